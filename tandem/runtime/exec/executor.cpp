@@ -127,7 +127,21 @@ void Executor::enqueue_restricted(Task& task, Origin& origin) {
   queues_->push_to(*task.extra->group, &task);
 }
 
-void Executor::place(Task& task, Origin& origin) { push_placed(placer_->offer(task), origin); }
+void Executor::place(Task& task, Origin& origin) {
+  push_placed(placer_->offer(task), origin);
+  if (origin.gathers) origin.has_offered = true;
+  else push_placed(placer_->serve(), origin);
+}
+
+/// The worker that has run the task chooses before others do.
+void Executor::end_and_place(Task& task, Origin& origin) {
+  origin.gathers = true;
+  end_with_joins(task, origin);
+  origin.gathers = false;
+  if (!std::exchange(origin.has_offered, false)) return;
+  if (origin.kind == Origin::Kind::worker) feed(origin.worker, origin);
+  else push_placed(placer_->serve(), origin);
+}
 
 void Executor::feed(unsigned worker, Origin& origin) { push_placed(placer_->feed(worker), origin); }
 

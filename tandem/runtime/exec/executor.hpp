@@ -36,6 +36,8 @@ struct Origin {
   Task* finished = nullptr;   ///< ended tasks that were not yet handed back
   Task* finished_last = nullptr;
   std::uint32_t unreported = 0;  ///< ended tasks that were not counted yet
+  bool gathers = false;          ///< a task ends: workers are chosen once all its successors have been offered
+  bool has_offered = false;      ///< some have
   trace::Stream* trace = nullptr;  ///< null: the stream of all threads that have none
 };
 
@@ -70,12 +72,8 @@ class Executor final : public StagingListener {
 
   /// `task` has ended: its successors learn it, and so do the joins that follow.
   void end(Task& task, Origin& origin) {
-    end_one(task, origin);
-    while (__builtin_expect(origin.joins != nullptr, 0)) {
-      Task* join = origin.joins;
-      origin.joins = join->next;
-      end_one(*join, origin);
-    }
+    if (placer_ != nullptr) [[unlikely]] return end_and_place(task, origin);
+    end_with_joins(task, origin);
   }
 
   /// Hands back and counts what `origin` has gathered.
@@ -166,7 +164,16 @@ class Executor final : public StagingListener {
   bool stage(Task& task, NodeIndex node);
   std::optional<unsigned> next_device(const Task& task, unsigned worker) const noexcept;
   NodeIndex node_of(const Task& task) const noexcept;
+  void end_with_joins(Task& task, Origin& origin) {
+    end_one(task, origin);
+    while (__builtin_expect(origin.joins != nullptr, 0)) {
+      Task* join = origin.joins;
+      origin.joins = join->next;
+      end_one(*join, origin);
+    }
+  }
   void end_one(Task& task, Origin& origin);
+  void end_and_place(Task& task, Origin& origin);
   TaskId last_of(std::uint64_t position) const noexcept { return ((position + 1) << position_bits_) - 1; }
   /// Under `cutoff_lock_`: the flow ends behind id `last`. Returns the tasks that were held until then, for `go_on`.
   std::vector<Task*> decide(TaskId last);

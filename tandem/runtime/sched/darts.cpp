@@ -1,6 +1,8 @@
 // tandem/runtime/sched/darts.cpp: each worker takes tasks whose data is in its memory, or loads the data that frees most tasks.
-#include <map>
-#include <utility>
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+#include <unordered_map>
 
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
@@ -18,6 +20,7 @@ class Darts final : public PullingPolicy {
 
   std::string_view name() const noexcept override { return "darts"; }
   std::string_view help() const noexcept override { return "where memories differ: each worker takes tasks whose data is there, or loads what frees most"; }
+  bool uses_prices() const noexcept override { return false; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
     const DeviceKind here = load.machine.workers[worker].kind;
@@ -26,14 +29,18 @@ class Darts final : public PullingPolicy {
       unsigned tasks = 0;
       const OpenTask* first = nullptr;
     };
-    std::map<const void*, Freed> freed_by;  // data that is the only one missing
+    std::array<std::byte, 4096> some_memory;
+    std::pmr::monotonic_buffer_resource memory(some_memory.data(), some_memory.size());
+    std::pmr::unordered_map<const void*, Freed> freed_by(&memory);  // data that is the only one missing
     const OpenTask* nearest = nullptr;
     std::size_t fewest = 0;
     unsigned looked = 0;
-    MostUrgentFirst tasks(ready.kinds());
+    MostUrgentFirst tasks;
+    for (const ReadyKind& kind : ready.kinds())
+      if (!kind.tasks.empty() && !is_left_to_others(kind, times_of(kind, here))) tasks.add(kind);
     while (const OpenTask* const next = looked++ < kWindow ? tasks.next() : nullptr) {
       const OpenTask& task = *next;
-      if (!may_get(worker, task, ready, load) || is_left_to_others(ready.kind_of(task), times_of(ready.kind_of(task), here))) continue;
+      if (!may_get(worker, task, ready, load)) continue;
       std::size_t missing = 0;
       unsigned data = 0;
       const void* last = nullptr;

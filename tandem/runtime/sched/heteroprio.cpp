@@ -11,6 +11,7 @@ class HeteroPrio final : public PullingPolicy {
  public:
   std::string_view name() const noexcept override { return "heteroprio"; }
   std::string_view help() const noexcept override { return "where workers differ: each takes the tasks that gain most there"; }
+  bool uses_prices() const noexcept override { return false; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
     const OpenTask* best = nullptr;

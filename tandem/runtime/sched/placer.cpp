@@ -180,7 +180,7 @@ void Placer::see(ReadyKind& kind) {
   seen_ += unpriced_;
   unpriced_ = 0;
   for (unsigned number = 0; number < kinds_.size(); ++number) ask_durations(number);
-  prices_ = prices_of(kinds_, machine_);
+  if (pulling_->uses_prices()) prices_ = prices_of(kinds_, machine_);
   if (seen_ <= kMemory) return;
   for (ReadyKind& known : kinds_) known.seen *= kMemory / seen_;
   seen_ = kMemory;
@@ -208,26 +208,41 @@ Task* Placer::offer(Task& task) {
   }
   look_at(task);
   ReadyKind& kind = kinds_[placed.kind];
-  kind.tasks.insert({task.priority, flow_position(task), placed.kind, bytes_, &task});
+  const OpenTask open{task.priority, flow_position(task), placed.kind, bytes_, &task};
+  if (spare_.empty()) kind.tasks.insert(open);
+  else {
+    spare_.back().value() = open;
+    kind.tasks.insert(std::move(spare_.back()));
+    spare_.pop_back();
+  }
   ++waiting_;
   see(kind);
-  if (!uses_[placed.kind].is_known) give_trials(chosen);
-  // Who has left the others of its kind to faster workers is asked again when these have grown by an eighth.
-  if (kind.tasks.size() == 1 || ++unasked_ * 8 >= waiting_) pull_for_hungry(chosen, true);
+  ++unasked_;
+  has_first_ |= kind.tasks.size() == 1;
+  return nullptr;
+}
+
+Task* Placer::serve() {
+  if (pulling_ == nullptr) return nullptr;
+  Chain chosen;
+  const std::lock_guard guard(lock_);
+  if (waiting_ != 0) give_trials(chosen);
+  if (waiting_ != 0) pull_for_hungry(chosen);
   return chosen.first;
 }
 
 Task* Placer::feed(unsigned worker) {
+  if (pulling_ == nullptr) return nullptr;
   Chain chosen;
   const std::lock_guard guard(lock_);
   Load& load = loads_[worker];
   load.is_hungry = false;
+  if (load.all.tasks >= load.most) return nullptr;  // it has looked since its last task ended
   if (waiting_ != 0) give_trials(chosen);
-  if (waiting_ == 0 && load.all.tasks >= load.most) return chosen.first;
   while (load.all.tasks < load.most && pull(worker, chosen)) {
   }
   load.is_hungry = load.all.tasks < load.most;
-  if (waiting_ != 0) pull_for_hungry(chosen, false);
+  if (waiting_ != 0) pull_for_hungry(chosen);
   return chosen.first;
 }
 
@@ -261,7 +276,8 @@ void Placer::choose(Task& task, Chain& chosen) {
 }
 
 void Placer::take_out(const OpenTask& task) {
-  kinds_[task.kind].tasks.erase(task);
+  std::set<OpenTask>::node_type node = kinds_[task.kind].tasks.extract(task);
+  if (spare_.size() < kMostSpare) spare_.push_back(std::move(node));
   --waiting_;
 }
 
@@ -302,21 +318,30 @@ void Placer::give(const OpenTask& open, unsigned worker, const LoadView& load, C
 }
 
 /// Tasks for those workers that have found none.
-void Placer::pull_for_hungry(Chain& chosen, bool has_new_tasks) {
+void Placer::pull_for_hungry(Chain& chosen) {
+  // Who has left the others of its kind to faster workers is asked again when these have grown by an eighth.
+  const bool has_new_tasks = has_first_ || (unasked_ != 0 && unasked_ * 8 >= waiting_);
   if (has_new_tasks) unasked_ = 0;
+  has_first_ = false;
   const std::int64_t now_ns = clock_.now_ns();
   const MachineWorker* refused = nullptr;  // the last one that got nothing: the next ones are mostly its like, and get nothing either
+  std::int64_t ask_at_ns = 0;              // of that
   for (unsigned worker = 0; worker < loads_.size() && waiting_ != 0; ++worker) {
     Load& load = loads_[worker];
     const MachineWorker& here = machine_.workers[worker];
     if (!load.is_hungry || (!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
-    if (refused != nullptr && refused->kind == here.kind && refused->node == here.node && load.all.tasks == 0) continue;
+    if (refused != nullptr && refused->kind == here.kind && refused->node == here.node && load.all.tasks == 0) {
+      load.ask_at_ns = ask_at_ns;
+      continue;
+    }
     while (load.all.tasks < load.most && pull(worker, chosen)) {
     }
     load.is_hungry = load.all.tasks < load.most;
     if (!load.is_hungry) continue;
     load.ask_at_ns = now_ns + load.last_ns / 8;
-    if (load.all.tasks == 0) refused = &here;
+    if (load.all.tasks != 0) continue;
+    refused = &here;
+    ask_at_ns = load.ask_at_ns;
   }
   if (waiting_ == 0 || somebody_works()) return;
   const OpenTask task = *MostUrgentFirst(kinds_).next();

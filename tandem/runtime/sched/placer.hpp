@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -44,10 +45,12 @@ class Placer : private ReadyView {
   /// With a `PullingPolicy` `worker` is given tasks while it has fewer than `count`, at least 1. Before tasks are pushed.
   void set_most(unsigned worker, unsigned count) noexcept { loads_[worker].most = count; }
 
-  /// `task`, which is ready and restricted, gets a worker, now or later. Returns the tasks that have got theirs, linked by `Task::next`,
-  /// in the order in which `push` is due.
+  /// `task` is ready and restricted. With a `PullingPolicy` it waits here: `serve` or `feed` is due, once for several tasks. Returns the
+  /// tasks that have got a worker, linked by `Task::next`, in the order in which `push` is due.
   Task* offer(Task& task);
-  /// `worker` looks for a task. Returns as `offer`.
+  /// After `offer`: those get tasks that have found none. Returns as `offer`.
+  Task* serve();
+  /// `worker` looks for a task, and before others do. Returns as `offer`.
   Task* feed(unsigned worker);
   /// Whether `feed` has an effect.
   bool feeds() const noexcept { return pulling_ != nullptr; }
@@ -99,6 +102,7 @@ class Placer : private ReadyView {
   };
   static constexpr std::size_t kMostKnownKinds = 256;
   static constexpr double kMemory = 2'000;  ///< tasks
+  static constexpr std::size_t kMostSpare = 256;
   struct Chain {  ///< tasks in order
     Task* first = nullptr;
     Task* last = nullptr;
@@ -127,7 +131,7 @@ class Placer : private ReadyView {
   void choose(Task& task, Chain& chosen);
   void take_out(const OpenTask& task);
   bool pull(unsigned worker, Chain& chosen);
-  void pull_for_hungry(Chain& chosen, bool has_new_tasks);
+  void pull_for_hungry(Chain& chosen);
   bool somebody_works() const noexcept;
   void give(Task& task, unsigned worker, const TaskView& view, const LoadView& load);
   void give(const OpenTask& open, unsigned worker, const LoadView& load, Chain& chosen);
@@ -147,7 +151,9 @@ class Placer : private ReadyView {
   std::vector<LinkLoad> links_;
   std::size_t waiting_ = 0;     ///< tasks without a worker, in `kinds_`
   std::size_t unasked_ = 0;     ///< tasks that became ready since hungry workers were asked
+  bool has_first_ = false;      ///< one of these was the only one of its kind
   std::vector<ReadyKind> kinds_;
+  std::vector<std::set<OpenTask>::node_type> spare_;  ///< for further tasks in `kinds_`
   std::vector<KindUse> uses_;  ///< of `kinds_`
   std::vector<double> prices_;  ///< by worker
   double seen_ = 0;             ///< sum over `kinds_` when prices were set

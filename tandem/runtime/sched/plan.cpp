@@ -1,10 +1,14 @@
 // tandem/runtime/sched/plan.cpp: whenever a worker needs a task, the most urgent ones are planned over all workers.
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
+#include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
@@ -17,13 +21,16 @@ constexpr double kAsCheap = 1.1;  // prices are not more precise
 class Brought {
  public:
   bool comes(const void* datum, NodeIndex node) const noexcept {
+    if ((some_ & mark_of(datum)) == 0) return false;
     for (std::size_t i = 0; i < count_; ++i)
       if (data_[i].datum == datum && data_[i].node == node) return true;
     return false;
   }
   /// When there is no place, it is forgotten: the copies count twice then.
   void add(const void* datum, NodeIndex node) noexcept {
-    if (count_ < data_.size()) data_[count_++] = {datum, node};
+    if (count_ == data_.size()) return;
+    data_[count_++] = {datum, node};
+    some_ |= mark_of(datum);
   }
 
  private:
@@ -31,6 +38,10 @@ class Brought {
     const void* datum;
     NodeIndex node;
   };
+  /// One of 64 bits. Most data that is asked for is not here: a look at `some_` mostly says so.
+  static std::uint64_t mark_of(const void* datum) noexcept { return std::uint64_t{1} << (base::mix64(reinterpret_cast<std::uintptr_t>(datum)) >> 58U); }
+
+  std::uint64_t some_ = 0;
   std::array<Datum, 64> data_;
   std::size_t count_ = 0;
 };
@@ -40,35 +51,19 @@ class Lanes {
  public:
   /// `first` goes before others that are free at the same time.
   Lanes(unsigned first, const ReadyView& ready, const LoadView& load) : load_(load) {
-    free_.reserve(load.workers.size());
-    const auto is_of = [&](const Lane& lane, unsigned worker) {
-      const MachineWorker& here = load.machine.workers[worker];
-      return here.kind == lane.kind && here.node == lane.node;
-    };
-    const auto known = [&](unsigned worker) {
-      return std::any_of(lanes_.begin(), lanes_.begin() + count_, [&](const Lane& lane) { return is_of(lane, worker); });
-    };
-    const auto add_lane = [&](unsigned like) {
-      Lane lane{load.machine.workers[like].kind, load.machine.workers[like].node, free_.size(), 0};
-      if (is_of(lane, first)) free_.push_back({from_now(first), first});
-      for (unsigned worker = 0; worker < load.workers.size(); ++worker)
-        if (worker != first && is_of(lane, worker) && ready.works(worker)) insert(free_.begin() + static_cast<std::ptrdiff_t>(lane.begin), {from_now(worker), worker});
-      lane.end = free_.size();
-      lanes_[count_++] = lane;
-    };
-    add_lane(first);
-    for (unsigned worker = 0; worker < load.workers.size() && count_ < lanes_.size(); ++worker)
-      if (!known(worker) && ready.works(worker)) add_lane(worker);
+    add(first);
+    for (unsigned worker = 0; worker < load.workers.size(); ++worker)
+      if (worker != first && ready.works(worker)) add(worker);
   }
 
   /// A place for a task; times in ns from now.
   struct Place {
-    std::size_t lane = 0;
-    unsigned worker = 0;
-    double end_ns = 0;     ///< when it will have ended
-    double free_ns = 0;    ///< when the worker is free again: copies run beside its other kernels
-    double copies_ns = 0;  ///< how long they take
-    double cost_ns = 0;    ///< what its time there is worth
+    std::size_t lane;
+    unsigned worker;
+    double end_ns;     ///< when it will have ended
+    double free_ns;    ///< when the worker is free again: copies run beside its other kernels
+    double copies_ns;  ///< how long they take
+    double cost_ns;    ///< what its time there is worth
   };
   /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
   /// it costs least, or nearly so, the one that ends it first.
@@ -76,21 +71,22 @@ class Lanes {
     std::array<Place, kMostLanes> places;
     std::size_t count = 0;
     double first_ns = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
       const Lane& lane = lanes_[i];
       const Estimate kernel = kind.kernel_on(lane.kind);
       if (!kernel.known || !ready.fits(task, lane.node)) continue;
-      const Free* const free = first_of(lane, kind.workers);
-      if (free == nullptr) continue;
+      const unsigned worker = first_of(lane, kind.workers);
+      if (worker == kNobody) continue;
+      const double at_ns = free_[worker].at_ns;
       const auto [copies_ns, ready_ns] = copies_to(lane.node, accesses);
-      const double end_ns = std::max(free->at_ns + copies_ns, ready_ns) + kernel.mean_ns;
+      const double end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel.mean_ns;
       if (count == 0 || end_ns < first_ns) first_ns = end_ns;
       places[count++] = {.lane = i,
-                         .worker = free->worker,
+                         .worker = worker,
                          .end_ns = end_ns,
-                         .free_ns = std::max(free->at_ns, ready_ns) + kernel.mean_ns,
+                         .free_ns = std::max(at_ns, ready_ns) + kernel.mean_ns,
                          .copies_ns = copies_ns,
-                         .cost_ns = load_.prices[free->worker] * std::max(kernel.mean_ns, copies_ns)};
+                         .cost_ns = load_.prices[worker] * std::max(kernel.mean_ns, copies_ns)};
     }
     double least_ns = kNever;  // of the costs
     for (std::size_t i = 0; i < count; ++i)
@@ -104,11 +100,11 @@ class Lanes {
   }
   /// A task with this data is planned there.
   void take(const Place& place, std::span<const AccessView> accesses) {
-    const Lane& lane = lanes_[place.lane];
-    const auto end = free_.begin() + static_cast<std::ptrdiff_t>(lane.end);
-    const auto at = std::find_if(free_.begin() + static_cast<std::ptrdiff_t>(lane.begin), end, [&](const Free& one) { return one.worker == place.worker; });
-    at->at_ns = place.free_ns;
-    std::rotate(at, at + 1, std::find_if(at + 1, end, [&](const Free& other) { return other.at_ns > place.free_ns; }));
+    Lane& lane = lanes_[place.lane];
+    unsigned* at = &lane.first;
+    while (*at != place.worker) at = &free_[*at].next;
+    *at = free_[place.worker].next;
+    insert(lane, place.worker, place.free_ns);
     if (place.copies_ns == 0) return;
     links_[lane.node] += place.copies_ns;
     for (const AccessView& access : accesses)
@@ -117,26 +113,35 @@ class Lanes {
 
  private:
   static constexpr std::size_t kMostLanes = kMaxNodes;
-  struct Free {
-    double at_ns = 0;
-    unsigned worker = 0;
+  static constexpr unsigned kNobody = ~0U;
+  struct Free {  ///< of a worker
+    double at_ns;
+    unsigned next;  ///< the worker of its lane that is free after it
   };
-  struct Lane {  ///< of the workers of one kind and memory: places in `free_`, the first that is free first
-    DeviceKind kind = DeviceKind::cpu;
-    NodeIndex node = 0;
-    std::size_t begin = 0;
-    std::size_t end = 0;
+  struct Lane {  ///< the workers of one kind and memory
+    DeviceKind kind;
+    NodeIndex node;
+    unsigned first;  ///< the one that is free first
   };
 
-  double from_now(unsigned worker) const noexcept { return static_cast<double>(load_.workers[worker].free_ns - load_.now_ns); }
-  void insert(std::vector<Free>::iterator begin, Free one) {
-    free_.insert(std::find_if(begin, free_.end(), [&](const Free& other) { return other.at_ns > one.at_ns; }), one);
+  void add(unsigned worker) {
+    const MachineWorker& here = load_.machine.workers[worker];
+    const auto known = std::find_if(lanes_.begin(), lanes_.begin() + count_, [&](const Lane& lane) { return here.kind == lane.kind && here.node == lane.node; });
+    if (known == lanes_.end()) return;
+    if (known == lanes_.begin() + count_) lanes_[count_++] = {here.kind, here.node, kNobody};
+    insert(*known, worker, static_cast<double>(load_.workers[worker].free_ns - load_.now_ns));
   }
-  const Free* first_of(const Lane& lane, std::span<const unsigned> workers) const {
-    if (workers.size() == load_.workers.size()) return &free_[lane.begin];
-    for (std::size_t i = lane.begin; i < lane.end; ++i)
-      if (std::ranges::binary_search(workers, free_[i].worker)) return &free_[i];
-    return nullptr;
+  void insert(Lane& lane, unsigned worker, double at_ns) {
+    unsigned* next = &lane.first;
+    while (*next != kNobody && free_[*next].at_ns <= at_ns) next = &free_[*next].next;
+    free_[worker] = {at_ns, *next};
+    *next = worker;
+  }
+  unsigned first_of(const Lane& lane, std::span<const unsigned> workers) const {
+    if (workers.size() == load_.workers.size()) return lane.first;
+    unsigned worker = lane.first;
+    while (worker != kNobody && !std::ranges::binary_search(workers, worker)) worker = free_[worker].next;
+    return worker;
   }
 
   CopyTimes copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
@@ -144,9 +149,11 @@ class Lanes {
   }
 
   const LoadView& load_;
-  std::array<Lane, kMostLanes> lanes_;
-  std::size_t count_ = 0;
-  std::vector<Free> free_;
+  std::array<Lane, kMostLanes> lanes_;  // the first `count_`
+  std::ptrdiff_t count_ = 0;
+  std::array<std::byte, 128 * sizeof(Free)> some_memory_;  // enough for most machines
+  std::pmr::monotonic_buffer_resource memory_{some_memory_.data(), some_memory_.size()};
+  std::pmr::vector<Free> free_{load_.workers.size(), &memory_};  // by worker
   std::array<double, kMaxNodes> links_{};  ///< what planned tasks copy to each memory, in ns
   Brought brought_;
 };
@@ -174,11 +181,13 @@ class Plan final : public PullingPolicy {
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
     const DeviceKind here = load.machine.workers[worker].kind;
-    const Shares shares(here, ready, load);
+    Shares shares(here, ready, load);
     const Question question{worker, here, shares.total_ns, ready, load};
-    if (ready.count() <= kFew) return plan(question, MostUrgentFirst(ready.kinds()));
-    if (!shares.own.empty())
-      if (const OpenTask* const own = plan(question, MostUrgentFirst(shares.own))) return own;
+    if (ready.count() <= kFew) {
+      MostUrgentFirst all(ready.kinds());
+      return plan(question, all);
+    }
+    if (const OpenTask* const own = plan(question, shares.own)) return own;
     return help(question, shares);
   }
 
@@ -197,7 +206,7 @@ class Plan final : public PullingPolicy {
       DeviceKind kind = DeviceKind::cpu;
       double each_ns = 0;  ///< what a worker has to do
     };
-    std::vector<const ReadyKind*> own;  ///< kinds of tasks that cost least on workers of the kind that asks
+    MostUrgentFirst own;  ///< kinds of tasks that cost least on workers of the kind that asks
     std::array<Share, kMaxNodes> of;
     std::size_t count = 0;
     double total_ns = 0;  ///< how long all of it keeps all workers busy
@@ -207,7 +216,7 @@ class Plan final : public PullingPolicy {
         if (kind.tasks.empty()) continue;
         const KindWorkers* const best = cheapest_of(kind, load);
         if (best == nullptr) continue;
-        if (best->kind == here) own.push_back(&kind);
+        if (best->kind == here) own.add(kind);
         const double tasks_ns = static_cast<double>(kind.tasks.size()) * best->kernel.mean_ns;
         total_ns += tasks_ns * load.prices[best->first];
         auto share = std::find_if(of.begin(), of.begin() + count, [&](const Share& known) { return known.kind == best->kind; });
@@ -234,7 +243,8 @@ class Plan final : public PullingPolicy {
   }
 
   /// The first of `tasks` that falls to the worker, or one like it that is better there.
-  static const OpenTask* plan(const Question& asked, MostUrgentFirst tasks) {
+  static const OpenTask* plan(const Question& asked, MostUrgentFirst& tasks) {
+    if (tasks.is_empty()) return nullptr;
     Lanes lanes(asked.worker, asked.ready, asked.load);
     for (std::size_t looked = 0; looked < kWindow; ++looked) {
       const OpenTask* const task = tasks.next();

@@ -16,7 +16,8 @@ TaskView view_of(const OpenTask& task, const ReadyView& ready) {
 }
 
 bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
-  return std::ranges::binary_search(ready.kind_of(task).workers, worker) && ready.works(worker) &&
+  const std::span<const unsigned> workers = ready.kind_of(task).workers;
+  return (workers.size() == load.workers.size() || std::ranges::binary_search(workers, worker)) && ready.works(worker) &&
          ready.fits(task, load.machine.workers[worker].node);
 }
 

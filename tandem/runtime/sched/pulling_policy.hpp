@@ -70,17 +70,24 @@ class ReadyView {
 /// Tasks of some kinds, the most urgent first, one after the other.
 class MostUrgentFirst {
  public:
+  MostUrgentFirst() = default;
+  /// Of all kinds.
   explicit MostUrgentFirst(const std::vector<ReadyKind>& kinds) {
     for (const ReadyKind& kind : kinds) add(kind);
   }
-  explicit MostUrgentFirst(const std::vector<const ReadyKind*>& kinds) {
-    for (const ReadyKind* kind : kinds) add(*kind);
+  /// Tasks of `kind`, too. Before `next`.
+  void add(const ReadyKind& kind) {
+    if (!kind.tasks.empty() && count_ < rests_.size()) rests_[count_++].of = {kind.tasks.begin(), kind.tasks.end()};
   }
+  /// Nothing was added that has tasks.
+  bool is_empty() const noexcept { return count_ == 0; }
   /// Null: there are no more.
   const OpenTask* next() noexcept {
     Rest* first = nullptr;
-    for (std::size_t i = 0; i < count_; ++i)
-      if (rests_[i].at != rests_[i].end && (first == nullptr || *rests_[i].at < *first->at)) first = &rests_[i];
+    for (std::size_t i = 0; i < count_; ++i) {
+      Rest& rest = rests_[i].of;
+      if (rest.at != rest.end && (first == nullptr || *rest.at < *first->at)) first = &rest;
+    }
     return first != nullptr ? &*first->at++ : nullptr;
   }
 
@@ -88,11 +95,12 @@ class MostUrgentFirst {
   struct Rest {
     std::set<OpenTask>::const_iterator at, end;
   };
-  void add(const ReadyKind& kind) {
-    if (!kind.tasks.empty() && count_ < rests_.size()) rests_[count_++] = {kind.tasks.begin(), kind.tasks.end()};
-  }
+  union Unset {  ///< so that those that are not used cost nothing
+    Unset() noexcept {}
+    Rest of;
+  };
 
-  std::array<Rest, 64> rests_;  ///< further kinds wait until there are fewer
+  std::array<Unset, 64> rests_;  ///< further kinds wait until there are fewer
   std::size_t count_ = 0;
 };
 
@@ -107,6 +115,9 @@ class PullingPolicy : public MixedPolicy {
   /// task that becomes ready and each that ends. Not asked: tasks whose duration is not known on some kind of workers are given to one of
   /// these, one at a time; and when nobody has anything to do, the most urgent task is given away.
   virtual const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const = 0;
+
+  /// False: `LoadView::prices` need not be set.
+  virtual bool uses_prices() const noexcept { return true; }
 
   bool by_priority() const noexcept final { return true; }
   const PullingPolicy* pulling() const noexcept final { return this; }
