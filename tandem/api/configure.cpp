@@ -21,6 +21,9 @@ void register_options(base::Registry& registry) {
        .help = "the calling thread is worker 0 and runs tasks while it waits; false: each worker has its own thread"});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
                 .help = "bind each worker's thread to a core, and a rank to its share of the host's cores"});
+  registry.add({.name = "explain", .type = OptionType::text, .default_value = "",
+                .help = "say on standard error which worker got these tasks, and what was known of the others; names or numbers of tasks, as in "
+                        "potrf,1234; of each name the first 8; empty: none"});
   registry.add({.name = "cores", .type = OptionType::text, .default_value = "",
                 .help = "hardware threads to use, as in 0-7,16-23; with semicolons, one list for each rank of a host; empty: all"});
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
@@ -151,6 +154,7 @@ runtime::CoreOptions core_options(const base::Config& config) {
   options.statistics = config.get_bool("stats");
   options.timeline = config.get_bool("timeline");
   options.graphviz = config.get_string("graphviz");
+  options.explain = config.get_string("explain");
   options.poll_max_ns = config.get_duration_ns("poll_max");
   options.poll_for_ns = config.get_duration_ns("poll_for");
   options.seed = static_cast<std::uint64_t>(config.get_int("seed"));

@@ -9,6 +9,7 @@
 #include "tandem/base/assert.hpp"
 #include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/prices.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/footprint.hpp"
@@ -358,6 +359,7 @@ bool Placer::somebody_works() const noexcept {
 
 /// `worker` is charged with `task`, and links with its copies.
 void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadView& load) {
+  if (explainer_ != nullptr && explainer_->wants(task)) [[unlikely]] explainer_->given(task, worker, view, load, pulling_ != nullptr ? this : nullptr);
   const NodeIndex node = machine_.workers[worker].node;
   // It waits for copies only as long as the worker has nothing else to do.
   const std::int64_t waits_ns = std::max<std::int64_t>(0, transfers_to(view, load, node).ready_ns - load.workers[worker].free_ns);

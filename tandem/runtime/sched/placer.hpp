@@ -21,6 +21,8 @@
 
 namespace tandem::runtime {
 
+class Explainer;
+
 /// In front of `ReadyQueues`: a policy says which worker runs each ready task of the program, and the task goes to the queue of that
 /// worker, which is the queue of a group with this one member. So priorities, sleep and wake-ups are those of groups.
 ///
@@ -44,6 +46,8 @@ class Placer : private ReadyView {
   Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
   /// With a `PullingPolicy` `worker` is given tasks while it has fewer than `count`, at least 1. Before tasks are pushed.
   void set_most(unsigned worker, unsigned count) noexcept { loads_[worker].most = count; }
+  /// It is told of the choices. Before tasks are pushed; outlives this.
+  void explain_to(Explainer& explainer) noexcept { explainer_ = &explainer; }
 
   /// `task` is ready and restricted. With a `PullingPolicy` it waits here: `serve` or `feed` is due, once for several tasks. Returns the
   /// tasks that have got a worker, linked by `Task::next`, in the order in which `push` is due.
@@ -143,6 +147,7 @@ class Placer : private ReadyView {
   ReadyQueues& queues_;
   const clock::Clock& clock_;
   LearnedEstimates estimates_;
+  Explainer* explainer_ = nullptr;
   std::vector<WorkerGroup*> own_;  ///< by worker: the group of it alone
   std::atomic<bool> caller_is_away_;
 

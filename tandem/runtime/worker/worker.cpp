@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/runtime/exec/worker_thread.hpp"
+#include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/expected_end.hpp"
@@ -88,6 +89,7 @@ Task* Worker::take() {
     if (queues.may_run_at_once(index_, *kept)) {
       origin_.keep = nullptr;
       trace_.note_kept(*kept, origin_.keep_told);
+      if (options_.explainer != nullptr) [[unlikely]] explain(*kept, true);
       return kept;
     }
     queue_kept();
@@ -95,7 +97,14 @@ Task* Worker::take() {
   if (feeds_) [[unlikely]] executor_.feed(index_, origin_);
   Task* const task = hold_.next();
   if (task != nullptr) trace_.note_taken(*task, [&] { return queues.last_victim(index_); });
+  if (task != nullptr && options_.explainer != nullptr) [[unlikely]] explain(*task, false);
   return task;
+}
+
+/// Why the worker takes `task`, unless the placer has chosen it.
+void Worker::explain(const Task& task, bool kept) {
+  const bool is_placed = task.restricted && executor_.placer() != nullptr;
+  if (!is_placed && options_.explainer->wants(task)) options_.explainer->taken(task, index_, kept, executor_.queues().last_victim(index_));
 }
 
 /// What the worker keeps goes where others find it.

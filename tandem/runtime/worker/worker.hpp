@@ -28,6 +28,8 @@
 
 namespace tandem::runtime {
 
+class Explainer;
+
 struct WorkerOptions {
   std::int64_t poll_max_ns = 1'000;    ///< longest pause between two polls of an idle worker
   std::int64_t poll_for_ns = 20'000;   ///< a worker that has polled in vain for so long sleeps
@@ -39,6 +41,7 @@ struct WorkerOptions {
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
   bool feeds = false;                  ///< the placer keeps tasks until a worker looks for one
   DurationModels* models = nullptr;    ///< set: they learn the durations of kernels. Outlive the worker
+  Explainer* explainer = nullptr;      ///< set: it is told which tasks the worker takes. Outlives the worker
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
 
@@ -92,6 +95,7 @@ class Worker final : public base::Steppable {
   void wake_up();
   Task* take();
   Task* take_unless_holding();
+  void explain(const Task& task, bool kept);
   void queue_kept();
   void run(Task& task);
   std::int64_t rest(std::int64_t now_ns);

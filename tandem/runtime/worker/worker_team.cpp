@@ -7,6 +7,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/modelled_device.hpp"
+#include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/placer.hpp"
 
 namespace tandem::runtime {
@@ -32,6 +33,10 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
   if (places && machine.is_mixed())
     placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
+  if (!options.explain.empty()) {
+    explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()), options.explain_to ? options.explain_to : say_on_stderr);
+    if (placer_ != nullptr) placer_->explain_to(*explainer_);
+  }
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
@@ -42,6 +47,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .attendance = &attendance_,
                                      .feeds = placer_ != nullptr && placer_->feeds(),
                                      .models = options.models,
+                                     .explainer = explainer_.get(),
                                      .log = world.log};
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
   for (unsigned i = 0; i < specs_.size(); ++i) {

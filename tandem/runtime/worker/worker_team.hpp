@@ -17,6 +17,7 @@
 
 namespace tandem::runtime {
 
+class Explainer;
 class Placer;
 
 /// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's, which works
@@ -81,6 +82,7 @@ class WorkerTeam {
   base::Attendance attendance_;
   std::atomic<bool> expects_{false};
   std::unique_ptr<ReadyQueues> queues_;
+  std::unique_ptr<Explainer> explainer_;  ///< null: nobody has asked
   std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or it does not matter who runs a task
   std::vector<std::unique_ptr<Device>> models_;  ///< of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct CoreOptions {
   std::int64_t begin_ahead_ns = 20'000;  ///< after a cancellation, tasks may still begin for about so long
   std::uint64_t seed = 1;
   DurationModels* models = nullptr;       ///< set: they learn the durations of kernels. Outlive the runtime
+  std::string explain;                    ///< names and numbers of tasks: say why they went where they went; see `Explainer`
+  std::function<void(std::string_view)> explain_to = {};  ///< who is told; empty: standard error
   Emulation emulation = {};               ///< empty: kernels run
 };
 
