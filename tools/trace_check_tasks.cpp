@@ -109,7 +109,8 @@ void TaskBook::add(const Event& event, Findings& findings) {
     case Type::task_iteration:  // they say something of tasks, and are no steps in the life of one
     case Type::task_flops:
     case Type::task_note:
-    case Type::task_counters: return;
+    case Type::task_counters:
+    case Type::task_expected: return;
     default: break;
   }
   const auto last = last_stamp_.find(event.actor);

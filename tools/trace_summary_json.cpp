@@ -189,6 +189,11 @@ Json kernels_json(const History& history, const Summary& summary) {
       on_kinds.push_back(durations);
     }
     entry["kinds"] = on_kinds;
+    Json expectations = Json::array();
+    for (const Expectations& one : kernel.expectations)
+      expectations.push_back({{"kind", kinds.names()[one.kind]}, {"tasks", one.tasks}, {"first_quartile", one.first_quartile}, {"median", one.median},
+                              {"third_quartile", one.third_quartile}, {"error", one.error}});
+    entry["expectations"] = expectations;
     kernels.push_back(entry);
   }
   return kernels;

@@ -91,6 +91,17 @@ void print_counts(const History& history, const Summary& summary) {
   }
 }
 
+/// How well the scheduler knew how long kernels would take.
+void print_expectations(const History& history, const Summary& summary) {
+  if (history.expected.empty()) return;
+  const WorkerKinds kinds(history);
+  fmt::print("\n{:<24} {:<12} {:>9} {:>10} {:>10} {:>10} {:>12}\n", "took / was expected", "on", "tasks", "quartile", "median", "quartile", "mean error");
+  for (const KernelProfile& kernel : summary.kernels)
+    for (const Expectations& one : kernel.expectations)
+      fmt::print("{:<24} {:<12} {:>9} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.1f} %\n", history.texts[kernel.codelet], kinds.names()[one.kind], one.tasks,
+                 one.first_quartile, one.median, one.third_quartile, 100 * one.error);
+}
+
 std::string name_of(const AreaBound& area) {
   if (area.kinds.size() < 2) return "area: time of all kernels / workers";
   std::string workers;
@@ -303,6 +314,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_parallelism(summary, numbers.parallelism);
   print_kernels(history, summary);
   print_counts(history, summary);
+  print_expectations(history, summary);
   print_communication(numbers.communication);
   print_broadcasts(numbers.broadcasts);
   print_memory(history, numbers.memory);

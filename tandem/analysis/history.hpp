@@ -167,6 +167,13 @@ struct CountsRow {
   std::uint64_t cycles = not_counted, instructions = not_counted, stalled = not_counted, misses = not_counted;
 };
 
+/// What a scheduler expected of a task when it chose its worker.
+struct ExpectedRow {
+  std::uint32_t task = 0;     ///< row
+  std::int64_t kernel_ns = 0;  ///< how long its kernel would take
+  std::int64_t copies_ns = 0;  ///< how long it would wait for copies before
+};
+
 struct DataRow {
   std::uint32_t rank = 0, data = 0;
   std::uint32_t owner = no_number;  ///< no_number: each rank has its own
@@ -280,6 +287,7 @@ class History {
   SpillVector<TransferRow> transfers{memory_, SpillUse::table};
   SpillVector<StagingRow> stagings{memory_, SpillUse::table};
   SpillVector<CountsRow> counts{memory_, SpillUse::table};  ///< at most one of a task
+  SpillVector<ExpectedRow> expected{memory_, SpillUse::table};  ///< of a task that got another worker later several; the last one counts
   std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
   SpillVector<MemoryRow> memory{memory_, SpillUse::table};
   SpillVector<ValueRow> counters{memory_, SpillUse::table}, marks{memory_, SpillUse::table};

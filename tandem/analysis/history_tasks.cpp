@@ -21,6 +21,10 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       history_.counts.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .cycles = event.number(1), .instructions = event.number(2),
                                  .stalled = event.number(3), .misses = event.number(4)});
       return;
+    case Type::task_expected:
+      history_.expected.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .kernel_ns = static_cast<std::int64_t>(event.number(1)),
+                                   .copies_ns = static_cast<std::int64_t>(event.number(2))});
+      return;
     default: break;
   }
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));

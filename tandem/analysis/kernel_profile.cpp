@@ -2,6 +2,7 @@
 #include "tandem/analysis/kernel_profile.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <span>
@@ -70,6 +71,37 @@ void add_counts(const History& history, std::vector<KernelProfile>& kernels) {
   }
 }
 
+Expectations expectations_of(std::uint32_t kind, std::vector<double>& ratios, double distance_ns, double expected_ns) {
+  const auto at = [&](double part) {
+    const auto place = ratios.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(ratios.size() - 1) + 0.5);
+    std::ranges::nth_element(ratios, place);
+    return *place;
+  };
+  return {.kind = kind, .tasks = ratios.size(), .first_quartile = at(0.25), .median = at(0.5), .third_quartile = at(0.75), .error = distance_ns / expected_ns};
+}
+
+void add_expectations(const History& history, const WorkerKinds& kinds, std::vector<KernelProfile>& kernels) {
+  struct Seen {
+    std::vector<double> ratios;
+    double distance_ns = 0, expected_ns = 0;
+  };
+  std::map<std::uint32_t, const ExpectedRow*> last;  // by task: some are given away again
+  for (const ExpectedRow& row : history.expected) last[row.task] = &row;
+  std::map<Texts::Id, std::map<std::uint32_t, Seen>> by_codelet;
+  const TaskTable& tasks = history.tasks;
+  for (const auto& [task, row] : last) {
+    if (!tasks.has_run(task) || row->kernel_ns <= 0) continue;
+    Seen& seen = by_codelet[tasks.codelet(task)][kinds.of(tasks.rank[task], tasks.worker[task])];
+    const auto expected_ns = static_cast<double>(row->kernel_ns);
+    const auto took_ns = static_cast<double>(std::max<std::int64_t>(tasks.end_ns[task] - tasks.start_ns[task], 0));
+    seen.ratios.push_back(took_ns / expected_ns);
+    seen.distance_ns += std::abs(took_ns - expected_ns);
+    seen.expected_ns += expected_ns;
+  }
+  for (KernelProfile& kernel : kernels)
+    for (auto& [kind, seen] : by_codelet[kernel.codelet]) kernel.expectations.push_back(expectations_of(kind, seen.ratios, seen.distance_ns, seen.expected_ns));
+}
+
 }  // namespace
 
 std::vector<KernelProfile> profile_kernels(const History& history) {
@@ -96,6 +128,7 @@ std::vector<KernelProfile> profile_kernels(const History& history) {
     codelets[codelet] = {};
   }
   add_counts(history, result);
+  if (!history.expected.empty()) add_expectations(history, kinds, result);
   std::ranges::stable_sort(result, std::greater(), &KernelProfile::total_ns);
   return result;
 }

@@ -19,6 +19,14 @@ struct Durations {
   std::int64_t outlier_excess_ns = 0;  ///< what outliers took beyond the median
 };
 
+/// How long tasks took, as multiples of what the scheduler expected when it chose their workers.
+struct Expectations {
+  std::uint32_t kind = 0;   ///< of the workers: a number of `WorkerKinds`
+  std::uint64_t tasks = 0;  ///< of which something was expected; the rest is about these
+  double first_quartile = 0, median = 0, third_quartile = 0;  ///< 1: as expected; 2: twice as long
+  double error = 0;         ///< the mean distance between duration and expectation, as a part of the mean expectation
+};
+
 /// The tasks of a codelet on the workers of a kind.
 struct KernelOnKind : Durations {
   std::uint32_t kind = 0;  ///< a number of `WorkerKinds`
@@ -39,6 +47,8 @@ struct KernelProfile : Durations {
 
   double flops = 0;                    ///< of those tasks of which the program told the operations
   std::int64_t flops_ns = 0;           ///< what these took
+
+  std::vector<Expectations> expectations;  ///< by kind of worker; empty: nothing was expected
 
   // Of tasks for which the processor counted both; 0: none was counted.
   std::uint64_t counted_tasks = 0;

@@ -82,5 +82,32 @@ TEST(KernelProfile, CountsOfTheProcessorAreAdded) {
   EXPECT_EQ(kernels[1].instructions_per_cycle(), std::nullopt);
 }
 
+TEST(KernelProfile, ComparesWhatTheSchedulerExpectedWithWhatCame) {
+  test::SmallRun run;
+  run.usual();
+  std::uint32_t task = 0;
+  std::int64_t at_ns = 0;
+  const auto execute = [&](std::int64_t expected_ns, std::int64_t took_ns) {
+    run.submit(0, at_ns, task, 1);
+    if (expected_ns != 0) run.stream(0, 1).add(trace::Type::task_expected, test::at(at_ns + 1), {task, static_cast<std::uint64_t>(expected_ns), 5});
+    run.execute(0, 2, task++, at_ns + 2, at_ns + 2 + took_ns);
+    at_ns += 2 + took_ns;
+  };
+  execute(0, 5000);  // before anything was known
+  for (const std::int64_t took_ns : {50, 90, 100, 120, 300}) execute(100, took_ns);
+  // Given away again: the later expectation counts.
+  run.stream(0, 1).add(trace::Type::task_expected, test::at(at_ns), {task - 1, 200, 0});
+  const auto history = run.read();
+  const auto kernels = profile_kernels(*history);
+  ASSERT_EQ(kernels.size(), 1u);
+  ASSERT_EQ(kernels[0].expectations.size(), 1u);
+  const Expectations& seen = kernels[0].expectations[0];
+  EXPECT_EQ(seen.tasks, 5u);
+  EXPECT_DOUBLE_EQ(seen.first_quartile, 0.9);
+  EXPECT_DOUBLE_EQ(seen.median, 1.0);
+  EXPECT_DOUBLE_EQ(seen.third_quartile, 1.2);
+  EXPECT_DOUBLE_EQ(seen.error, (50 + 10 + 0 + 20 + 100) / 600.0);
+}
+
 }  // namespace
 }  // namespace tandem::analysis

@@ -103,19 +103,31 @@ void add_waits(History& history, Table& table) {
   for (const auto& [name, member] : parts) add_column(table, name, time, [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
 }
 
-/// What the processor counted; no columns where it counted nothing.
+/// Columns of what is known of some tasks, in `rows`, the last one of each task; none where there are no rows.
+template <class Row, class Value, std::size_t count>
+void add_facts(const SpillVector<Row>& rows, std::size_t tasks, const std::pair<std::string_view, Value Row::*> (&columns)[count], Value unknown, Table& table) {
+  if (rows.empty()) return;
+  auto places = std::make_shared<std::vector<std::uint32_t>>(tasks, no_number);
+  for (std::uint32_t i = 0; i < rows.size(); ++i) (*places)[rows[i].task] = i;
+  for (const auto& [name, member] : columns)
+    add_column(table, name, time, [&rows, places, unknown, member = member](std::size_t task) {
+      const std::uint32_t place = (*places)[task];
+      const Value value = place == no_number ? unknown : rows[place].*member;
+      return value == unknown ? no_time : static_cast<std::int64_t>(value);
+    });
+}
+
+/// What the processor counted.
 void add_counts(const History& history, Table& table) {
-  if (history.counts.empty()) return;
-  auto places = std::make_shared<std::vector<std::uint32_t>>(history.tasks.size(), no_number);
-  for (std::uint32_t i = 0; i < history.counts.size(); ++i) (*places)[history.counts[i].task] = i;
   const std::pair<std::string_view, std::uint64_t CountsRow::*> columns[] = {{"cycles", &CountsRow::cycles}, {"instructions", &CountsRow::instructions},
                                                                              {"stalled_cycles", &CountsRow::stalled}, {"cache_misses", &CountsRow::misses}};
-  for (const auto& [name, member] : columns)
-    add_column(table, name, time, [&history, places, member = member](std::size_t row) {
-      const std::uint32_t place = (*places)[row];
-      const std::uint64_t count = place == no_number ? CountsRow::not_counted : history.counts[place].*member;
-      return count == CountsRow::not_counted ? no_time : static_cast<std::int64_t>(count);
-    });
+  add_facts(history.counts, history.tasks.size(), columns, CountsRow::not_counted, table);
+}
+
+/// What the scheduler expected.
+void add_expected(const History& history, Table& table) {
+  const std::pair<std::string_view, std::int64_t ExpectedRow::*> columns[] = {{"expected_ns", &ExpectedRow::kernel_ns}, {"expected_copies_ns", &ExpectedRow::copies_ns}};
+  add_facts(history.expected, history.tasks.size(), columns, no_time, table);
 }
 
 Table tasks_of(History& history) {
@@ -149,6 +161,7 @@ Table tasks_of(History& history) {
       .of("duration_ns", time, [](const TaskRow& row) { return difference(row.end_ns, row.start_ns); })
       .take();
   add_counts(history, table);
+  add_expected(history, table);
   add_waits(history, table);
   return table;
 }

@@ -401,6 +401,40 @@ TEST_F(TraceTest, TheSameHoldsInAnEventLoop) {
   EXPECT_EQ(outside, 2u);
 }
 
+TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
+  constexpr unsigned tasks = 40;
+  {
+    auto resources = test::test_resources();
+    runtime::World world = make_test_world({.workers = 2, .sched = "dmda", .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 1'000}}, *resources);
+    runtime::CoreOptions options;
+    options.emulation = [](const runtime::EmulatedTask& task) { return task.device == DeviceKind::cpu ? 90'000 : 10'000; };
+    Runtime rt(std::move(resources), std::move(world), options);
+    rt.trace().start("task,sched", folder_);
+    const auto kernel = [](double&) {};
+    const auto work = Codelet("work", kernel).also(DeviceKind::user, kernel);
+    std::vector<double> x(tasks);
+    for (double& value : x) rt.submit(work, read_write(rt.data("x", value)));
+    rt.wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  std::map<std::uint64_t, std::uint64_t> kernels;
+  unsigned waited = 0;
+  for (const auto& stream : run.value()->ranks.at(0)->streams) {
+    for (auto event = stream->next(); event.value(); event = stream->next()) {
+      const trace::Event& one = *event.value();
+      if (one.type != Type::task_expected) continue;
+      ++kernels[one.number(1)];
+      waited += one.number(2) != 0;
+    }
+  }
+  // The first of each kind of worker were placed before their duration was known.
+  EXPECT_EQ(kernels.size(), 2u);
+  EXPECT_GT(kernels[10'000], kernels[90'000]);
+  EXPECT_GT(kernels[90'000], 0u);
+  EXPECT_GT(waited, 0u) << "for the first copy to the card";
+}
+
 TEST_F(TraceTest, AnEmptyTaskIsTwoRecords) {
   constexpr std::uint64_t tasks = 1000;
   {

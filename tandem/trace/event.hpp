@@ -135,6 +135,7 @@ enum class Type : std::uint16_t {
   codelet_colour = 110,
   data_staging = 111,
   task_counters = 112,
+  task_expected = 113,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -387,6 +388,9 @@ inline constexpr EventSpec event_table[] = {
      {{{"task", u32}, {"cycles", u64}, {"instructions", u64}, {"stalled", u64}, {"misses", u64}}},
      "what the processor counted while the kernel of a task ran, on its worker; stalled: cycles; misses: of the last cache; "
      "18446744073709551615: not counted"},
+    {Type::task_expected, Category::sched, "sched.expected", {{{"task", u32}, {"kernel_ns", u64}, {"copies_ns", u64}}},
+     "the scheduler chose the worker of sched.pushed for a task; it expected the kernel to take so long there, after so long a wait for "
+     "copies of its data"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

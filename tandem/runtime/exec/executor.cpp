@@ -151,6 +151,9 @@ void Executor::push_placed(Task* tasks, Origin& origin) {
   while (tasks != nullptr) {
     Task& task = *std::exchange(tasks, tasks->next);
     trace_pushed_to(Placer::worker_of(task), task, origin);
+    if (const PlacedTask& placed = task.extra->placed; placed.kernel_ns != 0)
+      emit<trace::Type::task_expected>(origin, flow_position(task), static_cast<std::uint64_t>(placed.kernel_ns),
+                                       static_cast<std::uint64_t>(placed.charged_ns - placed.kernel_ns));
     caller_has_left |= placer_->push(task);
   }
   if (caller_has_left) place_left(origin);

@@ -374,7 +374,9 @@ void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadV
   if (charged.all.tasks == 0) charged.since_ns = load.now_ns;
   PlacedTask& placed = task.extra->placed;
   placed.worker = worker;
-  placed.charged_ns = waits_ns + static_cast<std::int64_t>(load.kernel(view, worker).mean_ns);
+  const Estimate kernel = load.kernel(view, worker);
+  placed.kernel_ns = kernel.known ? static_cast<std::int64_t>(kernel.mean_ns) : 0;
+  placed.charged_ns = waits_ns + static_cast<std::int64_t>(kernel.mean_ns);
   placed.priority = task.priority;
   charged.last_ns = placed.charged_ns;
   add(charged, placed.priority, placed.charged_ns);

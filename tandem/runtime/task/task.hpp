@@ -113,7 +113,8 @@ struct PlacedTask {
 
   unsigned worker = kNowhere;   ///< that is charged with it
   std::int32_t priority = 0;    ///< by which it was charged
-  std::int64_t charged_ns = 0;  ///< to that worker
+  std::int64_t charged_ns = 0;  ///< to that worker: the kernel, and a wait for copies before it
+  std::int64_t kernel_ns = 0;   ///< of that, the kernel; 0: its duration is not known
   model::Footprint footprint = {};  ///< of its data
   unsigned kind = kNowhere;     ///< number of its codelet and footprint among `Placer`'s
   bool is_present = true;       ///< the worker is no caller that does not wait
