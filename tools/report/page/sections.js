@@ -201,9 +201,15 @@ function kernelsSection(run) {
         most = Math.max(...kernels.map(kernel => kernel.max_s), 2 * least);
   const x = seconds => 100 * Math.log(Math.max(seconds, least) / least) / Math.log(most / least);
   const span = (from, to, style) => element('i', {style: `left:${x(from)}%;width:${Math.max(x(to) - x(from), 0.4)}%;${style}`});
+  // Where the scheduler looks ahead: what a kernel took on a kind of worker, as a multiple of what was expected.
+  const isExpected = kernels.some(kernel => kernel.expectations.length > 0);
+  const tookOf = (kernel, on) => {
+    const seen = kernel.expectations.find(one => on ? one.kind === on : kernel.kinds.length === 0);
+    return seen ? `${seen.median.toFixed(2)} (${seen.first_quartile.toFixed(2)} to ${seen.third_quartile.toFixed(2)})` : '';
+  };
   return tableOf(
       [
-        'kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'rate', 'outliers', 'beyond the median',
+        'kernel', 'tasks', 'total', 'median', 'least', 'greatest', 'rate', 'outliers', 'beyond the median', ...(isExpected ? ['took / expected'] : []),
         `quartiles, from ${formatTime(least)} to ${formatTime(most)}, logarithmic`
       ],
       // Where the run has several kinds of worker, a row for each below that of the kernel.
@@ -219,6 +225,7 @@ function kernelsSection(run) {
                kernel.flops > 0 ? formatRate(kernel.flops_per_second) : '',
                formatCount(kernel.outliers),
                kernel.outliers > 0 ? formatTime(kernel.outlier_excess_s) : '',
+               ...(isExpected ? [tookOf(kernels[i], on)] : []),
                element(
                    'div', {class: 'box'}, span(kernel.min_s, kernel.max_s, 'height:1px;top:9px;background:#888'),
                    span(kernel.first_quartile_s, kernel.third_quartile_s, `height:14px;top:2px;background:${run.colourOf(i)}`),
