@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -23,22 +25,23 @@ std::string command() {
   return !unknown && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : std::string("tandem");
 }
 
-/// True: it ended well.
-bool ran(const std::string& folder, const std::string& file) {
+/// Why it did not; empty: it ended well.
+std::string run_command(const std::string& folder, const std::string& file) {
   std::string words[] = {command(), "trace", "report", folder, "-o", file};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), words[5].data(), nullptr};
   // What the program prints belongs to it: what the command says goes to standard error.
   posix_spawn_file_actions_t actions;
-  if (::posix_spawn_file_actions_init(&actions) != 0) return false;
+  if (::posix_spawn_file_actions_init(&actions) != 0) return "no process could be started";
   pid_t process = 0;
-  const bool started = ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO) == 0 &&
-                       ::posix_spawnp(&process, arguments[0], &actions, nullptr, arguments, environ) == 0;
+  int error = ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  if (error == 0) error = ::posix_spawnp(&process, arguments[0], &actions, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (!started) return false;
+  if (error == ENOENT) return "there is no command tandem beside the program or in $PATH";
+  if (error != 0) return std::string("the command tandem could not be started: ") + std::strerror(error);
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "" : "the command tandem failed";
 }
 
 }  // namespace
@@ -53,8 +56,8 @@ void make_report(const base::Config& config, const std::filesystem::path& folder
                "report {} -o {}; or start them with tandem run --report {}", folder.string(), file, file);
     return;
   }
-  if (!ran(folder.string(), file)) {
-    log.warn("option report: {} was not made; the trace is in {}: tandem trace report {} -o {}", file, folder.string(), folder.string(),
+  if (const std::string why_not = run_command(folder.string(), file); !why_not.empty()) {
+    log.warn("option report: {} was not made: {}; the trace is in {}: tandem trace report {} -o {}", file, why_not, folder.string(), folder.string(),
              file);
     return;
   }

@@ -412,8 +412,11 @@ TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
     rt.trace().start("task,sched", folder_);
     const auto kernel = [](double&) {};
     const auto work = Codelet("work", kernel).also(DeviceKind::user, kernel);
-    std::vector<double> x(tasks);
-    for (double& value : x) rt.submit(work, read_write(rt.data("x", value)));
+    std::vector<double> x(2 * tasks);
+    for (unsigned i = 0; i < 2 * tasks; ++i) {
+      if (i == tasks) rt.wait();  // from now on durations are known
+      rt.submit(work, read_write(rt.data("x", x[i])));
+    }
     rt.wait();
   }
   auto run = trace::TraceReader::open(folder_);
@@ -428,8 +431,8 @@ TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
       waited += one.number(2) != 0;
     }
   }
-  // The first of each kind of worker were placed before their duration was known.
   EXPECT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[10'000] + kernels[90'000], tasks);
   EXPECT_GT(kernels[10'000], kernels[90'000]);
   EXPECT_GT(kernels[90'000], 0u);
   EXPECT_GT(waited, 0u) << "for the first copy to the card";
