@@ -5,25 +5,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <utility>
 
+#include "tandem/base/short_time.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
 namespace tandem::runtime {
 
 namespace {
-
-/// Three digits: "12.3 us".
-std::string about(double ns) {
-  if (std::abs(ns) < 1e3) return fmt::format("{:.3g} ns", ns);
-  if (std::abs(ns) < 1e6) return fmt::format("{:.3g} us", ns / 1e3);
-  if (std::abs(ns) < 1e9) return fmt::format("{:.3g} ms", ns / 1e6);
-  return fmt::format("{:.3g} s", ns / 1e9);
-}
 
 const char* name_of(DeviceKind kind) noexcept {
   switch (kind) {
@@ -69,7 +61,7 @@ std::string copies_of(const TaskView& view, NodeIndex node, double alone_ns) {
     bytes += access.bytes;
   }
   if (count == 0) return coming == 0 ? "none" : "on their way";
-  return fmt::format("{} in {}", base::format_bytes(static_cast<std::int64_t>(bytes)), about(alone_ns));
+  return fmt::format("{} in {}", base::format_bytes(static_cast<std::int64_t>(bytes)), base::short_time(alone_ns));
 }
 
 }  // namespace
@@ -134,10 +126,10 @@ void Explainer::given(const Task& task, unsigned worker, const TaskView& view, c
     const Estimate kernel = load.kernel(view, one.shown);
     const double ready_ns = static_cast<double>(transfers.ready_ns - load.now_ns);
     text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{}{}", fmt::format("{} ({} {}{})", one.shown, one.count, name_of(one.like->kind), one.count == 1 ? "" : "s"),
-                        free_ns <= 0 ? "now" : fmt::format("{} ({} tasks)", about(free_ns), load.workers[one.shown].tasks),
+                        free_ns <= 0 ? "now" : fmt::format("{} ({} task{})", base::short_time(free_ns), load.workers[one.shown].tasks, load.workers[one.shown].tasks == 1 ? "" : "s"),
                         copies_of(view, one.like->node, transfers.alone_ns),
-                        kernel.known ? fmt::format("{} +- {}", about(kernel.mean_ns), about(kernel.deviation_ns)) : "not known yet",
-                        kernel.known ? about(std::max(free_ns, ready_ns) + kernel.mean_ns) : "?",
+                        kernel.known ? fmt::format("{} +- {}", base::short_time(kernel.mean_ns), base::short_time(kernel.deviation_ns)) : "not known yet",
+                        kernel.known ? base::short_time(std::max(free_ns, ready_ns) + kernel.mean_ns) : "?",
                         has_prices ? fmt::format("{:.3g}", load.prices[one.shown] / least) : "", one.shown != worker ? "" : kernel.known ? "  <- chosen" : "  <- chosen, to learn it");
   }
   say(text);
