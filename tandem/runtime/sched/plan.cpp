@@ -173,7 +173,7 @@ class Lanes {
 class Plan final : public PullingPolicy {
  public:
   static constexpr std::size_t kFew = 12;
-  static constexpr std::size_t kWindow = 32;  ///< of tasks of the worker's own
+  static constexpr std::size_t kWindow = 16;  ///< of tasks of the worker's own
   static constexpr unsigned kAlike = 24;
 
   std::string_view name() const noexcept override { return "plan"; }
