@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "tandem/analysis/last_rows.hpp"
 #include "tandem/analysis/quartiles.hpp"
 #include "tandem/analysis/worker_kinds.hpp"
 
@@ -72,12 +73,13 @@ void add_counts(const History& history, std::vector<KernelProfile>& kernels) {
 }
 
 Expectations expectations_of(std::uint32_t kind, std::vector<double>& ratios, double distance_ns, double expected_ns) {
-  const auto at = [&](double part) {
-    const auto place = ratios.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(ratios.size() - 1) + 0.5);
-    std::ranges::nth_element(ratios, place);
-    return *place;
-  };
-  return {.kind = kind, .tasks = ratios.size(), .first_quartile = at(0.25), .median = at(0.5), .third_quartile = at(0.75), .error = distance_ns / expected_ns};
+  const std::size_t last = ratios.size() - 1;
+  return {.kind = kind,
+          .tasks = ratios.size(),
+          .first_quartile = smallest(ratios, last / 4),
+          .median = smallest(ratios, last / 2),
+          .third_quartile = smallest(ratios, last - last / 4),
+          .error = distance_ns / expected_ns};
 }
 
 void add_expectations(const History& history, const WorkerKinds& kinds, std::vector<KernelProfile>& kernels) {
@@ -85,14 +87,14 @@ void add_expectations(const History& history, const WorkerKinds& kinds, std::vec
     std::vector<double> ratios;
     double distance_ns = 0, expected_ns = 0;
   };
-  std::map<std::uint32_t, const ExpectedRow*> last;  // by task: some are given away again
-  for (const ExpectedRow& row : history.expected) last[row.task] = &row;
-  std::map<Texts::Id, std::map<std::uint32_t, Seen>> by_codelet;
   const TaskTable& tasks = history.tasks;
-  for (const auto& [task, row] : last) {
-    if (!tasks.has_run(task) || row->kernel_ns <= 0) continue;
+  const std::vector<std::uint32_t> last = last_rows(history.expected, tasks.size());  // some tasks are given away again
+  std::map<Texts::Id, std::map<std::uint32_t, Seen>> by_codelet;
+  for (std::uint32_t i = 0; i < history.expected.size(); ++i) {
+    const auto& [task, kernel_ns, copies_ns] = history.expected[i];
+    if (last[task] != i || !tasks.has_run(task) || kernel_ns <= 0) continue;
     Seen& seen = by_codelet[tasks.codelet(task)][kinds.of(tasks.rank[task], tasks.worker[task])];
-    const auto expected_ns = static_cast<double>(row->kernel_ns);
+    const auto expected_ns = static_cast<double>(kernel_ns);
     const auto took_ns = static_cast<double>(std::max<std::int64_t>(tasks.end_ns[task] - tasks.start_ns[task], 0));
     seen.ratios.push_back(took_ns / expected_ns);
     seen.distance_ns += std::abs(took_ns - expected_ns);

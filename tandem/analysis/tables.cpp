@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tandem/analysis/last_rows.hpp"
 #include "tandem/analysis/task_waits.hpp"
 
 namespace tandem::analysis {
@@ -107,8 +108,7 @@ void add_waits(History& history, Table& table) {
 template <class Row, class Value, std::size_t count>
 void add_facts(const SpillVector<Row>& rows, std::size_t tasks, const std::pair<std::string_view, Value Row::*> (&columns)[count], Value unknown, Table& table) {
   if (rows.empty()) return;
-  auto places = std::make_shared<std::vector<std::uint32_t>>(tasks, no_number);
-  for (std::uint32_t i = 0; i < rows.size(); ++i) (*places)[rows[i].task] = i;
+  const auto places = std::make_shared<const std::vector<std::uint32_t>>(last_rows(rows, tasks));
   for (const auto& [name, member] : columns)
     add_column(table, name, time, [&rows, places, unknown, member = member](std::size_t task) {
       const std::uint32_t place = (*places)[task];

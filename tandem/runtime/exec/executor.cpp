@@ -171,7 +171,7 @@ void Executor::caller_leaves(Origin& origin) {
   if (placer_ == nullptr) return;
   placer_->leave();
   place_left(origin);
-  if (placer_->feeds()) feed(0, origin);  // others, since it was perhaps the last that worked
+  feed(0, origin);  // others, since it was perhaps the last that worked
 }
 
 /// What stands in the queue of the caller, which has left, goes to others.

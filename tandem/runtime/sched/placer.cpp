@@ -321,7 +321,7 @@ void Placer::give(const OpenTask& open, unsigned worker, const LoadView& load, C
 /// Tasks for those workers that have found none.
 void Placer::pull_for_hungry(Chain& chosen) {
   // Who has left the others of its kind to faster workers is asked again when these have grown by an eighth.
-  const bool has_new_tasks = has_first_ || (unasked_ != 0 && unasked_ * 8 >= waiting_);
+  const bool has_new_tasks = has_first_ || unasked_ * 8 >= waiting_;  // some wait
   if (has_new_tasks) unasked_ = 0;
   has_first_ = false;
   const std::int64_t now_ns = clock_.now_ns();
