@@ -95,8 +95,10 @@ std::optional<PacketHeader> LiveBuffers::header_of(std::size_t buffer) const noe
 
 std::vector<LiveBuffers::Held> LiveBuffers::held() const {
   std::vector<Held> all;
-  for (std::size_t i = 0; i < count_; ++i)
+  for (std::size_t i = 0; i < count_; ++i) {
     if (const auto header = header_of(i)) all.push_back({i, *header});
+    if (after_look) after_look();
+  }
   std::ranges::sort(all, {}, [](const Held& held) { return std::pair(held.header.actor, held.header.sequence); });
   return all;
 }

@@ -45,7 +45,8 @@ class LiveBuffers {
     std::size_t buffer = 0;
     PacketHeader header;  ///< `content_bits` is 0 while the actor writes it
   };
-  /// By actor and sequence number. 64 bytes of each buffer are read.
+  /// By actor and sequence number. 64 bytes of each buffer are read, one buffer after the other: a packet may be lacking which was
+  /// written meanwhile to a buffer that had been looked at, though a later packet of its actor is there.
   std::vector<Held> held() const;
 
   /// The first record is that at byte `from` of the packet.
@@ -56,8 +57,8 @@ class LiveBuffers {
   /// than 256 bytes behind the last record. Nothing: the buffer was reused meanwhile.
   std::optional<Copy> copy(const Held& held, std::size_t from, std::uint64_t before, const DeclaredTypes& declared) const;
 
-  /// For tests: called between copying and looking at the header again.
-  std::function<void()> before_check;
+  /// For tests: called between copying and looking at the header again; after each buffer that `held` looks at.
+  std::function<void()> before_check, after_look;
 
  private:
   const std::byte* at(std::size_t buffer) const noexcept { return buffers_ + buffer * buffer_bytes_; }

@@ -317,12 +317,26 @@ void LiveRank::begin_packet(std::uint32_t number, std::uint64_t sequence, std::v
 bool LiveRank::collect(std::uint32_t number, HeldOfActor held, std::vector<Piece>& pieces) {
   Cursor& cursor = cursors_[number];
   bool reads_newest = false;
-  for (const LiveBuffers::Held& one : held) {
+  std::vector<LiveBuffers::Held> newer;
+  std::uint64_t looked_for = UINT64_MAX;
+  for (std::size_t next = 0; next < held.size();) {
+    const LiveBuffers::Held& one = held[next];
     const std::uint64_t sequence = one.header.sequence;
     actors_[number].lost_events = std::max(actors_[number].lost_events, one.header.lost_events);
-    if (sequence < cursor.sequence) continue;
+    if (sequence < cursor.sequence) {
+      ++next;
+      continue;
+    }
     if (pieces.size() >= kPortion) return true;
     if (sequence > cursor.sequence && collect_from_file(number, sequence, pieces)) return true;
+    // The packet before was complete when this one began: if it is not found once more, it was overwritten.
+    if (sequence > cursor.sequence && std::exchange(looked_for, cursor.sequence) != cursor.sequence) {
+      newer = buffers_->held();
+      held = of_actor(newer, number);
+      next = 0;
+      continue;
+    }
+    ++next;
     if (cursor.leave_out > 0 && one.header.content_bits != 0) {
       cursor.leave_out -= std::min(cursor.leave_out, one.header.content_bits / 8);
       begin_packet(number, sequence + 1, pieces);

@@ -50,9 +50,9 @@ std::string_view name_of(LiveState state) noexcept;
 /// One rank of a run that runs: reads what its streams have got since the last call, from the live buffers, and from the files
 /// where buffers have been flushed. The program is neither stopped nor told; reading costs it some cache lines.
 ///
-/// A packet is in a live buffer or in its file at each moment, so nothing is missed, except what was overwritten
-/// (`trace.when_full=newest`), could not be written, lies in memory beyond the live file (`trace.when_full=wait`), or was left
-/// out by `LiveOptions::most_bytes`.
+/// A packet is in a live buffer or in its file at each moment, and who lacks one that came before another looks at both once more,
+/// in this order. So nothing is missed, except what was overwritten (`trace.when_full=newest`), could not be written, lies in memory
+/// beyond the live file (`trace.when_full=wait`), or was left out by `LiveOptions::most_bytes`.
 ///
 /// Not thread-safe. Names may become known after the first event that uses them, and are all known when `poll` returns.
 class LiveRank {

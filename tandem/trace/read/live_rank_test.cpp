@@ -66,6 +66,28 @@ TEST(LiveRank, FollowsAPacketFromItsBufferToItsFile) {
   EXPECT_EQ(rank->counts().missed_packets, 0u);
 }
 
+// While the buffers are looked at, one that was free gets a packet, and one that comes later its successor.
+TEST(LiveRank, ReadsAPacketThatWasWrittenBehindTheBufferThatIsLookedAt) {
+  for (const bool is_flushed : {false, true}) {
+    const LiveFolder folder;
+    const auto rank = follow(folder);
+    Told told;
+    rank->poll(told);
+    int looks = 0;
+    rank->buffers()->after_look = [&] {
+      if (++looks > 1) return;
+      if (is_flushed) folder.flush(1, started(1, 0, 10, 2).bytes());
+      else folder.put(0, started(1, 0, 10, 2).bytes());
+      folder.put(1, started(1, 1, 20, 1));
+    };
+    rank->poll(told);
+    Lines expected = lines(1, 10, 2);
+    expected.push_back(lines(1, 20, 1).front());
+    EXPECT_EQ(told.take(), expected);
+    EXPECT_EQ(rank->counts().missed_packets, 0u);
+  }
+}
+
 PacketWriter ran(std::uint32_t length) {
   PacketWriter packet(1, 0, 2'000'000);
   packet.add(Type::task_ran_popped, 2'000'000, {1, length});
@@ -136,9 +158,9 @@ TEST(LiveRank, APacketWhoseBufferIsReusedWhileItIsReadComesFromTheFile) {
   const auto rank = follow(folder);
   folder.put(3, started(1, 0, 10, 4).live_complete(LiveFolder::buffer_bytes));
   rank->buffers()->before_check = [&] {
-    rank->buffers()->before_check = nullptr;
     folder.flush(1, started(1, 0, 10, 4).bytes());
     folder.put(3, started(1, 1, 14, 2));
+    rank->buffers()->before_check = nullptr;
   };
   Told told;
   rank->poll(told);
