@@ -83,7 +83,10 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   submission_.connect(loop_);
   data_.connect(accesses_);
   data_.set_observer({.added = [this](const Handle& handle) { trace_.data_added(handle); },
-                      .removed = [this](const Handle& handle) { memory_.trace_numa(handle, handle.home.pointer); }});
+                      .removed = [this](const Handle& handle) {
+                        // Memory of the runtime may be leaving at this moment; its node is told when it is freed.
+                        if (handle.user_memory || handle.is_part) memory_.trace_numa(handle, handle.home.pointer);
+                      }});
   if (!options_.graphviz.empty()) {
     chart_ = std::make_unique<FlowChart>();
     submission_.flow().set_observer(chart_.get());

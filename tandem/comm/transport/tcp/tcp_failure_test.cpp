@@ -282,7 +282,7 @@ TEST(TcpFailure, AnUnknownInterfaceIsAnErrorThatListsWhatThereIs) {
 
 TEST(TcpFailure, WithoutDescriptorsAConnectionIsMadeLater) {
   // Most of them first: the undefined-behaviour sanitizer needs some to look at a type for the first time.
-  for (rlim_t spare = 3; spare-- > 0;) {
+  for (rlim_t spare = 14; spare-- > 0;) {
     SCOPED_TRACE(spare);
     Node a(0), b(1);
     rlimit limit{};
