@@ -137,6 +137,14 @@ class Stream {
     return found != 0;
   }
 
+  template <Type... T>
+  [[gnu::always_inline]] bool all_on() const noexcept {
+    constexpr Selection types = selection_of<T...>();
+    for (std::size_t i = 0; i < types.words.size(); ++i)
+      if (types.words[i] != 0 && (on_[i].load(std::memory_order_acquire) & types.words[i]) != types.words[i]) return false;
+    return true;
+  }
+
   /// An event with a stamp of its own.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void emit(Fields... fields) noexcept {
@@ -220,6 +228,22 @@ class Stream {
     last_record_ = record.header;
     *reinterpret_cast<std::uint32_t*>(at_) = 0;
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
+  }
+
+  /// Where the next record would begin; null: `open` has more to do than usual. The caller may store up to `most_bytes` of fields behind the header
+  /// word, and call `publish_draft`, or not.
+  [[gnu::always_inline]] std::byte* draft(std::uint64_t ticks, std::size_t most_bytes) const noexcept {
+    const bool is_usual = static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes && ticks - last_ < RecordHeader::stamp_span &&
+                          static_cast<std::int64_t>(ticks - completed_) >= 0;
+    return is_usual ? at_ : nullptr;
+  }
+  /// `bytes` of fields, a multiple of 4, make the record; `ticks` as for `draft`.
+  [[gnu::always_inline]] void publish_draft(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
+    std::byte* const at = at_;
+    last_ = ticks;
+    at_ = at + RecordHeader::compact_bytes + bytes;
+    fetch_ahead(at);
+    publish({nullptr, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)});
   }
 
   /// A record of any type, on or off, with a stamp as for `emit_at`.

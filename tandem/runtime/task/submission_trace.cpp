@@ -29,68 +29,76 @@ std::string_view name_of_site(const Task& task) noexcept {
 
 bool tells_flops(const Task& task) noexcept { return task.codelet != nullptr && task.codelet->flops; }
 
+std::uint32_t word_of(const AccessSlot& slot) noexcept { return trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())); }
+
+/// A task whose predecessor in the flow is in the packet. `pushed_to` and the priority are one word.
+struct [[gnu::packed]] Next {
+  std::uint16_t pushed_to;
+  std::int16_t priority;
+  std::uint16_t site;
+  std::uint8_t accesses, predecessors;
+};
+/// The same, of the same site.
+struct [[gnu::packed]] Alike {
+  std::int16_t priority;
+  std::uint8_t accesses, predecessors;
+};
+
 }  // namespace
 
-namespace {
-
-/// The lists of a record: accesses, and differences to the numbers of predecessors.
-template <class Entry>
-[[gnu::always_inline]] inline void store_lists(std::byte* to, const Task& task, std::uint32_t number, std::size_t accesses,
-                                               std::span<const std::uint32_t> predecessors) noexcept {
-  auto* at = reinterpret_cast<Entry*>(to);
-  for (std::size_t i = 0; i < accesses; ++i) {
-    const AccessSlot& slot = task.accesses()[i];
-    *at++ = static_cast<Entry>(trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
-  }
-  for (const std::uint32_t predecessor : predecessors) *at++ = static_cast<Entry>(number - predecessor);
-}
-
-}  // namespace
-
-/// The shortest record that holds the task. One that refers to the submission before must be in that one's packet.
-[[gnu::always_inline]] inline void SubmissionTrace::write_record(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                 std::span<const std::uint32_t> predecessors, bool is_ready) {
-  struct [[gnu::packed]] Next {
-    std::uint16_t pushed_to;
-    std::int16_t priority;
-    std::uint16_t site;
-    std::uint8_t accesses, predecessors;
-  };
-  struct [[gnu::packed]] Alike {
-    std::int16_t priority;
-    std::uint8_t accesses, predecessors;
-  };
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < accesses; ++i) largest |= trace::access_word(task.accesses()[i].handle()->number, 0);
-  for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
-  if (largest > UINT16_MAX) [[unlikely]] return write_whole<std::uint32_t>(Type::task_submitted_wide, task, number, accesses, predecessors);
-  const std::uint16_t site = site_of(task).number;
-  const std::size_t list_bytes = sizeof(std::uint16_t) * (accesses + predecessors.size());
-  const bool follows = number == last_number_ + 1 && stream.packets() == last_packet_ && stream.has_room(sizeof(Next) + list_bytes);
+/// The short record of a task that follows the one before in its packet, has few accesses and predecessors, and all of them recorded. False: it is not
+/// such a task, and nothing was written.
+[[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+                                                                bool is_ready) {
+  constexpr std::size_t most = 8;
+  const std::size_t accesses = task.access_count, entries = accesses + predecessors.size();
   const auto priority = static_cast<std::int16_t>(task.priority);
-  if (!follows || priority != task.priority) [[unlikely]]
-    return write_whole<std::uint16_t>(Type::task_submitted, task, number, accesses, predecessors);
+  if (entries > most || number != last_number_ + 1 || stream.packets() != last_packet_ || priority != task.priority) [[unlikely]] return false;
+  const std::uint16_t site = site_of(task).number;
+  const std::uint64_t ticks = stream.instant();
+  std::byte* const at = stream.draft(ticks, sizeof(Next) + most * sizeof(std::uint16_t));
+  if (at == nullptr) [[unlikely]] return false;
+  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
+  const bool is_alike = site == last_site_number_ && !is_ready;
+  const std::size_t fixed_bytes = is_alike ? sizeof(Alike) : sizeof(Next);
+  auto* entry = reinterpret_cast<std::uint16_t*>(fields + fixed_bytes);
+  const auto store = [&](std::uint32_t value) {
+    *entry++ = static_cast<std::uint16_t>(value);
+    return value <= UINT16_MAX;
+  };
+  for (std::size_t i = 0; i < accesses; ++i)
+    if (!store(word_of(task.accesses()[i]))) return false;
+  for (const std::uint32_t predecessor : predecessors)
+    if (!store(number - predecessor)) return false;
+  if (entries % 2 != 0) *entry = 0;
   const auto access_count = static_cast<std::uint8_t>(accesses), predecessor_count = static_cast<std::uint8_t>(predecessors.size());
+  const std::size_t bytes = fixed_bytes + (entries + 1) / 2 * sizeof(std::uint32_t);
   last_number_ = number;
-  if (site == last_site_number_ && !is_ready) {
-    const trace::Stream::Open record = stream.open(Type::task_submitted_alike, stream.instant(), sizeof(Alike) + list_bytes);
+  if (is_alike) {
     const Alike fixed{priority, access_count, predecessor_count};
-    std::memcpy(record.fields, &fixed, sizeof(fixed));
-    store_lists<std::uint16_t>(record.fields + sizeof(fixed), task, number, accesses, predecessors);
-    return stream.publish(record);
+    std::memcpy(fields, &fixed, sizeof(fixed));
+    stream.publish_draft(Type::task_submitted_alike, ticks, bytes);
+    return true;
   }
   last_site_number_ = site;
-  const trace::Stream::Open record = stream.open(Type::task_submitted_next, stream.instant(), sizeof(Next) + list_bytes);
   const Next fixed{trace::kNotPushed, priority, site, access_count, predecessor_count};
-  std::memcpy(record.fields, &fixed, sizeof(fixed));
-  store_lists<std::uint16_t>(record.fields + sizeof(fixed), task, number, accesses, predecessors);
-  stream.publish(record);
-  stream.leave_open(number, record.fields);  // the word with `pushed_to` and the priority
+  std::memcpy(fields, &fixed, sizeof(fixed));
+  stream.publish_draft(Type::task_submitted_next, ticks, bytes);
+  stream.leave_open(number, fields);  // the word with `pushed_to` and the priority
+  return true;
+}
+
+void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
+  std::uint32_t largest = 0;
+  for (std::size_t i = 0; i < accesses; ++i) largest |= word_of(task.accesses()[i]);
+  for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
+  if (largest > UINT16_MAX) write_whole<std::uint32_t>(Type::task_submitted_wide, task, number, accesses, predecessors);
+  else write_whole<std::uint16_t>(Type::task_submitted, task, number, accesses, predecessors);
 }
 
 template <class Entry>
-[[gnu::noinline]] void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t number, std::size_t accesses,
-                                                    std::span<const std::uint32_t> predecessors) {
+void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t number, std::size_t accesses,
+                                  std::span<const std::uint32_t> predecessors) {
   struct [[gnu::packed]] Fixed {
     std::uint32_t task;
     std::int32_t priority;
@@ -105,7 +113,9 @@ template <class Entry>
   const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
                     static_cast<std::uint8_t>(predecessors.size())};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
-  store_lists<Entry>(record.fields + sizeof(fixed), task, number, accesses, predecessors);
+  auto* entry = reinterpret_cast<Entry*>(record.fields + sizeof(fixed));
+  for (std::size_t i = 0; i < accesses; ++i) *entry++ = static_cast<Entry>(word_of(task.accesses()[i]));
+  for (const std::uint32_t predecessor : predecessors) *entry++ = static_cast<Entry>(number - predecessor);
   stream.publish(record);
   last_number_ = number;
   last_site_number_ = site;
@@ -114,6 +124,15 @@ template <class Entry>
 
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
   const auto number = static_cast<std::uint32_t>(id);
+  const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && task.extra == nullptr && !tells_flops(task) &&
+                        !knows_facts();
+  if (!is_plain || std::max<std::size_t>(task.access_count, predecessors.size()) > kMostInRecord) [[unlikely]]
+    return describe_fully(task, number, predecessors, is_ready);
+  if (!write_short(task, number, predecessors, is_ready)) write_long(task, number, task.access_count, predecessors);
+}
+
+[[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+                                                       bool is_ready) {
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t with_accesses = 0;
   std::size_t listed = 0;
@@ -123,7 +142,8 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
     listed = std::min(with_predecessors, kMostInRecord);
     with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
     const std::size_t accesses = std::min(with_accesses, kMostInRecord);
-    write_record(task, number, accesses, predecessors.first(listed), is_ready);
+    const bool has_all = accesses == task.access_count && listed == predecessors.size();
+    if (!has_all || !write_short(task, number, predecessors, is_ready)) write_long(task, number, accesses, predecessors.first(listed));
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }

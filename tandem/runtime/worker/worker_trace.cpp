@@ -10,6 +10,8 @@ namespace {
 /// After a kernel as short as this, the next one starts with the stamp of its end: a second read of the clock would take longer
 /// than what lies between, and a good part of the kernel.
 constexpr std::uint64_t kShortTicks = 512;
+/// The fields of `task.ran` and its kin, without the victim of a theft: number and length.
+constexpr std::size_t kLengthAt = sizeof(std::uint32_t), kRanBytes = 2 * sizeof(std::uint32_t);
 }  // namespace
 
 using trace::Type;
@@ -42,15 +44,39 @@ void WorkerTrace::write_taken() {
   }
 }
 
+/// The record of a task that was taken for this start from a queue of the worker's own, or kept. False: it was not, or the stream has more to do
+/// than usual, and nothing was written.
+[[gnu::always_inline]] inline bool WorkerTrace::write_ran(const Task& task) {
+  const std::uint64_t ticks = stream.instant();
+  const auto number = static_cast<std::uint32_t>(flow_position(task));
+  const bool is_kept = taken_ == Taken::kept;
+  const bool joins = shares_stamp_ && taken_task_ == number && (is_kept ? taken_ticks_ == stream.last_event() : taken_ == Taken::popped && taken_ticks_ == ticks);
+  if (!joins || !stream.all_on<Type::task_started, Type::task_ended>()) [[unlikely]] return false;
+  std::byte* const at = stream.draft(ticks, kRanBytes);
+  if (at == nullptr) [[unlikely]] return false;
+  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
+  const std::uint32_t values[2] = {number, trace::kNoLength};
+  static_assert(sizeof(values) == kRanBytes);
+  std::memcpy(fields, values, sizeof(values));
+  stream.publish_draft(is_kept ? Type::task_ran_kept : Type::task_ran_popped, ticks, kRanBytes);
+  stream.leave_open(number, fields + kLengthAt);
+  taken_ = Taken::nothing;
+  started_ticks_ = ticks;
+  return true;
+}
+
 void WorkerTrace::write_started(const Task& task) {
-  constexpr std::size_t length_at = sizeof(std::uint32_t);  // in the fields of each of these records
+  if (!write_ran(task)) [[unlikely]] write_started_slowly(task);
+}
+
+[[gnu::noinline]] void WorkerTrace::write_started_slowly(const Task& task) {
   begin_event();
   started_ticks_ = stream.instant();
   const auto number = static_cast<std::uint32_t>(flow_position(task));
   const bool is_one = stream.any_on<Type::task_started>() && stream.any_on<Type::task_ended>();
   // Popped at this instant; or ready at the time of the event before, which must be in the packet.
   const bool joins = is_one && taken_task_ == number &&
-                     (taken_ == Taken::kept ? taken_ticks_ == stream.last_event() && stream.has_room(2 * sizeof(number))
+                     (taken_ == Taken::kept ? taken_ticks_ == stream.last_event() && stream.has_room(kRanBytes)
                                             : taken_ticks_ == started_ticks_);
   if (taken_ != Taken::nothing && !joins) [[unlikely]] write_taken();
   if (!is_one) return stream.append<Type::task_started>(number);
@@ -63,15 +89,14 @@ void WorkerTrace::write_started(const Task& task) {
   }
   const bool is_stolen = taken_ == Taken::stolen;
   taken_ = Taken::nothing;
-  const trace::Stream::Open record =
-      stream.open(type, started_ticks_, 2 * sizeof(number) + (is_stolen ? sizeof(victim_) : 0));
+  const trace::Stream::Open record = stream.open(type, started_ticks_, kRanBytes + (is_stolen ? sizeof(victim_) : 0));
   if (record.fields == nullptr) [[unlikely]] return;
   const std::uint32_t fields[2] = {number, trace::kNoLength};
   std::memcpy(record.fields, fields, sizeof(fields));
   if (is_stolen) std::memcpy(record.fields + sizeof(fields), &victim_, sizeof(victim_));
   stream.publish(record);
   started_ticks_ = stream.last_event();  // if that was later, the record has that stamp
-  stream.leave_open(number, record.fields + length_at);
+  stream.leave_open(number, record.fields + kLengthAt);
 }
 
 void WorkerTrace::write_ended(const Task& task) {

@@ -68,7 +68,9 @@ class WorkerTrace {
   void take(const Task& task, std::optional<unsigned> victim);
   void keep(const Task& task);
   void write_taken();
+  bool write_ran(const Task& task);
   void write_started(const Task& task);
+  void write_started_slowly(const Task& task);
   void write_ended(const Task& task);
 
   trace::WorkerState state_ = trace::WorkerState::absent;
