@@ -11,9 +11,6 @@ namespace tandem {
 void add_cuda_devices(runtime::World& world, const base::Config& config, base::Log& log) {
   const auto wanted = static_cast<unsigned>(config.get_int("cuda"));
   if (wanted == 0) return;
-  if (config.get_bytes("memory") != 0)
-    throw StartError("options memory and cuda do not go together: what has no room in main memory goes to a file, which devices cannot reach; "
-                     "leave one out");
   const auto module = runtime::load_cuda();
   if (!module.ok()) throw StartError(module.error().message);
   auto units = module.value()->make({.most_devices = wanted,

@@ -1,6 +1,7 @@
 // tandem/api/device_test_support.hpp: what the tests of kinds of devices share: copies that are counted, and flows of random tasks.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -105,6 +106,35 @@ void expect_copies_between_two_devices(Runtime& rt, const CountingCopier::Bytes&
   rt.wait(hy);
   EXPECT_EQ(y, std::vector<Word>(500, 10));
   EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
+}
+
+/// Vectors of the runtime, of `kWordsOfOne` words, of which main memory and a device's have room for few: the others are in the file.
+constexpr std::size_t kWordsOfOne = 100;
+template <class Axpy>
+void expect_values_in_little_memory(Runtime& rt, const Axpy& axpy, DeviceKind kind) {
+  ASSERT_TRUE(rt.memory_nodes().back().is_storage || rt.memory_nodes()[1].is_storage);
+  constexpr std::size_t count = 12;
+  std::mt19937_64 random(7);
+  const auto on_device = axpy.can_run([kind](const WorkerDescription& worker) { return worker.device == kind; });
+  const auto on_core = axpy.can_run([kind](const WorkerDescription& worker) { return worker.device != kind; });
+  const Codelet fill("fill", [](Word value, std::span<Word> x) { std::fill(x.begin(), x.end(), value); });
+  std::vector<Data<Vector<Word>>> vectors;
+  std::vector<Word> expected;
+  for (std::size_t i = 0; i < count; ++i) {
+    vectors.push_back(rt.vector<Word>("v", kWordsOfOne));
+    expected.push_back(i + 1);
+    rt.submit(fill, expected.back(), write(vectors.back()));
+  }
+  for (int task = 0; task < 300; ++task) {
+    const std::size_t to = random() % count, from = (to + 1 + random() % (count - 1)) % count;
+    const Word a = random() % 100;
+    rt.submit(random() % 2 == 0 ? on_device : on_core, a, read(vectors[from]), read_write(vectors[to]));
+    expected[to] += a * expected[from];
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    auto view = rt.acquire(read(vectors[i]));
+    EXPECT_EQ(std::vector<Word>((*view).begin(), (*view).end()), std::vector<Word>(kWordsOfOne, expected[i])) << i;
+  }
 }
 
 /// A flow of random tasks: y += a x on three vectors, and products of three matrices; some on devices of one kind alone, some on cores alone.

@@ -12,9 +12,6 @@ namespace tandem {
 void add_opencl_devices(runtime::World& world, const base::Config& config, base::Log& log) {
   const auto wanted = static_cast<unsigned>(config.get_int("opencl"));
   if (wanted == 0) return;
-  if (config.get_bytes("memory") != 0)
-    throw StartError("options memory and opencl do not go together: what has no room in main memory goes to a file, which devices cannot "
-                     "reach; leave one out");
   const auto module = runtime::load_opencl();
   if (!module.ok()) throw StartError(module.error().message);
   auto units = module.value()->make({.most_devices = wanted,

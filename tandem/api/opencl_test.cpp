@@ -150,8 +150,23 @@ TEST_F(OpenCl, IsAnOption) {
   rt.submit(kAxpy.can_run(on_opencl), Word{1}, read(rt.data(x)), read_write(rt.data(y)));
   rt.wait();
   EXPECT_EQ(y, std::vector<Word>(10, 3));
-  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"opencl", "1"}, {"memory", "1MiB"}, {"ranks", "alone"}}}); }),
-              HasSubstr("options memory and opencl do not go together"));
+}
+
+TEST_F(OpenCl, HasLinksThatAreMeasuredForASchedulerThatLooksAhead) {
+  const auto said = [](const std::string& sched) {
+    testing::internal::CaptureStderr();
+    Runtime(Options{.workers = 1, .more = {{"opencl", "1"}, {"sched", sched}, {"log", "info"}, {"ranks", "alone"}}});
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said("auto"), AllOf(HasSubstr("copies from main memory to the memory of opencl 0"), HasSubstr(" to main memory: "), HasSubstr(" GB/s and ")));
+  EXPECT_THAT(said("lws"), testing::Not(HasSubstr("copies from")));
+}
+
+// Room for five vectors in main memory, and for three on the device.
+TEST_F(OpenCl, WorksBesideABudgetOfMainMemory) {
+  const auto room_for = [](std::size_t vectors) { return std::to_string(vectors * test::kWordsOfOne * sizeof(Word)); };
+  Runtime rt(Options{.workers = 2, .more = {{"opencl", "1"}, {"opencl.memory", room_for(3)}, {"memory", room_for(5)}, {"ranks", "alone"}}});
+  test::expect_values_in_little_memory(rt, kAxpy, DeviceKind::opencl);
 }
 
 }  // namespace

@@ -155,6 +155,7 @@ void Runtime::start(const Options& program) {
   add_cuda_devices(world, *config_, *resources_->log);
   for (const auto& make : program.devices) world.add_device(make());
   settle_policy(world, *config_, *resources_);
+  measure_links_for_policy(world, *resources_->log);
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
   trace_ = std::make_unique<Trace>(
       traced ? open_trace(trace_options(*config_, place, resources_->topology.get()), {}, *resources_) : nullptr,

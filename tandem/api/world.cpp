@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -11,6 +12,7 @@
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
+#include "tandem/runtime/worker/measure_links.hpp"
 
 namespace tandem {
 
@@ -180,6 +182,16 @@ void settle_policy(runtime::World& world, base::Config& config, const WorldResou
   const char* const name = is_mixed ? "plan" : "lws";  // what the world has already
   if (is_mixed) world.policy = make_policy(name, resources.policies);
   static_cast<void>(config.set("sched", name, config.origin("sched")));
+}
+
+void measure_links_for_policy(runtime::World& world, base::Log& log) {
+  if (world.policy->placing() == nullptr && world.policy->pulling() == nullptr) return;
+  constexpr std::array kinds{DeviceKind::opencl, DeviceKind::cuda};
+  runtime::measure_links(world, kinds);
+  for (const runtime::MachineLink& link : world.machine.links)
+    if (link.source == runtime::LinkSource::measured)
+      log.info("copies from {} to {}: {:.1f} GB/s and {:.0f} us", world.machine.nodes[link.from].name, world.machine.nodes[link.to].name,
+               link.bytes_per_ns, static_cast<double>(link.latency_ns) / 1e3);
 }
 
 runtime::World make_test_world(const TestWorldOptions& options, WorldResources& resources) {

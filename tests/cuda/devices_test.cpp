@@ -18,7 +18,9 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/cuda.hpp"
 #include "tandem/device.hpp"
+#include "tandem/opencl.hpp"
 #include "tandem/runtime/device/cuda/load_cuda.hpp"
+#include "tandem/runtime/device/opencl/load_opencl.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tests/cuda/fake_cuda.hpp"
 
@@ -209,11 +211,37 @@ TEST_F(Cuda, IsAnOption) {
     rt.wait();
     EXPECT_EQ(y, std::vector<Word>(10, 3));
   }
-  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"memory", "1MiB"}, {"ranks", "alone"}}}); }),
-              HasSubstr("options memory and cuda do not go together"));
   control.devices = 0;
   EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}}); }),
               HasSubstr("the CUDA driver here has none"));
+}
+
+// Room for five vectors in main memory, and for three on each device.
+TEST_F(Cuda, WorksBesideABudgetOfMainMemory) {
+  const auto room_for = [](std::size_t vectors) { return std::to_string(vectors * test::kWordsOfOne * sizeof(Word)); };
+  Runtime rt(Options{.workers = 2,
+                     .more = {{"cuda", "2"},
+                              {"cuda.libraries", TANDEM_FAKE_CUDA},
+                              {"cuda.memory", room_for(3)},
+                              {"memory", room_for(5)},
+                              {"ranks", "alone"}}});
+  test::expect_values_in_little_memory(rt, kAxpy, DeviceKind::cuda);
+}
+
+// A kind of devices knows nothing of another one's memory.
+TEST_F(Cuda, ValuesGoToAnotherKindOfDevicesAndBack) {
+  const auto opencl = runtime::load_opencl();
+  if (!opencl.ok() || opencl.value()->find().empty()) GTEST_SKIP() << "there is no OpenCL device here";
+  const auto both = kAxpy.opencl("__kernel void axpy(ulong a, __global const ulong* x, ulong nx, __global ulong* y, ulong ny) {"
+                                 " size_t i = get_global_id(0); y[i] += a * x[i]; }",
+                                 "axpy", [](Word, std::span<const Word> x, std::span<Word>) { return x.size(); });
+  Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"opencl", "1"}, {"ranks", "alone"}}});
+  std::vector<Word> x(1'000, 2), y(1'000, 1);
+  auto hx = rt.data("x", x), hy = rt.data("y", y);
+  for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::opencl, DeviceKind::cuda, DeviceKind::cpu, DeviceKind::opencl, DeviceKind::cuda})
+    rt.submit(both.can_run([kind](const WorkerDescription& worker) { return worker.device == kind; }), Word{3}, read(hx), read_write(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(1'000, 37));
 }
 
 TEST_F(Cuda, HasSeveralTasksInFlightOnStreamsOfTheirOwn) {
@@ -405,6 +433,7 @@ TEST_F(Cuda, LeavesTheContextOfTheProgramsThreadAlone) {
 
 TEST_F(Cuda, CopiesPagesThatAreLockedAtOnce) {
   Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
+  control.pageable_copies = 0;  // those that measured the links
   std::vector<Word> x(10'000, 2), y(10'000, 1);
   const PageLock lock_x(rt, x.data(), x.size() * sizeof(Word));
   {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <typeinfo>
 #include <utility>
 
 #include "tandem/runtime/memory/out_of_memory.hpp"
@@ -22,11 +23,6 @@ void Memory::emit(Fields... fields) const {
 }
 
 namespace {
-
-/// Storage is reached from main memory alone: what goes from a device to it, or back, passes through memory of its own there.
-bool passes_main_memory(const Room& room, const CopyRequest& request) noexcept {
-  return (room.is_storage(request.from_node) && request.to_node != 0) || (room.is_storage(request.to_node) && request.from_node != 0);
-}
 
 /// Copies in two steps, each by `copy(request, ended)`, and calls `ended` once. The memory between may outlive all nodes: a copier that is
 /// given up keeps what it was given.
@@ -193,6 +189,15 @@ Copier& Memory::copier_for(const CopyRequest& request) noexcept {
   return *nodes_[by_source ? request.from_node : request.to_node].copier;
 }
 
+/// Storage is reached from main memory alone, and a kind of devices knows nothing of another kind's memory: what goes from one to the other
+/// passes through main memory.
+bool Memory::passes_main_memory(const CopyRequest& request) const noexcept {
+  if (request.from_node == 0 || request.to_node == 0) return false;
+  if (room_.is_storage(request.from_node) || room_.is_storage(request.to_node)) return true;
+  const Copier &from = *nodes_[request.from_node].copier, &to = *nodes_[request.to_node].copier;
+  return typeid(from) != typeid(to);
+}
+
 CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {
   const Replica& source = handle.replica(from);
   const Replica& target = handle.replica(to);
@@ -258,7 +263,7 @@ void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
   const auto ended = [this, &handle, source = request.from_node, node](const std::exception_ptr& failure) {
     fetched(handle, source, node, failure);
   };
-  if (!passes_main_memory(room_, request)) return copy(handle, request, ended);
+  if (!passes_main_memory(request)) return copy(handle, request, ended);
   copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 
@@ -370,7 +375,7 @@ void Memory::begin_move(const Room::Move& move) {
     request = request_for(handle, move.from, move.to);
   }
   const auto ended = [this, &handle](const std::exception_ptr& failure) { end_move(handle, failure == nullptr); };
-  if (!passes_main_memory(room_, request)) return copy(handle, request, ended);
+  if (!passes_main_memory(request)) return copy(handle, request, ended);
   copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 

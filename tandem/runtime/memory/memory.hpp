@@ -152,6 +152,7 @@ class Memory {
   void staged(Task& task);
   void note_stage(const Task& task, trace::StagingState stage) const;
   Copier& copier_for(const CopyRequest& request) noexcept;
+  bool passes_main_memory(const CopyRequest& request) const noexcept;
   static CopyRequest request_for(Handle& handle, NodeIndex from, NodeIndex to);
   template <class Done>
   void copy(Handle& handle, const CopyRequest& request, const Done& done);

@@ -39,9 +39,9 @@ enum class CopyState { done, posted };
 /// Called when a copy has ended; null: the bytes have arrived, else why they have not.
 using CopyEnded = std::function<void(const std::exception_ptr& failure)>;
 
-/// Moves bytes between nodes. `start` either copies at once, or posts the copy and calls `ended` later, once, from any thread,
-/// with no lock held. What it throws, or reports as a failure, fails the tasks that wait for the copy. Called by workers, several at a
-/// time.
+/// Moves bytes between its node and main memory, and between nodes whose copiers are of the same class. `start` either copies at once, or
+/// posts the copy and calls `ended` later, once, from any thread, with no lock held. What it throws, or reports as a failure, fails the tasks
+/// that wait for the copy. Called by workers, several at a time.
 class Copier {
  public:
   virtual ~Copier() = default;
