@@ -69,7 +69,7 @@ TEST(Explain, ATaskIsFoundByItsNumber) {
     EXPECT_THAT(text, HasSubstr("ready and without a worker"));
   }
   // By then durations are known.
-  EXPECT_THAT(scene.said.back(), AllOf(HasSubstr("100 us +- 0 ns"), HasSubstr("10 us +- 0 ns"), Not(HasSubstr("not known yet"))));
+  EXPECT_THAT(scene.said.back(), AllOf(HasSubstr("100 us +- "), HasSubstr("10 us +- "), Not(HasSubstr("not known yet"))));
 }
 
 TEST(Explain, EqualCoresTakeTasksFromQueues) {

@@ -1,10 +1,9 @@
-// tandem/runtime/sched/learned_estimates.cpp: means that follow what is measured.
+// tandem/runtime/sched/learned_estimates.cpp: a history for each kind of kernel.
 #include "tandem/runtime/sched/learned_estimates.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include "tandem/base/splitmix64.hpp"
 
@@ -24,9 +23,9 @@ Estimate LearnedEstimates::expected_ns(std::string_view codelet, model::Footprin
   const std::uint64_t key = key_of(codelet, footprint, kind);
   const std::lock_guard guard(lock_);
   const auto known = learned_.find(key);
-  if (known == learned_.end() || known->second.count == 0) return {};
-  const Learned& learned = known->second;
-  return {learned.mean_ns, std::sqrt(learned.variance), learned.count >= kTrials};
+  if (known == learned_.end()) return {};
+  const model::Estimate learned = known->second.history.estimate();
+  return {learned.mean_ns, learned.deviation_ns, learned.samples >= kTrials};
 }
 
 void LearnedEstimates::add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
@@ -38,23 +37,7 @@ void LearnedEstimates::add(std::string_view codelet, model::Footprint footprint,
     if (learned_.size() >= kMostFootprints) return;
     known = learned_.emplace(key, Learned{}).first;
   }
-  Learned& learned = known->second;
-  if (!learned.warm) {
-    learned.warm = true;
-    return;
-  }
-  const bool is_accident = learned.count >= kTrials && duration_ns > kAccident * learned.mean_ns;
-  if (is_accident && !learned.after_accident) {
-    learned.after_accident = true;
-    return;
-  }
-  learned.after_accident = is_accident;
-  learned.count = std::min(learned.count + 1, kMemory);
-  // Welford's recurrence, in which the weight of a new value does not fall below 1/kMemory.
-  const double weight = 1.0 / learned.count;
-  const double delta = duration_ns - learned.mean_ns;
-  learned.mean_ns += weight * delta;
-  learned.variance = (1 - weight) * (learned.variance + weight * delta * delta);
+  if (Learned& learned = known->second; std::exchange(learned.is_warm, true)) learned.history.add(duration_ns);
 }
 
 }  // namespace tandem::runtime

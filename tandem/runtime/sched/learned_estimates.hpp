@@ -7,15 +7,15 @@
 #include <unordered_map>
 
 #include "tandem/base/spin_lock.hpp"
+#include "tandem/model/tasks/history.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
 
 namespace tandem::runtime {
 
-/// Mean and deviation of the kernels that have run, by codelet, footprint of the data and kind of worker.
+/// What the kernels of this run took, by codelet, footprint of the data and kind of worker: a `model::History` each, so accidents change nothing,
+/// and a change of speed is followed.
 ///
-/// The first kernel does not count, since it often loads code or warms caches. `kTrials` further ones make an estimate known. The last
-/// `kMemory` kernels or so decide: the weight of older ones decays, so that a change of speed is followed. One kernel that takes
-/// `kAccident` times the mean is an accident and counts only if the next one does, too.
+/// The first kernel does not count, since it often loads code or warms caches. `kTrials` further ones make an estimate known.
 ///
 /// What `given` estimates know already is taken from there, and they hear of all kernels, too.
 ///
@@ -23,8 +23,6 @@ namespace tandem::runtime {
 class LearnedEstimates final : public Estimates {
  public:
   static constexpr unsigned kTrials = 2;
-  static constexpr unsigned kMemory = 20;
-  static constexpr double kAccident = 5;
   static constexpr std::size_t kMostFootprints = 1U << 16;  ///< further ones are not learnt
 
   /// `given` outlives this; null: there are none.
@@ -35,11 +33,8 @@ class LearnedEstimates final : public Estimates {
 
  private:
   struct Learned {
-    unsigned count = 0;  ///< without the first one and without accidents
-    bool warm = false;   ///< the first one has run
-    bool after_accident = false;
-    double mean_ns = 0;
-    double variance = 0;
+    bool is_warm = false;  ///< the first one has run
+    model::History history;
   };
 
   Estimates* const given_;

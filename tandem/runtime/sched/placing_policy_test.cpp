@@ -159,19 +159,19 @@ TEST(LearnedEstimates, AreMeansByCodeletFootprintAndKind) {
   for (const double ns : {900.0, 100.0, 120.0, 140.0}) estimates.add("work", 7, DeviceKind::cpu, ns);
   EXPECT_TRUE(learnt(estimates).known);
   EXPECT_DOUBLE_EQ(learnt(estimates).mean_ns, 120) << "the first one loads code";
-  EXPECT_NEAR(learnt(estimates).deviation_ns, 16.3, 0.1);
+  EXPECT_NEAR(learnt(estimates).deviation_ns, 27.5, 0.1);
   EXPECT_FALSE(estimates.expected_ns("other", 7, DeviceKind::cpu).known);
   EXPECT_FALSE(estimates.expected_ns("work", 8, DeviceKind::cpu).known);
   EXPECT_FALSE(estimates.expected_ns("work", 7, DeviceKind::user).known);
 }
 
-TEST(LearnedEstimates, ForgetNothingForOneAccident) {
+TEST(LearnedEstimates, ForgetNothingForAccidents) {
   LearnedEstimates estimates;
   for (int i = 0; i < 21; ++i) estimates.add("work", 7, DeviceKind::cpu, 100);
-  estimates.add("work", 7, DeviceKind::cpu, 10'000);
+  for (int i = 0; i < 7; ++i) estimates.add("work", 7, DeviceKind::cpu, 10'000);
   EXPECT_DOUBLE_EQ(learnt(estimates).mean_ns, 100);
   estimates.add("work", 7, DeviceKind::cpu, 10'000);
-  EXPECT_GT(learnt(estimates).mean_ns, 500) << "twice is no accident";
+  EXPECT_GT(learnt(estimates).mean_ns, 1'000) << "eight in a row are none";
 }
 
 TEST(LearnedEstimates, FollowAMachineThatBecomesSlower) {
