@@ -120,6 +120,12 @@ Json json_of(const Communication& communication) {
           {"ranks", ranks}, {"matrix", matrix}};
 }
 
+/// How many times as long as those that were alone.
+Json json_of(const Contention& contention) {
+  return {{"least_bytes", Contention::least_bytes}, {"tasks", contention.tasks}, {"task_slowness", contention.slowness},
+          {"task_excess_s", in_seconds(contention.excess_ns)}, {"messages", contention.messages}, {"message_slowness", contention.message_slowness}};
+}
+
 Json json_of(const Broadcasts& broadcasts) {
   const SharedData& shared = broadcasts.shared;
   Json recipients = nullptr;
@@ -219,6 +225,7 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   object["efficiency"] = json_of(numbers.efficiency);
   object["parallelism"] = json_of(numbers.parallelism);
   object["communication"] = json_of(numbers.communication);
+  object["contention"] = json_of(numbers.summary.contention);
   object["broadcasts"] = json_of(numbers.broadcasts);
   object["memory"] = json_of(history, numbers.memory);
   object["realised_path"] = Json();

@@ -238,6 +238,17 @@ void print_communication(const Communication& communication) {
   fmt::print("{}\n", communication.overlap() ? fmt::format("  ({:.1f} % of both)", 100 * *communication.overlap()) : "");
 }
 
+/// What kernels and large messages do to each other. Too few of them say nothing.
+void print_contention(const analysis::Contention& contention) {
+  const auto row = [](std::string_view name, double slowness, std::uint64_t compared) {
+    if (compared >= analysis::Contention::least_compared) fmt::print("{:<52} {:>12.2f}  ({} compared)\n", name, slowness, grouped(compared));
+  };
+  if (std::max(contention.tasks, contention.messages) < analysis::Contention::least_compared) return;
+  fmt::print("\n{:<52} {:>12}\n", "contention", "times as long");
+  row("kernels beside messages of 64 KiB or more", contention.slowness, contention.tasks);
+  row("messages of 64 KiB or more beside kernels", contention.message_slowness, contention.messages);
+}
+
 void print_broadcasts(const Broadcasts& broadcasts) {
   const SharedData& shared = broadcasts.shared;
   if (broadcasts.count == 0 && shared.versions == 0) return;
@@ -316,6 +327,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_counts(history, summary);
   print_expectations(history, summary);
   print_communication(numbers.communication);
+  print_contention(numbers.summary.contention);
   print_broadcasts(numbers.broadcasts);
   print_memory(history, numbers.memory);
   print_bounds(history, summary);

@@ -26,7 +26,7 @@ constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that he
 class Judge {
  public:
   Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()), speeds_(worker_speeds(history, summary.kernels)),
-        polling_(polling_neighbours(history)) {}
+        polling_(polling_neighbours(history)), contention_(summary.contention) {}
 
   std::vector<Finding> judge() {
     if (summary_.split.makespan_ns == 0 || summary_.split.workers.empty()) return {};
@@ -47,6 +47,7 @@ class Judge {
          "another distribution of the data over ranks");
     slow_workers();
     polling_threads();
+    large_messages();
     slow_executions();
     std::ranges::stable_sort(found_, std::greater(), &Finding::lost_ns);
     return std::move(found_);
@@ -226,6 +227,22 @@ class Judge {
                    "progress thread (--tandem.comm.progress_core)"});
   }
 
+  /// Of tasks that were beside polling threads, too, that is told.
+  void large_messages() {
+    if (!contention_.slows_tasks() || is_told_by_polling()) return;
+    const std::string messages =
+        contention_.slows_messages() ? fmt::format("; these messages took {:.2g} times as long beside kernels", contention_.message_slowness) : "";
+    add({.key = "contention", .lost_ns = std::max<std::int64_t>(contention_.excess_ns, 0) / workers(),
+         .what = fmt::format("{} tasks took {:.2g} times as long while messages of {} KiB or more were under way on their host{}.",
+                             grouped(contention_.tasks), contention_.slowness, Contention::least_bytes >> 10, messages),
+         .remedy = "tiles that fit into the caches; data of kernels and received copies on different NUMA nodes; fewer workers; tandem contention "
+                   "measure shows what cores and network have of this memory"});
+  }
+  bool is_told_by_polling() const {
+    const auto told = std::ranges::count_if(contention_.slowed, [&](std::uint32_t row) { return std::ranges::binary_search(polling_.slowed, row); });
+    return 2 * static_cast<std::size_t>(told) > contention_.slowed.size();
+  }
+
   void small_tasks() {
     const std::uint64_t tasks = executed();
     const std::int64_t executing_ns = total_[static_cast<std::size_t>(Spent::executing)];
@@ -239,7 +256,7 @@ class Judge {
     std::int64_t excess_ns = 0;
     std::uint64_t outliers = 0;
     const KernelProfile* worst = nullptr;
-    const bool some_slow = std::ranges::any_of(speeds_, &WorkerSpeed::is_slow) || !polling_.slowed.empty();
+    const bool some_slow = std::ranges::any_of(speeds_, &WorkerSpeed::is_slow) || !polling_.slowed.empty() || !contention_.slowed.empty();
     for (const KernelProfile& kernel : summary_.kernels) {
       excess_ns += kernel.outlier_excess_ns;
       outliers += kernel.outliers;
@@ -254,7 +271,8 @@ class Judge {
         if (!tasks.has_run(row)) continue;
         const Durations& kernel = kernels[tasks.codelet(row)]->on(kinds.of(tasks.rank[row], tasks.worker[row]));
         const std::int64_t ns = tasks.end_ns[row] - tasks.start_ns[row];
-        if (static_cast<double>(ns) <= kernel.fence_ns || !(is_slow(row) || std::ranges::binary_search(polling_.slowed, row))) continue;
+        const bool is_told = is_slow(row) || std::ranges::binary_search(polling_.slowed, row) || std::ranges::binary_search(contention_.slowed, row);
+        if (static_cast<double>(ns) <= kernel.fence_ns || !is_told) continue;
         excess_ns -= ns - kernel.median_ns;
         --outliers;
       }
@@ -271,6 +289,7 @@ class Judge {
   SpentTimes total_;
   std::vector<WorkerSpeed> speeds_;
   PollingNeighbours polling_;
+  const Contention& contention_;
   std::vector<Finding> found_;
 };
 
@@ -282,7 +301,8 @@ Summary::Summary(const History& history, const TaskGraph& graph)
       path(critical_path(history, graph, Messages::free)),
       path_with_messages(graph.has_messages() ? critical_path(history, graph, Messages::measured) : path),
       realised(realised_path(history, graph, split.begin_ns)),
-      kernels(profile_kernels(history)) {}
+      kernels(profile_kernels(history)),
+      contention(analysis::contention(history)) {}
 
 std::vector<Finding> verdict(const History& history, const Summary& summary) { return Judge(history, summary).judge(); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/analysis/area_bound.hpp"
+#include "tandem/analysis/contention.hpp"
 #include "tandem/analysis/kernel_profile.hpp"
 #include "tandem/analysis/paths.hpp"
 #include "tandem/analysis/time_split.hpp"
@@ -23,6 +24,7 @@ struct Summary {
   CriticalPath path, path_with_messages;
   RealisedPath realised;
   std::vector<KernelProfile> kernels;
+  Contention contention;
 };
 
 /// Something that cost time. `lost_ns`: by how much the makespan would be shorter, if all workers had executed tasks instead.
