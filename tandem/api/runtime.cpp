@@ -770,8 +770,13 @@ std::vector<TimelineEvent> Runtime::timeline() const { return core_->workers().t
 
 // --- waits and recordings
 
+void Runtime::pause() { core_->pause(); }
+void Runtime::resume() { core_->resume(); }
+bool Runtime::is_paused() const noexcept { return core_->workers().are_paused(); }
+
 void Runtime::wait() {
   core_->submission().thread().check("wait");
+  if (is_paused()) throw UsageError("wait() is for tasks that run, and the workers are paused: call resume() first");
   if (flow_ != nullptr) {
     say_once_that_nobody_owns_data();
     flow_->wait();

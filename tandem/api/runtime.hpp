@@ -482,6 +482,14 @@ class Runtime {
     wait_for_data(data.handle());
   }
 
+  /// No worker begins a task from now on, and none runs one when this returns; they sleep, so that other code has their cores. Tasks may be
+  /// submitted meanwhile, as many as option `window` says; what would wait for one that has not ended throws UsageError, and other ranks wait for
+  /// what this one does not do. Without effect while they are paused.
+  void pause();
+  /// The workers go on. Without effect when they are not paused. The end of the runtime begins with it.
+  void resume();
+  bool is_paused() const noexcept;  ///< between `pause` and `resume`
+
   /// @}
   /// @name Cancelling a flow
   /// @{

@@ -118,6 +118,7 @@ void RuntimeCore::limit(NodeIndex node, std::size_t bytes) {
 
 void RuntimeCore::shut_down() {
   if (std::exchange(is_shut_down_, true)) return;
+  if (workers_->are_paused()) workers_->end_pause();
   // False: what `action` waits for will not come.
   const auto quietly = [&](auto action) {
     try {
@@ -149,6 +150,19 @@ void RuntimeCore::shut_down() {
     const auto written = chart_->write(options_.graphviz);
     if (!written.ok()) log().error("{}", written.error().message);
   }
+}
+
+void RuntimeCore::pause() {
+  submission_.thread().check("pause workers");
+  if (workers_->are_paused()) return;
+  workers_->begin_pause();
+  world_.driver->run_until([](void* workers) { return static_cast<const WorkerTeam*>(workers)->rest(); }, workers_.get(), base::kNever);
+  workers_->leave_caller(world_.driver->now_ns());
+}
+
+void RuntimeCore::resume() {
+  submission_.thread().check("resume workers");
+  if (workers_->are_paused()) workers_->end_pause();
 }
 
 StatisticsReport RuntimeCore::statistics() {

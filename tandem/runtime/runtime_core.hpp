@@ -34,6 +34,10 @@ class RuntimeCore final {
   RuntimeCore& operator=(const RuntimeCore&) = delete;
   /// The destructor begins with it: waits for all tasks, brings data to the user's memory, and stops the workers.
   void shut_down();
+  /// No worker begins a task from now on; returns when none runs one.
+  void pause();
+  /// They go on. Without effect when they are not paused.
+  void resume();
   /// From now on all parts write their events to `session`, which outlives the runtime. Once.
   void trace_to(trace::Session& session);
 

@@ -12,6 +12,7 @@ namespace tandem::runtime {
 
 void CallerLoop::run_until(bool (*done)(void*), void* context) {
   if (done(context)) return;
+  if (workers_.are_paused()) throw UsageError("what is waited for has not ended, and the workers are paused: call resume() first");
   submission_.trace().emit<trace::Type::wait_began>();
   if (watches_kernels_ && kernel_watch_ == nullptr) {
     kernel_watch_ = std::make_unique<KernelWatch>(executor_, workers_, log_, watchdog_.after_ns);

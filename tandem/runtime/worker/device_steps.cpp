@@ -17,7 +17,7 @@ namespace tandem::runtime {
 std::int64_t Worker::step_device(std::int64_t now_ns) {
   if (!in_flight_->empty()) collect(now_ns);
   wake_up();
-  for (unsigned count = 0; count < options_.tasks_per_step; ++count)
+  for (unsigned count = 0; count < options_.tasks_per_step && !is_paused(); ++count)
     if (!go_on(now_ns)) return in_flight_->empty() ? rest(now_ns) : rest_beside_device();
   queue_kept();
   return now_ns;

@@ -52,9 +52,11 @@ std::int64_t Worker::step(std::int64_t now_ns) {
     if (index_ == 0) executor_.caller_arrives();
     trace_.enter_state(WorkerState::scheduling);
   }
+  if (const std::uint32_t pause = options_.pauses->load(std::memory_order_acquire); (pause & 1U) != 0) [[unlikely]]
+    return rest_in_pause(pause, now_ns);
   if (device_ != nullptr) [[unlikely]] return step_device(now_ns);
   wake_up();
-  for (unsigned count = 0; count < options_.tasks_per_step; ++count) {
+  for (unsigned count = 0; count < options_.tasks_per_step && !is_paused(); ++count) {
     Task* const task = take_unless_holding();
     if (task == nullptr) return rest(now_ns);
     progress_.do_rest();
@@ -149,6 +151,28 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
   trace_.enter_state(hold_.is_on() ? WorkerState::holding : WorkerState::sleeping);
   woken_ = false;  // no queue has a task, and a thread that pushes one from now on sees that this worker sleeps
   return hold_.is_on() ? hold_.until_ns() : base::kNever;
+}
+
+/// What the device has ends first.
+std::int64_t Worker::rest_in_pause(std::uint32_t pause, std::int64_t now_ns) {
+  if (device_ != nullptr && !in_flight_->empty()) {
+    const std::int64_t poll_ns = collect(now_ns);
+    if (!in_flight_->empty()) return poll_ns;
+  }
+  wake_up();
+  progress_.stop();
+  progress_.do_rest();
+  hold_.end();
+  queue_kept();
+  executor_.flush(origin_);
+  if (std::exchange(woken_, false)) executor_.queues().pass_on_wake(index_);
+  if (!measurements_.is_idle()) {
+    measurements_.begin_idle(clock_.now_ns());
+    hand_over_durations();
+  }
+  trace_.enter_state(WorkerState::sleeping);
+  if (rests_in_.exchange(pause, std::memory_order_acq_rel) != pause) executor_.caller().wake();
+  return base::kNever;
 }
 
 void Worker::leave(std::int64_t now_ns) {

@@ -41,6 +41,7 @@ struct WorkerOptions {
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
   bool feeds = false;                  ///< the placer keeps tasks until a worker looks for one
   DurationModels* models = nullptr;    ///< set: they learn the durations of kernels. Outlive the worker
+  const std::atomic<std::uint32_t>* pauses = nullptr;  ///< odd: no task begins. Outlives the worker
   Explainer* explainer = nullptr;      ///< set: it is told which tasks the worker takes. Outlives the worker
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
@@ -51,6 +52,10 @@ struct WorkerOptions {
 /// up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus). After
 /// `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`. One idle worker polls the network instead,
 /// without pauses, until that is in vain for long, and then sleeps there (`IdleProgress`).
+///
+/// While the workers are paused (`WorkerOptions::pauses`) it begins no task, what its device has ends, and it sleeps, out of the set of idle
+/// workers. Each pause has a number, which the worker publishes when it rests: so who ends a pause and begins another one is not told by a
+/// worker that has seen neither.
 ///
 /// With a `Device` (device_steps.cpp) a step polls it, ends what has ended there, and launches tasks whose data is in its memory, up to its
 /// depth. While all its places are taken the worker fetches the data of a few more tasks. It sleeps until the device is to be polled.
@@ -76,6 +81,9 @@ class Worker final : public base::Steppable {
     if (durations_ != nullptr) durations_->flush();
   }
 
+  /// The value of `WorkerOptions::pauses` for which it rests: it runs nothing since. Any thread.
+  std::uint32_t rests_in() const noexcept { return rests_in_.load(std::memory_order_acquire); }
+
   /// Its stream of the trace.
   trace::Stream& trace() noexcept { return trace_.stream; }
 
@@ -99,6 +107,8 @@ class Worker final : public base::Steppable {
   void queue_kept();
   void run(Task& task);
   std::int64_t rest(std::int64_t now_ns);
+  std::int64_t rest_in_pause(std::uint32_t pause, std::int64_t now_ns);
+  bool is_paused() const noexcept { return (options_.pauses->load(std::memory_order_relaxed) & 1U) != 0; }
   void back_to_work(std::int64_t now_ns);
 
   // One task.
@@ -158,6 +168,7 @@ class Worker final : public base::Steppable {
   std::exception_ptr lost_;              ///< why the device runs nothing any more; null: it does
 
   alignas(64) std::atomic<const Task*> running_{nullptr};
+  std::atomic<std::uint32_t> rests_in_{0};
   Measurements measurements_;
   alignas(64) WorkerTrace trace_;
 };

@@ -47,6 +47,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .attendance = &attendance_,
                                      .feeds = placer_ != nullptr && placer_->feeds(),
                                      .models = options.models,
+                                     .pauses = &pauses_,
                                      .explainer = explainer_.get(),
                                      .log = world.log};
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
@@ -73,8 +74,29 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
 
 WorkerTeam::~WorkerTeam() = default;
 
-void WorkerTeam::start() {
-  for (unsigned i = caller_works_ ? 1 : 0; i < workers_.size(); ++i) queues_->start(i);
+void WorkerTeam::start() { wake_all(); }
+
+void WorkerTeam::wake_all() {
+  for (unsigned i = first(); i < workers_.size(); ++i) queues_->start(i);
+}
+
+void WorkerTeam::begin_pause() {
+  TANDEM_ASSERT(!are_paused());
+  pauses_.fetch_add(1, std::memory_order_release);
+  wake_all();
+}
+
+bool WorkerTeam::rest() const noexcept {
+  const std::uint32_t pause = pauses_.load(std::memory_order_relaxed);
+  for (unsigned i = first(); i < workers_.size(); ++i)
+    if (workers_[i]->rests_in() != pause) return false;
+  return true;
+}
+
+void WorkerTeam::end_pause() {
+  TANDEM_ASSERT(are_paused());
+  pauses_.fetch_add(1, std::memory_order_release);
+  wake_all();
 }
 
 void WorkerTeam::trace_to(trace::Session& session) {

@@ -32,6 +32,12 @@ class WorkerTeam {
   /// From now on workers run tasks.
   void start();
 
+  /// Workers begin no task from now on. `rest` is true once none runs one. Not while they are paused.
+  void begin_pause();
+  bool rest() const noexcept;
+  void end_pause();
+  bool are_paused() const noexcept { return (pauses_.load(std::memory_order_relaxed) & 1U) != 0; }
+
   /// The caller's wait has ended.
   void leave_caller(std::int64_t now_ns) {
     if (caller_works_) workers_[0]->leave(now_ns);
@@ -74,6 +80,9 @@ class WorkerTeam {
     std::int64_t step(std::int64_t) override { return base::kNever; }
   };
 
+  void wake_all();
+  unsigned first() const noexcept { return caller_works_ ? 1 : 0; }  ///< that the driver steps
+
   const bool caller_works_;
   const clock::Clock& clock_;
   const std::vector<WorkerSpec> specs_;
@@ -81,6 +90,7 @@ class WorkerTeam {
   const base::OpenCounters counters_;
   base::Attendance attendance_;
   std::atomic<bool> expects_{false};
+  std::atomic<std::uint32_t> pauses_{0};  ///< odd: they are paused. Written by the submitting thread
   std::unique_ptr<ReadyQueues> queues_;
   std::unique_ptr<Explainer> explainer_;  ///< null: nobody has asked
   std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or it does not matter who runs a task
