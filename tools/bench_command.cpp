@@ -19,6 +19,7 @@ struct BenchArguments : BenchOptions {
   std::vector<unsigned> orders{8192, 4096};  ///< cholesky
   std::vector<unsigned> tiles;
   std::string precision = "d";
+  unsigned kib = 1024, blocks = 32, steps = 20;  ///< device
 };
 
 BenchSuite tasks_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers) {
@@ -146,6 +147,31 @@ void add_cholesky(Subcommand bench, ToolContext& context) {
   });
 }
 
+BenchSuite device_suite(const Programs& programs, const BenchArguments& arguments) {
+  const std::vector<std::string> words{"--kib", std::to_string(arguments.kib), "--blocks", std::to_string(arguments.blocks),
+                                       "--steps", std::to_string(arguments.steps), "--repetitions", "1"};
+  BenchSuite suite{fmt::format("data to an OpenCL device and back, {} blocks of {} KiB", arguments.blocks, arguments.kib),
+                   {programs.ours("bench_device_tandem", words)},
+                   false,
+                   {{"kib", arguments.kib}, {"blocks", arguments.blocks}, {"steps", arguments.steps}}};
+  suite.programs.push_back(programs.peer("bare", "peer_device_bare", words));
+  return suite;
+}
+
+void add_device(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("device", "Copies and kernels of an OpenCL device: alone, and beside each other");
+  const auto arguments = std::make_shared<BenchArguments>();
+  add_bench_options(command, *arguments);
+  command.add_option("--kib", arguments->kib, "Size of a block").positive().show_default();
+  command.add_option("--blocks", arguments->blocks, "Blocks that go to and fro").positive().show_default();
+  command.add_option("--steps", arguments->steps, "Operations of the kernel for each number, two flops each").positive().show_default();
+  command.callback([arguments, &context] {
+    run_bench("device", *arguments, context, [&](const Programs& programs, unsigned) {
+      return std::vector{device_suite(programs, *arguments)};
+    });
+  });
+}
+
 }  // namespace
 
 void add_bench(Subcommand app, ToolContext& context) {
@@ -156,9 +182,11 @@ void add_bench(Subcommand app, ToolContext& context) {
   add_events(bench, context);
   add_bench_flushes(bench, context);
   add_cholesky(bench, context);
+  add_device(bench, context);
   add_bench_pingpong(bench, context);
   add_bench_flow_pingpong(bench, context);
   add_bench_arrival(bench, context);
+  add_bench_polling(bench, context);
   add_bench_burst(bench, context);
   add_bench_urgent(bench, context);
   add_bench_priority(bench, context);

@@ -1,5 +1,5 @@
-// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong` and `arrival`: what the task flow adds to a message, and how soon
-// progress is there when a message comes.
+// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong`, `arrival` and `polling`: what the task flow adds to a message, how soon
+// progress is there when a message comes, and what idle workers cost messages.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -22,6 +22,11 @@ struct FlowPingpongOptions : BenchOptions {
 struct ArrivalOptions : BenchOptions {
   std::vector<unsigned> busy{1, 2};
   unsigned messages = 300;
+};
+
+struct PollingOptions : BenchOptions {
+  unsigned idle = 1;
+  unsigned trips = 2000;
 };
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
@@ -52,7 +57,27 @@ BenchSuite arrival_suite(const Programs& programs, const ArrivalOptions& options
           {{"workers", workers}}};
 }
 
+BenchSuite polling_suite(const Programs& programs, const PollingOptions& options) {
+  const Words words{"--workers", std::to_string(options.idle), "--trips", std::to_string(options.trips), "--repetitions", "1"};
+  return {fmt::format("half a round trip of 4 bytes beside {} idle workers on each of two ranks", options.idle),
+          {programs.launched(programs.ours("bench_polling_tandem", words), {{"tandem_ranks", own_path(), "2"}})},
+          false,
+          {{"idle_workers", options.idle}}};
+}
+
 }  // namespace
+
+void add_bench_polling(Subcommand bench, ToolContext& context) {
+  Subcommand command = bench.add_subcommand("polling", "Latency of small messages beside idle workers that poll, sleep or are paused");
+  const auto options = std::make_shared<PollingOptions>();
+  add_bench_options(command, *options);
+  command.add_option("--idle", options->idle, "Idle workers of each rank").positive().show_default();
+  command.add_option("--trips", options->trips, "Round trips of a sample").positive().show_default();
+  command.callback([options, &context] {
+    run_bench("polling", *options, context,
+              [&](const Programs& programs, unsigned) { return std::vector{polling_suite(programs, *options)}; });
+  });
+}
 
 void add_bench_flow_pingpong(Subcommand bench, ToolContext& context) {
   Subcommand command = bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");

@@ -35,6 +35,7 @@ void add_bench_readers(Subcommand bench, ToolContext& context);  ///< below `ben
 void add_bench_ring(Subcommand bench, ToolContext& context);     ///< below `bench`
 void add_bench_urgent(Subcommand bench, ToolContext& context);   ///< below `bench`
 void add_bench_pingpong(Subcommand bench, ToolContext& context);  ///< below `bench`
+void add_bench_polling(Subcommand bench, ToolContext& context);  ///< below `bench`
 void add_bench_priority(Subcommand bench, ToolContext& context);  ///< below `bench`
 void add_config(Subcommand app, ToolContext& context);
 void add_contention(Subcommand app, ToolContext& context);
