@@ -14,11 +14,11 @@
 #include "tandem/base/replace_file.hpp"
 #include "tools/contention/measure.hpp"
 #include "tools/contention/model_file.hpp"
+#include "tools/contention/page.hpp"
+#include "tools/contention/picture.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
-#include "tools/python_script.hpp"
 #include "tools/trace_command.hpp"
-#include "tools/work_folder.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -233,11 +233,6 @@ Json predictions_json(const Models& models, const Model& model, const std::vecto
   return {{"name", models.name}, {"model", soft ? "soft" : "thesis"}, {"predictions", rows}};
 }
 
-std::unique_ptr<Model> model_of(const Models& models, bool soft) {
-  if (!soft) return std::make_unique<ThresholdModel>(models.threshold);
-  return std::make_unique<SoftModel>(SoftModel::create(models.soft).value());  // checked when it was read or fitted
-}
-
 void add_predict(Subcommand contention, ToolContext& context) {
   Subcommand command =
       contention.add_subcommand("predict", "Bandwidths of cores and network for every placement and number of cores");
@@ -263,7 +258,7 @@ void add_predict(Subcommand contention, ToolContext& context) {
     const auto loads = loads_of(models.value(), *options);
     if (!loads) return fail(context, loads.error());
     const bool soft = options->model == "soft";
-    const auto model = model_of(models.value(), soft);
+    const auto model = contention::model_of(models.value(), soft);
     if (options->json) return print(predictions_json(models.value(), *model, loads.value(), soft));
     print_predictions(models.value(), *model, loads.value(), soft);
   });
@@ -275,68 +270,6 @@ struct PlotOptions : SourceOptions {
   bool stacked = false;
 };
 
-Json point_json(const Sample& sample) {
-  const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
-  return {{"cores", sample.cores},
-          {"computation_alone", number(sample.computation_alone_mb_s)},
-          {"communication_alone", number(sample.communication_alone_mb_s)},
-          {"computation", number(sample.computation_mb_s)},
-          {"communication", number(sample.communication_mb_s)}};
-}
-
-Json line_json(const Model& model, const Placement& placement, unsigned most_cores) {
-  Json line = Json::array();
-  for (unsigned n = 1; n <= most_cores; ++n) {
-    const Bandwidths b = model.predict({.cores = n, .placement = placement});
-    line.push_back({{"cores", n},
-                    {"computation_alone", b.computation_alone_mb_s},
-                    {"communication_alone", b.communication_alone_mb_s},
-                    {"computation", b.computation_mb_s},
-                    {"communication", b.communication_mb_s}});
-  }
-  return line;
-}
-
-/// What python/tandem/plots/_contention.py draws.
-Json picture_json(const Models& models, bool predicted) {
-  Json panels = Json::array();
-  const auto add = [&](const Placement& placement, const std::vector<Sample>& samples) {
-    Json panel{{"computation_node", placement.computation}, {"communication_node", placement.communication}, {"sample", false}};
-    if (models.fit) panel["sample"] = placement == models.fit->local_placement || placement == models.fit->remote_placement;
-    panel["points"] = Json::array();
-    for (const Sample& sample : samples) panel["points"].push_back(point_json(sample));
-    if (predicted)
-      for (const bool soft : {false, true})
-        panel[soft ? "soft" : "thesis"] = line_json(*model_of(models, soft), placement, models.cores);
-    panels.push_back(std::move(panel));
-  };
-  for (const Curve& curve : models.curves) add(curve.placement, curve.samples);
-  if (models.curves.empty())
-    for (unsigned comm = 0; comm < models.nodes; ++comm)
-      for (unsigned comp = 0; comp < models.nodes; ++comp) add({comp, comm}, {});
-  Json json{{"picture", "contention"}, {"name", models.name}, {"panels", panels}};
-  if (models.choice) json["kernel"] = models.choice->kernel;
-  return json;
-}
-
-/// A campaign that is too short for a fit is drawn as points, and says why.
-base::Result<Json> picture_of(const PlotOptions& options, ToolContext& context) {
-  auto models = contention::read_models(options.source, fit_options(options));
-  if (models) return picture_json(models.value(), true);
-  const auto campaign = contention::read_campaign(options.source);
-  if (!campaign) return models.error();
-  const auto choice = contention::choose(campaign.value(), fit_options(options).choice);
-  if (!choice) return choice.error();
-  context.log.warn("{}: the picture has no predicted lines", models.error().message);
-  Models measured{.name = options.source,
-                  .threshold = {},
-                  .soft = {},
-                  .fit = {},
-                  .curves = contention::curves_of(campaign.value(), choice.value()),
-                  .choice = choice.value()};
-  return picture_json(measured, false);
-}
-
 void draw(const PlotOptions& options, ToolContext& context) {
   std::vector<std::string> words;
   Json files = Json::array();
@@ -347,15 +280,11 @@ void draw(const PlotOptions& options, ToolContext& context) {
     context.exit_status = 2;
     return;
   }
-  const auto picture = picture_of(options, context);
+  const auto picture = contention::picture_of(options.source, fit_options(options));
   if (!picture) return fail(context, picture.error());
-  const auto folder = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
-  if (!folder) return fail(context, folder.error());
-  const std::filesystem::path file = folder.value().path() / "picture.json";
-  if (const auto written = base::replace_file(file, picture.value().dump()); !written) return fail(context, written.error());
-  words.push_back(file.string());
+  if (!picture.value().why_no_lines.empty()) context.log.warn("{}: the picture has no predicted lines", picture.value().why_no_lines);
   if (options.stacked) words.push_back("--stacked");
-  const auto drawn = run_python(context.config.get_string("python"), "contention", words);
+  const auto drawn = contention::draw(picture.value(), words, context.config.get_string("python"));
   if (!drawn) return fail(context, drawn.error());
   if (options.json) return print(Json{{"files", files}});
   for (const Json& one : files) fmt::print("picture: {} ({})\n", one.text(), short_bytes(std::filesystem::file_size(one.text())));
@@ -372,6 +301,23 @@ void add_plot(Subcommand contention, ToolContext& context) {
   command.callback([options, &context] { draw(*options, context); });
 }
 
+void add_page(Subcommand contention, ToolContext& context) {
+  Subcommand command = contention.add_subcommand("page", "One HTML page that shows a campaign and explains it");
+  const auto options = std::make_shared<SourceOptions>();
+  const auto out = std::make_shared<std::string>();
+  command.add_option("folder", options->source, "Folder of `tandem contention measure`").required();
+  command.add_option("-o,--out", *out, "The page to write (default: contention.html in the folder)");
+  command.add_flag("--json", options->json, "Print a JSON object");
+  command.callback([options, out, &context] {
+    const std::string file = out->empty() ? (std::filesystem::path(options->source) / "contention.html").string() : *out;
+    const auto page = contention::page_of(options->source, context.config.get_string("python"));
+    if (!page) return fail(context, page.error());
+    if (const auto written = base::replace_file(file, page.value()); !written) return fail(context, written.error());
+    if (options->json) return print(Json{{"files", Json(std::vector<std::string>{file})}});
+    fmt::print("page: {} ({})\n", file, short_bytes(page.value().size()));
+  });
+}
+
 }  // namespace
 
 void add_contention(Subcommand app, ToolContext& context) {
@@ -381,6 +327,7 @@ void add_contention(Subcommand app, ToolContext& context) {
   add_fit(contention, context);
   add_predict(contention, context);
   add_plot(contention, context);
+  add_page(contention, context);
 }
 
 }  // namespace tandem::tools

@@ -131,6 +131,13 @@ END
   holds err '--cores 5000: at most [0-9]+ can compute here'
   contention 2 measure other --messages 1parsec
   holds err '--messages: '
+  contention 0 page small
+  holds out '^page: small/contention.html \('
+  holds small/contention.html '<td>primes</td><td>1</td><td>0/0</td><td>4 B</td>'
+  holds small/contention.html 'needs measurements with at least 4 different numbers of computing cores, there are 1'
+  holds small/contention.html 'Note: .*one host'
+  contention 2 page nowhere
+  holds err 'nowhere'
   contention 2 fit small
   holds err 'needs measurements with at least 4 different numbers of computing cores, there are 1'
 }
@@ -154,6 +161,10 @@ assert len(axes) == 8, axes  # four placements, two axes each
 END
   contention 0 plot henri --stacked --png henri.png
   contention 0 plot dahu --svg dahu.svg  # without measurements
+  contention 0 page henri -o henri.html
+  [[ $(grep -c '<svg' henri.html) == 1 ]] || fail "henri.html has not one picture"
+  holds henri.html 'alpha\)</td><td>0\.[0-9]+ \['
+  "$python" -c "import html.parser; html.parser.HTMLParser().feed(open('henri.html').read())" || fail "henri.html is no HTML"
   # Too few cores for a fit: points alone.
   campaign henri short 2
   contention 0 plot short --svg short.svg

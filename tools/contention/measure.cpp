@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -28,6 +29,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tools/contention/campaign_plan.hpp"
 #include "tools/contention/partner.hpp"
+#include "tools/contention/summary.hpp"
 #include "tools/contention/team.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
@@ -287,70 +289,13 @@ class Runner {
   std::tuple<std::optional<unsigned>, std::size_t> messages_kind_;
 };
 
-/// The values of one cell of the summary, over repetitions.
-struct Cell {
-  std::vector<double> values;
-  std::string text(double scale, int digits) const {
-    if (values.empty()) return "-";
-    const auto [least, most] = std::ranges::minmax_element(values);
-    return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", median(values) * scale, digits, *least * scale, digits, *most * scale,
-                       digits);
-  }
-};
-
-/// How much the median changes beside the other stream.
-std::string change(const Cell& together, const Cell& alone) {
-  if (together.values.empty() || alone.values.empty() || median(alone.values) == 0) return "";
-  return fmt::format(" {:+.0f} %", 100 * (median(together.values) / median(alone.values) - 1));
-}
-
-struct SummaryRow {
-  Measurement of;  ///< one of its measurements with both at once
-  Cell computation_alone, computation, communication_alone, communication;
-  bool in_iterations = false, is_latency = false;
-};
-
-std::vector<SummaryRow> summary_of(const std::vector<Measurement>& all) {
-  std::map<std::tuple<std::string, unsigned, std::uint64_t, unsigned, unsigned, unsigned>, SummaryRow> rows;
-  for (const Measurement& m : all) {
-    if (m.step != "both") continue;
-    SummaryRow& row = rows[{m.kernel, m.cursor, m.message_bytes, *m.computation_node, *m.communication_node, m.cores}];
-    row.of = m;
-    row.in_iterations = !m.computation_mb_s;
-    row.is_latency = m.latency_us.has_value();
-    row.computation.values.push_back(m.computation_mb_s ? *m.computation_mb_s : m.iterations_per_s.value_or(0));
-    row.communication.values.push_back(m.latency_us ? *m.latency_us : m.communication_mb_s.value_or(0));
-  }
-  std::vector<SummaryRow> list;
-  for (auto& [key, row] : rows) {
-    for (const Measurement& m : all) {
-      if (m.step == "computation" && m.kernel == row.of.kernel && m.cursor == row.of.cursor &&
-          m.computation_node == row.of.computation_node && m.cores == row.of.cores)
-        row.computation_alone.values.push_back(m.computation_mb_s ? *m.computation_mb_s : m.iterations_per_s.value_or(0));
-      if (m.step == "communication" && m.message_bytes == row.of.message_bytes &&
-          m.communication_node == row.of.communication_node)
-        row.communication_alone.values.push_back(m.latency_us ? *m.latency_us : m.communication_mb_s.value_or(0));
-    }
-    list.push_back(std::move(row));
-  }
-  return list;
-}
-
 void print_summary(const std::vector<SummaryRow>& rows, std::size_t repetitions) {
-  fmt::print("\nmedians [least, greatest] of {}; GB/s, or it/s (iterations per second) and us (half a round trip)\n",
-             counted(repetitions, "repetition"));
-  constexpr auto format = "{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n";
-  fmt::print(format, "kernel", "cores", "nodes", "messages", "computation alone", "with communication", "communication alone",
-             "with computation");
-  for (const SummaryRow& row : rows) {
-    const auto of_cores = [&](const Cell& cell) { return row.in_iterations ? cell.text(1, 0) + " it/s" : cell.text(1e-3, 2); };
-    const auto of_network = [&](const Cell& cell) { return row.is_latency ? cell.text(1, 2) + " us" : cell.text(1e-3, 2); };
-    fmt::print(format, row.of.cursor == 1 ? row.of.kernel : fmt::format("{} x {}", row.of.kernel, row.of.cursor), row.of.cores,
-               fmt::format("{}/{}", *row.of.computation_node, *row.of.communication_node), short_bytes(row.of.message_bytes),
-               of_cores(row.computation_alone), of_cores(row.computation) + change(row.computation, row.computation_alone),
-               of_network(row.communication_alone),
-               of_network(row.communication) + change(row.communication, row.communication_alone));
-  }
+  fmt::print("\n{}\n", summary_title(repetitions));
+  const auto line = [](const std::array<std::string, summary_columns>& cells) {
+    fmt::print("{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]);
+  };
+  line(summary_names());
+  for (const SummaryRow& row : rows) line(cells_of(row));
 }
 
 /// Whether the cores were the campaign's own.
@@ -428,8 +373,8 @@ Result<void> measure(comm::Endpoint& endpoint, const base::Topology& topology, c
     print(summary_json(rows, about));
   } else {
     print_summary(rows, options.plan.repetitions);
-    fmt::print("results: {}; next: tandem contention fit {}, tandem contention plot {} --svg contention.svg\n", options.folder,
-               options.folder, options.folder);
+    fmt::print("results: {}; next: tandem contention page {}, tandem contention fit {}\n", options.folder, options.folder,
+               options.folder);
   }
   return {};
 }

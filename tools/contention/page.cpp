@@ -1,0 +1,180 @@
+// tools/contention/page.cpp: writes the page, with pictures as SVG within it.
+#include "tools/contention/page.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "tools/contention/picture.hpp"
+#include "tools/contention/summary.hpp"
+#include "tools/counted.hpp"
+#include "tools/version.hpp"
+#include "tools/work_folder.hpp"
+
+namespace tandem::tools::contention {
+namespace {
+
+using namespace model::contention;
+
+constexpr const char* head = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 76em; margin: 2em auto; padding: 0 1em; color: #1a1a1a; background: #fff }
+table { border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums }
+th, td { padding: .25em .8em; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap }
+figure { margin: 1em 0; overflow-x: auto }
+figcaption, .quiet { color: #555 }
+</style>
+)";
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&') result += "&amp;";
+    else if (c == '<') result += "&lt;";
+    else if (c == '>') result += "&gt;";
+    else result += c;
+  }
+  return result;
+}
+
+template <class Cells>
+std::string table_row(const Cells& cells, const char* tag) {
+  std::string row = "<tr>";
+  for (const std::string& cell : cells) row += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+  return row + "</tr>\n";
+}
+
+std::string paragraph(std::string_view text, bool quiet = false) {
+  return fmt::format("<p{}>{}</p>\n", quiet ? " class=\"quiet\"" : "", escaped(text));
+}
+
+std::string plain(const Json& value) { return value.is_text() ? value.text() : value.dump(); }
+
+/// The machine, the protocol and the notes of campaign.json.
+std::string origin_of(const Campaign& campaign) {
+  std::string text;
+  const Json* const machine = campaign.about.find("machine");
+  if (machine != nullptr && machine->contains("processor") && machine->contains("core_count"))
+    text += paragraph(fmt::format("{}, {} cores here.", plain((*machine)["processor"]), plain((*machine)["core_count"])));
+  if (const Json* const notes = campaign.about.find("notes"))
+    for (const Json& note : *notes) text += paragraph("Note: " + plain(note) + ".");
+  const Json* const protocol = campaign.about.find("protocol");
+  if (protocol == nullptr || protocol->members().empty()) return text;
+  text += "<details><summary>Protocol</summary><table>\n";
+  for (const Json::Member& member : protocol->members()) text += table_row(std::vector{member.key, plain(member.value)}, "td");
+  return text + "</table></details>\n";
+}
+
+std::string comparison_of(const Campaign& campaign) {
+  unsigned repetitions = 0;
+  for (const auto& m : campaign.measurements) repetitions = std::max(repetitions, m.repetition + 1);
+  std::string text = "<h2>What kernels and messages lose beside each other</h2>\n" +
+                     paragraph(summary_title(repetitions) + ". Nodes: the NUMA nodes of the kernel's data and of the messages' data. A loss that is smaller "
+                               "than the brackets are wide may be chance.") +
+                     "<table>\n" + table_row(summary_names(), "th");
+  for (const SummaryRow& row : summary_of(campaign.measurements)) text += table_row(cells_of(row), "td");
+  return text + "</table>\n";
+}
+
+/// The SVG without what belongs before it in a file of its own; nothing: it cannot be read.
+std::string svg_in(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t begin = text.find("<svg");
+  return begin == std::string::npos ? "" : text.substr(begin);
+}
+
+std::string pictures_of(const std::string& folder, const Campaign& campaign, const std::string& python) {
+  std::set<std::pair<std::string, unsigned>> kernels;  // with their cursors
+  for (const auto& m : campaign.measurements)
+    if (m.step == "both" && m.computation_mb_s && m.communication_mb_s) kernels.emplace(m.kernel, m.cursor);
+  if (kernels.empty()) return "";
+  std::string text = "<h2>Bandwidths by number of computing cores</h2>\n" +
+                     paragraph("A panel for each placement of data. Round points: alone; triangles: both at once. Full lines: the soft model; dashed lines: the "
+                               "thesis's; a panel with a thick frame gave the parameters.");
+  const auto work = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
+  if (!work) return text + paragraph("No pictures: " + work.error().message);
+  for (const auto& [kernel, cursor] : kernels) {
+    const std::string name = cursor == 1 ? kernel : fmt::format("{} x {}", kernel, cursor);
+    const auto picture = picture_of(folder, {.choice = {.kernel = kernel, .cursor = cursor}});
+    if (!picture) {
+      text += paragraph(fmt::format("{}: {}", name, picture.error().message));
+      continue;
+    }
+    const std::filesystem::path file = work.value().path() / "picture.svg";
+    if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn)
+      return text + paragraph("No pictures: " + drawn.error().message);
+    text += fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg_in(file), escaped(name),
+                        picture.value().why_no_lines.empty() ? "" : escaped(" - no lines: " + picture.value().why_no_lines));
+  }
+  return text;
+}
+
+std::string parameters_of(const std::string& folder, const Campaign& campaign) {
+  std::string text = "<h2>The models' parameters</h2>\n";
+  const auto fitted = fit_campaign(campaign, folder, {});
+  if (!fitted) return text + paragraph(fitted.error().message + ".");
+  const MachineFit& fit = *fitted.value().fit;
+  const bool has_remote = fit.remote_placement.has_value();
+  text += paragraph(fmt::format("Kernel {}, messages of {}; in brackets 95 % intervals. The soft model errs by {:.1f} % on average, the thesis's by {:.1f} %.",
+                                fitted.value().choice->kernel, short_bytes(fitted.value().choice->message_bytes), fit.soft_errors.average(),
+                                fit.threshold_errors.average()));
+  text += "<table>\n" + table_row(std::vector<std::string>{"soft model", "local", has_remote ? "remote" : ""}, "th");
+  struct Row {
+    const char* name;
+    double scale;
+    int digits;
+    CurveFit::Quantity quantity;
+    double least = 0, most = std::numeric_limits<double>::max();
+  };
+  const Row rows[] = {
+      {"what one core takes alone (B_comp_seq), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.b_comp_seq_mb_s; }},
+      {"what the network takes alone (B_comm_seq), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.b_comm_seq_mb_s; }},
+      {"the most that the bus carries with the network (T_par_max), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.t_par_max_mb_s; }},
+      {"the most without it (T_seq_max), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.t_seq_max_mb_s; }},
+      {"the share of its bandwidth that the network keeps (alpha)", 1, 3, [](const SoftParameters& p) { return p.bus.alpha; }, 0, 1},
+      {"softness", 1, 3, [](const SoftParameters& p) { return p.softness; }, 0, 0.5},
+  };
+  for (const Row& row : rows) {
+    const auto cell = [&](const CurveFit& curve) {
+      const Interval interval = within(curve.interval(row.quantity), row.least, row.most);
+      return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", row.quantity(curve.parameters()) * row.scale, row.digits, interval.low * row.scale, row.digits,
+                         interval.high * row.scale, row.digits);
+    };
+    text += table_row(std::vector<std::string>{row.name, cell(fit.soft_local), has_remote ? cell(fit.soft_remote) : ""}, "td");
+  }
+  return text + "</table>\n";
+}
+
+std::string words() {
+  return "<h2>What this means</h2>\n" +
+         paragraph("Cores that compute and the network that transfers use the same memory. While both together ask for less than its bus carries, neither "
+                   "notices the other. When the bus is full, cores have what they ask for nearly in full, and the network falls to the share that it "
+                   "is sure of: large messages become several times slower, and what waits for them waits longer.") +
+         paragraph("Kernels that compute much with each number that they load (primes, triad with a high cursor) leave the bus to the network. So: larger tiles "
+                   "that stay in caches; fewer cores for memory-bound work while messages are urgent; data of kernels and messages on different NUMA "
+                   "nodes. tandem trace summary says how much longer kernels and messages of a run took beside each other.") +
+         paragraph("The method and both models: P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022, "
+                   "chapters 5 and 6.", true);
+}
+
+}  // namespace
+
+base::Result<std::string> page_of(const std::string& folder, const std::string& python) {
+  const auto campaign = read_campaign(folder);
+  if (!campaign) return campaign.error();
+  const std::string title = "Memory contention: " + std::filesystem::path(folder).lexically_normal().string();
+  return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", escaped(title)) + origin_of(campaign.value()) + comparison_of(campaign.value()) +
+         pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) + words() +
+         paragraph(fmt::format("Written by Tandem {}.", version), true) + "</body></html>\n";
+}
+
+}  // namespace tandem::tools::contention

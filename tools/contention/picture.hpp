@@ -1,0 +1,25 @@
+// tools/contention/picture.hpp: measured points and predicted lines, as the package `tandem` draws them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/contention/model_file.hpp"
+
+namespace tandem::tools::contention {
+
+/// The soft model, or the thesis's.
+std::unique_ptr<model::contention::Model> model_of(const Models& models, bool soft);
+
+struct Picture {
+  Json json;                 ///< what python/tandem/plots/_contention.py draws
+  std::string why_no_lines;  ///< empty: there are predicted lines
+};
+/// Of what `read_models` takes; of a campaign that is too short for a fit the points. Errors: those of `read_models`.
+base::Result<Picture> picture_of(const std::string& source, const FitOptions& options);
+
+/// Draws it; `words` are the options of the package's command: --svg=FILE and so on. Errors: those of `run_python`, io.
+base::Result<void> draw(const Picture& picture, std::vector<std::string> words, const std::string& python);
+
+}  // namespace tandem::tools::contention
