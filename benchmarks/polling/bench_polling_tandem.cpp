@@ -1,8 +1,10 @@
 // benchmarks/polling/bench_polling_tandem.cpp: what idle workers that poll cost messages of 4 bytes (thesis, section 5.4.3); started by
 // `tandem run -n 2`.
 //
-// Each rank exchanges messages on its main thread, beside a runtime whose workers have nothing to do. They look for tasks after pauses that
+// Each rank exchanges messages on its main thread, bound to a core of its own, beside a runtime whose workers have nothing to do. They look for tasks after pauses that
 // double up to the back-off, or sleep: by themselves after a while, as by default, or since they are paused.
+#include <sched.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/options.hpp"
 #include "benchmarks/common/tandem_rank.hpp"
 #include "benchmarks/common/two_ranks.hpp"
@@ -51,15 +54,20 @@ int main(int argc, char** argv) {
   const benchmarks::Options options(argc, argv, {"transport", "workers", "trips", "repetitions"});
   const unsigned workers = options.count("workers", 1), trips = options.count("trips", 2000), repetitions = options.count("repetitions", 3);
   benchmarks::TandemRank rank(options.text("transport", ""), "inline");
+  cpu_set_t everywhere;  // for workers, which inherit what their maker has
+  sched_getaffinity(0, sizeof everywhere, &everywhere);
+  benchmarks::bind_to_core(rank.rank());
   half_round_trip_us(rank, trips);  // warms up
   std::vector<benchmarks::Measurement> results{{"no_workers", "us", {}}};
   for (unsigned i = 0; i < repetitions; ++i) results.back().samples.push_back(half_round_trip_us(rank, trips));
   for (const Idleness& kind : all_kinds()) {
+    sched_setaffinity(0, sizeof everywhere, &everywhere);
     tandem::Runtime rt(tandem::Options{
         .workers = workers + 1,  // the main thread is the first one
         .more = {{"ranks", "alone"}, {"bind", "false"}, {"poll_for", kind.poll_for}, {"poll_max", kind.poll_max}}});
     rt.wait();
     if (kind.pauses) rt.pause();
+    benchmarks::bind_to_core(rank.rank());
     std::this_thread::sleep_for(20ms);
     benchmarks::Measurement& result = results.emplace_back(benchmarks::Measurement{kind.name, "us", {}});
     for (unsigned i = 0; i < repetitions; ++i) result.samples.push_back(half_round_trip_us(rank, trips));
