@@ -46,6 +46,8 @@ struct Measurement {
   unsigned repetition = 0;
   std::optional<double> computation_mb_s = {}, iterations_per_s = {}, communication_mb_s = {}, latency_us = {}, cpu_share = {};
 
+  /// What is measured with several numbers of cores.
+  auto group() const { return std::tuple(kernel, cursor, message_bytes, computation_node, communication_node); }
   /// What makes it the same measurement: all but its values.
   auto key() const {
     return std::tuple(kernel, cursor, message_bytes, computation_node, communication_node, cores, step, repetition);

@@ -80,8 +80,19 @@ std::string comparison_of(const Campaign& campaign) {
                      paragraph(summary_title(repetitions) + ". Nodes: the NUMA nodes of the kernel's data and of the messages' data. A loss that is smaller "
                                "than the brackets are wide may be chance.") +
                      "<table>\n" + table_row(summary_names(), "th");
-  for (const SummaryRow& row : summary_of(campaign.measurements)) text += table_row(cells_of(row), "td");
-  return text + "</table>\n";
+  const auto rows = summary_of(campaign.measurements);
+  std::string all;
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string line = table_row(cells_of(rows[i]), "td");
+    all += line;
+    if (i + 1 < rows.size() && rows[i].of.group() == rows[i + 1].of.group()) continue;  // the next one has more cores
+    text += line;
+    ++shown;
+  }
+  text += "</table>\n";
+  if (shown == rows.size()) return text;
+  return text + fmt::format("<details><summary>All numbers of cores</summary><table>\n{}{}</table></details>\n", table_row(summary_names(), "th"), all);
 }
 
 /// The SVG without what belongs before it in a file of its own; nothing: it cannot be read.
@@ -97,11 +108,11 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
   for (const auto& m : campaign.measurements)
     if (m.step == "both" && m.computation_mb_s && m.communication_mb_s) kernels.emplace(m.kernel, m.cursor);
   if (kernels.empty()) return "";
-  std::string text = "<h2>Bandwidths by number of computing cores</h2>\n" +
-                     paragraph("A panel for each placement of data. Round points: alone; triangles: both at once. Full lines: the soft model; dashed lines: the "
-                               "thesis's; a panel with a thick frame gave the parameters.");
+  const std::string title = "<h2>Bandwidths by number of computing cores</h2>\n";
+  std::string text = title + paragraph("A panel for each placement of data. Round points: alone; triangles: both at once. Full lines: the soft model; dashed lines: "
+                                       "the thesis's; a panel with a thick frame gave the parameters.");
   const auto work = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
-  if (!work) return text + paragraph("No pictures: " + work.error().message);
+  if (!work) return title + paragraph("No pictures: " + work.error().message);
   for (const auto& [kernel, cursor] : kernels) {
     const std::string name = cursor == 1 ? kernel : fmt::format("{} x {}", kernel, cursor);
     const auto picture = picture_of(folder, {.choice = {.kernel = kernel, .cursor = cursor}});
@@ -111,7 +122,7 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
     }
     const std::filesystem::path file = work.value().path() / "picture.svg";
     if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn)
-      return text + paragraph("No pictures: " + drawn.error().message);
+      return title + paragraph("No pictures: " + drawn.error().message);
     text += fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg_in(file), escaped(name),
                         picture.value().why_no_lines.empty() ? "" : escaped(" - no lines: " + picture.value().why_no_lines));
   }

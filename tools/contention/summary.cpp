@@ -2,6 +2,7 @@
 #include "tools/contention/summary.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -17,7 +18,7 @@ namespace {
 /// How much the median changes beside the other stream.
 std::string change(const Cell& together, const Cell& alone) {
   if (together.values.empty() || alone.values.empty() || median(alone.values) == 0) return "";
-  return fmt::format(" {:+.0f} %", 100 * (median(together.values) / median(alone.values) - 1));
+  return fmt::format(" {:+.0f} %", std::round(100 * (median(together.values) / median(alone.values) - 1)) + 0.0);  // no "-0"
 }
 
 }  // namespace

@@ -45,7 +45,10 @@ def contention(source: Source, stacked: bool = False) -> Figure:
         else:
             _lines(axes, panel, most)
     handles, labels = _legend(figure)
-    figure.legend(handles, labels, loc="outside lower center", ncols=4 if len(columns) > 1 else 2, fontsize=8, frameon=False)
+    columns_of_legend = 4 if len(columns) > 1 else 2
+    room = 0.22 * (1 + (len(labels) - 1) // columns_of_legend) / figure.get_figheight()
+    figure.get_layout_engine().set(rect=(0, room, 1, 1 - room))  # loc="outside lower center" needs matplotlib 3.7
+    figure.legend(handles, labels, loc="lower center", ncols=columns_of_legend, fontsize=8, frameon=False)
     kernel = f", kernel {said['kernel']}" if "kernel" in said else ""
     figure.suptitle(f"memory contention, {said['name']}{kernel}: bandwidths in GB/s", fontsize=10, x=0.01, ha="left")
     return figure
