@@ -45,7 +45,7 @@ def contention(source: Source, stacked: bool = False) -> Figure:
         else:
             _lines(axes, panel, most)
     handles, labels = _legend(figure)
-    columns_of_legend = 4 if len(columns) > 1 else 2
+    columns_of_legend = min(4, 1 + len(columns))
     room = 0.22 * (1 + (len(labels) - 1) // columns_of_legend) / figure.get_figheight()
     figure.get_layout_engine().set(rect=(0, room, 1, 1 - room))  # loc="outside lower center" needs matplotlib 3.7
     figure.legend(handles, labels, loc="lower center", ncols=columns_of_legend, fontsize=8, frameon=False)
