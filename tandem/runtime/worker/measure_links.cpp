@@ -86,7 +86,7 @@ void measure_links(World& world, std::span<const DeviceKind> kinds, std::size_t 
   const auto quarter_of = [&](NodeIndex node) { return node != 0 && machine.nodes[node].budget != 0 ? machine.nodes[node].budget / 4 : SIZE_MAX; };
   const auto measure = [&](NodeIndex from, NodeIndex to, const Block& source, const Block& target, std::size_t most) {
     if (machine.link(from, to).source != LinkSource::assumed) return;
-    const CopyRequest request{.from_node = from, .to_node = to, .from = source.memory(), .to = target.memory()};
+    const CopyRequest request{.from_node = from, .to_node = to, .from = source.memory(), .to = target.memory(), .shape = {}};
     if (const auto link = measured(copier_of(to == 0 ? from : to), request, most, *world.clock)) machine.links.push_back(*link);
   };
   nodes.insert(nodes.begin(), 0);
