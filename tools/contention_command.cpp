@@ -309,7 +309,9 @@ void add_page(Subcommand contention, ToolContext& context) {
   command.add_option("-o,--out", *out, "The page to write (default: contention.html in the folder)");
   command.add_flag("--json", options->json, "Print a JSON object");
   command.callback([options, out, &context] {
-    const std::string file = out->empty() ? (std::filesystem::path(options->source) / "contention.html").string() : *out;
+    const std::filesystem::path source = options->source;
+    const std::filesystem::path folder = std::filesystem::is_directory(source) ? source : source.parent_path();
+    const std::string file = out->empty() ? (folder / "contention.html").string() : *out;
     const auto page = contention::page_of(options->source, context.config.get_string("python"));
     if (!page) return fail(context, page.error());
     if (const auto written = base::replace_file(file, page.value()); !written) return fail(context, written.error());
