@@ -53,10 +53,6 @@ contention::FitOptions fit_options(const SourceOptions& options) {
   return fit;
 }
 
-std::string with_interval(double value, const Interval& interval, int digits) {
-  return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", value, digits, interval.low, digits, interval.high, digits);
-}
-
 void print_row(const std::string& name, const std::string& local, const std::string& remote) {
   fmt::print("  {:<28}{:>30}{:>30}\n", name, local, remote);
 }
@@ -68,13 +64,13 @@ void print_bus(const char* title, const CurveFit& local, const CurveFit& remote,
                        double least = 0, double most = std::numeric_limits<double>::max()) {
     const auto one = [&](const CurveFit& fit) {
       const Interval interval = contention::within(fit.interval(quantity), least, most);
-      return with_interval(quantity(fit.parameters()) / scale, {interval.low / scale, interval.high / scale}, digits);
+      return contention::with_interval(quantity(fit.parameters()) / scale, {interval.low / scale, interval.high / scale}, digits);
     };
     print_row(name, one(local), has_remote ? one(remote) : "");
   };
   const auto count = [&](const std::string& name, unsigned ThresholdParameters::*number,
                          Interval (CurveFit::*interval)() const noexcept) {
-    const auto one = [&](const CurveFit& fit) { return with_interval(fit.parameters().bus.*number, (fit.*interval)(), 0); };
+    const auto one = [&](const CurveFit& fit) { return contention::with_interval(fit.parameters().bus.*number, (fit.*interval)(), 0); };
     print_row(name, one(local), has_remote ? one(remote) : "");
   };
   constexpr double lowest = std::numeric_limits<double>::lowest();

@@ -11,48 +11,32 @@ namespace tandem::analysis {
 namespace {
 
 using test::at;
-using test::SmallRun;
+using test::TasksInARow;
 using trace::Type;
 
 /// Rank 0 sends to rank 1. Tasks run on worker 0 of rank 1, one after the other.
-class ContendedRun : public SmallRun {
+class ContendedRun : public TasksInARow<ContendedRun> {
  public:
-  ContendedRun() : SmallRun(2) { usual(0).usual(1); }
+  ContendedRun() : TasksInARow(2, 1) {}
 
-  ContendedRun& task(std::int64_t duration_ns, std::uint16_t site = 1) {
-    submit(1, 0, number_, site).execute(1, 2, number_, ns_, ns_ + duration_ns);
-    ++number_;
-    ns_ += duration_ns;
-    return *this;
-  }
-  ContendedRun& tasks(unsigned count, std::int64_t duration_ns, std::uint16_t site = 1) {
-    for (unsigned i = 0; i < count; ++i) task(duration_ns, site);
-    return *this;
-  }
-  ContendedRun& pause(std::int64_t duration_ns) {
-    ns_ += duration_ns;
-    return *this;
-  }
   /// Posted now, granted after `granted_ns`, arrived after `arrived_ns`.
   ContendedRun& message(std::uint64_t bytes, std::int64_t granted_ns, std::int64_t arrived_ns) {
     ++request_;
-    stream(0, 4).add(Type::send_posted, at(ns_), {request_, 1, 0, 0, request_, bytes});
-    if (granted_ns > 0) stream(0, 4).add(Type::send_granted, at(ns_ + granted_ns), {request_});
-    stream(1, 4).add(Type::receive_posted, at(ns_), {request_, 0, 0, request_});
-    stream(1, 4).add(Type::message_arrived, at(ns_ + arrived_ns), {request_, 0, 0, request_, bytes});
+    stream(0, 4).add(Type::send_posted, at(now_ns()), {request_, 1, 0, 0, request_, bytes});
+    if (granted_ns > 0) stream(0, 4).add(Type::send_granted, at(now_ns() + granted_ns), {request_});
+    stream(1, 4).add(Type::receive_posted, at(now_ns()), {request_, 0, 0, request_});
+    stream(1, 4).add(Type::message_arrived, at(now_ns() + arrived_ns), {request_, 0, 0, request_, bytes});
     return *this;
   }
-  std::unique_ptr<History> done() { return read(); }
 
  private:
-  std::uint32_t number_ = 0, request_ = 0;
-  std::int64_t ns_ = 0;
+  std::uint32_t request_ = 0;
 };
 
 constexpr std::uint64_t kLarge = 1 << 20;
 
 TEST(Contention, TasksBesideALargeMessageAreCompared) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 24'000).tasks(20, 1'200).done());
+  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 24'000).tasks(20, 1'200).read());
   EXPECT_EQ(found.tasks, 20u);
   EXPECT_DOUBLE_EQ(found.slowness, 1.2);
   EXPECT_EQ(found.excess_ns, 20 * 200);
@@ -61,19 +45,19 @@ TEST(Contention, TasksBesideALargeMessageAreCompared) {
 }
 
 TEST(Contention, SmallMessagesDoNotCount) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(60'000, 0, 24'000).tasks(20, 1'200).done());
+  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(60'000, 0, 24'000).tasks(20, 1'200).read());
   EXPECT_EQ(found.tasks, 0u);
   EXPECT_FALSE(found.slows_tasks());
 }
 
 // It has not been granted memory yet: nothing moves.
 TEST(Contention, AMessageThatWaitsIsNotUnderWay) {
-  const auto history = ContendedRun().tasks(20, 1'000).message(kLarge, 24'000, 30'000).tasks(20, 1'200).done();
+  const auto history = ContendedRun().tasks(20, 1'000).message(kLarge, 24'000, 30'000).tasks(20, 1'200).read();
   EXPECT_EQ(contention(*history).tasks, 0u);
 }
 
 TEST(Contention, TasksThatAreAsLongAreNotSlowed) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 20'000).tasks(20, 1'000).done());
+  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 20'000).tasks(20, 1'000).read());
   EXPECT_EQ(found.tasks, 20u);
   EXPECT_DOUBLE_EQ(found.slowness, 1);
   EXPECT_FALSE(found.slows_tasks());
@@ -84,7 +68,7 @@ TEST(Contention, MessagesBesideTasksAreComparedWithQuietOnesOfTheirSize) {
   ContendedRun run;
   for (int i = 0; i < 20; ++i) run.message(kLarge, 0, 4'000).pause(5'000).message(2 * kLarge, 0, 8'000).pause(10'000);
   for (int i = 0; i < 20; ++i) run.message(kLarge, 0, 6'000).tasks(6, 1'000).pause(1'000);
-  const Contention found = contention(*run.done());
+  const Contention found = contention(*run.read());
   EXPECT_EQ(found.messages, 20u);
   EXPECT_DOUBLE_EQ(found.message_slowness, 1.5);
   EXPECT_TRUE(found.slows_messages());
@@ -92,13 +76,13 @@ TEST(Contention, MessagesBesideTasksAreComparedWithQuietOnesOfTheirSize) {
 }
 
 TEST(Contention, IsNothingWithoutMessages) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).done());
+  const Contention found = contention(*ContendedRun().tasks(20, 1'000).read());
   EXPECT_EQ(found.tasks + found.messages, 0u);
   EXPECT_FALSE(found.slows_tasks() || found.slows_messages());
 }
 
 TEST(Contention, IsNamedByTheVerdict) {
-  const auto history = ContendedRun().tasks(40, 1'000).message(kLarge, 0, 60'000).tasks(40, 1'500).done();
+  const auto history = ContendedRun().tasks(40, 1'000).message(kLarge, 0, 60'000).tasks(40, 1'500).read();
   const Summary summary(*history);
   const auto findings = verdict(*history, summary);
   const auto named = std::ranges::find(findings, std::string_view("contention"), &Finding::key);

@@ -7,33 +7,23 @@ namespace tandem::analysis {
 namespace {
 
 using test::at;
-using test::SmallRun;
+using test::TasksInARow;
 using trace::ProgressState;
 using trace::Type;
 using trace::WorkerState;
 
 /// Two ranks of one host. `tasks` of rank 0 run on its worker 0, one after the other from 0 on; the second half of the time something polls.
-class PollingRun : public SmallRun {
+class PollingRun : public TasksInARow<PollingRun> {
  public:
-  PollingRun() : SmallRun(2) { usual(0).usual(1); }
+  PollingRun() : TasksInARow(2, 0) {}
 
-  PollingRun& task(std::int64_t duration_ns, std::uint16_t site = 1) {
-    submit(0, 0, number_, site).execute(0, 2, number_, ns_, ns_ + duration_ns);
-    ++number_;
-    ns_ += duration_ns;
-    return *this;
-  }
-  PollingRun& tasks(unsigned count, std::int64_t duration_ns, std::uint16_t site = 1) {
-    for (unsigned i = 0; i < count; ++i) task(duration_ns, site);
-    return *this;
-  }
   /// From now on.
   PollingRun& worker(std::uint32_t rank, WorkerState state) {
-    stream(rank, 3).add(Type::worker_state, at(ns_), {static_cast<std::uint8_t>(state)});
+    stream(rank, 3).add(Type::worker_state, at(now_ns()), {static_cast<std::uint8_t>(state)});
     return *this;
   }
   PollingRun& engine(std::uint32_t rank, ProgressState state) {
-    stream(rank, 4).add(Type::progress_state, at(ns_), {static_cast<std::uint8_t>(state)});
+    stream(rank, 4).add(Type::progress_state, at(now_ns()), {static_cast<std::uint8_t>(state)});
     return *this;
   }
   PollingNeighbours find() {
@@ -41,10 +31,6 @@ class PollingRun : public SmallRun {
     worker(0, WorkerState::sleeping);
     return polling_neighbours(*read());
   }
-
- private:
-  std::uint32_t number_ = 0;
-  std::int64_t ns_ = 0;
 };
 
 TEST(PollingNeighbours, TasksBesideAPollingWorkerAreCompared) {

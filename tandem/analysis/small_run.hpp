@@ -90,6 +90,29 @@ class SmallRun {
   std::map<std::pair<std::uint32_t, std::uint32_t>, PacketWriter> streams_;
 };
 
+/// Tasks run on worker 0 of one rank, one after the other from 0 on. `Run` derives from it.
+template <class Run>
+class TasksInARow : public SmallRun {
+ public:
+  TasksInARow(std::uint32_t ranks, std::uint32_t rank) : SmallRun(ranks), rank_(rank) {
+    for (std::uint32_t each = 0; each < ranks; ++each) usual(each);
+  }
+  Run& tasks(unsigned count, std::int64_t duration_ns, std::uint16_t site = 1) {
+    for (unsigned i = 0; i < count; ++i, ++number_, ns_ += duration_ns)
+      submit(rank_, 0, number_, site).execute(rank_, 2, number_, ns_, ns_ + duration_ns);
+    return static_cast<Run&>(*this);
+  }
+  Run& pause(std::int64_t duration_ns) {
+    ns_ += duration_ns;
+    return static_cast<Run&>(*this);
+  }
+  std::int64_t now_ns() const noexcept { return ns_; }
+
+ private:
+  std::uint32_t rank_, number_ = 0;
+  std::int64_t ns_ = 0;
+};
+
 /// Rank 0 runs task 1, its node 2 sends the result, node 3 of rank 1 receives it, task 4 there reads it.
 inline SmallRun& add_message(SmallRun& run) {
   run.usual(0).usual(1);

@@ -157,6 +157,10 @@ Interval within(const Interval& interval, double least, double most) {
   return {std::clamp(interval.low, least, most), std::clamp(interval.high, least, most)};
 }
 
+std::string with_interval(double value, const Interval& interval, int digits) {
+  return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", value, digits, interval.low, digits, interval.high, digits);
+}
+
 base::Result<Models> fit_campaign(const Campaign& campaign, const std::string& name, const FitOptions& options) {
   const auto choice = choose(campaign, options.choice);
   if (!choice) return choice.error();

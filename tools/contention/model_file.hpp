@@ -15,6 +15,9 @@ namespace tandem::tools::contention {
 /// Without what cannot be: a parameter that hardly matters has an interval that knows no bounds.
 model::contention::Interval within(const model::contention::Interval& interval, double least, double most);
 
+/// "value [low, high]".
+std::string with_interval(double value, const model::contention::Interval& interval, int digits);
+
 /// Both models of one machine, and the fit that gave them if there was one.
 struct Models {
   std::string name;  ///< of the file, folder or machine

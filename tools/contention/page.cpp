@@ -15,6 +15,7 @@
 #include "tools/contention/picture.hpp"
 #include "tools/contention/summary.hpp"
 #include "tools/counted.hpp"
+#include "tools/svg_text.hpp"
 #include "tools/version.hpp"
 #include "tools/work_folder.hpp"
 
@@ -34,26 +35,15 @@ figcaption, .quiet { color: #555 }
 </style>
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') result += "&amp;";
-    else if (c == '<') result += "&lt;";
-    else if (c == '>') result += "&gt;";
-    else result += c;
-  }
-  return result;
-}
-
 template <class Cells>
 std::string table_row(const Cells& cells, const char* tag) {
   std::string row = "<tr>";
-  for (const std::string& cell : cells) row += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+  for (const std::string& cell : cells) row += fmt::format("<{0}>{1}</{0}>", tag, svg_text(cell));
   return row + "</tr>\n";
 }
 
 std::string paragraph(std::string_view text, bool quiet = false) {
-  return fmt::format("<p{}>{}</p>\n", quiet ? " class=\"quiet\"" : "", escaped(text));
+  return fmt::format("<p{}>{}</p>\n", quiet ? " class=\"quiet\"" : "", svg_text(text));
 }
 
 std::string plain(const Json& value) { return value.is_text() ? value.text() : value.dump(); }
@@ -123,8 +113,8 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
     const std::filesystem::path file = work.value().path() / "picture.svg";
     if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn)
       return title + paragraph("No pictures: " + drawn.error().message);
-    text += fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg_in(file), escaped(name),
-                        picture.value().why_no_lines.empty() ? "" : escaped(" - no lines: " + picture.value().why_no_lines));
+    text += fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg_in(file), svg_text(name),
+                        picture.value().why_no_lines.empty() ? "" : svg_text(" - no lines: " + picture.value().why_no_lines));
   }
   return text;
 }
@@ -157,8 +147,7 @@ std::string parameters_of(const std::string& folder, const Campaign& campaign) {
   for (const Row& row : rows) {
     const auto cell = [&](const CurveFit& curve) {
       const Interval interval = within(curve.interval(row.quantity), row.least, row.most);
-      return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", row.quantity(curve.parameters()) * row.scale, row.digits, interval.low * row.scale, row.digits,
-                         interval.high * row.scale, row.digits);
+      return with_interval(row.quantity(curve.parameters()) * row.scale, {interval.low * row.scale, interval.high * row.scale}, row.digits);
     };
     text += table_row(std::vector<std::string>{row.name, cell(fit.soft_local), has_remote ? cell(fit.soft_remote) : ""}, "td");
   }
@@ -183,7 +172,7 @@ base::Result<std::string> page_of(const std::string& folder, const std::string& 
   const auto campaign = read_campaign(folder);
   if (!campaign) return campaign.error();
   const std::string title = "Memory contention: " + std::filesystem::path(folder).lexically_normal().string();
-  return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", escaped(title)) + origin_of(campaign.value()) + comparison_of(campaign.value()) +
+  return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", svg_text(title)) + origin_of(campaign.value()) + comparison_of(campaign.value()) +
          pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) + words() +
          paragraph(fmt::format("Written by Tandem {}.", version), true) + "</body></html>\n";
 }

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <typeinfo>
 #include <utility>
 
 #include "tandem/runtime/memory/out_of_memory.hpp"
@@ -194,8 +193,7 @@ Copier& Memory::copier_for(const CopyRequest& request) noexcept {
 bool Memory::passes_main_memory(const CopyRequest& request) const noexcept {
   if (request.from_node == 0 || request.to_node == 0) return false;
   if (room_.is_storage(request.from_node) || room_.is_storage(request.to_node)) return true;
-  const Copier &from = *nodes_[request.from_node].copier, &to = *nodes_[request.to_node].copier;
-  return typeid(from) != typeid(to);
+  return !reach_each_other(*nodes_[request.from_node].copier, *nodes_[request.to_node].copier);
 }
 
 CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {

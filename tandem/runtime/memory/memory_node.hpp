@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <typeinfo>
 
 #include "tandem/runtime/data/handle.hpp"
 
@@ -50,6 +51,9 @@ class Copier {
   /// Ends, or gives up, what is posted: no call comes from a thread of the copier any more. Then `start` is not called again.
   virtual void finish() noexcept {}
 };
+
+/// Whether each of them copies between both their nodes: they are of the same class.
+inline bool reach_each_other(const Copier& a, const Copier& b) noexcept { return typeid(a) == typeid(b); }
 
 /// Memory of the process.
 std::unique_ptr<MemoryNode> make_main_memory();

@@ -46,17 +46,15 @@ struct [[gnu::packed]] Alike {
 
 }  // namespace
 
-/// The short record of a task that follows the one before in its packet, has few accesses and predecessors, and all of them recorded. False: it is not
-/// such a task, and nothing was written.
-[[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
-                                                                bool is_ready) {
-  constexpr std::size_t most = 8;
-  const std::size_t accesses = task.access_count, entries = accesses + predecessors.size();
+/// The short record of a task that follows the one before in its packet. False: it does not, or its numbers are too large, and nothing was written.
+[[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                                std::span<const std::uint32_t> predecessors, bool is_ready) {
+  const std::size_t entries = accesses + predecessors.size(), list_bytes = (entries + 1) / 2 * sizeof(std::uint32_t);
   const auto priority = static_cast<std::int16_t>(task.priority);
-  if (entries > most || number != last_number_ + 1 || stream.packets() != last_packet_ || priority != task.priority) [[unlikely]] return false;
+  if (number != last_number_ + 1 || stream.packets() != last_packet_ || priority != task.priority) [[unlikely]] return false;
   const std::uint16_t site = site_of(task).number;
   const std::uint64_t ticks = stream.instant();
-  std::byte* const at = stream.draft(ticks, sizeof(Next) + most * sizeof(std::uint16_t));
+  std::byte* const at = stream.draft(ticks, sizeof(Next) + list_bytes);
   if (at == nullptr) [[unlikely]] return false;
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   const bool is_alike = site == last_site_number_ && !is_ready;
@@ -72,18 +70,17 @@ struct [[gnu::packed]] Alike {
     if (!store(number - predecessor)) return false;
   if (entries % 2 != 0) *entry = 0;
   const auto access_count = static_cast<std::uint8_t>(accesses), predecessor_count = static_cast<std::uint8_t>(predecessors.size());
-  const std::size_t bytes = fixed_bytes + (entries + 1) / 2 * sizeof(std::uint32_t);
   last_number_ = number;
   if (is_alike) {
     const Alike fixed{priority, access_count, predecessor_count};
     std::memcpy(fields, &fixed, sizeof(fixed));
-    stream.publish_draft(Type::task_submitted_alike, ticks, bytes);
+    stream.publish_draft(Type::task_submitted_alike, ticks, fixed_bytes + list_bytes);
     return true;
   }
   last_site_number_ = site;
   const Next fixed{trace::kNotPushed, priority, site, access_count, predecessor_count};
   std::memcpy(fields, &fixed, sizeof(fixed));
-  stream.publish_draft(Type::task_submitted_next, ticks, bytes);
+  stream.publish_draft(Type::task_submitted_next, ticks, fixed_bytes + list_bytes);
   stream.leave_open(number, fields);  // the word with `pushed_to` and the priority
   return true;
 }
@@ -128,7 +125,7 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
                         !knows_facts();
   if (!is_plain || std::max<std::size_t>(task.access_count, predecessors.size()) > kMostInRecord) [[unlikely]]
     return describe_fully(task, number, predecessors, is_ready);
-  if (!write_short(task, number, predecessors, is_ready)) write_long(task, number, task.access_count, predecessors);
+  if (!write_short(task, number, task.access_count, predecessors, is_ready)) write_long(task, number, task.access_count, predecessors);
 }
 
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
@@ -142,8 +139,8 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
     listed = std::min(with_predecessors, kMostInRecord);
     with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
     const std::size_t accesses = std::min(with_accesses, kMostInRecord);
-    const bool has_all = accesses == task.access_count && listed == predecessors.size();
-    if (!has_all || !write_short(task, number, predecessors, is_ready)) write_long(task, number, accesses, predecessors.first(listed));
+    const std::span<const std::uint32_t> first = predecessors.first(listed);
+    if (!write_short(task, number, accesses, first, is_ready)) write_long(task, number, accesses, first);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }

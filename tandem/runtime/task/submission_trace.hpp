@@ -75,7 +75,7 @@ class SubmissionTrace {
     }
   };
   void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
-  bool write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
+  bool write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, bool is_ready);
   void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   template <class Entry>
   void write_whole(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses,

@@ -8,7 +8,6 @@
 #include <future>
 #include <memory>
 #include <optional>
-#include <typeinfo>
 #include <vector>
 
 namespace tandem::runtime {
@@ -93,10 +92,7 @@ void measure_links(World& world, std::span<const DeviceKind> kinds, std::size_t 
   for (std::size_t i = 0; i < nodes.size(); ++i)
     for (std::size_t j = i + 1; j < nodes.size(); ++j) {
       const NodeIndex a = nodes[i], b = nodes[j];
-      if (a != 0) {
-        const Copier &one = copier_of(a), &other = copier_of(b);
-        if (typeid(one) != typeid(other)) continue;
-      }
+      if (a != 0 && !reach_each_other(copier_of(a), copier_of(b))) continue;
       const std::size_t most = std::min({bytes, quarter_of(a), quarter_of(b)});
       if (most == 0) continue;
       const Block first(memory_of(a), most), second(memory_of(b), most);
