@@ -136,6 +136,9 @@ enum class Type : std::uint16_t {
   data_staging = 111,
   task_counters = 112,
   task_expected = 113,
+  // and records that stand for several events, once more
+  task_submitted_next_wide = 114,
+  task_submitted_alike_wide = 115,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -146,7 +149,14 @@ inline constexpr std::size_t kFirstDeclared = 128;
 inline constexpr std::size_t kMostDeclared = 256;
 
 /// Whether records of this type stand for events of other types: writers choose them, readers and selections do not know them.
-constexpr bool is_compound(Type type) noexcept { return type >= Type::task_ran && type <= Type::task_submitted_alike; }
+constexpr bool is_compound(Type type) noexcept {
+  return (type >= Type::task_ran && type <= Type::task_submitted_alike) || type == Type::task_submitted_next_wide ||
+         type == Type::task_submitted_alike_wide;
+}
+/// `task.submitted_next`, with entries of either width.
+constexpr bool is_next(Type type) noexcept { return type == Type::task_submitted_next || type == Type::task_submitted_next_wide; }
+/// `task.submitted_alike`, with entries of either width.
+constexpr bool is_alike(Type type) noexcept { return type == Type::task_submitted_alike || type == Type::task_submitted_alike_wide; }
 
 struct EventSpec {
   Type type = Type::none;
@@ -391,6 +401,14 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_expected, Category::sched, "sched.expected", {{{"task", u32}, {"kernel_ns", u64}, {"copies_ns", u64}}},
      "the scheduler chose the worker of sched.pushed for a task; it expected the kernel to take so long there, after so long a wait for "
      "copies of its data"},
+
+    {Type::task_submitted_next_wide, Category::task, "task.submitted_next_wide",
+     {{{"pushed_to", u16}, {"priority", i16}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list32},
+       {"deps", list32}}},
+     "like task.submitted_next, when a number in the lists does not fit into 16 bits"},
+    {Type::task_submitted_alike_wide, Category::task, "task.submitted_alike_wide",
+     {{{"priority", i16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list32}, {"deps", list32}}},
+     "like task.submitted_alike, when a number in the lists does not fit into 16 bits"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

@@ -46,41 +46,54 @@ struct [[gnu::packed]] Alike {
 
 }  // namespace
 
-/// The short record of a task that follows the one before in its packet. False: it does not, or its numbers are too large, and nothing was written.
+/// What the lists of a submission's record hold: the words of its accesses, then how far back its predecessors lie. Returns all numbers, or-ed.
+template <class Entry>
+[[gnu::always_inline]] inline std::uint32_t store_lists(Entry* entry, const Task& task, std::uint32_t number, std::size_t accesses,
+                                                        std::span<const std::uint32_t> predecessors) {
+  std::uint32_t bits = 0;
+  const auto store = [&](std::uint32_t value) {
+    *entry++ = static_cast<Entry>(value);
+    bits |= value;
+  };
+  for (std::size_t i = 0; i < accesses; ++i) store(word_of(task.accesses()[i]));
+  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
+  return bits;
+}
+
+/// The short record of a task that follows the one before in its packet. False: it does not, and nothing was written.
 [[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
                                                                 std::span<const std::uint32_t> predecessors, bool is_ready) {
-  const std::size_t entries = accesses + predecessors.size(), list_bytes = (entries + 1) / 2 * sizeof(std::uint32_t);
+  const std::size_t entries = accesses + predecessors.size();
   const auto priority = static_cast<std::int16_t>(task.priority);
   if (number != last_number_ + 1 || stream.packets() != last_packet_ || priority != task.priority) [[unlikely]] return false;
   const std::uint16_t site = site_of(task).number;
   const std::uint64_t ticks = stream.instant();
-  std::byte* const at = stream.draft(ticks, sizeof(Next) + list_bytes);
+  std::byte* const at = stream.draft(ticks, sizeof(Next) + entries * sizeof(std::uint32_t));
   if (at == nullptr) [[unlikely]] return false;
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   const bool is_alike = site == last_site_number_ && !is_ready;
   const std::size_t fixed_bytes = is_alike ? sizeof(Alike) : sizeof(Next);
-  auto* entry = reinterpret_cast<std::uint16_t*>(fields + fixed_bytes);
-  const auto store = [&](std::uint32_t value) {
-    *entry++ = static_cast<std::uint16_t>(value);
-    return value <= UINT16_MAX;
-  };
-  for (std::size_t i = 0; i < accesses; ++i)
-    if (!store(word_of(task.accesses()[i]))) return false;
-  for (const std::uint32_t predecessor : predecessors)
-    if (!store(number - predecessor)) return false;
-  if (entries % 2 != 0) *entry = 0;
+  auto* const lists = reinterpret_cast<std::uint16_t*>(fields + fixed_bytes);
+  const bool is_wide = store_lists(lists, task, number, accesses, predecessors) > UINT16_MAX;
+  std::size_t list_bytes = entries * sizeof(std::uint32_t);
+  if (is_wide) {
+    store_lists(reinterpret_cast<std::uint32_t*>(lists), task, number, accesses, predecessors);
+  } else {
+    list_bytes = (entries + 1) / 2 * sizeof(std::uint32_t);
+    if (entries % 2 != 0) lists[entries] = 0;
+  }
   const auto access_count = static_cast<std::uint8_t>(accesses), predecessor_count = static_cast<std::uint8_t>(predecessors.size());
   last_number_ = number;
   if (is_alike) {
     const Alike fixed{priority, access_count, predecessor_count};
     std::memcpy(fields, &fixed, sizeof(fixed));
-    stream.publish_draft(Type::task_submitted_alike, ticks, fixed_bytes + list_bytes);
+    stream.publish_draft(is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike, ticks, fixed_bytes + list_bytes);
     return true;
   }
   last_site_number_ = site;
   const Next fixed{trace::kNotPushed, priority, site, access_count, predecessor_count};
   std::memcpy(fields, &fixed, sizeof(fixed));
-  stream.publish_draft(Type::task_submitted_next, ticks, fixed_bytes + list_bytes);
+  stream.publish_draft(is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next, ticks, fixed_bytes + list_bytes);
   stream.leave_open(number, fields);  // the word with `pushed_to` and the priority
   return true;
 }
@@ -110,9 +123,7 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
   const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
                     static_cast<std::uint8_t>(predecessors.size())};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
-  auto* entry = reinterpret_cast<Entry*>(record.fields + sizeof(fixed));
-  for (std::size_t i = 0; i < accesses; ++i) *entry++ = static_cast<Entry>(word_of(task.accesses()[i]));
-  for (const std::uint32_t predecessor : predecessors) *entry++ = static_cast<Entry>(number - predecessor);
+  store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), task, number, accesses, predecessors);
   stream.publish(record);
   last_number_ = number;
   last_site_number_ = site;

@@ -53,13 +53,14 @@ constexpr int open_word_offset(Type type) noexcept {
     case Type::task_ran_popped:
     case Type::task_ran_stolen:
     case Type::task_ran_kept: return 4;
-    case Type::task_submitted_next: return 0;
+    case Type::task_submitted_next:
+    case Type::task_submitted_next_wide: return 0;
     default: return -1;
   }
 }
 /// Whether such a word says that it has not been completed.
 constexpr bool is_open_word(Type type, std::uint32_t word) noexcept {
-  return type == Type::task_submitted_next ? (word & 0xFFFF) == kNotPushed : word == kNoLength;
+  return is_next(type) ? (word & 0xFFFF) == kNotPushed : word == kNoLength;
 }
 /// The time of the last event that the record tells of.
 inline std::uint64_t last_event_of(Type type, std::uint64_t ticks, const std::byte* fields) noexcept {

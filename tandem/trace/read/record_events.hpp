@@ -12,11 +12,14 @@
 namespace tandem::trace::internal {
 
 /// task.submitted with a short priority, as it lies in compound records.
-inline constexpr EventSpec submitted_spec{
-    Type::task_submitted, Category::task, "task.submitted",
-    {{{"task", Field::u32}, {"priority", Field::i16}, {"site", Field::u16}, {"accesses_count", Field::u8}, {"deps_count", Field::u8},
-      {"accesses", Field::list16}, {"deps", Field::list16}}},
-    "submitted"};
+constexpr EventSpec short_submission(Type type, std::string_view name, Field list) noexcept {
+  return {type, Category::task, name,
+          {{{"task", Field::u32}, {"priority", Field::i16}, {"site", Field::u16}, {"accesses_count", Field::u8}, {"deps_count", Field::u8},
+            {"accesses", list}, {"deps", list}}},
+          "submitted"};
+}
+inline constexpr EventSpec submitted_spec = short_submission(Type::task_submitted, "task.submitted", Field::list16);
+inline constexpr EventSpec submitted_wide_spec = short_submission(Type::task_submitted_wide, "task.submitted_wide", Field::list32);
 constexpr TypeInfo with_offsets(const EventSpec& spec, std::array<std::uint16_t, 9> offsets, std::uint16_t fixed_bytes) noexcept {
   TypeInfo info = describe(spec);
   info.offsets = offsets;
@@ -24,8 +27,12 @@ constexpr TypeInfo with_offsets(const EventSpec& spec, std::array<std::uint16_t,
   return info;
 }
 /// Where the fields of events lie in the fields of compound records.
-inline constexpr TypeInfo next_info = with_offsets(submitted_spec, {TypeInfo::implied_task, 2, 4, 6, 7, 8}, 8);
-inline constexpr TypeInfo alike_info = with_offsets(submitted_spec, {TypeInfo::implied_task, 0, TypeInfo::implied_site, 2, 3, 4}, 4);
+constexpr TypeInfo next_of(const EventSpec& spec) noexcept { return with_offsets(spec, {TypeInfo::implied_task, 2, 4, 6, 7, 8}, 8); }
+constexpr TypeInfo alike_of(const EventSpec& spec) noexcept {
+  return with_offsets(spec, {TypeInfo::implied_task, 0, TypeInfo::implied_site, 2, 3, 4}, 4);
+}
+inline constexpr TypeInfo next_info = next_of(submitted_spec), next_wide_info = next_of(submitted_wide_spec);
+inline constexpr TypeInfo alike_info = alike_of(submitted_spec), alike_wide_info = alike_of(submitted_wide_spec);
 inline constexpr TypeInfo next_pushed_info = with_offsets(*find_spec(Type::task_pushed), {TypeInfo::implied_task, 0}, 2);
 inline constexpr TypeInfo released_pushed_info = with_offsets(*find_spec(Type::task_pushed), {0, TypeInfo::implied_worker}, 4);
 inline constexpr TypeInfo stolen_info = with_offsets(*find_spec(Type::task_stolen), {0, 8}, 10);
@@ -117,6 +124,8 @@ class RecordEvents {
       case Type::task_released: return {{Type::task_ready, Type::task_pushed}, 2};
       case Type::task_submitted_next:
       case Type::task_submitted_alike: return {{Type::task_submitted, Type::task_pushed}, 2};
+      case Type::task_submitted_next_wide:
+      case Type::task_submitted_alike_wide: return {{Type::task_submitted_wide, Type::task_pushed}, 2};
       default: return {};
     }
   }
@@ -130,11 +139,10 @@ class RecordEvents {
   RecordFault enter_compound() noexcept {
     after_.event_ticks = last_event_of(record_.type, record_.ticks, fields_);
     count_ = compound_of(record_.type).count;
-    if (record_.type == Type::task_submitted_next || record_.type == Type::task_submitted_alike) {
+    if (is_next(record_.type) || is_alike(record_.type)) {
       if (!before_.has_submission) return RecordFault::nothing_before;
-      const bool is_next = record_.type == Type::task_submitted_next;
-      note_submission(before_.task + 1, is_next ? load<std::uint16_t>(fields_ + 4) : before_.site);
-      if (!is_next) count_ = 1;
+      note_submission(before_.task + 1, is_next(record_.type) ? load<std::uint16_t>(fields_ + 4) : before_.site);
+      if (is_alike(record_.type)) count_ = 1;
     }
     if (is_open()) --count_;
     return RecordFault::none;
@@ -152,8 +160,13 @@ class RecordEvents {
         break;
       case Type::task_stolen: event.info_ = &stolen_info; break;
       case Type::task_submitted:
-        event.info_ = record_.type == Type::task_submitted_next ? &next_info : &alike_info;
+        event.info_ = is_next(record_.type) ? &next_info : &alike_info;
         event.spec_ = &submitted_spec;
+        event.implied_number_ = after_.site;
+        break;
+      case Type::task_submitted_wide:
+        event.info_ = is_next(record_.type) ? &next_wide_info : &alike_wide_info;
+        event.spec_ = &submitted_wide_spec;
         event.implied_number_ = after_.site;
         break;
       case Type::task_pushed:

@@ -94,20 +94,22 @@ inline std::string sample_flusher() {
 }
 
 /// A packet of actor 4 with records that stand for several events; the last task runs. Not in the sample rank.
-inline constexpr std::uint64_t sample_compound_events = 10 * 16 + 2;
+inline constexpr std::uint64_t sample_compound_events = 10 * 19 + 2;
 inline PacketWriter sample_compound() {
   using List = std::vector<std::uint32_t>;
   PacketWriter packet(4, 0, 1'000'000);
   for (std::uint32_t i = 0; i < 10; ++i) {
     const std::uint64_t ticks = 1'000'000 + 1'000 * i;
-    packet.add(Type::task_submitted, ticks, {4 * i, -2, 0, 1, 0, List{17}, List{}})
+    packet.add(Type::task_submitted, ticks, {6 * i, -2, 0, 1, 0, List{17}, List{}})
         .add(Type::task_submitted_next, ticks + 1, {0, -2, 0, 1, 1, List{17}, List{1}})
         .add(Type::task_submitted_next, ticks + 2, {kNotPushed, 2, 0, 0, 0, List{}, List{}})
         .add(Type::task_submitted_alike, ticks + 3, {2, 1, 1, List{18}, List{3}})
-        .add(Type::task_ran_popped, ticks + 10, {4 * i, 11})
-        .add(Type::task_ran_kept, ticks + 20, {4 * i + 1, 11})
-        .add(Type::task_released, ticks + 30, {4 * i + 2})
-        .add(Type::task_ran_stolen, ticks + 30, {4 * i + 2, 11, 3});
+        .add(Type::task_submitted_next_wide, ticks + 4, {0, 2, 0, 1, 1, List{1U << 20}, List{70'000}})
+        .add(Type::task_submitted_alike_wide, ticks + 5, {0, 1, 0, List{1U << 20}, List{}})
+        .add(Type::task_ran_popped, ticks + 10, {6 * i, 11})
+        .add(Type::task_ran_kept, ticks + 20, {6 * i + 1, 11})
+        .add(Type::task_released, ticks + 30, {6 * i + 2})
+        .add(Type::task_ran_stolen, ticks + 30, {6 * i + 2, 11, 3});
   }
   packet.add(Type::task_ran_popped, 1'010'000, {99, kNoLength});
   return packet;

@@ -140,7 +140,10 @@ TEST_F(StreamReaderTest, ARecordOfASubmissionRefersToTheOneBefore) {
       .add(Type::task_submitted_alike, 2'000'000, {-7, 1, 1, List{6}, List{1}})
       .add(Type::task_submitted_next, 2'000'001, {kNotPushed, 2, 8, 0, 0, List{}, List{}})
       .add(Type::task_submitted_next, 2'000'001, {3, 2, 9, 0, 0, List{}, List{}})
-      .add(Type::task_submitted_alike, 2'000'002, {0, 0, 0, List{}, List{}});
+      .add(Type::task_submitted_alike, 2'000'002, {0, 0, 0, List{}, List{}})
+      .add(Type::task_submitted_next_wide, 2'000'002, {2, -4, 7, 1, 1, List{70'000}, List{4}})
+      .add(Type::task_submitted_alike_wide, 2'000'003, {1, 1, 1, List{5}, List{1U << 31}})
+      .add(Type::task_submitted_alike, 2'000'003, {0, 0, 0, List{}, List{}});
   const auto events = read(packet.bytes());
   ASSERT_TRUE(events.ok()) << events.error().message;
   EXPECT_EQ(described(events.value()),
@@ -149,7 +152,10 @@ TEST_F(StreamReaderTest, ARecordOfASubmissionRefersToTheOneBefore) {
                    "1 task.submitted task=12 priority=2 site=8 accesses=[] deps=[]",
                    "1 task.submitted task=13 priority=2 site=9 accesses=[] deps=[]",
                    "1 sched.pushed task=13 worker=3",
-                   "2 task.submitted task=14 priority=0 site=9 accesses=[] deps=[]"}));
+                   "2 task.submitted task=14 priority=0 site=9 accesses=[] deps=[]",
+                   "2 task.submitted_wide task=15 priority=-4 site=7 accesses=[70000] deps=[4]", "2 sched.pushed task=15 worker=2",
+                   "3 task.submitted_wide task=16 priority=1 site=7 accesses=[5] deps=[2147483648]",
+                   "3 task.submitted task=17 priority=0 site=7 accesses=[] deps=[]"}));
 }
 
 TEST_F(StreamReaderTest, ARecordMustNotReferToASubmissionOfAnotherPacket) {
