@@ -14,6 +14,9 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "auto",
                 .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdas; or one that the "
                         "program registered; auto: plan where workers differ, otherwise lws"});
+  registry.add({.name = "copy_weight", .type = OptionType::real, .default_value = "1",
+                .help = "schedulers that look ahead take copies for so many times as long as they are: more to save the links, 0 to ignore them",
+                .minimum = 0});
   registry.add(
       {.name = "caller",
        .type = OptionType::boolean,
@@ -26,6 +29,9 @@ void register_options(base::Registry& registry) {
                         "potrf,1234; of each name the first 8; empty: none"});
   registry.add({.name = "cores", .type = OptionType::text, .default_value = "",
                 .help = "hardware threads to use, as in 0-7,16-23; with semicolons, one list for each rank of a host; empty: all"});
+  registry.add({.name = "device_cores", .type = OptionType::text, .default_value = "",
+                .help = "hardware threads for the workers of devices, in the order of the devices, as in 3,7; near: of each a core near its device; "
+                        "empty: any"});
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
                 .help = "most tasks that are submitted and not ended; at this number, submit runs tasks or waits", .minimum = 1});
   registry.add({.name = "memory", .type = OptionType::bytes, .default_value = "0",
@@ -33,6 +39,8 @@ void register_options(base::Registry& registry) {
                 .minimum = 0});
   registry.add({.name = "spill", .type = OptionType::text, .default_value = "",
                 .help = "folder of the file to which data goes when option memory is reached; empty: $TMPDIR, or /var/tmp"});
+  registry.add({.name = "numa", .type = OptionType::boolean, .default_value = "false",
+                .help = "each NUMA node is a memory of its own, to which data is copied where it is used; false: all of them are main memory"});
   registry.add({.name = "opencl", .type = OptionType::integer, .default_value = "0",
                 .help = "OpenCL devices, each with a worker of its own; those that are no processors come first (0: none)", .minimum = 0,
                 .maximum = 14});
@@ -155,6 +163,7 @@ runtime::CoreOptions core_options(const base::Config& config) {
   options.timeline = config.get_bool("timeline");
   options.graphviz = config.get_string("graphviz");
   options.explain = config.get_string("explain");
+  options.copy_weight = config.get_double("copy_weight");
   options.poll_max_ns = config.get_duration_ns("poll_max");
   options.poll_for_ns = config.get_duration_ns("poll_for");
   options.seed = static_cast<std::uint64_t>(config.get_int("seed"));

@@ -6,17 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "tandem/api/number_in_file.hpp"
+
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::optional<long> number_in(const fs::path& file) {
-  std::ifstream stream(file);
-  long number = 0;
-  if (!(stream >> number)) return std::nullopt;
-  return number;
-}
 
 /// The node of the fastest card in a class of devices; ties go to the first name.
 std::optional<unsigned> node_of_class(const fs::path& folder, bool needs_link) {
@@ -25,11 +20,11 @@ std::optional<unsigned> node_of_class(const fs::path& folder, bool needs_link) {
   std::string first;
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
-    const auto its_node = number_in(at->path() / "device/numa_node");
+    const auto its_node = internal::number_in_file(at->path() / "device/numa_node");
     std::string state;
     std::ifstream(at->path() / "operstate") >> state;
     if (!its_node || *its_node < 0 || (needs_link && state != "up")) continue;
-    const long speed = number_in(at->path() / "speed").value_or(-1);
+    const long speed = internal::number_in_file(at->path() / "speed").value_or(-1);
     const std::string name = at->path().filename();
     if (speed < fastest || (speed == fastest && name > first)) continue;
     fastest = speed;

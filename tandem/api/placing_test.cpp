@@ -206,8 +206,10 @@ TEST(Placing, TriesNothingThatGivenEstimatesKnow) {
 TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
   // A copy takes longer than the kernel saves.
   const runtime::MachineLink slow{.bytes_per_ns = 8, .latency_ns = 1'000'000};
-  const auto on_card = [&](const char* sched) {
-    auto rt = loop_runtime({.workers = 2, .sched = sched, .devices = 1, .link = slow}, takes(100'000, 50'000));
+  const auto on_card = [&](const char* sched, double copy_weight = 1) {
+    runtime::CoreOptions options = takes(100'000, 50'000);
+    options.copy_weight = copy_weight;
+    auto rt = loop_runtime({.workers = 2, .sched = sched, .devices = 1, .link = slow}, options);
     std::vector<double> values(200);
     std::vector<Data<double>> data;
     for (double& value : values) data.push_back(rt->data("x", value));
@@ -219,6 +221,8 @@ TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
   };
   EXPECT_EQ(on_card("dmda"), 3U) << "the trials";
   EXPECT_GT(on_card("dm"), 150U);
+  EXPECT_GT(on_card("dmda", 0), 150U) << "copies are ignored";
+  EXPECT_GT(on_card("dmda", 0.01), 150U);
 }
 
 TEST(Placing, RunsTheMostUrgentFirstWhereThePolicySorts) {

@@ -13,6 +13,7 @@
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/cuda_devices.hpp"
+#include "tandem/api/device_cores.hpp"
 #include "tandem/api/opencl_devices.hpp"
 #include "tandem/api/rank_cores.hpp"
 #include "tandem/api/report.hpp"
@@ -147,6 +148,9 @@ void Runtime::start(const Options& program) {
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
   find_cores(*config_, job ? &*job : nullptr, *resources_);
+  if (config_->get_bool("numa") && config_->get_bytes("memory") != 0)
+    throw StartError("options numa and memory do not go together: option memory limits main memory as a whole, which option numa divides; leave "
+                     "out one of them");
   if (job && job->size > 1 && config_->get_bytes("memory") != 0)
     throw StartError("option memory limits main memory on one rank alone, since messages need their data to stay in place; leave it out, or "
                      "start one rank");
@@ -154,6 +158,7 @@ void Runtime::start(const Options& program) {
   add_opencl_devices(world, *config_, *resources_->log);
   add_cuda_devices(world, *config_, *resources_->log);
   for (const auto& make : program.devices) world.add_device(make());
+  bind_device_workers(world, *config_, *resources_->topology, *resources_->log);
   settle_policy(world, *config_, *resources_);
   measure_links_for_policy(world, *resources_->log);
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
@@ -231,6 +236,7 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
                 : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where, std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
+  core_->memory().settle_home(*handle);
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
   if (options.owner) ++owned_data_;
   return handle;
@@ -245,6 +251,7 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
   runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
+  core_->memory().settle_home(*handle);
   if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);
   if (options.owner) ++owned_data_;
   return handle;
@@ -285,8 +292,15 @@ void Runtime::forget_value(runtime::Handle& handle) noexcept {
 
 void Runtime::order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where) {
   static const runtime::TaskOps ops{.invoke = [](runtime::KernelCall&) {}, .serves = true};
-  static const std::shared_ptr<runtime::CodeletCore> split = internal::codelet_for_own_kernels("split", {});
-  static const std::shared_ptr<runtime::CodeletCore> gather = internal::codelet_for_own_kernels("gather", {});
+  static const auto in_main_memory = [](std::string_view name) {
+    auto made = std::make_shared<runtime::CodeletCore>(std::string(name));
+    made->devices.push_back(DeviceKind::cpu);
+    made->in_main_memory = true;
+    made->plain = false;
+    return made;
+  };
+  static const std::shared_ptr<runtime::CodeletCore> split = in_main_memory("split");
+  static const std::shared_ptr<runtime::CodeletCore> gather = in_main_memory("gather");
   const std::shared_ptr<runtime::CodeletCore>& codelet = splits ? split : gather;
   if (is_recording())
     throw UsageError("cannot " + codelet->name + " data while a graph is recorded (parts made at " + runtime::describe(where) +

@@ -7,10 +7,12 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
+#include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
 #include "tandem/runtime/worker/measure_links.hpp"
 
@@ -116,6 +118,24 @@ void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Con
   world.add_memory({.kind = runtime::NodeKind::storage, .name = std::move(name)}, std::move(node), std::move(copier));
 }
 
+/// A memory for each NUMA node on which a worker is and worker 0 is not, whose node is main memory.
+void divide_main_memory(runtime::World& world, const base::Topology& topology) {
+  runtime::Machine& machine = world.machine;
+  std::map<unsigned, runtime::NodeIndex> node_of{{machine.workers[0].numa_node, 0}};
+  for (runtime::MachineWorker& worker : machine.workers) {
+    const unsigned place = worker.numa_node;
+    if (!node_of.contains(place)) {
+      auto memory = runtime::make_numa_memory(topology, place);
+      if (!memory.ok()) throw StartError(fmt::format("option numa: {}; leave it out", memory.error().message));
+      std::string name = memory.value()->name();
+      node_of[place] = world.add_memory({.kind = runtime::NodeKind::numa, .name = std::move(name), .numa_node = place},
+                                        std::move(memory).value(), runtime::make_processor_copier());
+    }
+    worker.node = node_of[place];
+  }
+  if (node_of.size() == 1) world.log->info("option numa changes nothing: all workers are near one NUMA node");
+}
+
 }  // namespace
 
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
@@ -171,6 +191,7 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
                                static_cast<unsigned>(resources.topology->numa_place_of(core_of(a)))});
     for (std::size_t b = 0; b < plan.size(); ++b) machine.distance[a].push_back(resources.topology->distance(core_of(a), core_of(b)));
   }
+  if (config.get_bool("numa")) divide_main_memory(world, *resources.topology);
   if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0) limit_main_memory(world, static_cast<std::size_t>(bytes), config);
   world.numa_node_of = [&resources](const void* memory, std::size_t bytes) { return resources.topology->numa_place_of(memory, bytes); };
   return world;
@@ -186,7 +207,7 @@ void settle_policy(runtime::World& world, base::Config& config, const WorldResou
 
 void measure_links_for_policy(runtime::World& world, base::Log& log) {
   if (world.policy->placing() == nullptr && world.policy->pulling() == nullptr) return;
-  constexpr std::array kinds{DeviceKind::opencl, DeviceKind::cuda};
+  constexpr std::array kinds{DeviceKind::cpu, DeviceKind::opencl, DeviceKind::cuda};
   runtime::measure_links(world, kinds);
   for (const runtime::MachineLink& link : world.machine.links)
     if (link.source == runtime::LinkSource::measured)

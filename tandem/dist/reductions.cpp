@@ -83,6 +83,7 @@ Handle& Reductions::share_of(Handle& handle, std::uint32_t rank, const Wish& wis
                                    handle.layout != nullptr ? std::make_unique<const runtime::Layout>(*handle.layout) : nullptr));
   share->object = handle.object;
   share->typical_bytes = handle.typical_bytes;
+  core_.memory().settle_home(*share);
   share->reduction = std::make_unique<runtime::Reduction>(*handle.reduction);
   flow_.add(*share, rank, false);
   const Use use{share.get(), AccessMode::write};

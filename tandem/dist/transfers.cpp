@@ -280,6 +280,8 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
   static const auto codelet = [] {
     auto core = std::make_shared<runtime::CodeletCore>("read an object");
     core->devices.push_back(DeviceKind::cpu);
+    core->in_main_memory = true;
+    core->plain = false;
     return core;
   }();
   Task& task = core_.submission().begin(codelet, ops, 1);

@@ -69,6 +69,8 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   memory_.set_numa(world_.numa_node_of);
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   for (NodeIndex node = 0; node < world_.machine.nodes.size(); ++node)
+    if (world_.machine.nodes[node].kind == NodeKind::numa) memory_.set_numa_place(node, world_.machine.nodes[node].numa_node);
+  for (NodeIndex node = 0; node < world_.machine.nodes.size(); ++node)
     if (world_.machine.nodes[node].budget != 0) limit(node, world_.machine.nodes[node].budget);
   if (memory_.is_limited()) {
     const std::vector<MachineWorker>& workers = world_.machine.workers;

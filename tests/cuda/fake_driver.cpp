@@ -120,10 +120,13 @@ Status cuDeviceTotalMem_v2(std::size_t* bytes, DeviceNumber) {
   *bytes = settings().memory_bytes;
   return kSuccess;
 }
-Status cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
+Status cuDeviceGetAttribute(int* value, int attribute, DeviceNumber device) {
   if (attribute == kMultiprocessorCount) *value = 4;
   else if (attribute == kCapabilityMajor) *value = 9;
   else if (attribute == kCapabilityMinor) *value = 0;
+  else if (attribute == kPciDomain) *value = 0;
+  else if (attribute == kPciBus) *value = 0x3b + device;
+  else if (attribute == kPciDevice) *value = 0;
   else return kInvalidValue;
   return kSuccess;
 }

@@ -91,10 +91,26 @@ Cells seen(MatrixView<const Word> view) { return {const_cast<Word*>(view.data), 
 
 }  // namespace
 
+namespace {
+
+/// Spreads the workers over main memory and further NUMA nodes. Memory of the program's lies on any of them.
+void add_numa_nodes(runtime::World& world, unsigned workers, unsigned count) {
+  std::vector<runtime::NodeIndex> nodes{0};
+  while (nodes.size() < count) {
+    const auto place = static_cast<unsigned>(nodes.size());
+    nodes.push_back(world.add_memory({.kind = runtime::NodeKind::numa, .name = fmt::format("NUMA node {}", place), .numa_node = place},
+                                     runtime::make_main_memory(), runtime::make_processor_copier()));
+  }
+  for (unsigned worker = 0; worker < workers; ++worker) world.machine.workers[worker].node = nodes[worker % count];
+  world.numa_node_of = [count](const void*, std::size_t bytes) { return bytes / sizeof(Word) % (count + 1); };
+}
+
+}  // namespace
+
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory)", seed,
+  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
                      threads ? "threads" : "event loop", workers, devices, depth, device_faults ? " that fail" : "", sched, window, tasks_per_step,
-                     caller_works ? "works" : "does not work", device_bytes, main_bytes);
+                     caller_works ? "works" : "does not work", device_bytes, main_bytes, numa_nodes);
 }
 
 void Guards::begin_reading(unsigned datum) {
@@ -142,6 +158,7 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
     world.caller_works = setup.caller_works;
     network_ = std::make_unique<LoopNetwork>(*resources->loop);
   }
+  if (setup.numa_nodes > 1) add_numa_nodes(world, setup.workers, setup.numa_nodes);
   if (setup.depth != 0)
     for (unsigned i = 0; i < setup.devices; ++i) world.set_device(setup.workers + i, make_device(i));
   options.window = setup.window;

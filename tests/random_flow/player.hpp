@@ -35,6 +35,7 @@ struct FlowSetup {
   bool caller_works = true;
   std::size_t device_bytes = 0;  ///< budget of each device's memory; 0: no limit
   std::size_t main_bytes = 0;    ///< of main memory
+  unsigned numa_nodes = 1;       ///< memories over which the workers are spread
   bool limited() const { return device_bytes != 0 || main_bytes != 0; }
   std::string described() const;
 };

@@ -114,6 +114,7 @@ class alignas(64) Handle {
   Replica home;               ///< on node 0
   Shape shape;
   std::atomic<std::uint32_t> valid{0};
+  std::uint32_t at_home = 0;  ///< bit n: who works in memory n uses it in main memory; see `node_at`. Before any task uses it
 
   // --- the rest
   alignas(64) base::SpinLock lock;
@@ -155,10 +156,23 @@ class alignas(64) Handle {
   static constexpr std::uint32_t kMoving = 1U << 31;  ///< in `valid`
   static_assert(kMaxNodes < 31);
 
-  bool valid_on(NodeIndex node) const noexcept { return (valid.load(std::memory_order_acquire) >> node & 1U) != 0; }
+  /// Where a task that works in memory `node` finds the value: there, or, where the processor reaches main memory, in main memory.
+  NodeIndex node_at(NodeIndex node) const noexcept { return node == 0 || (at_home >> node & 1U) != 0 ? 0 : node; }
+  /// The nodes from which the value is had without a copy.
+  std::uint32_t seen_valid() const noexcept {
+    const std::uint32_t nodes = valid.load(std::memory_order_acquire) & ~kMoving;
+    return (nodes & 1U) != 0 ? nodes | at_home : nodes;
+  }
+  bool valid_on(NodeIndex node) const noexcept { return (valid.load(std::memory_order_acquire) >> node_at(node) & 1U) != 0; }
 
-  Replica& replica(NodeIndex node) noexcept { return node == 0 ? home : elsewhere[node - 1].replica; }
-  Transfer& transfer_to(NodeIndex node) noexcept { return node == 0 ? to_home : elsewhere[node - 1].transfer; }
+  Replica& replica(NodeIndex node) noexcept {
+    const NodeIndex at = node_at(node);
+    return at == 0 ? home : elsewhere[at - 1].replica;
+  }
+  Transfer& transfer_to(NodeIndex node) noexcept {
+    const NodeIndex at = node_at(node);
+    return at == 0 ? to_home : elsewhere[at - 1].transfer;
+  }
 
   // Its memory comes from slabs of the process (handle.cpp).
   static void* operator new(std::size_t bytes, std::align_val_t alignment);

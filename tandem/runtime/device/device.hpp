@@ -134,6 +134,7 @@ struct DeviceUnit {
   std::size_t budget = 0;                        ///< bytes of replicas that may be in its memory; 0: no limit
   double bytes_per_ns = 0;      ///< of copies between that memory and main memory; 0: not known
   std::int64_t latency_ns = 0;  ///< of such a copy, when `bytes_per_ns` is known
+  std::string bus_address = {};  ///< as /sys/bus/pci/devices names it; empty: not known
 };
 
 }  // namespace tandem::runtime

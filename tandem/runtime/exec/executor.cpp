@@ -195,12 +195,12 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
   std::vector<unsigned> members;
   for (unsigned worker = 0; worker < workers_.size(); ++worker) {
     const DeviceKind device = workers_[worker].device;
-    if (codelet.implementation_for(device) < 0) continue;
+    if (codelet.implementation_for(device) < 0 || (codelet.in_main_memory && workers_[worker].node != 0)) continue;
     if (!codelet.can_run || codelet.can_run({worker, device})) members.push_back(worker);
   }
   std::vector<unsigned> processors;
   for (const unsigned worker : members)
-    if (workers_[worker].unit == nullptr && workers_[worker].node == 0) processors.push_back(worker);
+    if (workers_[worker].unit == nullptr && workers_[worker].device == DeviceKind::cpu) processors.push_back(worker);
   const bool is_mixed = !processors.empty() && processors.size() < members.size();
   if (is_mixed && codelet.prefers_devices)
     std::erase_if(members, [&](unsigned worker) { return std::find(processors.begin(), processors.end(), worker) != processors.end(); });

@@ -18,11 +18,13 @@ struct MachineWorker {
   NodeIndex node = 0;                 ///< the memory that it works in
   int core = -1;                      ///< that its thread is bound to; -1: any
   unsigned numa_node = 0;             ///< near the core, counted from 0
+  std::string bus_address = {};       ///< of its device, as /sys/bus/pci/devices names it; empty: not known, or a CPU worker
 };
 
 /// What a memory is.
 enum class NodeKind : std::uint8_t {
   main,     ///< where the application's pointers live
+  numa,     ///< of another NUMA node than main memory: the processor addresses both
   device,   ///< of a device
   storage,  ///< where no worker works: replicas go there when main memory is full
 };
@@ -32,6 +34,7 @@ struct MachineNode {
   NodeKind kind = NodeKind::main;    ///< what it is
   std::string name = "main memory";  ///< for messages and traces
   std::size_t budget = 0;            ///< bytes of replicas that may be there; 0: no limit
+  unsigned numa_node = 0;            ///< of kind `numa`: which one, counted from 0
 };
 
 /// Where the figures of a link come from.

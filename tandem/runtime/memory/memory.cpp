@@ -53,6 +53,18 @@ NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Cop
 
 void Memory::limit(NodeIndex node, std::size_t bytes, unsigned kernels) { room_.limit(node, bytes, kernels); }
 
+void Memory::settle_home_on_numa_nodes(Handle& handle) const {
+  if (handle.object != nullptr) {
+    handle.at_home = reach_home_;
+    return;
+  }
+  if (!handle.user_memory || handle.is_strided_at_home() || !numa_node_of_) return;
+  const auto place = numa_node_of_(handle.home.pointer, handle.shape.bytes());
+  if (!place) return;
+  for (NodeIndex node = 1; node < node_count(); ++node)
+    if (nodes_[node].numa_place == *place) handle.at_home = 1U << node;
+}
+
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers, so that none of them ends the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
@@ -72,7 +84,7 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
 Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
   Handle& handle = *task.accesses()[0].handle();
   prefetches_.fetch_add(1, std::memory_order_relaxed);
-  const std::uint32_t valid = handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving;
+  const std::uint32_t valid = handle.seen_valid();
   if ((valid >> node & 1U) != 0) {
     prefetches_present_.fetch_add(1, std::memory_order_relaxed);
     return Staging::ready;
@@ -130,11 +142,12 @@ bool Memory::waits_for_move(Task& task, AccessSlot& slot, NodeIndex node) {
     wait_for(handle.transfer_to(handle.residence->goes_to), task, slot);
     return true;
   }
-  if (slot.mode() == AccessMode::write) handle.valid.fetch_and(1U << node, std::memory_order_acq_rel);
+  if (slot.mode() == AccessMode::write) handle.valid.fetch_and(1U << handle.node_at(node), std::memory_order_acq_rel);
   return false;
 }
 
-void Memory::ensure_allocated(Handle& handle, NodeIndex node) {
+void Memory::ensure_allocated(Handle& handle, NodeIndex worker_node) {
+  const NodeIndex node = handle.node_at(worker_node);
   std::lock_guard guard(handle.lock);
   Replica& replica = handle.replica(node);
   if (replica.pointer != nullptr) return;
@@ -183,17 +196,26 @@ void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
 }
 
 Copier& Memory::copier_for(const CopyRequest& request) noexcept {
-  // Storage is reached by its own copier, from wherever; a device by its own.
+  // Storage is reached by its own copier, from wherever; a device by its own; a NUMA node by those of the others.
   const bool by_source = request.to_node == 0 || room_.is_storage(request.from_node);
   return *nodes_[by_source ? request.from_node : request.to_node].copier;
 }
 
 /// Storage is reached from main memory alone, and a kind of devices knows nothing of another kind's memory: what goes from one to the other
 /// passes through main memory.
-bool Memory::passes_main_memory(const CopyRequest& request) const noexcept {
+bool Memory::passes_main_memory(const CopyRequest& given) const noexcept {
+  const CopyRequest request = as_copied(given);
   if (request.from_node == 0 || request.to_node == 0) return false;
   if (room_.is_storage(request.from_node) || room_.is_storage(request.to_node)) return true;
   return !reach_each_other(*nodes_[request.from_node].copier, *nodes_[request.to_node].copier);
+}
+
+/// For the copier of a device or of storage a NUMA node is main memory.
+CopyRequest Memory::as_copied(CopyRequest request) const noexcept {
+  const auto reaches_home = [this](NodeIndex node) { return node != 0 && nodes_[node].numa_place.has_value(); };
+  if (reaches_home(request.to_node) && request.from_node != 0) request.to_node = 0;
+  else if (reaches_home(request.from_node) && request.to_node != 0) request.from_node = 0;
+  return request;
 }
 
 CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {
@@ -229,7 +251,8 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   };
   CopyState state = CopyState::posted;
   try {
-    state = copier_for(request).start(request, [this, ended](const std::exception_ptr& failure) {
+    const CopyRequest to_copy = as_copied(request);
+    state = copier_for(to_copy).start(to_copy, [this, ended](const std::exception_ptr& failure) {
       const CallCount::Guard guard(calls_);
       ended(failure);
       follow_orders();
@@ -240,8 +263,9 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   if (state == CopyState::done) ended(nullptr);
 }
 
-void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex node) {
+void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex worker_node) {
   Handle& handle = *slot.handle();
+  const NodeIndex node = handle.node_at(worker_node);
   CopyRequest request;
   {
     // The source stays while it is read.
@@ -300,10 +324,10 @@ void Memory::note_stage(const Task& task, trace::StagingState stage) const {
 
 bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
   if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) return false;
-  const std::uint32_t own = 1U << node;
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();
+    const std::uint32_t own = 1U << handle.node_at(node);
     if (slot.mode() == AccessMode::scratch || slot.alias()) continue;
     if (handle.poison.any()) return false;
     if (slot.mode() == AccessMode::reduce) continue;
@@ -472,6 +496,7 @@ void Memory::free_replicas(Handle& handle) noexcept {
 
 void Memory::free_everywhere(Handle& handle) noexcept {
   for (NodeIndex node = 0; node < node_count(); ++node) {
+    if (handle.node_at(node) != node) continue;
     free_replica(handle, node);
     handle.replica(node) = Replica{};
   }

@@ -53,8 +53,18 @@ class Memory {
 
   /// On which NUMA node, counted from 0, memory lies; empty, or nothing returned: unknown. Any thread calls it.
   using NumaNodeOf = std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)>;
-  /// For the trace. Before any handle exists.
+  /// For the trace, and for `settle_home`. Before any handle exists.
   void set_numa(NumaNodeOf numa_node_of) { numa_node_of_ = std::move(numa_node_of); }
+  /// `node` is that of a NUMA node: its workers reach main memory, too. Before any handle exists.
+  void set_numa_place(NodeIndex node, std::size_t numa_place) {
+    nodes_[node].numa_place = numa_place;
+    reach_home_ |= 1U << node;
+  }
+  /// Decides which workers use `handle` where it lies in main memory: objects, which do not move, from all NUMA nodes; memory of the program's
+  /// from the one on which it lies. When it is registered.
+  void settle_home(Handle& handle) const {
+    if (reach_home_ != 0) settle_home_on_numa_nodes(handle);
+  }
   /// Of what is allocated and copied; outlives this. Any thread may be at work.
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
   /// Writes down on which NUMA node a replica in main memory lies, which the first touch has decided, before it is let go.
@@ -98,7 +108,7 @@ class Memory {
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.
   static void note_written(Handle& handle, NodeIndex node) noexcept {
-    const std::uint32_t only = 1U << node;
+    const std::uint32_t only = 1U << handle.node_at(node);
     if (handle.valid.load(std::memory_order_relaxed) != only) handle.valid.store(only, std::memory_order_release);
   }
 
@@ -136,8 +146,10 @@ class Memory {
     std::unique_ptr<MemoryNode> node;
     std::unique_ptr<Copier> copier;  ///< of transfers from or to this node; null for main memory
     std::unique_ptr<std::atomic<std::size_t>> bytes = std::make_unique<std::atomic<std::size_t>>(0);  ///< allocated there
+    std::optional<std::size_t> numa_place = {};  ///< where it is that of a NUMA node
   };
 
+  void settle_home_on_numa_nodes(Handle& handle) const;
   void ensure_allocated(Handle& handle, NodeIndex node);
   /// Memory for a value, in which an object has begun.
   void* allocate(const Handle& handle, NodeIndex node);
@@ -153,6 +165,7 @@ class Memory {
   void note_stage(const Task& task, trace::StagingState stage) const;
   Copier& copier_for(const CopyRequest& request) noexcept;
   bool passes_main_memory(const CopyRequest& request) const noexcept;
+  CopyRequest as_copied(CopyRequest request) const noexcept;
   static CopyRequest request_for(Handle& handle, NodeIndex from, NodeIndex to);
   template <class Done>
   void copy(Handle& handle, const CopyRequest& request, const Done& done);
@@ -173,6 +186,7 @@ class Memory {
   StagingListener& listener_;
   CallCount calls_;
   std::vector<Node> nodes_;
+  std::uint32_t reach_home_ = 0;  ///< bit n: the memory of a NUMA node
   Room room_{*this};
 };
 

@@ -6,6 +6,9 @@
 #include <deque>
 #include <functional>
 #include <new>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -52,7 +55,7 @@ struct SlowCopier final : Copier {
   }
 };
 
-struct Fixture final : StagingListener {
+struct Fixture : StagingListener {
   Memory memory{*this};
   LimitedMemory* limited = nullptr;
   SlowCopier* copier = nullptr;
@@ -111,6 +114,59 @@ TEST(Memory, AReaderElsewhereGetsACopyAndBothShareTheValue) {
   EXPECT_EQ(x.valid.load(), 3U) << "shared";
   EXPECT_EQ(std::memcmp(x.replica(1).pointer, values.data(), sizeof(double) * 3), 0);
   EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 1), Memory::Staging::ready) << "it is there now";
+}
+
+/// Node 2 is the memory of a NUMA node, node 1 that of a device.
+struct NumaFixture : Fixture {
+  NumaFixture() {
+    memory.set_numa([](const void*, std::size_t bytes) -> std::optional<std::size_t> { return bytes == 8 ? 1 : 0; });
+    memory.add_node(make_main_memory(), make_processor_copier());
+    memory.set_numa_place(2, 1);
+  }
+  Handle& settled(std::vector<double>& values) {
+    Handle& handle = over(values);
+    handle.user_memory = true;
+    handle.elsewhere = std::make_unique<Handle::Place[]>(2);
+    memory.settle_home(handle);
+    return handle;
+  }
+};
+
+TEST(Memory, WhatLiesOnANumaNodeIsUsedThereWithoutACopy) {
+  NumaFixture f;
+  std::vector<double> values{1};
+  Handle& x = f.settled(values);
+  EXPECT_EQ(x.node_at(2), 0U);
+  EXPECT_EQ(x.node_at(1), 1U);
+  EXPECT_EQ(x.seen_valid(), 5U);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read_write}}), 2), Memory::Staging::ready);
+  EXPECT_EQ(x.replica(2).pointer, values.data());
+  Memory::note_written(x, 2);
+  EXPECT_EQ(x.valid.load(), 1U);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read_write}}), 1), Memory::Staging::pending);
+  f.copier->deliver();
+  Memory::note_written(x, 1);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 2), Memory::Staging::pending);
+  f.copier->deliver();
+  EXPECT_EQ(x.valid.load(), 3U) << "it came to main memory";
+}
+
+TEST(Memory, ANumaNodeIsMainMemoryForDevices) {
+  NumaFixture f;
+  std::vector<double> values{1, 2};
+  Handle& x = f.settled(values);
+  EXPECT_EQ(x.node_at(2), 2U) << "it lies elsewhere";
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read_write}}), 2), Memory::Staging::ready) << "copied by the processor";
+  EXPECT_NE(x.replica(2).pointer, values.data());
+  static_cast<double*>(x.replica(2).pointer)[0] = 7;
+  Memory::note_written(x, 2);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read_write}}), 1), Memory::Staging::pending);
+  f.copier->deliver();
+  EXPECT_EQ(static_cast<double*>(x.replica(1).pointer)[0], 7);
+  Memory::note_written(x, 1);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 2), Memory::Staging::pending);
+  f.copier->deliver();
+  EXPECT_EQ(f.copier->copies, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 1}, {1, 0}})) << "at once, and its copier sees main memory";
 }
 
 TEST(Memory, ManyReadersCostOneTransfer) {

@@ -41,6 +41,13 @@ Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, R
     for (NodeIndex to = 0; to < machine.nodes.size(); ++to) links_.push_back({machine.link(from, to), 0});
 }
 
+void Placer::weigh_copies(double weight) noexcept {
+  for (LinkLoad& link : links_) {
+    link.link.latency_ns = static_cast<std::int64_t>(weight * static_cast<double>(link.link.latency_ns));
+    link.link.bytes_per_ns /= weight;  // 0: no time for any number of bytes
+  }
+}
+
 namespace {
 
 /// Where `priority` stands, or would stand.
@@ -92,7 +99,7 @@ void Placer::look_at(const Task& task) const {
     const AccessSlot& slot = task.accesses()[i];
     if (!is_moved(slot)) continue;
     const Handle& handle = *slot.handle();
-    accesses_.push_back({slot.mode(), handle.travel_bytes(), handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving,
+    accesses_.push_back({slot.mode(), handle.travel_bytes(), handle.seen_valid(),
                          handle.coming.load(std::memory_order_relaxed), &handle});
     bytes_ += handle.shape.bytes();
   }

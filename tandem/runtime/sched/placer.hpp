@@ -44,6 +44,8 @@ class Placer : private ReadyView {
   /// All outlive this. By the submitting thread, before tasks are pushed. `given` null: estimates are learnt only. `caller`: worker 0
   /// works only between `arrive` and `leave`.
   Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
+  /// Policies take copies for `weight` times as long as they are: 0 to ignore them, more than 1 to save the links. Before tasks are pushed.
+  void weigh_copies(double weight) noexcept;
   /// With a `PullingPolicy` `worker` is given tasks while it has fewer than `count`, at least 1. Before tasks are pushed.
   void set_most(unsigned worker, unsigned count) noexcept { loads_[worker].most = count; }
   /// It is told of the choices. Before tasks are pushed; outlives this.

@@ -48,6 +48,7 @@ class CodeletCore {
     colour = other.colour;
     plain = other.plain;
     prefers_devices = other.prefers_devices;
+    in_main_memory = other.in_main_memory;
   }
 
   std::string name;
@@ -57,6 +58,7 @@ class CodeletCore {
   std::function<double(std::span<const Shape>)> flops;
   std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
   bool prefers_devices = false;  ///< where devices run it, cores run only what these could not
+  bool in_main_memory = false;   ///< only for workers of main memory, where its kernel finds data by itself; not `plain`
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
 };
 

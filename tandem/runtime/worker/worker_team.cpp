@@ -33,6 +33,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
   if (places && machine.is_mixed())
     placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
+  if (placer_ != nullptr) placer_->weigh_copies(options.copy_weight);
   if (!options.explain.empty()) {
     explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()), options.explain_to ? options.explain_to : say_on_stderr);
     if (placer_ != nullptr) placer_->explain_to(*explainer_);

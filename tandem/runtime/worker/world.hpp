@@ -42,6 +42,7 @@ struct CoreOptions {
   DurationModels* models = nullptr;       ///< set: they learn the durations of kernels. Outlive the runtime
   std::string explain;                    ///< names and numbers of tasks: say why they went where they went; see `Explainer`
   std::function<void(std::string_view)> explain_to = {};  ///< who is told; empty: standard error
+  double copy_weight = 1;                 ///< as `Placer::weigh_copies`
   Emulation emulation = {};               ///< empty: kernels run
 };
 

@@ -19,6 +19,13 @@ unsigned attribute_of(const Driver& driver, int attribute, DeviceNumber device) 
   return static_cast<unsigned>(value);
 }
 
+std::string bus_address_of(const Driver& driver, DeviceNumber device) {
+  int domain = 0, bus = 0, slot = 0;
+  for (const auto& [attribute, value] : {std::pair{kPciDomain, &domain}, {kPciBus, &bus}, {kPciDevice, &slot}})
+    if (driver.device_attribute(value, attribute, device) != kSuccess) return {};
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", domain, bus, slot);
+}
+
 }  // namespace
 
 std::vector<CardFacts> find_cards(const Driver& driver) {
@@ -35,6 +42,7 @@ std::vector<CardFacts> find_cards(const Driver& driver) {
     facts.multiprocessors = attribute_of(driver, kMultiprocessorCount, facts.device);
     facts.major = attribute_of(driver, kCapabilityMajor, facts.device);
     facts.minor = attribute_of(driver, kCapabilityMinor, facts.device);
+    facts.bus_address = bus_address_of(driver, facts.device);
     cards.push_back(std::move(facts));
   }
   return cards;

@@ -48,6 +48,7 @@ struct CardFacts {
   unsigned multiprocessors = 0;
   unsigned major = 0;  ///< compute capability
   unsigned minor = 0;  ///< of it, too
+  std::string bus_address;  ///< on PCI, as in 0000:3b:00.0; empty: not known
 };
 
 /// All devices that the driver shows (CUDA_VISIBLE_DEVICES hides others). Throws DeviceError.

@@ -50,6 +50,9 @@ enum : int {
   kUnknown = 999,
 
   kMultiprocessorCount = 16,  // CUdevice_attribute
+  kPciBus = 33,
+  kPciDevice = 34,
+  kPciDomain = 50,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
 

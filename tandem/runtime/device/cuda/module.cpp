@@ -51,7 +51,8 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
                        .device = std::make_unique<CudaDevice>(card, libraries, options.depth),
                        .memory = std::make_unique<CudaMemory>(card),
                        .copier = std::make_unique<CudaCopier>(card),
-                       .budget = budget});
+                       .budget = budget,
+                       .bus_address = card->facts().bus_address});
     }
   } catch (const std::exception& error) {
     return cannot_be_used(error);

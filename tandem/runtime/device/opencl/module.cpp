@@ -39,7 +39,8 @@ base::Result<std::vector<DeviceUnit>> make(const OpenClOptions& options) {
                        .device = std::make_unique<OpenClDevice>(card, options.depth),
                        .memory = std::make_unique<OpenClMemory>(card),
                        .copier = std::make_unique<OpenClCopier>(card),
-                       .budget = budget});
+                       .budget = budget,
+                       .bus_address = card->facts().bus_address});
     } catch (const std::exception& error) {
       return base::Error{base::ErrorCode::unsupported, fmt::format("an OpenCL device cannot be used: {}", error.what())};
     }

@@ -26,6 +26,16 @@ T number_of(cl_device_id device, cl_device_info what) {
   return value;
 }
 
+/// By the extension cl_khr_pci_bus_info; empty: the device has none.
+std::string bus_address_of(cl_device_id device) {
+  constexpr cl_device_info kBusInfo = 0x410F;
+  struct {
+    cl_uint domain, bus, device, function;
+  } at{};
+  if (clGetDeviceInfo(device, kBusInfo, sizeof(at), &at, nullptr) != CL_SUCCESS) return {};
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", at.domain, at.bus, at.device, at.function);
+}
+
 std::string platform_name_of(cl_platform_id platform) {
   char text[256] = "?";
   clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(text), text, nullptr);
@@ -80,7 +90,8 @@ std::vector<CardFacts> find_cards() {
                        .memory_bytes = number_of<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE),
                        .largest_buffer_bytes = number_of<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE),
                        .units = number_of<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS),
-                       .is_processor = (number_of<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0});
+                       .is_processor = (number_of<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0,
+                       .bus_address = bus_address_of(device)});
   }
   return cards;
 }

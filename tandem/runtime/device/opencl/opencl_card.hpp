@@ -66,6 +66,7 @@ struct CardFacts {
   std::size_t largest_buffer_bytes = 0;
   unsigned units = 0;        ///< compute units
   bool is_processor = false;  ///< the host's processor stands for a device
+  std::string bus_address;    ///< on PCI, as in 0000:3b:00.0; empty: not known
 };
 
 /// All devices of all platforms; none where no platform is installed.

@@ -1,0 +1,96 @@
+// tandem/runtime/memory/numa_memory.cpp: memory that is bound to a NUMA node.
+#include "tandem/runtime/memory/numa_memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace tandem::runtime {
+namespace {
+
+constexpr std::size_t kLarge = std::size_t{256} << 10;
+constexpr std::size_t kMapping = std::size_t{2} << 20;
+
+class NumaMemory final : public MemoryNode {
+ public:
+  NumaMemory(const base::Topology& topology, std::size_t place) : topology_(topology), place_(place) {}
+  ~NumaMemory() override {
+    for (void* const mapping : mappings_) munmap(mapping, kMapping);
+  }
+
+  std::string name() const override { return fmt::format("NUMA node {}", topology_.numa_nodes()[place_].os_index); }
+
+  void* allocate(std::size_t bytes) override {
+    if (bytes >= kLarge) return map_or_null(bytes);
+    const std::size_t size = rounded(bytes);
+    const std::lock_guard guard(mutex_);
+    if (std::vector<void*>& known = free_[size]; !known.empty()) {
+      void* const memory = known.back();
+      known.pop_back();
+      return memory;
+    }
+    if (left_ < size) {
+      void* const mapping = map_or_null(kMapping);
+      if (mapping == nullptr) return nullptr;
+      mappings_.push_back(mapping);
+      next_ = static_cast<std::byte*>(mapping);
+      left_ = kMapping;
+    }
+    left_ -= size;
+    return std::exchange(next_, next_ + size);
+  }
+
+  void release(void* memory, std::size_t bytes) noexcept override {
+    if (bytes >= kLarge) {
+      munmap(memory, bytes);
+      return;
+    }
+    const std::lock_guard guard(mutex_);
+    try {
+      free_[rounded(bytes)].push_back(memory);
+    } catch (...) {  // no memory to remember it: it goes with its mapping
+    }
+  }
+
+  /// Bound memory, or why there is none.
+  base::Result<void*> map(std::size_t bytes) {
+    void* const mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED) return base::Error{base::ErrorCode::exhausted, fmt::format("the system has no {} bytes", bytes)};
+    if (const auto bound = topology_.bind_memory(mapping, bytes, place_); !bound.ok()) {
+      munmap(mapping, bytes);
+      return bound.error();
+    }
+    return mapping;
+  }
+
+ private:
+  void* map_or_null(std::size_t bytes) {
+    const auto mapping = map(bytes);
+    return mapping.ok() ? mapping.value() : nullptr;
+  }
+  static constexpr std::size_t rounded(std::size_t bytes) noexcept { return bytes == 0 ? 64 : (bytes + 63) / 64 * 64; }
+
+  const base::Topology& topology_;
+  const std::size_t place_;
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> free_;  ///< by size
+  std::vector<void*> mappings_;                     ///< from which small blocks are cut
+  std::byte* next_ = nullptr;                       ///< in the last one
+  std::size_t left_ = 0;                            ///< behind `next_`
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<MemoryNode>> make_numa_memory(const base::Topology& topology, std::size_t numa_place) {
+  auto memory = std::make_unique<NumaMemory>(topology, numa_place);
+  auto probe = memory->map(kMapping);
+  if (!probe.ok()) return probe.error();
+  munmap(probe.value(), kMapping);
+  return std::unique_ptr<MemoryNode>(std::move(memory));
+}
+
+}  // namespace tandem::runtime
