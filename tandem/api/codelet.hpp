@@ -351,14 +351,24 @@ class Codelet {
   }
 
   /// The same codelet with a further implementation, for workers of kind `device`. The kernel gets the same parameters.
+  ///
+  /// Of several implementations for one kind, the runtime tries each for tasks of each size, and then runs the fastest; it tries the others again
+  /// now and then, as far as that costs about 1 %. With performance models (option `models`) it knows them from earlier runs.
   template <class Kernel>
   [[nodiscard]] Codelet<Kernels..., Kernel> also(DeviceKind device, Kernel kernel) const {
+    static_assert(sizeof...(Kernels) < runtime::kMaxImplementations, "a codelet has at most 16 implementations");
     Codelet<Kernels..., Kernel> codelet(new internal::TypedCore<Kernels..., Kernel>(
         typed_->name, std::tuple_cat(typed_->kernels, std::tuple<Kernel>(std::move(kernel)))));
     codelet.typed_->take_properties(*typed_);
-    codelet.typed_->devices.push_back(device);
+    codelet.typed_->add_implementation_for(device);
     codelet.typed_->plain = false;
     return codelet;
+  }
+
+  /// The same codelet with a further implementation for CPU cores, which is faster for some sizes, say.
+  template <class Kernel>
+  [[nodiscard]] Codelet<Kernels..., Kernel> also(Kernel kernel) const {
+    return also(DeviceKind::cpu, std::move(kernel));
   }
 
   /// The same codelet with a further implementation, for OpenCL devices (option `opencl`): `kernel`, a `__kernel` function of

@@ -1,8 +1,10 @@
 // tandem/api/learnt_models_test.cpp: what workers learn of tasks, and what a later run knows of it.
 #include "tandem/api/learnt_models.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -61,6 +63,27 @@ void run_work(Runtime& rt, int tasks) {
     rt.submit(kWork, read_write(y));
   }
   rt.wait();
+}
+
+TEST_F(LearntDurations, EachImplementationHasRowsAndALaterRunNeedsNoTrials) {
+  std::atomic<int> slow{0}, fast{0};
+  const auto both = Codelet("both", [&](std::span<double>) { ++slow, spin_for(std::chrono::milliseconds(2)); }).also([&](std::span<double>) {
+    ++fast, spin_for(std::chrono::microseconds(20));
+  });
+  for (const int run : {1, 2}) {
+    slow = fast = 0;
+    Runtime rt(with_models());
+    std::vector<double> values(200);
+    auto x = rt.data("x", values);
+    for (int i = 0; i < 60; ++i) rt.submit(both, read_write(x));
+    rt.wait();
+    EXPECT_EQ(slow + fast, 60);
+    EXPECT_EQ(slow, run == 1 ? 3 : 0);
+  }
+  const auto known = files();
+  std::set<std::uint32_t> implementations;
+  for (const auto& [kind, sizes] : known.at("both").kinds) implementations.insert(kind.implementation);
+  EXPECT_EQ(implementations, (std::set<std::uint32_t>{0, 1}));
 }
 
 TEST_F(LearntDurations, ARunFillsTheFilesAndTheNextOneGoesOn) {

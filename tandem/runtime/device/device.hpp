@@ -56,6 +56,8 @@ class DeviceTask {
     implementation_ = implementation;
     memory_ = &memory;
   }
+  /// Which of its codelet's implementations runs.
+  unsigned implementation() const noexcept { return implementation_; }
   /// The task there.
   Task& task() const noexcept { return *task_; }
   /// @}

@@ -16,6 +16,7 @@ struct EmulatedTask {
   std::string_view codelet;     ///< its name
   std::span<const Shape> data;  ///< of its accesses, in their order
   DeviceKind device = DeviceKind::cpu;  ///< the kind of worker that it takes the time on
+  unsigned implementation = 0;          ///< of its codelet's, which it runs
 };
 
 /// How long a task takes, in ns. Its kernel is not called: for that time its worker is busy and its core is free, so that few

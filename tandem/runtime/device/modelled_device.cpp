@@ -9,7 +9,7 @@
 namespace tandem::runtime {
 
 Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
-  if (const auto duration_ns = expected_ns(task.task())) {
+  if (const auto duration_ns = modelled_ns(task.task(), task.implementation())) {
     busy_until_ns_ = std::max(now_ns, busy_until_ns_) + *duration_ns;
     modelled_.push_back({task.place(), busy_until_ns_});
     return Launched::posted;
@@ -40,13 +40,18 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
 }
 
 std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const {
+  const int first = task.codelet != nullptr ? task.codelet->implementation_for(kind_) : 0;
+  return modelled_ns(task, static_cast<unsigned>(std::max(first, 0)));
+}
+
+std::optional<std::int64_t> ModelledDevice::modelled_ns(const Task& task, unsigned implementation) const {
   if (task.ops->serves) return {};
   std::vector<Shape> shapes(task.access_count);
   for (unsigned i = 0; i < task.access_count; ++i) {
     if (task.accesses()[i].mode() == AccessMode::reduce) return {};
     shapes[i] = task.accesses()[i].handle()->shape;
   }
-  return model_({task.codelet->name, shapes, kind_});
+  return model_({task.codelet->name, shapes, kind_, implementation});
 }
 
 }  // namespace tandem::runtime

@@ -33,6 +33,8 @@ class ModelledDevice final : public Device {
   }
 
  private:
+  std::optional<std::int64_t> modelled_ns(const Task& task, unsigned implementation) const;
+
   struct Modelled {
     unsigned place = 0;
     std::int64_t until_ns = 0;

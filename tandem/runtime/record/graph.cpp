@@ -156,6 +156,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
     task->special = model.special;
     task->budgeted = model.budgeted;
     task->restricted = model.restricted;
+    task->chooses = model.chooses;
     task->recorded = true;
     task->poisoned.store(false, std::memory_order_relaxed);
     task->progress = 0;

@@ -17,6 +17,7 @@ Task& Submission::begin_copy(Task& model) {
   task.codelet = model.codelet;
   task.kind = model.kind;
   task.restricted = model.restricted;
+  task.chooses = model.chooses;
   task.priority = model.priority;
   task.where = model.where;
   for (unsigned i = 0; i < model.access_count; ++i)

@@ -201,7 +201,10 @@ class Submission final : private FlowHost {
     Task& task = recorder_ == nullptr ? take(ops, access_count) : take_recorded(ops, access_count);
     task.codelet = codelet.get();
     task.kind = TaskKind::kernel;
-    task.restricted = !codelet->plain;
+    if (!codelet->plain) [[unlikely]] {
+      task.restricted = true;
+      task.chooses = codelet->has_choice;
+    }
     return task;
   }
   Task& take(const TaskOps& ops, unsigned access_count) {
@@ -212,6 +215,7 @@ class Submission final : private FlowHost {
     task->priority = 0;
     task->special = false;
     task->restricted = false;
+    task->chooses = false;
     task->recorded = false;
     task->budgeted = false;
     task->poisoned.store(false, std::memory_order_relaxed);

@@ -26,6 +26,9 @@ namespace tandem::runtime {
 
 struct Shape;
 
+/// Implementations of one codelet, at most.
+inline constexpr std::size_t kMaxImplementations = 16;
+
 /// A codelet without its types. Immutable once a task uses it; shared by the user's `Codelet` objects and by each runtime that
 /// has seen it, so several runtimes, on several threads, may use one.
 class CodeletCore {
@@ -40,6 +43,12 @@ class CodeletCore {
     return -1;
   }
 
+  /// One more implementation, the last one, is for workers of `kind`.
+  void add_implementation_for(DeviceKind kind) {
+    has_choice = has_choice || implementation_for(kind) >= 0;
+    devices.push_back(kind);
+  }
+
   /// What a codelet that is made from another one has of it, besides its kernels.
   void take_properties(const CodeletCore& other) {
     devices = other.devices;
@@ -49,6 +58,7 @@ class CodeletCore {
     plain = other.plain;
     prefers_devices = other.prefers_devices;
     in_main_memory = other.in_main_memory;
+    has_choice = other.has_choice;
   }
 
   std::string name;
@@ -58,6 +68,7 @@ class CodeletCore {
   std::function<double(std::span<const Shape>)> flops;
   std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
   bool prefers_devices = false;  ///< where devices run it, cores run only what these could not
+  bool has_choice = false;       ///< several implementations are for one kind of worker; see `Implementations`
   bool in_main_memory = false;   ///< only for workers of main memory, where its kernel finds data by itself; not `plain`
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
 };

@@ -188,6 +188,7 @@ struct Task {
   TaskKind kind : 2 = TaskKind::kernel;
   bool special : 1 = false;     ///< has commute or reduce accesses: the short path does not do
   bool restricted : 1 = false;  ///< not every worker can run it
+  bool chooses : 1 = false;     ///< its codelet has several implementations for one kind of worker
   bool recorded : 1 = false;    ///< belongs to a recorded graph; `recording` follows the values
   bool budgeted : 1 = false;    ///< gets its memory when it is ready, before a worker takes it; see `Room`
   std::atomic<bool> poisoned{false};  ///< it failed or is cancelled; predecessors write it before they count `waits` down

@@ -83,9 +83,9 @@ std::int64_t Worker::collect(std::int64_t now_ns) {
 void Worker::launch(Task& task) {
   executor_.take_refusal(task);  // its data has come all the same
   const std::int64_t now_ns = clock_.now_ns();
-  const auto implementation = task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U;
+  const Implementations::Choice choice = implementation_for(task);
   if (in_flight_->empty()) measurements_.begin_busy(now_ns);
-  DeviceTask& launched = in_flight_->take(task, implementation, executor_.memory(), now_ns);
+  DeviceTask& launched = in_flight_->take(task, choice, executor_.memory(), now_ns);
   trace_oldest();
   if (expects())
     if (const auto duration_ns = expected_ns(task)) report_expected_end(task, *duration_ns);
@@ -137,7 +137,7 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
     }
   }
   if (options_.timed || expects()) measurements_.add_duration(task, since_ns, now_ns);
-  learn(task, since_ns, now_ns);
+  learn(task, run.choice, since_ns, now_ns);
   finish(task);
   trace_oldest();
 }

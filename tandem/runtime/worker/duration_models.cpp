@@ -53,14 +53,34 @@ DurationModels::Entry& DurationModels::entry(std::string_view codelet, const mod
   return *found;
 }
 
-/// Its first implementation for such workers; null: nothing is known.
-DurationModels::Entry* DurationModels::find(std::string_view codelet, const std::string& worker) const {
+/// Its implementations for such workers, or one of them. How many were found.
+std::size_t DurationModels::find(std::string_view codelet, const std::string& worker, std::optional<std::uint32_t> implementation,
+                                 std::array<Entry*, kMostEntries>& found) const {
   const std::lock_guard guard(lock_);
   const auto at = codelets_.find(codelet);
-  if (at == codelets_.end()) return nullptr;
-  for (const auto& [kind, found] : at->second)
-    if (kind.worker == worker) return found.get();
-  return nullptr;
+  if (at == codelets_.end()) return 0;
+  std::size_t count = 0;
+  for (const auto& [kind, entry] : at->second)
+    if (kind.worker == worker && (!implementation || kind.implementation == *implementation) && count < kMostEntries) found[count++] = entry.get();
+  return count;
+}
+
+model::Estimate DurationModels::least(std::string_view codelet, model::Footprint footprint, unsigned worker,
+                                      std::optional<std::uint32_t> implementation) const {
+  std::array<Entry*, kMostEntries> found;
+  const std::size_t count = find(codelet, kinds_[worker], implementation, found);
+  model::Estimate best;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::lock_guard guard(found[i]->lock);
+    const model::Estimate estimate = found[i]->sizes.estimate(footprint);
+    if (i == 0 || (estimate.known && (!best.known || estimate.mean_ns < best.mean_ns))) best = estimate;
+  }
+  return best;
+}
+
+std::optional<unsigned> DurationModels::worker_of(DeviceKind kind) const {
+  const auto at = std::find(devices_.begin(), devices_.end(), kind);
+  return at != devices_.end() ? std::optional(static_cast<unsigned>(at - devices_.begin())) : std::nullopt;
 }
 
 void DurationModels::set(const model::CodeletModels& models) {
@@ -86,30 +106,30 @@ std::vector<model::CodeletModels> DurationModels::news() const {
 }
 
 model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const {
-  Entry* const found = find(codelet, kinds_[worker]);
-  if (found == nullptr) return {};
-  const std::lock_guard guard(found->lock);
-  return found->sizes.estimate(footprint);
+  return least(codelet, footprint, worker, {});
 }
 
 model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const {
-  const auto at = std::find(devices_.begin(), devices_.end(), kind);
-  return at != devices_.end() ? expected_ns(codelet, footprint, static_cast<unsigned>(at - devices_.begin())) : model::Estimate{};
+  const auto worker = worker_of(kind);
+  return worker ? least(codelet, footprint, *worker, {}) : model::Estimate{};
 }
 
-DurationModels::Entry& DurationModels::Collector::entry_of(const CodeletCore& codelet) {
-  Entry*& known = known_[&codelet];
-  if (known == nullptr) {
-    const int implementation = codelet.plain ? 0 : codelet.implementation_for(device_);
-    known = &models_.entry(codelet.name, {.worker = kind_, .implementation = static_cast<std::uint32_t>(std::max(implementation, 0))});
-  }
+model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) const {
+  const auto worker = worker_of(kind);
+  return worker ? least(codelet, footprint, *worker, implementation) : model::Estimate{};
+}
+
+DurationModels::Entry& DurationModels::Collector::entry_of(const CodeletCore& codelet, std::uint32_t implementation) {
+  static_assert(kMaxImplementations <= sizeof(CodeletCore));  // so that no two have one number
+  Entry*& known = known_[reinterpret_cast<std::uintptr_t>(&codelet) + implementation];
+  if (known == nullptr) known = &models_.entry(codelet.name, {.worker = kind_, .implementation = implementation});
   return *known;
 }
 
 void DurationModels::Collector::flush() {
   for (std::size_t i = 0; i < count_; ++i) {
     const Sample& sample = buffer_[i];
-    Entry& entry = entry_of(*sample.codelet);
+    Entry& entry = entry_of(*sample.codelet, sample.implementation);
     const std::lock_guard guard(entry.lock);
     entry.sizes.add(sample.footprint, static_cast<double>(sample.duration_ns));
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,10 +43,12 @@ class DurationModels {
   /// All that was learnt since the start, with what `set` gave. Once the collectors are flushed.
   std::vector<model::CodeletModels> news() const;
 
-  /// Of a task of `codelet` on workers of this kind. About 50 ns.
+  /// Of a task of `codelet` on workers of this kind, by the fastest of its implementations there. About 50 ns.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const;
   /// The same on this worker.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const;
+  /// The same by one of its implementations.
+  model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) const;
 
  private:
   struct NameHash {
@@ -55,7 +58,11 @@ class DurationModels {
   using Kinds = std::map<model::WorkKind, std::unique_ptr<Entry>>;
 
   Entry& entry(std::string_view codelet, const model::WorkKind& kind);
-  Entry* find(std::string_view codelet, const std::string& worker) const;
+  static constexpr std::size_t kMostEntries = 8;
+  std::size_t find(std::string_view codelet, const std::string& worker, std::optional<std::uint32_t> implementation,
+                   std::array<Entry*, kMostEntries>& found) const;
+  model::Estimate least(std::string_view codelet, model::Footprint footprint, unsigned worker, std::optional<std::uint32_t> implementation) const;
+  std::optional<unsigned> worker_of(DeviceKind kind) const;
 
   std::vector<std::string> kinds_;      ///< by worker
   std::vector<DeviceKind> devices_;     ///< by worker
@@ -73,12 +80,12 @@ class DurationModels::Collector {
   static constexpr std::int64_t kKeepNs = 1'000'000;
 
   /// `models` outlives this.
-  Collector(DurationModels& models, unsigned worker) : models_(models), kind_(models.kinds_[worker]), device_(models.devices_[worker]) {}
+  Collector(DurationModels& models, unsigned worker) : models_(models), kind_(models.kinds_[worker]) {}
 
   /// A kernel that has done its work, at `now_ns`. The task has not ended yet. About 25 ns, the handing over included.
-  void add(const Task& task, std::int64_t duration_ns, std::int64_t now_ns) {
+  void add(const Task& task, unsigned implementation, std::int64_t duration_ns, std::int64_t now_ns) {
     if (task.ops->serves) return;
-    buffer_[count_++] = {task.codelet, footprint_of(task), duration_ns};
+    buffer_[count_++] = {task.codelet, implementation, footprint_of(task), duration_ns};
     if (count_ == kBuffered || now_ns - flushed_ns_ > kKeepNs) {
       flush();
       flushed_ns_ = now_ns;
@@ -89,15 +96,15 @@ class DurationModels::Collector {
  private:
   struct Sample {
     const CodeletCore* codelet = nullptr;
+    std::uint32_t implementation = 0;
     model::Footprint footprint;
     std::int64_t duration_ns = 0;
   };
-  Entry& entry_of(const CodeletCore& codelet);
+  Entry& entry_of(const CodeletCore& codelet, std::uint32_t implementation);
 
   DurationModels& models_;
   const std::string kind_;
-  const DeviceKind device_;
-  std::unordered_map<const CodeletCore*, Entry*> known_;
+  std::unordered_map<std::uintptr_t, Entry*> known_;  ///< by the codelet's address, plus the implementation's number
   std::array<Sample, kBuffered> buffer_;
   std::size_t count_ = 0;
   std::int64_t flushed_ns_ = 0;

@@ -25,7 +25,7 @@ void learn(benchmark::State& state) {
   std::int64_t now_ns = 0, step = 0;
   for (auto _ : state) {
     now_ns += 1000;
-    collector.add(task, 1000 + (step = (step * 5 + 3) % 64), now_ns);
+    collector.add(task, 0, 1000 + (step = (step * 5 + 3) % 64), now_ns);
   }
 }
 BENCHMARK(learn);

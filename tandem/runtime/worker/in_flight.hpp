@@ -8,6 +8,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/sched/implementations.hpp"
 
 namespace tandem::runtime {
 
@@ -19,6 +20,7 @@ class InFlight {
   struct Run {
     std::int64_t launched_ns = 0;
     bool is_traced = false;  ///< the trace has its start
+    Implementations::Choice choice;
   };
 
   InFlight(unsigned depth, unsigned worker, NodeIndex node) : tasks_(std::make_unique<std::atomic<const Task*>[]>(depth)), runs_(depth) {
@@ -41,12 +43,12 @@ class InFlight {
   unsigned oldest() const noexcept { return order_.front(); }
 
   /// A free place for `task`.
-  DeviceTask& take(Task& task, unsigned implementation, Memory& memory, std::int64_t now_ns) {
+  DeviceTask& take(Task& task, const Implementations::Choice& choice, Memory& memory, std::int64_t now_ns) {
     const unsigned place = free_.back();
     free_.pop_back();
     order_.push_back(place);
-    runs_[place] = {now_ns, false};
-    places_[place].set(task, implementation, memory);
+    runs_[place] = {now_ns, false, choice};
+    places_[place].set(task, choice.implementation, memory);
     tasks_[place].store(&task, std::memory_order_release);
     return places_[place];
   }

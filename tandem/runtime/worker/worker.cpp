@@ -276,9 +276,15 @@ void Worker::run(Task& task) {
   prefetch_successors(task);
   trace_.note_started(task);
   const bool reports_end = expects();
-  if (measures_ || reports_end) run_timed(task, reports_end);
-  else invoke(task);
+  if (measures_ || reports_end || task.chooses) run_timed(task, reports_end);
+  else invoke(task, 0);
   finish(task);
+}
+
+/// Which implementation of its codelet `task` runs here.
+[[gnu::noinline]] Implementations::Choice Worker::implementation_for(const Task& task) {
+  if (task.chooses) [[unlikely]] return options_.implementations->choose(*task.codelet, footprint_of(task), spec_.device);
+  return {.implementation = task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
 }
 
 /// As `run`, of a kernel that is measured.
@@ -286,16 +292,20 @@ void Worker::run_timed(Task& task, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
-  invoke(task);
+  const Implementations::Choice choice = implementation_for(task);
+  invoke(task, choice.implementation);
   const std::int64_t end_ns = clock_.now_ns();
   if (options_.timed || reports_end) measurements_.add_kernel(task, start_ns, end_ns);
-  learn(task, start_ns, end_ns);
+  learn(task, choice, start_ns, end_ns);
 }
 
-/// What a kernel that has done its work took, for the performance models, and for the policy if it looks ahead.
-void Worker::learn(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
+/// What a kernel that has done its work took, for the performance models, for choices, and for the policy if it looks ahead.
+void Worker::learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns) {
   if (task.poisoned.load(std::memory_order_relaxed)) return;
-  if (durations_ != nullptr) durations_->add(task, end_ns - start_ns, end_ns);
+  if (task.chooses)
+    options_.implementations->add(*task.codelet, footprint_of(task), spec_.device, choice.implementation, static_cast<double>(end_ns - start_ns));
+  if (durations_ != nullptr) durations_->add(task, choice.implementation, end_ns - start_ns, end_ns);
+  if (!choice.is_usual) return;
   if (Placer* const placer = executor_.placer()) placer->learn(task, spec_.device, end_ns - start_ns);
 }
 
@@ -310,12 +320,13 @@ std::optional<std::int64_t> Worker::expected_ns(const Task& task) const {
   return measurements_.mean_ns(task.codelet);
 }
 
-void Worker::invoke(Task& task) {
+/// `implementation` counts where the codelet has a choice.
+void Worker::invoke(Task& task, unsigned implementation) {
   KernelCall call{task, index_, spec_.node, 0, nullptr};
   if (counters_ != nullptr) [[unlikely]] counters_->begin(trace_.stream);
   try {
-    if (__builtin_expect(task.restricted, 0))
-      call.implementation = static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
+    if (__builtin_expect(task.restricted || task.chooses, 0))
+      call.implementation = task.chooses ? implementation : static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
     if (__builtin_expect(task.special, 0)) private_memory_.invoke(call, executor_.memory());
     else task.ops->invoke(call);
     succeed(task);

@@ -16,6 +16,7 @@
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/sched/implementations.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"
@@ -40,6 +41,7 @@ struct WorkerOptions {
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
   bool feeds = false;                  ///< the placer keeps tasks until a worker looks for one
+  Implementations* implementations = nullptr;  ///< for codelets with a choice of them. Outlives the worker
   DurationModels* models = nullptr;    ///< set: they learn the durations of kernels. Outlive the worker
   const std::atomic<std::uint32_t>* pauses = nullptr;  ///< odd: no task begins. Outlives the worker
   Explainer* explainer = nullptr;      ///< set: it is told which tasks the worker takes. Outlives the worker
@@ -117,8 +119,9 @@ class Worker final : public base::Steppable {
   bool is_present(const Task& task) const noexcept;
   bool prepare(Task& task);
   void run_timed(Task& task, bool expects);
-  void learn(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
-  void invoke(Task& task);
+  Implementations::Choice implementation_for(const Task& task);
+  void learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns);
+  void invoke(Task& task, unsigned implementation);
   void succeed(Task& task);
   void fail(Task& task, const std::exception_ptr& exception);
   void skip(Task& task);

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/modelled_device.hpp"
@@ -38,6 +40,13 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()), options.explain_to ? options.explain_to : say_on_stderr);
     if (placer_ != nullptr) placer_->explain_to(*explainer_);
   }
+  Implementations::Given given;
+  if (options.models != nullptr)
+    given = [models = options.models](std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) {
+      const model::Estimate known = models->expected_ns(codelet, footprint, kind, implementation);
+      return known.samples >= Implementations::kTrials ? known.mean_ns : 0.0;
+    };
+  implementations_ = std::make_unique<Implementations>(std::move(given));
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
@@ -47,6 +56,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .expects = &expects_,
                                      .attendance = &attendance_,
                                      .feeds = placer_ != nullptr && placer_->feeds(),
+                                     .implementations = implementations_.get(),
                                      .models = options.models,
                                      .pauses = &pauses_,
                                      .explainer = explainer_.get(),

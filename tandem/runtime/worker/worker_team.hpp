@@ -94,6 +94,7 @@ class WorkerTeam {
   std::unique_ptr<ReadyQueues> queues_;
   std::unique_ptr<Explainer> explainer_;  ///< null: nobody has asked
   std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or it does not matter who runs a task
+  std::unique_ptr<Implementations> implementations_;
   std::vector<std::unique_ptr<Device>> models_;  ///< of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
   Idler idler_;

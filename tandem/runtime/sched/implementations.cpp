@@ -1,0 +1,55 @@
+// tandem/runtime/sched/implementations.cpp: trials, and the fastest one.
+#include "tandem/runtime/sched/implementations.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "tandem/base/splitmix64.hpp"
+
+namespace tandem::runtime {
+
+Implementations::Candidates& Implementations::candidates_of(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+  const std::uint64_t name = std::hash<std::string_view>{}(codelet.name);
+  Candidates& found = known_[base::mix64(base::mix64(name + static_cast<std::uint64_t>(kind)) ^ footprint.shape)];
+  if (!found.empty()) return found;
+  for (unsigned i = 0; i < codelet.devices.size(); ++i) {
+    if (codelet.devices[i] != kind) continue;
+    Candidate& candidate = found.emplace_back();
+    candidate.implementation = i;
+    if (given_) candidate.given_ns = given_(codelet.name, footprint, kind, i);
+  }
+  return found;
+}
+
+Implementations::Choice Implementations::choose(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+  const std::lock_guard guard(lock_);
+  Candidates& all = candidates_of(codelet, footprint, kind);
+  const auto begin = [](Candidate& candidate, bool is_usual) {
+    ++candidate.begun;
+    candidate.spent_ns = 0;
+    return Choice{candidate.implementation, is_usual};
+  };
+  const auto rank = [](const Candidate& candidate) { return std::pair(candidate.is_known(), candidate.begun); };
+  Candidate& least_known = *std::ranges::min_element(all, {}, rank);
+  if (!least_known.is_known()) return begin(least_known, true);
+  Candidate& best = *std::ranges::min_element(all, {}, [](const Candidate& candidate) { return candidate.mean_ns(); });
+  for (Candidate& other : all) {
+    if (&other == &best) continue;
+    other.spent_ns += best.mean_ns();
+    if (other.spent_ns > kShare * other.mean_ns()) return begin(other, false);
+  }
+  return {best.implementation, true};
+}
+
+void Implementations::add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns) {
+  const std::lock_guard guard(lock_);
+  Candidates& all = candidates_of(codelet, footprint, kind);
+  const auto ran = std::ranges::find(all, implementation, &Candidate::implementation);
+  if (ran == all.end() || !std::exchange(ran->is_warm, true)) return;
+  ran->history.add(duration_ns);
+  const double least_ns = std::ranges::min_element(all, {}, &Candidate::mean_ns)->mean_ns();
+  if (duration_ns < least_ns) ran->spent_ns = std::numeric_limits<double>::infinity();
+}
+
+}  // namespace tandem::runtime

@@ -1,0 +1,91 @@
+// tandem/runtime/sched/implementations_test.cpp: who is tried, who is chosen, and what trials cost.
+#include "tandem/runtime/sched/implementations.hpp"
+
+#include <array>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace tandem::runtime {
+namespace {
+
+const model::Footprint kSmall(1, 8), kLarge(2, 8'000);
+
+CodeletCore codelet_with(unsigned cpu, unsigned card = 0) {
+  CodeletCore codelet("work");
+  codelet.devices.assign(cpu, DeviceKind::cpu);
+  codelet.devices.insert(codelet.devices.end(), card, DeviceKind::cuda);
+  return codelet;
+}
+
+/// Runs of each implementation among `count`, which take what `takes` says.
+std::vector<unsigned> play(Implementations& choices, const CodeletCore& codelet, unsigned count, const std::function<double(unsigned)>& takes,
+                           model::Footprint footprint = kSmall, DeviceKind kind = DeviceKind::cpu) {
+  std::vector<unsigned> runs(codelet.devices.size(), 0);
+  for (unsigned i = 0; i < count; ++i) {
+    const auto [implementation, is_usual] = choices.choose(codelet, footprint, kind);
+    ++runs[implementation];
+    choices.add(codelet, footprint, kind, implementation, takes(implementation));
+  }
+  return runs;
+}
+
+TEST(Implementations, TheFastestRunsAfterTheTrials) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(3);
+  const std::array<double, 3> takes{5'000, 1'000, 20'000};
+  const auto runs = play(choices, codelet, 1'000, [&](unsigned i) { return takes[i]; });
+  EXPECT_GE(runs[0], Implementations::kTrials);
+  EXPECT_GE(runs[2], Implementations::kTrials);
+  EXPECT_GT(runs[1], 980U);
+  double all_ns = 0;
+  for (unsigned i = 0; i < 3; ++i) all_ns += runs[i] * takes[i];
+  EXPECT_LT(all_ns, 1'000 * 1'000 * 1.1);
+}
+
+TEST(Implementations, TrialsCostAPercentHoweverSlowTheyAre) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(2);
+  const auto runs = play(choices, codelet, 200'000, [](unsigned i) { return i == 0 ? 100.0 : 100'000.0; });
+  EXPECT_LE(runs[1], Implementations::kTrials + 2);
+}
+
+TEST(Implementations, EachFootprintAndKindHasItsOwn) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(2, 2);
+  play(choices, codelet, 100, [](unsigned i) { return i == 0 ? 1.0 : 2.0; }, kSmall);
+  play(choices, codelet, 100, [](unsigned i) { return i == 0 ? 2.0 : 1.0; }, kLarge);
+  play(choices, codelet, 100, [](unsigned i) { return i == 3 ? 1.0 : 2.0; }, kSmall, DeviceKind::cuda);
+  EXPECT_EQ(choices.choose(codelet, kSmall, DeviceKind::cpu).implementation, 0U);
+  EXPECT_EQ(choices.choose(codelet, kLarge, DeviceKind::cpu).implementation, 1U);
+  EXPECT_EQ(choices.choose(codelet, kSmall, DeviceKind::cuda).implementation, 3U);
+}
+
+TEST(Implementations, AChangeIsNoticed) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(2);
+  play(choices, codelet, 1'000, [](unsigned i) { return i == 0 ? 100.0 : 200.0; });
+  const auto runs = play(choices, codelet, 10'000, [](unsigned i) { return i == 0 ? 1'000.0 : 200.0; });
+  EXPECT_GT(runs[1], 9'900U) << "the best one became slow, as its own runs say";
+  const auto later = play(choices, codelet, 10'000, [](unsigned i) { return i == 0 ? 50.0 : 200.0; });
+  EXPECT_GT(later[0], 5'000U) << "another one became fast, as its trials say";
+}
+
+TEST(Implementations, WhatIsGivenIsNotTried) {
+  Implementations choices([](std::string_view, model::Footprint, DeviceKind, unsigned i) { return i == 0 ? 500.0 : 100.0; });
+  const auto runs = play(choices, codelet_with(2), 100, [](unsigned i) { return i == 0 ? 500.0 : 100.0; });
+  EXPECT_EQ(runs[0], 0U);
+}
+
+TEST(Implementations, TrialsOfSeveralWorkersAreSpread) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(2);
+  std::vector<unsigned> begun(2, 0);
+  for (int i = 0; i < 6; ++i) ++begun[choices.choose(codelet, kSmall, DeviceKind::cpu).implementation];  // none has ended
+  EXPECT_EQ(begun, (std::vector<unsigned>{3, 3}));
+}
+
+}  // namespace
+}  // namespace tandem::runtime
