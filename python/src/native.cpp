@@ -13,6 +13,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "arrays.hpp"
+#include "contention.hpp"
 #include "tandem/analysis/verdict.hpp"
 #include "tandem/analysis/worker_kinds.hpp"
 
@@ -237,4 +238,5 @@ NB_MODULE(_native, m) {
       .def("critical_path", &NativeRun::critical_path, nb::arg("messages"))
       .def("realised_path", &NativeRun::realised_path)
       .def("graph", &NativeRun::graph);
+  add_contention(m);
 }

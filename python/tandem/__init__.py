@@ -9,13 +9,13 @@
     run.plot_gantt().savefig("gantt.png")
 
 Tables are pyarrow Tables. Times are in nanoseconds since the first event of the run, and columns of times end in ``_ns``. What is not
-known is null. `tandem.plots` draws what the command `tandem` writes: results of benchmarks, panels of reports.
+known is null. `tandem.contention` has models of memory contention. `tandem.plots` draws what the command `tandem` writes: results of benchmarks, panels of reports.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import plots
+    from . import contention, plots
     from ._compare import compare
     from ._native import TraceError
     from ._run import Run, load
@@ -27,6 +27,6 @@ else:
 
     __getattr__ = imports(__name__, {
         "_compare": ["compare"], "_native": ["TraceError"], "_run": ["Run", "load"], "_summary": ["Bounds", "Finding", "Summary"],
-        "_version": ["__version__"], "plots": []})
+        "_version": ["__version__"], "contention": [], "plots": []})
 
-__all__ = ["Bounds", "Finding", "Run", "Summary", "TraceError", "compare", "load", "plots"]
+__all__ = ["Bounds", "Finding", "Run", "Summary", "TraceError", "compare", "contention", "load", "plots"]

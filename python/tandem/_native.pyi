@@ -1,5 +1,5 @@
 # python/tandem/_native.pyi: the types of the extension, python/src/native.cpp.
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,21 @@ Values = npt.NDArray[Any]
 # Of texts: number of each row's text, ends of texts from 0 on, their bytes.
 Texts = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.uint8]]
 Column = Union[Values, Texts]
+
+class ContentionError(Exception):
+    """There is no such campaign, file or machine, or it cannot be fitted: the message says what, and what to do."""
+
+class ContentionModels:
+    def __init__(self, source: str, kernel: str, cursor: Optional[int], message_bytes: int, nodes_per_socket: int, hold_out: bool) -> None: ...
+    def json(self) -> str: ...
+    @property
+    def cores(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    def predict(self, model: str, cores: list[int], placements: list[tuple[int, int]], flop_per_byte: float, cached_share: float, message_bytes: int,
+                device_mb_s: float) -> dict[str, Values]: ...
+
+def contention_platforms() -> list[str]: ...
 
 class TraceError(Exception):
     """The folder is no trace, or its files are damaged: the message says which, where, and what to do."""

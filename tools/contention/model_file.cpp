@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "tandem/model/contention/platforms.hpp"
-#include "tools/json_report.hpp"
 
 namespace tandem::tools::contention {
 namespace {
@@ -159,6 +158,11 @@ Interval within(const Interval& interval, double least, double most) {
 
 std::string with_interval(double value, const Interval& interval, int digits) {
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", value, digits, interval.low, digits, interval.high, digits);
+}
+
+std::unique_ptr<Model> model_of(const Models& models, bool soft) {
+  if (!soft) return std::make_unique<ThresholdModel>(models.threshold);
+  return std::make_unique<SoftModel>(SoftModel::create(models.soft).value());  // checked when it was read or fitted
 }
 
 base::Result<Models> fit_campaign(const Campaign& campaign, const std::string& name, const FitOptions& options) {

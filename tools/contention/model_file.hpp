@@ -2,6 +2,7 @@
 // machine of the thesis.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct Models {
   std::vector<model::contention::Curve> curves;  ///< of the campaign
   std::optional<CurveChoice> choice;             ///< which measurements these are
 };
+
+/// The soft model, or the thesis's.
+std::unique_ptr<model::contention::Model> model_of(const Models& models, bool soft);
 
 /// What a command is told of a campaign.
 struct FitOptions {

@@ -13,11 +13,6 @@ namespace tandem::tools::contention {
 
 using namespace model::contention;
 
-std::unique_ptr<Model> model_of(const Models& models, bool soft) {
-  if (!soft) return std::make_unique<ThresholdModel>(models.threshold);
-  return std::make_unique<SoftModel>(SoftModel::create(models.soft).value());  // checked when it was read or fitted
-}
-
 namespace {
 
 Json point_json(const Sample& sample) {

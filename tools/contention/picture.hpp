@@ -1,16 +1,12 @@
 // tools/contention/picture.hpp: measured points and predicted lines, as the package `tandem` draws them.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/contention/model_file.hpp"
 
 namespace tandem::tools::contention {
-
-/// The soft model, or the thesis's.
-std::unique_ptr<model::contention::Model> model_of(const Models& models, bool soft);
 
 struct Picture {
   Json json;                 ///< what python/tandem/plots/_contention.py draws

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ._figure import COLOURS, Source, new_figure
 
@@ -47,7 +48,9 @@ def contention(source: Source, stacked: bool = False) -> Figure:
     handles, labels = _legend(figure)
     columns_of_legend = min(4, 1 + len(columns))
     room = 0.22 * (1 + (len(labels) - 1) // columns_of_legend) / figure.get_figheight()
-    figure.get_layout_engine().set(rect=(0, room, 1, 1 - room))  # loc="outside lower center" needs matplotlib 3.7
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, room, 1, 1 - room))  # loc="outside lower center" needs matplotlib 3.7
     figure.legend(handles, labels, loc="lower center", ncols=columns_of_legend, fontsize=8, frameon=False)
     kernel = f", kernel {said['kernel']}" if "kernel" in said else ""
     figure.suptitle(f"memory contention, {said['name']}{kernel}: bandwidths in GB/s", fontsize=10, x=0.01, ha="left")
