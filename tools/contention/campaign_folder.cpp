@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -23,7 +24,9 @@ using model::contention::Sample;
 
 constexpr std::array names{"kernel", "cursor", "message_bytes", "computation_node", "communication_node",
                            "cores", "step", "repetition", "computation_mb_s", "iterations_per_s",
-                           "communication_mb_s", "latency_us", "cpu_share"};
+                           "communication_mb_s", "latency_us", "cpu_share",
+                           "computing_mhz", "communicating_mhz", "uncore_mhz"};
+constexpr std::size_t former_names = 13;  ///< of campaigns that did not look at frequencies
 
 template <class Value>
 std::string cell(const std::optional<Value>& value) {
@@ -74,7 +77,10 @@ const char* parse(const std::vector<std::string_view>& cells, Measurement& m) {
                        read(cells[9], m.iterations_per_s),
                        read(cells[10], m.communication_mb_s),
                        read(cells[11], m.latency_us),
-                       read(cells[12], m.cpu_share)};
+                       read(cells[12], m.cpu_share),
+                       cells.size() == former_names || read(cells[13], m.computing_mhz),
+                       cells.size() == former_names || read(cells[14], m.communicating_mhz),
+                       cells.size() == former_names || read(cells[15], m.uncore_mhz)};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (!good[i]) return names[i];
   if (m.step != "communication" && !m.computation_node) return names[3];
@@ -88,21 +94,22 @@ base::Result<std::string> content_of(const fs::path& file) {
   return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
-bool moves_data(const std::string& kernel) { return kernel != "primes"; }
+bool moves_data(const std::string& kernel) { return kernel != "primes" && kernel != "fma"; }
 
 }  // namespace
 
 std::string header_line() { return fmt::format("{}\n", fmt::join(names, ",")); }
 
 std::string line_of(const Measurement& m) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", m.kernel, m.cursor, m.message_bytes, cell(m.computation_node),
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", m.kernel, m.cursor, m.message_bytes, cell(m.computation_node),
                      cell(m.communication_node), m.cores, m.step, m.repetition, cell(m.computation_mb_s),
-                     cell(m.iterations_per_s), cell(m.communication_mb_s), cell(m.latency_us), cell(m.cpu_share));
+                     cell(m.iterations_per_s), cell(m.communication_mb_s), cell(m.latency_us), cell(m.cpu_share), cell(m.computing_mhz), cell(m.communicating_mhz), cell(m.uncore_mhz));
 }
 
 base::Result<std::vector<Measurement>> read_samples(std::string_view text, const std::string& name) {
-  const std::string header = header_line();
-  if (!text.starts_with(std::string_view(header).substr(0, header.size() - 1)))
+  const std::string header = header_line(), former = fmt::format("{}", fmt::join(std::span(names).first(former_names), ","));
+  const bool is_whole = text.starts_with(std::string_view(header).substr(0, header.size() - 1));
+  if (!is_whole && !text.starts_with(former))
     return Error{ErrorCode::malformed,
                  fmt::format("{}: its first line is not that of a campaign: {}", name, header.substr(0, header.size() - 1))};
   std::vector<Measurement> all;
@@ -116,9 +123,9 @@ base::Result<std::vector<Measurement>> read_samples(std::string_view text, const
     from = end;
     if (line.empty()) continue;
     const auto cells = split(line);
-    if (cells.size() != names.size())
-      return Error{ErrorCode::malformed,
-                   fmt::format("{}, line {}: {} cells instead of {}", name, number, cells.size(), names.size())};
+    const std::size_t columns = is_whole ? names.size() : former_names;
+    if (cells.size() != columns)
+      return Error{ErrorCode::malformed, fmt::format("{}, line {}: {} cells instead of {}", name, number, cells.size(), columns)};
     Measurement measurement;
     if (const char* wrong = parse(cells, measurement))
       return Error{ErrorCode::malformed, fmt::format("{}, line {}: {} is wrong", name, number, wrong)};

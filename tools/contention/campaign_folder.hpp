@@ -3,7 +3,7 @@
 //
 // samples.csv has a header line and these columns; a cell is empty where it has no meaning:
 //
-//   kernel              primes, memset, copy, triad, of the computing cores
+//   kernel              primes, memset, copy, triad, fma, of the computing cores
 //   cursor              how often triad computes each element; 1: once
 //   message_bytes       of the messages that rank 0 receives
 //   computation_node    NUMA node of the cores' data; empty where nothing computes
@@ -16,6 +16,11 @@
 //   communication_mb_s  received; empty for latency
 //   latency_us          half a round trip, where messages are of at most 64 bytes
 //   cpu_share           of its time, what the computing core that had least was given; below 1 where other programs ran
+//   computing_mhz       frequency of the computing cores: the median over time of their mean; empty where it is not known
+//   communicating_mhz   of the core that communicates
+//   uncore_mhz          of caches and memory controllers, first package
+//
+// The last three may be missing altogether: campaigns did not look at frequencies once. frequencies.csv has what was read over time.
 #pragma once
 
 #include <filesystem>
@@ -34,6 +39,7 @@ namespace tandem::tools::contention {
 
 inline constexpr const char* samples_file = "samples.csv";
 inline constexpr const char* campaign_file = "campaign.json";
+inline constexpr const char* frequencies_file = "frequencies.csv";
 
 /// A line of samples.csv.
 struct Measurement {
@@ -45,6 +51,7 @@ struct Measurement {
   std::string step = {};
   unsigned repetition = 0;
   std::optional<double> computation_mb_s = {}, iterations_per_s = {}, communication_mb_s = {}, latency_us = {}, cpu_share = {};
+  std::optional<double> computing_mhz = {}, communicating_mhz = {}, uncore_mhz = {};
 
   /// What is measured with several numbers of cores.
   auto group() const { return std::tuple(kernel, cursor, message_bytes, computation_node, communication_node); }

@@ -94,7 +94,7 @@ base::Result<std::vector<Measurement>> plan(const Layout& layout, const PlanOpti
   std::vector<std::pair<std::string, unsigned>> kernels;
   for (const std::string& kernel : options.kernels) {
     if (!kernel_named(kernel))
-      return Error{ErrorCode::invalid_argument, "there is no kernel " + kernel + ": primes, memset, copy, triad"};
+      return Error{ErrorCode::invalid_argument, "there is no kernel " + kernel + ": primes, memset, copy, triad, fma"};
     if (kernel == "triad")
       for (const unsigned cursor : options.cursors) kernels.emplace_back(kernel, cursor);
     else

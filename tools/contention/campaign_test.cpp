@@ -1,16 +1,25 @@
 // tools/contention/campaign_test.cpp: plans on machines that do not exist, lines of samples, curves, steady rates, kernels.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <thread>
 
 #include "tools/contention/campaign_folder.hpp"
 #include "tools/contention/campaign_plan.hpp"
+#include "tools/contention/frequencies.hpp"
 #include "tools/contention/kernels.hpp"
 #include "tools/contention/team.hpp"
 
 namespace tandem::tools::contention {
 namespace {
+
+namespace fs = std::filesystem;
 
 base::Topology machine(const std::string& description) { return base::Topology::synthetic(description).value(); }
 
@@ -128,12 +137,103 @@ TEST(Samples, AreReadAsTheyWereWritten) {
 
 TEST(Samples, OfAnotherFormatAreRefusedWithTheirLine) {
   EXPECT_FALSE(read_samples("a,b\n1,2\n", "s").ok());
-  EXPECT_EQ(read_samples(header_line() + "memset,1,0\n", "s").error().message, "s, line 2: 3 cells instead of 13");
-  EXPECT_EQ(read_samples(header_line() + "memset,x,0,0,,1,computation,0,1,1,,,\n", "s").error().message,
+  EXPECT_EQ(read_samples(header_line() + "memset,1,0\n", "s").error().message, "s, line 2: 3 cells instead of 16");
+  EXPECT_EQ(read_samples(header_line() + "memset,x,0,0,,1,computation,0,1,1,,,,,,\n", "s").error().message,
             "s, line 2: cursor is wrong");
-  EXPECT_EQ(read_samples(header_line() + "memset,1,0,0,,1,sleep,0,1,1,,,\n", "s").error().message, "s, line 2: step is wrong");
-  EXPECT_EQ(read_samples(header_line() + "memset,1,0,,,1,computation,0,1,1,,,\n", "s").error().message,
+  EXPECT_EQ(read_samples(header_line() + "memset,1,0,0,,1,sleep,0,1,1,,,,,,\n", "s").error().message, "s, line 2: step is wrong");
+  EXPECT_EQ(read_samples(header_line() + "memset,1,0,,,1,computation,0,1,1,,,,,,\n", "s").error().message,
             "s, line 2: computation_node is wrong");
+}
+
+TEST(Samples, OfCampaignsWithoutFrequenciesAreRead) {
+  const std::string text =
+      "kernel,cursor,message_bytes,computation_node,communication_node,cores,step,repetition,computation_mb_s,iterations_per_s,communication_mb_s,latency_us,cpu_share\n"
+      "memset,1,64,0,1,3,both,0,9000,10,700,,0.5\n";
+  const auto read = read_samples(text, "s");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read.value().at(0).cpu_share, 0.5);
+  EXPECT_FALSE(read.value()[0].computing_mhz);
+}
+
+/// A machine of two hardware threads and one uncore, whose files are in a folder.
+struct Frequencies : testing::Test {
+  Frequencies() {
+    for (const char* const cpu : {"cpu0", "cpu1"})
+      for (const auto& [file, khz] : {std::pair{"scaling_cur_freq", "2300000"}, {"scaling_min_freq", "1000000"}, {"scaling_max_freq", "3000000"}})
+        write(cpus / cpu / "cpufreq" / file, khz);
+    write(cpus / "intel_uncore_frequency/package_00_die_00/current_freq_khz", "2400000");
+    write(cpus / "intel_uncore_frequency/package_00_die_00/min_freq_khz", "1200000");
+    write(cpus / "intel_uncore_frequency/package_00_die_00/max_freq_khz", "2400000");
+    write(cpus / "intel_pstate/no_turbo", "0");
+  }
+  ~Frequencies() override { fs::remove_all(root); }
+  static void write(const fs::path& file, const std::string& text) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text << "\n";
+  }
+  std::string at(const fs::path& file) const {
+    std::string line;
+    std::ifstream stream(cpus / file);
+    std::getline(stream, line);
+    return line;
+  }
+  const fs::path root = fs::path(testing::TempDir()) / ("frequencies_" + std::to_string(getpid()));
+  const fs::path cpus = root / "sys/devices/system/cpu";
+};
+
+TEST_F(Frequencies, AreReadOverTime) {
+  const FrequencyReader reader({0, 1}, root);
+  EXPECT_EQ(reader.source(), "cpufreq");
+  EXPECT_EQ(reader.missing(), "");
+  FrequencyLog log(reader, 1'000'000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  write(cpus / "cpu1/cpufreq/scaling_cur_freq", "1300000");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto readings = log.finish();
+  ASSERT_GE(readings.size(), 3U);
+  EXPECT_EQ(readings.front().mhz, (std::vector<double>{2300, 2300}));
+  EXPECT_EQ(readings.back().mhz, (std::vector<double>{2300, 1300}));
+  EXPECT_EQ(typical_mhz(readings, {0}), 2300);
+  EXPECT_EQ(typical_mhz({readings.back()}, {0, 1}), 1800);
+  EXPECT_EQ(typical_uncore_mhz(readings), 2400);
+  EXPECT_EQ(typical_mhz({}, {0}), std::nullopt);
+}
+
+TEST_F(Frequencies, AreThoseOfCpuinfoWithoutCpufreq) {
+  fs::remove_all(cpus);
+  write(root / "proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2599.998\n\nprocessor\t: 1\ncpu MHz\t\t: 1200.5");
+  const FrequencyReader reader({1, 0}, root);
+  EXPECT_EQ(reader.read().mhz, (std::vector<double>{1200.5, 2599.998}));
+  EXPECT_FALSE(reader.read().uncore_mhz);
+  EXPECT_NE(reader.missing().find("no cpufreq here"), std::string::npos);
+  fs::remove(root / "proc/cpuinfo");
+  const FrequencyReader none({0}, root);
+  EXPECT_NE(none.missing().find("not known here"), std::string::npos);
+  EXPECT_EQ(none.read().mhz, std::vector<double>{0});
+}
+
+TEST_F(Frequencies, AreSetAndPutBack) {
+  {
+    const auto setting = FrequencySetting::apply({.core_mhz = 2000, .uncore_mhz = 1500, .turbo = false}, {0, 1}, root);
+    ASSERT_TRUE(setting.ok()) << setting.error().message;
+    for (const char* const file : {"cpu0/cpufreq/scaling_min_freq", "cpu1/cpufreq/scaling_max_freq"}) EXPECT_EQ(at(file), "2000000");
+    EXPECT_EQ(at("intel_uncore_frequency/package_00_die_00/max_freq_khz"), "1500000");
+    EXPECT_EQ(at("intel_pstate/no_turbo"), "1");
+  }
+  EXPECT_EQ(at("cpu0/cpufreq/scaling_min_freq"), "1000000");
+  EXPECT_EQ(at("cpu1/cpufreq/scaling_max_freq"), "3000000");
+  EXPECT_EQ(at("intel_uncore_frequency/package_00_die_00/max_freq_khz"), "2400000");
+  EXPECT_EQ(at("intel_pstate/no_turbo"), "0");
+}
+
+TEST_F(Frequencies, ThatCannotBeSetLeaveNothingChanged) {
+  fs::remove_all(cpus / "intel_uncore_frequency");
+  const auto refused = FrequencySetting::apply({.core_mhz = 2000, .uncore_mhz = 1500}, {0, 1}, root);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("intel_uncore_frequency"), std::string::npos);
+  EXPECT_EQ(at("cpu0/cpufreq/scaling_min_freq"), "1000000");
+  fs::remove_all(cpus);
+  EXPECT_NE(FrequencySetting::apply({.turbo = true}, {0}, root).error().message.find("cannot be set on this machine"), std::string::npos);
 }
 
 TEST(Curves, JoinWhatWasMeasuredAloneAndTogether) {
@@ -203,7 +303,9 @@ TEST(Kernels, DoWhatTheyAreNamedAfter) {
   run_once(Kernel::triad, x, 2);
   EXPECT_DOUBLE_EQ(x.c[63], 63 + 0.4 * (63 + 0.4 * 63));
   EXPECT_EQ(run_once(Kernel::primes, {}, 1), 1438);  // primes below 12,000
+  EXPECT_NEAR(run_once(Kernel::fma, {}, 1), 64'000, 1);  // 64 times x = 0.999 x + 1
   EXPECT_EQ(bytes_of(Kernel::primes, 64), 0u);
+  EXPECT_EQ(bytes_of(Kernel::fma, 64), 0u);
   EXPECT_EQ(bytes_of(Kernel::memset, 64), 512u);
   EXPECT_EQ(bytes_of(Kernel::triad, 64), 1536u);
 }

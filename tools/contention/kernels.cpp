@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -12,8 +11,16 @@
 namespace tandem::tools::contention {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Kernel>, 4> kernels{
-    {{"primes", Kernel::primes}, {"memset", Kernel::memset}, {"copy", Kernel::copy}, {"triad", Kernel::triad}}};
+struct KernelFacts {
+  std::string_view name;
+  Kernel kernel;
+  unsigned arrays;  ///< that an iteration goes through
+};
+constexpr std::array<KernelFacts, 5> kernels{{{"primes", Kernel::primes, 0},
+                                              {"memset", Kernel::memset, 1},
+                                              {"copy", Kernel::copy, 2},
+                                              {"triad", Kernel::triad, 3},
+                                              {"fma", Kernel::fma, 0}}};
 constexpr unsigned primes_below = 12'000;  // a few milliseconds, about as long as an array takes
 
 double count_primes() {
@@ -24,6 +31,21 @@ double count_primes() {
     count += prime;
   }
   return count;
+}
+
+/// 64 independent sums, which is enough for two units of 512 bits with a latency of four cycles.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+__attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#endif
+double multiply_and_add() {
+  constexpr unsigned sums = 64;
+  double sum[sums];
+  for (unsigned i = 0; i < sums; ++i) sum[i] = i;
+  for (unsigned step = 0; step < 200'000; ++step)
+    for (unsigned i = 0; i < sums; ++i) sum[i] = sum[i] * 0.999 + 1.0;
+  double all = 0;
+  for (unsigned i = 0; i < sums; ++i) all += sum[i];
+  return all;
 }
 
 double fill(const Arrays& x) {
@@ -65,14 +87,14 @@ double triad(const Arrays& x, unsigned cursor) {
 }  // namespace
 
 std::optional<Kernel> kernel_named(std::string_view name) {
-  for (const auto& [known, kernel] : kernels)
-    if (known == name) return kernel;
+  for (const KernelFacts& known : kernels)
+    if (known.name == name) return known.kernel;
   return std::nullopt;
 }
 
-std::string name_of(Kernel kernel) { return std::string(kernels[static_cast<std::size_t>(kernel)].first); }
+std::string name_of(Kernel kernel) { return std::string(kernels[static_cast<std::size_t>(kernel)].name); }
 
-std::uint64_t bytes_of(Kernel kernel, std::size_t count) { return static_cast<std::uint64_t>(kernel) * count * sizeof(double); }
+std::uint64_t bytes_of(Kernel kernel, std::size_t count) { return std::uint64_t{kernels[static_cast<std::size_t>(kernel)].arrays} * count * sizeof(double); }
 
 double run_once(Kernel kernel, const Arrays& arrays, unsigned cursor) {
   switch (kernel) {
@@ -80,6 +102,7 @@ double run_once(Kernel kernel, const Arrays& arrays, unsigned cursor) {
     case Kernel::memset: return fill(arrays);
     case Kernel::copy: return copy(arrays);
     case Kernel::triad: return triad(arrays, cursor);
+    case Kernel::fma: return multiply_and_add();
   }
   return 0;
 }

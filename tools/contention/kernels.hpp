@@ -15,6 +15,7 @@ enum class Kernel {
   memset,  ///< writes an array by non-temporal stores, past the caches (section 6.3.1)
   copy,    ///< STREAM: b[i] = a[i]
   triad,   ///< STREAM: c[i] = a[i] + s b[i], each element computed `cursor` times (section 5.3.5)
+  fma,     ///< multiplies and adds in the widest vector registers: no memory, and all the heat (section 5.2)
 };
 
 std::optional<Kernel> kernel_named(std::string_view name);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <iterator>
 #include <memory>
 #include <map>
+#include <numeric>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -28,6 +30,7 @@
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tools/contention/campaign_plan.hpp"
+#include "tools/contention/frequencies.hpp"
 #include "tools/contention/partner.hpp"
 #include "tools/contention/summary.hpp"
 #include "tools/contention/team.hpp"
@@ -52,8 +55,17 @@ struct MeasureOptions {
   double seconds = 0.5;
   bool shortened = false;
   std::optional<std::int64_t> communication_core;
+  std::optional<double> core_mhz, uncore_mhz;
+  std::string turbo;  ///< on, off, or empty: as it is
   bool json = false;
+
+  FrequencyWish frequencies() const {
+    return {.core_mhz = core_mhz, .uncore_mhz = uncore_mhz, .turbo = turbo.empty() ? std::nullopt : std::optional(turbo == "on")};
+  }
 };
+
+/// Set by SIGINT and SIGTERM while frequencies are set, so that these are put back.
+volatile std::sig_atomic_t is_interrupted = 0;
 
 Result<void> read_sizes(MeasureOptions& options) {
   options.plan.message_bytes.clear();
@@ -75,7 +87,7 @@ Result<void> read_sizes(MeasureOptions& options) {
 Json protocol_of(const MeasureOptions& options, const Layout& layout, std::string_view transport, bool one_host) {
   std::vector<unsigned> computing;
   for (const base::CoreId core : layout.computing) computing.push_back(core.value());
-  return {{"kernels", Json(std::vector<std::string>(options.plan.kernels))},
+  Json protocol{{"kernels", Json(std::vector<std::string>(options.plan.kernels))},
           {"cursors", Json(options.plan.cursors)},
           {"messages", Json(options.messages)},
           {"array", options.array},
@@ -87,16 +99,21 @@ Json protocol_of(const MeasureOptions& options, const Layout& layout, std::strin
           {"one_host", one_host},
           {"computing_cores", Json(computing)},
           {"communicating_core", layout.communicating.value()}};
+  if (options.core_mhz) protocol["core_mhz"] = *options.core_mhz;
+  if (options.uncore_mhz) protocol["uncore_mhz"] = *options.uncore_mhz;
+  if (!options.turbo.empty()) protocol["turbo"] = options.turbo;
+  return protocol;
 }
 
 /// The file of samples, to which each measurement is added when it is made.
 class Results {
  public:
   Results(Results&& other) noexcept
-      : file_(std::exchange(other.file_, nullptr)), all_(std::move(other.all_)), done_(std::move(other.done_)) {}
+      : file_(std::exchange(other.file_, nullptr)), frequencies_(std::exchange(other.frequencies_, nullptr)), all_(std::move(other.all_)), done_(std::move(other.done_)) {}
   Results& operator=(Results&&) = delete;
   ~Results() {
-    if (file_ != nullptr) std::fclose(file_);
+    for (std::FILE* const file : {file_, frequencies_})
+      if (file != nullptr) std::fclose(file);
   }
 
   /// Makes the folder, or continues what is there. Errors: io; invalid_argument, where the folder holds another campaign.
@@ -125,14 +142,16 @@ class Results {
       if (!all) return all.error();
       results.all_ = std::move(all).value();
       for (const Measurement& m : results.all_) results.done_.insert(m.key());
-    } else {
-      text = header_line();
     }
+    text = header_line();
+    for (const Measurement& m : results.all_) text += line_of(m);
     if (const auto written = base::replace_file(samples, text); !written) return written.error();
     if (const auto written = base::replace_file(campaign, about.dump(2) + "\n"); !written) return written.error();
-    results.file_ = std::fopen(samples.c_str(), "ab");
-    if (results.file_ == nullptr)
-      return Error{ErrorCode::io, fmt::format("{}: cannot be written: {}", samples.string(), std::strerror(errno))};
+    for (const auto& [file, name] : {std::pair{&results.file_, samples}, {&results.frequencies_, folder / frequencies_file}}) {
+      *file = std::fopen(name.c_str(), "ab");
+      if (*file == nullptr) return Error{ErrorCode::io, fmt::format("{}: cannot be written: {}", name.string(), std::strerror(errno))};
+    }
+    if (std::ftell(results.frequencies_) == 0) std::fputs("sample,seconds,core,mhz\n", results.frequencies_);
     return results;
   }
 
@@ -145,6 +164,19 @@ class Results {
     all_.push_back(m);
     return {};
   }
+  /// What was read during the measurement that was added last; of the cores with these numbers.
+  Result<void> add(const std::vector<FrequencyReader::Reading>& readings, const std::vector<unsigned>& cores) {
+    std::string text;
+    for (const FrequencyReader::Reading& reading : readings) {
+      const double seconds = static_cast<double>(reading.at_ns - readings.front().at_ns) / 1e9;
+      for (std::size_t i = 0; i < cores.size(); ++i)
+        if (reading.mhz[i] > 0) text += fmt::format("{},{:.3f},{},{:.0f}\n", all_.size(), seconds, cores[i], reading.mhz[i]);
+      if (reading.uncore_mhz) text += fmt::format("{},{:.3f},uncore,{:.0f}\n", all_.size(), seconds, *reading.uncore_mhz);
+    }
+    if (std::fwrite(text.data(), 1, text.size(), frequencies_) != text.size() || std::fflush(frequencies_) != 0)
+      return Error{ErrorCode::io, fmt::format("{} cannot be written: {}", frequencies_file, std::strerror(errno))};
+    return {};
+  }
   const std::vector<Measurement>& all() const noexcept { return all_; }
 
  private:
@@ -154,6 +186,7 @@ class Results {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
   std::FILE* file_ = nullptr;
+  std::FILE* frequencies_ = nullptr;
   std::vector<Measurement> all_;
   std::set<decltype(Measurement{}.key())> done_;
 };
@@ -173,7 +206,8 @@ std::string values_of(const Measurement& m) {
 class Runner {
  public:
   Runner(const base::Topology& topology, const Layout& layout, const MeasureOptions& options, Partner& partner)
-      : topology_(topology), layout_(layout), options_(options), partner_(partner) {}
+      : topology_(topology), layout_(layout), options_(options), partner_(partner), cores_(cores_of(layout)), reader_(pus_of(topology, cores_)) {}
+  const FrequencyReader& reader() const noexcept { return reader_; }
 
   Result<void> run(const std::vector<Measurement>& plan, Results& results) {
     auto left =
@@ -188,8 +222,13 @@ class Runner {
         --left;
         continue;
       }
+      if (is_interrupted != 0) return Error{ErrorCode::io, "interrupted: the same command goes on with the campaign; frequencies are as they were before"};
+      FrequencyLog log(reader_, static_cast<std::int64_t>(1e9 * std::min(0.1, options_.seconds / 5)));
       if (const auto good = measure(m); !good) return good;
+      const auto readings = log.finish();
+      note_frequencies(readings, m);
       if (const auto good = results.add(m); !good) return good;
+      if (const auto good = results.add(readings, cores_); !good) return good;
       ++made;
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       fmt::print(stderr, "[{}/{}] {}: {}; {:.0f} s left\n", made, left, title_of(m), values_of(m),
@@ -206,6 +245,27 @@ class Runner {
     const std::string cores = fmt::format("{} on {}, node {}", kernel, counted(m.cores, "core"), *m.computation_node);
     if (m.step == "computation") return cores + ", alone";
     return fmt::format("{}, with {} on node {}", cores, short_bytes(m.message_bytes), *m.communication_node);
+  }
+
+  /// Those that compute, in the order in which they join, and then the one that communicates.
+  static std::vector<unsigned> cores_of(const Layout& layout) {
+    std::vector<unsigned> cores;
+    for (const base::CoreId core : layout.computing) cores.push_back(core.value());
+    cores.push_back(layout.communicating.value());
+    return cores;
+  }
+  static std::vector<unsigned> pus_of(const base::Topology& topology, const std::vector<unsigned>& cores) {
+    std::vector<unsigned> pus;
+    for (const unsigned core : cores) pus.push_back(topology.cores()[core].pus.front());
+    return pus;
+  }
+
+  void note_frequencies(const std::vector<FrequencyReader::Reading>& readings, Measurement& m) const {
+    std::vector<std::size_t> computing(m.cores);
+    std::iota(computing.begin(), computing.end(), std::size_t{0});
+    if (m.step != "communication") m.computing_mhz = typical_mhz(readings, computing);
+    if (m.step != "computation") m.communicating_mhz = typical_mhz(readings, {cores_.size() - 1});
+    m.uncore_mhz = typical_uncore_mhz(readings);
   }
 
   Result<void> measure(Measurement& m) {
@@ -283,6 +343,8 @@ class Runner {
   const Layout& layout_;
   const MeasureOptions& options_;
   Partner& partner_;
+  const std::vector<unsigned> cores_;  ///< whose frequencies are read
+  const FrequencyReader reader_;
   std::optional<Team> team_;
   std::tuple<std::string, unsigned, std::optional<unsigned>> team_kind_;
   std::optional<NodeMemory> messages_;
@@ -354,6 +416,16 @@ Result<void> measure(comm::Endpoint& endpoint, const base::Topology& topology, c
     layout.value().notes.push_back("no non-temporal stores on this processor: what memset writes goes through the caches");
   if (const auto bound = topology.bind_this_thread(layout.value().communicating); !bound)
     layout.value().notes.push_back("threads cannot be bound to cores (" + bound.error().message + "): they move");
+  Partner partner(endpoint);
+  Runner runner(topology, layout.value(), options, partner);
+  if (const std::string missing = runner.reader().missing(); !missing.empty()) layout.value().notes.push_back(missing);
+  std::optional<FrequencySetting> setting;
+  if (const FrequencyWish wish = options.frequencies(); wish.any()) {
+    auto set = FrequencySetting::apply(wish, runner.reader().pus());
+    if (!set) return set.error();
+    setting.emplace(std::move(set).value());
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { is_interrupted = 1; });
+  }
   Json about = report("contention", topology);
   about["nodes_per_socket"] = layout.value().nodes_per_socket;
   about["cores_per_socket"] = layout.value().cores_per_socket;
@@ -364,8 +436,6 @@ Result<void> measure(comm::Endpoint& endpoint, const base::Topology& topology, c
   if (!results) return results.error();
 
   for (const std::string& note : layout.value().notes) fmt::print(stderr, "note: {}\n", note);
-  Partner partner(endpoint);
-  Runner runner(topology, layout.value(), options, partner);
   if (const auto good = runner.run(steps.value(), results.value()); !good) return good;
   const auto rows = summary_of(results.value().all());
   warn_of_others(results.value().all());
@@ -431,9 +501,9 @@ void add_measure(Subcommand contention, ToolContext& context) {
   const auto options = std::make_shared<MeasureOptions>();
   command.add_option("folder", options->folder, "Folder of the results; a campaign that was interrupted there goes on")
       .required();
-  command.add_option("--kernels", options->plan.kernels, "What cores do, separated by commas: primes, memset, copy, triad")
+  command.add_option("--kernels", options->plan.kernels, "What cores do, separated by commas: primes, memset, copy, triad, fma")
       .list()
-      .one_of({"primes", "memset", "copy", "triad"})
+      .one_of({"primes", "memset", "copy", "triad", "fma"})
       .show_default();
   command.add_option("--cursors", options->plan.cursors, "How often triad computes each element, separated by commas")
       .list()
@@ -459,6 +529,9 @@ void add_measure(Subcommand contention, ToolContext& context) {
       .add_option("--communication-core", options->communication_core,
                   "Core of the thread that communicates (default: the last one)")
       .between(0, 1e6);
+  command.add_option("--core-mhz", options->core_mhz, "Set the frequency of the cores meanwhile (needs root and cpufreq)").between(1, 1e5);
+  command.add_option("--uncore-mhz", options->uncore_mhz, "Set the frequency of the uncore meanwhile (needs root and intel_uncore_frequency)").between(1, 1e5);
+  command.add_option("--turbo", options->turbo, "on or off: whether cores may exceed their nominal frequency meanwhile (needs root)").one_of({"on", "off"});
   command.add_flag("--json", options->json, "Print a JSON object");
   command.footer(
       "Outside of a job, the command starts two ranks on this host. On two hosts: tandem run -n 2 --host a,b tandem contention measure ...");

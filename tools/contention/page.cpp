@@ -6,7 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "tools/contention/picture.hpp"
 #include "tools/contention/summary.hpp"
 #include "tools/counted.hpp"
+#include "tools/json_report.hpp"
 #include "tools/svg_text.hpp"
 #include "tools/version.hpp"
 #include "tools/work_folder.hpp"
@@ -83,6 +87,39 @@ std::string comparison_of(const Campaign& campaign) {
   text += "</table>\n";
   if (shown == rows.size()) return text;
   return text + fmt::format("<details><summary>All numbers of cores</summary><table>\n{}{}</table></details>\n", table_row(summary_names(), "th"), all);
+}
+
+/// Medians of what cores ran at, as figures 5.2 and 5.4 of the thesis have it; nothing where that is not known.
+std::string frequencies_of(const Campaign& campaign) {
+  struct Mhz {
+    std::vector<double> alone, both, network;
+  };
+  std::map<std::tuple<std::string, unsigned, unsigned>, Mhz> rows;  // by kernel, cursor and cores
+  std::vector<double> network_alone, uncore;
+  for (const auto& m : campaign.measurements) {
+    if (m.uncore_mhz) uncore.push_back(*m.uncore_mhz);
+    if (m.step == "communication" && m.communicating_mhz) network_alone.push_back(*m.communicating_mhz);
+    if (m.step == "communication" || !m.computing_mhz) continue;
+    Mhz& row = rows[{m.kernel, m.cursor, m.cores}];
+    (m.step == "both" ? row.both : row.alone).push_back(*m.computing_mhz);
+    if (m.communicating_mhz) row.network.push_back(*m.communicating_mhz);
+  }
+  if (rows.empty()) return "";
+  const auto cell = [](const std::vector<double>& values) { return values.empty() ? std::string() : fmt::format("{:.0f}", median(values)); };
+  std::string text = "<h2>Frequencies</h2>\n" +
+                     paragraph("Medians in MHz. Frequencies fall with the number of cores that compute, more so with wide vectors (fma); a core that only "
+                               "communicates may slow the network when it is clocked down. frequencies.csv has them over time." +
+                               (uncore.empty() ? std::string() : fmt::format(" Uncore: {:.0f} MHz.", median(uncore))) +
+                               (network_alone.empty() ? std::string() : fmt::format(" The core that communicates, alone: {:.0f} MHz.", median(network_alone)))) +
+                     "<table>\n" +
+                     table_row(std::vector<std::string>{"kernel", "cores", "computing, alone", "computing, with communication", "communicating, with computation"}, "th");
+  for (const auto& [of, row] : rows) {
+    const auto& [kernel, cursor, cores] = of;
+    text += table_row(std::vector<std::string>{cursor == 1 ? kernel : fmt::format("{} x {}", kernel, cursor), std::to_string(cores), cell(row.alone), cell(row.both),
+                                               cell(row.network)},
+                      "td");
+  }
+  return text + "</table>\n";
 }
 
 /// The SVG without what belongs before it in a file of its own; nothing: it cannot be read.
@@ -173,7 +210,7 @@ base::Result<std::string> page_of(const std::string& folder, const std::string& 
   if (!campaign) return campaign.error();
   const std::string title = "Memory contention: " + std::filesystem::path(folder).lexically_normal().string();
   return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", svg_text(title)) + origin_of(campaign.value()) + comparison_of(campaign.value()) +
-         pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) + words() +
+         pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) + frequencies_of(campaign.value()) + words() +
          paragraph(fmt::format("Written by Tandem {}.", version), true) + "</body></html>\n";
 }
 

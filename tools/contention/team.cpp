@@ -66,9 +66,9 @@ base::Result<Team> Team::create(const base::Topology& topology, Options options)
   Team team(topology);
   const std::size_t bytes = options.array_bytes / 64 * 64;
   if (bytes == 0) return base::Error{base::ErrorCode::invalid_argument, "arrays have at least 64 bytes"};
-  if (options.kernel != Kernel::primes)
+  if (bytes_of(options.kernel, 1) != 0)
     for (std::size_t i = 0; i < options.cores.size(); ++i) {
-      auto memory = NodeMemory::create(topology, bytes * static_cast<std::size_t>(options.kernel), options.numa_place);
+      auto memory = NodeMemory::create(topology, bytes_of(options.kernel, bytes / sizeof(double)), options.numa_place);
       if (!memory) return memory.error();
       team.memory_.push_back(std::move(memory).value());
     }
