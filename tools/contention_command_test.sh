@@ -143,7 +143,7 @@ END
 }
 
 pictures() {
-  for python in "${TANDEM_PYTHON:-}" "$sources/.venv/bin/python" python3; do
+  for python in "${TANDEM_PYTHON:-}" "$sources/.venv/bin/python" python3 /usr/bin/python3; do
     [[ -n $python ]] && "$python" -c "import matplotlib" 2> /dev/null && break
     python=
   done

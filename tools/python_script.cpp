@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -30,28 +31,35 @@ std::optional<fs::path> package_folder() {
   return std::nullopt;
 }
 
-std::optional<fs::path> in_path(const std::string& name) {
+/// All programs of that name, in the order of PATH.
+std::vector<fs::path> in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
+  std::vector<fs::path> found;
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (const fs::path file = fs::path(folder.empty() ? "." : folder) / name; can_run(file)) return file;
-  return std::nullopt;
+    if (const fs::path file = fs::path(folder.empty() ? "." : folder) / name; can_run(file)) found.push_back(file);
+  return found;
 }
 
-base::Result<fs::path> find_python(const std::string& chosen, const fs::path& package) {
+/// Those that may be used, the best first; not empty.
+base::Result<std::vector<fs::path>> find_pythons(const std::string& chosen, const fs::path& package) {
   if (!chosen.empty()) {
     if (chosen.find('/') == std::string::npos) {
-      if (auto found = in_path(chosen)) return *found;
+      if (const auto found = in_path(chosen); !found.empty()) return std::vector{found.front()};
     } else if (can_run(chosen)) {
-      return fs::path(chosen);
+      return std::vector{fs::path(chosen)};
     }
     return base::Error{base::ErrorCode::unsupported, "option python: " + chosen + " is no program"};
   }
+  std::vector<fs::path> found;
   // In the sources, the package lies in python/ and the environment at the root; installed, both lie in one folder.
   for (const fs::path& beside : {package, package.parent_path()})
-    if (const fs::path file = beside / ".venv/bin/python"; can_run(file)) return file;
-  if (auto found = in_path("python3")) return *found;
-  return base::Error{base::ErrorCode::unsupported, "no python3 is in PATH: install it, or set option python"};
+    if (const fs::path file = beside / ".venv/bin/python"; can_run(file)) found.push_back(file);
+  for (const fs::path& file : in_path("python3")) found.push_back(file);
+  const fs::path of_system = "/usr/bin/python3";  // which has the distribution's modules, though another one may come first in PATH
+  if (can_run(of_system) && std::ranges::find(found, of_system) == found.end()) found.push_back(of_system);
+  if (found.empty()) return base::Error{base::ErrorCode::unsupported, "no python3 is in PATH: install it, or set option python"};
+  return found;
 }
 
 }  // namespace
@@ -62,13 +70,18 @@ base::Result<std::string> run_python(const std::string& python, const std::strin
   if (!package)
     return base::Error{base::ErrorCode::unsupported,
                        "the Python package that comes with Tandem is neither installed nor in " TANDEM_SOURCE_PYTHON};
-  const auto program = find_python(python, *package);
-  if (!program) return program.error();
-  Command command{.file = program.value(), .arguments = {package->string(), name}, .environment = {}};
-  command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
-  const auto run = run_program(command, std::chrono::hours(12));
-  if (!run) return run.error();
-  return run.value().output;
+  const auto programs = find_pythons(python, *package);
+  if (!programs) return programs.error();
+  std::optional<base::Error> first;  // why the best one could not
+  for (const fs::path& program : programs.value()) {
+    Command command{.file = program, .arguments = {package->string(), name}, .environment = {}};
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    const auto run = run_program(command, std::chrono::hours(12));
+    if (run) return run.value().output;
+    if (!first) first = run.error();
+    if (run.error().message.find("No module named") == std::string::npos) return run.error();
+  }
+  return *first;
 }
 
 }  // namespace tandem::tools

@@ -12,7 +12,7 @@ source "$(dirname "$0")/command_test_support.sh" || exit 1
 
 # find_python MODULES: sets python to one that has them, or ends the test.
 find_python() {
-  for python in "${TANDEM_PYTHON:-}" "$sources/.venv/bin/python" python3; do
+  for python in "${TANDEM_PYTHON:-}" "$sources/.venv/bin/python" python3 /usr/bin/python3; do
     [[ -n $python ]] && "$python" -c "import $1" 2> /dev/null && export TANDEM_PYTHON=$python && return
   done
   echo "skipped: no Python has $1 (scripts/setup --analysis)"

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/api/numa_balancing.hpp"
 #include "tandem/api/test_support.hpp"
 
 namespace tandem {
@@ -47,6 +48,16 @@ struct DeviceCores : testing::Test {
   test::LogLines lines;
   runtime::World world;
 };
+
+TEST_F(DeviceCores, NumaBalancingIsWarnedOfWhereItMatters) {
+  EXPECT_EQ(internal::warning_of_numa_balancing(2, root), "");
+  std::filesystem::create_directories(root / "proc/sys/kernel");
+  std::ofstream(root / "proc/sys/kernel/numa_balancing") << "1\n";
+  EXPECT_EQ(internal::warning_of_numa_balancing(1, root), "");
+  EXPECT_THAT(internal::warning_of_numa_balancing(2, root), HasSubstr("sysctl kernel.numa_balancing=0"));
+  std::ofstream(root / "proc/sys/kernel/numa_balancing") << "0\n";
+  EXPECT_EQ(internal::warning_of_numa_balancing(2, root), "");
+}
 
 TEST_F(DeviceCores, AreAnyByDefault) {
   bind("");

@@ -14,6 +14,7 @@
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/cuda_devices.hpp"
 #include "tandem/api/device_cores.hpp"
+#include "tandem/api/numa_balancing.hpp"
 #include "tandem/api/opencl_devices.hpp"
 #include "tandem/api/rank_cores.hpp"
 #include "tandem/api/report.hpp"
@@ -155,6 +156,9 @@ void Runtime::start(const Options& program) {
     throw StartError("option memory limits main memory on one rank alone, since messages need their data to stay in place; leave it out, or "
                      "start one rank");
   runtime::World world = make_real_world(*config_, *resources_);
+  if (!job || job->here.empty() || job->here.front() == job->rank)
+    if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size()); !warning.empty())
+      resources_->log->warn("{}", warning);
   add_opencl_devices(world, *config_, *resources_->log);
   add_cuda_devices(world, *config_, *resources_->log);
   for (const auto& make : program.devices) world.add_device(make());

@@ -324,6 +324,40 @@ TEST(PlantedFault, PollingNeighbours) {
   EXPECT_EQ(judged.first, "polling_neighbours") << judged.text;
 }
 
+/// Ranks that compute all the time, and a vector that travels for 8 ms, ten times. `slow_ns`: what their kernels take meanwhile instead of 1 ms.
+Judged beside_messages(std::int64_t slow_ns) {
+  constexpr std::size_t words = 1'000'000;
+  DeterministicJob* the_job = nullptr;
+  std::int64_t from_ns = 0, until_ns = 0;  // a message is under way
+  const auto emulation = [&](const EmulatedTask& task) {
+    const std::int64_t now_ns = the_job->loop().now_ns();
+    if (task.codelet == "make") {
+      from_ns = now_ns + 10 * kMs;
+      until_ns = from_ns + 8 * kMs;
+      return 10 * kMs;
+    }
+    return now_ns >= from_ns && now_ns + kMs <= until_ns ? slow_ns : kMs;
+  };
+  return job({.ranks = 2, .workers = 2}, emulation, [&](Runtime& rt, DeterministicJob& mine) {
+    the_job = &mine;
+    const Shared x(rt, words);
+    const Values y(rt, 1, [](std::size_t) { return 1U; });
+    const Values data(rt, 24, [](std::size_t i) { return static_cast<std::uint32_t>(i % 2); });
+    for (int round = 0; round < 10; ++round) {
+      rt.submit({.priority = 5}, make, read_write(x.data));
+      for (const auto& one : y) rt.submit({.priority = 5}, use, read(x.data), read_write(one));
+    }
+    for (int step = 0; step < 20; ++step)
+      for (const auto& one : data) rt.submit(work, read_write(one));
+  });
+}
+
+TEST(PlantedFault, MemoryContention) {
+  const Judged judged = beside_messages(kMs * 16 / 10), clean = beside_messages(kMs);
+  EXPECT_EQ(judged.first, "contention") << judged.text;
+  EXPECT_THAT(clean.text, testing::Not(testing::HasSubstr("contention"))) << clean.text;
+}
+
 // --- clean runs
 
 TEST(CleanRun, IndependentTasks) {
