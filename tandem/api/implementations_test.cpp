@@ -5,8 +5,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
@@ -59,6 +62,23 @@ TEST(SeveralImplementations, EachKindOfWorkerHasItsOwn) {
     for (const int slow : {1, 2, 4, 6}) EXPECT_LT(begun[slow], 60) << sched << ' ' << slow;
     EXPECT_GT(begun[3] + begun[7], 100) << sched;
   }
+}
+
+TEST(SeveralImplementations, AreExplained) {
+  std::array<std::atomic<int>, 8> begun{};
+  runtime::CoreOptions options = options_counting(begun);
+  std::vector<std::string> said;
+  options.explain = "work";
+  options.explain_to = [&](std::string_view text) { said.emplace_back(text); };
+  {
+    const auto rt = loop_runtime({.workers = 1}, options);
+    submit_both(*rt, kWork, 10);
+  }
+  std::string all;
+  for (const std::string& text : said) all += text + "\n";
+  EXPECT_THAT(all, testing::HasSubstr("'work'"));
+  EXPECT_THAT(all, testing::HasSubstr("runs implementation 1, to learn it; of those for such workers 0 takes an unknown time, 1 takes an unknown time"));
+  EXPECT_THAT(all, testing::HasSubstr("0 takes 1 us, 1 takes 5 us"));
 }
 
 TEST(SeveralImplementations, KernelsAndRecordedGraphsRunThem) {

@@ -97,12 +97,12 @@ Explainer::~Explainer() {
     if (one.explained == 0) say(one.number != 0 ? fmt::format("no task {} has run here", one.number) : fmt::format("no task '{}' has run here", one.name));
 }
 
-bool Explainer::wants(const Task& task) {
+bool Explainer::wants(const Task& task, unsigned Wanted::*count) {
   const std::lock_guard guard(mutex_);
   for (Wanted& one : wanted_) {
-    const bool is_it = one.number != 0 ? one.number == flow_position(task) : one.explained < kMost && one.name == runtime::name_of(task);
+    const bool is_it = one.number != 0 ? one.number == flow_position(task) : one.*count < kMost && one.name == runtime::name_of(task);
     if (!is_it) continue;
-    ++one.explained;
+    ++(one.*count);
     return true;
   }
   return false;
@@ -140,6 +140,18 @@ void Explainer::taken(const Task& task, unsigned worker, bool kept, std::optiona
   if (kept) how = "runs it next: it has just made it ready, and nothing in its queue is more urgent";
   else if (victim) how = fmt::format("takes it from the queue of worker {}, since its own is empty", *victim);
   say(fmt::format("{}, priority {}: worker {} {}", describe(task), task.priority, worker, how));
+}
+
+void Explainer::chosen(const Task& task, unsigned worker, const Implementations::Choice& choice, const std::vector<Implementations::Known>& known) {
+  std::string text = fmt::format("{}: worker {} runs implementation {}", describe(task), worker, choice.implementation);
+  const auto ran = std::ranges::find(known, choice.implementation, &Implementations::Known::implementation);
+  if (ran != known.end() && !ran->is_tried) text += ", to learn it";
+  else if (!choice.is_usual) text += ", to see whether it is still slower";
+  text += "; of those for such workers";
+  for (const Implementations::Known& one : known)
+    text += fmt::format("{} {} takes {}", &one == &known.front() ? "" : ",", one.implementation,
+                        one.mean_ns < std::numeric_limits<double>::infinity() ? base::short_time(one.mean_ns) : "an unknown time");
+  say(text);
 }
 
 void Explainer::say(const std::string& text) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/runtime/sched/implementations.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
@@ -30,7 +31,7 @@ class Explainer {
   Explainer& operator=(const Explainer&) = delete;
 
   /// Whether `task` is one of them, which counts as an explanation.
-  bool wants(const Task& task);
+  bool wants(const Task& task) { return wants(task, &Wanted::explained); }
 
   /// The policy gave `task`, seen as `view`, to `worker` when the machine was as in `load`. `ready`: what waited; null where tasks are placed
   /// at once.
@@ -39,12 +40,19 @@ class Explainer {
   /// its own or a common one.
   void taken(const Task& task, unsigned worker, bool kept, std::optional<unsigned> victim);
 
+  /// Whether `task`, whose codelet has a choice of implementations, is one of them. Counts as an explanation of its own.
+  bool wants_choice(const Task& task) { return wants(task, &Wanted::choices); }
+  /// `worker` runs one of its implementations; `known`: what was known of all of them.
+  void chosen(const Task& task, unsigned worker, const Implementations::Choice& choice, const std::vector<Implementations::Known>& known);
+
  private:
   struct Wanted {
     std::string name;
     std::uint64_t number = 0;  ///< 0: by name
     unsigned explained = 0;
+    unsigned choices = 0;  ///< of implementations
   };
+  bool wants(const Task& task, unsigned Wanted::*count);
   void say(const std::string& text);
 
   const std::string policy_;

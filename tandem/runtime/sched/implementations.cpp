@@ -42,6 +42,13 @@ Implementations::Choice Implementations::choose(const CodeletCore& codelet, mode
   return {best.implementation, true};
 }
 
+std::vector<Implementations::Known> Implementations::known(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+  const std::lock_guard guard(lock_);
+  std::vector<Known> result;
+  for (const Candidate& one : candidates_of(codelet, footprint, kind)) result.push_back({one.implementation, one.mean_ns(), one.is_known()});
+  return result;
+}
+
 void Implementations::add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns) {
   const std::lock_guard guard(lock_);
   Candidates& all = candidates_of(codelet, footprint, kind);

@@ -43,6 +43,15 @@ class Implementations {
   /// It took `duration_ns`.
   void add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns);
 
+  /// Of one implementation.
+  struct Known {
+    unsigned implementation = 0;  ///< index among the codelet's
+    double mean_ns = 0;           ///< infinite: none has ended
+    bool is_tried = false;        ///< often enough
+  };
+  /// What is known of those among which `choose` chooses.
+  std::vector<Known> known(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind);
+
  private:
   struct Candidate {
     unsigned implementation = 0;

@@ -283,7 +283,14 @@ void Worker::run(Task& task) {
 
 /// Which implementation of its codelet `task` runs here.
 [[gnu::noinline]] Implementations::Choice Worker::implementation_for(const Task& task) {
-  if (task.chooses) [[unlikely]] return options_.implementations->choose(*task.codelet, footprint_of(task), spec_.device);
+  if (task.chooses) [[unlikely]] {
+    const model::Footprint footprint = footprint_of(task);
+    const bool explains = options_.explainer != nullptr && options_.explainer->wants_choice(task);
+    const auto known = explains ? options_.implementations->known(*task.codelet, footprint, spec_.device) : std::vector<Implementations::Known>();
+    const Implementations::Choice choice = options_.implementations->choose(*task.codelet, footprint, spec_.device);
+    if (explains) options_.explainer->chosen(task, index_, choice, known);
+    return choice;
+  }
   return {.implementation = task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
 }
 
