@@ -12,7 +12,7 @@ void register_options(base::Registry& registry) {
                 .help = "CPU workers, the calling thread included; 0: one for each core that this process may use", .minimum = 0,
                 .maximum = runtime::ReadyQueues::kMaxWorkers});
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "auto",
-                .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdas; or one that the "
+                .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdar, dmdas; or one that the "
                         "program registered; auto: plan where workers differ, otherwise lws"});
   registry.add({.name = "copy_weight", .type = OptionType::real, .default_value = "1",
                 .help = "schedulers that look ahead take copies for so many times as long as they are: more to save the links, 0 to ignore them",

@@ -67,7 +67,7 @@ void run_work(Runtime& rt, int tasks) {
 
 TEST_F(LearntDurations, EachImplementationHasRowsAndALaterRunNeedsNoTrials) {
   std::atomic<int> slow{0}, fast{0};
-  const auto both = Codelet("both", [&](std::span<double>) { ++slow, spin_for(std::chrono::milliseconds(2)); }).also([&](std::span<double>) {
+  const auto both = Codelet("both", [&](std::span<double>) { ++slow, spin_for(std::chrono::milliseconds(20)); }).also([&](std::span<double>) {
     ++fast, spin_for(std::chrono::microseconds(20));
   });
   for (const int run : {1, 2}) {

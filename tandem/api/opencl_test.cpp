@@ -104,7 +104,7 @@ TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     test::RandomDeviceFlow flow(seed, DeviceKind::opencl);
     // Sometimes with memory for few matrices at a time.
-    static const char* const kSchedulers[] = {"lws", "dm", "dmda", "dmdas", "heteroprio", "darts", "plan"};
+    static const char* const kSchedulers[] = {"lws", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"};
     const unsigned workers = 1 + flow.draw(3);
     auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), "1", kSchedulers[seed % 4]);
     ASSERT_TRUE(flow.play(std::move(rt), kAxpy, kGemm)) << "seed " << seed;

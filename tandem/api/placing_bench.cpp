@@ -71,6 +71,7 @@ BENCHMARK_CAPTURE(cholesky, lws, "lws");
 BENCHMARK_CAPTURE(cholesky, dm, "dm");
 BENCHMARK_CAPTURE(cholesky, dmda, "dmda");
 BENCHMARK_CAPTURE(cholesky, dmdas, "dmdas");
+BENCHMARK_CAPTURE(cholesky, dmdar, "dmdar");
 BENCHMARK_CAPTURE(cholesky, heteroprio, "heteroprio");
 BENCHMARK_CAPTURE(cholesky, darts, "darts");
 BENCHMARK_CAPTURE(cholesky, plan, "plan");

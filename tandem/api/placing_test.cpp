@@ -145,7 +145,7 @@ TEST(PlacedCholesky, ComesCloseToTheBoundWhereStealingDoesNot) {
 
 // --- who gets a task
 
-constexpr std::array<const char*, 6> kPolicies{"dm", "dmda", "dmdas", "heteroprio", "darts", "plan"};
+constexpr std::array<const char*, 7> kPolicies{"dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"};
 
 std::vector<std::uint64_t> tasks_of(Runtime& rt) {
   std::vector<std::uint64_t> counts;
@@ -223,6 +223,29 @@ TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
   EXPECT_GT(on_card("dm"), 150U);
   EXPECT_GT(on_card("dmda", 0), 150U) << "copies are ignored";
   EXPECT_GT(on_card("dmda", 0.01), 150U);
+}
+
+TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {
+  // The card is busy while tasks with old and new data line up for it.
+  const auto order_with = [](const char* sched) {
+    auto rt = loop_runtime({.workers = 1, .sched = sched, .devices = 1, .copy_ns = 0}, takes(1'000'000, 1'000));
+    const auto on_card = Codelet("work", [](double&) {}).also(DeviceKind::user, [](double&) {}).can_run([](const WorkerDescription& worker) {
+      return worker.device == DeviceKind::user;
+    });
+    std::vector<double> values(12);
+    std::vector<Data<double>> data;
+    for (double& value : values) data.push_back(rt->data("x", value));
+    for (int i = 6; i < 12; ++i) rt->submit(on_card, read_write(data[i]));  // they are on the card from then on
+    rt->wait();
+    std::vector<int> order;
+    for (int i = 0; i < 12; ++i) rt->submit({.callback = [&order, i] { order.push_back(i); }}, on_card, read_write(data[i]));
+    rt->wait();
+    return order;
+  };
+  const auto by_data = order_with("dmdar"), in_order = order_with("dmda");
+  ASSERT_EQ(by_data.size(), 12U);
+  EXPECT_LT(std::ranges::find(by_data, 11) - by_data.begin(), std::ranges::find(by_data, 5) - by_data.begin());
+  EXPECT_GT(std::ranges::find(in_order, 11) - in_order.begin(), std::ranges::find(in_order, 5) - in_order.begin());
 }
 
 TEST(Placing, RunsTheMostUrgentFirstWhereThePolicySorts) {

@@ -269,7 +269,7 @@ double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsign
   return static_cast<double>(loop.now_ns() - began_ns) / 1e6;
 }
 
-const std::vector<std::string> kOthers{"lws", "dm", "dmda", "dmdas", "heteroprio", "darts"};
+const std::vector<std::string> kOthers{"lws", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts"};
 
 /// A table of makespans, and what the policy `plan` makes of them.
 class Comparison {

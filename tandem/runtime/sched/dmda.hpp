@@ -9,7 +9,7 @@
 
 namespace tandem::runtime {
 
-/// What `dmda` and `dmdas` have in common, after StarPU's policies of these names. The worker w, in memory m, with the least
+/// What `dmda`, `dmdas` and `dmdar` have in common, after StarPU's policies of these names. The worker w, in memory m, with the least
 ///
 ///     max(free(w) + copies(m), ready(m)) + kernel(w)
 ///

@@ -2,6 +2,7 @@
 #include "tandem/runtime/sched/implementations.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <utility>
 
@@ -10,8 +11,9 @@
 namespace tandem::runtime {
 
 Implementations::Candidates& Implementations::candidates_of(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
-  const std::uint64_t name = std::hash<std::string_view>{}(codelet.name);
-  Candidates& found = known_[base::mix64(base::mix64(name + static_cast<std::uint64_t>(kind)) ^ footprint.shape)];
+  std::uint64_t key = std::hash<std::string_view>{}(codelet.name) + static_cast<std::uint64_t>(kind);
+  for (const DeviceKind device : codelet.devices) key = base::mix64(key + static_cast<std::uint64_t>(device));  // another one may have this name
+  Candidates& found = known_[base::mix64(key ^ footprint.shape)];
   if (!found.empty()) return found;
   for (unsigned i = 0; i < codelet.devices.size(); ++i) {
     if (codelet.devices[i] != kind) continue;
@@ -33,9 +35,9 @@ Implementations::Choice Implementations::choose(const CodeletCore& codelet, mode
   const auto rank = [](const Candidate& candidate) { return std::pair(candidate.is_known(), candidate.begun); };
   Candidate& least_known = *std::ranges::min_element(all, {}, rank);
   if (!least_known.is_known()) return begin(least_known, true);
-  Candidate& best = *std::ranges::min_element(all, {}, [](const Candidate& candidate) { return candidate.mean_ns(); });
+  Candidate& best = *std::ranges::min_element(all, {}, &Candidate::mean_ns);
   for (Candidate& other : all) {
-    if (&other == &best) continue;
+    if (&other == &best || std::isinf(best.mean_ns())) continue;
     other.spent_ns += best.mean_ns();
     if (other.spent_ns > kShare * other.mean_ns()) return begin(other, false);
   }

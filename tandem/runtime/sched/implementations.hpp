@@ -74,7 +74,7 @@ class Implementations {
 
   const Given given_;
   base::SpinLock lock_;
-  std::unordered_map<std::uint64_t, Candidates> known_;  ///< by a hash of name, footprint and kind
+  std::unordered_map<std::uint64_t, Candidates> known_;  ///< by a hash of name, implementations, footprint and kind
 };
 
 }  // namespace tandem::runtime

@@ -63,6 +63,16 @@ TEST(Implementations, EachFootprintAndKindHasItsOwn) {
   EXPECT_EQ(choices.choose(codelet, kSmall, DeviceKind::cuda).implementation, 3U);
 }
 
+TEST(Implementations, AnotherCodeletOfTheNameHasItsOwn) {
+  Implementations choices;
+  play(choices, codelet_with(2), 100, [](unsigned i) { return i == 0 ? 2.0 : 1.0; });
+  CodeletCore other("work");
+  other.devices = {DeviceKind::cpu, DeviceKind::cuda, DeviceKind::cpu};
+  const auto runs = play(choices, other, 100, [](unsigned i) { return i == 0 ? 2.0 : 1.0; });
+  EXPECT_EQ(runs[1], 0U) << "it is for cards";
+  EXPECT_GT(runs[2], 90U);
+}
+
 TEST(Implementations, AChangeIsNoticed) {
   Implementations choices;
   const CodeletCore codelet = codelet_with(2);

@@ -415,6 +415,16 @@ void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) 
   if (!uses_[placed.kind].is_known) ask_durations(placed.kind);
 }
 
+std::size_t Placer::missing_bytes(const Task& task, unsigned worker) const noexcept {
+  const NodeIndex node = machine_.workers[worker].node;
+  std::size_t bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (is_moved(slot) && sees_value(slot.mode()) && !slot.handle()->valid_on(node)) bytes += slot.handle()->travel_bytes();
+  }
+  return bytes;
+}
+
 std::vector<std::uint32_t> Placer::charged() const {
   const std::lock_guard guard(lock_);
   std::vector<std::uint32_t> tasks;

@@ -75,6 +75,9 @@ class Placer : private ReadyView {
   /// The kernel of `task` took `duration_ns` on a worker of `kind`.
   void learn(const Task& task, DeviceKind kind, std::int64_t duration_ns);
 
+  /// What has to be copied before `task` can run on `worker`. Any thread, while the task is ready.
+  std::size_t missing_bytes(const Task& task, unsigned worker) const noexcept;
+
   /// The caller waits, and works meanwhile.
   void arrive() noexcept { caller_is_away_.store(false, std::memory_order_seq_cst); }
   /// It no longer does; `take_left` is due.

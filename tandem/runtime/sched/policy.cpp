@@ -17,6 +17,7 @@ PolicyRegistry::PolicyRegistry() {
   add("dm", make_dm);
   add("dmda", make_dmda);
   add("dmdas", make_dmdas);
+  add("dmdar", make_dmdar);
   add("heteroprio", make_heteroprio);
   add("darts", make_darts);
   add("plan", make_plan);

@@ -41,6 +41,9 @@ class Policy {
   virtual bool queue_per_worker() const noexcept = 0;
   /// Higher priority first within a queue; otherwise first come, first served.
   virtual bool by_priority() const noexcept = 0;
+  /// Of the tasks that a placing policy has given to a worker, and that no higher priority precedes, that one goes first of which the fewest
+  /// bytes are missing in the worker's memory; otherwise first come, first served. A worker looks at its first few dozens.
+  virtual bool by_data() const noexcept { return false; }
   /// A task that a worker has made ready stays with it, before older ones of the same priority, because its data is in the cache;
   /// and the worker may run it at once if nothing in its queue is more urgent. `place` is then asked for other tasks only.
   virtual bool keeps_released() const noexcept = 0;
@@ -63,7 +66,7 @@ class PolicyRegistry {
  public:
   using Make = std::function<std::unique_ptr<Policy>()>;  ///< makes one
 
-  /// With the built-in ones: lws, prio, eager, random, dm, dmda, dmdas, heteroprio, darts, plan.
+  /// With the built-in ones: lws, prio, eager, random, dm, dmda, dmdas, dmdar, heteroprio, darts, plan.
   PolicyRegistry();
   /// One more policy; a later one of the same name counts.
   void add(std::string name, Make make);
@@ -90,6 +93,8 @@ std::unique_ptr<Policy> make_dm();
 std::unique_ptr<Policy> make_dmda();
 /// As dmda, and each worker runs the most urgent of its tasks first.
 std::unique_ptr<Policy> make_dmdas();
+/// As dmda, and each worker first runs that of its tasks of which the fewest bytes are missing in its memory.
+std::unique_ptr<Policy> make_dmdar();
 /// Each worker takes the kind of tasks at which it is best, compared with the others.
 std::unique_ptr<Policy> make_heteroprio();
 /// Each worker takes tasks whose data is in its memory, or loads the data that frees most tasks.

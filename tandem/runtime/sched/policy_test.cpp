@@ -13,13 +13,13 @@ using Order = std::vector<unsigned>;
 
 TEST(Policy, TheRegistryKnowsTheBuiltInOnes) {
   const PolicyRegistry registry;
-  for (const char* name : {"eager", "prio", "lws", "random", "dm", "dmda", "dmdas", "heteroprio", "darts", "plan"}) {
+  for (const char* name : {"eager", "prio", "lws", "random", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"}) {
     const auto policy = registry.make(name);
     ASSERT_NE(policy, nullptr) << name;
     EXPECT_EQ(policy->name(), name);
     EXPECT_FALSE(policy->help().empty());
   }
-  EXPECT_EQ(registry.names().size(), 10U);
+  EXPECT_EQ(registry.names().size(), 11U);
   EXPECT_EQ(registry.make("no such"), nullptr);
 }
 
@@ -29,7 +29,7 @@ TEST(Policy, AUsersOwnIsFoundAndMayReplaceABuiltInOne) {
   registry.add("lws", make_eager);
   EXPECT_EQ(registry.make("mine")->name(), "prio");
   EXPECT_EQ(registry.make("lws")->name(), "eager");
-  EXPECT_EQ(registry.names().size(), 11U);
+  EXPECT_EQ(registry.names().size(), 12U);
 }
 
 TEST(Policy, EagerAndPrioHaveOneQueueAndDifferInPriorities) {

@@ -54,6 +54,28 @@ class PriorityQueue {
     return task;
   }
 
+  /// Of the first `most` tasks of the highest priority that with the least `key(task)`, the first among equals. Null when empty.
+  template <class Key>
+  Task* pop_least(std::size_t most, const Key& key) {
+    if (buckets_.empty()) return nullptr;
+    Bucket& bucket = buckets_.back();
+    Task* before_least = nullptr;  // null: the head
+    auto least = key(*bucket.head);
+    Task* before = bucket.head;
+    for (std::size_t looked = 1; looked < most && before->next != nullptr; ++looked, before = before->next) {
+      const auto here = key(*before->next);
+      if (!(here < least)) continue;
+      least = here;
+      before_least = before;
+    }
+    if (before_least == nullptr) return pop();
+    Task* const task = before_least->next;
+    before_least->next = task->next;
+    if (bucket.tail == task) bucket.tail = before_least;
+    --size_;
+    return task;
+  }
+
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   /// Of the task that `pop` would give; `kNoPriority` when empty.

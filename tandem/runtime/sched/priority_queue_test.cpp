@@ -48,6 +48,32 @@ TEST(PriorityQueue, HigherPriorityFirstThenFirstComeFirstServed) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(PriorityQueue, TheLeastOfTheMostUrgentIsTakenFromAnywhere) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Tasks tasks;
+    PriorityQueue queue(round % 2 == 0);
+    std::vector<Task*> expected;  // in the order of the queue
+    for (TaskId id = 1; id <= 20; ++id) {
+      Task* const task = tasks.make(id, static_cast<std::int32_t>(random() % 3));
+      queue.push_back(task);
+      expected.push_back(task);
+    }
+    if (round % 2 == 0) std::ranges::stable_sort(expected, std::ranges::greater{}, &Task::priority);
+    const auto key = [&](const Task& task) { return task.id * 7 % 5; };
+    const std::size_t most = 1 + random() % 6;
+    while (!expected.empty()) {
+      auto end = expected.begin() + static_cast<std::ptrdiff_t>(std::min(most, expected.size()));
+      if (round % 2 == 0) end = std::find_if(expected.begin(), end, [&](const Task* task) { return task->priority != expected.front()->priority; });
+      const auto least = std::min_element(expected.begin(), end, [&](const Task* a, const Task* b) { return key(*a) < key(*b); });
+      ASSERT_EQ(queue.pop_least(most, key), *least);
+      expected.erase(least);
+      ASSERT_TRUE(queue.check_invariants());
+    }
+    EXPECT_EQ(queue.pop_least(most, key), nullptr);
+  }
+}
+
 TEST(PriorityQueue, PushFrontGoesBeforeEqualsOnly) {
   Tasks tasks;
   PriorityQueue queue;

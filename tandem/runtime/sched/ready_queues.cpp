@@ -203,6 +203,14 @@ Task* ReadyQueues::pop_from(Queue& queue, std::int32_t above) {
   return task;
 }
 
+Task* ReadyQueues::pop_by_data(Queue& queue, unsigned worker) {
+  const std::lock_guard guard(queue.lock);
+  take_new(queue);
+  Task* const task = queue.tasks.pop_least(kByData, [&](const Task& one) { return missing_bytes_(one, worker); });
+  note_size(queue);
+  return task;
+}
+
 Task* ReadyQueues::take_pinned(Lane& lane) {
   if (lane.pinned_in_order == nullptr) {
     if (lane.pinned.looks_empty()) return nullptr;
@@ -226,7 +234,8 @@ std::optional<std::int32_t> ReadyQueues::top_of(Queue& queue) {
 }
 
 /// The most urgent task of the worker's groups, if it is above `above` and nothing in the worker's own queue is more urgent.
-Task* ReadyQueues::pop_from_groups(Lane& lane, std::optional<std::int32_t> above) {
+Task* ReadyQueues::pop_from_groups(unsigned worker, std::optional<std::int32_t> above) {
+  Lane& lane = *lanes_[worker];
   if (!takes_from_groups(lane)) return nullptr;
   Queue* best = nullptr;
   std::optional<std::int32_t> best_priority = above;
@@ -240,7 +249,7 @@ Task* ReadyQueues::pop_from_groups(Lane& lane, std::optional<std::int32_t> above
   if (best == nullptr) return nullptr;
   if (lane.home != nullptr)
     if (const std::optional<std::int32_t> own = top_of(*lane.home); own && *own > *best_priority) return nullptr;
-  return pop_from(*best);
+  return missing_bytes_ ? pop_by_data(*best, worker) : pop_from(*best);
 }
 
 Task* ReadyQueues::pop(unsigned worker) {
@@ -250,7 +259,7 @@ Task* ReadyQueues::pop(unsigned worker) {
   if (lane.staged != nullptr) [[unlikely]]
     if (Task* task = pop_from(lane.staged->queue)) return task;
   if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    if (Task* task = pop_from_groups(lane, {})) return task;
+    if (Task* task = pop_from_groups(worker, {})) return task;
   if (lane.home == nullptr) return nullptr;
   if (Task* task = pop_from(*lane.home)) return task;
   return steal(lane);
@@ -263,7 +272,7 @@ Task* ReadyQueues::pop_above(unsigned worker, std::int32_t priority) {
   if (lane.staged != nullptr) [[unlikely]]
     if (Task* task = pop_from(lane.staged->queue)) return task;
   if (lane.groups.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-    if (Task* task = pop_from_groups(lane, priority)) return task;
+    if (Task* task = pop_from_groups(worker, priority)) return task;
   if (lane.home == nullptr) return nullptr;
   if (Task* task = pop_from(*lane.home, priority)) return task;
   for (const unsigned victim : lane.victims)

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/inbox.hpp"
@@ -52,6 +54,11 @@ class ReadyQueues {
   ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only, std::uint64_t seed);
 
   void set_waker(unsigned worker, base::Waker* waker) noexcept { idle_.set_waker(worker, waker); }
+
+  /// Of the tasks of its groups a worker takes that with the least `bytes(task, worker)` among the first `kByData`. Before tasks are pushed.
+  static constexpr std::size_t kByData = 64;
+  using MissingBytes = std::function<std::size_t(const Task& task, unsigned worker)>;
+  void choose_by_data(MissingBytes bytes) { missing_bytes_ = std::move(bytes); }
 
   /// Lets `worker` begin: its driver holds it until its first wake-up.
   void start(unsigned worker) noexcept { idle_.waker(worker).wake(); }
@@ -154,7 +161,8 @@ class ReadyQueues {
   static bool takes_from_groups(const Lane& lane) noexcept;
   static bool has_staged(const Lane& lane) noexcept { return lane.staged != nullptr && filled(lane.staged->queue); }
   bool serves(const Lane& lane, const WorkerGroup& group) const noexcept;
-  Task* pop_from_groups(Lane& lane, std::optional<std::int32_t> above);
+  Task* pop_from_groups(unsigned worker, std::optional<std::int32_t> above);
+  Task* pop_by_data(Queue& queue, unsigned worker);
   void wake_member(const WorkerGroup& group) noexcept;
   static ReadyTask as_ready(const Task& task) noexcept;
   Task* take_pinned(Lane& lane);
@@ -163,6 +171,7 @@ class ReadyQueues {
   unsigned place(const Task& task, unsigned from, std::uint64_t& sequence, std::uint64_t& random) noexcept;
 
   const Policy& policy_;
+  MissingBytes missing_bytes_;  ///< set: groups are served by data
   bool per_worker_;
   unsigned sharing_;  ///< workers that share all tasks: the first ones
   bool by_priority_;

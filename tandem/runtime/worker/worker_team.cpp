@@ -36,6 +36,8 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   if (places && machine.is_mixed())
     placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
   if (placer_ != nullptr) placer_->weigh_copies(options.copy_weight);
+  if (placer_ != nullptr && world.policy->by_data())
+    queues_->choose_by_data([this](const Task& task, unsigned worker) { return placer_->missing_bytes(task, worker); });
   if (!options.explain.empty()) {
     explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()), options.explain_to ? options.explain_to : say_on_stderr);
     if (placer_ != nullptr) placer_->explain_to(*explainer_);
