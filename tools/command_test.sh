@@ -52,6 +52,7 @@ expect "a value misspelt" 2 "'potfr' is none of cg, .* \(did you mean potrf\?\)"
 expect "a value that is missing" 2 "tandem linalg: --nb needs a value" "$tandem" linalg potrf --nb
 expect "a positional that is missing" 2 "tandem trace check: folder is required" "$tandem" trace check
 expect "machine" 0 "worker +runs on" "$tandem" machine
+HWLOC_SYNTHETIC="numa:2 core:1 pu:1" expect "machine with NUMA nodes as memories" 0 " +1 +core 1 +NUMA node 1" "$tandem" machine --tandem.numa=on
 expect_json "machine as JSON" "o['machine']['core_count'] == len(o['machine']['cores']) == len(o['machine']['workers']) > 0" \
   "$tandem" machine --json
 expect "machine as a tree" 0 "core 0" "$tandem" machine --tree --tandem.workers=1

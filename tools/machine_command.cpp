@@ -120,6 +120,13 @@ void print_caches(const base::Topology& topology) {
   }
 }
 
+/// Where a worker works, with option `numa`.
+std::string memory_of(const WorkerPlacement& placement, const std::vector<WorkerPlacement>& workers, const base::Topology& topology) {
+  const std::size_t place = topology.numa_place_of(core_of(placement, topology));
+  const bool is_main = place == topology.numa_place_of(core_of(workers.front(), topology));
+  return fmt::format("{}NUMA node {}", is_main ? "main memory, " : "", topology.numa_nodes()[place].os_index);
+}
+
 void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers,
                  const base::Config& config) {
   fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
@@ -137,10 +144,15 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   fmt::print("\ncore  package  NUMA node  hardware threads\n");
   for (const base::Core& core : topology.cores())
     fmt::print("{:>4}  {:>7}  {:>9}  {}\n", core.id.value(), core.package, core.numa_node, fmt::join(core.pus, " "));
-  fmt::print("\nworker  runs on\n");
+  const auto row = [divides = config.get_bool("numa")](std::string_view worker, std::string_view place, const std::string& memory) {
+    if (divides) fmt::print("{:>6}  {:<30}  {}\n", worker, place, memory);
+    else fmt::print("{:>6}  {}\n", worker, place);
+  };
+  fmt::print("\n");
+  row("worker", "runs on", "works in");
   for (const WorkerPlacement& placement : workers) {
     const std::string place = placement.core ? fmt::format("core {}", placement.core->value()) : "any core";
-    fmt::print("{:>6}  {}\n", placement.worker, placement.is_caller ? "the calling thread, not bound" : place);
+    row(std::to_string(placement.worker), placement.is_caller ? "the calling thread, not bound" : place, memory_of(placement, workers, topology));
   }
 }
 
@@ -158,7 +170,8 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   for (const WorkerPlacement& placement : placed)
     workers.push_back({{"worker", placement.worker},
                        {"core", placement.core ? Json(placement.core->value()) : Json(nullptr)},
-                       {"calling_thread", placement.is_caller}});
+                       {"calling_thread", placement.is_caller},
+                       {"memory", config.get_bool("numa") ? memory_of(placement, placed, topology) : "main memory"}});
   machine["workers"] = workers;
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
 }

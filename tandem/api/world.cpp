@@ -158,6 +158,10 @@ std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::o
   return plan;
 }
 
+base::CoreId core_of(const WorkerPlacement& placement, const base::Topology& topology) {
+  return placement.core.value_or(base::CoreId(static_cast<std::uint32_t>(placement.worker % topology.cores().size())));
+}
+
 runtime::World make_real_world(const base::Config& config, WorldResources& resources) {
   if (resources.clock == nullptr) resources.clock = clock::best_clock();
   if (resources.topology == nullptr) {
@@ -181,15 +185,12 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
     if (!bound.ok()) resources.log->warn("a worker runs unbound: {}", bound.error().message);
   };
   world.driver = std::make_unique<base::ThreadDriver>([&resources] { return resources.clock->now_ns(); }, bind);
-  const auto core_of = [&](std::size_t worker) {
-    return plan[worker].core.value_or(base::CoreId(static_cast<std::uint32_t>(worker % resources.topology->cores().size())));
-  };
   runtime::Machine& machine = world.machine;
   machine.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {
     machine.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
-                               static_cast<unsigned>(resources.topology->numa_place_of(core_of(a)))});
-    for (std::size_t b = 0; b < plan.size(); ++b) machine.distance[a].push_back(resources.topology->distance(core_of(a), core_of(b)));
+                               static_cast<unsigned>(resources.topology->numa_place_of(core_of(plan[a], *resources.topology)))});
+    for (std::size_t b = 0; b < plan.size(); ++b) machine.distance[a].push_back(resources.topology->distance(core_of(plan[a], *resources.topology), core_of(plan[b], *resources.topology)));
   }
   if (config.get_bool("numa")) divide_main_memory(world, *resources.topology);
   if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0) limit_main_memory(world, static_cast<std::size_t>(bytes), config);

@@ -49,6 +49,9 @@ struct RankShare {
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, const RankShare& share = {});
 
+/// The core to which a worker is bound, or that stands for it where it is not.
+base::CoreId core_of(const WorkerPlacement& placement, const base::Topology& topology);
+
 /// Threads bound to the cores of `resources.topology`, or of this process when that is null; real clocks. Throws StartError for an unknown policy.
 runtime::World make_real_world(const base::Config& config, WorldResources& resources);
 
