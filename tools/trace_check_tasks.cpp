@@ -110,7 +110,8 @@ void TaskBook::add(const Event& event, Findings& findings) {
     case Type::task_flops:
     case Type::task_note:
     case Type::task_counters:
-    case Type::task_expected: return;
+    case Type::task_expected:
+    case Type::task_implementation: return;
     default: break;
   }
   const auto last = last_stamp_.find(event.actor);

@@ -151,6 +151,7 @@ class HistoryBuilder {
   void add_task(const trace::Event& event, Rank& rank, Actor& actor);
   void submit(const trace::Event& event, Rank& rank);
   void note(const trace::Event& event, Rank& rank);
+  void implement(const trace::Event& event, Rank& rank);
   void stage(const trace::Event& event, Rank& rank);
   void end_staging(Rank& rank, std::uint32_t row, std::int64_t at_ns);
   void replay(const trace::Event& event, Rank& rank);
@@ -177,6 +178,7 @@ class HistoryBuilder {
   MessagePairing messages_;
   std::unordered_map<std::uint32_t, Rank> ranks_;
   Rank* last_ = nullptr;
+  std::unordered_map<std::uint32_t, TaskPlace> without_implementation_;  ///< of places that name one, by their numbers
 };
 
 }  // namespace tandem::analysis

@@ -25,6 +25,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       history_.expected.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .kernel_ns = static_cast<std::int64_t>(event.number(1)),
                                    .copies_ns = static_cast<std::int64_t>(event.number(2))});
       return;
+    case Type::task_implementation: return implement(event, rank);
     default: break;
   }
   const std::int64_t id = rank.ids.unwrap(u32(event, 0));
@@ -96,6 +97,20 @@ void HistoryBuilder::note(const Event& event, Rank& rank) {
   if (!keeps_all_) return;
   history_.tasks.tag.set(row, event.number(1));
   history_.tasks.parameters.set(row, history_.texts.add(event.text(2)));
+}
+
+/// Implementations of a codelet are kernels of their own: "gemm #1". A replay may have the place of another one from its model.
+void HistoryBuilder::implement(const Event& event, Rank& rank) {
+  const std::uint32_t row = row_of(rank, rank.ids.near(u32(event, 0)));
+  TaskTable& tasks = history_.tasks;
+  const auto known = without_implementation_.find(tasks.place_number(row));
+  const TaskPlace of = known != without_implementation_.end() ? known->second : tasks.place(row);
+  if (of.codelet == 0) return;  // its submission is lost
+  const Texts::Id name = history_.texts.add(history_.texts[of.codelet] + " #" + std::to_string(event.number(1)));
+  if (const auto colour = history_.colours.find(of.codelet); colour != history_.colours.end()) history_.colours.emplace(name, colour->second);
+  const std::uint32_t place = tasks.add_place({.codelet = name, .file = of.file, .line = of.line});
+  without_implementation_.emplace(place, of);
+  tasks.set_place(row, place);
 }
 
 void HistoryBuilder::stage(const Event& event, Rank& rank) {

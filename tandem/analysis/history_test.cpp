@@ -311,6 +311,24 @@ TEST(History, WhatWaitsForNobodyIsReadyWhenItIsSubmitted) {
   EXPECT_EQ(task(*history, 0, 2).ready_ns, 30);
 }
 
+TEST(History, ImplementationsAreKernelsOfTheirOwn) {
+  SmallRun run;
+  run.usual().submit(0, 0, 1, 0).submit(0, 1, 2, 0).submit(0, 2, 3, 0);
+  run.stream(0, 2)
+      .add(Type::task_implementation, at(10), {1, 0})
+      .add(Type::task_started, at(10), {1})
+      .add(Type::task_ended, at(20), {1})
+      .add(Type::task_implementation, at(20), {2, 1})
+      .add(Type::task_started, at(20), {2})
+      .add(Type::task_ended, at(30), {2})
+      .add(Type::task_implementation, at(30), {2, 0});
+  const auto history = run.read();
+  const auto name_of = [&](unsigned id) { return history->texts[task(*history, 0, id).name]; };
+  const std::string base = name_of(3);
+  EXPECT_EQ(name_of(1), base + " #0");
+  EXPECT_EQ(name_of(2), base + " #0") << "the last one counts, and its place has one number";
+}
+
 TEST(History, WideRecordsSayTheSame) {
   SmallRun run;
   run.usual();

@@ -447,6 +447,34 @@ TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
   EXPECT_GT(waited, 0u) << "for the first copy to the card";
 }
 
+TEST_F(TraceTest, SaysWhichImplementationRan) {
+  std::atomic<unsigned> first{0}, second{0};
+  {
+    const auto rt = threads(1);
+    rt->trace().start("task,sched", folder_);
+    double x = 0;
+    const auto data = rt->data("x", x);
+    const auto work = Codelet("work", [&](double&) { ++first; }).also([&](double&) { ++second; });
+    for (int i = 0; i < 20; ++i) rt->submit(work, read_write(data));
+    rt->wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  std::map<std::uint64_t, unsigned> told;
+  std::uint64_t last = 0;
+  for (const auto& stream : run.value()->ranks.at(0)->streams)
+    for (auto event = stream->next(); event.value(); event = stream->next()) {
+      const trace::Event& one = *event.value();
+      if (one.type == Type::task_implementation) last = one.number(0), ++told[one.number(1)];
+      if (one.type == Type::task_started) {
+        EXPECT_EQ(one.number(0), last) << "told before it starts";
+      }
+    }
+  EXPECT_EQ(told[0], first);
+  EXPECT_EQ(told[1], second);
+  EXPECT_EQ(first + second, 20U);
+}
+
 TEST_F(TraceTest, AnEmptyTaskIsTwoRecords) {
   constexpr std::uint64_t tasks = 1000;
   {

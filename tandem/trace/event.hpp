@@ -139,6 +139,8 @@ enum class Type : std::uint16_t {
   // and records that stand for several events, once more
   task_submitted_next_wide = 114,
   task_submitted_alike_wide = 115,
+  // task, last
+  task_implementation = 116,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -409,6 +411,9 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_submitted_alike_wide, Category::task, "task.submitted_alike_wide",
      {{{"priority", i16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list32}, {"deps", list32}}},
      "like task.submitted_alike, when a number in the lists does not fit into 16 bits"},
+
+    {Type::task_implementation, Category::task, "task.implementation", {{{"task", u32}, {"implementation", u8}}},
+     "which implementation of its codelet, from 0, the task runs that this worker begins next; of codelets with several for one kind of worker"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

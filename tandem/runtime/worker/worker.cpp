@@ -274,32 +274,36 @@ void Worker::run(Task& task) {
   if (!is_ready(task)) return;
   running_.store(&task, std::memory_order_release);
   prefetch_successors(task);
+  const Implementations::Choice choice = task.chooses ? choose_implementation(task) : Implementations::Choice();
   trace_.note_started(task);
   const bool reports_end = expects();
-  if (measures_ || reports_end || task.chooses) run_timed(task, reports_end);
+  if (measures_ || reports_end || task.chooses) run_timed(task, choice, reports_end);
   else invoke(task, 0);
   finish(task);
 }
 
-/// Which implementation of its codelet `task` runs here.
-[[gnu::noinline]] Implementations::Choice Worker::implementation_for(const Task& task) {
-  if (task.chooses) [[unlikely]] {
-    const model::Footprint footprint = footprint_of(task);
-    const bool explains = options_.explainer != nullptr && options_.explainer->wants_choice(task);
-    const auto known = explains ? options_.implementations->known(*task.codelet, footprint, spec_.device) : std::vector<Implementations::Known>();
-    const Implementations::Choice choice = options_.implementations->choose(*task.codelet, footprint, spec_.device);
-    if (explains) options_.explainer->chosen(task, index_, choice, known);
-    return choice;
-  }
+/// Which implementation of its codelet `task` runs here, before the trace has its start.
+Implementations::Choice Worker::implementation_for(const Task& task) {
+  if (task.chooses) [[unlikely]] return choose_implementation(task);
   return {.implementation = task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
 }
 
+[[gnu::noinline]] Implementations::Choice Worker::choose_implementation(const Task& task) {
+  const model::Footprint footprint = footprint_of(task);
+  const bool explains = options_.explainer != nullptr && options_.explainer->wants_choice(task);
+  const auto known = explains ? options_.implementations->known(*task.codelet, footprint, spec_.device) : std::vector<Implementations::Known>();
+  const Implementations::Choice choice = options_.implementations->choose(*task.codelet, footprint, spec_.device);
+  if (explains) options_.explainer->chosen(task, index_, choice, known);
+  trace_.note_implementation(task, choice.implementation);
+  return choice;
+}
+
 /// As `run`, of a kernel that is measured.
-void Worker::run_timed(Task& task, bool reports_end) {
+void Worker::run_timed(Task& task, Implementations::Choice choice, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
-  const Implementations::Choice choice = implementation_for(task);
+  if (!task.chooses) choice = implementation_for(task);
   invoke(task, choice.implementation);
   const std::int64_t end_ns = clock_.now_ns();
   if (options_.timed || reports_end) measurements_.add_kernel(task, start_ns, end_ns);

@@ -44,6 +44,11 @@ class WorkerTrace {
   void note_ready(const Task& task, bool told) {
     if (!told) stream.append<trace::Type::task_ready>(flow_position(task));
   }
+  /// `task`, whose codelet has a choice, runs that implementation next.
+  void note_implementation(const Task& task, unsigned implementation) noexcept {
+    // At the time of the event before, from which a record of a run may have the time when its task became ready.
+    stream.emit_at<trace::Type::task_implementation>(stream.last_event(), static_cast<std::uint32_t>(flow_position(task)), static_cast<std::uint8_t>(implementation));
+  }
   void note_started(const Task& task) {
     if (stream.any_on<trace::Type::task_started>()) [[unlikely]] write_started(task);
   }
