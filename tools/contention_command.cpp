@@ -24,6 +24,7 @@ namespace tandem::tools {
 namespace {
 
 using namespace tandem::model::contention;
+using contention::bandwidth_names;
 using contention::Models;
 
 /// What all commands that read a campaign are told.
@@ -186,12 +187,6 @@ std::optional<Interval> interval_of(const Models& models, bool soft, const Load&
   if (!models.fit || !soft) return std::nullopt;
   return models.fit->interval(load, value);
 }
-
-constexpr std::pair<const char*, double Bandwidths::*> bandwidth_names[] = {
-    {"computation_alone_mb_s", &Bandwidths::computation_alone_mb_s},
-    {"computation_mb_s", &Bandwidths::computation_mb_s},
-    {"communication_alone_mb_s", &Bandwidths::communication_alone_mb_s},
-    {"communication_mb_s", &Bandwidths::communication_mb_s}};
 
 void print_predictions(const Models& models, const Model& model, const std::vector<Load>& loads, bool soft) {
   fmt::print("memory contention, {}, {}: bandwidths in GB/s\n", models.name, soft ? "soft model" : "the thesis's model");

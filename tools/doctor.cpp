@@ -23,6 +23,7 @@
 #include "tandem/base/units.hpp"
 #include "tandem/trace/live.hpp"
 #include "tools/counted.hpp"
+#include "tools/system_files.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -31,21 +32,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t little_shared_memory = 64u << 20;  ///< four ranks with traces of the default size
 constexpr rlim_t few_descriptors = 1024;                   ///< some hundred ranks need more
-
-std::optional<std::string> first_word(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string word;
-  if (!(stream >> word)) return std::nullopt;
-  return word;
-}
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
-  std::error_code failed;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) entries.push_back(at->path());
-  std::sort(entries.begin(), entries.end());
-  return entries;
-}
 
 std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : fmt::format("{}", limit); }
 

@@ -1,7 +1,6 @@
 // python/src/contention.cpp: reads, fits and asks models of memory contention, as `tandem contention` does.
 #include "contention.hpp"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,7 +22,6 @@ namespace tandem::python {
 namespace {
 
 using namespace model::contention;
-using tools::contention::FitOptions;
 using tools::contention::Models;
 
 /// What the models say of a campaign or a file; ContentionError in Python.
@@ -72,12 +70,7 @@ class NativeModels {
     add("computation_node", collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].placement.computation; }));
     add("communication_node", collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].placement.communication; }));
     add("cores", collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].cores; }));
-    static constexpr std::array<std::pair<const char*, double Bandwidths::*>, 4> names{
-        {{"computation_alone_mb_s", &Bandwidths::computation_alone_mb_s},
-         {"computation_mb_s", &Bandwidths::computation_mb_s},
-         {"communication_alone_mb_s", &Bandwidths::communication_alone_mb_s},
-         {"communication_mb_s", &Bandwidths::communication_mb_s}}};
-    for (const auto& [name, member] : names) {
+    for (const auto& [name, member] : tools::contention::bandwidth_names) {
       const auto of = member;
       add(name, collect<double>(loads.size(), [&](std::size_t row) { return answers[row].*of; }));
       if (!soft || !models_->fit) continue;

@@ -31,6 +31,7 @@
 #include "tandem/runtime/record/graph.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/main_memory_codelet.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem {
@@ -296,15 +297,8 @@ void Runtime::forget_value(runtime::Handle& handle) noexcept {
 
 void Runtime::order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where) {
   static const runtime::TaskOps ops{.invoke = [](runtime::KernelCall&) {}, .serves = true};
-  static const auto in_main_memory = [](std::string_view name) {
-    auto made = std::make_shared<runtime::CodeletCore>(std::string(name));
-    made->devices.push_back(DeviceKind::cpu);
-    made->in_main_memory = true;
-    made->plain = false;
-    return made;
-  };
-  static const std::shared_ptr<runtime::CodeletCore> split = in_main_memory("split");
-  static const std::shared_ptr<runtime::CodeletCore> gather = in_main_memory("gather");
+  static const std::shared_ptr<runtime::CodeletCore> split = runtime::make_main_memory_codelet("split");
+  static const std::shared_ptr<runtime::CodeletCore> gather = runtime::make_main_memory_codelet("gather");
   const std::shared_ptr<runtime::CodeletCore>& codelet = splits ? split : gather;
   if (is_recording())
     throw UsageError("cannot " + codelet->name + " data while a graph is recorded (parts made at " + runtime::describe(where) +

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tandem/dist/message_head.hpp"
+#include "tandem/runtime/task/main_memory_codelet.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::dist {
@@ -277,13 +278,7 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
       .value_bytes = sizeof(Values),
       .value_alignment = alignof(Values),
       .serves = true};
-  static const auto codelet = [] {
-    auto core = std::make_shared<runtime::CodeletCore>("read an object");
-    core->devices.push_back(DeviceKind::cpu);
-    core->in_main_memory = true;
-    core->plain = false;
-    return core;
-  }();
+  static const auto codelet = runtime::make_main_memory_codelet("read an object");
   Task& task = core_.submission().begin(codelet, ops, 1);
   new (task.values()) Values(receive);
   task.accesses()[0].set(receive->handle, AccessMode::read_write);

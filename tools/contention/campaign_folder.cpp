@@ -78,9 +78,9 @@ const char* parse(const std::vector<std::string_view>& cells, Measurement& m) {
                        read(cells[10], m.communication_mb_s),
                        read(cells[11], m.latency_us),
                        read(cells[12], m.cpu_share),
-                       cells.size() == former_names || read(cells[13], m.computing_mhz),
-                       cells.size() == former_names || read(cells[14], m.communicating_mhz),
-                       cells.size() == former_names || read(cells[15], m.uncore_mhz)};
+                       read(cells[13], m.computing_mhz),
+                       read(cells[14], m.communicating_mhz),
+                       read(cells[15], m.uncore_mhz)};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (!good[i]) return names[i];
   if (m.step != "communication" && !m.computation_node) return names[3];
@@ -122,10 +122,11 @@ base::Result<std::vector<Measurement>> read_samples(std::string_view text, const
     if (line.ends_with('\r')) line.remove_suffix(1);
     from = end;
     if (line.empty()) continue;
-    const auto cells = split(line);
+    auto cells = split(line);
     const std::size_t columns = is_whole ? names.size() : former_names;
     if (cells.size() != columns)
       return Error{ErrorCode::malformed, fmt::format("{}, line {}: {} cells instead of {}", name, number, cells.size(), columns)};
+    cells.resize(names.size());
     Measurement measurement;
     if (const char* wrong = parse(cells, measurement))
       return Error{ErrorCode::malformed, fmt::format("{}, line {}: {} is wrong", name, number, wrong)};

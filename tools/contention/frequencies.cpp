@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 
 #include "tools/contention/team.hpp"
+#include "tools/json_report.hpp"
+#include "tools/system_files.hpp"
 
 namespace tandem::tools::contention {
 namespace {
@@ -29,18 +31,10 @@ constexpr const char* kCpus = "sys/devices/system/cpu";
 
 fs::path cpufreq_of(const fs::path& root, unsigned pu) { return root / kCpus / fmt::format("cpu{}", pu) / "cpufreq"; }
 
-/// The first line of a file; none: it cannot be read.
-std::optional<std::string> line_in(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  if (!std::getline(stream, line)) return std::nullopt;
-  return line;
-}
-
 /// A file of kHz; 0: not known.
 double mhz_in(const fs::path& file) {
-  const auto line = line_in(file);
-  return line ? std::strtod(line->c_str(), nullptr) / 1e3 : 0;
+  const auto khz = first_word(file);
+  return khz ? std::strtod(khz->c_str(), nullptr) / 1e3 : 0;
 }
 
 /// "cpu MHz" of each hardware thread.
@@ -60,21 +54,11 @@ std::map<unsigned, double> mhz_in_cpuinfo(const fs::path& root) {
 }
 
 /// Folders of the uncore of each package and die, in order.
-std::vector<fs::path> uncores_in(const fs::path& root) {
-  std::vector<fs::path> folders;
-  std::error_code failed;
-  for (fs::directory_iterator at(root / kCpus / "intel_uncore_frequency", failed), end; !failed && at != end; at.increment(failed))
-    folders.push_back(at->path());
-  std::ranges::sort(folders);
-  return folders;
-}
+std::vector<fs::path> uncores_in(const fs::path& root) { return entries_of(root / kCpus / "intel_uncore_frequency"); }
 
-std::optional<double> median_of(std::vector<double> values) {
+std::optional<double> median_of_known(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !(value > 0); });
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
+  return values.empty() ? std::nullopt : std::optional(median(std::move(values)));
 }
 
 }  // namespace
@@ -157,19 +141,19 @@ std::optional<double> typical_mhz(const std::vector<FrequencyReader::Reading>& r
     }
     if (known > 0) means.push_back(sum / static_cast<double>(known));
   }
-  return median_of(std::move(means));
+  return median_of_known(std::move(means));
 }
 
 std::optional<double> typical_uncore_mhz(const std::vector<FrequencyReader::Reading>& readings) {
   std::vector<double> values;
   for (const FrequencyReader::Reading& reading : readings) values.push_back(reading.uncore_mhz.value_or(0));
-  return median_of(std::move(values));
+  return median_of_known(std::move(values));
 }
 
 // --- setting
 
 Result<void> FrequencySetting::write(const fs::path& file, const std::string& text) {
-  const auto before = line_in(file);
+  const auto before = first_word(file);
   if (!before) return Error{ErrorCode::unsupported, fmt::format("{} is not there: frequencies cannot be set on this machine", file.string())};
   if (*before == text) return {};
   std::ofstream stream(file);

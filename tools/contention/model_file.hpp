@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/model/contention/machine_fit.hpp"
@@ -33,6 +34,13 @@ struct Models {
 
 /// The soft model, or the thesis's.
 std::unique_ptr<model::contention::Model> model_of(const Models& models, bool soft);
+
+/// What is predicted of a load, by the names that programs read.
+inline constexpr std::pair<const char*, double model::contention::Bandwidths::*> bandwidth_names[] = {
+    {"computation_alone_mb_s", &model::contention::Bandwidths::computation_alone_mb_s},
+    {"computation_mb_s", &model::contention::Bandwidths::computation_mb_s},
+    {"communication_alone_mb_s", &model::contention::Bandwidths::communication_alone_mb_s},
+    {"communication_mb_s", &model::contention::Bandwidths::communication_mb_s}};
 
 /// What a command is told of a campaign.
 struct FitOptions {

@@ -274,10 +274,11 @@ void Worker::run(Task& task) {
   if (!is_ready(task)) return;
   running_.store(&task, std::memory_order_release);
   prefetch_successors(task);
-  const Implementations::Choice choice = task.chooses ? choose_implementation(task) : Implementations::Choice();
-  trace_.note_started(task);
   const bool reports_end = expects();
-  if (measures_ || reports_end || task.chooses) run_timed(task, choice, reports_end);
+  const bool is_timed = measures_ || reports_end || task.chooses;
+  const Implementations::Choice choice = is_timed ? implementation_for(task) : Implementations::Choice();
+  trace_.note_started(task);
+  if (is_timed) run_timed(task, choice, reports_end);
   else invoke(task, 0);
   finish(task);
 }
@@ -299,11 +300,10 @@ Implementations::Choice Worker::implementation_for(const Task& task) {
 }
 
 /// As `run`, of a kernel that is measured.
-void Worker::run_timed(Task& task, Implementations::Choice choice, bool reports_end) {
+void Worker::run_timed(Task& task, const Implementations::Choice& choice, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
-  if (!task.chooses) choice = implementation_for(task);
   invoke(task, choice.implementation);
   const std::int64_t end_ns = clock_.now_ns();
   if (options_.timed || reports_end) measurements_.add_kernel(task, start_ns, end_ns);

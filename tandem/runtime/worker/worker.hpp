@@ -118,7 +118,7 @@ class Worker final : public base::Steppable {
   bool is_ready(Task& task);
   bool is_present(const Task& task) const noexcept;
   bool prepare(Task& task);
-  void run_timed(Task& task, Implementations::Choice choice, bool expects);
+  void run_timed(Task& task, const Implementations::Choice& choice, bool expects);
   Implementations::Choice implementation_for(const Task& task);
   Implementations::Choice choose_implementation(const Task& task);
   void learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns);
