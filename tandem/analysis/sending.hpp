@@ -1,0 +1,32 @@
+// tandem/analysis/sending.hpp: the bandwidth of what a rank sends, as it sees it itself, and until it arrives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/analysis/communication.hpp"
+
+namespace tandem::analysis {
+
+/// The messages that a rank sends; broadcasts are left out. `Traffic::bytes_per_s` is the bandwidth while at least one is under way.
+struct RankSending {
+  std::uint32_t rank = 0;
+  /// As the sender sees it (thesis, section 5.5): from its posting until the last byte was given to the network, or was read from this rank's
+  /// memory; a large message from when its receiver has granted it memory, or, where it reads it there, has posted its receive. A message that
+  /// leaves within its posting takes no time that anyone sees, so it does not count.
+  Traffic sent;
+  /// From the posting to the arrival, on corrected clocks. Messages of which one of both is not known do not count.
+  Traffic delivered;
+};
+
+/// Which messages count.
+enum class Sent : std::uint8_t {
+  all,
+  flow_data,  ///< data of the task flow, not what ranks tell each other besides; the trace has the categories dist and broadcast
+};
+bool counts(const CommunicationRow& row, Sent which) noexcept;
+
+/// By rank, of the ranks that send. Messages that failed are left out. O(n log n) for n messages.
+std::vector<RankSending> sending(const History& history, Sent which = Sent::all);
+
+}  // namespace tandem::analysis
