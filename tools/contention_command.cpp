@@ -258,7 +258,7 @@ void add_predict(Subcommand contention, ToolContext& context) {
 /// Of a picture.
 struct PlotOptions : SourceOptions {
   std::string pdf, svg, png;
-  bool stacked = false;
+  bool stacked = false, applications = false;
 };
 
 void draw(const PlotOptions& options, ToolContext& context) {
@@ -271,7 +271,12 @@ void draw(const PlotOptions& options, ToolContext& context) {
     context.exit_status = 2;
     return;
   }
-  const auto picture = contention::picture_of(options.source, fit_options(options));
+  if (options.stacked && options.applications) {
+    context.log.error("contention plot: --stacked is for kernels, not for --applications");
+    context.exit_status = 2;
+    return;
+  }
+  const auto picture = options.applications ? contention::picture_of_applications(options.source) : contention::picture_of(options.source, fit_options(options));
   if (!picture) return fail(context, picture.error());
   if (!picture.value().why_no_lines.empty()) context.log.warn("{}: the picture has no predicted lines", picture.value().why_no_lines);
   if (options.stacked) words.push_back("--stacked");
@@ -289,6 +294,7 @@ void add_plot(Subcommand contention, ToolContext& context) {
   command.add_option("--pdf", options->pdf, "The same as PDF");
   command.add_option("--png", options->png, "The same as PNG");
   command.add_flag("--stacked", options->stacked, "Communication on top of computation, so that the height is the whole bus");
+  command.add_flag("--applications", options->applications, "Of a campaign's applications: bandwidths of messages, stalls and speed by number of workers");
   command.callback([options, &context] { draw(*options, context); });
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/contention_command_test.sh: `tandem contention`: models of files and machines, a short campaign of two ranks, pictures.
-# Usage: contention_command_test.sh models|measure|pictures PATH_OF_TANDEM FOLDER_OF_SOURCES
+# Usage: contention_command_test.sh models|measure|applications|pictures PATH_OF_TANDEM FOLDER_OF_SOURCES
 set -uo pipefail
 
 part=$1
@@ -127,6 +127,8 @@ END
   json_holds "all(r['n'] == 2 for r in o['results'])"
   contention 2 measure small --cores 1 --seconds 0.03 --repetitions 1
   holds err 'small holds another campaign: choose another folder, or give the options of that one'
+  contention 0 measure shorter --shortened --samples --cores 1 --seconds 0.02 --array 1MiB --messages 64KiB --repetitions 1
+  grep -q '"shortened": true' shorter/campaign.json || fail "--shortened has no effect"
   contention 2 measure other --cores 5000
   holds err '--cores 5000: at most [0-9]+ can compute here'
   contention 2 measure other --messages 1parsec
@@ -140,6 +142,76 @@ END
   holds err 'nowhere'
   contention 2 fit small
   holds err 'needs measurements with at least 4 different numbers of computing cores, there are 1'
+}
+
+applications() {
+  local kernels=(--cores 1 --seconds 0.02 --array 1MiB --messages 64KiB --repetitions 1)
+  local options=("${kernels[@]}" --applications cg,gemm --workers 1,2 --gemm-order 256 --cg-order 256 --cg-iterations 10 --nb 64)
+  (($(nproc) >= 2)) || { echo "skipped: two workers need two cores"; exit 0; }
+  # A campaign of kernels may get applications later.
+  contention 0 measure both "${kernels[@]}"
+  [[ ! -e both/applications.csv ]] || fail "applications that nobody asked for"
+  contention 0 measure both "${options[@]}"
+  holds err '^\[4/4\] gemm on 2 workers of each rank: [0-9.]+ s, .* 0 s left$'
+  holds out '^cg +2 +[0-9.]+ \[[0-9.]+, [0-9.]+\]'
+  python3 - << 'END' || fail "runs that cannot be: $(cat both/applications.csv both/campaign.json)"
+import csv, json
+rows = list(csv.DictReader(open("both/applications.csv")))
+assert [(row["application"], row["workers"]) for row in rows] == [("cg", "1"), ("cg", "2"), ("gemm", "1"), ("gemm", "2")]
+assert all(float(row["seconds"]) > 0 and float(row["gflop_s"]) > 0 for row in rows)
+assert all((row["iterations_per_s"] != "") == (row["application"] == "cg") for row in rows)
+# The same messages with each number of workers; a rank needs what the other one has of a matrix, or of vectors.
+for application in ("cg", "gemm"):
+    first, second = [row for row in rows if row["application"] == application]
+    assert first["messages"] == second["messages"] and first["message_bytes"] == second["message_bytes"]
+    assert int(first["messages"]) > 10 and float(first["delivered_mb_s"]) > 0
+assert int(rows[2]["message_bytes"]) >= 2 * 8 * 64 * 64
+about = json.load(open("both/campaign.json"))["applications"]
+assert about["protocol"] == {"applications": ["cg", "gemm"], "workers": [1, 2], "tile": 64, "cg_order": 256, "gemm_order": 256, "cg_iterations": 10}
+stalled = [row["stalled"] for row in rows]
+assert all(0 <= float(share) <= 1 for share in stalled) if stalled[0] else any("stalled" in note for note in about["notes"])
+END
+  # An interrupted campaign goes on: a run and half of a line are lost.
+  head -n 4 both/applications.csv > kept
+  cp kept both/applications.csv
+  printf 'gemm,2,0' >> both/applications.csv
+  contention 0 measure both "${options[@]}" --json
+  holds err '^3 runs of 4 are there already'
+  json_holds "{r['params']['application'] for r in o['results'] if r['name'] == 'delivered_bandwidth'} == {'cg', 'gemm'}"
+  json_holds "len([r for r in o['results'] if r['name'] == 'application_rate']) == 4 and len([r for r in o['results'] if r['name'] == 'computation']) == 1"
+  cmp -s kept <(head -n 4 both/applications.csv) || fail "what was measured before has changed"
+  [[ $(wc -l < both/applications.csv) == 5 ]] || fail "not 4 runs again: $(cat both/applications.csv)"
+  contention 0 measure both "${kernels[@]}"
+  [[ $(wc -l < both/applications.csv) == 5 ]] || fail "a campaign without applications has lost them"
+  contention 2 measure both "${kernels[@]}" --applications cg --workers 1
+  holds err 'both holds another campaign of applications: choose another folder, or give the options of that one: .*"tile":64'
+  contention 2 measure other "${kernels[@]}" --workers 1
+  holds err '--workers is for applications'
+  contention 2 measure other "${kernels[@]}" --applications cg --workers 5000
+  holds err '--workers 5000: from 1 to [0-9]+, the cores that this process may use'
+  contention 2 measure other "${kernels[@]}" --applications cg --cg-order 64 --nb 64
+  holds err '--cg-order 64 with tiles of 64 \(--nb\) makes one tile'
+  # Ranks that something else has started.
+  local port
+  port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
+  (
+    export MASTER_ADDR=127.0.0.1 MASTER_PORT=$port WORLD_SIZE=2 TANDEM_JOB_SECRET=0123456789abcdef0123456789abcdef
+    RANK=1 timeout 100 "$tandem" contention measure other "${kernels[@]}" --applications cg > other.out 2>&1 < /dev/null &
+    RANK=0 contention 2 measure other "${kernels[@]}" --applications cg
+    wait
+    ((failures == 0))
+  ) || fail "a job of another launcher is not refused"
+  holds err '--applications needs ranks that tandem run has started'
+  contention 2 measure other "${kernels[@]}" --applications lu
+  holds err 'lu'
+  [[ ! -e other ]] || fail "a folder for a campaign that was refused"
+  contention 0 page both
+  holds both/contention.html '<h2>Applications</h2>'
+  holds both/contention.html '<td>gemm</td><td>2</td>'
+  holds both/contention.html 'Note: applications: '
+  echo 'lu,1,0,1,1,,0,0,,,' >> both/applications.csv
+  contention 1 page both
+  holds err 'both/applications.csv, line 6: application is wrong'
 }
 
 pictures() {
@@ -171,10 +243,23 @@ END
   holds err 'there are 2: the picture has no predicted lines'
   contention 2 plot henri
   holds err 'say which file to draw'
+  contention 2 plot henri --applications --svg none.svg
+  holds err 'henri has no applications: measure them by'
+  { echo application,workers,repetition,seconds,gflop_s,iterations_per_s,messages,message_bytes,send_mb_s,delivered_mb_s,stalled
+    echo cg,1,0,2,10,20,640,1310720,,900,0.5
+    echo cg,2,0,1,20,40,640,1310720,,300,0.7
+    echo gemm,1,0,2,30,,64,33554432,4000,3900,0.1
+    echo gemm,2,0,1,60,,64,33554432,3600,3500,; } > henri/applications.csv
+  contention 0 plot henri --applications --svg applications.svg
+  holds applications.svg 'gemm: 1 is 4 GB/s'
+  contention 2 plot henri --applications --stacked --svg none.svg
+  holds err '--stacked is for kernels'
+  contention 0 page henri -o henri.html
+  [[ $(grep -c '<svg' henri.html) == 2 ]] || fail "henri.html has not two pictures"
 }
 
 case $part in
-  models | measure | pictures) "$part" ;;
+  models | measure | applications | pictures) "$part" ;;
   *) fail "there is no part $part" ;;
 esac
 ((failures == 0)) || exit 1

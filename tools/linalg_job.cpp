@@ -173,10 +173,14 @@ class Runner {
     const unsigned warm_ups = a_file_ ? 0 : 1;
     for (unsigned i = 0; i < warm_ups + job_.repetitions; ++i) {
       prepare();
+      const bool counts = i >= warm_ups;
+      if (counts && job_.before_measured) job_.before_measured();
       const auto begin = std::chrono::steady_clock::now();
       timed();
       const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-      if (i >= warm_ups) outcome_.seconds.push_back(elapsed.count());
+      if (!counts) continue;
+      outcome_.seconds.push_back(elapsed.count());
+      if (job_.after_measured) job_.after_measured();
     }
   }
 

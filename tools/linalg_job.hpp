@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ struct LinalgJob {
   std::string matrix_file;              ///< where A is factorised, and cg: Matrix Market file of it instead of a generated matrix
   std::string rhs_file;                 ///< potrs, posv, gesv and cg: of B
   std::string out_file;                 ///< potrs, posv, gesv and cg: where X goes; potrf: the factor
+  std::function<void()> before_measured = {};  ///< called before the clock of each repetition that counts starts
+  std::function<void()> after_measured = {};   ///< and when it has stopped
 
   std::size_t rows() const noexcept { return m.value_or(n); }
   std::size_t right_hand_sides() const noexcept { return nrhs.value_or(op == LinalgOp::trsm ? n : 1); }

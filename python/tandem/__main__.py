@@ -137,19 +137,21 @@ def draw_report(arguments: Arguments) -> None:
 
 
 def add_contention(commands: Any) -> None:
-    parser = commands.add_parser("contention", prog="tandem contention plot", usage=argparse.SUPPRESS, help="draw memory contention")
-    parser.add_argument("source", help="what `tandem contention plot` prepared")
-    for name in FORMATS:
-        parser.add_argument("--" + name)
-    parser.add_argument("--stacked", action="store_true", help="communication on top of computation")
-    parser.set_defaults(run=draw_contention)
+    for picture, what in (("contention", "draw memory contention"), ("applications", "draw applications by number of workers")):
+        parser = commands.add_parser(picture, prog="tandem contention plot", usage=argparse.SUPPRESS, help=what)
+        parser.add_argument("source", help="what `tandem contention plot` prepared")
+        for name in FORMATS:
+            parser.add_argument("--" + name)
+        if picture == "contention":
+            parser.add_argument("--stacked", action="store_true", help="communication on top of computation")
+        parser.set_defaults(run=draw_contention)
 
 
 def draw_contention(arguments: Arguments) -> None:
     need("numpy", "matplotlib")
-    from .plots import contention
+    from .plots import applications, contention
 
-    figure = contention(arguments.source, arguments.stacked)
+    figure = applications(arguments.source) if arguments.command == "applications" else contention(arguments.source, arguments.stacked)
     for name in FORMATS:
         if getattr(arguments, name) is not None:
             save(figure, getattr(arguments, name), format=name)

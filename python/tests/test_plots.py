@@ -187,3 +187,21 @@ def test_contention(plots, tmp_path):
     assert "communication, soft model" not in [text.get_text() for text in plots.contention(file).legends[0].get_texts()]
     with pytest.raises(ValueError, match="no picture"):
         plots.contention({"picture": "contention", "panels": []})
+
+
+def test_applications(plots, tmp_path):
+    def run(application, workers, **values):
+        return {"application": application, "workers": workers, "gflop_s": 10.0 * workers, "send_mb_s": None, "delivered_mb_s": 1000.0, "stalled": None, **values}
+
+    runs = [run("cg", 1), run("cg", 2, delivered_mb_s=100.0), run("cg", 2, delivered_mb_s=300.0), run("gemm", 1, send_mb_s=4000.0), run("gemm", 2, send_mb_s=3000.0)]
+    figure = plots.applications({"picture": "applications", "name": "henri", "runs": runs})
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes] == ["bandwidth sent", "bandwidth delivered", "speed"]  # nobody knows of stalls
+    sent = {line.get_label(): list(line.get_ydata()) for line in figure.axes[0].get_lines()}
+    assert sent["gemm: 1 is 4 GB/s"] == [1, 0.75] and not any(label.startswith("cg") for label in sent)
+    delivered = {line.get_label(): list(line.get_ydata()) for line in figure.axes[1].get_lines()}
+    assert delivered["cg: 1 is 1 GB/s"] == [1, 0.2]  # relative, of medians
+    file = tmp_path / "picture.json"
+    file.write_text(json.dumps({"picture": "applications", "name": "henri", "runs": [run("cg", 4, stalled=0.5)]}))
+    assert [list(axes.get_lines()[0].get_ydata()) for axes in plots.applications(file).axes][1] == [50]
+    with pytest.raises(ValueError, match="no picture"):
+        plots.applications({"picture": "applications", "runs": []})

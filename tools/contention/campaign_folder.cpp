@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -11,6 +10,8 @@
 #include <sstream>
 
 #include <fmt/format.h>
+
+#include "tools/contention/csv.hpp"
 
 namespace tandem::tools::contention {
 namespace {
@@ -28,37 +29,6 @@ constexpr std::array names{"kernel", "cursor", "message_bytes", "computation_nod
                            "computing_mhz", "communicating_mhz", "uncore_mhz"};
 constexpr std::size_t former_names = 13;  ///< of campaigns that did not look at frequencies
 
-template <class Value>
-std::string cell(const std::optional<Value>& value) {
-  if (!value) return "";
-  if constexpr (std::is_floating_point_v<Value>)
-    return fmt::format("{:.6g}", *value);
-  else
-    return fmt::format("{}", *value);
-}
-
-template <class Value>
-bool read(std::string_view text, Value& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-template <class Value>
-bool read(std::string_view text, std::optional<Value>& value) {
-  if (text.empty()) return true;
-  return read(text, value.emplace());
-}
-
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (std::size_t from = 0;;) {
-    const std::size_t comma = line.find(',', from);
-    cells.push_back(line.substr(from, comma - from));
-    if (comma == std::string_view::npos) return cells;
-    from = comma + 1;
-  }
-}
-
 /// The name of a cell that is wrong; null if none is.
 const char* parse(const std::vector<std::string_view>& cells, Measurement& m) {
   m.kernel = cells[0];
@@ -66,21 +36,21 @@ const char* parse(const std::vector<std::string_view>& cells, Measurement& m) {
   if (m.kernel.empty()) return names[0];
   if (m.step != "computation" && m.step != "communication" && m.step != "both") return names[6];
   const bool good[] = {true,
-                       read(cells[1], m.cursor),
-                       read(cells[2], m.message_bytes),
-                       read(cells[3], m.computation_node),
-                       read(cells[4], m.communication_node),
-                       read(cells[5], m.cores),
+                       read_cell(cells[1], m.cursor),
+                       read_cell(cells[2], m.message_bytes),
+                       read_cell(cells[3], m.computation_node),
+                       read_cell(cells[4], m.communication_node),
+                       read_cell(cells[5], m.cores),
                        true,
-                       read(cells[7], m.repetition),
-                       read(cells[8], m.computation_mb_s),
-                       read(cells[9], m.iterations_per_s),
-                       read(cells[10], m.communication_mb_s),
-                       read(cells[11], m.latency_us),
-                       read(cells[12], m.cpu_share),
-                       read(cells[13], m.computing_mhz),
-                       read(cells[14], m.communicating_mhz),
-                       read(cells[15], m.uncore_mhz)};
+                       read_cell(cells[7], m.repetition),
+                       read_cell(cells[8], m.computation_mb_s),
+                       read_cell(cells[9], m.iterations_per_s),
+                       read_cell(cells[10], m.communication_mb_s),
+                       read_cell(cells[11], m.latency_us),
+                       read_cell(cells[12], m.cpu_share),
+                       read_cell(cells[13], m.computing_mhz),
+                       read_cell(cells[14], m.communicating_mhz),
+                       read_cell(cells[15], m.uncore_mhz)};
   for (std::size_t i = 0; i < names.size(); ++i)
     if (!good[i]) return names[i];
   if (m.step != "communication" && !m.computation_node) return names[3];
@@ -101,9 +71,9 @@ bool moves_data(const std::string& kernel) { return kernel != "primes" && kernel
 std::string header_line() { return fmt::format("{}\n", fmt::join(names, ",")); }
 
 std::string line_of(const Measurement& m) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", m.kernel, m.cursor, m.message_bytes, cell(m.computation_node),
-                     cell(m.communication_node), m.cores, m.step, m.repetition, cell(m.computation_mb_s),
-                     cell(m.iterations_per_s), cell(m.communication_mb_s), cell(m.latency_us), cell(m.cpu_share), cell(m.computing_mhz), cell(m.communicating_mhz), cell(m.uncore_mhz));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", m.kernel, m.cursor, m.message_bytes, cell_text(m.computation_node),
+                     cell_text(m.communication_node), m.cores, m.step, m.repetition, cell_text(m.computation_mb_s),
+                     cell_text(m.iterations_per_s), cell_text(m.communication_mb_s), cell_text(m.latency_us), cell_text(m.cpu_share), cell_text(m.computing_mhz), cell_text(m.communicating_mhz), cell_text(m.uncore_mhz));
 }
 
 base::Result<std::vector<Measurement>> read_samples(std::string_view text, const std::string& name) {
@@ -113,25 +83,11 @@ base::Result<std::vector<Measurement>> read_samples(std::string_view text, const
     return Error{ErrorCode::malformed,
                  fmt::format("{}: its first line is not that of a campaign: {}", name, header.substr(0, header.size() - 1))};
   std::vector<Measurement> all;
-  std::size_t number = 1;
-  for (std::size_t from = text.find('\n'); from != std::string_view::npos;) {
-    const std::size_t end = text.find('\n', ++from);
-    if (end == std::string_view::npos) break;
-    ++number;
-    std::string_view line = text.substr(from, end - from);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    from = end;
-    if (line.empty()) continue;
-    auto cells = split(line);
-    const std::size_t columns = is_whole ? names.size() : former_names;
-    if (cells.size() != columns)
-      return Error{ErrorCode::malformed, fmt::format("{}, line {}: {} cells instead of {}", name, number, cells.size(), columns)};
+  const auto read = read_lines(text, name, is_whole ? names.size() : former_names, [&](std::vector<std::string_view> cells) {
     cells.resize(names.size());
-    Measurement measurement;
-    if (const char* wrong = parse(cells, measurement))
-      return Error{ErrorCode::malformed, fmt::format("{}, line {}: {} is wrong", name, number, wrong)};
-    all.push_back(std::move(measurement));
-  }
+    return parse(cells, all.emplace_back());
+  });
+  if (!read) return read.error();
   return all;
 }
 

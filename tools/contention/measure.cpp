@@ -17,7 +17,6 @@
 #include <memory>
 #include <map>
 #include <numeric>
-#include <set>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -25,11 +24,15 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "tandem/base/affinity.hpp"
 #include "tandem/base/replace_file.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tools/contention/application_job.hpp"
+#include "tools/contention/applications.hpp"
 #include "tools/contention/campaign_plan.hpp"
+#include "tools/contention/csv.hpp"
 #include "tools/contention/frequencies.hpp"
 #include "tools/contention/partner.hpp"
 #include "tools/contention/summary.hpp"
@@ -50,6 +53,7 @@ using base::Result;
 struct MeasureOptions {
   std::string folder;
   PlanOptions plan;
+  ApplicationOptions applications;
   std::vector<std::string> messages{"64MiB"};
   std::string array = "32MiB";
   double seconds = 0.5;
@@ -66,6 +70,7 @@ struct MeasureOptions {
 
 /// Set by SIGINT and SIGTERM while frequencies are set, so that these are put back.
 volatile std::sig_atomic_t is_interrupted = 0;
+constexpr const char* interrupted = "interrupted: the same command goes on with the campaign; frequencies are as they were before";
 
 Result<void> read_sizes(MeasureOptions& options) {
   options.plan.message_bytes.clear();
@@ -105,90 +110,85 @@ Json protocol_of(const MeasureOptions& options, const Layout& layout, std::strin
   return protocol;
 }
 
-/// The file of samples, to which each measurement is added when it is made.
+/// What must be equal when applications are continued, and the notes about them.
+Json about_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers, const std::vector<std::string>& notes) {
+  Json protocol{{"applications", Json(options.applications)}, {"workers", Json(workers)}, {"tile", options.tile}};
+  for (const std::string& application : options.applications) protocol[application + "_order"] = options.order(application);
+  if (std::ranges::find(options.applications, "cg") != options.applications.end()) protocol["cg_iterations"] = options.cg_iterations;
+  return {{"protocol", std::move(protocol)}, {"notes", Json(notes)}, {"runs", applications_file}};
+}
+
+const RowFormat<Measurement> sample_format{.header = header_line, .line = line_of, .read = read_samples};
+
+/// The file of samples, to which each measurement is added when it is made, and that of frequencies.
 class Results {
  public:
-  Results(Results&& other) noexcept
-      : file_(std::exchange(other.file_, nullptr)), frequencies_(std::exchange(other.frequencies_, nullptr)), all_(std::move(other.all_)), done_(std::move(other.done_)) {}
+  Results(Results&& other) noexcept : samples_(std::move(other.samples_)), frequencies_(std::exchange(other.frequencies_, nullptr)) {}
   Results& operator=(Results&&) = delete;
   ~Results() {
-    for (std::FILE* const file : {file_, frequencies_})
-      if (file != nullptr) std::fclose(file);
+    if (frequencies_ != nullptr) std::fclose(frequencies_);
   }
 
-  /// Makes the folder, or continues what is there. Errors: io; invalid_argument, where the folder holds another campaign.
-  static Result<Results> open(const fs::path& folder, const Json& about) {
+  /// Makes the folder, or continues what is there. What it says of applications stays if `about` says nothing of them, and is added to it. Errors: io;
+  /// invalid_argument, where the folder holds another campaign.
+  static Result<Results> open(const fs::path& folder, Json& about) {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) return Error{ErrorCode::io, fmt::format("{}: cannot be made: {}", folder.string(), error.message())};
-    Results results;
     const fs::path samples = folder / samples_file, campaign = folder / campaign_file;
-    std::string text;
     if (fs::exists(campaign)) {
-      const auto before = Json::parse(content(campaign));
+      std::ifstream stream(campaign, std::ios::binary);
+      const auto before = Json::parse(std::string{std::istreambuf_iterator<char>(stream), {}});
       const Json* protocol = before ? before->find("protocol") : nullptr;
       if (protocol == nullptr || protocol->dump() != about["protocol"].dump())
-        return Error{ErrorCode::invalid_argument,
-                     fmt::format("{} holds another campaign: choose another folder, or give the options of that one: {}",
-                                 folder.string(), protocol != nullptr ? protocol->dump() : "its campaign.json is damaged")};
-      text = content(samples);
+        return another(folder, "campaign", protocol != nullptr ? protocol->dump() : "its campaign.json is damaged");
+      if (const Json* const applications = before->find("applications")) {
+        const Json* const former = applications->find("protocol");
+        if (!about.contains("applications")) about["applications"] = *applications;
+        else if (former == nullptr || former->dump() != about["applications"]["protocol"].dump())
+          return another(folder, "campaign of applications", former != nullptr ? former->dump() : "its campaign.json is damaged");
+      }
     } else if (fs::exists(samples)) {
       return Error{ErrorCode::invalid_argument,
                    fmt::format("{} holds samples of an unknown campaign: choose another folder", folder.string())};
     }
-    if (!text.empty()) {
-      text.erase(text.rfind('\n') + 1);  // a line that was being written when the campaign was interrupted
-      auto all = read_samples(text, samples.string());
-      if (!all) return all.error();
-      results.all_ = std::move(all).value();
-      for (const Measurement& m : results.all_) results.done_.insert(m.key());
-    }
-    text = header_line();
-    for (const Measurement& m : results.all_) text += line_of(m);
-    if (const auto written = base::replace_file(samples, text); !written) return written.error();
+    auto file = RowFile<Measurement>::open(samples, sample_format);
+    if (!file) return file.error();
+    Results results(std::move(file).value());
     if (const auto written = base::replace_file(campaign, about.dump(2) + "\n"); !written) return written.error();
-    for (const auto& [file, name] : {std::pair{&results.file_, samples}, {&results.frequencies_, folder / frequencies_file}}) {
-      *file = std::fopen(name.c_str(), "ab");
-      if (*file == nullptr) return Error{ErrorCode::io, fmt::format("{}: cannot be written: {}", name.string(), std::strerror(errno))};
-    }
+    const fs::path frequencies = folder / frequencies_file;
+    results.frequencies_ = std::fopen(frequencies.c_str(), "ab");
+    if (results.frequencies_ == nullptr)
+      return Error{ErrorCode::io, fmt::format("{}: cannot be written: {}", frequencies.string(), std::strerror(errno))};
     if (std::ftell(results.frequencies_) == 0) std::fputs("sample,seconds,core,mhz\n", results.frequencies_);
     return results;
   }
 
-  bool has(const Measurement& m) const { return done_.contains(m.key()); }
-  Result<void> add(const Measurement& m) {
-    const std::string line = line_of(m);
-    if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
-      return Error{ErrorCode::io, fmt::format("{} cannot be written: {}", samples_file, std::strerror(errno))};
-    done_.insert(m.key());
-    all_.push_back(m);
-    return {};
-  }
+  bool has(const Measurement& m) const { return samples_.has(m); }
+  Result<void> add(const Measurement& m) { return samples_.add(m); }
   /// What was read during the measurement that was added last; of the cores with these numbers.
   Result<void> add(const std::vector<FrequencyReader::Reading>& readings, const std::vector<unsigned>& cores) {
     std::string text;
     for (const FrequencyReader::Reading& reading : readings) {
       const double seconds = static_cast<double>(reading.at_ns - readings.front().at_ns) / 1e9;
       for (std::size_t i = 0; i < cores.size(); ++i)
-        if (reading.mhz[i] > 0) text += fmt::format("{},{:.3f},{},{:.0f}\n", all_.size(), seconds, cores[i], reading.mhz[i]);
-      if (reading.uncore_mhz) text += fmt::format("{},{:.3f},uncore,{:.0f}\n", all_.size(), seconds, *reading.uncore_mhz);
+        if (reading.mhz[i] > 0) text += fmt::format("{},{:.3f},{},{:.0f}\n", all().size(), seconds, cores[i], reading.mhz[i]);
+      if (reading.uncore_mhz) text += fmt::format("{},{:.3f},uncore,{:.0f}\n", all().size(), seconds, *reading.uncore_mhz);
     }
     if (std::fwrite(text.data(), 1, text.size(), frequencies_) != text.size() || std::fflush(frequencies_) != 0)
       return Error{ErrorCode::io, fmt::format("{} cannot be written: {}", frequencies_file, std::strerror(errno))};
     return {};
   }
-  const std::vector<Measurement>& all() const noexcept { return all_; }
+  const std::vector<Measurement>& all() const noexcept { return samples_.rows(); }
 
  private:
-  Results() = default;
-  static std::string content(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+  explicit Results(RowFile<Measurement> samples) : samples_(std::move(samples)) {}
+  static Error another(const fs::path& folder, const char* what, const std::string& options) {
+    return {ErrorCode::invalid_argument,
+            fmt::format("{} holds another {}: choose another folder, or give the options of that one: {}", folder.string(), what, options)};
   }
-  std::FILE* file_ = nullptr;
+  RowFile<Measurement> samples_;
   std::FILE* frequencies_ = nullptr;
-  std::vector<Measurement> all_;
-  std::set<decltype(Measurement{}.key())> done_;
 };
 
 std::string values_of(const Measurement& m) {
@@ -222,7 +222,7 @@ class Runner {
         --left;
         continue;
       }
-      if (is_interrupted != 0) return Error{ErrorCode::io, "interrupted: the same command goes on with the campaign; frequencies are as they were before"};
+      if (is_interrupted != 0) return Error{ErrorCode::io, interrupted};
       FrequencyLog log(reader_, static_cast<std::int64_t>(1e9 * std::min(0.1, options_.seconds / 5)));
       if (const auto good = measure(m); !good) return good;
       const auto readings = log.finish();
@@ -377,7 +377,23 @@ void warn_of_others(const std::vector<Measurement>& all) {
       disturbed, all.size(), 100 * undisturbed, 100 * least);
 }
 
-Json summary_json(const std::vector<SummaryRow>& rows, Json about) {
+Json applications_json(const std::vector<ApplicationRow>& rows, const ApplicationOptions& options) {
+  Json results = Json::array();
+  for (const ApplicationRow& row : rows) {
+    const Json params{{"application", row.application}, {"workers", row.workers}, {"n", options.order(row.application)}, {"nb", options.tile}};
+    const std::tuple<const char*, const Cell&, const char*> cells[] = {{"application_time", row.seconds, "s"},
+                                                                       {"application_rate", row.gflop_s, "GFlop/s"},
+                                                                       {"application_iterations", row.iterations_per_s, "iterations/s"},
+                                                                       {"send_bandwidth", row.send_mb_s, "MB/s"},
+                                                                       {"delivered_bandwidth", row.delivered_mb_s, "MB/s"},
+                                                                       {"stalled", row.stalled, "share"}};
+    for (const auto& [name, cell, unit] : cells)
+      if (!cell.values.empty()) results.push_back(result_json({.name = name, .params = params, .unit = unit, .samples = cell.values}));
+  }
+  return results;
+}
+
+Json kernels_json(const std::vector<SummaryRow>& rows) {
   Json results = Json::array();
   for (const SummaryRow& row : rows) {
     const Json params{{"kernel", row.of.kernel},
@@ -397,12 +413,25 @@ Json summary_json(const std::vector<SummaryRow>& rows, Json about) {
       if (!cell.values.empty())
         results.push_back(result_json({.name = name, .params = params, .unit = of, .samples = cell.values}));
   }
-  about["results"] = std::move(results);
-  return about;
+  return results;
 }
 
-/// Rank 0: measures, and prints what came out.
-Result<void> measure(comm::Endpoint& endpoint, const base::Topology& topology, const MeasureOptions& options) {
+/// What the campaign has so far, and what stays set while it goes on.
+struct Kernels {
+  Json about;
+  std::vector<Measurement> all;
+  std::optional<FrequencySetting> setting;
+};
+
+
+/// Of a rank: it shares a host's cores with the other one.
+unsigned cores_of_rank(const base::Topology& topology, bool one_host) {
+  const auto cores = static_cast<unsigned>(topology.cores().size());
+  return std::max(1U, one_host ? cores / 2 : cores);
+}
+
+/// Rank 0: measures kernels. The folder is known to hold this campaign then, or is made.
+Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& topology, const MeasureOptions& options) {
   const bool one_host = endpoint.same_host(comm::Rank{0}, comm::Rank{1});
   auto layout = lay_out(topology, one_host, options.communication_core ? static_cast<int>(*options.communication_core) : -1);
   if (!layout) return layout.error();
@@ -432,21 +461,75 @@ Result<void> measure(comm::Endpoint& endpoint, const base::Topology& topology, c
   about["protocol"] = protocol_of(options, layout.value(), endpoint.transport_to(comm::Rank{1}), one_host);
   about["notes"] = Json(layout.value().notes);
   about["samples"] = samples_file;
+  std::vector<std::string> notes = layout.value().notes;
+  if (!options.applications.applications.empty()) {
+    const unsigned cores = cores_of_rank(topology, one_host);
+    const std::vector<unsigned> workers = worker_counts(options.applications, cores);
+    const auto more = notes_of_applications(workers, cores, one_host, why_no_counters());
+    about["applications"] = about_applications(options.applications, workers, more);
+    notes.insert(notes.end(), more.begin(), more.end());
+  }
   auto results = Results::open(options.folder, about);
   if (!results) return results.error();
 
-  for (const std::string& note : layout.value().notes) fmt::print(stderr, "note: {}\n", note);
-  if (const auto good = runner.run(steps.value(), results.value()); !good) return good;
-  const auto rows = summary_of(results.value().all());
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  if (const auto good = runner.run(steps.value(), results.value()); !good) return good.error();
   warn_of_others(results.value().all());
+  return Kernels{.about = std::move(about), .all = results.value().all(), .setting = std::move(setting)};
+}
+
+std::string values_of(const ApplicationRun& run) {
+  std::string text = fmt::format("{:.3f} s, {:.2f} GFlop/s", run.seconds, run.gflop_s);
+  if (run.send_mb_s) text += fmt::format(", sent at {:.2f} GB/s", *run.send_mb_s / 1e3);
+  if (run.delivered_mb_s) text += fmt::format(", delivered at {:.2f} GB/s", *run.delivered_mb_s / 1e3);
+  if (run.stalled) text += fmt::format(", stalled {:.0f} %", 100 * *run.stalled);
+  return text;
+}
+
+/// Rank 0: runs applications, after the kernels.
+Result<std::vector<ApplicationRun>> measure_applications(const ToolContext& context, const MeasureOptions& options, const std::vector<unsigned>& workers) {
+  auto results = RowFile<ApplicationRun>::open(fs::path(options.folder) / applications_file, application_format);
+  if (!results) return results.error();
+  const auto plan = plan_applications(options.applications, workers, options.plan.repetitions);
+  const auto there = static_cast<std::size_t>(std::ranges::count_if(plan, [&](const ApplicationRun& run) { return results.value().has(run); }));
+  if (there > 0) fmt::print(stderr, "{} of {} are there already\n", counted(there, "run"), plan.size());
+  std::size_t made = 0;
+  const auto start = std::chrono::steady_clock::now();
+  const auto tell = [&](const ApplicationRun& run, std::size_t left) -> Result<void> {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    ++made;
+    fmt::print(stderr, "[{}/{}] {} on {} of each rank: {}; {:.0f} s left\n", made, made + left, run.application, counted(run.workers, "worker"), values_of(run),
+               spent.count() / static_cast<double>(made) * static_cast<double>(left));
+    if (is_interrupted != 0) return Error{ErrorCode::io, interrupted};
+    return {};
+  };
+  if (const auto good = run_applications(context, options.applications, plan, results.value(), tell); !good) return good.error();
+  return results.value().rows();
+}
+
+void print_applications(const std::vector<ApplicationRow>& rows, std::size_t repetitions) {
+  fmt::print("\n{}\n", application_title(repetitions));
+  const auto line = [](const std::array<std::string, application_columns>& cells) {
+    fmt::print("{:<12}{:>8}  {:<24}{:<28}{:<24}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6]);
+  };
+  line(application_names());
+  for (const ApplicationRow& row : rows) line(cells_of(row));
+}
+
+/// Rank 0, when all is measured.
+void print_results(const Kernels& kernels, const std::vector<ApplicationRun>& runs, const MeasureOptions& options) {
+  const auto rows = summary_of(kernels.all);
+  const auto applications = summary_of(runs);
   if (options.json) {
-    print(summary_json(rows, about));
-  } else {
-    print_summary(rows, options.plan.repetitions);
-    fmt::print("results: {}; next: tandem contention page {}, tandem contention fit {}\n", options.folder, options.folder,
-               options.folder);
+    Json about = kernels.about;
+    about["results"] = kernels_json(rows);
+    for (const Json& result : applications_json(applications, options.applications)) about["results"].push_back(result);
+    return print(about);
   }
-  return {};
+  print_summary(rows, options.plan.repetitions);
+  if (!applications.empty()) print_applications(applications, options.plan.repetitions);
+  fmt::print("results: {}; next: tandem contention page {}, tandem contention fit {}\n", options.folder, options.folder,
+             options.folder);
 }
 
 /// Becomes `tandem run` of two ranks of this command line.
@@ -465,32 +548,53 @@ Result<void> start_both(const ToolContext& context) {
 
 Result<void> run(MeasureOptions& options, ToolContext& context) {
   if (const auto good = read_sizes(options); !good) return good;
+  const auto topology = base::Topology::discover();
+  if (!topology) return topology.error();
+  if (const auto good = check(options.applications, static_cast<unsigned>(topology.value().cores().size())); !good) return good;
   auto job = comm::join_job({.environment = base::process_environment(), .log = context.log});
   if (!job) return job.error();
   if (job.value().size == 1) return start_both(context);
   if (job.value().size != 2)
     return Error{ErrorCode::invalid_argument,
                  fmt::format("contention measure works with 2 ranks, this job has {}", job.value().size)};
-  const auto topology = base::Topology::discover();
-  if (!topology) return topology.error();
+  const bool has_applications = !options.applications.applications.empty();
+  if (has_applications && job.value().source != "tandem run")  // other directories serve one membership of a process
+    return Error{ErrorCode::invalid_argument,
+                 "contention measure: --applications needs ranks that tandem run has started, since each run joins the job anew: tandem run -n 2 --host a,b "
+                 "tandem contention measure ..."};
+  const std::vector<unsigned> pus = base::affinity_of_this_thread();
   comm::EndpointOptions endpoint_options = comm::comm_options(context.config);
   endpoint_options.progress = "inline";  // the thread that waits communicates; no other does
   auto opened = comm::Endpoint::open(std::move(job).value(), endpoint_options, context.log);
   if (!opened) return opened.error();
-  comm::Endpoint& endpoint = *opened.value();
-  Result<void> outcome;
-  if (endpoint.rank().value() == 0) {
-    outcome = measure(endpoint, topology.value(), options);
-    Partner(endpoint).dismiss();
-  } else {
-    const bool one_host = endpoint.same_host(comm::Rank{0}, comm::Rank{1});
+  std::unique_ptr<comm::Endpoint> endpoint = std::move(opened).value();
+  const auto leave = [&] {  // so that the next endpoint of this rank can join the job
+    endpoint->close();
+    endpoint.reset();
+    (void)base::set_affinity_of_this_thread(pus);
+  };
+  const bool one_host = endpoint->same_host(comm::Rank{0}, comm::Rank{1});
+  if (endpoint->rank().value() != 0) {
     const auto layout = lay_out(topology.value(), one_host,
                                 one_host && options.communication_core ? static_cast<int>(*options.communication_core) : -1);
     if (layout) (void)topology.value().bind_this_thread(layout.value().sending);  // rank 0 says whether threads can be bound
-    outcome = serve(endpoint, topology.value());
+    const auto applications_follow = serve(*endpoint, topology.value());
+    leave();
+    if (!applications_follow) return applications_follow.error();
+    return applications_follow.value() ? serve_applications(context, options.applications) : Result<void>();
   }
-  endpoint.close();
-  return outcome;
+  const auto kernels = measure_kernels(*endpoint, topology.value(), options);
+  Partner(*endpoint).dismiss(kernels.ok() && has_applications);
+  leave();
+  if (!kernels) return kernels.error();
+  std::vector<ApplicationRun> runs;
+  if (has_applications) {
+    auto made = measure_applications(context, options, worker_counts(options.applications, cores_of_rank(topology.value(), one_host)));
+    if (!made) return made.error();
+    runs = std::move(made).value();
+  }
+  print_results(kernels.value(), runs, options);
+  return {};
 }
 
 }  // namespace
@@ -518,6 +622,7 @@ void add_measure(Subcommand contention, ToolContext& context) {
       .list()
       .positive();
   command.add_flag("--samples", options->plan.samples_only, "Only the two placements that give the models' parameters, not all");
+  command.add_flag("--shortened", options->shortened, "Leave out numbers of cores beyond the peaks, except the last one");
   command
       .add_option("--repetitions", options->plan.repetitions,
                   "How often everything is measured; may be more when a campaign goes on")
@@ -532,6 +637,19 @@ void add_measure(Subcommand contention, ToolContext& context) {
   command.add_option("--core-mhz", options->core_mhz, "Set the frequency of the cores meanwhile (needs root and cpufreq)").between(1, 1e5);
   command.add_option("--uncore-mhz", options->uncore_mhz, "Set the frequency of the uncore meanwhile (needs root and intel_uncore_frequency)").between(1, 1e5);
   command.add_option("--turbo", options->turbo, "on or off: whether cores may exceed their nominal frequency meanwhile (needs root)").one_of({"on", "off"});
+  ApplicationOptions& applications = options->applications;
+  command.add_option("--applications", applications.applications,
+                     "Then run these on the task runtime of both ranks, separated by commas: cg, gemm (section 5.5 of the thesis)")
+      .list()
+      .one_of({"cg", "gemm"});
+  command.add_option("--workers", applications.workers,
+                     "Applications: numbers of workers of each rank, separated by commas (default: 1, 2, 4, ... and all cores of a rank)")
+      .list()
+      .positive();
+  command.add_option("--gemm-order", applications.gemm_order, "Order of the matrices of gemm").between(2, 1e6).show_default();
+  command.add_option("--cg-order", applications.cg_order, "Order of the matrix of cg").between(2, 1e6).show_default();
+  command.add_option("--cg-iterations", applications.cg_iterations, "Iterations of cg").between(1, 1e6).show_default();
+  command.add_option("--nb", applications.tile, "Order of a tile of both").between(1, 1e5).show_default();
   command.add_flag("--json", options->json, "Print a JSON object");
   command.footer(
       "Outside of a job, the command starts two ranks on this host. On two hosts: tandem run -n 2 --host a,b tandem contention measure ...");

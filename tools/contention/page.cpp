@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include "tools/contention/applications.hpp"
 #include "tools/contention/picture.hpp"
 #include "tools/contention/summary.hpp"
 #include "tools/counted.hpp"
@@ -156,6 +157,33 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
   return text;
 }
 
+/// Section 5.5 of the thesis; nothing where no application was run.
+std::string applications_of(const std::string& folder, const Campaign& campaign, const std::vector<ApplicationRun>& runs, const std::string& python) {
+  if (runs.empty()) return "";
+  unsigned repetitions = 0;
+  for (const ApplicationRun& run : runs) repetitions = std::max(repetitions, run.repetition + 1);
+  std::string text = "<h2>Applications</h2>\n" +
+                     paragraph(application_title(repetitions) + ". The same matrices with each number of workers of a rank, so the messages are the same, too. Sent: "
+                               "bandwidth as the sending rank sees it, of messages that do not leave at once; delivered: until messages have arrived; both while at least "
+                               "one is under way, means of both ranks. Stalled: share of the kernels' cycles that waited, for memory above all.") +
+                     paragraph("Conjugate gradients read their matrix once in each iteration, so that some workers fill the memory bus and messages become slow; a matrix "
+                               "product computes much with each tile. On the thesis's machine (figure 5.14) messages of the first lose up to 90 %, of the second 20 %.");
+  const Json* const about = campaign.about.find("applications");
+  if (about != nullptr && about->contains("notes"))
+    for (const Json& note : (*about)["notes"]) text += paragraph("Note: " + plain(note) + ".");
+  text += "<table>\n" + table_row(application_names(), "th");
+  for (const ApplicationRow& row : summary_of(runs)) text += table_row(cells_of(row), "td");
+  text += "</table>\n";
+  const auto picture = picture_of_applications(folder);
+  if (!picture) return text + paragraph(picture.error().message);
+  const auto work = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
+  if (!work) return text + paragraph("No picture: " + work.error().message);
+  const std::filesystem::path file = work.value().path() / "picture.svg";
+  if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn) return text + paragraph("No picture: " + drawn.error().message);
+  return text + fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg_in(file),
+                            svg_text("By number of workers of a rank: medians, and all runs as points. All but stalls are relative to the greatest median of each application."));
+}
+
 std::string parameters_of(const std::string& folder, const Campaign& campaign) {
   std::string text = "<h2>The models' parameters</h2>\n";
   const auto fitted = fit_campaign(campaign, folder, {});
@@ -208,9 +236,12 @@ std::string words() {
 base::Result<std::string> page_of(const std::string& folder, const std::string& python) {
   const auto campaign = read_campaign(folder);
   if (!campaign) return campaign.error();
+  const auto runs = read_applications(folder);
+  if (!runs) return runs.error();
   const std::string title = "Memory contention: " + std::filesystem::path(folder).lexically_normal().string();
   return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", svg_text(title)) + origin_of(campaign.value()) + comparison_of(campaign.value()) +
-         pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) + frequencies_of(campaign.value()) + words() +
+         pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) +
+         applications_of(folder, campaign.value(), runs.value(), python) + frequencies_of(campaign.value()) + words() +
          paragraph(fmt::format("Written by Tandem {}.", version), true) + "</body></html>\n";
 }
 

@@ -12,7 +12,7 @@ constexpr comm::Rank measured{0}, sender{1};
 constexpr unsigned trips_per_question = 500;
 constexpr double longest_step_s = 120;  // of one step, when four messages take long
 
-/// What rank 0 asks for: a message, or `trips` round trips; 0 bytes: nothing more.
+/// What rank 0 asks for: a message, or `trips` round trips; 0 bytes: nothing more, but applications if `trips` is 1.
 struct Question {
   std::uint64_t bytes = 0, trips = 0;
 };
@@ -67,18 +67,18 @@ base::Result<NetworkRate> Partner::round_trips(const NodeMemory& memory, std::ui
   return NetworkRate{.mb_s = {}, .latency_us = halves_us[halves_us.size() / 2]};
 }
 
-void Partner::dismiss() {
-  const Question nothing;
+void Partner::dismiss(bool applications_follow) {
+  const Question nothing{0, applications_follow ? 1U : 0U};
   endpoint_.wait(endpoint_.isend(sender, ask_tag, {&nothing, sizeof nothing}));
 }
 
-base::Result<void> serve(comm::Endpoint& endpoint, const base::Topology& topology) {
+base::Result<bool> serve(comm::Endpoint& endpoint, const base::Topology& topology) {
   std::optional<NodeMemory> memory;
   for (;;) {
     Question question;
     if (const auto good = done(endpoint.wait(endpoint.irecv(measured, ask_tag, {&question, sizeof question}))); !good)
-      return good;
-    if (question.bytes == 0) return {};
+      return good.error();
+    if (question.bytes == 0) return question.trips == 1;
     if (!memory || memory->bytes() < 2 * question.bytes) {
       auto made = NodeMemory::create(topology, std::max<std::size_t>(2 * question.bytes, 4096), std::nullopt);
       if (!made) return made.error();
@@ -87,14 +87,14 @@ base::Result<void> serve(comm::Endpoint& endpoint, const base::Topology& topolog
     }
     if (question.trips == 0) {
       if (const auto good = done(endpoint.wait(endpoint.isend(measured, data_tag, {memory->data(), question.bytes}))); !good)
-        return good;
+        return good.error();
       continue;
     }
     for (std::uint64_t i = 0; i < question.trips; ++i) {
       if (const auto good = done(endpoint.wait(endpoint.irecv(measured, trip_tag, {memory->data(), question.bytes}))); !good)
-        return good;
+        return good.error();
       const auto sent = endpoint.wait(endpoint.isend(measured, trip_tag, {memory->data() + question.bytes, question.bytes}));
-      if (const auto good = done(sent); !good) return good;
+      if (const auto good = done(sent); !good) return good.error();
     }
   }
 }

@@ -27,8 +27,8 @@ class Partner {
   /// Asks for message after message of `bytes` into `memory`, for `seconds` and at least four. The first and the last do not
   /// count. Errors: io, when rank 1 is gone.
   base::Result<NetworkRate> receive(const NodeMemory& memory, std::uint64_t bytes, double seconds);
-  /// Rank 1 may leave.
-  void dismiss();
+  /// Ends `serve` on rank 1, and says whether applications follow.
+  void dismiss(bool applications_follow);
 
  private:
   base::Result<NetworkRate> receive_large(const NodeMemory& memory, std::uint64_t bytes, double seconds);
@@ -36,7 +36,7 @@ class Partner {
   comm::Endpoint& endpoint_;
 };
 
-/// Rank 1: answers until rank 0 dismisses it. Errors: io, when rank 0 is gone; exhausted.
-base::Result<void> serve(comm::Endpoint& endpoint, const base::Topology& topology);
+/// Rank 1: answers until rank 0 dismisses it, and returns whether applications follow. Errors: io, when rank 0 is gone; exhausted.
+base::Result<bool> serve(comm::Endpoint& endpoint, const base::Topology& topology);
 
 }  // namespace tandem::tools::contention

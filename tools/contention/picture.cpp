@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/base/replace_file.hpp"
+#include "tools/contention/applications.hpp"
 #include "tools/python_script.hpp"
 #include "tools/work_folder.hpp"
 
@@ -77,13 +78,30 @@ base::Result<Picture> picture_of(const std::string& source, const FitOptions& op
   return Picture{picture_json(measured, false), models.error().message};
 }
 
+base::Result<Picture> picture_of_applications(const std::string& folder) {
+  const auto runs = read_applications(folder);
+  if (!runs) return runs.error();
+  if (runs.value().empty())
+    return base::Error{base::ErrorCode::not_found, fmt::format("{} has no applications: measure them by `tandem contention measure {} --applications cg,gemm`", folder, folder)};
+  const auto number = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  Json list = Json::array();
+  for (const ApplicationRun& run : runs.value())
+    list.push_back({{"application", run.application},
+                    {"workers", run.workers},
+                    {"gflop_s", run.gflop_s},
+                    {"send_mb_s", number(run.send_mb_s)},
+                    {"delivered_mb_s", number(run.delivered_mb_s)},
+                    {"stalled", number(run.stalled)}});
+  return Picture{Json{{"picture", "applications"}, {"name", folder}, {"runs", std::move(list)}}, {}};
+}
+
 base::Result<void> draw(const Picture& picture, std::vector<std::string> words, const std::string& python) {
   const auto folder = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
   if (!folder) return folder.error();
   const std::filesystem::path file = folder.value().path() / "picture.json";
   if (const auto written = base::replace_file(file, picture.json.dump()); !written) return written.error();
   words.push_back(file.string());
-  const auto drawn = run_python(python, "contention", words);
+  const auto drawn = run_python(python, picture.json["picture"].text(), words);
   if (!drawn) return drawn.error();
   return {};
 }

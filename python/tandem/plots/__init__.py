@@ -3,7 +3,7 @@
 
 Of the results of a benchmark, as a file of ``tandem bench NAME --json`` or the object in it: `bcast`, `flushes`, `readers`, `ring`. Of what
 ``tandem trace stats --json`` prints: `event_types`, `events_over_time`, `event_types_over_time`. Of a page that ``tandem trace report``
-wrote: `report`, with the `panels` that it knows. Of what ``tandem contention plot`` prepares: `contention`. Of
+wrote: `report`, with the `panels` that it knows. Of what ``tandem contention plot`` prepares: `contention`, `applications`. Of
 results of many runs with different settings: `main_effects`, `interactions`, `factor_boxes`. Of a timeline in CSV or JSON lines: `gantt`. Of the CSV file of ``co2_forecast``:
 `forecast`.
 
@@ -15,6 +15,7 @@ What cannot be drawn raises a ValueError that names the file. The command ``tand
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._applications import applications
     from ._bcast import bcast
     from ._contention import contention
     from ._events import event_types, event_types_over_time, events_over_time
@@ -30,9 +31,9 @@ else:
     from .._lazy import imports
 
     __getattr__ = imports(__name__, {
-        "_bcast": ["bcast"], "_contention": ["contention"], "_events": ["event_types", "events_over_time", "event_types_over_time"], "_flushes": ["flushes"],
+        "_applications": ["applications"], "_bcast": ["bcast"], "_contention": ["contention"], "_events": ["event_types", "events_over_time", "event_types_over_time"], "_flushes": ["flushes"],
         "_factors": ["factor_boxes", "interactions", "main_effects"], "_forecast": ["forecast"], "_gantt": ["gantt"], "_readers": ["readers"], "_report.figure": ["report"],
         "_report.names": ["panels"], "_ring": ["ring"]})
 
-__all__ = ["bcast", "contention", "event_types", "event_types_over_time", "events_over_time", "factor_boxes", "flushes", "forecast", "gantt",
+__all__ = ["applications", "bcast", "contention", "event_types", "event_types_over_time", "events_over_time", "factor_boxes", "flushes", "forecast", "gantt",
            "interactions", "main_effects", "panels", "readers", "report", "ring"]
