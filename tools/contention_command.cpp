@@ -11,7 +11,11 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "tandem/api/memory_contention.hpp"
+#include "tandem/api/model_folder.hpp"
 #include "tandem/base/replace_file.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/model/contention/machine_file.hpp"
 #include "tools/contention/measure.hpp"
 #include "tools/contention/model_file.hpp"
 #include "tools/contention/page.hpp"
@@ -118,19 +122,43 @@ void print_fit(const Models& models) {
   if (!remote) fmt::print("\nno placement has data on another socket: the local parameters stand for both\n");
 }
 
+/// As this host's, and says what programs will do with it.
+base::Result<void> install(const Models& models, bool is_quiet) {
+  const auto file = contention_file(base::process_environment());
+  if (!file) return file.error();
+  const auto topology = base::Topology::discover();
+  if (!topology) return topology.error();
+  const StoredMachine stored{.machine = models.soft, .cores = models.cores, .processor = machine_name(topology.value().cpu_model())};
+  std::error_code failed;
+  std::filesystem::create_directories(file.value().parent_path(), failed);  // otherwise the write says why
+  if (const auto written = base::replace_file(file.value(), to_text(stored)); !written) return written.error();
+  if (is_quiet) return {};
+  const runtime::MemoryGateRule rule = memory_gate_rule(stored, stored.cores);
+  fmt::print("\n{}: programs read it from now on; with {}, ", file.value().string(), counted(stored.cores, "worker"));
+  if (rule.limits(stored.cores))
+    fmt::print("at most {} run memory-bound tasks, and {} while an urgent message is under way\n", rule.most, rule.most_beside_messages);
+  else
+    fmt::print("all may run memory-bound tasks: fewer would not gain anything\n");
+  return {};
+}
+
 void add_fit(Subcommand contention, ToolContext& context) {
   Subcommand command =
       contention.add_subcommand("fit", "Find the parameters of both models from a campaign, with 95 % intervals");
   const auto options = std::make_shared<SourceOptions>();
   const auto out = std::make_shared<std::string>();
+  const auto installs = std::make_shared<bool>();
   add_source_options(command, *options, "Folder of `tandem contention measure`, or a samples.csv");
   command.add_option("-o,--out", *out, "Write the models to this file, for `tandem contention predict`");
-  command.callback([options, out, &context] {
+  command.add_flag("--install", *installs, "Store the soft model as this host's, for programs (option contention)");
+  command.callback([options, out, installs, &context] {
     const auto campaign = contention::read_campaign(options->source);
     if (!campaign) return fail(context, campaign.error());
     const auto models = contention::fit_campaign(campaign.value(), options->source, fit_options(*options));
     if (!models) return fail(context, models.error());
     if (!options->json) print_fit(models.value());
+    if (*installs)
+      if (const auto installed = install(models.value(), options->json); !installed) return fail(context, installed.error());
     if (!options->json && out->empty()) return;
     const Json json = contention::to_json(models.value());
     if (!out->empty())

@@ -74,6 +74,23 @@ models() {
   json_holds "all(abs(a['communication_mb_s'] - b['communication_mb_s']) < 1e-6 * b['communication_mb_s'] and 'intervals' not in b and
     a['intervals']['communication_mb_s'][0] <= a['communication_mb_s'] <= a['intervals']['communication_mb_s'][1]
     for a, b in zip(o['predictions'], json.load(open('of_file'))['predictions']))"
+  # For programs of this host, which a program reads unless it is told not to.
+  export XDG_CACHE_HOME=$PWD/cache
+  campaign henrisubnuma subnuma 18
+  contention 0 fit subnuma --install
+  holds out 'cache/tandem/contention/.*\.toml: programs read it from now on; with 18 workers, at most (9|10|11) run memory-bound tasks, and [5-8] '
+  grep -q '^alpha = 0\.[0-9]*$' cache/tandem/contention/*.toml || fail "no parameters: $(cat cache/tandem/contention/*)"
+  cg() { timeout 60 "$tandem" linalg cg -n 64 --nb 16 --tandem.bind=false --tandem.workers=18 --tandem.log=info "$@" > out 2> err < /dev/null; }
+  cg || fail "cg with limits: $(cat err)"
+  holds err 'memory contention \(.*\.toml\): at most (9|10|11) of 18 workers run memory-bound tasks, and [5-8] while an urgent message is under way'
+  cg --tandem.contention=off || fail "cg without limits: $(cat err)"
+  grep -q 'memory contention' err && fail "limits, though off: $(cat err)"
+  sed -i 's/^alpha = .*/alpha = 7/' cache/tandem/contention/*.toml
+  cg || fail "cg with a wrong file: $(cat err)"
+  holds err 'memory contention is left out of account: .*alpha of a model of memory contention must be between 0 and 1'
+  cg --tandem.contention=henry && fail "cg on henry"
+  holds err "option contention: 'henry' is neither auto nor off"
+  unset XDG_CACHE_HOME
   contention 0 fit henri/samples.csv --nodes-per-socket 1 --json
   json_holds "o['nodes'] == 2 and o['cores'] == 18"
 

@@ -429,6 +429,15 @@ class Codelet {
     return codelet;
   }
 
+  /// The same codelet, whose kernels take what memory gives (or do not): no more of its tasks run at once than fill the memory bus, and fewer beside
+  /// urgent messages, where option `contention` knows the machine. Where it is not said, the bytes of a task's data and the durations of its
+  /// kernels tell.
+  [[nodiscard]] Codelet memory_bound(bool is_bound = true) const {
+    Codelet codelet = copy();
+    codelet.typed_->memory_bound = is_bound;
+    return codelet;
+  }
+
   /// The same codelet, which has this colour in reports: 0xRRGGBB. Codelets of one name share the one that was given first.
   [[nodiscard]] Codelet colour(std::uint32_t rgb) const {
     Codelet codelet = copy();

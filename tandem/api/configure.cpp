@@ -72,6 +72,10 @@ void register_options(base::Registry& registry) {
                 .help = "learn how long tasks take, from the files of earlier runs and for later ones; tandem models shows them"});
   registry.add({.name = "model.folder", .type = OptionType::text, .default_value = "",
                 .help = "folder of the performance models of this machine; empty: tandem/models/HOST in $XDG_CACHE_HOME or ~/.cache"});
+  registry.add({.name = "contention", .type = OptionType::text, .default_value = "auto",
+                .help = "no more memory-bound tasks run at once than fill the memory bus, and fewer beside urgent messages, by a "
+                        "model of this machine; auto: what `tandem contention fit --install` has stored; off; a file of that kind; or a machine "
+                        "of the thesis such as henri"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
                 .help = "file for the task graph, in the DOT language; empty: none"});
   registry.add({.name = "trace", .type = OptionType::text, .default_value = "",

@@ -60,15 +60,19 @@ bool is_refused(const Error& error) { return error.code == ErrorCode::malformed 
 
 }  // namespace
 
-base::Result<fs::path> ModelFolder::place(const base::Config& config, const base::Environment& environment) {
-  if (const std::string& chosen = config.get_string("model.folder"); !chosen.empty()) return fs::path(chosen);
+std::optional<fs::path> tandem_cache(const base::Environment& environment) {
   const auto value_of = [&](std::string_view name) {
     const auto at = std::find_if(environment.begin(), environment.end(), [&](const auto& variable) { return variable.first == name; });
     return at != environment.end() ? fs::path(at->second) : fs::path();
   };
-  const fs::path below = fs::path("tandem") / "models" / model::percent_encoded(base::host_name(), "-_.");
-  if (const fs::path cache = value_of("XDG_CACHE_HOME"); cache.is_absolute()) return cache / below;
-  if (const fs::path home = value_of("HOME"); home.is_absolute()) return home / ".cache" / below;
+  if (const fs::path cache = value_of("XDG_CACHE_HOME"); cache.is_absolute()) return cache / "tandem";
+  if (const fs::path home = value_of("HOME"); home.is_absolute()) return home / ".cache" / "tandem";
+  return {};
+}
+
+base::Result<fs::path> ModelFolder::place(const base::Config& config, const base::Environment& environment) {
+  if (const std::string& chosen = config.get_string("model.folder"); !chosen.empty()) return fs::path(chosen);
+  if (const auto cache = tandem_cache(environment)) return *cache / "models" / model::percent_encoded(base::host_name(), "-_.");
   return Error{ErrorCode::not_found, "there is no place for performance models, since HOME is not set; set option model.folder to a folder"};
 }
 

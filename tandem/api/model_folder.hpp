@@ -59,6 +59,9 @@ class ModelFolder {
   std::chrono::milliseconds patience_;
 };
 
+/// Where what is measured on machines is kept: tandem below $XDG_CACHE_HOME or ~/.cache. Nothing: neither is set.
+std::optional<std::filesystem::path> tandem_cache(const base::Environment& environment);
+
 /// What tells this machine from others for durations: its processor.
 std::string machine_name(std::string_view cpu_model);
 

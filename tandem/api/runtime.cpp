@@ -11,6 +11,8 @@
 #include "tandem/api/event_state.hpp"
 #include "tandem/api/exit_status.hpp"
 #include "tandem/api/for_tasks_of.hpp"
+#include "tandem/api/memory_contention.hpp"
+#include "tandem/api/model_folder.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/cuda_devices.hpp"
 #include "tandem/api/device_cores.hpp"
@@ -191,6 +193,9 @@ void Runtime::start(const Options& program) {
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
+  if (!world.machine.is_mixed())
+    options.memory_gate = memory_gate_rule(*config_, base::process_environment(), world.machine.cpu_workers(), machine_name(resources_->topology->cpu_model()),
+                                           *resources_->log);
   if (config_->get_bool("models")) {
     resources_->models = LearntModels::start(*config_, world.worker_specs(), {.is_stored = !program.emulation}, *resources_);
     options.models = &resources_->models->durations();

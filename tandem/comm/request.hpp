@@ -90,6 +90,8 @@ struct Callbacks {
   std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
   std::function<void(const Status&)> failed = {};    ///< instead of both: `Status::ending` says why
+  /// Of a large send to another host: its receiver takes it, and its bytes begin to leave. Before `released` or `failed`; not of a broadcast.
+  std::function<void()> leaving = {};
 };
 
 /// The ends of operations in their order, for programs that take them in a loop. Thread-safe. Outlives its requests.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct Bag {
   bool holds_bytes = false;          ///< of `packed`, until the event ends
   std::span<const std::byte> bytes;  ///< these
   comm::Request posted;              ///< the broadcast, once started
+  std::optional<std::int32_t> urgent;  ///< priority by which `MemoryGate` knows of it; posting, then the endpoint's callbacks
   std::atomic<unsigned> under_way{0};  ///< messages posted and not released
   runtime::EventTasks event;
   std::shared_ptr<Bag> itself;       ///< until the event has ended

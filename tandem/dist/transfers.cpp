@@ -29,6 +29,7 @@ struct Transfers::Receive {
   runtime::EventTasks event;
   comm::Request request;
   std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
+  std::optional<std::int32_t> urgent;       ///< priority by which `MemoryGate` knows of it
   runtime::FlowFailure* failure = nullptr;  ///< why there is no value
   bool readable = false;                    ///< its first node has ended
   std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
@@ -208,11 +209,16 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
     if (empty) return comm::SendBuffer();
     return bag.packed != nullptr ? comm::SendBuffer(bag.bytes) : bytes_of(*bag.handle);
   };
-  const comm::Callbacks ended{.released = [&bag](const comm::Status&) { bag.transfers->sent(bag); },
-                              .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
+  comm::Callbacks ended{.released = [&bag](const comm::Status&) { bag.transfers->sent(bag); },
+                        .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
   // A message may end before this thread goes on: `alive` keeps the bag until all are counted.
   const std::shared_ptr<Bag> alive = bag.itself;
   const bool broadcast = options_.broadcasts && (recipients.size() > 1 || options_.hold_ns > 0);
+  if (!empty && needs_memory(bag.handle->travel_bytes())) [[unlikely]] {
+    const int priority = std::ranges::max_element(recipients, {}, &comm::Recipient::priority)->priority;
+    if (broadcast) begin_urgent(bag.urgent, priority);
+    else ended.leaving = [&bag, priority] { bag.transfers->begin_urgent(bag.urgent, priority); };
+  }
   bag.under_way.store(broadcast ? 1 : static_cast<unsigned>(recipients.size()), std::memory_order_relaxed);
   comm::Request posted;
   if (broadcast) {
@@ -241,6 +247,7 @@ void Transfers::trace_sent(const Bag& bag, const comm::Request& request) {
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::shared_ptr<Bag> last = std::move(bag.itself);
+  end_urgent(last->urgent);
   if (last->holds_bytes) last->packed->release();
   core_.events().complete_read(last->event.readable);
 }
@@ -309,6 +316,7 @@ void Transfers::start(Receive& receive) {
 
 void Transfers::arrived(Receive& receive, const comm::Status& status) {
   forget(receive);
+  end_urgent(receive.urgent);
   received_.fetch_add(1, std::memory_order_relaxed);
   received_bytes_.fetch_add(status.bytes, std::memory_order_relaxed);
   const std::optional<MessageHead> read = MessageHead::read(status.header);
@@ -383,6 +391,7 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
 
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
   const std::shared_ptr<Receive> last = std::move(receive.itself);
+  end_urgent(last->urgent);
   if (!last->readable) {
     if (failure != nullptr) core_.events().complete_failed(last->event.readable, *failure);
     else core_.events().complete(last->event.readable);
@@ -413,12 +422,30 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
     });
     if (found != last) receive = found->second;
   }
-  if (receive != nullptr) receive->expected = core_.events().expect_end(receive->event.readable, in_ns);
+  if (receive == nullptr) return;
+  receive->expected = core_.events().expect_end(receive->event.readable, in_ns);
+  if (!needs_memory(bytes)) [[likely]] return;
+  if (const auto priority = core_.events().urgency_of(receive->event.readable)) begin_urgent(receive->urgent, *priority);
 }
 
 /// After the tasks that wait for the receive were released.
 void Transfers::expect_no_more(Receive& receive) {
   if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.events().expect_no_more(expected);
+}
+
+/// A message of so many bytes suffers from memory-bound tasks.
+bool Transfers::needs_memory(std::size_t bytes) const noexcept {
+  return core_.executor().memory_gate().rule().is_long(bytes);
+}
+
+void Transfers::begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t priority) {
+  if (urgent) return;
+  urgent = priority;
+  core_.executor().memory_gate().message_begins(priority);
+}
+
+void Transfers::end_urgent(std::optional<std::int32_t>& urgent) {
+  if (const auto priority = std::exchange(urgent, {})) core_.executor().end_urgent_message(*priority);
 }
 
 bool Transfers::abort(const std::string& text) {

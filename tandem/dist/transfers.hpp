@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -128,6 +129,9 @@ class Transfers {
   void forget(Receive& receive);
   void expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns);
   void expect_no_more(Receive& receive);
+  bool needs_memory(std::size_t bytes) const noexcept;
+  void begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t priority);
+  void end_urgent(std::optional<std::int32_t>& urgent);
   runtime::FlowFailure* job_failure();
 
   runtime::RuntimeCore& core_;

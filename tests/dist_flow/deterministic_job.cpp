@@ -129,7 +129,9 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
         world.driver = std::make_unique<RankDriver>(*this, self);
         resources->loop = &loop_;  // in which a trace is written, too
         auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
-        Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow);
+        runtime::CoreOptions core = setup.core;
+        if (!setup.memories.empty()) core.modelled_memory = setup.memories[rank];
+        Runtime rt(std::move(resources), std::move(world), core, std::move(endpoint), setup.flow);
         const struct Shown {
           RankThread& of;
           ~Shown() { of.runtime = nullptr; }

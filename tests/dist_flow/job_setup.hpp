@@ -21,6 +21,7 @@ struct JobSetup {
   dist::FlowOptions flow = {};
   runtime::CoreOptions core = {};
   comm::LoopOptions network = {};
+  std::vector<runtime::ModelledMemory*> memories = {};  ///< that emulated kernels of each rank share; in `DeterministicJob`
   std::filesystem::path trace = {};  ///< folder of the job's trace; empty: none, or a temporary one in TEST_TRACE_FOLDER
 };
 

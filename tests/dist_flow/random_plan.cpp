@@ -115,6 +115,8 @@ Plan draw(std::uint64_t seed) {
     setup.flow.copy_bytes = (most * eighths + 7) / 8;
     plan.may_be_refused = eighths < 16;
   }
+  // All tasks whose duration is known count as memory-bound, and all large messages as long.
+  if (seed % 3 == 1) setup.core.memory_gate = {.most = 1 + static_cast<unsigned>(seed / 3 % 2), .most_beside_messages = 1, .network_bytes_per_ns = 1e-9};
   const bool records = !plan.faults && !plan.may_be_refused;
   for (std::size_t from = 0, to = 0; records && from < plan.operations.size(); from = std::max(to, from + 1)) {
     for (to = from; plan.operations[to].kind < Kind::wait && to - from < 1 + below(12);) ++to;

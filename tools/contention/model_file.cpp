@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <limits>
 
 #include <fmt/format.h>
 
+#include "tandem/model/contention/machine_file.hpp"
 #include "tandem/model/contention/platforms.hpp"
 
 namespace tandem::tools::contention {
@@ -20,25 +20,9 @@ using namespace tandem::model::contention;
 using base::Error;
 using base::ErrorCode;
 
-/// A parameter with a name that files have.
-struct Field {
-  const char* name;
-  double ThresholdParameters::*value;
-  double least = 0, most = std::numeric_limits<double>::max();
-};
-constexpr Field fields[] = {{"t_par_max_mb_s", &ThresholdParameters::t_par_max_mb_s},
-                            {"t_seq_max_mb_s", &ThresholdParameters::t_seq_max_mb_s},
-                            {"t_par_max2_mb_s", &ThresholdParameters::t_par_max2_mb_s},
-                            {"alpha", &ThresholdParameters::alpha, 0, 1},
-                            {"delta_l_mb_s", &ThresholdParameters::delta_l_mb_s, std::numeric_limits<double>::lowest()},
-                            {"delta_r_mb_s", &ThresholdParameters::delta_r_mb_s, std::numeric_limits<double>::lowest()},
-                            {"b_comp_seq_mb_s", &ThresholdParameters::b_comp_seq_mb_s},
-                            {"b_comm_seq_mb_s", &ThresholdParameters::b_comm_seq_mb_s}};
-constexpr const char* relation_names[relation_count] = {"local_other", "local_remote", "remote_local", "remote_other"};
-
 Json numbers_of(const ThresholdParameters& m) {
   Json json{{"n_par_max", m.n_par_max}, {"n_seq_max", m.n_seq_max}};
-  for (const Field& field : fields) json[field.name] = m.*field.value;
+  for (const ParameterName& field : parameter_names) json[field.name] = m.*field.value;
   return json;
 }
 
@@ -53,7 +37,7 @@ Json pair_of(const Interval& interval) { return Json(std::vector<double>{interva
 
 Json intervals_of(const CurveFit& fit, bool soft) {
   Json json{{"n_par_max", pair_of(fit.n_par_max())}, {"n_seq_max", pair_of(fit.n_seq_max())}};
-  for (const Field& field : fields)
+  for (const ParameterName& field : parameter_names)
     json[field.name] =
         pair_of(within(fit.interval([&](const SoftParameters& p) { return p.bus.*field.value; }), field.least, field.most));
   if (soft) {
@@ -106,7 +90,7 @@ class Members {
 
 ThresholdParameters threshold_of(Members members) {
   ThresholdParameters m{.n_par_max = members.count("n_par_max"), .n_seq_max = members.count("n_seq_max")};
-  for (const Field& field : fields) m.*field.value = members.number(field.name);
+  for (const ParameterName& field : parameter_names) m.*field.value = members.number(field.name);
   return m;
 }
 

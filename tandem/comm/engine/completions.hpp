@@ -38,7 +38,7 @@ class Completions {
       if (&options == &Options::none()) [[likely]] return;
     }
     const Callbacks& calls = options.callbacks;
-    if (calls.arrived || calls.released || calls.failed || options.queue != nullptr) [[unlikely]] {
+    if (calls.arrived || calls.released || calls.failed || calls.leaving || options.queue != nullptr) [[unlikely]] {
       keep_notify(core, calls, options.queue, options.user);
     }
   }
@@ -66,6 +66,10 @@ class Completions {
   // Callbacks.
   void notify(RequestCore& core, CompletionQueue::Event what) {
     if (core.notifies) [[unlikely]] add_event(core, what);
+  }
+  /// The bytes of a large send begin to leave.
+  void note_leaving(RequestCore& core) {
+    if (core.notifies && core.extra->callbacks.leaving) [[unlikely]] call_later(core.extra->callbacks.leaving);
   }
   void call_later(std::function<void()> call) { events.push_back(Event{.call = std::move(call)}); }
 

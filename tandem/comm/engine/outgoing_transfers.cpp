@@ -7,6 +7,7 @@ namespace tandem::comm::internal {
 
 OutgoingTransfers::OutgoingTransfers(EngineParts& parts)
     : context_(parts.context),
+      completions_(parts.completions),
       trace_(parts.completions.trace),
       peers_(parts.peers),
       pacing_(parts.pacing),
@@ -98,6 +99,7 @@ const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) 
     peer.receives_wait = (grant.prefix.flags & wire::flag_met) != 0;
     if (!peer.receives_wait || stream.cursor == 0) stream.started_ns = context_.now();
     trace_.request_event<trace::Type::send_granted>(*stream.send);
+    completions_.note_leaving(*stream.send);
   }
   stream.granted = std::max(stream.granted, grant.up_to);
   refresh(stream);

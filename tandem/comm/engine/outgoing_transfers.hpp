@@ -51,6 +51,7 @@ class OutgoingTransfers {
   void stop_pushing(const OutgoingStream& stream);
 
   const EngineContext& context_;
+  Completions& completions_;
   EngineTrace& trace_;
   Peers& peers_;
   PortPacing& pacing_;

@@ -19,9 +19,18 @@ struct EmulatedTask {
   unsigned implementation = 0;          ///< of its codelet's, which it runs
 };
 
+/// What a task takes.
+struct EmulatedWork {
+  std::int64_t ns = 0;  ///< alone
+  double bytes = 0;     ///< that it moves meanwhile, if kernels and messages share memory (`ModelledMemory`); 0: it uses none
+
+  // NOLINTNEXTLINE(google-explicit-constructor): most say a time alone
+  EmulatedWork(std::int64_t takes_ns, double moves_bytes = 0) : ns(takes_ns), bytes(moves_bytes) {}
+};
+
 /// How long a task takes, in ns. Its kernel is not called: for that time its worker is busy and its core is free, so that few
 /// cores stand for many. Data that it writes counts as written, and keeps the bytes that it had. Nothing: the kernel runs.
 /// So do tasks with `reduce` accesses, which are not asked about. Called by several threads at once.
-using Emulation = std::function<std::optional<std::int64_t>(const EmulatedTask&)>;
+using Emulation = std::function<std::optional<EmulatedWork>(const EmulatedTask&)>;
 
 }  // namespace tandem::runtime

@@ -9,8 +9,9 @@
 namespace tandem::runtime {
 
 Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
-  if (const auto duration_ns = modelled_ns(task.task(), task.implementation())) {
-    busy_until_ns_ = std::max(now_ns, busy_until_ns_) + *duration_ns;
+  if (const auto work = work_of(task.task(), task.implementation())) {
+    busy_until_ns_ = std::max(now_ns, busy_until_ns_) + work->ns;
+    if (memory_ != nullptr && work->bytes > 0) moving_ = memory_->begin(work->bytes, work->ns, *waker_);
     modelled_.push_back({task.place(), busy_until_ns_});
     return Launched::posted;
   }
@@ -31,6 +32,10 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
     in_flight_behind_ -= static_cast<unsigned>(ended.size() - before);
   }
   const bool ends_all = std::exchange(hurries_, false);
+  if (moving_) {
+    modelled_.front().until_ns = busy_until_ns_ = memory_->end_ns(*moving_);
+    if (ends_all || busy_until_ns_ <= now_ns) memory_->end(*std::exchange(moving_, {}));
+  }
   if (ends_all) busy_until_ns_ = now_ns;
   while (!modelled_.empty() && (ends_all || modelled_.front().until_ns <= now_ns)) {
     ended.push_back({.place = modelled_.front().place});
@@ -41,10 +46,11 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
 
 std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const {
   const int first = task.codelet != nullptr ? task.codelet->implementation_for(kind_) : 0;
-  return modelled_ns(task, static_cast<unsigned>(std::max(first, 0)));
+  const auto work = work_of(task, static_cast<unsigned>(std::max(first, 0)));
+  return work ? std::optional(work->ns) : std::nullopt;
 }
 
-std::optional<std::int64_t> ModelledDevice::modelled_ns(const Task& task, unsigned implementation) const {
+std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned implementation) const {
   if (task.ops->serves) return {};
   std::vector<Shape> shapes(task.access_count);
   for (unsigned i = 0; i < task.access_count; ++i) {

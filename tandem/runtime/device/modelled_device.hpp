@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/device/emulation.hpp"
+#include "tandem/runtime/device/modelled_memory.hpp"
 
 namespace tandem::runtime {
 
@@ -16,12 +17,14 @@ namespace tandem::runtime {
 /// called. Tasks for which the model has no time run: on the device that stands behind this one, or at once on the worker's thread.
 class ModelledDevice final : public Device {
  public:
-  /// Of a worker of `kind`. Both others outlive this; `behind` null: the worker's thread is the device.
-  ModelledDevice(const Emulation& model, DeviceKind kind, Device* behind) : model_(model), kind_(kind), behind_(behind) {}
+  /// Of a worker of `kind`. The others outlive this; `behind` null: the worker's thread is the device; `memory` null: kernels do not share any.
+  ModelledDevice(const Emulation& model, DeviceKind kind, Device* behind, ModelledMemory* memory)
+      : model_(model), kind_(kind), behind_(behind), memory_(kind == DeviceKind::cpu ? memory : nullptr) {}
 
   std::string name() const override { return behind_ != nullptr ? behind_->name() : "a model"; }
   unsigned depth() const noexcept override { return behind_ != nullptr ? behind_->depth() : 1; }
   void connect(base::Waker& waker) override {
+    waker_ = &waker;
     if (behind_ != nullptr) behind_->connect(waker);
   }
   Launched launch(DeviceTask& task, std::int64_t now_ns) override;
@@ -33,7 +36,7 @@ class ModelledDevice final : public Device {
   }
 
  private:
-  std::optional<std::int64_t> modelled_ns(const Task& task, unsigned implementation) const;
+  std::optional<EmulatedWork> work_of(const Task& task, unsigned implementation) const;
 
   struct Modelled {
     unsigned place = 0;
@@ -43,7 +46,10 @@ class ModelledDevice final : public Device {
   const Emulation& model_;
   const DeviceKind kind_;
   Device* const behind_;
+  ModelledMemory* const memory_;
+  base::Waker* waker_ = nullptr;
   std::deque<Modelled> modelled_;  ///< in the order of their ends
+  std::optional<ModelledMemory::Running> moving_;  ///< the first of them, if it moves bytes: a CPU worker has one at a time
   std::int64_t busy_until_ns_ = 0;
   unsigned in_flight_behind_ = 0;
   bool hurries_ = false;

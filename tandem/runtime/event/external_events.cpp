@@ -111,15 +111,25 @@ void ExternalEvents::drop_behind_end(const TaskRef& event) {
   executor_.complete(*event.task);
 }
 
-std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_ns) {
+/// The greatest priority of the tasks that wait for `event` and that `counts`; nothing: there are none.
+template <class Counts>
+static std::optional<std::int32_t> most_urgent_behind(const TaskRef& event, const Counts& counts) {
   constexpr unsigned most_links = 64;  // that are looked at
   std::optional<std::int32_t> priority;
   unsigned looked = 0;
   for (const Link* link = event.task->successors.peek(); link != nullptr && looked < most_links; link = link->next, ++looked) {
     const Task& next = *link->task();
-    if (next.kind == TaskKind::kernel && next.waits.load(std::memory_order_relaxed) == 1)
-      priority = std::max(priority.value_or(next.priority), next.priority);
+    if (next.kind == TaskKind::kernel && counts(next)) priority = std::max(priority.value_or(next.priority), next.priority);
   }
+  return priority;
+}
+
+std::optional<std::int32_t> ExternalEvents::urgency_of(const TaskRef& event) {
+  return most_urgent_behind(event, [](const Task&) { return true; });
+}
+
+std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_ns) {
+  const auto priority = most_urgent_behind(event, [](const Task& next) { return next.waits.load(std::memory_order_relaxed) == 1; });
   if (!priority) return 0;
   workers_.report_expected_ends();  // the policy needs to know how long tasks take
   const std::int64_t now_ns = clock_.now_ns();

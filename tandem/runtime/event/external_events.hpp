@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "tandem/clock/clock.hpp"
@@ -70,6 +71,8 @@ class ExternalEvents {
   /// task waits for, a worker may wait for that task too, instead of beginning something long (`Policy::waits`). Returns a number
   /// for `expect_no_more`, which is due when the event has ended; 0: no task waits for this event alone.
   std::uint64_t expect_end(const TaskRef& event, std::int64_t in_ns);
+  /// The greatest priority of the tasks that wait for `event`, which has not ended and will not during the call; nothing: none does.
+  static std::optional<std::int32_t> urgency_of(const TaskRef& event);
   void expect_no_more(std::uint64_t expected) { executor_.expected().remove(expected); }
 
   /// Waits for calls on other threads that are under way. No further ones begin.

@@ -160,7 +160,7 @@ void Executor::push_placed(Task* tasks, Origin& origin) {
 }
 
 bool Executor::check_invariants() const {
-  return queues_->check_invariants() && (placer_ == nullptr || placer_->check_invariants());
+  return queues_->check_invariants() && memory_gate_.check_invariants() && (placer_ == nullptr || placer_->check_invariants());
 }
 
 void Executor::caller_arrives() noexcept {
@@ -276,6 +276,10 @@ void Executor::complete(Task& task) {
   Origin origin;
   end(task, origin);
   flush(origin);
+}
+
+void Executor::end_urgent_message(std::int32_t priority) {
+  for (Task* task = memory_gate_.message_ends(priority); task != nullptr;) queues_->push_from_outside(std::exchange(task, task->next));
 }
 
 void Executor::staged(Task& task) {

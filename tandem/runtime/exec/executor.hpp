@@ -14,6 +14,7 @@
 #include "tandem/runtime/exec/failure.hpp"
 #include "tandem/runtime/memory/memory.hpp"
 #include "tandem/runtime/sched/expected_tasks.hpp"
+#include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
@@ -94,6 +95,9 @@ class Executor final : public StagingListener {
 
   FailureLog& failures() noexcept { return failures_; }
   ExpectedTasks& expected() noexcept { return expected_; }
+  MemoryGate& memory_gate() noexcept { return memory_gate_; }
+  /// A message that `MemoryGate::message_begins` was told of has ended: what waited for that goes on. Any thread.
+  void end_urgent_message(std::int32_t priority);
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
   /// Null: tasks go where `queues()` says.
@@ -212,6 +216,7 @@ class Executor final : public StagingListener {
   std::uint32_t batch_ = 32;
   FailureLog failures_;
   ExpectedTasks expected_;
+  MemoryGate memory_gate_;
   std::atomic<trace::Session*> trace_{nullptr};
   std::mutex refusals_mutex_;
   std::unordered_map<const Task*, std::exception_ptr> refusals_;  ///< of tasks that may run elsewhere; under the mutex

@@ -58,6 +58,7 @@ class CodeletCore {
     plain = other.plain;
     prefers_devices = other.prefers_devices;
     in_main_memory = other.in_main_memory;
+    memory_bound = other.memory_bound;
     has_choice = other.has_choice;
   }
 
@@ -67,6 +68,7 @@ class CodeletCore {
   /// Floating-point operations of a task whose accesses have these shapes, for traces. Empty: not known.
   std::function<double(std::span<const Shape>)> flops;
   std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
+  std::optional<bool> memory_bound;     ///< its kernels take what memory gives; empty: the runtime finds out
   bool prefers_devices = false;  ///< where devices run it, cores run only what these could not
   bool has_choice = false;       ///< several implementations are for one kind of worker; see `Implementations`
   bool in_main_memory = false;   ///< only for workers of main memory, where its kernel finds data by itself; not `plain`

@@ -36,6 +36,8 @@ class Measurements {
 
   /// The worker waits for an urgent task although it could run another one.
   void count_hold() noexcept { holds_.add(1); }
+  /// A memory-bound task that it took waits for others.
+  void count_aside() noexcept { aside_.add(1); }
   void add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
     add_duration(task, start_ns, end_ns);
     busy_ns_.add(static_cast<double>(end_ns - start_ns));
@@ -73,6 +75,7 @@ class Measurements {
   base::Published<std::int64_t> idle_since_ns_{-1};     ///< -1: not idle
   base::Published<std::uint64_t> tasks_;
   base::Published<std::uint64_t> holds_;
+  base::Published<std::uint64_t> aside_;
   base::Published<std::int64_t> busy_since_ns_{-1};  ///< -1: not busy, or not with a device
   base::Published<std::uint64_t> fallbacks_;
   base::Published<double> busy_ns_;

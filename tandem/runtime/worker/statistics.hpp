@@ -51,6 +51,7 @@ struct WorkerReport {
   std::uint64_t steals = 0;  ///< times that it took tasks from another worker's queue
   std::uint64_t fallbacks = 0;  ///< tasks that its device could not run and that other workers ran instead
   std::uint64_t holds = 0;  ///< times that it waited for an urgent task, when it could have run another
+  std::uint64_t put_aside = 0;  ///< times that a memory-bound task that it took had to wait for others (`MemoryGate`)
   double busy_ns = 0;        ///< in kernels
   double idle_ns = 0;        ///< resting or asleep
   double total_ns = 0;       ///< since the runtime started

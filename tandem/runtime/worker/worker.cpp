@@ -30,6 +30,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       clock_(clock),
       progress_(options.attendance),
       hold_(index, spec_, executor, clock),
+      gate_(executor.memory_gate().rule().limits(static_cast<unsigned>(executor.workers().size())) && spec.device == DeviceKind::cpu ? &executor.memory_gate() : nullptr),
       durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
       measures_(options.timed || durations_ != nullptr),
       feeds_(options.feeds),
@@ -77,11 +78,50 @@ void Worker::wake_up() {
 
 /// The next task, or null: also when the worker holds for a more urgent one.
 Task* Worker::take_unless_holding() {
-  Task* const task = take();
+  Task* task = take();
+  if (gate_ != nullptr) [[unlikely]] task = pass_memory_gate(task);
   if (task == nullptr || !hold_.begin_instead_of(*task, [this](const Task& next) { return expected_ns(next); })) [[likely]] return task;
   measurements_.count_hold();
   executor_.queues().put_back(index_, task);
   return nullptr;
+}
+
+/// What runs of `task`, which is null if there is none, and the tasks that wait at the gate for memory; or null.
+Task* Worker::pass_memory_gate(Task* task) {
+  while (true) {
+    const bool is_bound = task != nullptr && is_memory_bound(*task);
+    const MemoryGate::Answer answer = gate_->ask(task, is_bound, inside_gate_);
+    if (answer.hand_on != nullptr) executor_.queues().push_released(index_, answer.hand_on);
+    if (is_bound && answer.run != task) measurements_.count_aside();
+    if (answer.run != nullptr && answer.run != task) trace_.note_taken(*answer.run, [] { return std::optional<unsigned>(); });
+    if (!answer.waits) return answer.run;
+    task = take();
+  }
+}
+
+/// It rests.
+void Worker::leave_memory_gate() {
+  if (Task* const task = gate_->leave(inside_gate_)) executor_.queues().push_released(index_, task);
+}
+
+/// Bytes that a kernel reads and writes which uses all of its data once.
+static std::size_t moved_bytes(const Task& task) noexcept {
+  std::size_t bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (slot.mode() == AccessMode::scratch) continue;
+    const bool does_both = sees_value(slot.mode()) && makes_value(slot.mode());
+    bytes += slot.handle()->shape.bytes() * (does_both ? 2 : 1);
+  }
+  return bytes;
+}
+
+/// By what the program says of its codelet, or by how long its kernels take here.
+bool Worker::is_memory_bound(const Task& task) const {
+  if (task.restricted || task.budgeted || task.ops->serves) return false;
+  if (task.codelet->memory_bound) return *task.codelet->memory_bound;
+  const auto known_ns = expected_ns(task);
+  return known_ns && static_cast<double>(moved_bytes(task)) >= gate_->rule().least_bytes_per_ns * static_cast<double>(*known_ns);
 }
 
 /// The next task: the one that it has just released, or one from the queues; or null.
@@ -126,6 +166,7 @@ void Worker::back_to_work(std::int64_t now_ns) {
 }
 
 std::int64_t Worker::rest(std::int64_t now_ns) {
+  if (inside_gate_) [[unlikely]] leave_memory_gate();
   executor_.flush(origin_);
   const std::int64_t at_once_ns = now_ns;
   if (!measurements_.is_idle()) {
@@ -163,6 +204,7 @@ std::int64_t Worker::rest_in_pause(std::uint32_t pause, std::int64_t now_ns) {
   progress_.stop();
   progress_.do_rest();
   hold_.end();
+  if (inside_gate_) leave_memory_gate();
   queue_kept();
   executor_.flush(origin_);
   if (std::exchange(woken_, false)) executor_.queues().pass_on_wake(index_);
@@ -179,6 +221,7 @@ void Worker::leave(std::int64_t now_ns) {
   progress_.stop();
   progress_.do_rest();
   hold_.end();
+  if (inside_gate_) leave_memory_gate();
   if (device_ != nullptr) {
     device_->hurry();  // the caller has other things to do
     collect(now_ns);

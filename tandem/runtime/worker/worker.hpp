@@ -63,7 +63,7 @@ struct WorkerOptions {
 /// depth. While all its places are taken the worker fetches the data of a few more tasks. It sleeps until the device is to be polled.
 ///
 /// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), tasks that its device has (`InFlight`), what the
-/// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), the network (`IdleProgress`), private memory (`PrivateMemory`).
+/// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), its side of the gate for memory-bound tasks (`MemoryGate`), the network (`IdleProgress`), private memory (`PrivateMemory`).
 ///
 /// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
 /// successor; no lock when it runs its own successor next.
@@ -105,6 +105,9 @@ class Worker final : public base::Steppable {
   void wake_up();
   Task* take();
   Task* take_unless_holding();
+  Task* pass_memory_gate(Task* task);
+  void leave_memory_gate();
+  bool is_memory_bound(const Task& task) const;
   void explain(const Task& task, bool kept);
   void queue_kept();
   void run(Task& task);
@@ -159,6 +162,8 @@ class Worker final : public base::Steppable {
   std::int64_t pause_ns_ = 0;  ///< between two polls
   IdleProgress progress_;
   Hold hold_;
+  MemoryGate* const gate_;      ///< null: nothing limits memory-bound tasks here
+  bool inside_gate_ = false;    ///< its last task is memory-bound
   PrivateMemory private_memory_;
   std::unique_ptr<KernelCounters> counters_;  ///< null: kernels are not counted
   std::unique_ptr<DurationModels::Collector> durations_;  ///< null: nothing is learnt

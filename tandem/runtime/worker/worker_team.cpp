@@ -30,6 +30,7 @@ const char* prefix_of(DeviceKind kind) noexcept {
 WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
     : caller_works_(world.caller_works), clock_(*world.clock), specs_(executor.workers()), emulation_(options.emulation), counters_(world.counters) {
   const Machine& machine = world.machine;
+  executor.memory_gate().set(options.memory_gate);
   queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance, static_cast<unsigned>(specs_.size()) - machine.cpu_workers(),
                                           options.seed);
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
@@ -52,7 +53,8 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
-                                     .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr,
+                                     .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr ||
+                                              options.memory_gate.limits(static_cast<unsigned>(specs_.size())),
                                      .timeline = options.timeline,
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,
@@ -68,7 +70,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     const bool is_caller = i == 0 && caller_works_;
     TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // it comes and goes
     WorkerSpec spec = specs_[i];
-    if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.device, spec.unit)).get();
+    if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.device, spec.unit, options.modelled_memory)).get();
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>(i, spec, worker_options, executor, *world.clock));
     base::Waker& waker = is_caller ? world.driver->add_caller(worker)
                                    : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});

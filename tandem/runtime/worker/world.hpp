@@ -19,6 +19,7 @@
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
+#include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/device/emulation.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
@@ -26,6 +27,7 @@
 namespace tandem::runtime {
 
 class DurationModels;
+class ModelledMemory;
 
 struct CoreOptions {
   std::uint64_t window = 32'768;          ///< tasks submitted and not ended, at most
@@ -44,6 +46,8 @@ struct CoreOptions {
   std::function<void(std::string_view)> explain_to = {};  ///< who is told; empty: standard error
   double copy_weight = 1;                 ///< as `Placer::weigh_copies`
   Emulation emulation = {};               ///< empty: kernels run
+  ModelledMemory* modelled_memory = nullptr;  ///< that emulated kernels of CPU workers share; null: none. Outlives the runtime
+  MemoryGateRule memory_gate = {};        ///< of memory-bound tasks; as it is: no limit
 };
 
 /// What a runtime is made of in a world: real, test or virtual.

@@ -351,8 +351,11 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
   Timing& timing = timing_[from.value()];
   std::int64_t when = loop_->now_ns();
   if (options_.bytes_per_ns > 0) {
-    when = std::max(when, timing.egress_free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / options_.bytes_per_ns);
+    const bool is_slowed = options_.rates != nullptr && bytes > 0;
+    const double rate = is_slowed ? std::min(options_.bytes_per_ns, options_.rates->bytes_per_ns(from, to)) : options_.bytes_per_ns;
+    when = std::max(when, timing.egress_free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
     timing.egress_free_ns = when;
+    if (is_slowed) options_.rates->note_packet(from, to, when);
   }
   const auto spread = static_cast<std::uint64_t>(options_.latency_max_ns - options_.latency_min_ns);
   when += options_.latency_min_ns + static_cast<std::int64_t>(spread > 0 ? loop_->random() % (spread + 1) : 0);

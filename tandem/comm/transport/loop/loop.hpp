@@ -18,6 +18,15 @@
 
 namespace tandem::comm {
 
+/// How fast hosts can send at the moment, where other things than the network limit it.
+class LoopRates {
+ public:
+  virtual ~LoopRates() = default;
+  virtual double bytes_per_ns(Rank from, Rank to) = 0;
+  /// A packet is under way until then.
+  virtual void note_packet(Rank from, Rank to, std::int64_t until_ns) = 0;
+};
+
 struct LoopOptions {
   std::uint32_t ranks = 2;
   std::uint32_t ranks_per_host = UINT32_MAX;  ///< as in the cards, so that broadcasts see hosts
@@ -34,6 +43,7 @@ struct LoopOptions {
   std::int64_t latency_min_ns = 0;  ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
+  LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
 };
 
 class LoopTransport;

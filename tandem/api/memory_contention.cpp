@@ -1,0 +1,85 @@
+// tandem/api/memory_contention.cpp: from a file, or a machine of the thesis, to a limit.
+#include "tandem/api/memory_contention.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "tandem/api/model_folder.hpp"
+#include "tandem/base/exceptions.hpp"
+#include "tandem/base/host.hpp"
+#include "tandem/model/contention/limit.hpp"
+#include "tandem/model/contention/platforms.hpp"
+#include "tandem/model/tasks/codelet_models.hpp"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace model::contention;
+using base::Error;
+using base::ErrorCode;
+
+base::Result<StoredMachine> machine_in(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (!stream.is_open() || stream.bad()) return Error{ErrorCode::io, file.string() + ": cannot be read"};
+  return parse_machine(text, file.string());
+}
+
+base::Result<StoredMachine> machine_called(const std::string& name) {
+  if (fs::exists(name)) return machine_in(name);
+  if (const Platform* const platform = find_platform(name)) return StoredMachine{.machine = soften(platform->machine), .cores = platform->cores_per_socket};
+  std::string known;
+  for (const Platform& platform : platforms()) known += (known.empty() ? "" : ", ") + std::string(platform.name);
+  return Error{ErrorCode::not_found, fmt::format("option contention: '{}' is neither auto nor off, nor a file of `tandem contention fit --install`, nor one of the machines {}",
+                                                 name, known)};
+}
+
+}  // namespace
+
+base::Result<fs::path> contention_file(const base::Environment& environment) {
+  if (const auto cache = tandem_cache(environment)) return *cache / "contention" / (model::percent_encoded(base::host_name(), "-_.") + ".toml");
+  return Error{ErrorCode::not_found, "there is no place for this machine's memory contention, since HOME is not set"};
+}
+
+runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned workers) {
+  const auto model = SoftModel::create(stored.machine);
+  const Load all{.cores = std::min(workers, stored.cores)};
+  const unsigned most = cores_that_fill_bus(model.value(), all), beside = cores_beside_message(model.value(), {.cores = most});
+  if (beside == all.cores) return {};
+  const unsigned elsewhere = workers - all.cores;
+  const Bandwidths shared = model.value().predict(all);
+  return {.most = most + elsewhere,
+          .most_beside_messages = beside + elsewhere,
+          .least_bytes_per_ns = shared.computation_mb_s * 1e-3 / all.cores / 2,  // half of what each has when all compete
+          .network_bytes_per_ns = beside < most ? shared.communication_alone_mb_s * 1e-3 : 0};
+}
+
+runtime::MemoryGateRule memory_gate_rule(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
+                                         base::Log& log) {
+  const std::string& chosen = config.get_string("contention");
+  if (chosen == "off" || chosen.empty()) return {};
+  std::string name = chosen;
+  if (chosen == "auto") {
+    const auto file = contention_file(environment);
+    if (!file.ok() || !fs::exists(file.value())) return {};
+    name = file.value().string();
+  }
+  const auto stored = machine_called(name);
+  if (chosen != "auto" && !stored.ok()) throw StartError(stored.error().message);
+  if (!stored.ok()) return log.warn("memory contention is left out of account: {}", stored.error().message), runtime::MemoryGateRule();
+  if (chosen == "auto" && stored.value().processor != processor) {
+    log.warn("memory contention is left out of account: {} was measured on '{}', and this is '{}'", name, stored.value().processor, processor);
+    return {};
+  }
+  const runtime::MemoryGateRule rule = memory_gate_rule(stored.value(), workers);
+  if (rule.limits(workers))
+    log.info("memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is under way", name, rule.most, workers,
+             rule.most_beside_messages);
+  return rule;
+}
+
+}  // namespace tandem

@@ -1,0 +1,28 @@
+// tandem/api/memory_contention.hpp: what a running program does with the model of its machine's memory contention.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/base/result.hpp"
+#include "tandem/model/contention/machine_file.hpp"
+#include "tandem/runtime/sched/memory_gate.hpp"
+
+namespace tandem {
+
+/// The file of this host that option `contention=auto` reads and `tandem contention fit --install` writes: tandem/contention/HOST.toml in
+/// $XDG_CACHE_HOME or ~/.cache. Errors: not_found (neither is set).
+base::Result<std::filesystem::path> contention_file(const base::Environment& environment);
+
+/// The rule of `MemoryGate` for so many CPU workers on a machine with these parameters, whose tasks' and messages' data lie on the NUMA node of the
+/// workers. Workers beyond the cores of one socket are taken to use another bus: they are not limited.
+runtime::MemoryGateRule memory_gate_rule(const model::contention::StoredMachine& machine, unsigned workers);
+
+/// The same by option `contention`. `processor`: this machine's, to tell a file of another one. No limit where the option says off, or auto and there is
+/// no usable file; the log says why one is not used. Throws StartError: the file or machine that the option names cannot be had.
+runtime::MemoryGateRule memory_gate_rule(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
+                                         base::Log& log);
+
+}  // namespace tandem

@@ -1,0 +1,68 @@
+// tandem/runtime/device/modelled_memory.cpp: rates change when something begins or ends.
+#include "tandem/runtime/device/modelled_memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem::runtime {
+
+ModelledMemory::Running ModelledMemory::begin(double bytes, std::int64_t alone_ns, base::Waker& waker) {
+  settle();
+  kernels_.push_front({.bytes_left = bytes, .alone_bytes_per_ns = bytes / static_cast<double>(std::max<std::int64_t>(alone_ns, 1)), .waker = &waker});
+  share();
+  return kernels_.begin();
+}
+
+std::int64_t ModelledMemory::end_ns(Running kernel) {
+  settle();
+  return loop_.now_ns() + static_cast<std::int64_t>(std::ceil(kernel->bytes_left / kernel->bytes_per_ns - 1e-6));
+}
+
+void ModelledMemory::end(Running kernel) {
+  settle();
+  kernels_.erase(kernel);
+  share();
+}
+
+void ModelledMemory::use_network_until(std::int64_t when_ns) {
+  network_until_ns_ = std::max(network_until_ns_, when_ns);
+  if (network_) return;
+  settle();
+  network_ = true;
+  share();
+  look_at_network();
+}
+
+void ModelledMemory::look_at_network() {
+  if (network_until_ns_ > loop_.now_ns()) return loop_.at(network_until_ns_, [this] { look_at_network(); });
+  settle();
+  network_ = false;
+  share();
+}
+
+model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
+  model::contention::Bandwidths found = model_.predict({.cores = static_cast<unsigned>(kernels_.size()), .placement = placement_});
+  if (!with_network) found.computation_mb_s = found.computation_alone_mb_s;
+  return found;
+}
+
+/// Brings all kernels to the present date.
+void ModelledMemory::settle() {
+  const auto passed_ns = static_cast<double>(loop_.now_ns() - settled_ns_);
+  settled_ns_ = loop_.now_ns();
+  for (Kernel& kernel : kernels_) kernel.bytes_left = std::max(0.0, kernel.bytes_left - kernel.bytes_per_ns * passed_ns);
+}
+
+/// Gives each its rate.
+void ModelledMemory::share() {
+  if (kernels_.empty()) return;
+  const double each = now(network_).computation_mb_s * 1e-3 / static_cast<double>(kernels_.size());
+  for (Kernel& kernel : kernels_) {
+    const double rate = std::min(kernel.alone_bytes_per_ns, each);
+    if (rate == kernel.bytes_per_ns) continue;
+    kernel.bytes_per_ns = rate;
+    kernel.waker->wake();
+  }
+}
+
+}  // namespace tandem::runtime

@@ -1,0 +1,250 @@
+// tests/dist_flow/memory_gate_test.cpp: flows whose kernels and messages share memory, with and without the gate, on machines of the thesis.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "deterministic_job.hpp"
+#include "tandem/model/contention/limit.hpp"
+#include "tandem/model/contention/platforms.hpp"
+#include "tandem/model/contention/threshold_model.hpp"
+#include "tandem/runtime/device/modelled_memory.hpp"
+#include "tandem/runtime/sched/memory_gate.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+using model::contention::Load;
+using model::contention::Placement;
+using model::contention::ThresholdModel;
+
+constexpr std::uint32_t kRanks = 4;
+/// Bytes of data in the tests stand for so many, since they are copied.
+constexpr double kScale = 256;
+
+/// Data of kernels and messages of all hosts on such NUMA nodes of a machine of the thesis.
+struct Machine {
+  std::string name;
+  Placement placement;
+  const model::contention::Platform& platform() const { return *model::contention::find_platform(name); }
+  unsigned workers() const { return platform().cores_per_socket - 1; }
+};
+
+/// All hosts of a job: their memories, and their network.
+class Hosts final : public comm::LoopRates {
+ public:
+  Hosts(const Machine& machine, base::EventLoop& loop) : model_(machine.platform().machine) {
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      memories_.push_back(std::make_unique<runtime::ModelledMemory>(model_, machine.placement, loop));
+  }
+  double bytes_per_ns(comm::Rank from, comm::Rank to) override {
+    return std::min(of(from).network_bytes_per_ns(), of(to).network_bytes_per_ns()) / kScale;
+  }
+  void note_packet(comm::Rank from, comm::Rank to, std::int64_t until_ns) override {
+    of(from).use_network_until(until_ns);
+    of(to).use_network_until(until_ns);
+  }
+  const ThresholdModel& model() const { return model_; }
+  std::vector<runtime::ModelledMemory*> memories() const {
+    std::vector<runtime::ModelledMemory*> all;
+    for (const auto& memory : memories_) all.push_back(memory.get());
+    return all;
+  }
+
+ private:
+  runtime::ModelledMemory& of(comm::Rank rank) { return *memories_[rank.value()]; }
+
+  ThresholdModel model_;
+  std::vector<std::unique_ptr<runtime::ModelledMemory>> memories_;
+};
+
+struct Flow {
+  std::string name;
+  std::function<void(Runtime&)> submit;
+};
+
+constexpr double kTileBytes = 32e6;
+using Tile = Data<Vector<double>>;
+
+const Codelet fill("fill", [](std::span<double>) {});
+const Codelet panel("panel", [](std::span<double>) {});
+const Codelet update("update", [](std::span<const double>, std::span<double>) {});
+const Codelet product("product", [](std::span<const double>, std::span<double>) {});
+const Codelet reduce_codelet("sum", [](std::span<const double>, double&) {});
+const Codelet combine("combine", [](const double&, double&) {});
+const Codelet axpy("axpy", [](const double&, std::span<double>) {});
+const Codelet zero("zero", [](double&) {});
+const Codelet compute("compute", [](std::span<double>) {});
+
+Tile tile_of(Runtime& rt, std::uint32_t owner, double bytes = kTileBytes) {
+  auto tile = rt.vector<double>("tile", static_cast<std::size_t>(bytes / kScale / sizeof(double)), {.owner = owner});
+  rt.submit(fill, write(tile));
+  return tile;
+}
+
+/// Each step makes a tile, sends it to all, and updates the tiles of all ranks with it, `per_rank` each; the next step's first.
+void updates(Runtime& rt, unsigned steps, unsigned per_rank, unsigned computing) {
+  std::vector<Tile> panels;
+  for (unsigned k = 0; k < steps; ++k) panels.push_back(tile_of(rt, k % kRanks));
+  std::vector<std::vector<Tile>> tiles(kRanks), others(kRanks);
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (unsigned i = 0; i < per_rank; ++i) tiles[rank].push_back(tile_of(rt, rank));
+    for (unsigned i = 0; i < computing; ++i) others[rank].push_back(tile_of(rt, rank, 1e6));
+  }
+  for (unsigned k = 0; k < steps; ++k) {
+    rt.submit({.priority = 3}, panel, read_write(panels[k]));
+    if (k + 1 < steps) rt.submit({.priority = 2}, update, read(panels[k]), read_write(panels[k + 1]));
+    for (unsigned i = 0; i < std::max(per_rank, computing); ++i)
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        if (i < per_rank) rt.submit({.priority = 0}, update, read(panels[k]), read_write(tiles[rank][i]));
+        if (i < computing) rt.submit({.priority = 0}, compute, read_write(others[rank][i]));
+      }
+  }
+}
+
+/// Iterations of products of each rank's rows with a vector whose blocks come from all ranks, then a sum over all ranks and an update of the blocks.
+/// The product of a block can begin when that block has come.
+void conjugate_gradients(Runtime& rt, unsigned iterations, unsigned rows, double block_bytes) {
+  std::vector<Tile> blocks;
+  std::vector<std::vector<Tile>> results(kRanks);
+  std::vector<Data<double>> sums;
+  auto total = rt.scalar<double>("total", {.owner = 0});
+  rt.submit(zero, write(total));
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    blocks.push_back(tile_of(rt, rank, block_bytes));
+    rt.submit(zero, write(sums.emplace_back(rt.scalar<double>("sum", {.owner = rank}))));
+    for (unsigned i = 0; i < rows; ++i) results[rank].push_back(tile_of(rt, rank));
+  }
+  for (unsigned iteration = 0; iteration < iterations; ++iteration) {
+    for (std::uint32_t from = 0; from < kRanks; ++from)
+      for (unsigned i = 0; i < rows; ++i)
+        for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+          rt.submit({.priority = 0}, product, read(blocks[(rank + from) % kRanks]), read_write(results[rank][i]));
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      for (unsigned i = 0; i < rows; ++i) rt.submit({.priority = 2}, reduce_codelet, read(results[rank][i]), read_write(sums[rank]));
+      rt.submit({.priority = 3}, combine, read(sums[rank]), read_write(total));
+    }
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) rt.submit({.priority = 3}, axpy, read(total), read_write(blocks[rank]));
+  }
+}
+
+const std::vector<Flow>& flows() {
+  static const std::vector<Flow> known{
+      {"tile broadcasts, 10 updates", [](Runtime& rt) { updates(rt, 16, 10, 0); }},
+      {"tile broadcasts, 20 updates", [](Runtime& rt) { updates(rt, 16, 20, 0); }},
+      {"tile broadcasts, 40 updates", [](Runtime& rt) { updates(rt, 16, 40, 0); }},
+      {"half of them compute", [](Runtime& rt) { updates(rt, 16, 10, 10); }},
+      {"two thirds compute", [](Runtime& rt) { updates(rt, 16, 10, 20); }},
+      {"CG, long vectors", [](Runtime& rt) { conjugate_gradients(rt, 6, 17, 64e6); }},
+      {"CG", [](Runtime& rt) { conjugate_gradients(rt, 6, 17, 16e6); }},
+      {"CG, short vectors", [](Runtime& rt) { conjugate_gradients(rt, 6, 17, 1e6); }},
+  };
+  return known;
+}
+
+/// What kernels take alone on a core that moves `core_mb_s`.
+runtime::EmulatedWork work_of(const runtime::EmulatedTask& task, double core_mb_s) {
+  const auto moving = [&](double bytes) { return runtime::EmulatedWork(static_cast<std::int64_t>(bytes / core_mb_s * 1e3), bytes); };
+  if (task.codelet == "update") return moving(3 * kTileBytes);
+  if (task.codelet == "product") return moving(2 * kTileBytes + kScale * static_cast<double>(task.data[0].bytes()));
+  if (task.codelet == "sum") return moving(kTileBytes);
+  if (task.codelet == "axpy") return moving(2 * kScale * static_cast<double>(task.data[1].bytes()));
+  if (task.codelet == "panel") return moving(2 * kTileBytes);
+  return task.codelet == "compute" ? 20'000'000 : 1'000;
+}
+
+runtime::MemoryGateRule rule_of(const Machine& machine) {
+  const ThresholdModel model(machine.platform().machine);
+  const Load all{.cores = machine.workers(), .placement = machine.placement};
+  const unsigned most = cores_that_fill_bus(model, all);
+  const model::contention::Bandwidths shared = model.predict(all);
+  return {.most = most,
+          .most_beside_messages = cores_beside_message(model, {.cores = most, .placement = machine.placement}),
+          .least_bytes_per_ns = shared.computation_mb_s / all.cores / 2 * 1e-3 / kScale,
+          .network_bytes_per_ns = shared.communication_alone_mb_s * 1e-3 / kScale};
+}
+
+struct Result {
+  double ms = 0;
+  std::uint64_t put_aside = 0;  ///< times that a task waited for others
+  Result& operator+=(const Result& other) {
+    ms += other.ms;
+    put_aside += other.put_aside;
+    return *this;
+  }
+};
+
+/// The second time that the flow is played: by then it is known how long tasks take, and how fast the network is.
+Result play(const Machine& machine, const Flow& flow, const std::string& sched, const runtime::MemoryGateRule& rule, std::uint64_t seed) {
+  DeterministicJob job(seed);
+  Hosts hosts(machine, job.loop());
+  const model::contention::Bandwidths alone = hosts.model().predict({.cores = 1, .placement = machine.placement});
+  JobSetup setup{.ranks = kRanks, .workers = machine.workers(), .caller = false, .sched = sched};
+  setup.network = {.ranks_per_host = 1, .segment_bytes = 4096, .latency_min_ns = 2000, .latency_max_ns = 2000,
+                   .bytes_per_ns = alone.communication_alone_mb_s * 1e-3 / kScale, .rates = &hosts};
+  setup.memories = hosts.memories();
+  setup.core.poll_for_ns = 0;
+  setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> { return work_of(task, alone.computation_alone_mb_s); };
+  setup.core.memory_gate = rule;
+  Result result;
+  const DeterministicJob::Outcome outcome = job.run(setup, [&](Runtime& rt, DeterministicJob& running) {
+    flow.submit(rt);
+    rt.wait();
+    const std::int64_t began_ns = running.loop().now_ns();
+    flow.submit(rt);
+    rt.wait();
+    result.ms = static_cast<double>(running.loop().now_ns() - began_ns) * 1e-6;
+    for (const runtime::WorkerReport& worker : rt.statistics().workers) result.put_aside += worker.put_aside;
+  });
+  EXPECT_FALSE(outcome.stuck) << outcome.why;
+  for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "");
+  return result;
+}
+
+/// GATE_SEEDS: so many orders of steps for each case.
+TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
+  const std::vector<Machine> machines{{"henri", {0, 0}}, {"henri", {1, 1}}, {"henrisubnuma", {0, 0}}, {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}, {"bora", {0, 0}}};
+  const char* const given = std::getenv("GATE_SEEDS");
+  const std::uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+  double log_sum = 0, worst = 0, best = 1;
+  unsigned count = 0;
+  std::printf("%-14s %-6s %-6s  %-30s %10s %10s %8s %8s\n", "machine", "nodes", "most", "flow", "dmdas ms", "gated ms", "ratio", "aside");
+  for (const Machine& machine : machines) {
+    const runtime::MemoryGateRule rule = rule_of(machine);
+    for (const Flow& flow : flows()) {
+      Result blind, gated;
+      for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        blind += play(machine, flow, "dmdas", {}, seed);
+        gated += play(machine, flow, "lws", rule, seed);
+      }
+      const double ratio = gated.ms / blind.ms;
+      std::printf("%-14s %u, %u   %2u, %-2u  %-30s %10.1f %10.1f %8.3f %8llu\n", machine.name.c_str(), machine.placement.computation,
+                  machine.placement.communication, rule.most, rule.most_beside_messages, flow.name.c_str(), blind.ms / static_cast<double>(seeds),
+                  gated.ms / static_cast<double>(seeds), ratio, static_cast<unsigned long long>(gated.put_aside / seeds));
+      if (!rule.limits(machine.workers())) {
+        EXPECT_EQ(gated.put_aside, 0U);
+        EXPECT_EQ(ratio, 1);
+      }
+      log_sum += std::log(ratio);
+      ++count;
+      worst = std::max(worst, ratio);
+      best = std::min(best, ratio);
+    }
+  }
+  const double mean = std::exp(log_sum / count);
+  std::printf("%u cases: with the gate %.3f of the time without in the geometric mean, %.3f at best, %.3f at worst\n", count, mean, best, worst);
+  EXPECT_LT(mean, 0.97);
+  EXPECT_LT(best, 0.8);
+  EXPECT_LT(worst, 1.05);
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
