@@ -217,8 +217,9 @@ void measure_links_for_policy(runtime::World& world, base::Log& log) {
 }
 
 runtime::World make_test_world(const TestWorldOptions& options, WorldResources& resources) {
-  auto loop = std::make_unique<base::EventLoop>(options.seed);
-  resources.loop = loop.get();
+  auto own_loop = std::make_unique<base::EventLoop>(options.seed);
+  base::EventLoop* const loop = options.loop != nullptr ? options.loop : own_loop.get();
+  resources.loop = loop;
   resources.clock = std::make_unique<LoopClock>(*loop);
   if (resources.log == nullptr) resources.log = std::make_unique<base::Log>(base::LogLevel::error);
   runtime::World world;
@@ -241,7 +242,7 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
     world.machine.workers.push_back({DeviceKind::user, add_memory(runtime::NodeKind::device, options.device_bytes)});
   world.machine.nodes[0].budget = options.main_bytes;
   if (options.main_bytes != 0) add_memory(runtime::NodeKind::storage, 0);
-  world.driver = std::move(loop);
+  world.driver = std::move(own_loop);
   return world;
 }
 

@@ -122,12 +122,13 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
         TestWorldOptions world_options;
         world_options.workers = setup.workers;
         world_options.sched = setup.sched;
+        world_options.loop = &loop_;
+        if (setup.adjust) setup.adjust(rank, world_options);
         auto world = make_test_world(world_options, *resources);
         resources->clock = std::make_unique<RankClock>(loop_);
         world.clock = resources->clock.get();
         world.caller_works = setup.caller;
         world.driver = std::make_unique<RankDriver>(*this, self);
-        resources->loop = &loop_;  // in which a trace is written, too
         auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
         runtime::CoreOptions core = setup.core;
         if (!setup.memories.empty()) core.modelled_memory = setup.memories[rank];

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/dist/flow_options.hpp"
 #include "tandem/runtime/worker/world.hpp"
+
+namespace tandem {
+struct TestWorldOptions;
+}
 
 namespace tandem::dist_test {
 
@@ -18,6 +23,7 @@ struct JobSetup {
   bool caller = true;  ///< the thread of the program is one of them; in `DeterministicJob`
   std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
   std::string sched = "lws";
+  std::function<void(std::uint32_t rank, TestWorldOptions& world)> adjust = {};  ///< what differs on this rank; in `DeterministicJob`
   dist::FlowOptions flow = {};
   runtime::CoreOptions core = {};
   comm::LoopOptions network = {};
