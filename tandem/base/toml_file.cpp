@@ -1,4 +1,4 @@
-// tandem/base/toml_file.cpp: reading the part of TOML that a file of options needs.
+// tandem/base/toml_file.cpp: reading the part of TOML that a file of options needs, and writing its strings.
 #include "tandem/base/toml_file.hpp"
 
 #include <algorithm>
@@ -281,6 +281,21 @@ Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path) {
   const std::string document(std::istreambuf_iterator<char>(file), {});
   if (file.bad()) return Error{ErrorCode::io, fmt::format("cannot read {}", path.string())};
   return parse_toml(document, path.string());
+}
+
+std::string toml_quoted(std::string_view text) {
+  std::string quoted = "\"";
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    const auto byte = static_cast<unsigned char>(character.front());
+    if (length == 0) append_utf8(quoted, 0xFFFD);
+    else if (byte == '"' || byte == '\\') quoted.append("\\").append(character);
+    else if (byte < 0x20 || byte == 0x7F) quoted += fmt::format("\\u{:04X}", byte);
+    else quoted += character;
+    text.remove_prefix(character.size());
+  }
+  return quoted + '"';
 }
 
 }  // namespace tandem::base

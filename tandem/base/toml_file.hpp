@@ -25,4 +25,7 @@ Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path);
 /// The same from memory; `name` stands for the file in messages.
 Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string_view name);
 
+/// `text` in quotes, as `parse_toml` reads it back. Bytes that are no UTF-8 become U+FFFD.
+std::string toml_quoted(std::string_view text);
+
 }  // namespace tandem::base

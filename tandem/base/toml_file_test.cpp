@@ -92,6 +92,17 @@ TEST(TomlFile, StringsAndCommentsMayHoldAnyCharacter) {
   EXPECT_EQ(values.value()[3].text, "\t\xC3\xA9\xF0\x9F\x98\x80");
 }
 
+TEST(TomlFile, QuotedStringsAreReadBack) {
+  std::string all = "\xC3\xA9\xF0\x9F\x98\x80";
+  for (char c = 0; c < 0x7F; ++c) all += c;
+  all += '\x7F';
+  const auto values = parse_toml("a = " + toml_quoted(all) + "\nb = " + toml_quoted("x\xFFy\xE2\x82") + "\nc = " + toml_quoted(""), "t.toml");
+  ASSERT_TRUE(values) << values.error().message;
+  EXPECT_EQ(values.value()[0].text, all);
+  EXPECT_EQ(values.value()[1].text, "x\xEF\xBF\xBDy\xEF\xBF\xBD\xEF\xBF\xBD") << "no UTF-8";
+  EXPECT_EQ(values.value()[2].text, "");
+}
+
 TEST(TomlFile, AMissingFileIsAnIoError) {
   const auto values = read_toml("/nonexistent/tandem.toml");
   ASSERT_FALSE(values);

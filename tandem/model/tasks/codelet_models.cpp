@@ -2,13 +2,13 @@
 #include "tandem/model/tasks/codelet_models.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tandem/base/number_of.hpp"
 #include "tandem/base/toml_file.hpp"
 
 namespace tandem::model {
@@ -16,20 +16,11 @@ namespace {
 
 using base::Error;
 using base::ErrorCode;
+using base::number_of;
 
 constexpr std::string_view kRowPrefix = "durations.";
 constexpr std::string_view kReadable = " !#$&'()*+,-./:;<=>?@[]^_`{|}~";  // not the quote, the backslash and the percent sign
 constexpr double kGreatestUs = 1e15;  // thirty years
-
-template <class Number>
-std::optional<Number> number_of(std::string_view text, int radix = 10) {
-  Number number{};
-  std::from_chars_result read{};
-  if constexpr (std::is_floating_point_v<Number>) read = std::from_chars(text.data(), text.data() + text.size(), number);
-  else read = std::from_chars(text.data(), text.data() + text.size(), number, radix);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return {};
-  return number;
-}
 
 /// The last part of `path` behind a slash, which is cut off; nothing: there is no slash.
 std::optional<std::string_view> cut_last(std::string_view& path) {

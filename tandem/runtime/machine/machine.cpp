@@ -22,6 +22,15 @@ void Machine::add_links(NodeIndex a, NodeIndex b, double bytes_per_ns, std::int6
   links.push_back({b, a, bytes_per_ns, latency_ns, source});
 }
 
+void Machine::set_link(const MachineLink& link) {
+  for (MachineLink& known : links)
+    if (known.from == link.from && known.to == link.to) {
+      known = link;
+      return;
+    }
+  links.push_back(link);
+}
+
 unsigned Machine::cpu_workers() const noexcept {
   return static_cast<unsigned>(
       std::count_if(workers.begin(), workers.end(), [](const MachineWorker& worker) { return worker.kind == DeviceKind::cpu; }));
@@ -78,6 +87,8 @@ void Machine::check() const {
     if (!(one.bytes_per_ns > 0) || one.latency_ns < 0)
       refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns and a latency of {} ns", one.from, one.to, one.bytes_per_ns,
                          one.latency_ns));
+    if (one.loaded_bytes_per_ns && !(*one.loaded_bytes_per_ns > 0))
+      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns under load", one.from, one.to, *one.loaded_bytes_per_ns));
     for (std::size_t j = 0; j < i; ++j)
       if (links[j].from == one.from && links[j].to == one.to) refuse(fmt::format("two links lead from memory {} to memory {}", one.from, one.to));
   }

@@ -50,10 +50,17 @@ struct MachineLink {
   NodeIndex to = 0;                  ///< memory
   double bytes_per_ns = 8;           ///< or GB/s
   std::int64_t latency_ns = 10'000;  ///< until the first byte has arrived
-  LinkSource source = LinkSource::assumed;  ///< of both
+  LinkSource source = LinkSource::assumed;  ///< of all its figures
+  std::optional<double> loaded_bytes_per_ns = {};  ///< while all links of the machine copy at once; none: not known
 
-  /// How long a copy of `bytes` takes while nothing else is under way.
-  double copy_ns(std::size_t bytes) const noexcept { return static_cast<double>(latency_ns) + static_cast<double>(bytes) / bytes_per_ns; }
+  /// How long a copy of `bytes` takes. `load`: from 0, nothing else is under way, to 1, as when `loaded_bytes_per_ns` was measured; between them
+  /// the time grows in proportion. Without a rate under load, it does not matter.
+  double copy_ns(std::size_t bytes, double load = 0) const noexcept {
+    const auto size = static_cast<double>(bytes);
+    const double alone_ns = static_cast<double>(latency_ns) + size / bytes_per_ns;
+    if (!loaded_bytes_per_ns || load == 0) return alone_ns;
+    return alone_ns + load * (size / *loaded_bytes_per_ns - size / bytes_per_ns);
+  }
 };
 
 /// A machine: found on a host, or made up by a test. A plain value; whoever has a copy may read it from any thread.
@@ -70,6 +77,9 @@ class Machine {
   NodeIndex add_node(MachineNode node);
   /// A link of these figures in both directions.
   void add_links(NodeIndex a, NodeIndex b, double bytes_per_ns, std::int64_t latency_ns, LinkSource source);
+
+  /// This link instead of the known one of its memories and direction, if there is one.
+  void set_link(const MachineLink& link);
 
   unsigned cpu_workers() const noexcept;  ///< how many there are
   /// The memory to which replicas go when main memory is full.

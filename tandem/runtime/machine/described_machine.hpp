@@ -1,0 +1,17 @@
+// tandem/runtime/machine/described_machine.hpp: the figures of a machine that somebody described, for the one that was found.
+#pragma once
+
+#include <string>
+
+#include "tandem/runtime/machine/machine.hpp"
+
+namespace tandem::runtime {
+
+/// What tells the two apart: workers by number, kind and memory, memories by number and kind, and NUMA nodes. "it has 4 workers of kind cpu, and this
+/// program has 2"; empty: `described` may stand for `found`. Figures, names, cores and distances do not count.
+std::string difference(const Machine& described, const Machine& found);
+
+/// `found` gets the names of memories and the links of `described`, from which it does not differ. Links that only `found` knows stay.
+void take_names_and_links(Machine& found, const Machine& described);
+
+}  // namespace tandem::runtime
