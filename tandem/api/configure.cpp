@@ -56,6 +56,9 @@ void register_options(base::Registry& registry) {
                 .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
   registry.add({.name = "cuda.libraries", .type = OptionType::text, .default_value = "",
                 .help = "folder where NVRTC, cuBLAS and cuSOLVER are, and maybe libcuda.so.1; empty: where the dynamic loader looks"});
+  registry.add({.name = "machine", .type = OptionType::text, .default_value = "",
+                .help = "file from which links between memories, and names and budgets of memories, are taken instead of being measured; tandem machine "
+                        "--links --save writes it; empty: none"});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",

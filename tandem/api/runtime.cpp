@@ -14,10 +14,8 @@
 #include "tandem/api/memory_contention.hpp"
 #include "tandem/api/model_folder.hpp"
 #include "tandem/api/near_network.hpp"
-#include "tandem/api/cuda_devices.hpp"
-#include "tandem/api/device_cores.hpp"
 #include "tandem/api/numa_balancing.hpp"
-#include "tandem/api/opencl_devices.hpp"
+#include "tandem/api/program_world.hpp"
 #include "tandem/api/rank_cores.hpp"
 #include "tandem/api/report.hpp"
 #include "tandem/api/start_error.hpp"
@@ -158,14 +156,10 @@ void Runtime::start(const Options& program) {
   if (job && job->size > 1 && config_->get_bytes("memory") != 0)
     throw StartError("option memory limits main memory on one rank alone, since messages need their data to stay in place; leave it out, or "
                      "start one rank");
-  runtime::World world = make_real_world(*config_, *resources_);
   if (!job || job->here.empty() || job->here.front() == job->rank)
     if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size()); !warning.empty())
       resources_->log->warn("{}", warning);
-  add_opencl_devices(world, *config_, *resources_->log);
-  add_cuda_devices(world, *config_, *resources_->log);
-  for (const auto& make : program.devices) world.add_device(make());
-  bind_device_workers(world, *config_, *resources_->topology, *resources_->log);
+  runtime::World world = make_program_world(*config_, *resources_, program.devices);
   settle_policy(world, *config_, *resources_);
   measure_links_for_policy(world, *resources_->log);
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
@@ -713,7 +707,7 @@ std::vector<MemoryNodeDescription> Runtime::memory_nodes() const {
   runtime::Memory& memory = core_->memory();
   std::vector<MemoryNodeDescription> nodes(memory.node_count());
   for (unsigned node = 0; node < nodes.size(); ++node) {
-    nodes[node].name = memory.node(node).name();
+    nodes[node].name = core_->world().machine.nodes[node].name;
     if (memory.is_limited(node)) nodes[node].budget = memory.room().budget(node);
     nodes[node].is_storage = memory.room().is_storage(node);
   }

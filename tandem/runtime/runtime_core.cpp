@@ -184,7 +184,7 @@ void RuntimeCore::trace_to(trace::Session& session) {
   executor_.set_trace(&session);
   memory_.set_trace(&session);
   for (NodeIndex node = 0; node < memory_.node_count(); ++node)
-    session.name(trace::NameKind::node, fmt::format("{} {}", node, memory_.node(node).name()));
+    session.name(trace::NameKind::node, fmt::format("{} {}", node, world_.machine.nodes[node].name));
   data_.for_each([this](const Handle& handle) { trace_.describe_data(handle); });
 }
 

@@ -1,0 +1,15 @@
+// tandem/api/machine_option.hpp: option machine: figures of memories and links from a file.
+#pragma once
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/runtime/worker/world.hpp"
+
+namespace tandem {
+
+/// With option `machine`: `world`, whose workers and memories are all there, gets the names of memories, the budgets of devices' memories and the
+/// links of that file. Budgets that options opencl.memory and cuda.memory give stay. Throws StartError: the file cannot be read, or describes another
+/// machine.
+void take_described_machine(runtime::World& world, const base::Config& config, base::Log& log);
+
+}  // namespace tandem
