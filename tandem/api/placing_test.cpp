@@ -225,6 +225,49 @@ TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
   EXPECT_GT(on_card("dmda", 0.01), 150U);
 }
 
+/// Task i goes to worker `to[i]`. What is known of links is noted at each choice.
+struct LinkSpy final : runtime::PlacingPolicy {
+  struct Seen {
+    double to_second = 0, to_first = 0, between = 0;  ///< load of the links from main memory to the cards, and from the second card to the first
+    std::int64_t queued_ns = 0;                       ///< on the link to the second card
+    double copy_ns = 0;                               ///< of 1000 bytes to the second card
+  };
+  explicit LinkSpy(std::vector<Seen>& s) : seen(s) {}
+  std::string_view name() const noexcept override { return "spy"; }
+  std::string_view help() const noexcept override { return "looks at links"; }
+  bool by_priority() const noexcept override { return false; }
+  unsigned choose(const runtime::TaskView&, const runtime::LoadView& load) const override {
+    seen.push_back({load.link(0, 2).load, load.link(0, 1).load, load.link(2, 1).load, load.link(0, 2).free_ns - load.now_ns, load.link(0, 2).copy_ns(1'000)});
+    return static_cast<unsigned>(std::min<std::size_t>(seen.size(), 2));
+  }
+  std::vector<Seen>& seen;
+};
+
+TEST(Placing, TakesTheRateUnderLoadWhenOtherLinksAreBusy) {
+  std::vector<LinkSpy::Seen> seen;
+  auto resources = test::test_resources();
+  resources->policies.add("spy", [&] { return std::make_unique<LinkSpy>(seen); });
+  const runtime::MachineLink link{.bytes_per_ns = 0.01, .latency_ns = 0};
+  runtime::World world = make_test_world({.workers = 1, .sched = "spy", .devices = 2, .link = link}, *resources);
+  for (runtime::MachineLink& known : world.machine.links) known.loaded_bytes_per_ns = 0.001;
+  Runtime rt(std::move(resources), std::move(world), takes(1'000'000, 1'000'000));
+  std::vector<double> values(125);
+  std::vector<Data<double>> data;
+  for (double& value : values) data.push_back(rt.data("x", value));
+  for (auto& x : data) rt.submit(kWork, read_write(x));
+  rt.wait();
+  ASSERT_GE(seen.size(), 4U);
+  // Of the six links five others touch the memories of each.
+  EXPECT_EQ(seen[0].to_second, 0) << "nothing is copied yet";
+  EXPECT_EQ(seen[0].copy_ns, 100'000);
+  EXPECT_DOUBLE_EQ(seen[1].to_second, 0.2) << "the first task's data is on its way to the first card";
+  EXPECT_DOUBLE_EQ(seen[1].to_first, 0);
+  EXPECT_DOUBLE_EQ(seen[1].copy_ns, 0.8 * 100'000 + 0.2 * 1'000'000);
+  EXPECT_DOUBLE_EQ(seen[2].to_first, 0.2);
+  EXPECT_DOUBLE_EQ(seen[2].between, 0.4) << "both links from main memory end where it begins and ends";
+  EXPECT_NEAR(static_cast<double>(seen[2].queued_ns - seen[1].queued_ns), 0.8 * 800 + 0.2 * 8'000, 10) << "8 bytes under load";
+}
+
 TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {
   // The card is busy while tasks with old and new data line up for it.
   const auto order_with = [](const char* sched) {

@@ -2,6 +2,7 @@
 #include "tandem/runtime/sched/placer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -38,13 +39,17 @@ Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, R
   TANDEM_ASSERT((placing_ != nullptr) != (pulling_ != nullptr));
   for (unsigned worker = 0; worker < machine.workers.size(); ++worker) own_.push_back(&queues.group_of({worker}));
   for (NodeIndex from = 0; from < machine.nodes.size(); ++from)
-    for (NodeIndex to = 0; to < machine.nodes.size(); ++to) links_.push_back({machine.link(from, to), 0});
+    for (NodeIndex to = 0; to < machine.nodes.size(); ++to) {
+      links_.push_back({.link = machine.link(from, to)});
+      knows_loaded_links_ |= links_.back().link.loaded_bytes_per_ns.has_value();
+    }
 }
 
 void Placer::weigh_copies(double weight) noexcept {
   for (LinkLoad& link : links_) {
     link.link.latency_ns = static_cast<std::int64_t>(weight * static_cast<double>(link.link.latency_ns));
     link.link.bytes_per_ns /= weight;  // 0: no time for any number of bytes
+    if (link.link.loaded_bytes_per_ns) *link.link.loaded_bytes_per_ns /= weight;
   }
 }
 
@@ -254,6 +259,33 @@ Task* Placer::feed(unsigned worker) {
   return chosen.first;
 }
 
+/// How loaded each link is. A copy is busy at both ends: so the links that two memories have with any other one are their sum, less those between
+/// the two, which are in it twice.
+void Placer::look_at_links(std::int64_t now_ns) {
+  struct Count {
+    unsigned all = 0, busy = 0;
+  };
+  const std::size_t nodes = machine_.nodes.size();
+  const auto counts_of = [&](const LinkLoad& link) {
+    return Count{link.link.loaded_bytes_per_ns ? 1U : 0U, link.link.loaded_bytes_per_ns && link.free_ns > now_ns ? 1U : 0U};
+  };
+  std::array<Count, kMaxNodes> at{};
+  for (const LinkLoad& link : links_)
+    for (const NodeIndex node : {link.link.from, link.link.to}) {
+      const Count one = counts_of(link);
+      at[node].all += one.all;
+      at[node].busy += one.busy;
+    }
+  for (LinkLoad& link : links_) {
+    if (!link.link.loaded_bytes_per_ns) continue;
+    const auto [from, to] = std::pair(link.link.from, link.link.to);
+    const Count own = counts_of(link), back = counts_of(links_[to * nodes + from]);
+    const unsigned others = at[from].all + at[to].all - 2 * own.all - back.all;
+    const unsigned busy = at[from].busy + at[to].busy - 2 * own.busy - back.busy;
+    link.load = others != 0 ? static_cast<double>(busy) / others : 0;
+  }
+}
+
 /// The machine as a task of `priority` finds it.
 LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
@@ -261,6 +293,7 @@ LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
     views_[worker] = {free_ns(load, priority, now_ns), load.all.tasks};
   }
   for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
+  if (knows_loaded_links_) look_at_links(now_ns);
   return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_};
 }
 
@@ -373,7 +406,7 @@ void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadV
   for (const AccessView& access : view.accesses)
     if (access.is_missing(node) && !access.is_coming(node)) {
       LinkLoad& link = links_[access.source() * machine_.nodes.size() + node];
-      link.free_ns += static_cast<std::int64_t>(link.link.copy_ns(access.bytes));
+      link.free_ns += static_cast<std::int64_t>(link.copy_ns(access.bytes));
     }
   for (unsigned i = 0; i < task.access_count; ++i)
     if (is_moved(task.accesses()[i])) task.accesses()[i].handle()->coming.fetch_or(1U << node, std::memory_order_relaxed);

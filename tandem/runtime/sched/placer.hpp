@@ -136,6 +136,7 @@ class Placer : private ReadyView {
   void ask_durations(unsigned number);
   void give_trials(Chain& chosen);
   void see(ReadyKind& kind);
+  void look_at_links(std::int64_t now_ns);
   LoadView look_at_loads(std::int32_t priority, std::int64_t now_ns);
   void choose(Task& task, Chain& chosen);
   void take_out(const OpenTask& task);
@@ -159,6 +160,7 @@ class Placer : private ReadyView {
   mutable base::SpinLock lock_;  ///< guards what follows
   std::vector<Load> loads_;
   std::vector<LinkLoad> links_;
+  bool knows_loaded_links_ = false;  ///< of some link the rate under load is known
   std::size_t waiting_ = 0;     ///< tasks without a worker, in `kinds_`
   std::size_t unasked_ = 0;     ///< tasks that became ready since hungry workers were asked
   bool has_first_ = false;      ///< one of these was the only one of its kind

@@ -56,6 +56,10 @@ struct WorkerLoad {
 struct LinkLoad {
   MachineLink link;          ///< its figures
   std::int64_t free_ns = 0;  ///< when the copies will have ended that placed tasks need
+  double load = 0;           ///< from 0 to 1: how many of the other links of its memories have copies to do, of those whose rate under load is known
+
+  /// How long a copy of `bytes` takes, beside those of the other links.
+  double copy_ns(std::size_t bytes) const noexcept { return link.copy_ns(bytes, load); }
 };
 
 /// The machine at one moment.
@@ -78,7 +82,7 @@ struct LoadView {
 
 /// The copies that a task needs in a memory.
 struct Transfers {
-  double alone_ns = 0;        ///< how long they take, one after the other, while nothing else is under way
+  double alone_ns = 0;        ///< how long they take, one after the other, without waiting for other copies of their links
   std::int64_t ready_ns = 0;  ///< when all will have ended, behind what the links have to do; not before now
 };
 
@@ -142,7 +146,7 @@ CopyTimes copies_behind(std::span<const AccessView> accesses, const LoadView& lo
       copies.ready_ns = std::max(copies.ready_ns, free_ns);
       continue;
     }
-    copies.alone_ns += link.link.copy_ns(access.bytes);
+    copies.alone_ns += link.copy_ns(access.bytes);
     waited_ns = std::max(waited_ns, free_ns);
   }
   if (copies.alone_ns > 0) copies.ready_ns = std::max(copies.ready_ns, waited_ns + queued_ns + copies.alone_ns);
