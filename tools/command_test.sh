@@ -59,6 +59,27 @@ expect "machine as a tree" 0 "core 0" "$tandem" machine --tree --tandem.workers=
 expect "machine as a picture" 0 "" "$tandem" machine --svg machine.svg
 grep -q '>core 0</text>' machine.svg || fail "machine --svg drew no core"
 expect "a picture that cannot be written" 1 "nowhere/machine.svg: cannot be written" "$tandem" machine --svg nowhere/machine.svg
+numa=(env HWLOC_SYNTHETIC="numa:2 core:2 pu:1" "$tandem" machine --tandem.numa=on)
+expect "memories and links that nobody has measured" 0 "^The links between them are not measured: --links does it now" "${numa[@]}"
+expect "links of one memory" 0 "^There are no copies between memories\. Name devices" "$tandem" machine --links --tandem.workers=1
+expect "links are measured" 0 "^at once / alone" "${numa[@]}" --links --save machine.toml
+[[ $(grep -cE '^(loaded_gb_s|source = "measured")' machine.toml) == 4 ]] || { fail "machine --save has no links:"; cat machine.toml >&2; }
+expect_json "links as JSON" "[(l['from'], l['to'], len(l['sizes'])) for l in o['machine']['links']] == [(0, 1, 7), (1, 0, 7)] and all(
+  s['ratio'] > 0 for l in o['machine']['links'] for s in l['sizes']) and o['machine']['memories'][1]['kind'] == 'numa'" "${numa[@]}" --links --json
+sed -i '/link.0-1/,/source/ { s/^gb_s.*/gb_s = 123/; s/measured/given/ }; s/^loaded_gb_s.*/loaded_gb_s = 61.5/' machine.toml
+expect "links of a file" 0 "^ +0 -> 1 +123 .* 61\.5 +50 % +given" "${numa[@]}" --tandem.machine=machine.toml
+expect "a file is saved as it was read" 0 "" "${numa[@]}" --tandem.machine=machine.toml --save again.toml
+cmp machine.toml again.toml || fail "machine --save changed a file that it had read"
+expect "a file of another machine" 2 "machine.toml describes another machine: it has 1 memory of kind numa, and this program has 0; write a file for" \
+  "$tandem" machine --tandem.machine=machine.toml
+sed -i 's/^gb_s = 123/gb_s = fast/' machine.toml
+expect "a damaged file of a machine" 2 "option machine: machine.toml:[0-9]+: fast is no number" "${numa[@]}" --tandem.machine=machine.toml
+expect "no file of a machine" 2 "option machine: cannot read nowhere.toml; .tandem machine --links --save nowhere.toml. writes it" \
+  "$tandem" machine --tandem.machine=nowhere.toml
+expect "a file of a machine that cannot be written" 1 "nowhere/.*cannot be written" "$tandem" machine --save nowhere/machine.toml
+if "$tandem" machine | grep -q '^OpenCL 0'; then
+  expect "links of an OpenCL device" 0 "^at once / alone" "$tandem" machine --tandem.opencl=1 --links
+fi
 expect "transports of the machine" 0 "^transports +shm, (ucx, )?tcp" "$tandem" machine
 expect "machine with options" 0 "^ +0  core 0" "$tandem" machine --tandem.workers=1 --tandem.caller=false
 expect_json "machine with more workers than cores" "[w['core'] for w in o['machine']['workers']] == [None] * 1000" \

@@ -7,17 +7,21 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
-#include "tandem/base/cpu_quota.hpp"
 #include "tandem/api/world.hpp"
+#include "tandem/base/cpu_quota.hpp"
+#include "tandem/base/exceptions.hpp"
+#include "tandem/base/host.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/comm/transport/load_module.hpp"
 #include "tandem/comm/transport/rdma.hpp"
 #include "tandem/runtime/device/cuda/load_cuda.hpp"
 #include "tandem/runtime/device/opencl/load_opencl.hpp"
+#include "tandem/runtime/machine/machine_file.hpp"
 #include "tools/doctor.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
+#include "tools/machine_links.hpp"
 #include "tools/machine_picture.hpp"
 #include "tools/out_file.hpp"
 #include "tools/subcommands.hpp"
@@ -157,7 +161,7 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
 }
 
 void print_json(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& placed,
-                const base::Config& config) {
+                const std::optional<LinkView>& links, const base::Config& config) {
   Json machine = machine_json(topology);
   machine["cpu_quota"] = quota ? Json(*quota) : Json(nullptr);
   machine["networks"] = Json::array();
@@ -173,6 +177,7 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
                        {"calling_thread", placement.is_caller},
                        {"memory", config.get_bool("numa") ? memory_of(placement, placed, topology) : "main memory"}});
   machine["workers"] = workers;
+  if (links) add_links_json(*links, machine);
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
 }
 
@@ -199,8 +204,35 @@ base::Result<void> write_svg(const MachineView& machine, const std::string& path
 struct MachineOptions {
   bool json = false;
   bool tree = false;
+  bool links = false;
   std::string svg;
+  std::string save;
 };
+
+/// Which machine that is, for people.
+std::string found_on(const base::Topology& topology) {
+  return topology.cpu_model().empty() ? base::host_name() : fmt::format("{}, {}", base::host_name(), topology.cpu_model());
+}
+
+base::Result<void> show_machine(const MachineOptions& options, const ToolContext& context) {
+  const auto topology = base::Topology::discover();
+  if (!topology) return topology.error();
+  const auto quota = base::cpu_quota();
+  const auto workers = plan_workers(topology.value(), quota, context.config);
+  std::optional<LinkView> links;
+  if (options.links || !options.save.empty() || has_more_memories(context.config)) links = find_links(context.config, context.log, options.links);
+  if (options.json) {
+    print_json(topology.value(), quota, workers, links, context.config);
+  } else {
+    if (options.tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers, context.config)));
+    else if (options.svg.empty()) print_table(topology.value(), quota, workers, context.config);
+    if (links) fmt::print("{}", links_text(*links));
+  }
+  if (!options.svg.empty())
+    if (auto drawn = write_svg(view_of(topology.value(), workers, context.config), options.svg); !drawn) return drawn;
+  if (options.save.empty()) return {};
+  return runtime::write_machine(options.save, links->machine, found_on(topology.value()));
+}
 
 }  // namespace
 
@@ -211,23 +243,18 @@ void add_machine(Subcommand app, ToolContext& context) {
   command.add_flag("--json", options->json, "Print a JSON object");
   command.add_flag("--tree", options->tree, "Print a tree: which parts of the machine belong to which, and the workers bound to its cores");
   command.add_option("--svg", options->svg, "Draw the same tree into this file");
+  command.add_flag("--links", options->links, "Measure how fast copies between memories are, each link alone and all at once; up to half a minute");
+  command.add_option("--save", options->save, "Write workers, memories and links to this file, for option machine of programs").type_name("FILE");
   command.callback([options, &context] {
-    const auto topology = base::Topology::discover();
-    if (!topology) {
-      context.log.error("{}", topology.error().message);
+    try {
+      const auto shown = show_machine(*options, context);
+      if (shown) return;
+      context.log.error("{}", shown.error().message);
       context.exit_status = 1;
-      return;
+    } catch (const StartError& error) {
+      context.log.error("{}", error.what());
+      context.exit_status = 2;
     }
-    const auto quota = base::cpu_quota();
-    const auto workers = plan_workers(topology.value(), quota, context.config);
-    if (options->json) print_json(topology.value(), quota, workers, context.config);
-    else if (options->tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers, context.config)));
-    else if (options->svg.empty()) print_table(topology.value(), quota, workers, context.config);
-    if (options->svg.empty()) return;
-    const auto written = write_svg(view_of(topology.value(), workers, context.config), options->svg);
-    if (written) return;
-    context.log.error("{}", written.error().message);
-    context.exit_status = 1;
   });
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <exception>
-#include <future>
 #include <memory>
 #include <optional>
 #include <vector>
+
+#include "tandem/runtime/worker/timed_copy.hpp"
 
 namespace tandem::runtime {
 
@@ -17,44 +17,13 @@ namespace {
 constexpr std::size_t kSmall = 4096;
 constexpr int kCopies = 3;
 
-/// Memory in a node.
-class Block {
- public:
-  Block(MemoryNode& node, std::size_t bytes) : node_(node), bytes_(bytes), memory_(node.allocate(bytes)) {}
-  ~Block() {
-    if (memory_ != nullptr) node_.release(memory_, bytes_);
-  }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  void* memory() const noexcept { return memory_; }
-
- private:
-  MemoryNode& node_;
-  std::size_t bytes_;
-  void* memory_;
-};
-
-/// One copy; false: it has failed.
-bool copy(Copier& copier, const CopyRequest& request) {
-  const auto end = std::make_shared<std::promise<std::exception_ptr>>();  // outlives its call
-  try {
-    const CopyState state = copier.start(request, [end](const std::exception_ptr& failure) { end->set_value(failure); });
-    return state == CopyState::done || end->get_future().get() == nullptr;
-  } catch (...) {
-    return false;
-  }
-}
-
 /// The shortest of some copies; nothing: one has failed.
-std::optional<double> shortest_ns(Copier& copier, CopyRequest request, std::size_t bytes, const clock::Clock& clock) {
-  request.shape = {.rows = bytes, .cols = 1, .element_bytes = 1};
-  request.from_ld = request.to_ld = bytes;
+std::optional<double> shortest_ns(Copier& copier, const CopyRequest& request, std::size_t bytes, const clock::Clock& clock) {
   std::optional<double> shortest;
   for (int i = 0; i <= kCopies; ++i) {
-    const std::int64_t begin_ns = clock.now_ns();
-    if (!copy(copier, request)) return {};
-    const auto took_ns = static_cast<double>(clock.now_ns() - begin_ns);
-    if (i > 0) shortest = std::min(shortest.value_or(took_ns), took_ns);
+    const auto took_ns = timed_copy(copier, request, bytes, clock);
+    if (!took_ns) return {};
+    if (i > 0) shortest = std::min(shortest.value_or(*took_ns), *took_ns);
   }
   return shortest;
 }
@@ -86,7 +55,7 @@ void measure_links(World& world, std::span<const DeviceKind> kinds, std::size_t 
   const auto measure = [&](NodeIndex from, NodeIndex to, const Block& source, const Block& target, std::size_t most) {
     if (machine.link(from, to).source != LinkSource::assumed) return;
     const CopyRequest request{.from_node = from, .to_node = to, .from = source.memory(), .to = target.memory(), .shape = {}};
-    if (const auto link = measured(copier_of(to == 0 ? from : to), request, most, *world.clock)) machine.links.push_back(*link);
+    if (const auto link = measured(copier_of(to == 0 ? from : to), request, most, *world.clock)) machine.set_link(*link);
   };
   nodes.insert(nodes.begin(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i)
