@@ -62,6 +62,8 @@ expect "a picture that cannot be written" 1 "nowhere/machine.svg: cannot be writ
 numa=(env HWLOC_SYNTHETIC="numa:2 core:2 pu:1" "$tandem" machine --tandem.numa=on)
 expect "memories and links that nobody has measured" 0 "^The links between them are not measured: --links does it now" "${numa[@]}"
 expect "links of one memory" 0 "^There are no copies between memories\. Name devices" "$tandem" machine --links --tandem.workers=1
+expect "a machine whose programs would not start" 0 "^worker  runs on" "$tandem" machine --tandem.memory=1MiB --tandem.spill=/nonexistent
+expect "its links" 2 "/nonexistent" "$tandem" machine --tandem.memory=1MiB --tandem.spill=/nonexistent --links
 expect "links are measured" 0 "^at once / alone" "${numa[@]}" --links --save machine.toml
 [[ $(grep -cE '^(loaded_gb_s|source = "measured")' machine.toml) == 4 ]] || { fail "machine --save has no links:"; cat machine.toml >&2; }
 expect_json "links as JSON" "[(l['from'], l['to'], len(l['sizes'])) for l in o['machine']['links']] == [(0, 1, 7), (1, 0, 7)] and all(

@@ -220,7 +220,15 @@ base::Result<void> show_machine(const MachineOptions& options, const ToolContext
   const auto quota = base::cpu_quota();
   const auto workers = plan_workers(topology.value(), quota, context.config);
   std::optional<LinkView> links;
-  if (options.links || !options.save.empty() || has_more_memories(context.config)) links = find_links(context.config, context.log, options.links);
+  const bool needs_links = options.links || !options.save.empty() || !context.config.get_string("machine").empty();
+  if (needs_links || has_more_memories(context.config)) {
+    try {
+      links = find_links(context.config, context.log, options.links);
+    } catch (const StartError& error) {
+      if (needs_links) throw;
+      context.log.warn("{}", error.what());  // the rest is worth showing where programs would not start
+    }
+  }
   if (options.json) {
     print_json(topology.value(), quota, workers, links, context.config);
   } else {

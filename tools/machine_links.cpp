@@ -94,8 +94,7 @@ Json sizes_json(const LinkView& view, const MachineLink& link) {
 }  // namespace
 
 bool has_more_memories(const base::Config& config) {
-  return config.get_int("opencl") != 0 || config.get_int("cuda") != 0 || config.get_bool("numa") || config.get_bytes("memory") != 0 ||
-         !config.get_string("machine").empty();
+  return config.get_int("opencl") != 0 || config.get_int("cuda") != 0 || config.get_bool("numa") || config.get_bytes("memory") != 0;
 }
 
 LinkView find_links(const base::Config& config, const base::Log& log, bool measures) {

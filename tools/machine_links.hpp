@@ -20,7 +20,7 @@ struct LinkView {
   std::vector<std::size_t> sizes = {};           ///< of the measurement
 };
 
-/// Whether options ask for more than main memory, or for figures of it.
+/// Whether options ask for more than main memory.
 bool has_more_memories(const base::Config& config);
 
 /// The machine as a program with these options finds it. `measures`: its links are measured, which takes up to half a minute; progress goes to standard
