@@ -137,7 +137,34 @@ void expect_values_in_little_memory(Runtime& rt, const Axpy& axpy, DeviceKind ki
   }
 }
 
-/// A flow of random tasks: y += a x on three vectors, and products of three matrices; some on devices of one kind alone, some on cores alone.
+/// Sums of words begin with 0.
+inline void add_up(Data<Vector<Word>>& vector) {
+  vector.reduction([](std::span<Word> copy) { std::fill(copy.begin(), copy.end(), 0); },
+                   [](std::span<Word> into, std::span<const Word> from) {
+                     for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+                   });
+}
+
+/// y += a x by tasks of cores and devices that add to copies of y, beside each other.
+template <class Axpy>
+void expect_sums(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& axpy, DeviceKind kind) {
+  const auto on_device = axpy.can_run([kind](const WorkerDescription& worker) { return worker.device == kind; });
+  std::vector<Word> x(1'000), y(1'000, 3), expected(1'000, 3);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i;
+  auto hx = rt.data("x", x), hy = rt.data("y", y);
+  add_up(hy);
+  for (int round = 0; round < 4; ++round) {
+    for (Word a = 1; a <= 24; ++a) rt.submit(a % 2 == 0 ? on_device : axpy, a, read(hx), reduce(hy));
+    rt.submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
+    for (std::size_t i = 0; i < x.size(); ++i) expected[i] = (expected[i] + 300 * x[i]) * 2;
+  }
+  rt.wait();
+  EXPECT_EQ(y, expected);
+  EXPECT_GE(bytes.from_device, 4 * 8'000U) << "at least one copy each time";
+}
+
+/// A flow of random tasks: y += a x on three vectors, some of them beside each other, and products of three matrices; some on devices of one kind
+/// alone, some on cores alone.
 class RandomDeviceFlow {
  public:
   static constexpr std::size_t n = 12;                        ///< of each matrix; a vector has n * n words
@@ -157,14 +184,15 @@ class RandomDeviceFlow {
     std::vector<std::vector<Word>> expected = memory;
     std::vector<Data<Vector<Word>>> vectors;
     std::vector<Data<Matrix<Word>>> matrices;
-    for (std::size_t i = 0; i < 3; ++i) vectors.push_back(rt->data(memory[i]));
+    for (std::size_t i = 0; i < 3; ++i) add_up(vectors.emplace_back(rt->data(memory[i])));
     for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
     for (int task = 0; task < 60; ++task) {
       const unsigned which = may_restrict ? draw(3) : 2 * draw(2), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
       if (before_each) before_each();
       if (draw(2) == 0) {
         const Word a = random_();
-        rt->submit(where(which, axpy), a, read(vectors[from]), read_write(vectors[to]));
+        if (draw(2) == 0) rt->submit(where(which, axpy), a, read(vectors[from]), reduce(vectors[to]));
+        else rt->submit(where(which, axpy), a, read(vectors[from]), read_write(vectors[to]));
         for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
       } else {
         rt->submit(where(which, gemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));

@@ -100,6 +100,11 @@ TEST_F(OpenCl, CopiesWhatItMustAndNoMore) {
   test::expect_fewest_copies(*rt, bytes, kAxpy.can_run(on_opencl));
 }
 
+TEST_F(OpenCl, AddsToPrivateCopies) {
+  auto rt = start(1);
+  test::expect_sums(*rt, bytes, kAxpy, DeviceKind::opencl);
+}
+
 TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     test::RandomDeviceFlow flow(seed, DeviceKind::opencl);

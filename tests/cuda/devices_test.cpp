@@ -152,6 +152,11 @@ TEST_F(Cuda, CopiesWhatItMustAndNoMore) {
   test::expect_fewest_copies(*rt, bytes, kAxpy.can_run(on_cuda));
 }
 
+TEST_F(Cuda, AddsToPrivateCopiesOnStreamsBesideEachOther) {
+  auto rt = start(1);
+  test::expect_sums(*rt, bytes, kAxpy, DeviceKind::cuda);
+}
+
 TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     test::RandomDeviceFlow flow(seed, DeviceKind::cuda);

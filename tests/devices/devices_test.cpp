@@ -1,6 +1,7 @@
 // tests/devices/devices_test.cpp: random flows on cores and failing devices of several depths give what sequential execution gives.
 //
 // DEVICES_SEED=n plays the flow of that seed alone.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -47,9 +48,20 @@ void compute(const Spec& spec, std::span<std::uint64_t* const> data) {
   for (std::size_t i = 0; i < spec.uses.size(); ++i)
     if (sees_value(spec.uses[i].second))
       for (std::size_t word = 0; word < kWords; ++word) seen = seen * 31 + data[i][word];
-  for (std::size_t i = 0; i < spec.uses.size(); ++i)
-    if (makes_value(spec.uses[i].second))
-      for (std::size_t word = 0; word < kWords; ++word) data[i][word] = seen * (word + 1) + i;
+  for (std::size_t i = 0; i < spec.uses.size(); ++i) {
+    for (std::size_t word = 0; word < kWords; ++word) {
+      if (makes_value(spec.uses[i].second)) data[i][word] = seen * (word + 1) + i;
+      if (spec.uses[i].second == AccessMode::reduce) data[i][word] += seen * (word + 1) + i;
+    }
+  }
+}
+
+/// Sums of words, which are the same in any order.
+Reduction sum() {
+  return {.init = [](void* partial, std::size_t, const Shape&) { std::fill_n(static_cast<std::uint64_t*>(partial), kWords, 0); },
+          .combine = [](void* into, std::size_t, const void* from, std::size_t, const Shape&) {
+            for (std::size_t word = 0; word < kWords; ++word) static_cast<std::uint64_t*>(into)[word] += static_cast<const std::uint64_t*>(from)[word];
+          }};
 }
 
 const Spec& spec_of(Task& task) { return *std::get<0>(*static_cast<Values*>(task.values())); }
@@ -132,6 +144,7 @@ class Flow {
     for (unsigned i = 0; i < count; ++i) {
       for (std::size_t word = 0; word < kWords; ++word) values[i][word] = expected[i][word] = random_();
       handles.push_back(core_->data().add("d" + std::to_string(i), {kWords, 1, sizeof(std::uint64_t)}, values[i].data(), kWords, typeid(Words), {}));
+      handles.back()->reduction = std::make_unique<Reduction>(sum());
     }
     specs_.resize(length);
     for (Spec& spec : specs_) {
@@ -148,7 +161,10 @@ class Flow {
     }
     core_->waits().wait_all();
     std::uint64_t tasks = 0;
-    for (const WorkerReport& worker : core_->workers().statistics().workers) tasks += worker.tasks;
+    const StatisticsReport statistics = core_->workers().statistics();
+    for (const WorkerReport& worker : statistics.workers) tasks += worker.tasks;
+    for (const CodeletReport& codelet : statistics.codelets)
+      if (codelet.name == "combine") tasks -= codelet.durations.count;
     for (Handle* const handle : handles) DataRegistry::drop_owner(handle);
     core_.reset();
     if (tasks != 0 && tasks != length) return std::to_string(tasks) + " tasks were counted, and " + std::to_string(length) + " ran";
@@ -160,13 +176,13 @@ class Flow {
  private:
   unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
   void draw_task(Spec& spec, unsigned data) {
-    static constexpr AccessMode modes[] = {AccessMode::read, AccessMode::read_write, AccessMode::write};
+    static constexpr AccessMode modes[] = {AccessMode::read, AccessMode::read_write, AccessMode::write, AccessMode::reduce, AccessMode::reduce};
     spec.number = static_cast<unsigned>(&spec - specs_.data());
     std::vector<unsigned> left(data);
     for (unsigned i = 0; i < data; ++i) left[i] = i;
     for (unsigned uses = 1 + draw(std::min(3U, data)); uses > 0; --uses) {
       const unsigned at = draw(static_cast<unsigned>(left.size()));
-      spec.uses.emplace_back(left[at], modes[draw(3)]);
+      spec.uses.emplace_back(left[at], modes[draw(5)]);
       left.erase(left.begin() + at);
     }
     spec.where = draw(3);

@@ -517,6 +517,40 @@ TEST(DistFlow, RanksAddToSharesThatATreeGathers) {
   }));
 }
 
+TEST(DistFlow, DevicesOfRanksAddToCopiesOfShares) {
+  constexpr int rounds = 3, tasks = 6;
+  std::atomic<int> on_devices{0};
+  expect_well(run_job({.ranks = 3, .devices = 1}, [&](Runtime& rt) {
+    double total = 5;
+    auto sum = rt.data("total", total, {.owner = 1});
+    sum.reduction([](double& share) { share = 0; }, [](double& into, double more) { into += more; });
+    const auto add = Codelet("add", [](double value, double& to) { to += value; }).also(DeviceKind::user, [&](double value, double& to) {
+      ++on_devices;
+      to += value;
+    });
+    const auto on_device = add.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
+    double expected = 5;
+    for (int round = 0; round < rounds; ++round) {
+      for (int task = 0; task < tasks; ++task)
+        for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
+          rt.submit({.on = rank}, task % 2 == 0 ? on_device : add, 1.0 + rank + task, reduce(sum));
+          expected += 1.0 + rank + task;
+        }
+      rt.submit(Codelet("double", [](double& v) { v *= 2; }), read_write(sum));
+      expected *= 2;
+    }
+    Graph graph = rt.record([&] {
+      for (std::uint32_t rank = 0; rank < rt.size(); ++rank) rt.submit({.on = rank}, on_device, 1.0, reduce(sum));
+    });
+    for (int replay = 0; replay < rounds; ++replay) rt.replay(graph);
+    rt.wait();
+    if (rt.rank() == 1) {
+      EXPECT_EQ(total, expected + rounds * rt.size());
+    }
+  }));
+  EXPECT_GE(on_devices, 3 * rounds * (tasks / 2 + 1));
+}
+
 TEST(DistFlow, WhatCannotBeRecordedSaysSo) {
   expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
     double value = 1;

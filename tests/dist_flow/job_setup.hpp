@@ -22,6 +22,7 @@ struct JobSetup {
   unsigned workers = 1;
   bool caller = true;  ///< the thread of the program is one of them; in `DeterministicJob`
   std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
+  unsigned devices = 0;  ///< further workers of each rank, each with a memory apart; in `run_job`
   std::string sched = "lws";
   std::function<void(std::uint32_t rank, TestWorldOptions& world)> adjust = {};  ///< what differs on this rank; in `DeterministicJob`
   dist::FlowOptions flow = {};

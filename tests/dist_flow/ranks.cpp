@@ -64,6 +64,9 @@ std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runt
         const unsigned workers = rank < setup.workers_of.size() ? setup.workers_of[rank] : setup.workers;
         const auto config = test::test_config({.workers = workers, .sched = setup.sched, .more = {{"bind", "false"}}});
         auto world = make_real_world(config, *resources);
+        for (unsigned i = 0; i < setup.devices; ++i)
+          world.machine.workers.push_back({DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = "device"},
+                                                                              runtime::make_main_memory(), runtime::make_processor_copier())});
         auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
         auto session = open_session(trace, rank, setup.ranks, *resources);
         Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow, std::move(session));

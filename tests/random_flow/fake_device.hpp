@@ -91,12 +91,15 @@ class FakeDevice final : public Device {
   void finish() noexcept override { calls_.drain(); }
 
  private:
-  static bool writes(const DeviceTask& task, unsigned access) { return makes_value(task.mode(access)); }
-  /// What the task sees and writes is valid in main memory, too.
+  static bool writes(const DeviceTask& task, unsigned access) {
+    return makes_value(task.mode(access)) || task.mode(access) == AccessMode::reduce;
+  }
+  /// What the task sees and writes is valid in main memory, too, or can begin anew.
   static bool inputs_are_elsewhere(const DeviceTask& task) {
     for (unsigned i = 0; i < task.access_count(); ++i) {
       const runtime::AccessSlot& slot = task.task().accesses()[i];
       if (slot.alias() || !writes(task, i) || !sees_value(slot.mode())) continue;
+      if (slot.handle()->private_copy != nullptr && !slot.handle()->private_copy->filled) continue;
       if (task.node() == 0 || (slot.handle()->valid.load() & 1U) == 0) return false;
     }
     return true;

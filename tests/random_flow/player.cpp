@@ -64,6 +64,7 @@ void invoke(runtime::KernelCall& call) {
     cells.push_back(Player::cells_of(call.memory(i), call.shape(i)));
     numbers.push_back(Player::number_of(*call.task.accesses()[i].handle()));
   }
+  player.check_private_copies(call, values.spec->uses);
   if (values.tag != "tag of " + values.spec->label)
     throw std::logic_error("the values of " + values.spec->label + " are damaged");
   const Guarded guarded(player.guards(), values.spec->uses, numbers);
@@ -108,8 +109,9 @@ void add_numa_nodes(runtime::World& world, unsigned workers, unsigned count) {
 }  // namespace
 
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
-                     threads ? "threads" : "event loop", workers, devices, depth, device_faults ? " that fail" : "", sched, window, tasks_per_step,
+  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {}{}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
+                     threads ? "threads" : "event loop", workers, devices, depth, device_faults ? " that fail" : "",
+                     devices_at_home ? " in main memory" : "", sched, window, tasks_per_step,
                      caller_works ? "works" : "does not work", device_bytes, main_bytes, numa_nodes);
 }
 
@@ -160,7 +162,10 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
   }
   if (setup.numa_nodes > 1) add_numa_nodes(world, setup.workers, setup.numa_nodes);
   if (setup.depth != 0)
-    for (unsigned i = 0; i < setup.devices; ++i) world.set_device(setup.workers + i, make_device(i));
+    for (unsigned i = 0; i < setup.devices; ++i) {
+      world.set_device(setup.workers + i, make_device(i));
+      if (setup.devices_at_home) world.machine.workers[setup.workers + i].node = 0;
+    }
   options.window = setup.window;
   options.tasks_per_step = setup.tasks_per_step;
   options.seed = setup.seed;
@@ -188,6 +193,13 @@ void Player::end() {
 
 void Player::breathe(unsigned most) {
   if (!setup_.threads) runtime_->resources().loop->step_some(most);
+}
+
+/// A device adds to copies in its own memory.
+void Player::check_private_copies(const runtime::KernelCall& call, const std::vector<Use>& uses) const {
+  for (unsigned i = 0; i < uses.size(); ++i)
+    if (uses[i].mode == AccessMode::reduce && (call.worker >= setup_.workers) != (call.task.accesses()[i].handle()->private_copy != nullptr))
+      throw std::logic_error("a private copy of another kind");
 }
 
 void Player::note_run(TaskSpec& spec) {

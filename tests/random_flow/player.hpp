@@ -29,6 +29,7 @@ struct FlowSetup {
   unsigned devices = 0;
   unsigned depth = 0;       ///< tasks that a device may have in flight; 0: their workers run the kernels
   bool device_faults = false;
+  bool devices_at_home = false;  ///< devices work in main memory
   std::string sched = "lws";
   std::uint64_t window = 32'768;
   unsigned tasks_per_step = 1;
@@ -99,6 +100,7 @@ class Player {
   /// Numbers of the tasks in the order in which they ran; on the event loop only.
   const std::vector<unsigned>& order() const { return order_; }
   void note_run(TaskSpec& spec);
+  void check_private_copies(const runtime::KernelCall& call, const std::vector<Use>& uses) const;
 
   static runtime::Handle* handle_of(const AnyData& data);
   static unsigned number_of(const runtime::Handle& handle) { return static_cast<unsigned>(std::stoul(handle.name)); }

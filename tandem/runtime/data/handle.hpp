@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -62,6 +64,22 @@ struct Transfer {
 struct Reduction {
   std::function<void(void* partial, std::size_t ld, const Shape&)> init;
   std::function<void(void* into, std::size_t into_ld, const void* from, std::size_t from_ld, const Shape&)> combine;
+};
+
+class Handle;
+
+/// A private copy of `reduce` accesses that moves between memories: a datum of its own, which the flow does not know. A task for a device has
+/// one instead of the data that it names, with mode `read_write` (`Memory::bind_private_copies`), so that it is brought, kept in budgets and
+/// given up like all data.
+///
+/// Protocol. `in_use` and `filled` are under the lock of `of`, but for the combining task, which is alone. What a copy holds that is not `filled` is
+/// worth nothing: the task that has it next makes it neutral in main memory, unless the old value is being moved at that moment.
+struct PrivateCopy {
+  Handle& of;
+  Handle* data = nullptr;
+  bool in_use = false;   ///< a task has it
+  bool filled = false;   ///< it holds contributions of tasks that have ended
+  Link link = {};        ///< of the combining task, which waits for it in main memory
 };
 
 /// What neighbouring accesses the flow gathers since the last writer.
@@ -137,6 +155,9 @@ class alignas(64) Handle {
     bool filled = false;
   };
   std::vector<Partial> partials;  ///< private copies of `reduce` accesses, in main memory; under `lock`
+  std::unique_ptr<std::deque<PrivateCopy>> private_copies;  ///< those that move; null: there was none yet; under `lock`
+  PrivateCopy* private_copy = nullptr;                      ///< which one this is, while its data lives; null: none
+  std::uint32_t copy_number = 0;                            ///< of a private copy, among those of its data, from 1; 0: it is none
   std::atomic<std::uint32_t> owners{1};
   std::atomic<std::uint32_t> references{2};
   std::string name;
@@ -198,5 +219,10 @@ class alignas(64) Handle {
 };
 static_assert(offsetof(Handle, poison) == 64 && offsetof(Handle, lock) == 128,
               "the flow and the replicas have one cache line each");
+
+/// How the task uses the data, as its program has said: not that it has a private copy.
+inline AccessMode shown_mode(const AccessSlot& slot) noexcept {
+  return slot.handle()->private_copy != nullptr ? AccessMode::reduce : slot.mode();
+}
 
 }  // namespace tandem::runtime

@@ -37,8 +37,8 @@ class DeviceTask {
   const std::string& codelet() const noexcept;
   /// How many pieces of data it uses.
   unsigned access_count() const noexcept { return task_->access_count; }
-  /// How it uses one of them.
-  AccessMode mode(unsigned access) const noexcept { return task_->accesses()[access].mode(); }
+  /// How it uses one of them. `reduce`: it adds to what it finds there, which is its own.
+  AccessMode mode(unsigned access) const noexcept { return shown_mode(task_->accesses()[access]); }
   /// Where the data lie in the device's memory, as its `MemoryNode` has allocated them.
   Replica memory(unsigned access) const noexcept { return call(nullptr).memory(access); }
   /// Rows and columns of the data.

@@ -54,7 +54,7 @@ std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned i
   if (task.ops->serves) return {};
   std::vector<Shape> shapes(task.access_count);
   for (unsigned i = 0; i < task.access_count; ++i) {
-    if (task.accesses()[i].mode() == AccessMode::reduce) return {};
+    if (shown_mode(task.accesses()[i]) == AccessMode::reduce) return {};
     shapes[i] = task.accesses()[i].handle()->shape;
   }
   return model_({task.codelet->name, shapes, kind_, implementation});

@@ -1,4 +1,4 @@
-// tandem/runtime/device/private_memory.hpp: memory that a kernel gets for itself: scratch, and partial results of reductions.
+// tandem/runtime/device/private_memory.hpp: memory that a kernel gets for itself: scratch, and private copies in main memory.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 namespace tandem::runtime {
 
 /// The private memory of one worker's kernels, or of those in one place of a device. Scratch memory lies where the kernel works, is
-/// kept from task to task and only grows; partial results belong to their data. Used by one thread at a time.
+/// kept from task to task and only grows; private copies belong to their data. Devices have copies that move
+/// (`Memory::bind_private_copies`) instead. Used by one thread at a time.
 class PrivateMemory {
  public:
   PrivateMemory() = default;

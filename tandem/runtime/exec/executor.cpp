@@ -15,7 +15,8 @@
 
 namespace tandem::runtime {
 
-Executor::Executor(const std::vector<WorkerSpec>& workers) : workers_(workers) {}
+Executor::Executor(const std::vector<WorkerSpec>& workers)
+    : workers_(workers), binds_copies_(std::any_of(workers.begin(), workers.end(), [](const WorkerSpec& worker) { return worker.binds_copies; })) {}
 
 template <trace::Type T, class... Fields>
 [[gnu::always_inline]] inline void Executor::emit(const Origin& origin, Fields... fields) {
@@ -219,8 +220,11 @@ void Executor::end_one(Task& task, Origin& origin) {
     const NodeIndex node = node_of(task);
     if (memory_->end(task, node)) freed = node;
   }
-  if (__builtin_expect(task.special || task.restricted, 0)) release_special(task, origin);
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
+  if (__builtin_expect(task.special || task.restricted, 0)) {
+    if (binds_copies_ && task.special) memory_->return_private_copies(task, failed ? Memory::CopyFate::lost : Memory::CopyFate::added);
+    release_special(task, origin);
+  }
   const bool recorded = task.recorded;
   FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;
   Link* link = nullptr;
@@ -379,7 +383,8 @@ void Executor::poison(Task& task, FlowFailure& failure) {
   task.poisoned.store(true, std::memory_order_relaxed);
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) slot.handle()->poison.add(&failure);
+    if (const PrivateCopy* const copy = slot.handle()->private_copy) copy->of.poison.add(&failure);
+    else if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) slot.handle()->poison.add(&failure);
     else if (makes_value(slot.mode())) slot.handle()->poison.set(&failure);
   }
 }
@@ -481,7 +486,8 @@ FlowFailure* Executor::why_cancelled(Task& task) {
   if (task.poisoned.load(std::memory_order_relaxed)) consider(failures_.cause_of(flow_position(task)));
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) consider(slot.handle()->poison.seen_in_group());
+    if (const PrivateCopy* const copy = slot.handle()->private_copy) consider(copy->of.poison.seen_in_group());
+    else if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) consider(slot.handle()->poison.seen_in_group());
     else if (sees_value(slot.mode())) consider(slot.handle()->poison.settle());
   }
   return earliest;

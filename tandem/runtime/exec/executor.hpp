@@ -208,6 +208,7 @@ class Executor final : public StagingListener {
 
   TaskPool* pool_ = nullptr;
   std::vector<WorkerSpec> workers_;
+  bool binds_copies_;  ///< some worker does
   std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;  ///< of restricted codelets; the submitting thread's
   ReadyQueues* queues_ = nullptr;
   Placer* placer_ = nullptr;

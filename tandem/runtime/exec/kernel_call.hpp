@@ -12,7 +12,7 @@ struct KernelCall {
   unsigned worker = 0;
   NodeIndex node = 0;
   unsigned implementation = 0;
-  /// Memory that stands in for the replica of access i: partial results and scratch. Null for tasks that have neither.
+  /// Memory that stands in for the replica of access i: private copies in main memory, and scratch. Null for tasks that have neither.
   void* const* private_memory = nullptr;
   /// Where kernels of a device post their work; null on workers without one.
   void* queue = nullptr;

@@ -15,6 +15,8 @@ struct WorkerSpec {
   int core = -1;           ///< -1: any
   unsigned numa_node = 0;  ///< near the core, counted from 0
   bool replicas_leave = false;  ///< some memory has a budget
+  bool binds_copies = false;    ///< private copies of its `reduce` accesses move; see `Memory::bind_private_copies`
+  bool brings_copies = false;   ///< those of some worker do
   Device* unit = nullptr;       ///< what runs the kernels; null: the worker's thread. Outlives the worker
 };
 

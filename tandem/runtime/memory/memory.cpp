@@ -121,15 +121,17 @@ void Memory::bring(Task& task, NodeIndex node) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.alias()) continue;  // the first access to the data has the mode of both
     if (room_.any() && makes_value(slot.mode()) && waits_for_move(task, slot, node)) continue;
-    if (sees_value(slot.mode())) fetch(task, slot, node);
+    if (!sees_value(slot.mode())) continue;
+    fetch(task, *slot.handle(), slot.link, node);
+    if (slot.handle()->private_copies != nullptr) [[unlikely]] bring_private_copies(task, *slot.handle());
   }
 }
 
-void Memory::wait_for(Transfer& transfer, Task& task, AccessSlot& slot) {
+void Memory::wait_for(Transfer& transfer, Task& task, Link& link) {
   task.waits.fetch_add(1, std::memory_order_relaxed);
-  slot.link.lead_to(&task);
-  slot.link.next = transfer.waiting;
-  transfer.waiting = &slot.link;
+  link.lead_to(&task);
+  link.next = transfer.waiting;
+  transfer.waiting = &link;
 }
 
 /// True: `task`, which writes, waits until the data is no longer being moved, and comes here again. False: it is not; a value that
@@ -139,7 +141,7 @@ bool Memory::waits_for_move(Task& task, AccessSlot& slot, NodeIndex node) {
   const std::lock_guard guard(room_.mutex());
   const std::lock_guard lock(handle.lock);
   if (handle.residence->leaves != Residence::kNowhere) {
-    wait_for(handle.transfer_to(handle.residence->goes_to), task, slot);
+    wait_for(handle.transfer_to(handle.residence->goes_to), task, slot.link);
     return true;
   }
   if (slot.mode() == AccessMode::write) handle.valid.fetch_and(1U << handle.node_at(node), std::memory_order_acq_rel);
@@ -181,7 +183,7 @@ void Memory::trace_numa(const Handle& handle, const void* memory) const noexcept
 }
 
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
-  if (node == 0) trace_numa(handle, memory);
+  if (node == 0 && handle.copy_number == 0) trace_numa(handle, memory);
   if (handle.object != nullptr) handle.object->destroy(memory);
   nodes_[node].node->release(memory, handle.shape.bytes());
   nodes_[node].bytes->fetch_sub(handle.shape.bytes(), std::memory_order_relaxed);
@@ -263,8 +265,7 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   if (state == CopyState::done) ended(nullptr);
 }
 
-void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex worker_node) {
-  Handle& handle = *slot.handle();
+void Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node) {
   const NodeIndex node = handle.node_at(worker_node);
   CopyRequest request;
   {
@@ -274,7 +275,7 @@ void Memory::fetch(Task& task, AccessSlot& slot, NodeIndex worker_node) {
     const std::lock_guard guard(handle.lock);
     if (handle.valid_on(node)) return;
     Transfer& transfer = handle.transfer_to(node);
-    wait_for(transfer, task, slot);
+    wait_for(transfer, task, link);
     if (transfer.under_way) return;
     transfer.under_way = true;
     const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed) & ~Handle::kMoving));
@@ -365,6 +366,8 @@ bool Memory::drop_damaged(Task& task, NodeIndex node) {
   };
   const std::uint32_t others = ~(Handle::kMoving | 1U << node);
   if (!for_each_written([&](const AccessSlot& slot) {
+        const PrivateCopy* const copy = slot.handle()->private_copy;
+        if (copy != nullptr && !copy->filled) return true;  // another one begins as it began
         return !sees_value(slot.mode()) || (slot.handle()->valid.load(std::memory_order_acquire) & others) != 0;
       }))
     return false;
@@ -476,6 +479,13 @@ void Memory::combine_partials(Handle& handle, void* into, std::size_t into_ld) {
       if (!std::exchange(partial.filled, false)) continue;
       handle.reduction->combine(into, into_ld, partial.pointer, handle.shape.rows, handle.shape);
     }
+    if (handle.private_copies == nullptr) return;
+    for (PrivateCopy& copy : *handle.private_copies) {
+      TANDEM_ASSERT(!copy.in_use && (!copy.filled || copy.data->valid_on(0)));
+      if (!std::exchange(copy.filled, false)) continue;
+      const Replica& home = copy.data->home;
+      handle.reduction->combine(into, into_ld, home.pointer, home.ld, handle.shape);
+    }
   } catch (...) {
     discard_partials(handle);
     throw;
@@ -484,6 +494,8 @@ void Memory::combine_partials(Handle& handle, void* into, std::size_t into_ld) {
 
 void Memory::discard_partials(Handle& handle) noexcept {
   for (Handle::Partial& partial : handle.partials) partial.filled = false;
+  if (handle.private_copies == nullptr) return;
+  for (PrivateCopy& copy : *handle.private_copies) copy.filled = false;
 }
 
 void Memory::free_replicas(Handle& handle) noexcept {
@@ -503,6 +515,7 @@ void Memory::free_everywhere(Handle& handle) noexcept {
   for (Handle::Partial& partial : handle.partials)
     if (partial.pointer != nullptr) release(handle, 0, partial.pointer);
   handle.partials.clear();
+  if (handle.private_copies != nullptr) free_private_copies(handle);
 }
 
 void Memory::free_replica(Handle& handle, NodeIndex node) noexcept {

@@ -112,12 +112,30 @@ class Memory {
     if (handle.valid.load(std::memory_order_relaxed) != only) handle.valid.store(only, std::memory_order_release);
   }
 
-  /// A private copy for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws OutOfMemory, and what
+  /// @name Private copies that move
+  /// @{
+  /// Each `reduce` access of `task` gets a private copy, which begins in main memory if it is new to this group, and is data like other data from
+  /// here on. Throws OutOfMemory, and what the initialisation throws: some accesses may have one then. Nothing for a task that holds memory. By the
+  /// worker that will run the task, before `acquire`; others know the task's accesses by `Handle::private_copy`.
+  void bind_private_copies(Task& task, NodeIndex node);
+  /// What has become of a task's private copies.
+  enum class CopyFate : std::uint8_t {
+    added,      ///< they count: the task has added to them, or nothing has touched them
+    unchanged,  ///< the task runs elsewhere: they are what they were before it
+    lost,       ///< they count for nothing: the task has failed
+  };
+  /// The accesses of `task` name the data again. By the worker that ends it, or gives it to others, before that.
+  void return_private_copies(Task& task, CopyFate fate) noexcept;
+  /// Whether `combine_partials` finds all copies in main memory.
+  static bool has_private_copies_home(const Handle& handle) noexcept;
+  /// @}
+
+  /// A private copy in main memory for a `reduce` access, initialised if it is new to this group. Thread-safe. Throws OutOfMemory, and what
   /// the initialisation throws.
   void* take_partial(Handle& handle);
   /// `filled` false: the kernel threw, so the copy counts for nothing.
   static void return_partial(Handle& handle, void* partial, bool filled) noexcept;
-  /// Adds all filled private copies to the value at `into`. By the combining task, alone.
+  /// Adds all filled private copies to the value at `into`; those that move are in main memory. By the combining task, alone.
   static void combine_partials(Handle& handle, void* into, std::size_t into_ld);
 
   /// Forgets what the private copies hold.
@@ -156,9 +174,9 @@ class Memory {
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
   void bring(Task& task, NodeIndex node);
-  void fetch(Task& task, AccessSlot& slot, NodeIndex node);
+  void fetch(Task& task, Handle& handle, Link& link, NodeIndex node);
   void fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure);
-  static void wait_for(Transfer& transfer, Task& task, AccessSlot& slot);
+  static void wait_for(Transfer& transfer, Task& task, Link& link);
   bool waits_for_move(Task& task, AccessSlot& slot, NodeIndex node);
   void count_down(Link* waiting);
   void staged(Task& task);
@@ -169,6 +187,14 @@ class Memory {
   static CopyRequest request_for(Handle& handle, NodeIndex from, NodeIndex to);
   template <class Done>
   void copy(Handle& handle, const CopyRequest& request, const Done& done);
+  void bring_private_copies(Task& task, Handle& handle);
+  PrivateCopy& take_private_copy(Handle& handle, NodeIndex node);
+  static PrivateCopy* free_private_copy(Handle& handle, NodeIndex node) noexcept;
+  PrivateCopy& add_private_copy(Handle& handle);
+  bool start_private_copy(PrivateCopy& copy);
+  static void let_go(PrivateCopy& copy) noexcept;
+  bool forget_value(Handle& handle) noexcept;
+  void free_private_copies(Handle& handle) noexcept;
   void follow_orders();
   void begin_move(const Room::Move& move);
   void end_move(Handle& handle, bool arrived);

@@ -145,6 +145,7 @@ class Room {
       if (next_use != other.next_use) return next_use > other.next_use;
       if (last_use != other.last_use) return last_use < other.last_use;
       if (handle->number != other.handle->number) return handle->number < other.handle->number;  // the same in each run
+      if (handle->copy_number != other.handle->copy_number) return handle->copy_number < other.handle->copy_number;  // of one datum
       return handle < other.handle;
     }
   };

@@ -76,7 +76,7 @@ std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::v
       fmt::format_to(end, "\n  {}: {}", describe(*task), why_root_stays(*task, runs(task), at_turnstile));
       for (unsigned i = 0; i < task->access_count; ++i)
         fmt::format_to(end, "{}{} ({})", i == 0 ? "; data: " : ", ", task->accesses()[i].handle()->name,
-                       tandem::name_of(task->accesses()[i].mode()));
+                       tandem::name_of(shown_mode(task->accesses()[i])));
       continue;
     }
     fmt::format_to(end, "\n  {} waits for", describe(*task));

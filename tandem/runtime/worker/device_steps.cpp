@@ -162,6 +162,7 @@ void Worker::fall_back(Task& task, const std::string& why) {
   measurements_.count_fallback();
   options_.log->warn("{}: {} could not run it, and another worker does: {}", describe(task), device_->name(), why);
   executor_.memory().give_back(task, spec_.node);
+  if (spec_.binds_copies && task.special) executor_.memory().return_private_copies(task, Memory::CopyFate::unchanged);
   executor_.reroute(task, index_, origin_);
 }
 

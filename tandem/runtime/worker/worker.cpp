@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tandem/runtime/exec/internal_tasks.hpp"
 #include "tandem/runtime/exec/worker_thread.hpp"
 #include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/placer.hpp"
@@ -17,6 +18,7 @@ namespace tandem::runtime {
 
 namespace {
 constexpr std::int64_t kFirstPauseNs = 60;
+const TaskOps* const kCombineOps = &combine_ops();
 
 using trace::WorkerState;
 }  // namespace
@@ -246,6 +248,7 @@ WorkerReport Worker::report(std::int64_t now_ns) const {
 // --- tasks
 
 bool Worker::is_present(const Task& task) const noexcept {
+  if (spec_.brings_copies && !has_private_copies(task)) [[unlikely]] return false;
   if (spec_.replicas_leave) [[unlikely]] return executor_.memory().is_present(task, spec_.node);
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
@@ -256,6 +259,14 @@ bool Worker::is_present(const Task& task) const noexcept {
     if (sees_value(slot.mode()) ? !handle.valid_on(spec_.node) : !handle.replica(spec_.node).has_memory()) return false;
   }
   return true;
+}
+
+/// Its `reduce` accesses have private copies, where they have some that move; or it combines, and those are in main memory.
+bool Worker::has_private_copies(const Task& task) const noexcept {
+  if (task.ops == kCombineOps) return Memory::has_private_copies_home(*task.accesses()[0].handle());
+  if (!task.special || !spec_.binds_copies || (task.room & Room::kHolds) != 0) return true;
+  const AccessSlot* const slots = task.accesses();
+  return std::none_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.mode() == AccessMode::reduce; });
 }
 
 /// False: the task does not run now; the flow was cancelled before it, or it waits until the ranks have agreed where.
@@ -279,6 +290,7 @@ bool Worker::prepare(Task& task) {
   try {
     if (lost_ != nullptr) std::rethrow_exception(lost_);
     if (refusal != nullptr) std::rethrow_exception(refusal);
+    if (spec_.binds_copies && task.special) executor_.memory().bind_private_copies(task, spec_.node);
     task.progress = static_cast<std::uint16_t>(index_);
     const bool comes_back = executor_.queues().comes_back(index_, task);  // otherwise it may run and end elsewhere at once
     if (executor_.memory().acquire(task, spec_.node) == Memory::Staging::pending) {

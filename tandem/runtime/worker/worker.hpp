@@ -120,6 +120,7 @@ class Worker final : public base::Steppable {
   bool begin(Task& task);
   bool is_ready(Task& task);
   bool is_present(const Task& task) const noexcept;
+  bool has_private_copies(const Task& task) const noexcept;
   bool prepare(Task& task);
   void run_timed(Task& task, const Implementations::Choice& choice, bool expects);
   Implementations::Choice implementation_for(const Task& task);

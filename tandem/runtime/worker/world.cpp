@@ -44,6 +44,7 @@ void World::set_device(unsigned worker, std::unique_ptr<Device> device) {
 
 std::vector<WorkerSpec> World::worker_specs() const {
   std::vector<WorkerSpec> specs;
+  bool some_bind = false;
   for (unsigned i = 0; i < machine.workers.size(); ++i) {
     const MachineWorker& worker = machine.workers[i];
     specs.push_back({.device = worker.kind,
@@ -52,7 +53,11 @@ std::vector<WorkerSpec> World::worker_specs() const {
                      .numa_node = worker.numa_node,
                      .replicas_leave = machine.has_budgets(),
                      .unit = i < devices.size() ? devices[i].get() : nullptr});
+    // A device may still be at work on a copy when the call of its kernel has returned.
+    specs.back().binds_copies = specs.back().unit != nullptr || machine.nodes[worker.node].kind == NodeKind::device;
+    some_bind = some_bind || specs.back().binds_copies;
   }
+  for (WorkerSpec& spec : specs) spec.brings_copies = some_bind;
   return specs;
 }
 
