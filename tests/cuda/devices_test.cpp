@@ -465,16 +465,31 @@ TEST(CudaDriver, IsNamedWhenItIsMissing) {
               HasSubstr("option cuda asks for devices, and there is no CUDA driver here"));
 }
 
-TEST(RealCuda, RunsAKernelOnADevice) {
-  const auto found = runtime::load_cuda().value()->find("");
-  if (!found.ok()) GTEST_SKIP() << found.error().message;
-  if (found.value().empty()) GTEST_SKIP() << "the CUDA driver has no device";
+struct RealCuda : testing::Test {
+  void SetUp() override {
+    const auto found = runtime::load_cuda().value()->find("");
+    if (!found.ok()) GTEST_SKIP() << found.error().message;
+    if (found.value().empty()) GTEST_SKIP() << "the CUDA driver has no device";
+  }
+};
+
+TEST_F(RealCuda, RunsAKernelOnADevice) {
   Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"ranks", "alone"}}});
   std::vector<Word> x(1'000'000, 2), y(1'000'000, 1);
   auto hx = rt.data(x), hy = rt.data(y);
   for (int i = 0; i < 10; ++i) rt.submit(kAxpy.can_run(on_cuda), Word{3}, read(hx), read_write(hy));
   rt.wait(hy);
   EXPECT_EQ(y, std::vector<Word>(1'000'000, 61));
+}
+
+TEST_F(RealCuda, AddsToPrivateCopies) {
+  Runtime rt(Options{.workers = 2, .more = {{"cuda", "1"}, {"ranks", "alone"}}});
+  std::vector<Word> x(1'000'000, 2), y(1'000'000, 1);
+  auto hx = rt.data(x), hy = rt.data(y);
+  test::add_up(hy);
+  for (Word a = 1; a <= 40; ++a) rt.submit(a % 4 == 0 ? kAxpy : kAxpy.can_run(on_cuda), a, read(hx), reduce(hy));
+  rt.wait(hy);
+  EXPECT_EQ(y, std::vector<Word>(1'000'000, 1 + 820 * 2));
 }
 
 }  // namespace
