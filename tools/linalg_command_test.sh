@@ -48,6 +48,10 @@ for op in "potrf --uplo lower" "copy" "geqrf"; do
   # shellcheck disable=SC2086  # several arguments
   "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 2 --tandem.memory=128KiB --tandem.spill="$folder" > out ||
     fail "linalg $op in little memory"
+  # A quarter of the share of each rank.
+  # shellcheck disable=SC2086
+  "$tandem" run -n 2 "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 1 --tandem.memory=64KiB --tandem.spill="$folder" > out ||
+    fail "linalg $op in little memory on two ranks"
 done
 refused 2 "computes nothing that --check" potrf -n 100 --emulate-kernels 1 --check
 refused 2 "--emulate-kernels is for" gels -n 100 --emulate-kernels 1

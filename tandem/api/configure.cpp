@@ -35,7 +35,7 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
                 .help = "most tasks that are submitted and not ended; at this number, submit runs tasks or waits", .minimum = 1});
   registry.add({.name = "memory", .type = OptionType::bytes, .default_value = "0",
-                .help = "main memory for data that Tandem allocates; what is used last goes to a file in folder spill meanwhile (0: no limit)",
+                .help = "main memory of a rank for data that Tandem allocates; what is used last goes to a file in folder spill meanwhile (0: no limit)",
                 .minimum = 0});
   registry.add({.name = "spill", .type = OptionType::text, .default_value = "",
                 .help = "folder of the file to which data goes when option memory is reached; empty: $TMPDIR, or /var/tmp"});

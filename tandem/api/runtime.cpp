@@ -153,9 +153,6 @@ void Runtime::start(const Options& program) {
   if (config_->get_bool("numa") && config_->get_bytes("memory") != 0)
     throw StartError("options numa and memory do not go together: option memory limits main memory as a whole, which option numa divides; leave "
                      "out one of them");
-  if (job && job->size > 1 && config_->get_bytes("memory") != 0)
-    throw StartError("option memory limits main memory on one rank alone, since messages need their data to stay in place; leave it out, or "
-                     "start one rank");
   if (!job || job->here.empty() || job->here.front() == job->rank)
     if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size()); !warning.empty())
       resources_->log->warn("{}", warning);

@@ -59,15 +59,18 @@ class LateCopier final : public runtime::Copier {
       runtime::copy_matrix(request);
       return runtime::CopyState::done;
     }
-    loop_.at(loop_.now_ns() + delay_ns, [request, ended] {
+    loop_.at(loop_.now_ns() + delay_ns, [request, ended, works = works_] {
+      if (!*works) return;
       runtime::copy_matrix(request);
       ended(nullptr);
     });
     return runtime::CopyState::posted;
   }
+  void finish() noexcept override { *works_ = false; }
 
  private:
   base::EventLoop& loop_;
+  std::shared_ptr<bool> works_ = std::make_shared<bool>(true);  ///< the loop may outlive the memory
   std::int64_t most_ns_;
 };
 

@@ -27,7 +27,11 @@ class Transfers;
 /// (`Endpoint::append`), or gets a bag of its own. The event ends when the endpoint has read the data; then the next writer may
 /// overwrite it.
 ///
-/// `lock` guards `recipients`, `started`, `announced` and `posted` between the submitting thread, the writer's thread, and the
+/// In turns. Where a rank has a budget of main memory (`Transfers`), the bag is served in turns: each turn asks for the data's
+/// memory, sends to those recipients whose receives are posted, and gives the memory back. A recipient may join until the bag has
+/// ended: when the event has started, nobody is left to be served, and no turn is under way.
+///
+/// `lock` guards `recipients`, `posted_at`, `in_turn`, `ended`, `started`, `announced` and `posted` between the submitting thread, the writer's thread, and the
 /// thread that starts the event. The flow shares the bag while the version is the current one; the event shares it until its end.
 struct Bag {
   Transfers* transfers = nullptr;
@@ -40,7 +44,12 @@ struct Bag {
   std::uint32_t data_number = 0;     ///< of the data in the trace
   base::SpinLock lock;
   bool started = false;
-  std::vector<comm::Recipient> recipients;
+  std::vector<comm::Recipient> recipients;  ///< in turns: those whose receives are not posted
+  std::vector<comm::Recipient> posted_at;   ///< in turns: those whose receives are posted, for the next turn
+  bool in_turn = false;              ///< a turn is under way
+  bool ended = false;                ///< in turns: nobody joins any more
+  std::uint32_t served = 0;          ///< recipients of all turns
+  std::uint32_t last_request = 0;    ///< of the last turn, in the trace
   std::shared_ptr<comm::BroadcastPlan> plan;  ///< of a recorded send, shared by its replays; null: none
   std::uint64_t announced = 0;       ///< number of the announcement for the first recipient; 0: none
   std::shared_ptr<PackedValue> packed;  ///< of an object; null: the value lies in the data's memory

@@ -128,6 +128,7 @@ void Copies::drop(Handle& handle) {
   auto* dropped = new Drop{*this, handle, std::exchange(datum.reserved, false), {}};
   Task& task = core_.events().begin("drop " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::write);
+  task.extra->memory = runtime::EventMemory::none;
   task.extra->context = dropped;
   task.extra->on_ready = [](Task&, void* context) {
     const std::unique_ptr<Drop> what(static_cast<Drop*>(context));

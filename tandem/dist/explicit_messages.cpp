@@ -21,7 +21,7 @@ void ExplicitMessages::send(Handle& handle, std::span<const comm::Recipient> rec
   const bool same_value = last.bag != nullptr && last.bag->tag == tag && last.version == version;
   unserved_.clear();
   for (const comm::Recipient& to : recipients) {
-    const bool joins = same_value && !last.recipients.contains(to.rank.value()) && transfers_.add(*last.bag, to);
+    const bool joins = same_value && !last.recipients.contains(to.rank.value()) && transfers_.add(last.bag, to);
     if (joins) last.recipients.add(to.rank.value());
     else unserved_.push_back(to);
   }

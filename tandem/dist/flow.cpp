@@ -86,9 +86,11 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
   most_workers_ = static_cast<unsigned>(core_.world().machine.workers.size());
   if (size_ == 1) return;
+  core_.memory().set_owner(fmt::format("of rank {}", rank_));
   try {
-    const FlowAgreement::Start all = agreement_->start({options_.copy_bytes, most_workers_});
+    const FlowAgreement::Start all = agreement_->start({options_.copy_bytes, most_workers_, core_.memory().is_limited(0)});
     copies_->set_budget(all.copy_bytes);
+    if (all.budgets) transfers_->send_in_turns();
     most_workers_ = all.workers;
   } catch (...) {  // the job has failed: no destructor runs
     detach();
@@ -362,7 +364,7 @@ std::string Flow::explain_wait() const {
     text += fmt::format("\n  rank {} waits for rank {} to send data '{}', {}", rank_, one.source, one.data, what);
   }
   if (expected.size() > most_listed) text += fmt::format("\n  ... and for {} more messages", expected.size() - most_listed);
-  return text + agreement_->explain();
+  return text + transfers_->explain_unsent() + agreement_->explain();
 }
 
 /// Empty once this rank has skipped tasks: it does not know what they do.

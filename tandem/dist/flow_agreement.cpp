@@ -50,10 +50,11 @@ Bytes FlowAgreement::agree(Bytes mine, Agreement::Merge merge) {
 }
 
 FlowAgreement::Start FlowAgreement::start(const Start& mine) {
-  const StartReport report{.copy_bytes = mine.copy_bytes, .traced = wants_clocks() ? 1U : 0U, .workers = mine.workers};
+  const StartReport report{.copy_bytes = mine.copy_bytes, .traced = wants_clocks() ? 1U : 0U, .workers = mine.workers,
+                           .budgets = mine.budgets ? 1U : 0U};
   const StartReport all = StartReport::from(agree(report.bytes(), &StartReport::merge));
   if (all.traced != 0) compare_clocks();
-  return {static_cast<std::size_t>(all.copy_bytes), static_cast<unsigned>(all.workers)};
+  return {static_cast<std::size_t>(all.copy_bytes), static_cast<unsigned>(all.workers), all.budgets != 0};
 }
 
 // --- the check of the flow

@@ -26,8 +26,8 @@ class Transfers;
 
 /// Rounds of agreement among all ranks.
 ///
-/// Protocol. At the start: the smallest budget for copies, the most workers of a rank, and whether all ranks compare the clocks of
-/// their traces. At each wait two rounds: what each rank has submitted, while its tasks still run (`begin_check`, `finish_check`); and, once all has
+/// Protocol. At the start: the smallest budget for copies, the most workers of a rank, whether some rank's main memory has a budget,
+/// and whether all ranks compare the clocks of their traces. At each wait two rounds: what each rank has submitted, while its tasks still run (`begin_check`, `finish_check`); and, once all has
 /// ended here, how it ended (`outcome`). If the first one finds that ranks have submitted different flows, a third round finds
 /// the first operation and the first datum on which they differ, and the job ends with a message that names them. All ranks begin
 /// the same rounds in the same order.
@@ -46,6 +46,7 @@ class FlowAgreement {
   struct Start {
     std::size_t copy_bytes = 0;  ///< the smallest budget: both ends of a transfer derive from it which copies are kept
     unsigned workers = 1;        ///< of the rank that has the most
+    bool budgets = false;        ///< main memory of some rank has a budget
   };
   /// `mine`: of this rank. Returns what holds for all.
   Start start(const Start& mine);

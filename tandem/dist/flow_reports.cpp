@@ -14,13 +14,13 @@ using Bytes = std::vector<std::byte>;
 
 Bytes StartReport::bytes() const {
   FlatWriter writer;
-  return writer.number(copy_bytes).number(traced).number(workers).take();
+  return writer.number(copy_bytes).number(traced).number(workers).number(budgets).take();
 }
 
 StartReport StartReport::from(std::span<const std::byte> bytes) {
   FlatReader reader(bytes);
   StartReport report;
-  for (std::uint64_t* number : {&report.copy_bytes, &report.traced, &report.workers}) *number = reader.number();
+  for (std::uint64_t* number : {&report.copy_bytes, &report.traced, &report.workers, &report.budgets}) *number = reader.number();
   return report;
 }
 
@@ -30,6 +30,7 @@ void StartReport::merge(Bytes& into, std::span<const std::byte> from) {
   a.copy_bytes = std::min(a.copy_bytes, b.copy_bytes);
   a.traced &= b.traced;
   a.workers = std::max(a.workers, b.workers);
+  a.budgets |= b.budgets;
   into = a.bytes();
 }
 

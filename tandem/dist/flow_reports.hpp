@@ -19,6 +19,7 @@ struct StartReport {
   std::uint64_t copy_bytes = 0;
   std::uint64_t traced = 0;  ///< all are
   std::uint64_t workers = 0;
+  std::uint64_t budgets = 0;  ///< main memory of some rank has a budget
 
   std::vector<std::byte> bytes() const;
   static StartReport from(std::span<const std::byte> bytes);

@@ -32,9 +32,19 @@ struct Transfers::Receive {
   std::optional<std::int32_t> urgent;       ///< priority by which `MemoryGate` knows of it
   runtime::FlowFailure* failure = nullptr;  ///< why there is no value
   bool readable = false;                    ///< its first node has ended
+  std::atomic<unsigned> waits{1};           ///< in turns, before it is posted: for its predecessors, and for its part of `arriving_`
+  bool asked = false;                       ///< in turns: for its memory
+  std::shared_ptr<CopyBudget> part_of = {}; ///< in turns, of an object or an array: gets `part` back at the end
+  std::size_t part = 0;
   std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
   std::shared_ptr<Receive> itself = {};     ///< until both have ended
 
+  Receive() = default;
+  Receive(const Receive&) = delete;
+  Receive& operator=(const Receive&) = delete;
+  ~Receive() {
+    if (part_of != nullptr) part_of->give_back(part);
+  }
   /// Makes the object. Throws a SerializationError that names the data.
   void unpack() const;
 };
@@ -99,16 +109,18 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   bag->exact = address.exact;
   bag->packed = std::move(packed);
   bag->plan = std::move(plan);
-  bag->recipients.assign(recipients.begin(), recipients.end());
+  if (!in_turns_) bag->recipients.assign(recipients.begin(), recipients.end());
   bag->itself = bag;
   Task& task = core_.events().begin("send " + handle.name, 1);
   task.accesses()[0].set(&handle, AccessMode::read);
   task.extra->context = bag.get();
   task.extra->on_ready = [](Task& ready, void* context) {
     auto& started = *static_cast<Bag*>(context);
-    started.transfers->start(started, ready);
+    if (started.transfers->in_turns_) started.transfers->step(started, ready);
+    else started.transfers->start(started, ready);
   };
-  if (options_.announce) {
+  task.extra->asks = in_turns_;
+  if (options_.announce && !in_turns_) {
     task.extra->on_expected = [](void* context, std::int64_t in_ns) {
       auto& expected = *static_cast<Bag*>(context);
       expected.transfers->announce(expected, in_ns);
@@ -117,18 +129,22 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
   bag->number = ++bags_;
   bag->data_number = handle.number;
   trace_submitter<trace::Type::bag_opened>(bag->number, handle.number, bag->version);
-  for (const comm::Recipient& recipient : recipients)
-    trace_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
+  for (const comm::Recipient& recipient : recipients) {
+    if (in_turns_) expect_receive(bag, recipient);
+    else trace_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
+  }
   core_.events().submit(task, false, bag->event);
   return bag;
 }
 
-bool Transfers::add(Bag& bag, comm::Recipient recipient) {
-  const std::lock_guard guard(bag.lock);
+bool Transfers::add(const std::shared_ptr<Bag>& to, comm::Recipient recipient) {
+  if (in_turns_) return expect_receive(to, recipient);
+  Bag& bag = *to;
   const auto joined = [&] {
     trace_submitter<trace::Type::bag_joined>(bag.number, recipient.rank.value(), recipient.priority);
     return true;
   };
+  const std::lock_guard guard(bag.lock);
   if (bag.started) return bag.posted.valid() && endpoint_.append(bag.posted, recipient) && joined();
   const auto known = std::find_if(bag.recipients.begin(), bag.recipients.end(),
                                   [&](const comm::Recipient& other) { return other.rank == recipient.rank; });
@@ -139,8 +155,9 @@ bool Transfers::add(Bag& bag, comm::Recipient recipient) {
 
 void Transfers::raise(Bag& bag, comm::Recipient recipient) {
   const std::lock_guard guard(bag.lock);
-  for (comm::Recipient& known : bag.recipients)
-    if (known.rank == recipient.rank) known.priority = std::max(known.priority, recipient.priority);
+  for (std::vector<comm::Recipient>* const recipients : {&bag.recipients, &bag.posted_at})
+    for (comm::Recipient& known : *recipients)
+      if (known.rank == recipient.rank) known.priority = std::max(known.priority, recipient.priority);
 }
 
 /// The bag's writer runs, and will end in so many ns.
@@ -152,7 +169,8 @@ void Transfers::announce(Bag& bag, std::int64_t in_ns) {
   bag.announced = endpoint_.announce(bag.recipients.front().rank, bag.handle->travel_bytes(), in_ns, priority);
 }
 
-void Transfers::start(Bag& bag, Task& task) {
+/// What goes before the value. `is_empty`: there is none, because of a failure.
+std::vector<std::byte> Transfers::header_of(Bag& bag, Task& task, bool& is_empty) {
   MessageHead head{.version = bag.version, .flags = bag.exact ? 0 : MessageHead::kLowerBound};
   std::vector<std::byte> header(MessageHead::kShort);
   runtime::FlowFailure* failure = core_.executor().why_cancelled(task);
@@ -167,7 +185,13 @@ void Transfers::start(Bag& bag, Task& task) {
     std::memcpy(header.data() + sizeof head, origin.description.data(), text);
   }
   std::memcpy(header.data(), &head, std::min(header.size(), sizeof head));
+  is_empty = failure != nullptr;
+  return header;
+}
 
+void Transfers::start(Bag& bag, Task& task) {
+  bool is_empty = false;
+  const std::vector<std::byte> header = header_of(bag, task, is_empty);
   std::vector<comm::Recipient> recipients;
   std::uint64_t announced = 0;
   {
@@ -178,7 +202,7 @@ void Transfers::start(Bag& bag, Task& task) {
   }
   const comm::Rank first = recipients.front().rank;
   if (options_.announce && endpoint_.uses_announcements(first)) core_.workers().report_expected_ends();
-  post(bag, recipients, failure != nullptr, header);
+  post(bag, recipients, is_empty, header);
   if (announced != 0) endpoint_.withdraw(first, announced);
 }
 
@@ -213,19 +237,21 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
                         .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
   // A message may end before this thread goes on: `alive` keeps the bag until all are counted.
   const std::shared_ptr<Bag> alive = bag.itself;
-  const bool broadcast = options_.broadcasts && (recipients.size() > 1 || options_.hold_ns > 0);
+  const std::int64_t hold_ns = in_turns_ ? 0 : options_.hold_ns;
+  const bool broadcast = options_.broadcasts && (recipients.size() > 1 || hold_ns > 0);
   if (!empty && needs_memory(bag.handle->travel_bytes())) [[unlikely]] {
     const int priority = std::ranges::max_element(recipients, {}, &comm::Recipient::priority)->priority;
     if (broadcast) begin_urgent(bag.urgent, priority);
     else ended.leaving = [&bag, priority] { bag.transfers->begin_urgent(bag.urgent, priority); };
   }
-  bag.under_way.store(broadcast ? 1 : static_cast<unsigned>(recipients.size()), std::memory_order_relaxed);
+  // In turns this thread ends the turn, if the messages have ended before it goes on.
+  bag.under_way.store((broadcast ? 1 : static_cast<unsigned>(recipients.size())) + (in_turns_ ? 1 : 0), std::memory_order_relaxed);
   comm::Request posted;
   if (broadcast) {
     const std::lock_guard guard(bag.lock);
     posted = bag.posted = endpoint_.mcast(recipients, comm::Tag(bag.tag), buffer(),
-                                          {.channel = bag.channel, .tree = options_.tree, .hold_ns = options_.hold_ns,
-                                           .header = header, .callbacks = ended, .plan = bag.plan});
+                                          {.channel = bag.channel, .tree = options_.tree, .hold_ns = hold_ns,
+                                           .header = header, .callbacks = ended, .plan = in_turns_ ? nullptr : bag.plan});
   } else {
     for (const comm::Recipient& recipient : recipients) {
       if (posted.valid()) trace_sent(*alive, posted);
@@ -234,6 +260,10 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
     }
   }
   trace_sent(*alive, posted);
+  if (in_turns_) {
+    alive->last_request = posted.trace_number();
+    return sent(*alive);
+  }
   record<trace::Type::bag_closed>(alive->number, recipients.size(), posted.trace_number());
 }
 
@@ -246,8 +276,9 @@ void Transfers::trace_sent(const Bag& bag, const comm::Request& request) {
 /// reported otherwise.
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  end_urgent(bag.urgent);
+  if (in_turns_) return end_turn(bag);
   const std::shared_ptr<Bag> last = std::move(bag.itself);
-  end_urgent(last->urgent);
   if (last->holds_bytes) last->packed->release();
   core_.events().complete_read(last->event.readable);
 }
@@ -267,11 +298,13 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   task.extra->context = receive.get();
   task.extra->on_ready = [](Task&, void* context) {
     auto& started = *static_cast<Receive*>(context);
-    started.transfers->start(started);
+    if (started.transfers->in_turns_) started.transfers->step(started);
+    else started.transfers->start(started);
   };
+  if (in_turns_) plan_arrival(*receive, task);
   // An object or an array has memory of its own: its next writer need not wait until the message was forwarded.
   trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
-  core_.events().submit(task, !handle.travels_packed(), receive->event, after);
+  core_.events().submit(task, !handle.travels_packed() && !in_turns_, receive->event, after);
   if (handle.travels_packed()) unpack_after(receive, priority);
 }
 
@@ -293,7 +326,39 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
   core_.submission().submit_serving(task);
 }
 
+/// In turns: from where the memory of the receive comes. At the receive's place in the flow.
+void Transfers::plan_arrival(Receive& receive, Task& task) {
+  task.extra->asks = true;
+  task.extra->memory = runtime::EventMemory::beside;
+  const std::size_t bytes = receive.address.version != kAnyVersion ? arriving_bytes(*receive.handle) : 0;
+  if (bytes == 0) return;
+  if (receive.handle->travels_packed()) {
+    receive.part_of = arriving_;
+    receive.part = bytes;
+  } else {
+    task.extra->memory = runtime::EventMemory::counted;
+  }
+  if (arriving_->try_reserve(bytes)) return;
+  receive.waits.store(2, std::memory_order_relaxed);
+  arriving_->reserve_later(bytes, [this, &receive] { go_on(receive); });
+}
+
+/// The receive's predecessors have ended, or its memory is there.
+void Transfers::step(Receive& receive) {
+  if (receive.asked) start(receive);
+  else go_on(receive);
+}
+
+void Transfers::go_on(Receive& receive) {
+  if (receive.waits.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  receive.asked = true;
+  core_.events().ask(receive.event.readable);
+}
+
 void Transfers::start(Receive& receive) {
+  const std::uint32_t from = receive.source;
+  const Address address = receive.address;
+  bool is_posted = false;
   {
     // Held while it is posted: neither its end nor `abort` comes between the post and the entry in `waiting_`.
     const std::lock_guard guard(mutex_);
@@ -308,10 +373,11 @@ void Transfers::start(Receive& receive) {
       receive.request = receive.handle->travels_packed() ? endpoint_.irecv_owned(source, tag, options)
                                                           : endpoint_.irecv(source, tag, room_of(*receive.handle), options);
       waiting_.emplace(receive.address.tag, &receive);
-      return;
     }
+    is_posted = aborted_ == nullptr;
   }
-  end(receive, job_failure());
+  if (!is_posted) return end(receive, job_failure());
+  if (in_turns_) tell_posted(from, address);  // the receive may have ended
 }
 
 void Transfers::arrived(Receive& receive, const comm::Status& status) {
@@ -356,7 +422,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
     abort(text);
     receive.failure = job_failure();
   }
-  if (!options_.early_read) return;
+  if (!options_.early_read || in_turns_) return;
   receive.readable = true;
   if (receive.failure != nullptr) core_.events().complete_failed(receive.event.readable, *receive.failure);
   else core_.events().complete(receive.event.readable);
@@ -461,6 +527,8 @@ bool Transfers::abort(const std::string& text) {
     lost = std::exchange(lost_, {});
   }
   for (const comm::Request& request : waiting) endpoint_.cancel(request);
+  give_up_sends();
+  if (arriving_ != nullptr) arriving_->lift();
   for (Receive* receive : lost) end(*receive, job_failure());
   if (on_abort_) on_abort_(text);
   return true;
@@ -488,8 +556,10 @@ std::vector<Transfers::Expected> Transfers::expected() const {
 }
 
 bool Transfers::check_invariants() const {
+  bool is_done = arriving_ == nullptr || arriving_->waiting() == 0;
+  posted_.for_each_waiting([&](const PostedReceives::Key&, Bag&) { is_done = false; });
   const std::lock_guard guard(mutex_);
-  return waiting_.empty() && lost_.empty();
+  return is_done && waiting_.empty() && lost_.empty();
 }
 
 runtime::FlowFailure* Transfers::job_failure() {

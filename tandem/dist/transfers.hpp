@@ -14,7 +14,9 @@
 
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/bag.hpp"
+#include "tandem/dist/copy_budget.hpp"
 #include "tandem/dist/flow_options.hpp"
+#include "tandem/dist/posted_receives.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/base/exceptions.hpp"
 
@@ -30,6 +32,22 @@ namespace tandem::dist {
 /// the last send has ended. Its receive takes a message of any size into the endpoint's memory. A task of this rank, before all
 /// readers, makes the value of it; so slow types delay no messages. If the bytes are not what the type expects, that task fails
 /// as a kernel does.
+///
+/// In turns. Where main memory of some rank has a budget (option `memory`), neither end of a message may hold memory of it while it
+/// waits for the other end: tasks would wait for that memory, and the other end, perhaps by way of further ranks, for these tasks.
+/// - A receive holds memory beside the budget (`Room::hold_beside`), from the moment when it is posted. It is posted when it has
+///   its part of the bytes that messages may take there (`arriving_`). These parts are granted in the order of the flow, and come
+///   back when the data has come into the budget.
+/// - A posted receive sends a notice to the sender (`PostedReceives`). Only then does the send ask for memory, and, if the data
+///   has left, for its value; it keeps the memory until the message has left.
+/// - Explicit messages stand at no common position of the flow: their receives are posted at once, and count nowhere.
+/// - Readers start when the message was also forwarded, as with `early_read` off.
+///
+/// Progress in turns. Who holds memory of a budget is a task that runs, or a send whose receive is posted: both end by themselves, so
+/// whoever asks for memory gets it. All ranks go through one flow; take the earliest of its tasks, sends and receives that have not
+/// ended. A task needs memory, which it gets. A receive needs its part of `arriving_`, for which it waits for earlier receives
+/// alone, whose data comes into the budgets. A send needs memory and the notice of its receive, which stands at the same position
+/// and waits for earlier ones alone. So the earliest one ends.
 ///
 /// Threads: `send`, `add` and `receive` the submitting thread; `abort` any. Nodes start on any thread; the endpoint calls back
 /// one at a time. `mutex_` guards the receives under way, so that `abort` finds them, and
@@ -47,12 +65,15 @@ class Transfers {
   };
   static constexpr std::uint32_t kAnyVersion = UINT32_MAX;
 
+  /// Main memory of some rank has a budget. Before anything is sent, on all ranks.
+  void send_in_turns();
+
   /// The current version of `handle` goes to `recipients`, and to those added later. `packed`: of an object, shared by its
   /// sends. `plan`: shared by sends to the same recipients, or null.
   std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients,
                             std::shared_ptr<PackedValue> packed, std::shared_ptr<comm::BroadcastPlan> plan = {});
   /// Adds a recipient. False: too late, or it is a recipient already; it needs a send of its own.
-  bool add(Bag& bag, comm::Recipient recipient);
+  bool add(const std::shared_ptr<Bag>& bag, comm::Recipient recipient);
   /// Raises the priority of a recipient that was added. A posted message keeps its priority.
   static void raise(Bag& bag, comm::Recipient recipient);
 
@@ -90,6 +111,8 @@ class Transfers {
   };
   /// All of them, in no order. The submitting thread.
   std::vector<Expected> expected() const;
+  /// Lines for the watchdog: in turns, data that is ready to be sent to ranks that have not posted their receives.
+  std::string explain_unsent() const;
 
   /// At a wait, when all tasks have ended: whether no receive is under way.
   bool check_invariants() const;
@@ -120,6 +143,24 @@ class Transfers {
   runtime::FlowFailure* pack(Bag& bag, const runtime::Task& task);
   void post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header);
   void sent(Bag& bag);
+  std::vector<std::byte> header_of(Bag& bag, runtime::Task& task, bool& is_empty);
+
+  // In turns.
+  bool expect_receive(const std::shared_ptr<Bag>& bag, comm::Recipient recipient);
+  void note_posted(std::uint32_t rank, comm::Channel channel, std::uint64_t tag);
+  void serve(Bag& bag, comm::Rank rank);
+  void give_up(Bag& bag);
+  void give_up_sends();
+  void step(Bag& bag, runtime::Task& task);
+  void advance(Bag& bag);
+  void send_turn(Bag& bag, runtime::Task& task);
+  void end_turn(Bag& bag);
+  std::size_t arriving_bytes(const runtime::Handle& handle) const;
+  void tell_posted(std::uint32_t source, const Address& address);
+  void plan_arrival(Receive& receive, runtime::Task& task);
+  void step(Receive& receive);
+  void go_on(Receive& receive);
+
   void unpack_after(const std::shared_ptr<Receive>& receive, int priority);
   void start(Receive& receive);
   void arrived(Receive& receive, const comm::Status& status);
@@ -145,6 +186,11 @@ class Transfers {
   std::unordered_map<runtime::TaskId, Origin> origins_;       ///< of failures on other ranks
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;
+  bool in_turns_ = false;
+  comm::Channel notices_{0};
+  PostedReceives posted_;
+  std::shared_ptr<CopyBudget> arriving_;  ///< in turns, with a budget here; outlives this with what `Memory` and tasks keep of it
+  std::size_t most_arriving_ = 0;         ///< bytes that messages may take beside the budget; a larger datum travels alone
   std::atomic<trace::Session*> trace_{nullptr};  ///< the store releases the session, `record` acquires it
   std::uint32_t bags_ = 0;                       ///< opened so far; the submitting thread's
   std::atomic<std::uint64_t> received_{0};

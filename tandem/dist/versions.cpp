@@ -78,7 +78,7 @@ void Versions::send(Handle& handle, const std::shared_ptr<comm::BroadcastPlan>& 
       continue;
     }
     ++datum.sent_to;
-    if (datum.bag == nullptr || !transfers_.add(*datum.bag, to)) unserved_.push_back(to);
+    if (datum.bag == nullptr || !transfers_.add(datum.bag, to)) unserved_.push_back(to);
     else if (datum.bags == 1) ++datum.first_bag;
   }
   if (unserved_.empty()) return;

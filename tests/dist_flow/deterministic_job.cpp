@@ -122,6 +122,7 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
         TestWorldOptions world_options;
         world_options.workers = setup.workers;
         world_options.sched = setup.sched;
+        world_options.main_bytes = setup.main_bytes;
         world_options.loop = &loop_;
         if (setup.adjust) setup.adjust(rank, world_options);
         auto world = make_test_world(world_options, *resources);

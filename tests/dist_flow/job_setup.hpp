@@ -24,6 +24,8 @@ struct JobSetup {
   std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
   unsigned devices = 0;  ///< further workers of each rank, each with a memory apart; in `run_job`
   std::string sched = "lws";
+  std::size_t main_bytes = 0;  ///< budget of main memory; 0: none
+  std::vector<std::size_t> main_bytes_of = {};  ///< of each rank, instead; in `run_job`
   std::function<void(std::uint32_t rank, TestWorldOptions& world)> adjust = {};  ///< what differs on this rank; in `DeterministicJob`
   dist::FlowOptions flow = {};
   runtime::CoreOptions core = {};

@@ -117,6 +117,16 @@ Plan draw(std::uint64_t seed) {
   }
   // All tasks whose duration is known count as memory-bound, and all large messages as long.
   if (seed % 3 == 1) setup.core.memory_gate = {.most = 1 + static_cast<unsigned>(seed / 3 % 2), .most_beside_messages = 1, .network_bytes_per_ns = 1e-9};
+  if (std::mt19937_64 of_memory(seed * 191 + 3); plan.ranks > 1 && of_memory() % 3 == 0) {
+    // What the largest task needs, and the sum of two that a reduction gathers; or somewhat more.
+    std::size_t most = 2 * *std::max_element(plan.sizes.begin(), plan.sizes.end());
+    for (const Operation& operation : plan.operations) {
+      std::size_t words = 0;
+      for (const unsigned datum : operation.data) words += plan.sizes[datum];
+      most = std::max(most, words);
+    }
+    setup.main_bytes = std::max<std::size_t>(most * sizeof(Word) * std::vector<unsigned>{8, 8, 9, 12}[of_memory() % 4] / 8, 1);
+  }
   const bool records = !plan.faults && !plan.may_be_refused;
   for (std::size_t from = 0, to = 0; records && from < plan.operations.size(); from = std::max(to, from + 1)) {
     for (to = from; plan.operations[to].kind < Kind::wait && to - from < 1 + below(12);) ++to;
@@ -143,8 +153,8 @@ Plan draw_with_cancels(std::uint64_t seed) {
 }
 
 void print(const Plan& plan) {
-  std::printf("%u ranks, %u workers, %s, copies %zu%s\n", plan.ranks, plan.setup.workers, plan.setup.sched.c_str(),
-              plan.setup.flow.copy_bytes, plan.objects ? ", objects" : "");
+  std::printf("%u ranks, %u workers, %s, copies %zu, memory %zu%s\n", plan.ranks, plan.setup.workers, plan.setup.sched.c_str(),
+              plan.setup.flow.copy_bytes, plan.setup.main_bytes, plan.objects ? ", objects" : "");
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
     std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
                 plan.allocated[i] ? ", allocated" : "");

@@ -62,7 +62,10 @@ std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runt
       try {
         auto resources = test::test_resources();
         const unsigned workers = rank < setup.workers_of.size() ? setup.workers_of[rank] : setup.workers;
-        const auto config = test::test_config({.workers = workers, .sched = setup.sched, .more = {{"bind", "false"}}});
+        const std::size_t main_bytes = rank < setup.main_bytes_of.size() ? setup.main_bytes_of[rank] : setup.main_bytes;
+        const auto config = test::test_config({.workers = workers,
+                                               .sched = setup.sched,
+                                               .more = {{"bind", "false"}, {"memory", std::to_string(main_bytes)}}});
         auto world = make_real_world(config, *resources);
         for (unsigned i = 0; i < setup.devices; ++i)
           world.machine.workers.push_back({DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = "device"},

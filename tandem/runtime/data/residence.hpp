@@ -58,6 +58,8 @@ struct Residence {
   struct Stay {
     std::uint32_t pins = 0;      ///< tasks and transfers that need the replica as it is
     bool charged = false;        ///< its bytes count in the node's budget
+    bool beside = false;         ///< its bytes count beside the budget: a message comes into it, or has, and nobody has used it since
+    bool settles = false;        ///< `Room::Orders::settled` says when they no longer do
     bool is_hinted = false;      ///< a hint has brought it, and no task has used it yet: it leaves for tasks alone
     bool may_leave = false;      ///< it stands among those that may leave, under the two numbers that follow
     std::uint64_t next_use = 0;

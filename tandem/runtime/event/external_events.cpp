@@ -94,6 +94,21 @@ void ExternalEvents::note_written(Task& event) {
   }
 }
 
+void ExternalEvents::ask(const TaskRef& event) {
+  const CallCount::Guard guard(calls_);
+  Task& task = *event.task;
+  if (executor_.memory().is_limited(task.extra->node)) task.room |= Room::kAsks;
+  Origin origin;
+  executor_.dispatch(task, origin);
+}
+
+void ExternalEvents::give_back(const TaskRef& event) {
+  const CallCount::Guard guard(calls_);
+  Task& task = *event.task;
+  task.room &= static_cast<std::uint8_t>(~Room::kAsks);
+  executor_.memory().give_back(task, task.extra->node);
+}
+
 void ExternalEvents::complete_failed(const TaskRef& event, FlowFailure& failure) {
   const CallCount::Guard guard(calls_);
   executor_.poison(*event.task, failure);

@@ -56,6 +56,12 @@ class ExternalEvents {
   }
   bool is_behind_end(const Task& event) const noexcept { return executor_.is_behind_end(flow_position(event)); }
 
+  // --- events that ask for their memory (`TaskExtra::asks`), on any thread, each by one at a time
+  /// `event` is ready: its `on_ready` is called again once its data has memory, and its value is there. At once, or from another thread.
+  void ask(const TaskRef& event);
+  /// It needs the memory no longer, and may ask again.
+  void give_back(const TaskRef& event);
+
   // --- the end of an event, on any thread
   /// With `failure`, what the event writes does not exist, as if a kernel had thrown it.
   void complete(const TaskRef& event, std::exception_ptr failure = nullptr);

@@ -65,10 +65,18 @@ void Memory::settle_home_on_numa_nodes(Handle& handle) const {
     if (nodes_[node].numa_place == *place) handle.at_home = 1U << node;
 }
 
+std::string Memory::described(NodeIndex index) const {
+  return nodes_[index].node->name() + (owner_.empty() ? "" : " " + owner_);
+}
+
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers, so that none of them ends the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
   if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) {
+    if (task.kind == TaskKind::event) {
+      if (task.extra->asks && (task.room & Room::kAsks) == 0) return Staging::ready;
+      if (task.extra->memory != EventMemory::within) return acquire_beside(task, node);
+    }
     // Told before: once it stands in the queue, others may end its waiting.
     const bool reserved = room_.reserve(task, node, [&] { note_stage(task, trace::StagingState::memory); });
     follow_orders();
@@ -79,6 +87,18 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   const Staging staging = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
   follow_orders();
   return staging;
+}
+
+/// For an event that replaces the value of its one datum.
+Memory::Staging Memory::acquire_beside(Task& event, NodeIndex node) {
+  while (!room_.hold_beside(event, node)) {
+    event.waits.store(1, std::memory_order_relaxed);
+    if (waits_for_move(event, event.accesses()[0], node) && event.waits.fetch_sub(1, std::memory_order_acq_rel) != 1)
+      return Staging::pending;  // comes here again
+  }
+  follow_orders();
+  if (event.extra->memory != EventMemory::none) ensure_allocated(*event.accesses()[0].handle(), node);
+  return Staging::ready;
 }
 
 Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
@@ -193,7 +213,7 @@ void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcep
 void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
   throw OutOfMemory(fmt::format("no memory for {}: it takes {} bytes in {}, where Tandem has allocated {} bytes for other data; drop data "
                                 "that is no longer needed, or split the data and use fewer pieces at a time",
-                                handle.described(), handle.shape.bytes(), nodes_[node].node->name(),
+                                handle.described(), handle.shape.bytes(), described(node),
                                 nodes_[node].bytes->load(std::memory_order_relaxed)));
 }
 
@@ -384,6 +404,7 @@ void Memory::follow_orders() {
   for (Room::Orders orders = room_.take_orders(); !orders.empty(); orders = room_.take_orders()) {
     for (const Room::Move& move : orders.moves) begin_move(move);
     for (const Room::Granted& granted : orders.granted) grant(granted);
+    for (const std::size_t bytes : orders.settled) settled_(bytes);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,9 @@ class Memory {
   bool is_limited() const noexcept { return room_.any(); }
   bool is_limited(NodeIndex node) const noexcept { return room_.is_limited(node); }
   Room& room() noexcept { return room_; }
+  /// `call` is told the bytes of data that no longer count beside a budget (`EventMemory::counted`). It may run on any thread, and may submit
+  /// nothing. Before any such event.
+  void on_settled(std::function<void(std::size_t bytes)> call) { settled_ = std::move(call); }
 
   /// On which NUMA node, counted from 0, memory lies; empty, or nothing returned: unknown. Any thread calls it.
   using NumaNodeOf = std::function<std::optional<std::size_t>(const void* memory, std::size_t bytes)>;
@@ -72,6 +76,10 @@ class Memory {
 
   unsigned node_count() const noexcept { return static_cast<unsigned>(nodes_.size()); }
   MemoryNode& node(NodeIndex index) noexcept { return *nodes_[index].node; }
+  /// Of several ranks: "of rank 3", for messages that name a memory. Before any handle exists.
+  void set_owner(std::string owner) { owner_ = std::move(owner); }
+  /// What to call a node in a message.
+  std::string described(NodeIndex index) const;
 
   enum class Staging { ready, pending };
 
@@ -173,6 +181,7 @@ class Memory {
   void* allocate(const Handle& handle, NodeIndex node);
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
+  Staging acquire_beside(Task& event, NodeIndex node);
   void bring(Task& task, NodeIndex node);
   void fetch(Task& task, Handle& handle, Link& link, NodeIndex node);
   void fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure);
@@ -206,6 +215,8 @@ class Memory {
 
   std::atomic<trace::Session*> trace_{nullptr};
   NumaNodeOf numa_node_of_;
+  std::function<void(std::size_t)> settled_;
+  std::string owner_;
   std::atomic<std::uint64_t> prefetches_{0};
   std::atomic<std::uint64_t> prefetches_present_{0};
   std::atomic<std::uint64_t> prefetches_lost_{0};

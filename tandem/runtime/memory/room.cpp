@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -122,15 +123,29 @@ void Room::unlist(Handle& handle, NodeIndex node) {
 
 void Room::charge(Handle& handle, NodeIndex node) {
   if (!counts(handle, node) || std::exchange(handle.residence->stays[node].charged, true)) return;
+  leave_beside(handle, node);
   nodes_[node].used += handle.shape.bytes();
   change_missing(handle, node, false);
 }
 
 void Room::discharge(Handle& handle, NodeIndex node) {
   unlist(handle, node);
+  leave_beside(handle, node);
   if (!std::exchange(handle.residence->stays[node].charged, false)) return;
   nodes_[node].used -= handle.shape.bytes();
   change_missing(handle, node, true);
+}
+
+void Room::leave_beside(Handle& handle, NodeIndex node) {
+  if (!std::exchange(handle.residence->stays[node].beside, false)) return;
+  nodes_[node].beside -= handle.shape.bytes();
+  std::erase(nodes_[node].arrived, &handle);
+  settle(handle, node);
+}
+
+/// Who counts what is beside the budget counts it no longer.
+void Room::settle(Handle& handle, NodeIndex node) {
+  if (std::exchange(handle.residence->stays[node].settles, false)) orders_.settled.push_back(handle.shape.bytes());
 }
 
 /// The tasks that wait for the data's memory miss it no longer, or once more.
@@ -176,6 +191,7 @@ bool Room::may_hold(const Task& task, NodeIndex node) const noexcept {
 }
 
 bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait) {
+  if (task.access_count == 0) return true;  // nothing to hold
   const std::lock_guard guard(mutex_);
   if (missing(task, node) == 0 && may_hold(task, node)) {  // it takes nothing from the next one
     hold(task, node);
@@ -199,6 +215,33 @@ bool Room::reserve_spare(Task& hint, NodeIndex node) {
   }
   hold(hint, node);
   handle.residence->stays[node].is_hinted = bytes != 0;
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+  return true;
+}
+
+bool Room::hold_beside(Task& event, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  Handle& handle = *event.accesses()[0].handle();
+  if (handle.residence->leaves != Residence::kNowhere) return false;
+  {
+    // Nobody begins to move the value that is replaced.
+    const std::lock_guard lock(handle.lock);
+    handle.valid.fetch_and(1U << node, std::memory_order_acq_rel);
+  }
+  Node& here = nodes_[node];
+  const bool within = event.extra->memory == EventMemory::none;  // it ends at once
+  if (counts(handle, node) && !within) {
+    discharge(handle, node);
+    Residence::Stay& stay = handle.residence->stays[node];
+    stay.beside = true;
+    stay.settles = event.extra->memory == EventMemory::counted;
+    here.beside += handle.shape.bytes();
+    here.most_beside = std::max(here.most_beside, here.beside);
+  }
+  pin(handle, node);
+  here.holders += within ? 1 : 0;
+  event.room |= within ? kHolds : kHolds | kBeside;
+  serve(node);
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return true;
 }
@@ -269,7 +312,25 @@ bool Room::serve(NodeIndex node, const Task* asking) {
     orders_.granted.push_back({&task, node, why_refused(task, node)});
     release_next(node);
   }
+  admit_arrived(node);
   return granted;
+}
+
+/// What has arrived beside the budget comes into it, after the tasks that wait for memory.
+void Room::admit_arrived(NodeIndex node) {
+  Node& here = nodes_[node];
+  while (!here.arrived.empty() && here.next == nullptr) {
+    Handle& handle = *here.arrived.front();
+    if (!make_room(node, handle.shape.bytes())) {
+      if (here.holders != 0 || here.leaving != 0) return;
+      here.arrived.pop_front();  // nothing else can leave: it stays where it is
+      settle(handle, node);
+      continue;
+    }
+    charge(handle, node);
+    list(handle, node);
+    leave_if_evicted(handle);
+  }
 }
 
 void Room::serve_all() {
@@ -283,7 +344,7 @@ std::string Room::why_refused(Task& task, NodeIndex node) {
   });
   return fmt::format("no memory: its data takes {} bytes in {}, whose budget is {} bytes, of which {} bytes cannot be moved away; split the "
                      "data and use fewer pieces at a time, or allow more memory",
-                     bytes_of(task, node), memory_.node(node).name(), nodes_[node].budget, fixed);
+                     bytes_of(task, node), memory_.described(node), nodes_[node].budget, fixed);
 }
 
 bool Room::end(Task& task, NodeIndex node) {
@@ -298,9 +359,11 @@ bool Room::end(Task& task, NodeIndex node) {
     }
     if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone) handle.residence->last_use = 0;
     if ((room & kHolds) != 0) unpin(handle, node);
+    if ((room & kBeside) != 0 && handle.residence->stays[node].beside) nodes_[node].arrived.push_back(&handle);
     if (handle.residence->evicted) leave_if_evicted(handle);
   });
   if ((room & kHolds) == 0) return false;
+  if ((room & kBeside) != 0) return true;
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel;
   return true;
@@ -403,7 +466,7 @@ void Room::evict(Handle& handle, NodeIndex node) {
 /// Main memory if it has room without anybody leaving it, and nobody waits for it; else the storage node.
 std::optional<NodeIndex> Room::target_for(const Handle& handle, NodeIndex node) const {
   if (node != 0) {
-    if (!is_limited(0) || handle.home.pointer != nullptr) return 0;
+    if (!is_limited(0) || (handle.home.pointer != nullptr && !handle.residence->stays[0].beside)) return 0;
     const Node& home = nodes_[0];
     if (home.next == nullptr && home.used + handle.shape.bytes() <= home.budget) return 0;
   }
@@ -492,6 +555,11 @@ std::size_t Room::used(NodeIndex node) {
   return nodes_[node].used;
 }
 
+std::size_t Room::most_beside(NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  return nodes_[node].most_beside;
+}
+
 bool Room::check_invariants(NodeIndex node) {
   const std::lock_guard guard(mutex_);
   return is_sound(node);
@@ -500,15 +568,19 @@ bool Room::check_invariants(NodeIndex node) {
 bool Room::is_sound(NodeIndex node) {
   if (!is_limited(node)) return true;
   Node& here = nodes_[node];
-  std::size_t listed = 0;
+  std::size_t listed = 0, arrived = 0;
+  for (const Handle* const handle : here.arrived) {
+    if (!handle->residence->stays[node].beside) return false;
+    arrived += handle->shape.bytes();
+  }
   for (const Candidate& candidate : here.candidates) {
     const Residence::Stay& stay = candidate.handle->residence->stays[node];
-    if (!stay.charged || !stay.may_leave || stay.pins != 0 || candidate.handle->residence->leaves == node) return false;
+    if (!stay.charged || stay.beside || !stay.may_leave || stay.pins != 0 || candidate.handle->residence->leaves == node) return false;
     listed += candidate.handle->shape.bytes();
   }
   for (auto& [number, waiting] : here.waiting)
     if (waiting.missing != missing(*waiting.task, node) || !here.order.contains(&waiting)) return false;
-  return here.used <= here.budget && listed + here.leaving <= here.used && here.order.size() == here.waiting.size() &&
+  return here.used <= here.budget && arrived <= here.beside && listed + here.leaving <= here.used && here.order.size() == here.waiting.size() &&
          here.kernels <= here.holders && here.next_pins.size() == (here.next != nullptr ? here.next->access_count : 0U);
 }
 

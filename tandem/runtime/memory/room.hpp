@@ -36,6 +36,11 @@ class Memory;
 /// or without a value, are dropped; the only valid one is moved (`Move`) first: from a device to main memory, from there, or when
 /// there is no room, to the storage node.
 ///
+/// Data beside the budget. An event that waits for something outside, such as the end of a message, may need memory while it waits. If that
+/// counted, tasks would wait for the memory, and what the event waits for might wait for these tasks: on another rank, which has its own
+/// budget. So such an event holds its memory beside the budget (`hold_beside`), and who submits it bounds these bytes. When it
+/// has ended, its data comes into the budget: with the first task that uses it, or when there is room and no task waits for it.
+///
 /// Threads. All functions may be called from any thread, `note_uses` by the submitting one. One mutex guards everything, residences of
 /// data included; `Handle::lock` may be taken under it, never the other way round. Nothing is called under it but
 /// `MemoryNode::release`, and `on_wait` of `reserve`.
@@ -59,12 +64,15 @@ class Room {
   struct Orders {
     std::deque<Move> moves;
     std::deque<Granted> granted;
-    bool empty() const noexcept { return moves.empty() && granted.empty(); }
+    std::vector<std::size_t> settled;  ///< bytes of data that no longer count beside the budget (`EventMemory::counted`)
+    bool empty() const noexcept { return moves.empty() && granted.empty() && settled.empty(); }
   };
 
   /// How the parts of `Task::room` are used.
   static constexpr std::uint8_t kNoted = 1;  ///< the task stands among the upcoming uses of its data
   static constexpr std::uint8_t kHolds = 2;  ///< its data is pinned on its node
+  static constexpr std::uint8_t kAsks = 4;   ///< an event that asks for its memory has done so
+  static constexpr std::uint8_t kBeside = 8; ///< what it holds counts beside the budget
 
   static constexpr unsigned kNoLimit = std::numeric_limits<unsigned>::max();
   /// So many tasks may overtake one that waits for memory.
@@ -85,6 +93,7 @@ class Room {
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
   /// What the data of `task` takes on `node`: memory of the program's counts nowhere.
   static std::size_t bytes_of(Task& task, NodeIndex node) noexcept;
+  static bool counts(const Handle& handle, NodeIndex node) noexcept;
 
   /// `task` is submitted, or will run in a replay that begins.
   void note_uses(Task& task);
@@ -99,6 +108,9 @@ class Room {
   /// The same for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or that of replicas
   /// that are valid elsewhere, too, and are used later; not while a task waits for memory there.
   bool reserve_spare(Task& hint, NodeIndex node);
+  /// The one datum of `event`, which replaces its value, has memory on the limited `node` beside the budget: what it had within it is
+  /// free for others. With `EventMemory::none` it keeps what it has. False: the datum is being moved, and the end of that is to be waited for first.
+  bool hold_beside(Task& event, NodeIndex node);
   /// `task` has ended; it worked on `node`. True: what it held there is free, and `go_on` is to be called, which may be later: those who
   /// become ready by its end may have it before others.
   bool end(Task& task, NodeIndex node);
@@ -132,6 +144,8 @@ class Room {
 
   /// For tests and messages, at rest.
   std::size_t used(NodeIndex node);
+  /// Bytes that were beside the budget of `node` at a time.
+  std::size_t most_beside(NodeIndex node);
   /// The structures agree with each other. At any time.
   bool check_invariants(NodeIndex node);
 
@@ -167,10 +181,12 @@ class Room {
     std::set<WaitingTask*, Sooner> order;  ///< the same ones
     Task* next = nullptr;            ///< the one that gets memory next
     std::vector<char> next_pins;     ///< by its accesses: pinned for it already
+    std::size_t beside = 0;          ///< bytes beside the budget
+    std::size_t most_beside = 0;     ///< so far
+    std::deque<Handle*> arrived;     ///< data there whose event has ended: it comes into the budget as soon as there is room
   };
 
   // All under the mutex.
-  static bool counts(const Handle& handle, NodeIndex node) noexcept;
   void pin(Handle& handle, NodeIndex node);
   void unpin(Handle& handle, NodeIndex node);
   void list(Handle& handle, NodeIndex node);
@@ -192,6 +208,9 @@ class Room {
   void discharge(Handle& handle, NodeIndex node);
   void discharge_everywhere(Handle& handle);
   void drop(Handle& handle, NodeIndex node);
+  void leave_beside(Handle& handle, NodeIndex node);
+  void settle(Handle& handle, NodeIndex node);
+  void admit_arrived(NodeIndex node);
   std::optional<NodeIndex> target_for(const Handle& handle, NodeIndex node) const;
   bool is_sound(NodeIndex node);
   bool serve(NodeIndex node, const Task* asking = nullptr);

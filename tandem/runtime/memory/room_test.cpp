@@ -196,6 +196,89 @@ TEST(Room, WhatIsUsedLastLeavesFirst) {
   m.run(read_a, 0);
 }
 
+/// An event that waits for something outside, and writes `handle` then.
+Task& message(Machine& m, TaskExtra& extra, Handle& handle) {
+  Task& event = m.task({{&handle, AccessMode::write}});
+  event.kind = TaskKind::event;
+  event.extra = &extra;
+  extra.memory = EventMemory::counted;
+  return event;
+}
+
+TEST(Room, AMessageTakesNothingOfTheBudgetUntilATaskUsesIt) {
+  Machine m(2, 0);
+  std::vector<std::size_t> settled;
+  m.memory.on_settled([&](std::size_t bytes) { settled.push_back(bytes); });
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  TaskExtra extra;
+  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}});
+  Task &receive_c = message(m, extra, c), &read_c = m.task({{&c, AccessMode::read}, {&b, AccessMode::read}});
+  m.run(write_a, 0, 10);
+  ASSERT_EQ(m.memory.acquire(write_b, 0), Memory::Staging::ready);
+  ASSERT_EQ(m.memory.acquire(receive_c, 0), Memory::Staging::ready) << "at once, though the budget is used";
+  EXPECT_EQ(m.memory.room().used(0), 2 * kBytes);
+  EXPECT_EQ(m.memory.room().most_beside(0), kBytes);
+  EXPECT_TRUE(m.copies.empty()) << "nothing leaves for it";
+  m.finish(write_b, 0, 20);
+  Machine::value_of(c, 0) = 30;
+  Memory::note_written(c, 0);
+  EXPECT_TRUE(m.memory.end(receive_c, 0));
+  EXPECT_THAT(settled, testing::IsEmpty());
+  EXPECT_EQ(m.memory.acquire(read_c, 0), Memory::Staging::pending) << "it needs room within the budget";
+  ASSERT_EQ(m.copies.size(), 1U);
+  EXPECT_EQ(m.copies[0].request.from, a.replica(0).pointer);
+  m.deliver(0);
+  EXPECT_THAT(settled, testing::ElementsAre(kBytes));
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&read_c}));
+  EXPECT_EQ(Machine::value_of(c, 0), 30U) << "the message's own memory";
+  m.finish(read_c, 0, 0);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, WhatHasArrivedComesIntoTheBudgetThoughNoTaskUsesIt) {
+  Machine m(1, 0);
+  std::vector<std::size_t> settled;
+  m.memory.on_settled([&](std::size_t bytes) { settled.push_back(bytes); });
+  Handle &a = m.data(), &b = m.data();
+  TaskExtra extra;
+  Task& write_a = m.task({{&a, AccessMode::write}});
+  m.run(write_a, 0, 10);
+  Task& receive_b = message(m, extra, b);
+  ASSERT_EQ(m.memory.acquire(receive_b, 0), Memory::Staging::ready);
+  Memory::note_written(b, 0);
+  EXPECT_TRUE(m.memory.end(receive_b, 0));
+  m.memory.go_on(0);
+  ASSERT_EQ(m.copies.size(), 1U) << "a leaves";
+  m.deliver(0);
+  EXPECT_THAT(settled, testing::ElementsAre(kBytes));
+  EXPECT_EQ(m.memory.room().used(0), kBytes);
+  EXPECT_EQ(a.replica(0).pointer, nullptr);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, AMessageTakesTheOldMemoryOfItsDataOutOfTheBudget) {
+  Machine m(1, 0);
+  m.memory.on_settled([](std::size_t) {});
+  Handle &a = m.data(), &b = m.data();
+  TaskExtra extra, again;
+  m.run(m.task({{&a, AccessMode::write}}), 0, 10);
+  ASSERT_EQ(m.memory.acquire(message(m, extra, a), 0), Memory::Staging::ready);
+  m.run(m.task({{&b, AccessMode::write}}), 0, 20);  // in its place, while the message is under way
+  EXPECT_EQ(m.memory.room().used(0), kBytes);
+  // b is on its way to storage, since c needs the room: its message waits for the end of that.
+  Handle& c = m.data();
+  Task& write_c = m.task({{&c, AccessMode::write}});
+  ASSERT_EQ(m.memory.acquire(write_c, 0), Memory::Staging::pending);
+  ASSERT_EQ(m.copies.size(), 1U);
+  Task& receive_b = message(m, again, b);
+  ASSERT_EQ(m.memory.acquire(receive_b, 0), Memory::Staging::pending);
+  m.deliver(0);
+  ASSERT_EQ(m.staged_tasks.size(), 2U);
+  EXPECT_EQ(m.memory.acquire(receive_b, 0), Memory::Staging::ready);
+  m.finish(write_c, 0, 30);
+  EXPECT_TRUE(m.is_sound());
+}
+
 TEST(Room, WhatNobodyWillUseLeavesBeforeAllElse) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();

@@ -152,7 +152,7 @@ void Submission::check_fits(Task& task) {
     if (bytes > budget && bytes - budget < over) {
       over = bytes - budget;
       smallest = fmt::format("takes {} bytes in {}, whose budget is {} bytes; split the data and use fewer pieces at a time, or allow more "
-                             "memory{}", bytes, memory.node(node).name(), budget, node == 0 ? " (option memory)" : "");
+                             "memory{}", bytes, memory.described(node), budget, node == 0 ? " (option memory)" : "");
     }
     return bytes <= budget;
   };

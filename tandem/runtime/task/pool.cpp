@@ -67,7 +67,8 @@ void TaskPool::clear(TaskExtra& extra) noexcept {
   extra.context = nullptr;
   extra.callback = nullptr;
   extra.node = 0;
-  extra.is_hint = false;
+  extra.is_hint = extra.asks = false;
+  extra.memory = EventMemory::within;
   extra.facts = {};
 }
 

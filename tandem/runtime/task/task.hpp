@@ -120,6 +120,14 @@ struct PlacedTask {
   bool is_present = true;       ///< the worker is no caller that does not wait
 };
 
+/// Where the memory of an event's data counts that has a budget; see `Room::hold_beside`.
+enum class EventMemory : std::uint8_t {
+  within,   ///< the budget, as that of tasks
+  beside,   ///< beside it
+  counted,  ///< beside it, and `Memory::on_settled` is told when it no longer does
+  none,     ///< the event frees what there is, and gets nothing
+};
+
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.
 struct TaskExtra {
   std::string name;                               ///< instead of the codelet's
@@ -133,6 +141,8 @@ struct TaskExtra {
   PlacedTask placed;                              ///< with a placing policy
   unsigned node = 0;                              ///< event and application tasks: the memory to which their data comes
   bool is_hint = false;                           ///< event tasks: only brings its data there, if there is room
+  bool asks = false;                              ///< event tasks, of data with a budget: has memory only after `ExternalEvents::ask`
+  EventMemory memory = EventMemory::within;       ///< event tasks
   TaskFacts facts;                                ///< where they are recorded, now or at a replay
 
   /// What a task that is made after a model has of the model's options.
