@@ -52,6 +52,9 @@ for op in "potrf --uplo lower" "copy" "geqrf"; do
   # shellcheck disable=SC2086
   "$tandem" run -n 2 "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 1 --tandem.memory=64KiB --tandem.spill="$folder" > out ||
     fail "linalg $op in little memory on two ranks"
+  # shellcheck disable=SC2086
+  HWLOC_SYNTHETIC="numa:2 core:1 pu:1" "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 2 --tandem.memory=192KiB \
+    --tandem.numa=on --tandem.spill="$folder" > out || fail "linalg $op in little memory of two NUMA nodes"
 done
 refused 2 "computes nothing that --check" potrf -n 100 --emulate-kernels 1 --check
 refused 2 "--emulate-kernels is for" gels -n 100 --emulate-kernels 1

@@ -1,9 +1,11 @@
 // tandem/api/numa_test.cpp: option numa: NUMA nodes as memories of their own, on machines that do not exist.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -11,6 +13,7 @@
 
 #include "tandem/api/device_test_support.hpp"
 #include "tandem/api/test_support.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
 
 namespace tandem {
 namespace {
@@ -23,10 +26,13 @@ using testing::HasSubstr;
 
 /// Workers 0 and 1 near the first NUMA node, workers 2 and 3 near the second one. Memory of the program's lies on `place`.
 struct Numa : testing::Test {
-  std::unique_ptr<Runtime> start(const std::string& sched = "auto", std::size_t place = 0) {
+  std::unique_ptr<Runtime> start(const std::string& sched = "auto", std::size_t place = 0,
+                                 const std::vector<std::pair<std::string, std::string>>& more = {}) {
     auto resources = test::test_resources();
     resources->topology = std::make_unique<base::Topology>(base::Topology::synthetic("package:2 numa:1 core:2 pu:1").value());
-    base::Config config = test::test_config({.workers = 4, .sched = sched, .more = {{"numa", "true"}, {"bind", "false"}}});
+    Options options{.workers = 4, .sched = sched, .more = {{"numa", "true"}, {"bind", "false"}}};
+    options.more.insert(options.more.end(), more.begin(), more.end());
+    base::Config config = test::test_config(options);
     runtime::World world = make_real_world(config, *resources);
     settle_policy(world, config, *resources);
     measure_links_for_policy(world, *resources->log);
@@ -131,9 +137,63 @@ TEST_F(Numa, TheWholeOfAFlowGivesWhatItGivesElsewhere) {
   }
 }
 
-TEST_F(Numa, OptionMemoryIsRefusedBesideIt) {
-  EXPECT_THAT(thrown_by<StartError>([] { Runtime rt({.workers = 1, .more = {{"numa", "true"}, {"memory", "1MiB"}}}); }),
-              AllOf(HasSubstr("options numa and memory do not go together"), HasSubstr("leave out one of them")));
+TEST_F(Numa, EachNodeHasItsPartOfABudgetOfMemory) {
+  constexpr std::size_t kWords = 8'192;  // 64 KiB
+  for (const char* const sched : {"auto", "lws", "dmda"}) {
+    const auto rt = start(sched, 0, {{"memory", "512KiB"}, {"spill", testing::TempDir()}});
+    const auto nodes = rt->memory_nodes();
+    ASSERT_EQ(nodes.size(), 3U) << "two NUMA nodes and the file";
+    EXPECT_EQ(nodes[0].budget, 256U << 10);
+    EXPECT_EQ(nodes[1].budget, 256U << 10);
+    EXPECT_TRUE(nodes[2].is_storage);
+    std::vector<Data<Vector<std::uint64_t>>> data;
+    const Codelet fill("fill", [](std::uint64_t value, std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), value); });
+    const auto add_of = [](const char* name) {
+      return Codelet(name, [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+        for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];
+      });
+    };
+    const auto add_far = add_of("add_far").can_run(far), add_near = add_of("add_near").can_run(near);
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t i = 0; i < 64; ++i) {  // eight times what fits
+      data.push_back(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords));
+      rt->submit(fill, i, write(data.back()));
+      expected.push_back(i);
+    }
+    for (std::size_t round = 0; round < 3; ++round)
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        const std::size_t from = (i * 29 + 7) % data.size();
+        rt->submit((i + round) % 2 == 0 ? add_far : add_near, read(data[from]), read_write(data[i]));
+        expected[i] += expected[from];
+      }
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      auto view = rt->acquire(read(data[i]));
+      EXPECT_EQ((*view)[0], expected[i]) << sched << ", " << i;
+      EXPECT_EQ((*view)[kWords - 1], expected[i]) << sched << ", " << i;
+    }
+  }
+}
+
+TEST_F(Numa, ObjectsAndTheProgramsOwnMemoryCountInNoBudget) {
+  const auto rt = start("lws", 1, {{"memory", "16KiB"}, {"spill", testing::TempDir()}});
+  std::vector<int> x(100'000, 1);
+  const auto own = rt->data("x", x);
+  const auto object = rt->object<std::vector<int>>("o");
+  for (const auto& where : {&far, &near})
+    for (int i = 0; i < 3; ++i)
+      rt->submit(Codelet("both", [](std::span<int> values, std::vector<int>& o) {
+                   for (int& value : values) ++value;
+                   o.resize(10'000);
+                 }).can_run(*where), read_write(own), write(object));
+  rt->wait(own);
+  EXPECT_EQ(x[99'999], 7);
+}
+
+TEST_F(Numa, ATaskThatFitsIntoNoPartOfTheBudgetIsToldTheNumbers) {
+  const auto rt = start("lws", 0, {{"memory", "512KiB"}, {"spill", testing::TempDir()}});
+  const auto large = rt->vector<std::uint64_t>("large", 40'000);
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->submit("touch", [](std::span<std::uint64_t>) {}, write(large)); }),
+              AllOf(HasSubstr("takes 320000 bytes"), HasSubstr("budget is 262144 bytes")));
 }
 
 }  // namespace

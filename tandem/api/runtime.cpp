@@ -150,9 +150,6 @@ void Runtime::start(const Options& program) {
   TracePlace place;
   if (job) place = {job->rank.value(), job->size, job->id};
   find_cores(*config_, job ? &*job : nullptr, *resources_);
-  if (config_->get_bool("numa") && config_->get_bytes("memory") != 0)
-    throw StartError("options numa and memory do not go together: option memory limits main memory as a whole, which option numa divides; leave "
-                     "out one of them");
   if (!job || job->here.empty() || job->here.front() == job->rank)
     if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size()); !warning.empty())
       resources_->log->warn("{}", warning);

@@ -106,7 +106,7 @@ std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, cons
   return cores;
 }
 
-/// A budget for main memory, and a file for what has no room in it.
+/// A budget for main memory, of which each NUMA node has an equal part if it is a memory, and a file for what has no room there.
 void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Config& config) {
   std::string folder = config.get_string("spill");
   if (folder.empty()) {
@@ -115,7 +115,10 @@ void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Con
   }
   auto file = runtime::make_spill_file(folder);
   if (!file.ok()) throw StartError(file.error().message);
-  world.machine.nodes[0].budget = bytes;
+  std::vector<runtime::MachineNode*> parts;
+  for (runtime::MachineNode& node : world.machine.nodes)
+    if (node.kind == runtime::NodeKind::main || node.kind == runtime::NodeKind::numa) parts.push_back(&node);
+  for (runtime::MachineNode* const part : parts) part->budget = std::max<std::size_t>(bytes / parts.size(), 1);
   auto [node, copier] = std::move(file).value();
   std::string name = node->name();
   world.add_memory({.kind = runtime::NodeKind::storage, .name = std::move(name)}, std::move(node), std::move(copier));

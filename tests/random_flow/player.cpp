@@ -94,12 +94,14 @@ Cells seen(MatrixView<const Word> view) { return {const_cast<Word*>(view.data), 
 
 namespace {
 
-/// Spreads the workers over main memory and further NUMA nodes. Memory of the program's lies on any of them.
+/// Spreads the workers over main memory and further NUMA nodes, each with the budget of main memory. Memory of the program's lies on any of
+/// them.
 void add_numa_nodes(runtime::World& world, unsigned workers, unsigned count) {
   std::vector<runtime::NodeIndex> nodes{0};
   while (nodes.size() < count) {
     const auto place = static_cast<unsigned>(nodes.size());
-    nodes.push_back(world.add_memory({.kind = runtime::NodeKind::numa, .name = fmt::format("NUMA node {}", place), .numa_node = place},
+    nodes.push_back(world.add_memory({.kind = runtime::NodeKind::numa, .name = fmt::format("NUMA node {}", place),
+                                      .budget = world.machine.nodes[0].budget, .numa_node = place},
                                      runtime::make_main_memory(), runtime::make_processor_copier()));
   }
   for (unsigned worker = 0; worker < workers; ++worker) world.machine.workers[worker].node = nodes[worker % count];

@@ -68,7 +68,7 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   if (draw(4) == 0) setup.main_bytes = 2 * kLargestBytes + draw(kLargestBytes);
   static const char* const kPlacing[] = {"dm", "dmda", "dmdas", "heteroprio", "darts", "plan", "dmdar"};
   if (setup.devices != 0 && draw(2) == 0) setup.sched = kPlacing[draw(std::size(kPlacing))];
-  if (setup.main_bytes == 0 && setup.workers > 1 && draw(3) == 0) {
+  if (setup.workers > 1 && (setup.main_bytes == 0 ? draw(3) : setup.seed % 3) == 0) {
     setup.numa_nodes = 2 + draw(std::min(setup.workers - 1, 2U));
     if (draw(2) == 0) setup.sched = kPlacing[draw(std::size(kPlacing))];
   }

@@ -234,7 +234,6 @@ bool Memory::passes_main_memory(const CopyRequest& given) const noexcept {
 
 /// For the copier of a device or of storage a NUMA node is main memory.
 CopyRequest Memory::as_copied(CopyRequest request) const noexcept {
-  const auto reaches_home = [this](NodeIndex node) { return node != 0 && nodes_[node].numa_place.has_value(); };
   if (reaches_home(request.to_node) && request.from_node != 0) request.to_node = 0;
   else if (reaches_home(request.from_node) && request.to_node != 0) request.from_node = 0;
   return request;

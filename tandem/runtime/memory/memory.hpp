@@ -64,6 +64,8 @@ class Memory {
     nodes_[node].numa_place = numa_place;
     reach_home_ |= 1U << node;
   }
+  /// So it is.
+  bool reaches_home(NodeIndex node) const noexcept { return (reach_home_ >> node & 1U) != 0; }
   /// Decides which workers use `handle` where it lies in main memory: objects, which do not move, from all NUMA nodes; memory of the program's
   /// from the one on which it lies. When it is registered.
   void settle_home(Handle& handle) const {

@@ -42,18 +42,18 @@ void Room::limit(NodeIndex node, std::size_t bytes, unsigned kernels) {
   nodes_[node].most_kernels = kernels;
 }
 
-/// The program's own memory, and objects, which cannot be copied as bytes, are where they are. Private copies count in no budget of main
-/// memory, so that those of any number of devices can come there.
+/// The program's own memory, and objects, which cannot be copied as bytes, are where they are: in main memory, also for who works in the
+/// memory of a NUMA node and uses them there. Private copies count in no budget of main memory, so that those of any number of devices can come there.
 bool Room::counts(const Handle& handle, NodeIndex node) noexcept {
-  return node != 0 || (!handle.user_memory && handle.object == nullptr && handle.copy_number == 0);
+  return handle.node_at(node) != 0 || (!handle.user_memory && handle.object == nullptr && handle.copy_number == 0);
 }
 
-std::size_t Room::bytes_of(Task& task, NodeIndex node) noexcept {
+std::size_t Room::bytes_of(Task& task, NodeIndex node) const noexcept {
   std::size_t bytes = 0;
   for_each_datum(task, [&](const Handle& handle, unsigned) {
     if (counts(handle, node)) bytes += handle.shape.bytes();
   });
-  if (node == 0) return bytes;
+  if (node == 0 || memory_.reaches_home(node)) return bytes;
   for (unsigned i = 0; i < task.access_count; ++i)  // the private copies that it will have there
     if (task.accesses()[i].mode() == AccessMode::reduce) bytes += task.accesses()[i].handle()->shape.bytes();
   return bytes;

@@ -92,7 +92,7 @@ class Room {
   bool any() const noexcept { return any_; }
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
   /// What the data of `task` takes on `node`: memory of the program's counts nowhere.
-  static std::size_t bytes_of(Task& task, NodeIndex node) noexcept;
+  std::size_t bytes_of(Task& task, NodeIndex node) const noexcept;
   static bool counts(const Handle& handle, NodeIndex node) noexcept;
 
   /// `task` is submitted, or will run in a replay that begins.

@@ -147,7 +147,7 @@ void Submission::check_fits(Task& task) {
   };
   const auto fits = [&](NodeIndex node) {
     if (!memory.is_limited(node)) return true;
-    const std::size_t bytes = Room::bytes_of(task, node);
+    const std::size_t bytes = memory.room().bytes_of(task, node);
     const std::size_t budget = memory.room().budget(node);
     if (bytes > budget && bytes - budget < over) {
       over = bytes - budget;
