@@ -210,7 +210,7 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   const bool here = executor == rank_ || executor == kEverywhere;
   for (const Need& need : needs_)
     if (need.sees) versions_->bring(*need.handle, executor, need.makes() ? Purpose::possession : Purpose::copy, wish.priority);
-  if (here) copies_->check_budget(needs_, wish);
+  if (here) check_copies(wish);
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
     if (need.makes() && !need.sees && executor == rank_ && place.owner != kEverywhere && place.holder != rank_ && !place.copied)
@@ -225,6 +225,16 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   if (wish.is_task) ++tasks_;
   copies_->before_submit();
   return true;
+}
+
+/// Receives of the task that is refused wait for memory that it will not get.
+void Flow::check_copies(const Wish& wish) {
+  try {
+    copies_->check_budget(needs_, wish);
+  } catch (...) {
+    transfers_->lift_bound();
+    throw;
+  }
 }
 
 void Flow::entered() { copies_->drop_unkept(); }

@@ -251,6 +251,7 @@ class Flow {
   bool enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish);
   void note(OperationKind kind, runtime::Handle& handle, AccessMode mode, std::uint32_t executor, const SourceLine& where);
   void check_values(std::uint32_t executor, const Wish& wish);
+  void check_copies(const Wish& wish);
   void begin_operation();
   void settle(runtime::Handle& handle);
   void skip_to(std::uint64_t position);

@@ -39,7 +39,7 @@ void Flow::fetch_now(Handle& handle, std::uint32_t rank, const Wish& wish, std::
   if (rank == rank_ || rank == kEverywhere) pruning_->check_known(handle, wish.where);
   versions_->bring_recorded(ahead);
   versions_->bring(handle, rank, Versions::Purpose::copy, wish.priority);
-  if (rank == rank_ || rank == kEverywhere) copies_->check_budget(needs_, wish);
+  if (rank == rank_ || rank == kEverywhere) check_copies(wish);
   entered();
 }
 

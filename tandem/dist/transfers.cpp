@@ -304,7 +304,13 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   if (in_turns_) plan_arrival(*receive, task);
   // An object or an array has memory of its own: its next writer need not wait until the message was forwarded.
   trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
-  core_.events().submit(task, !handle.travels_packed() && !in_turns_, receive->event, after);
+  try {
+    core_.events().submit(task, !handle.travels_packed() && !in_turns_, receive->event, after);
+  } catch (...) {  // it fits into no budget
+    lift_bound();
+    receive->itself.reset();
+    throw;
+  }
   if (handle.travels_packed()) unpack_after(receive, priority);
 }
 
@@ -528,7 +534,7 @@ bool Transfers::abort(const std::string& text) {
   }
   for (const comm::Request& request : waiting) endpoint_.cancel(request);
   give_up_sends();
-  if (arriving_ != nullptr) arriving_->lift();
+  lift_bound();
   for (Receive* receive : lost) end(*receive, job_failure());
   if (on_abort_) on_abort_(text);
   return true;
@@ -556,7 +562,7 @@ std::vector<Transfers::Expected> Transfers::expected() const {
 }
 
 bool Transfers::check_invariants() const {
-  bool is_done = arriving_ == nullptr || arriving_->waiting() == 0;
+  bool is_done = arriving_->waiting() == 0;
   posted_.for_each_waiting([&](const PostedReceives::Key&, Bag&) { is_done = false; });
   const std::lock_guard guard(mutex_);
   return is_done && waiting_.empty() && lost_.empty();

@@ -67,6 +67,9 @@ class Transfers {
 
   /// Main memory of some rank has a budget. Before anything is sent, on all ranks.
   void send_in_turns();
+  /// An operation is refused after some of its receives were submitted, of which one may wait for ever. Later ones do not wait for its
+  /// bytes beside the budget: the program may wait for them when it gives up.
+  void lift_bound();
 
   /// The current version of `handle` goes to `recipients`, and to those added later. `packed`: of an object, shared by its
   /// sends. `plan`: shared by sends to the same recipients, or null.
@@ -189,8 +192,9 @@ class Transfers {
   bool in_turns_ = false;
   comm::Channel notices_{0};
   PostedReceives posted_;
-  std::shared_ptr<CopyBudget> arriving_;  ///< in turns, with a budget here; outlives this with what `Memory` and tasks keep of it
-  std::size_t most_arriving_ = 0;         ///< bytes that messages may take beside the budget; a larger datum travels alone
+  /// Outlives this with what `Memory` and tasks keep of it. Made at once: the job may fail before `send_in_turns`.
+  const std::shared_ptr<CopyBudget> arriving_ = std::make_shared<CopyBudget>();
+  std::size_t most_arriving_ = 0;  ///< bytes that messages may take beside the budget, a larger datum alone; 0: there is no budget
   std::atomic<trace::Session*> trace_{nullptr};  ///< the store releases the session, `record` acquires it
   std::uint32_t bags_ = 0;                       ///< opened so far; the submitting thread's
   std::atomic<std::uint64_t> received_{0};

@@ -38,10 +38,11 @@ void Transfers::send_in_turns() {
   runtime::Memory& memory = core_.memory();
   if (!memory.is_limited(0)) return;
   most_arriving_ = std::max<std::size_t>(memory.room().budget(0) / kArrivingPart, 1);
-  arriving_ = std::make_shared<CopyBudget>();
   arriving_->set(most_arriving_);
   memory.on_settled([arriving = arriving_, most = most_arriving_](std::size_t bytes) { arriving->give_back(std::min(bytes, most)); });
 }
+
+void Transfers::lift_bound() { arriving_->lift(); }
 
 // --- sends
 
@@ -167,7 +168,7 @@ std::string Transfers::explain_unsent() const {
 
 /// Bytes that a message into `handle` takes beside the budget, as far as they are counted.
 std::size_t Transfers::arriving_bytes(const runtime::Handle& handle) const {
-  if (arriving_ == nullptr) return 0;
+  if (most_arriving_ == 0) return 0;
   const std::size_t bytes = handle.travels_packed() ? handle.travel_bytes() : runtime::Room::counts(handle, 0) ? handle.shape.bytes() : 0;
   return std::min(bytes, most_arriving_);
 }

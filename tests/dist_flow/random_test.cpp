@@ -139,5 +139,11 @@ TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoCopyBehind) {
   play(draw_with_cancels(3580373312215531));  // one that is too large to be kept
 }
 
+// Of a task that was refused for its copies one receive waited for ever, and so did a later one, which waited for its bytes beside the budget of
+// main memory, and the program, which gave up its data.
+TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoReceiveBehindThatOthersWaitFor) {
+  play(draw(3129852539437260));
+}
+
 }  // namespace
 }  // namespace tandem::dist_test
