@@ -460,12 +460,17 @@ class Runner {
     const auto found = std::make_shared<std::atomic<std::uint64_t>>(0);
     for (std::size_t j = 0; j < a.matrix.col_tiles(); ++j)
       for (std::size_t i = 0; i < a.matrix.row_tiles(); ++i) {
-        if (!a.matrix.is_here(i, j)) continue;
         const auto compare = [&](const auto& ta, const auto& tb) {
           if (!std::equal(ta.data, ta.data + ta.rows * ta.cols, tb.data)) *found = 1;
         };
-        if (a.matrix.shape().in_runtime) compare(*rt_.acquire(read(a.data(i, j))), *rt_.acquire(read(b.data(i, j))));
-        else compare(a.matrix.tile(i, j), b.matrix.tile(i, j));
+        if (!a.matrix.shape().in_runtime) {
+          if (a.matrix.is_here(i, j)) compare(a.matrix.tile(i, j), b.matrix.tile(i, j));
+          continue;
+        }
+        // On all ranks: the owner looks.
+        auto ta = rt_.acquire_at_owner(read(a.data(i, j)));
+        auto tb = rt_.acquire_at_owner(read(b.data(i, j)));
+        if (ta) compare(**ta, **tb);
       }
     rt_.agree_on_least(found);
     rt_.wait();
