@@ -524,16 +524,16 @@ TEST(DistFlow, DevicesOfRanksAddToCopiesOfShares) {
     double total = 5;
     auto sum = rt.data("total", total, {.owner = 1});
     sum.reduction([](double& share) { share = 0; }, [](double& into, double more) { into += more; });
-    const auto add = Codelet("add", [](double value, double& to) { to += value; }).also(DeviceKind::user, [&](double value, double& to) {
+    const auto contribute = Codelet("add", [](double value, double& to) { to += value; }).also(DeviceKind::user, [&](double value, double& to) {
       ++on_devices;
       to += value;
     });
-    const auto on_device = add.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
+    const auto on_device = contribute.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
     double expected = 5;
     for (int round = 0; round < rounds; ++round) {
       for (int task = 0; task < tasks; ++task)
         for (std::uint32_t rank = 0; rank < rt.size(); ++rank) {
-          rt.submit({.on = rank}, task % 2 == 0 ? on_device : add, 1.0 + rank + task, reduce(sum));
+          rt.submit({.on = rank}, task % 2 == 0 ? on_device : contribute, 1.0 + rank + task, reduce(sum));
           expected += 1.0 + rank + task;
         }
       rt.submit(Codelet("double", [](double& v) { v *= 2; }), read_write(sum));

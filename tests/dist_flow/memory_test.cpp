@@ -142,7 +142,7 @@ TEST(DistMemory, AMessageThatFitsNowhereNamesItsRankAndTheNumbers) {
 
 TEST(DistMemory, CholeskyInAQuarterOfItsMemory) {
   const std::size_t n = base::under_sanitizer ? 192 : 512, tile = n / 16;
-  const auto factor = [&](Runtime& rt, const linalg::Distribution& distribution, std::vector<double>& values) {
+  const auto factorise = [&](Runtime& rt, const linalg::Distribution& distribution, std::vector<double>& values) {
     const linalg::RandomPositiveDefinite generator{.seed = 3, .order = n};
     const linalg::TileShape shape{.rows = n, .cols = n, .tile = tile, .uplo = linalg::Uplo::lower, .in_runtime = true};
     DistributedMatrix<double> factor(rt, shape, distribution, generator), a(rt, shape, distribution, generator);
@@ -151,12 +151,12 @@ TEST(DistMemory, CholeskyInAQuarterOfItsMemory) {
     factor.keep(rt, values);
   };
   std::vector<double> alone;
-  expect_well(run_job({.ranks = 1}, [&](Runtime& rt) { factor(rt, {}, alone); }));
+  expect_well(run_job({.ranks = 1}, [&](Runtime& rt) { factorise(rt, {}, alone); }));
   for (const std::uint32_t ranks : {2U, 4U}) {
     const std::size_t share = (16 * 17 / 2) * tile * tile * sizeof(double) / ranks;
     std::vector<std::vector<double>> values(ranks);
     expect_well(run_job({.ranks = ranks, .main_bytes = share / 4}, [&](Runtime& rt) {
-      factor(rt, linalg::Distribution::block_cyclic(linalg::Distribution::squarest(ranks)), values[rt.rank()]);
+      factorise(rt, linalg::Distribution::block_cyclic(linalg::Distribution::squarest(ranks)), values[rt.rank()]);
     }));
     for (const std::vector<double>& found : values) EXPECT_EQ(found, alone) << ranks << " ranks";
   }
