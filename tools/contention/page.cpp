@@ -226,7 +226,8 @@ std::string words() {
                    "is sure of: large messages become several times slower, and what waits for them waits longer.") +
          paragraph("Kernels that compute much with each number that they load (primes, triad with a high cursor) leave the bus to the network. So: larger tiles "
                    "that stay in caches; fewer cores for memory-bound work while messages are urgent; data of kernels and messages on different NUMA "
-                   "nodes. tandem trace summary says how much longer kernels and messages of a run took beside each other.") +
+                   "nodes. Programs limit memory-bound work by themselves once tandem contention fit --install has stored the model of their host. tandem "
+                   "trace summary says how much longer kernels and messages of a run took beside each other.") +
          paragraph("The method and both models: P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022, "
                    "chapters 5 and 6.", true);
 }
