@@ -26,6 +26,7 @@ struct DeviceManner {
   unsigned depth = 1;
   bool wakes = true;             ///< wakes its worker; else it says when to poll next
   std::uint64_t lost_after = 0;  ///< it is lost at a launch after so many; 0: never
+  bool main_memory_is_limited = false;  ///< a value that is there, too, may leave it while the task runs
 };
 
 /// Runs kernels on the thread of `network`. What fails says the label of the task.
@@ -94,13 +95,13 @@ class FakeDevice final : public Device {
   static bool writes(const DeviceTask& task, unsigned access) {
     return makes_value(task.mode(access)) || task.mode(access) == AccessMode::reduce;
   }
-  /// What the task sees and writes is valid in main memory, too, or can begin anew.
-  static bool inputs_are_elsewhere(const DeviceTask& task) {
+  /// What the task sees and writes is valid in main memory, too, and stays there, or can begin anew.
+  bool inputs_are_elsewhere(const DeviceTask& task) const {
     for (unsigned i = 0; i < task.access_count(); ++i) {
       const runtime::AccessSlot& slot = task.task().accesses()[i];
       if (slot.alias() || !writes(task, i) || !sees_value(slot.mode())) continue;
       if (slot.handle()->private_copy != nullptr && !slot.handle()->private_copy->filled) continue;
-      if (task.node() == 0 || (slot.handle()->valid.load() & 1U) == 0) return false;
+      if (task.node() == 0 || manner_.main_memory_is_limited || (slot.handle()->valid.load() & 1U) == 0) return false;
     }
     return true;
   }

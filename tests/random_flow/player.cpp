@@ -248,7 +248,8 @@ AnyData Player::add(const PlayedDatum& datum, unsigned number) {
 std::unique_ptr<Device> Player::make_device(unsigned number) {
   const DeviceManner manner{.depth = 1 + (setup_.depth - 1 + number) % 4,
                             .wakes = (setup_.seed + number) % 2 == 0,
-                            .lost_after = setup_.device_faults && setup_.devices == 2 && number == 0 ? 1 + setup_.seed % 20 : 0};
+                            .lost_after = setup_.device_faults && setup_.devices == 2 && number == 0 ? 1 + setup_.seed % 20 : 0,
+                            .main_memory_is_limited = setup_.main_bytes != 0};
   return std::make_unique<FakeDevice>(*network_, number, manner, setup_.seed + number, [](const DeviceTask& task, std::string& label) {
     const TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;
     label = spec.label;
