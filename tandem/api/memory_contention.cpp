@@ -45,17 +45,26 @@ base::Result<fs::path> contention_file(const base::Environment& environment) {
   return Error{ErrorCode::not_found, "there is no place for this machine's memory contention, since HOME is not set"};
 }
 
-runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned workers) {
-  const auto model = SoftModel::create(stored.machine);
-  const Load all{.cores = std::min(workers, stored.cores)};
-  const unsigned most = cores_that_fill_bus(model.value(), all), beside = cores_beside_message(model.value(), {.cores = most});
+runtime::MemoryGateRule memory_gate_rule(const Model& model, const Load& all) {
+  const unsigned most = cores_that_fill_bus(model, all);
+  Load filling = all;
+  filling.cores = most;
+  const unsigned beside = cores_beside_message(model, filling);
   if (beside == all.cores) return {};
-  const unsigned elsewhere = workers - all.cores;
-  const Bandwidths shared = model.value().predict(all);
-  return {.most = most + elsewhere,
-          .most_beside_messages = beside + elsewhere,
+  const Bandwidths shared = model.predict(all);
+  return {.most = most,
+          .most_beside_messages = beside,
           .least_bytes_per_ns = shared.computation_mb_s * 1e-3 / all.cores / 2,  // half of what each has when all compete
           .network_bytes_per_ns = beside < most ? shared.communication_alone_mb_s * 1e-3 : 0};
+}
+
+runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned workers) {
+  const unsigned cores = std::min(workers, stored.cores);
+  runtime::MemoryGateRule rule = memory_gate_rule(SoftModel::create(stored.machine).value(), {.cores = cores});
+  if (!rule.limits(cores)) return rule;
+  rule.most += workers - cores;
+  rule.most_beside_messages += workers - cores;
+  return rule;
 }
 
 runtime::MemoryGateRule memory_gate_rule(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,

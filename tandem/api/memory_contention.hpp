@@ -16,7 +16,10 @@ namespace tandem {
 /// $XDG_CACHE_HOME or ~/.cache. Errors: not_found (neither is set).
 base::Result<std::filesystem::path> contention_file(const base::Environment& environment);
 
-/// The rule of `MemoryGate` for so many CPU workers on a machine with these parameters, whose tasks' and messages' data lie on the NUMA node of the
+/// The rule of `MemoryGate` for `all.cores` workers whose data, and that of messages, lie as `all` says; no limit where one would not gain anything.
+runtime::MemoryGateRule memory_gate_rule(const model::contention::Model& model, const model::contention::Load& all);
+
+/// The same for so many CPU workers on a machine with these parameters, whose tasks' and messages' data lie on the NUMA node of the
 /// workers. Workers beyond the cores of one socket are taken to use another bus: they are not limited.
 runtime::MemoryGateRule memory_gate_rule(const model::contention::StoredMachine& machine, unsigned workers);
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "deterministic_job.hpp"
-#include "tandem/model/contention/limit.hpp"
+#include "tandem/api/memory_contention.hpp"
 #include "tandem/model/contention/platforms.hpp"
 #include "tandem/model/contention/threshold_model.hpp"
 #include "tandem/runtime/device/modelled_memory.hpp"
@@ -22,7 +22,6 @@
 namespace tandem::dist_test {
 namespace {
 
-using model::contention::Load;
 using model::contention::Placement;
 using model::contention::ThresholdModel;
 
@@ -163,13 +162,10 @@ runtime::EmulatedWork work_of(const runtime::EmulatedTask& task, double core_mb_
 
 runtime::MemoryGateRule rule_of(const Machine& machine) {
   const ThresholdModel model(machine.platform().machine);
-  const Load all{.cores = machine.workers(), .placement = machine.placement};
-  const unsigned most = cores_that_fill_bus(model, all);
-  const model::contention::Bandwidths shared = model.predict(all);
-  return {.most = most,
-          .most_beside_messages = cores_beside_message(model, {.cores = most, .placement = machine.placement}),
-          .least_bytes_per_ns = shared.computation_mb_s / all.cores / 2 * 1e-3 / kScale,
-          .network_bytes_per_ns = shared.communication_alone_mb_s * 1e-3 / kScale};
+  runtime::MemoryGateRule rule = memory_gate_rule(model, {.cores = machine.workers(), .placement = machine.placement});
+  rule.least_bytes_per_ns /= kScale;
+  rule.network_bytes_per_ns /= kScale;
+  return rule;
 }
 
 struct Result {
@@ -227,7 +223,7 @@ TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
       }
       const double ratio = gated.ms / blind.ms;
       std::printf("%-14s %u, %u   %2u, %-2u  %-30s %10.1f %10.1f %8.3f %8llu\n", machine.name.c_str(), machine.placement.computation,
-                  machine.placement.communication, rule.most, rule.most_beside_messages, flow.name.c_str(), blind.ms / static_cast<double>(seeds),
+                  machine.placement.communication, std::min(rule.most, machine.workers()), std::min(rule.most_beside_messages, machine.workers()), flow.name.c_str(), blind.ms / static_cast<double>(seeds),
                   gated.ms / static_cast<double>(seeds), ratio, static_cast<unsigned long long>(gated.put_aside / seeds));
       if (!rule.limits(machine.workers())) {
         EXPECT_EQ(gated.put_aside, 0U);

@@ -1,7 +1,6 @@
 // tools/contention/csv.hpp: the lines of a campaign's files: a header, numbers with commas, empty cells where a value has no meaning.
 #pragma once
 
-#include <charconv>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/number_of.hpp"
 #include "tandem/base/replace_file.hpp"
 #include "tandem/base/result.hpp"
 
@@ -36,8 +36,9 @@ std::string cell_text(const std::optional<Value>& value) {
 /// Whether the whole cell is such a number.
 template <class Value>
 bool read_cell(std::string_view text, Value& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  const std::optional<Value> number = base::number_of<Value>(text);
+  if (number) value = *number;
+  return number.has_value();
 }
 template <class Value>
 bool read_cell(std::string_view text, std::optional<Value>& value) {

@@ -1,7 +1,6 @@
 // tandem/model/contention/machine_file.cpp: a table for each bus and each relation of nodes, a line for each parameter.
 #include "tandem/model/contention/machine_file.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/number_of.hpp"
 #include "tandem/base/toml_file.hpp"
 
 namespace tandem::model::contention {
@@ -41,10 +41,9 @@ class Values {
   double number(const std::string& name) {
     const std::optional<std::string> written = text(name);
     if (!written) return fault(name + " is missing"), 0;
-    double value = 0;
-    const auto [end, error] = std::from_chars(written->data(), written->data() + written->size(), value);
-    if (error != std::errc() || end != written->data() + written->size() || !std::isfinite(value)) fault(name + " is no number");
-    return value;
+    const std::optional<double> value = base::number_of<double>(*written);
+    if (!value || !std::isfinite(*value)) fault(name + " is no number");
+    return value.value_or(0);
   }
   unsigned count(const std::string& name) {
     const double value = number(name);

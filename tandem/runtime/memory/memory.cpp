@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tandem/runtime/memory/seen_by_copier.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::runtime {
@@ -232,11 +233,8 @@ bool Memory::passes_main_memory(const CopyRequest& given) const noexcept {
   return !reach_each_other(*nodes_[request.from_node].copier, *nodes_[request.to_node].copier);
 }
 
-/// For the copier of a device or of storage a NUMA node is main memory.
 CopyRequest Memory::as_copied(CopyRequest request) const noexcept {
-  if (reaches_home(request.to_node) && request.from_node != 0) request.to_node = 0;
-  else if (reaches_home(request.from_node) && request.to_node != 0) request.from_node = 0;
-  return request;
+  return seen_by_copier(request, [this](NodeIndex node) { return reaches_home(node); });
 }
 
 CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {

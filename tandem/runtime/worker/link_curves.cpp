@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "tandem/runtime/memory/seen_by_copier.hpp"
 #include "tandem/runtime/worker/timed_copy.hpp"
 
 namespace tandem::runtime {
@@ -92,10 +93,9 @@ class LinkMeasurement {
     });
   }
 
-  /// What copies between them as `Memory` does it, without a step between; null: nothing does. To a copier of something else a NUMA node is main memory.
+  /// What copies between them as `Memory` does it, without a step between; null: nothing does.
   Copier* copier_between(CopyRequest& request) {
-    if (is_kind(request.to_node, NodeKind::numa) && request.from_node != 0) request.to_node = 0;
-    else if (is_kind(request.from_node, NodeKind::numa) && request.to_node != 0) request.from_node = 0;
+    request = seen_by_copier(request, [this](NodeIndex node) { return is_kind(node, NodeKind::numa); });
     const auto [from, to] = std::pair(request.from_node, request.to_node);
     if (from == 0 || to == 0) return &copier_of(to == 0 ? from : to);
     if (is_kind(from, NodeKind::storage) || is_kind(to, NodeKind::storage)) return nullptr;
