@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <latch>
@@ -505,6 +506,56 @@ TEST_F(TraceTest, AnEmptyTaskIsTwoRecords) {
   EXPECT_EQ(events[Type::task_ready], tasks - 1) << "the first was ready when it was submitted";
   EXPECT_LE(records, 2 * tasks + tasks / 10) << "nearly all are kept by the worker that made them ready";
   EXPECT_LE(bytes, 26 * tasks);
+}
+
+/// The stamps of submissions, in order; and when `ended` tasks had ended.
+struct Submissions {
+  std::vector<std::uint64_t> stamps;
+  std::uint64_t ended_ticks = 0;
+
+  Submissions(const std::filesystem::path& folder, std::size_t ended) {
+    auto run = trace::TraceReader::open(folder);
+    if (!run) throw std::runtime_error(run.error().message);
+    for (const auto& stream : run.value()->ranks.at(0)->streams) {
+      for (auto event = stream->next(); event.value(); event = stream->next()) {
+        if (event.value()->type == Type::task_submitted) stamps.push_back(event.value()->ticks);
+        if (event.value()->type == Type::task_ended && --ended == 0) ended_ticks = event.value()->ticks;
+      }
+    }
+  }
+  std::size_t distinct(std::size_t count) const { return std::set(stamps.begin(), stamps.begin() + static_cast<std::ptrdiff_t>(count)).size(); }
+};
+
+TEST_F(TraceTest, SubmissionsThatNoWorkerWaitsForShareStamps) {
+  constexpr std::size_t tasks = 32;
+  {
+    const auto rt = threads(1);  // the caller: it runs nothing before `wait`
+    rt->trace().start("task");
+    const Codelet work("work", [] {});
+    for (std::size_t i = 0; i < tasks; ++i) rt->submit(work);
+    rt->wait();
+    rt->submit(work);
+    rt->wait();
+  }
+  const Submissions submissions(folder_, tasks);
+  ASSERT_EQ(submissions.stamps.size(), tasks + 1);
+  EXPECT_TRUE(std::is_sorted(submissions.stamps.begin(), submissions.stamps.end()));
+  EXPECT_EQ(submissions.distinct(tasks), tasks / 8);
+  EXPECT_GT(submissions.stamps.back(), submissions.ended_ticks) << "the first one after a wait has its own";
+}
+
+TEST_F(TraceTest, ASubmissionForSomeWorkersOnlyHasItsOwnStamp) {
+  constexpr std::size_t tasks = 32;
+  {
+    const auto rt = threads(2);
+    rt->trace().start("task");
+    const Codelet work = Codelet("work", [] {}).can_run([](const WorkerDescription& worker) { return worker.worker == 0; });
+    for (std::size_t i = 0; i < tasks; ++i) rt->submit(work);
+    rt->wait();
+  }
+  const Submissions submissions(folder_, tasks);
+  ASSERT_EQ(submissions.stamps.size(), tasks);
+  EXPECT_EQ(submissions.distinct(tasks), tasks);
 }
 
 TEST_F(TraceTest, AStolenTaskNamesItsVictim) {

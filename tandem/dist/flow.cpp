@@ -406,7 +406,10 @@ void Flow::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { a
 
 // --- what is known
 
-void Flow::trace_to(trace::Session& session) noexcept { transfers_->trace_to(session); }
+void Flow::trace_to(trace::Session& session) noexcept {
+  if (size_ > 1) core_.submission().flow().trace().share_stamps(nullptr);
+  transfers_->trace_to(session);
+}
 
 bool Flow::check_invariants() const {
   return table_->check_invariants() && versions_->check_invariants() && copies_->check_invariants(rank_) &&

@@ -178,6 +178,7 @@ void RuntimeCore::trace_to(trace::Session& session) {
   TANDEM_ASSERT(trace_.session() == nullptr);
   trace_.connect(session);
   submission_.flow().trace().set_session(&session);
+  submission_.flow().trace().share_stamps(&executor_.queues().idle_count());
   session.attach(submission_.trace(),
                  {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.machine.workers[0].numa_node});
   workers_->trace_to(session);

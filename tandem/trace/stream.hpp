@@ -230,20 +230,26 @@ class Stream {
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
   }
 
-  /// Where the next record would begin; null: `open` has more to do than usual. The caller may store up to `most_bytes` of fields behind the header
-  /// word, and call `publish_draft`, or not.
-  [[gnu::always_inline]] std::byte* draft(std::uint64_t ticks, std::size_t most_bytes) const noexcept {
-    const bool is_usual = static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes && ticks - last_ < RecordHeader::stamp_span &&
-                          static_cast<std::int64_t>(ticks - completed_) >= 0;
-    return is_usual ? at_ : nullptr;
+  /// Whether `open` has no more to do than usual for a record at `ticks` with up to `most_bytes` of fields. Then the caller may store the fields
+  /// behind the header word at `draft()`, and call `publish_draft`, or not.
+  [[gnu::always_inline]] bool takes_draft(std::uint64_t ticks, std::size_t most_bytes) const noexcept {
+    return static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes && ticks - last_ < RecordHeader::stamp_span &&
+           static_cast<std::int64_t>(ticks - completed_) >= 0;
   }
-  /// `bytes` of fields, a multiple of 4, make the record; `ticks` as for `draft`.
-  [[gnu::always_inline]] void publish_draft(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
-    std::byte* const at = at_;
+  std::byte* draft() const noexcept { return at_; }
+  /// `bytes` of fields, a multiple of 4, make the record at `at`, which `draft` gave; `ticks` as for `takes_draft`.
+  [[gnu::always_inline]] void publish_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     last_ = ticks;
     at_ = at + RecordHeader::compact_bytes + bytes;
     fetch_ahead(at);
     publish({nullptr, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)});
+  }
+  /// The same, and the 32 bits at `word` of it are not final, as for `leave_open`.
+  [[gnu::always_inline]] void publish_open_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes, std::uint32_t key, std::byte* word) noexcept {
+    open_header_ = reinterpret_cast<std::uint32_t*>(at);
+    open_word_ = reinterpret_cast<std::uint32_t*>(word);
+    open_key_ = key;
+    publish_draft(at, type, ticks, bytes);
   }
 
   /// A record of any type, on or off, with a stamp as for `emit_at`.

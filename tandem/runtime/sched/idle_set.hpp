@@ -76,6 +76,8 @@ class IdleSet {
 
   /// Does anybody who shares tasks sleep? A hint.
   bool any() const noexcept { return idle_count_.load(std::memory_order_seq_cst) != 0; }
+  /// How many do: a hint.
+  const Atomic<std::uint32_t>& count() const noexcept { return idle_count_; }
 
  private:
   bool lower(unsigned worker) noexcept {

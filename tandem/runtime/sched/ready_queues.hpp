@@ -112,6 +112,8 @@ class ReadyQueues {
   bool looks_empty_above(unsigned worker, std::int32_t priority) noexcept;
   /// Whether a worker sleeps, or is about to. A hint.
   bool somebody_idle() const noexcept { return idle_.any(); }
+  /// How many workers that share tasks sleep: a hint.
+  const std::atomic<std::uint32_t>& idle_count() const noexcept { return idle_.count(); }
   /// Back from `announce_idle`. Returns true when somebody had chosen this worker to wake up.
   bool withdraw_idle(unsigned worker) noexcept { return idle_.withdraw(worker); }
   /// `worker`, which was woken, leaves without looking for work (the caller's, when its wait is over): wake another if there is

@@ -183,7 +183,10 @@ class Submission final : private FlowHost {
   void close_reductions();
   void close_reduction(Handle& handle) { flow_.close_reduction(handle); }
   /// Counts and hands back what this thread has ended.
-  void flush() { executor_.flush(origin_); }
+  void flush() {
+    flow_.trace().look_at_clock();
+    executor_.flush(origin_);
+  }
   /// No task uses `handle` any more.
   void forget(Handle& handle) noexcept { std::erase(open_reductions_, &handle); }
 

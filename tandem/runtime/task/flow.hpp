@@ -49,7 +49,7 @@ class Flow {
   void begin_entering(Task& task) noexcept {
     edges_ = 0;
     task.waits.store(kGuard, std::memory_order_relaxed);
-    if (trace_.on()) [[unlikely]] begin_tracing();
+    if (trace_.on()) [[unlikely]] begin_tracing(task);
     if (__builtin_expect(watched_, 0) && observer_ != nullptr) observer_->node(task);
   }
 
@@ -129,8 +129,8 @@ class Flow {
   /// Replaces the members of a group by one task that follows them all, so that the next group needs one edge per member.
   void close(Handle& handle);
 
-  void begin_tracing() noexcept {
-    trace_.begin();
+  void begin_tracing(const Task& task) noexcept {
+    trace_.begin(task);
     traces_ = watched_ = true;
   }
   void note_edge(TaskId from, const Task& to, const Handle* data) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
@@ -46,10 +47,16 @@ struct [[gnu::packed]] Alike {
 
 }  // namespace
 
-/// What the lists of a submission's record hold: the words of its accesses, then how far back its predecessors lie. Returns all numbers, or-ed.
+/// What the lists of a submission's record hold: the words of its accesses, then how far back its predecessors lie.
 template <class Entry>
-[[gnu::always_inline]] inline std::uint32_t store_lists(Entry* entry, const Task& task, std::uint32_t number, std::size_t accesses,
-                                                        std::span<const std::uint32_t> predecessors) {
+struct Lists {
+  Entry* end;
+  std::uint32_t bits;  ///< of all numbers, or-ed
+};
+/// A function of its own: among the many values that a record is made of, the compiler would keep those of its loops in memory.
+template <class Entry>
+[[gnu::noinline]] Lists<Entry> store_lists(Entry* entry, const Task& task, std::uint32_t number, std::size_t accesses,
+                                           std::span<const std::uint32_t> predecessors) {
   std::uint32_t bits = 0;
   const auto store = [&](std::uint32_t value) {
     *entry++ = static_cast<Entry>(value);
@@ -57,45 +64,50 @@ template <class Entry>
   };
   for (std::size_t i = 0; i < accesses; ++i) store(word_of(task.accesses()[i]));
   for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
-  return bits;
+  return {entry, bits};
 }
 
-/// The short record of a task that follows the one before in its packet. False: it does not, and nothing was written.
-[[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                std::span<const std::uint32_t> predecessors, bool is_ready) {
-  const std::size_t entries = accesses + predecessors.size();
-  const auto priority = static_cast<std::int16_t>(task.priority);
-  if (number != last_number_ + 1 || stream.packets() != last_packet_ || priority != task.priority) [[unlikely]] return false;
-  const std::uint16_t site = site_of(task).number;
-  const std::uint64_t ticks = stream.instant();
-  std::byte* const at = stream.draft(ticks, sizeof(Next) + entries * sizeof(std::uint32_t));
-  if (at == nullptr) [[unlikely]] return false;
-  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
-  const bool is_alike = site == last_site_number_ && !is_ready;
-  const std::size_t fixed_bytes = is_alike ? sizeof(Alike) : sizeof(Next);
-  auto* const lists = reinterpret_cast<std::uint16_t*>(fields + fixed_bytes);
-  const bool is_wide = store_lists(lists, task, number, accesses, predecessors) > UINT16_MAX;
-  std::size_t list_bytes = entries * sizeof(std::uint32_t);
-  if (is_wide) {
-    store_lists(reinterpret_cast<std::uint32_t*>(lists), task, number, accesses, predecessors);
-  } else {
-    list_bytes = (entries + 1) / 2 * sizeof(std::uint32_t);
-    if (entries % 2 != 0) lists[entries] = 0;
-  }
-  const auto access_count = static_cast<std::uint8_t>(accesses), predecessor_count = static_cast<std::uint8_t>(predecessors.size());
+/// Whether a task has a short record: it follows the one before in its packet, and has so many `entries` in its lists.
+[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(const Task& task, std::uint32_t number, std::size_t entries) const {
+  return number == last_number_ + 1 && stream.packets() == last_packet_ && task.priority == static_cast<std::int16_t>(task.priority) &&
+         stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
+}
+
+/// The short record of a task of the last site, of one of two kinds.
+template <class Fixed>
+void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
+  constexpr bool is_alike = std::is_same_v<Fixed, Alike>;
   last_number_ = number;
-  if (is_alike) {
-    const Alike fixed{priority, access_count, predecessor_count};
-    std::memcpy(fields, &fixed, sizeof(fixed));
-    stream.publish_draft(is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike, ticks, fixed_bytes + list_bytes);
-    return true;
+  std::byte* const at = stream.draft();
+  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
+  Fixed fixed;
+  fixed.priority = static_cast<std::int16_t>(task.priority);
+  fixed.accesses = static_cast<std::uint8_t>(accesses);
+  fixed.predecessors = static_cast<std::uint8_t>(predecessors.size());
+  if constexpr (!is_alike) {
+    fixed.pushed_to = trace::kNotPushed;
+    fixed.site = last_site_number_ = last_site_->number;
   }
-  last_site_number_ = site;
-  const Next fixed{trace::kNotPushed, priority, site, access_count, predecessor_count};
   std::memcpy(fields, &fixed, sizeof(fixed));
-  stream.publish_draft(is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next, ticks, fixed_bytes + list_bytes);
-  stream.leave_open(number, fields);  // the word with `pushed_to` and the priority
-  return true;
+  Type type = is_alike ? Type::task_submitted_alike : Type::task_submitted_next;
+  std::size_t bytes = sizeof(fixed);
+  if (const std::size_t entries = accesses + predecessors.size(); entries != 0) {
+    // Numbers that were too large for 16 bits last time are likely to be so again.
+    if (!lists_are_wide_) [[likely]] {
+      const auto [end, bits] = store_lists(reinterpret_cast<std::uint16_t*>(fields + sizeof(fixed)), task, number, accesses, predecessors);
+      *end = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
+      bytes += (entries + 1) / 2 * sizeof(std::uint32_t);
+      lists_are_wide_ = bits > UINT16_MAX;
+    }
+    if (lists_are_wide_) [[unlikely]] {
+      const auto [end, bits] = store_lists(reinterpret_cast<std::uint32_t*>(fields + sizeof(fixed)), task, number, accesses, predecessors);
+      bytes = sizeof(fixed) + entries * sizeof(std::uint32_t);
+      lists_are_wide_ = bits > UINT16_MAX;
+      type = is_alike ? Type::task_submitted_alike_wide : Type::task_submitted_next_wide;
+    }
+  }
+  if constexpr (is_alike) stream.publish_draft(at, type, stream.instant(), bytes);
+  else stream.publish_open_draft(at, type, stream.instant(), bytes, number, fields);  // open: the word with `pushed_to` and the priority
 }
 
 void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
@@ -132,11 +144,13 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
 
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
   const auto number = static_cast<std::uint32_t>(id);
-  const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && task.extra == nullptr && !tells_flops(task) &&
-                        !knows_facts();
-  if (!is_plain || std::max<std::size_t>(task.access_count, predecessors.size()) > kMostInRecord) [[unlikely]]
+  const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && last_site_->is_plain && last_site_->is_of(task) &&
+                        task.extra == nullptr && iteration == TaskFacts::kNoIteration && !knows_facts_ &&
+                        (task.access_count | predecessors.size()) <= kMostInRecord;
+  if (!is_plain || !takes_short(task, number, task.access_count + predecessors.size())) [[unlikely]]
     return describe_fully(task, number, predecessors, is_ready);
-  if (!write_short(task, number, task.access_count, predecessors, is_ready)) write_long(task, number, task.access_count, predecessors);
+  if (last_site_->number == last_site_number_ && !is_ready) return write_short<Alike>(task, number, task.access_count, predecessors);
+  write_short<Next>(task, number, task.access_count, predecessors);
 }
 
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
@@ -145,13 +159,16 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   std::size_t with_accesses = 0;
   std::size_t listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
-    if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
+    if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || iteration != TaskFacts::kNoIteration || knows_facts_)) [[unlikely]]
       write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
     with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
     const std::size_t accesses = std::min(with_accesses, kMostInRecord);
     const std::span<const std::uint32_t> first = predecessors.first(listed);
-    if (!write_short(task, number, accesses, first, is_ready)) write_long(task, number, accesses, first);
+    const bool is_alike = site_of(task).number == last_site_number_ && !is_ready;
+    if (!takes_short(task, number, accesses + listed)) write_long(task, number, accesses, first);
+    else if (is_alike) write_short<Alike>(task, number, accesses, first);
+    else write_short<Next>(task, number, accesses, first);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }
@@ -181,7 +198,7 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   // Of a place that had to go the recorded operations are forgotten, so that they are recorded again.
   const double flops = slot.kind == Site().kind ? 0 : std::numeric_limits<double>::quiet_NaN();
   return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind,
-                 .flops = flops};
+                 .is_plain = !tells_flops(task), .flops = flops};
 }
 
 void SubmissionTrace::write_iteration(std::int32_t number) {
@@ -191,6 +208,7 @@ void SubmissionTrace::write_iteration(std::int32_t number) {
   if (number == written_iteration_ && !is_new_packet) return;
   stream.append<Type::task_iteration>(number);
   written_iteration_ = number;
+  knows_facts_ = knows_flops_ || number != TaskFacts::kNoIteration;
   iteration_packet_ = stream.packets();
 }
 
@@ -207,6 +225,7 @@ void SubmissionTrace::write_facts(const Task& task, std::uint32_t number) {
     site.flops_packet = stream.packets();
   }
   knows_flops_ = knows_flops_ || has_flops;
+  knows_facts_ = knows_facts_ || has_flops;
   if (facts.tag != 0 || !facts.parameters.empty()) write_note(number, facts);
 }
 

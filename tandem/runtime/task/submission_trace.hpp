@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,11 +18,24 @@ namespace tandem::runtime {
 ///
 /// A task's record bears the stamp of the moment when its entering began, and is written before the task can start. A join or a
 /// combining task may be entered in the middle of another task's entering: then there are two frames.
+///
+/// A look at the clock is a third of what a submission's record costs. So up to `kPerStamp` submissions in a row bear the stamp of the first of
+/// them, but only while all workers are at work: then a task starts when one of them has done what it does, however late it was submitted.
+/// A submission that a worker may be waiting for, the first one after a wait, and each that other ranks may wait for bear their own.
 class SubmissionTrace {
  public:
+  static constexpr unsigned kPerStamp = 8;
+
   trace::Stream stream;
   std::int32_t iteration = TaskFacts::kNoIteration;  ///< of tasks that do not say another one
 
+  /// `sleepers`: how many workers that take unrestricted tasks sleep. Null: no submissions share a stamp.
+  void share_stamps(const std::atomic<std::uint32_t>* sleepers) noexcept {
+    sleepers_ = sleepers;
+    left_of_stamp_ = 0;
+  }
+  /// The next submission does not share the stamp of the last one.
+  void look_at_clock() noexcept { left_of_stamp_ = 0; }
   void set_session(trace::Session* session) noexcept { session_ = session; }
 
   bool on() const noexcept {
@@ -29,22 +43,33 @@ class SubmissionTrace {
     return stream.any_on<task_submitted, task_deps, task_ready, task_pushed>();
   }
   /// `task` begins to be entered.
-  void begin() noexcept {
+  void begin(const Task& task) noexcept {
     TANDEM_ASSERT(depth_ < frames_.size());
-    if (depth_ == 0) {
-      stream.set_instant(stream.read_clock());
-      predecessors_.clear();
+    if (depth_ == 0) [[likely]] {
+      if (left_of_stamp_ == 0 || task.restricted || sleepers_->load(std::memory_order_relaxed) != 0) {
+        stream.set_instant(stream.read_clock());
+        left_of_stamp_ = sleepers_ != nullptr ? kPerStamp - 1 : 0;
+      } else {
+        stream.set_instant(stream.last_event());
+        --left_of_stamp_;
+      }
+      count_ = 0;
+    } else {
+      frames_[depth_] = count_;
     }
-    frames_[depth_++] = static_cast<std::uint32_t>(predecessors_.size());
+    ++depth_;
   }
   /// A predecessor, whether it has ended or not.
-  void depend(TaskId predecessor) { predecessors_.push_back(static_cast<std::uint32_t>(predecessor)); }
+  void depend(TaskId predecessor) {
+    if (count_ == predecessors_.size()) [[unlikely]] predecessors_.resize(2 * count_ + 16);
+    predecessors_[count_++] = static_cast<std::uint32_t>(predecessor);
+  }
   /// All accesses and predecessors are known; it has not started. `is_ready`: it waits for nobody, and will be put into a queue.
   /// True: an outer frame goes on.
   bool end(const Task& task, bool is_ready) {
-    const std::uint32_t from = frames_[--depth_];
-    describe(task, task.id, std::span(predecessors_).subspan(from), is_ready);
-    predecessors_.resize(from);
+    const std::uint32_t from = --depth_ == 0 ? 0 : frames_[depth_];
+    describe(task, task.id, {predecessors_.data() + from, count_ - from}, is_ready);
+    count_ = from;
     return depth_ > 0;
   }
 
@@ -67,6 +92,7 @@ class SubmissionTrace {
     std::uint32_t line = 0;
     std::uint16_t number = UINT16_MAX;
     TaskKind kind{UINT8_MAX};  ///< of no task
+    bool is_plain = false;     ///< its codelet tells no operations
     double flops = 0;          ///< that were recorded last, in packet `flops_packet`
     std::uint64_t flops_packet = 0;
 
@@ -75,15 +101,13 @@ class SubmissionTrace {
     }
   };
   void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
-  bool write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, bool is_ready);
+  bool takes_short(const Task& task, std::uint32_t number, std::size_t entries) const;
+  template <class Fixed>
+  void write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   template <class Entry>
   void write_whole(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses,
                    std::span<const std::uint32_t> predecessors);
-  /// What was recorded of one task may be wrong for the next one.
-  bool knows_facts() const noexcept {
-    return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;
-  }
   void write_iteration(std::int32_t number);
   /// What the program said of `task`, as far as it differs from what the packet says already.
   void write_facts(const Task& task, std::uint32_t number);
@@ -93,9 +117,12 @@ class SubmissionTrace {
   Site& find_site(const Task& task);
 
   trace::Session* session_ = nullptr;
+  const std::atomic<std::uint32_t>* sleepers_ = nullptr;
+  unsigned left_of_stamp_ = 0;               ///< so many submissions may still share the last stamp
   unsigned depth_ = 0;
-  std::array<std::uint32_t, 4> frames_{};    ///< where in the list each begins
-  std::vector<std::uint32_t> predecessors_;  ///< of all frames
+  std::uint32_t count_ = 0;                  ///< of predecessors
+  std::array<std::uint32_t, 4> frames_{};    ///< where in their list each begins, but for the first
+  std::vector<std::uint32_t> predecessors_;  ///< of all frames: the first `count_`
   Site no_site_;
   Site* last_site_ = &no_site_;              ///< of the last task
   std::array<Site, 64> sites_;               ///< those met last, by a hash
@@ -104,8 +131,10 @@ class SubmissionTrace {
   std::uint32_t last_number_ = 0;            ///< of the last submission, which packet `last_packet_` has
   std::uint16_t last_site_number_ = 0;
   std::uint64_t last_packet_ = UINT64_MAX;
+  bool lists_are_wide_ = false;              ///< the last short record had a number of more than 16 bits in its lists
   std::vector<Shape> shapes_;                ///< of the task that is described
   bool knows_flops_ = false;                 ///< the program has told the operations of a task
+  bool knows_facts_ = false;                 ///< what was recorded of one task may be wrong for the next one, but for `iteration`
 };
 
 }  // namespace tandem::runtime

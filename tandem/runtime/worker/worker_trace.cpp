@@ -16,16 +16,19 @@ constexpr std::size_t kLengthAt = sizeof(std::uint32_t), kRanBytes = 2 * sizeof(
 
 using trace::Type;
 
-void WorkerTrace::take(const Task& task, std::optional<unsigned> victim) {
+template <Type T>
+void WorkerTrace::take(const Task& task, unsigned victim) {
   if (taken_ != Taken::nothing) [[unlikely]] write_taken();
   begin_event();
   shares_stamp_ = true;
-  if (victim ? !stream.any_on<Type::task_stolen>() : !stream.any_on<Type::task_popped>()) return;
-  taken_ = victim ? Taken::stolen : Taken::popped;
-  victim_ = static_cast<std::uint16_t>(victim.value_or(0));
+  if (!stream.any_on<T>()) return;
+  taken_ = T == Type::task_stolen ? Taken::stolen : Taken::popped;
+  if (T == Type::task_stolen) victim_ = static_cast<std::uint16_t>(victim);
   taken_task_ = static_cast<std::uint32_t>(flow_position(task));
   taken_ticks_ = stream.instant();
 }
+template void WorkerTrace::take<Type::task_popped>(const Task&, unsigned);
+template void WorkerTrace::take<Type::task_stolen>(const Task&, unsigned);
 
 void WorkerTrace::keep(const Task& task) {
   if (taken_ != Taken::nothing) [[unlikely]] write_taken();
@@ -51,15 +54,13 @@ void WorkerTrace::write_taken() {
   const auto number = static_cast<std::uint32_t>(flow_position(task));
   const bool is_kept = taken_ == Taken::kept;
   const bool joins = shares_stamp_ && taken_task_ == number && (is_kept ? taken_ticks_ == stream.last_event() : taken_ == Taken::popped && taken_ticks_ == ticks);
-  if (!joins || !stream.all_on<Type::task_started, Type::task_ended>()) [[unlikely]] return false;
-  std::byte* const at = stream.draft(ticks, kRanBytes);
-  if (at == nullptr) [[unlikely]] return false;
+  if (!joins || !stream.all_on<Type::task_started, Type::task_ended>() || !stream.takes_draft(ticks, kRanBytes)) [[unlikely]] return false;
+  std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   const std::uint32_t values[2] = {number, trace::kNoLength};
   static_assert(sizeof(values) == kRanBytes);
   std::memcpy(fields, values, sizeof(values));
-  stream.publish_draft(is_kept ? Type::task_ran_kept : Type::task_ran_popped, ticks, kRanBytes);
-  stream.leave_open(number, fields + kLengthAt);
+  stream.publish_open_draft(at, is_kept ? Type::task_ran_kept : Type::task_ran_popped, ticks, kRanBytes, number, fields + kLengthAt);
   taken_ = Taken::nothing;
   started_ticks_ = ticks;
   return true;

@@ -34,7 +34,10 @@ class WorkerTrace {
   /// another worker.
   template <class Victim>
   void note_taken(const Task& task, Victim victim) {
-    if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] take(task, victim());
+    if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] {
+      if (const std::optional<unsigned> from = victim()) [[unlikely]] take<trace::Type::task_stolen>(task, *from);
+      else take<trace::Type::task_popped>(task, 0);
+    }
   }
   /// The worker has made `task` ready, and takes it without queueing it. `told`: that it is ready was recorded already.
   void note_kept(const Task& task, bool told) {
@@ -70,7 +73,8 @@ class WorkerTrace {
   void begin_event() {
     if (!shares_stamp_) stream.set_instant(stream.read_clock());
   }
-  void take(const Task& task, std::optional<unsigned> victim);
+  template <trace::Type T>
+  void take(const Task& task, unsigned victim);
   void keep(const Task& task);
   void write_taken();
   bool write_ran(const Task& task);
