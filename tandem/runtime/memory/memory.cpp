@@ -83,11 +83,14 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
     follow_orders();
     if (!reserved) return Staging::pending;  // whoever makes room goes on with it
   }
-  bring(task, node);
-  if (room_.any() && task.waits.load(std::memory_order_relaxed) > 1) note_stage(task, trace::StagingState::data);
-  const Staging staging = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
+  const bool has_waited = bring(task, node) && room_.any();
+  if (has_waited) note_stage(task, trace::StagingState::data);
+  const bool is_over = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  // What it waited for has ended already. It goes on as if that had come later: behind the end of a move its data is still to be brought,
+  // and a move may have failed.
+  if (is_over && has_waited) staged(task);
   follow_orders();
-  return staging;
+  return is_over && !has_waited ? Staging::ready : Staging::pending;
 }
 
 /// For an event that replaces the value of its one datum.
@@ -131,21 +134,26 @@ PrefetchReport Memory::prefetches() const noexcept {
   return report;
 }
 
-/// Starts what the data of `task` needs to be on `node`.
-void Memory::bring(Task& task, NodeIndex node) {
+/// Starts what the data of `task` needs to be on `node`. True: the task waits for some of that, which may have ended by now.
+bool Memory::bring(Task& task, NodeIndex node) {
   // Memory first: when there is none left, no transfer knows the task.
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.mode() != AccessMode::reduce && slot.mode() != AccessMode::scratch) ensure_allocated(*slot.handle(), node);
   }
+  bool waits = false;
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.alias()) continue;  // the first access to the data has the mode of both
-    if (room_.any() && makes_value(slot.mode()) && waits_for_move(task, slot, node)) continue;
+    if (room_.any() && makes_value(slot.mode()) && waits_for_move(task, slot, node)) {
+      waits = true;
+      continue;
+    }
     if (!sees_value(slot.mode())) continue;
-    fetch(task, *slot.handle(), slot.link, node);
-    if (slot.handle()->private_copies != nullptr) [[unlikely]] bring_private_copies(task, *slot.handle());
+    waits |= fetch(task, *slot.handle(), slot.link, node);
+    if (slot.handle()->private_copies != nullptr) [[unlikely]] waits |= bring_private_copies(task, *slot.handle());
   }
+  return waits;
 }
 
 void Memory::wait_for(Transfer& transfer, Task& task, Link& link) {
@@ -282,7 +290,8 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   if (state == CopyState::done) ended(nullptr);
 }
 
-void Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node) {
+/// True: `task` waits for a transfer, which may have ended by now.
+bool Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node) {
   const NodeIndex node = handle.node_at(worker_node);
   CopyRequest request;
   {
@@ -290,10 +299,10 @@ void Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node
     std::unique_lock<std::mutex> room(room_.mutex(), std::defer_lock);
     if (room_.any()) room.lock();
     const std::lock_guard guard(handle.lock);
-    if (handle.valid_on(node)) return;
+    if (handle.valid_on(node)) return false;
     Transfer& transfer = handle.transfer_to(node);
     wait_for(transfer, task, link);
-    if (transfer.under_way) return;
+    if (transfer.under_way) return true;
     transfer.under_way = true;
     const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed) & ~Handle::kMoving));
     TANDEM_ASSERT(source < node_count());  // reading what nobody wrote is refused at submission
@@ -303,8 +312,9 @@ void Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node
   const auto ended = [this, &handle, source = request.from_node, node](const std::exception_ptr& failure) {
     fetched(handle, source, node, failure);
   };
-  if (!passes_main_memory(request)) return copy(handle, request, ended);
-  copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
+  if (!passes_main_memory(request)) copy(handle, request, ended);
+  else copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
+  return true;
 }
 
 void Memory::fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure) {

@@ -85,11 +85,13 @@ class Memory {
 
   enum class Staging { ready, pending };
 
-  /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `pending`: transfers are under way
-  /// and the listener will be called. Throws OutOfMemory when a node has no memory left, std::logic_error for objects, which
-  /// stay in main memory, on another node, and what the constructor of an object throws. By the worker that will run the task.
+  /// Makes every datum of `task` present on `node`, and valid where the task sees its value. `ready`: so it is, but for transfers that have failed
+  /// at once, of which the listener knows. `pending`: transfers are under way, and the listener will be called, or has been. Throws OutOfMemory
+  /// when a node has no memory left, std::logic_error for objects, which stay in main memory, on another node, and what the constructor of an
+  /// object throws. By the worker that will run the task.
   ///
-  /// With limited memories a task may still wait for something after the listener was called: who hears it calls this again.
+  /// With limited memories the listener's call does not say that all is there: the task may have waited for the end of a move, behind which its
+  /// own transfers begin. Who hears it asks `is_present`, or calls this again until it is `ready`.
   Staging acquire(Task& task, NodeIndex node);
   /// The same for a hint, a task with one access that reads: without room that nobody else needs, nothing is done. `pending`: a transfer is
   /// under way, at whose end the listener is called once. By the thread that made the hint ready.
@@ -184,8 +186,8 @@ class Memory {
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
   Staging acquire_beside(Task& event, NodeIndex node);
-  void bring(Task& task, NodeIndex node);
-  void fetch(Task& task, Handle& handle, Link& link, NodeIndex node);
+  bool bring(Task& task, NodeIndex node);
+  bool fetch(Task& task, Handle& handle, Link& link, NodeIndex node);
   void fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure);
   static void wait_for(Transfer& transfer, Task& task, Link& link);
   bool waits_for_move(Task& task, AccessSlot& slot, NodeIndex node);
@@ -198,7 +200,7 @@ class Memory {
   static CopyRequest request_for(Handle& handle, NodeIndex from, NodeIndex to);
   template <class Done>
   void copy(Handle& handle, const CopyRequest& request, const Done& done);
-  void bring_private_copies(Task& task, Handle& handle);
+  bool bring_private_copies(Task& task, Handle& handle);
   PrivateCopy& take_private_copy(Handle& handle, NodeIndex node);
   static PrivateCopy* free_private_copy(Handle& handle, NodeIndex node) noexcept;
   PrivateCopy& add_private_copy(Handle& handle);

@@ -116,9 +116,12 @@ bool Memory::has_private_copies_home(const Handle& handle) noexcept {
 }
 
 /// Starts what brings the filled copies to main memory. While there are any, the combining task is the only one that sees the value.
-void Memory::bring_private_copies(Task& task, Handle& handle) {
+/// True: the task waits for some of that, which may have ended by now.
+bool Memory::bring_private_copies(Task& task, Handle& handle) {
+  bool waits = false;
   for (PrivateCopy& copy : *handle.private_copies)
-    if (copy.filled) fetch(task, *copy.data, copy.link, 0);
+    if (copy.filled) waits |= fetch(task, *copy.data, copy.link, 0);
+  return waits;
 }
 
 // --- their ends

@@ -46,8 +46,8 @@ class Memory;
 /// `MemoryNode::release`, and `on_wait` of `reserve`.
 ///
 /// A move and the program's tasks. While a move is under way `Handle::valid` has the bit `kMoving`. A task that writes waits for its
-/// end, so no copy is torn and no bit of `valid` comes late. A task that replaces the value makes other replicas invalid before it
-/// runs, so none of them is moved meanwhile. Readers need not wait.
+/// end, so no copy is torn and no bit of `valid` comes late; its own transfers begin behind that (`Memory::acquire`). A task that
+/// replaces the value makes other replicas invalid before it runs, so none of them is moved meanwhile. Readers need not wait.
 class Room {
  public:
   /// What is to be done outside of the mutex, in this order.

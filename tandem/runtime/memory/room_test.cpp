@@ -53,9 +53,11 @@ struct Copies final : Copier {
     CopyEnded ended;
   };
   std::vector<Posted>& posted;
-  explicit Copies(std::vector<Posted>& all) : posted(all) {}
+  const std::function<void()>& meanwhile;
+  Copies(std::vector<Posted>& all, const std::function<void()>& at_start) : posted(all), meanwhile(at_start) {}
   CopyState start(const CopyRequest& request, CopyEnded ended) override {
     posted.push_back({request, std::move(ended)});
+    if (meanwhile) meanwhile();
     return CopyState::posted;
   }
 };
@@ -65,6 +67,7 @@ struct Machine final : StagingListener {
   Memory memory{*this};
   std::vector<CountingMemory*> nodes;
   std::vector<Copies::Posted> copies;
+  std::function<void()> meanwhile;  ///< what other threads do while a copy is being started
   std::vector<std::pair<NodeIndex, NodeIndex>> copied;
   TaskPool pool;
   std::vector<Task*> staged_tasks;
@@ -76,7 +79,7 @@ struct Machine final : StagingListener {
     for (int i = 0; i < 2; ++i) {
       auto node = std::make_unique<CountingMemory>();
       nodes.push_back(node.get());
-      memory.add_node(std::move(node), std::make_unique<Copies>(copies));
+      memory.add_node(std::move(node), std::make_unique<Copies>(copies, meanwhile));
     }
     if (main_data != 0) {
       memory.limit(0, main_data * kBytes, kernels);
@@ -85,6 +88,7 @@ struct Machine final : StagingListener {
     if (device_data != 0) memory.limit(1, device_data * kBytes, kernels);
   }
   ~Machine() override {
+    meanwhile = nullptr;
     while (!copies.empty()) deliver(0);
     for (Handle* handle : handles) {
       memory.free_replicas(*handle);
@@ -500,6 +504,36 @@ TEST(Room, AWriterElsewhereWaitsForTheMove) {
   EXPECT_EQ(a.valid.load(), 1U);
 }
 
+TEST(Room, AWriterWhoseMoveEndsBeforeItSleepsHasItsDataStillToBeBrought) {
+  for (const AccessMode mode : {AccessMode::read_write, AccessMode::write}) {
+    Machine m(1, 2);
+    std::uint64_t value = 7;
+    Handle &a = m.data(), &b = m.over(value), &c = m.data();
+    m.run(m.task({{&a, AccessMode::write}}), 0, 5);
+    Task &write_c = m.task({{&c, AccessMode::write}}), &change_a = m.task({{&a, mode}, {&b, AccessMode::read}});
+    ASSERT_EQ(m.memory.acquire(write_c, 0), Memory::Staging::pending) << "a moves to storage";
+    // The move ends, and then the copy of b, both before `acquire` has returned.
+    unsigned copies = 0;
+    m.meanwhile = [&] {
+      if (++copies == 1) while (!m.copies.empty()) m.deliver(0);
+    };
+    EXPECT_EQ(m.memory.acquire(change_a, 1), Memory::Staging::pending);
+    EXPECT_EQ(copies, 1U) << "that of b";
+    EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&write_c, &change_a}));
+    EXPECT_FALSE(m.memory.is_present(change_a, 1)) << "a is in storage alone";
+    const bool sees_it = m.memory.acquire(change_a, 1) == Memory::Staging::pending;
+    EXPECT_EQ(sees_it, mode == AccessMode::read_write);
+    while (!m.copies.empty()) m.deliver(0);
+    if (sees_it) {
+      EXPECT_EQ(Machine::value_of(a, 1), 5U);
+    }
+    m.finish(change_a, 1, 6);
+    EXPECT_EQ(a.valid.load(), 2U) << "what is in storage is out of date";
+    m.finish(write_c, 0, 8);
+    EXPECT_TRUE(m.is_sound());
+  }
+}
+
 TEST(Room, AValueThatWillBeReplacedIsNotMoved) {
   Machine m(0, 1);
   Handle &a = m.data(), &b = m.data();
@@ -553,12 +587,13 @@ struct Step {
 };
 
 /// Plays a flow, asking `choose` which of so many possible things comes next: a task becomes ready and asks for its data, or it runs, or
-/// a copy ends. Throws std::logic_error where a value is wrong or nothing goes on.
+/// a copy ends; and, if copies `overlap`, which of them end while another one is being started. Throws std::logic_error where a value is wrong or
+/// nothing goes on.
 class Play {
  public:
   Play(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow,
-       unsigned kernels = Room::kNoLimit)
-      : machine_(main_data, device_data, kernels), flow_(flow) {
+       unsigned kernels = Room::kNoLimit, bool overlap = false)
+      : machine_(main_data, device_data, kernels), flow_(flow), overlap_(overlap) {
     for (unsigned i = 0; i < data_count; ++i) data_.push_back(&machine_.data());
     std::vector<std::uint64_t> values(data_count, 0);
     for (const Step& step : flow) {
@@ -582,6 +617,12 @@ class Play {
 
   template <class Choose>
   void run(const Choose& choose) {
+    bool is_inside = false;
+    if (overlap_) machine_.meanwhile = [&] {
+      if (std::exchange(is_inside, true)) return;
+      while (const std::size_t at = machine_.copies.empty() ? 0 : choose(machine_.copies.size() + 1)) machine_.deliver(at - 1);
+      is_inside = false;
+    };
     for (std::size_t ended = 0; ended < flow_.size();) {
       std::vector<std::function<void()>> possible;
       for (std::size_t i = 0; i < flow_.size(); ++i) {
@@ -595,6 +636,7 @@ class Play {
       if (!machine_.failed.empty()) throw std::logic_error(machine_.failed[0].second);
       if (!machine_.is_sound()) throw std::logic_error("the room's structures disagree");
     }
+    machine_.meanwhile = nullptr;
     while (!machine_.copies.empty()) machine_.deliver(0);
     for (std::size_t i = 0; i < data_.size(); ++i)
       for (NodeIndex node = 0; node < 3; ++node)
@@ -623,7 +665,9 @@ class Play {
   }
   void stage(std::size_t index) {
     tasks_[index].state = State::staging;
-    if (machine_.memory.acquire(*tasks_[index].task, flow_[index].node) == Memory::Staging::ready) tasks_[index].state = State::staged;
+    if (machine_.memory.acquire(*tasks_[index].task, flow_[index].node) != Memory::Staging::ready) return;
+    tasks_[index].state = State::staged;
+    if (!machine_.memory.is_present(*tasks_[index].task, flow_[index].node)) throw std::logic_error("a task would run before its data is there");
   }
   unsigned try_to_run(std::size_t index) {
     Task& task = *tasks_[index].task;
@@ -648,6 +692,7 @@ class Play {
 
   Machine machine_;
   const std::vector<Step>& flow_;
+  const bool overlap_;
   std::vector<Handle*> data_;
   std::vector<Played> tasks_;
   std::vector<std::uint64_t> expected_;
@@ -655,12 +700,12 @@ class Play {
 
 /// All orders, depth first. Returns how many.
 std::size_t play_all(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow,
-                     unsigned kernels = Room::kNoLimit) {
+                     unsigned kernels = Room::kNoLimit, bool overlap = false) {
   std::vector<std::pair<std::size_t, std::size_t>> path;  // chosen, of how many
   std::size_t orders = 0;
   do {
     std::size_t depth = 0;
-    Play play(main_data, device_data, data_count, flow, kernels);
+    Play play(main_data, device_data, data_count, flow, kernels, overlap);
     play.run([&](std::size_t count) {
       if (depth == path.size()) path.emplace_back(0, count);
       return path[depth++].first;
@@ -696,6 +741,13 @@ TEST(RoomUnderEveryOrder, OneKernelAtATime) {
   EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, kUpdate}}}, {1, {{0, kRead}}}}, 1), 10U);
 }
 
+TEST(RoomUnderEveryOrder, CopiesEndWhileOthersBegin) {
+  for (const AccessMode mode : {kWrite, kUpdate}) {
+    EXPECT_GT(play_all(1, 2, 3, {{0, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, mode}, {1, kRead}}}}, Room::kNoLimit, true), 10U);
+    EXPECT_GT(play_all(2, 2, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, mode}, {1, kRead}}}}, Room::kNoLimit, true), 10U);
+  }
+}
+
 TEST(Room, RandomFlowsInRandomOrders) {
   for (std::uint64_t seed = 1; seed <= 3'000; ++seed) {
     std::mt19937_64 random(seed);
@@ -714,7 +766,7 @@ TEST(Room, RandomFlowsInRandomOrders) {
     }
     const std::size_t main_data = draw(2) == 0 ? 0 : 2 + draw(2);
     const std::size_t device_data = draw(4) == 0 && main_data != 0 ? 0 : 2 + draw(2);
-    Play play(main_data, device_data, data_count, flow, draw(2) == 0 ? Room::kNoLimit : 1 + draw(2));
+    Play play(main_data, device_data, data_count, flow, draw(2) == 0 ? Room::kNoLimit : 1 + draw(2), seed % 2 == 0);
     ASSERT_NO_THROW(play.run([&](std::size_t count) { return draw(static_cast<unsigned>(count)); })) << "seed " << seed;
   }
 }
