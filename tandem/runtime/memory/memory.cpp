@@ -392,6 +392,8 @@ bool Memory::drop_damaged(Task& task, NodeIndex node) {
     return true;
   };
   const std::uint32_t others = ~(Handle::kMoving | 1U << node);
+  std::unique_lock<std::mutex> room(room_.mutex(), std::defer_lock);
+  if (room_.any()) room.lock();  // another copy does not leave between the two
   if (!for_each_written([&](const AccessSlot& slot) {
         const PrivateCopy* const copy = slot.handle()->private_copy;
         if (copy != nullptr && !copy->filled) return true;  // another one begins as it began

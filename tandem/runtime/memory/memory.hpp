@@ -116,7 +116,7 @@ class Memory {
   void give_back(Task& task, NodeIndex node);
   /// What `task` should have written on `node` is undefined there. False, and nothing has changed: the task needs a value that is
   /// nowhere else. By the worker that ran it, before its end.
-  static bool drop_damaged(Task& task, NodeIndex node);
+  bool drop_damaged(Task& task, NodeIndex node);
 
   /// The kernel has written through `slot` on `node`: other replicas are out of date.
   static void note_written(Handle& handle, NodeIndex node) noexcept {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -129,6 +131,15 @@ struct Machine final : StagingListener {
     unsigned i = 0;
     for (const auto& [handle, mode] : uses) result.accesses()[i++].set(handle, mode);
     if (known) memory.room().note_uses(result);
+    return result;
+  }
+  Task& task(const std::vector<Handle*>& all, AccessMode mode) {
+    Task& result = *pool.take(Task::value_offset(all.size(), 1));
+    result.id = ++last;
+    result.access_count = static_cast<std::uint16_t>(all.size());
+    result.room = 0;
+    for (unsigned i = 0; i < all.size(); ++i) result.accesses()[i].set(all[i], mode);
+    memory.room().note_uses(result);
     return result;
   }
   /// The task runs and ends at once; it waits for nothing.
@@ -531,6 +542,41 @@ TEST(Room, AWriterWhoseMoveEndsBeforeItSleepsHasItsDataStillToBeBrought) {
     EXPECT_EQ(a.valid.load(), 2U) << "what is in storage is out of date";
     m.finish(write_c, 0, 8);
     EXPECT_TRUE(m.is_sound());
+  }
+}
+
+TEST(Room, WhatIsDamagedIsGivenUpOnlyWhileThereIsAnotherCopy) {
+  // A task on the device has damaged its data when others leave main memory for the data of a task there.
+  for (int round = 0; round < 300; ++round) {
+    constexpr unsigned kCount = 64;
+    Machine m(kCount, kCount);
+    std::vector<Handle*> a, b;
+    for (unsigned i = 0; i < kCount; ++i) {
+      a.push_back(&m.data());
+      b.push_back(&m.data());
+      m.run(m.task({{a[i], AccessMode::write}}), 0, i);
+    }
+    Task &change_a = m.task(a, AccessMode::read_write), &write_b = m.task(b, AccessMode::write);
+    ASSERT_EQ(m.memory.acquire(change_a, 1), Memory::Staging::pending);
+    while (!m.copies.empty()) m.deliver(0);
+    ASSERT_TRUE(m.memory.is_present(change_a, 1));
+    std::atomic<int> there{0};
+    const auto meet = [&] {
+      ++there;
+      while (there.load() != 2) std::this_thread::yield();
+    };
+    std::thread other([&] {
+      meet();
+      (void)m.memory.acquire(write_b, 0);
+    });
+    meet();
+    for (int delay = round % 100 * 200; delay > 0; --delay) std::atomic_signal_fence(std::memory_order_seq_cst);
+    const bool given_up = m.memory.drop_damaged(change_a, 1);
+    other.join();
+    for (const Handle* const handle : a) ASSERT_NE(handle->valid.load(), 0U) << (given_up ? "given up" : "kept") << ", round " << round;
+    while (!m.copies.empty()) m.deliver(0);
+    (void)m.memory.end(change_a, 1);
+    (void)m.memory.end(write_b, 0);
   }
 }
 

@@ -154,7 +154,7 @@ void Worker::refuse(Task& task, const std::exception_ptr& failure) {
 
 /// Whether another worker can run `task`. `had_begun`: what it writes is undefined here, and is given up when the answer is yes.
 bool Worker::may_fall_back(Task& task, bool had_begun) {
-  return executor_.has_other(task, index_) && (!had_begun || Memory::drop_damaged(task, spec_.node));
+  return executor_.has_other(task, index_) && (!had_begun || executor_.memory().drop_damaged(task, spec_.node));
 }
 
 /// Others run `task`; it belongs to them when this returns.
