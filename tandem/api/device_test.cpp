@@ -262,6 +262,24 @@ TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
   }
 }
 
+/// Never reaches the card, and says so at once.
+struct BrokenLink final : Copier {
+  runtime::CopyState start(const runtime::CopyRequest&, runtime::CopyEnded) override { throw DeviceError(DeviceEffect::refused, "no link"); }
+};
+
+TEST(FailingDevices, GiveATaskToACoreWhenACopyForItFailsAtOnce) {
+  Card card;
+  test::LogLines lines;
+  auto rt = runtime_with({&card}, {.copier = [] { return std::make_unique<BrokenLink>(); }}, {}, 2, &lines);
+  Numbers numbers(*rt, 20);
+  numbers.submit_each(kAdd);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(20, 1));
+  EXPECT_EQ(card.launches, 0U) << "nothing ran without its data";
+  EXPECT_GT(rt->statistics().workers[2].fallbacks, 0U);
+  EXPECT_THAT(lines.all(), HasSubstr("no link"));
+}
+
 TEST(LostDevices, LeaveTheirTasksToOthersAndTakeNoMore) {
   Card card{.depth = 3};
   card.at_end = [&](const DeviceTask&) { throw DeviceError(DeviceEffect::lost, "fell off the bus"); };

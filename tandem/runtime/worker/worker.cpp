@@ -297,6 +297,8 @@ bool Worker::prepare(Task& task) {
       if (comes_back) executor_.queues().note_staging(index_);
       return false;
     }
+    if (device_ != nullptr)
+      if (const std::exception_ptr failure_at_once = executor_.take_refusal(task)) std::rethrow_exception(failure_at_once);
   } catch (...) {
     refuse(task, std::current_exception());
     return false;
