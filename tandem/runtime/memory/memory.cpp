@@ -256,13 +256,17 @@ template <class Done>
 void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   CopyRequest request = given;
   std::shared_ptr<std::byte[]> packed;  // between memory with gaps, of which copiers do not know, and the other one
-  if (handle.is_strided_at_home() && (given.from_node == 0 || given.to_node == 0)) {
+  // Memory on the way between two other nodes has no gaps. Where main memory has some, it is the program's, and stays.
+  const bool has_gaps = handle.is_strided_at_home();
+  const bool is_from_home = has_gaps && given.from_node == 0 && given.from == handle.home.pointer;
+  const bool is_to_home = has_gaps && given.to_node == 0 && given.to == handle.home.pointer;
+  if (is_from_home || is_to_home) {
     try {
       packed = std::make_shared<std::byte[]>(handle.shape.bytes() + 1);
     } catch (...) {
       return done(std::current_exception());
     }
-    if (given.from_node == 0) {
+    if (is_from_home) {
       handle.layout->pack(given.from, packed.get());
       request.from = packed.get();
     } else {

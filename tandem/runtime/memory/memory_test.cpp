@@ -36,10 +36,12 @@ struct LimitedMemory final : MemoryNode {
 struct SlowCopier final : Copier {
   std::deque<std::function<void()>> under_way;
   std::vector<std::pair<NodeIndex, NodeIndex>> copies;
+  std::vector<CopyRequest> requests;
   bool throws = false;
   CopyState start(const CopyRequest& request, CopyEnded ended) override {
     if (throws) throw std::runtime_error("no link");
     copies.emplace_back(request.from_node, request.to_node);
+    requests.push_back(request);
     under_way.push_back([request, ended] {
       copy_matrix(request);
       ended(nullptr);
@@ -254,6 +256,41 @@ TEST(Memory, AMatrixKeepsItsColumnsApart) {
     for (std::size_t i = 0; i < 5; ++i)
       EXPECT_EQ(target[i + 5 * j], i < 3 && j < 3 ? source[i + 4 * j] : -1.0) << i << "," << j;
   copy_matrix({0, 1, nullptr, nullptr, 0, 0, {0, 3, sizeof(double)}});  // nothing to copy
+}
+
+/// Copies at once, and is of another class than the other one.
+struct QuickCopier final : Copier {
+  std::vector<CopyRequest> requests;
+  CopyState start(const CopyRequest& request, CopyEnded) override {
+    requests.push_back(request);
+    copy_matrix(request);
+    return CopyState::done;
+  }
+};
+
+TEST(Memory, AnArrayWithGapsHasNoneOnItsWayBetweenTwoKindsOfDevices) {
+  Fixture f;
+  auto made = std::make_unique<QuickCopier>();
+  QuickCopier& quick = *made;
+  f.memory.add_node(std::make_unique<LimitedMemory>(), std::move(made));
+  std::vector<double> values(9, -1.0);
+  Handle& x = f.over(values);
+  x.elsewhere = std::make_unique<Handle::Place[]>(2);
+  x.shape = {3, 1, sizeof(double)};
+  x.layout = std::make_unique<const Layout>(std::vector<std::size_t>{3}, std::vector<std::size_t>{4}, sizeof(double));
+  ASSERT_EQ(f.memory.acquire(f.task({{&x, AccessMode::write}}), 1), Memory::Staging::ready);
+  const double written[] = {1, 2, 3};
+  std::memcpy(x.replica(1).pointer, written, sizeof written);
+  Memory::note_written(x, 1);
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 2), Memory::Staging::pending);
+  f.copier->deliver();
+  ASSERT_TRUE(x.valid_on(2));
+  EXPECT_EQ(std::memcmp(x.replica(2).pointer, written, sizeof written), 0);
+  ASSERT_EQ(quick.requests.size(), 1U);
+  EXPECT_EQ(quick.requests[0].from, f.copier->requests.at(0).to) << "the memory between is not strided: there is no room for gaps";
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 0), Memory::Staging::pending);
+  f.copier->deliver();
+  EXPECT_EQ(values, (std::vector<double>{1, -1, -1, -1, 2, -1, -1, -1, 3}));
 }
 
 TEST(Memory, PartialResultsAreStartedOnceAndCombinedOnce) {
