@@ -52,6 +52,17 @@ void EventState::released() {
     if (has_start() && !begun_) refuse("has not been started: tasks before it have not ended; release it in `start`, or later");
     released_ = true;
   }
+  end_released();
+}
+
+/// By whom `released_` was set.
+void EventState::end_released() {
+  std::vector<runtime::Handle*> kept;
+  {
+    const std::lock_guard guard(lock_);
+    kept.swap(kept_);
+  }
+  core_.memory().let_go(kept);
   core_.events().complete(tasks_.released);
 }
 
@@ -64,19 +75,23 @@ bool EventState::end_by_itself() {
 void EventState::begin(runtime::Task& node) {
   const bool dropped = has_start() && core_.events().is_behind_end(node);
   if (dropped || core_.events().is_cancelled(node)) {
-    if (end_by_itself()) core_.events().complete(tasks_.released);
+    if (end_by_itself()) end_released();
     if (dropped) core_.events().drop_behind_end(tasks_.readable);
     else core_.events().complete(tasks_.readable);
     return;
   }
+  std::vector<runtime::Handle*> kept;
+  if (tasks_.released.task != nullptr) kept = core_.memory().keep_written(node);
   std::exception_ptr failure;
   bool is_readable = false;
   {
     const std::lock_guard guard(lock_);
     begun_ = true;
+    if (!released_) kept_.swap(kept);
     is_readable = readable_;
     failure = std::exchange(failure_, nullptr);
   }
+  core_.memory().let_go(kept);  // it was released before
   if (is_readable) core_.events().complete(tasks_.readable, std::move(failure));
   else if (has_start()) start();
 }
@@ -93,7 +108,7 @@ void EventState::start() {
       is_open = !std::exchange(readable_, true);
       by_itself_ = true;
     }
-    if (end_by_itself()) core_.events().complete(tasks_.released);
+    if (end_by_itself()) end_released();
     if (is_open) core_.events().complete(tasks_.readable, std::current_exception());
   }
 }

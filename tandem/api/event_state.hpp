@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tandem/api/event.hpp"
 #include "tandem/base/spin_lock.hpp"
@@ -17,6 +18,9 @@ namespace tandem::internal {
 /// Two things must happen, in any order: the tasks before the event end (`begin`), and the program completes it (`readable`). The
 /// second one ends the event's node. With a `start`, the program may complete it only after the start. The released half has no
 /// predecessors, so `released` ends it at once.
+///
+/// While main memory has a budget, `begin` keeps what the event writes in its place for the released half (`kept_`): the event's own memory may
+/// be given up by `readable` before that. Who of `begin` and `released` comes second sees that under `lock_`, and lets it go.
 ///
 /// Threads: any. What has happened is under `lock_`, which is held for a few instructions; nodes are ended without it.
 class EventState : public std::enable_shared_from_this<EventState> {
@@ -46,6 +50,7 @@ class EventState : public std::enable_shared_from_this<EventState> {
   [[noreturn]] void refuse(const char* why) const;
   /// The event ends without the program: says whether the released half is still to be ended.
   bool end_by_itself();
+  void end_released();
   void start();
 
   runtime::RuntimeCore& core_;
@@ -59,6 +64,7 @@ class EventState : public std::enable_shared_from_this<EventState> {
   bool readable_ = false;   ///< the program has completed it
   bool released_ = false;
   bool by_itself_ = false;  ///< it has ended without the program, which may not know that
+  std::vector<runtime::Handle*> kept_;  ///< for the released half, from `begin` to `released`
   std::exception_ptr failure_;  ///< of a `readable` that came before `begin`
 };
 

@@ -1,12 +1,16 @@
 // tandem/api/memory_budget_test.cpp: programs whose data is larger than main memory may be.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,6 +18,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
 
@@ -143,10 +148,88 @@ TEST(MemoryBudget, AFolderThatCannotBeWrittenEndsTheStart) {
               AllOf(HasSubstr("/nowhere"), HasSubstr("option spill")));
 }
 
-TEST(MemoryBudget, AnEventThatKeepsItsDataLongerIsRefused) {
+/// Completes an event and looks at its memory after `between`, which uses more data than fits, and before it releases it.
+void expect_kept(Runtime& rt, const std::function<void()>& between) {
+  const auto data = rt.vector<std::uint64_t>("received", kWords);
+  std::uint64_t* place = nullptr;
+  Event event = rt.event("receive", Release::separate, [&](Event) { place = static_cast<std::uint64_t*>(data.handle()->home.pointer); }, write(data));
+  rt.submit("read", [](std::span<const std::uint64_t>) {}, read(data));
+  for (int turn = 0; place == nullptr && turn < 10'000; ++turn) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_NE(place, nullptr);
+  std::fill(place, place + kWords, 7);
+  event.readable();
+  between();
+  EXPECT_EQ(data.handle()->home.pointer, place) << "a library still reads it";
+  EXPECT_EQ(std::count(place, place + kWords, 7), static_cast<std::ptrdiff_t>(kWords));
+  rt.submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, read_write(data));
+  event.released();
+  EXPECT_EQ((*rt.acquire(read(data)))[0], 8U);
+}
+
+/// 1 MiB of data; a task needs as much as is beside one event of 64 KiB.
+void use_much(Runtime& rt, std::uint64_t first) {
+  std::vector<Data<Vector<std::uint64_t>>> data;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords));
+    rt.submit("fill", [value = first + i](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), value); }, write(data.back()));
+  }
+  for (std::size_t i = 0; i < data.size(); ++i)
+    rt.submit("add", [](std::span<const std::uint64_t> a, std::span<const std::uint64_t> b, std::span<std::uint64_t> c) { c[0] += a[0] + b[0]; },
+              read(data[(i + 5) % 16]), read(data[(i + 9) % 16]), read_write(data[i]));
+  for (const auto& each : data) rt.wait(each);
+}
+
+TEST(MemoryBudget, AnEventKeepsItsDataInPlaceUntilItIsReleased) {
   const auto rt = small_runtime();
-  const auto data = rt->vector<std::uint64_t>("x", 10);
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->event("receive", Release::separate, [](Event) {}, write(data)); }), HasSubstr("option memory"));
+  expect_kept(*rt, [&] { use_much(*rt, 1); });
+  rt->wait();
+  EXPECT_EQ(rt->core().memory().room().used(0) <= 4 * kWords * 8, true);
+}
+
+TEST(MemoryBudget, AnEventOfAReplayKeepsItsDataInPlaceUntilItIsReleased) {
+  const auto rt = small_runtime();
+  const auto data = rt->vector<std::uint64_t>("received", kWords);
+  std::vector<Event> started;
+  std::atomic<int> starts{0};
+  Graph graph = rt->record([&] {
+    rt->event("receive", Release::separate, [&](Event event) {
+      started.push_back(event);
+      starts.store(static_cast<int>(started.size()));
+    }, write(data));
+    rt->submit("read", [](std::span<const std::uint64_t>) {}, read(data));
+  });
+  for (int round = 0; round < 2; ++round) {
+    rt->replay(graph);
+    for (int turn = 0; starts.load() <= round && turn < 10'000; ++turn) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_EQ(starts.load(), round + 1);
+    auto* const place = static_cast<std::uint64_t*>(data.handle()->home.pointer);
+    std::fill(place, place + kWords, 7 + round);
+    started[static_cast<std::size_t>(round)].readable();
+    use_much(*rt, 1);
+    EXPECT_EQ(data.handle()->home.pointer, place);
+    EXPECT_EQ(std::count(place, place + kWords, 7 + round), static_cast<std::ptrdiff_t>(kWords));
+    started[static_cast<std::size_t>(round)].released();
+    rt->wait();
+  }
+  use_much(*rt, 1);
+  EXPECT_NE(data.handle()->valid.load() & 2U, 0U) << "it may leave when it was released";
+}
+
+TEST(MemoryBudget, AnEventThatIsReleasedBeforeItBeginsKeepsNothing) {
+  const auto rt = small_runtime();
+  const auto data = rt->vector<std::uint64_t>("x", 3 * kWords), other = rt->vector<std::uint64_t>("y", 3 * kWords);
+  std::atomic<bool> goes_on{false};
+  rt->submit("before", [&](std::span<std::uint64_t> v) {
+    while (!goes_on.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    v[0] = 1;
+  }, write(data));
+  Event event = rt->event("early", Release::separate, {}, read_write(data));
+  event.released();
+  goes_on = true;
+  event.readable();
+  rt->submit("other", [](std::span<std::uint64_t> v) { v[0] = 2; }, write(other));  // both do not fit
+  EXPECT_EQ((*rt->acquire(read(other)))[0], 2U);
+  EXPECT_EQ((*rt->acquire(read(data)))[0], 1U);
 }
 
 /// How often each stage of a task's way into memory is recorded, of a run whose data is 16 times as large as 256 KiB.

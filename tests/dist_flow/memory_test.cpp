@@ -38,7 +38,7 @@ void expect_well(const std::vector<Ending>& endings) {
 }
 
 /// Each rank owns `count` vectors; each of them gets, again and again, one of each other rank added: all data travels, in both directions.
-void exchange(Runtime& rt, std::size_t count, unsigned rounds) {
+void exchange(Runtime& rt, std::size_t count, unsigned rounds, bool waits = true) {
   std::vector<Data<Vector<std::uint64_t>>> data;
   std::vector<std::uint64_t> first;  // of the sequential program: each vector's first element, and how often i is in its element i
   std::vector<std::uint64_t> times;
@@ -62,7 +62,7 @@ void exchange(Runtime& rt, std::size_t count, unsigned rounds) {
     auto view = rt.acquire_at_owner(read(data[i]));
     for (std::size_t k = 0; view && k < kWords; ++k) ASSERT_EQ((**view)[k], first[i] + times[i] * k) << i << "," << k;
   }
-  rt.wait();
+  if (waits) rt.wait();
 }
 
 std::size_t most_beside(Runtime& rt) { return rt.core().memory().room().most_beside(0); }
@@ -138,6 +138,37 @@ TEST(DistMemory, AMessageThatFitsNowhereNamesItsRankAndTheNumbers) {
   });
   EXPECT_THAT(endings[1].error, AllOf(HasSubstr("receive large"), HasSubstr("takes 12288 bytes in main memory of rank 1, whose budget is 8192 bytes")));
   EXPECT_THAT(endings[0].error, HasSubstr("rank 1"));
+}
+
+TEST(DistMemory, AnEventKeepsItsDataInPlaceWhileItsValueTravels) {
+  expect_well(run_job({.ranks = 2, .main_bytes = 4 * kBytes}, [](Runtime& rt) {
+    const auto received = rt.vector<std::uint64_t>("received", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    rt.submit(fill, std::uint64_t{1}, write(sum));
+    std::uint64_t* place = nullptr;
+    Event event = rt.event("receive", Release::separate, [&](Event here) {
+      place = static_cast<std::uint64_t*>(received.handle()->home.pointer);
+      std::fill(place, place + kWords, 5);
+      here.readable();
+    }, write(received));
+    EXPECT_EQ(event.is_here(), rt.rank() == 0);
+    rt.submit(add, read(received), read_write(sum));
+    exchange(rt, 8, 2, false);  // values have come and gone
+    if (event.is_here()) {
+      EXPECT_EQ(received.handle()->home.pointer, place);
+      EXPECT_EQ(std::count(place, place + kWords, 5), static_cast<std::ptrdiff_t>(kWords));
+    }
+    rt.submit("twice", [](std::span<std::uint64_t> v) {
+      for (std::uint64_t& x : v) x *= 2;
+    }, read_write(received));
+    event.released();
+    if (auto view = rt.acquire_at_owner(read(received))) {
+      EXPECT_EQ((**view)[3], 10U);
+    }
+    if (auto view = rt.acquire_at_owner(read(sum))) {
+      EXPECT_EQ((**view)[3], 9U);
+    }
+    rt.wait();
+  }));
 }
 
 TEST(DistMemory, CholeskyInAQuarterOfItsMemory) {

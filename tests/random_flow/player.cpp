@@ -330,6 +330,8 @@ TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, co
                             const Accesses&... accesses) {
   struct Progress {
     std::atomic<int> missing{2};
+    const Word* place = nullptr;   ///< of what was written, between the two completions
+    std::vector<Word> written = {};
   };
   const auto start = [this, &spec, release, manner, handles](Event event) mutable {
     note_run(spec);
@@ -342,12 +344,14 @@ TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, co
       for (const Use& use : spec.uses)
         if (makes_value(use.mode) && last) guards_.end_reading(use.datum);
     };
-    auto readable = [this, &spec, release, handles, event, leave_written]() mutable {
+    auto readable = [this, &spec, release, handles, event, leave_written, progress]() mutable {
       std::exception_ptr failure;
       try {
         std::vector<Cells> cells;
         for (runtime::Handle* handle : handles) cells.push_back(cells_of(handle->home, handle->shape));
         compute(spec.uses, spec.factor, spec.fault, spec.label, cells);
+        progress->place = cells[0].data;
+        for (std::size_t i = 0; i < cells[0].size(); ++i) progress->written.push_back(cells[0][i]);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -356,7 +360,13 @@ TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, co
       if (release == Release::with_readable) leave_written();
       event.readable(failure);
     };
-    auto released = [event, leave_written]() mutable {
+    auto released = [this, event, handles, leave_written, progress]() mutable {
+      if (progress->place != nullptr) {  // until here it is where it was, and as it was
+        const Cells now = cells_of(handles[0]->home, handles[0]->shape);
+        bool is_same = now.data == progress->place;
+        for (std::size_t i = 0; is_same && i < now.size(); ++i) is_same = now[i] == progress->written[i];
+        if (!is_same) guards_.note_broken();
+      }
       leave_written();
       event.released();
     };

@@ -58,6 +58,7 @@ class Guards {
   void end_reading(unsigned datum) { users_[datum].fetch_sub(1); }
   void end_writing(unsigned datum) { users_[datum].store(0); }
   void write_to_read(unsigned datum) { users_[datum].store(1); }
+  void note_broken() { broken_.fetch_add(1); }
   unsigned broken() const { return broken_.load(); }
 
  private:

@@ -292,7 +292,8 @@ void RandomFlow::submit_event() {
   say("event {} key {}", described(spec, uses, end), key);
   std::vector<const AnyData*> data;
   for (const Use& use : uses) data.push_back(&data_[use.datum].data);
-  const Release release = setup_.main_bytes == 0 && chance(50) && makes_value(uses[0].mode) ? Release::separate : Release::with_readable;
+  const bool separate = setup_.main_bytes == 0 ? chance(50) : spec.factor % 2 == 0;
+  const Release release = separate && makes_value(uses[0].mode) ? Release::separate : Release::with_readable;
   done_.push_back({player_.submit_event(spec, data, release, draw(8)), key});
 }
 

@@ -38,10 +38,6 @@ TaskRef ExternalEvents::record(Task& event, bool with_release) {
 
 void ExternalEvents::submit(Task& task, bool with_release, EventTasks& event, const TaskRef& after) {
   submission_.check(task);
-  if (with_release && executor_.memory().is_limited(0))
-    throw UsageError(fmt::format("event '{}' gives up its data later than it makes it readable, which is not possible while main memory has a "
-                                 "budget (option memory): nothing would keep the data in place between the two",
-                                 task.extra->name));
   submission_.enter(task);
   Flow& flow = submission_.flow();
   flow.depend(task, nullptr, after, nullptr);

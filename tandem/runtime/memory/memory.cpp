@@ -387,6 +387,12 @@ void Memory::give_back(Task& task, NodeIndex node) {
   follow_orders();
 }
 
+void Memory::let_go(const std::vector<Handle*>& kept) {
+  if (kept.empty()) return;
+  room_.let_go(kept, 0);
+  follow_orders();
+}
+
 bool Memory::drop_damaged(Task& task, NodeIndex node) {
   const auto for_each_written = [&](const auto& visit) {
     for (unsigned i = 0; i < task.access_count; ++i) {

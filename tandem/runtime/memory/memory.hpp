@@ -114,6 +114,12 @@ class Memory {
   void go_on(NodeIndex node);
   /// `task` will work on another node than `node`: it keeps no memory there. By the worker that would have run it.
   void give_back(Task& task, NodeIndex node);
+  /// What `event`, which holds its memory, has written stays where it is in main memory until `let_go`. Empty where nothing leaves main memory.
+  std::vector<Handle*> keep_written(const Task& event) {
+    return is_limited(0) ? room_.keep_written(event, 0) : std::vector<Handle*>();
+  }
+  /// Of what `keep_written` has returned, once; before the data may go.
+  void let_go(const std::vector<Handle*>& kept);
   /// What `task` should have written on `node` is undefined there. False, and nothing has changed: the task needs a value that is
   /// nowhere else. By the worker that ran it, before its end.
   bool drop_damaged(Task& task, NodeIndex node);

@@ -385,6 +385,28 @@ void Room::give_back(Task& task, NodeIndex node) {
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
+std::vector<Handle*> Room::keep_written(const Task& event, NodeIndex node) {
+  std::vector<Handle*> kept;
+  for (unsigned i = 0; i < event.access_count; ++i)
+    if (const AccessSlot& slot = event.accesses()[i]; makes_value(slot.mode()) && !slot.alias()) kept.push_back(slot.handle());
+  if (kept.empty()) return kept;
+  const std::lock_guard guard(mutex_);
+  for (Handle* const handle : kept) pin(*handle, node);
+  ++nodes_[node].holders;
+  return kept;
+}
+
+void Room::let_go(const std::vector<Handle*>& kept, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  for (Handle* const handle : kept) {
+    unpin(*handle, node);
+    leave_if_evicted(*handle);
+  }
+  --nodes_[node].holders;
+  serve(node);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+}
+
 void Room::begin_reading(Handle& handle, NodeIndex node) {
   if (!is_limited(node)) return;
   pin(handle, node);

@@ -118,6 +118,11 @@ class Room {
   /// `task`, which holds memory on `node`, will work elsewhere.
   void give_back(Task& task, NodeIndex node);
 
+  /// What `event` has written, which holds memory on the limited `node`, stays there until `let_go`, also beyond its end: the program's event gives it
+  /// up later than it makes it readable. Who keeps data waits for no memory. Returns the data, for `let_go`.
+  std::vector<Handle*> keep_written(const Task& event, NodeIndex node);
+  void let_go(const std::vector<Handle*>& kept, NodeIndex node);
+
   /// The replica on `node` is being copied from, until `end_reading`.
   void begin_reading(Handle& handle, NodeIndex node);
   void end_reading(Handle& handle, NodeIndex node);
@@ -172,7 +177,7 @@ class Room {
     unsigned most_kernels = kNoLimit;
     std::size_t used = 0;            ///< charged bytes
     std::size_t leaving = 0;         ///< of these, bytes that are being moved away
-    unsigned holders = 0;            ///< tasks and transfers with pins
+    unsigned holders = 0;            ///< tasks, transfers and kept events with pins
     unsigned kernels = 0;            ///< of these, tasks that a worker runs
     std::set<Candidate> candidates;  ///< replicas that may leave
     std::uint64_t granted = 0;       ///< tasks that have got memory
