@@ -7,7 +7,9 @@
 #include <exception>
 #include <numeric>
 #include <string>
+#include <utility>
 
+#include "tandem/api/part_copies.hpp"
 #include "tandem/api/runtime.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -21,6 +23,13 @@ constexpr std::uint8_t kBeforeWrites = 2;
 /// A task has so much room for accesses; one is that of the whole.
 constexpr std::size_t kPartsPerTask = (runtime::kMaxTaskBytes - sizeof(runtime::Task)) / sizeof(runtime::AccessSlot) - 1;
 static_assert(kPartsPerTask < 255);
+
+template <class Extents>
+std::size_t largest(const Extents& extents) {
+  std::size_t count = 0;
+  for (const auto& extent : extents) count = std::max(count, extent.count);
+  return count;
+}
 
 }  // namespace
 
@@ -41,11 +50,14 @@ PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, con
   rt.check_division(whole, partition_.where);
   rows_ = cut(whole.shape.rows, partition_.rows, partition_.row_list, partition_.halo_rows, "rows");
   cols_ = cut(whole.shape.cols, partition_.cols, partition_.col_list, partition_.halo_cols, "columns");
+  copies_ = rt.copies_parts(whole);
+  if (copies_ && !rows_.empty() && !cols_.empty())
+    rt.check_copies_fit(whole, largest(rows_) * largest(cols_) * whole.shape.element_bytes, partition_.where);
   for (std::size_t j = 0; j < cols_.size(); ++j)
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const std::string name = cols_.size() == 1 ? fmt::format("{}[{}]", whole.name, i) : fmt::format("{}[{},{}]", whole.name, i, j);
       runtime::Handle* const part =
-          rt.add_part(name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes}, {rows_[i].first, cols_[j].first}, type,
+          rt.add_part(!copies_, name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes}, {rows_[i].first, cols_[j].first}, type,
                       partition_.where);
       parts_.push_back(part);
       links_of(*part).part_of = this;
@@ -113,11 +125,12 @@ void PartPlan::prepare(runtime::Handle& handle, bool writes) {
 
 void PartPlan::split(bool writes) {
   if (state_ == State::writing || (state_ == State::reading && !writes)) return;
+  const bool has_copies = copies_ && state_ == State::reading;  // of the value that the whole has
   if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
     throw UsageError(fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
                                  whole_.described()));
   prepare(whole_, writes);
-  order(true, writes);
+  if (!has_copies) order(true, writes);
   set(writes ? State::writing : State::reading);
 }
 
@@ -131,6 +144,7 @@ void PartPlan::gather() {
 
 /// Submits what orders the uses of the whole and of the parts. A value comes to the parts only if there is one.
 void PartPlan::order(bool splits, bool writes) {
+  if (copies_) return copy(splits, writes);
   const bool has_value = runtime_.has_value(whole_);
   bool any = !splits && !writes;  // some part has a value
   for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
@@ -147,15 +161,41 @@ void PartPlan::order(bool splits, bool writes) {
       }
       uses.push_back({&whole_, writes ? AccessMode::read_write : AccessMode::read});
     }
-    // What is ordered here may be used, whatever `asks` says.
-    for (const dist::Use& use : uses) use.handle->flow.asks = 0;
-    try {
-      runtime_.order_parts(splits, uses, partition_.where);
-    } catch (...) {
-      set(state_);
-      throw;
-    }
+    submit(uses, [&] { runtime_.order_parts(splits, uses, partition_.where); });
   }
+  if (splits && !has_value)
+    for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
+  if (!any && !splits) runtime_.forget_value(whole_);
+}
+
+/// What is ordered here may be used, whatever `asks` says.
+template <class Submit>
+void PartPlan::submit(std::span<dist::Use> uses, const Submit& submit) {
+  for (const dist::Use& use : uses) use.handle->flow.asks = 0;
+  try {
+    submit();
+  } catch (...) {
+    set(state_);
+    throw;
+  }
+}
+
+/// As `order`, with a copy for each part. Parts that were only read need no gather: a later writer of the whole waits for the copies alone.
+/// What is out of date afterwards leaves main memory before other data.
+void PartPlan::copy(bool splits, bool writes) {
+  const bool has_value = runtime_.has_value(whole_);
+  bool any = !splits && !writes;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (splits ? writes && !has_value : !writes || !runtime_.has_value(*parts_[i])) continue;
+    // The first piece of the whole replaces what is out of date.
+    const AccessMode changes = std::exchange(any, true) ? AccessMode::read_write : AccessMode::write;
+    dist::Use uses[] = {{&whole_, AccessMode::read}, {parts_[i], AccessMode::write}};
+    if (!splits) uses[0] = {parts_[i], AccessMode::read}, uses[1] = {&whole_, changes};
+    const PlaceInWhole first{rows_[i % rows_.size()].first, cols_[i / rows_.size()].first};
+    submit(uses, [&] { runtime_.copy_part(splits, uses, first, partition_.where); });
+    if (!splits) runtime_.core().memory().note_unwanted(*parts_[i], false);
+  }
+  if (splits && writes) runtime_.core().memory().note_unwanted(whole_, false);
   if (splits && !has_value)
     for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
   if (!any && !splits) runtime_.forget_value(whole_);

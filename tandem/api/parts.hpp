@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -16,6 +17,10 @@
 namespace tandem {
 
 class Runtime;
+
+namespace dist {
+struct Use;
+}
 
 /// How a vector or a matrix is divided. Blocks of a vector: `{.rows = 1000}`; tiles: `{.rows = 256, .cols = 256}`; vertical strips of
 /// a matrix: `{.cols = 64}`.
@@ -44,6 +49,10 @@ inline constexpr bool can_be_divided<Matrix<T>> = !std::is_const_v<T>;
 /// uses the whole and writes the parts makes the parts usable (`split`), one that uses the parts and the whole makes the whole usable
 /// (`gather`). They are submitted when a use needs them: `FlowState::asks` of a handle says before which uses `prepare_parts` is to
 /// be called.
+///
+/// While main memory has a budget, the whole may leave it, so that there is no place where its parts could lie (`copies_`). Then each part has
+/// memory of its own, which leaves and comes back like that of other data; a split copies the whole to its parts, and a gather the
+/// parts to the whole, with one task for each part: that needs memory for the whole and one part, and no task holds memory beyond its end.
 ///
 /// States. idle: the whole alone may be used. reading: the whole and the parts may be read; several partitions may be in this
 /// state at once. writing: the parts alone may be used; all other partitions of the whole are idle. A partition of a part that is
@@ -89,6 +98,9 @@ class PartPlan {
   std::vector<Extent> cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo, const char* what) const;
   void set(State state);
   void order(bool splits, bool writes);
+  void copy(bool splits, bool writes);
+  template <class Submit>
+  void submit(std::span<dist::Use> uses, const Submit& submit);
   [[noreturn]] void refuse(const std::string& why) const;
 
   Runtime& runtime_;
@@ -98,6 +110,7 @@ class PartPlan {
   std::vector<Extent> cols_;
   std::vector<runtime::Handle*> parts_;
   State state_ = State::idle;
+  bool copies_ = false;  ///< the parts have memory of their own
 };
 
 }  // namespace internal
@@ -106,7 +119,8 @@ class PartPlan {
 /// order. A task that uses a part runs after the tasks before it that wrote the whole, and the other way round; tasks that read parts
 /// and tasks that read the whole run at the same time. Data may have several partitions at once, and parts may be divided again.
 ///
-/// One task cannot use data together with its own parts. On several ranks parts have the owner of the whole, every rank makes them,
+/// One task cannot use data together with its own parts. With option `memory` parts of data that Tandem allocated are copies in memory of their own:
+/// main memory must have room for the whole and one part, else the constructor throws OutOfMemory. On several ranks parts have the owner of the whole, every rank makes them,
 /// and a rank that skips tasks calls `split` and `gather` where the other ranks first use parts, or the whole, again. In recordings
 /// nothing is split or gathered: do that before.
 ///

@@ -1,5 +1,6 @@
 // tandem/api/parts_test.cpp: parts of data, and the order of their uses and those of the whole.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
 
 namespace tandem {
 namespace {
@@ -189,18 +193,90 @@ TEST(Parts, MistakesAreNamed) {
   EXPECT_EQ(x[9], 2);
 }
 
-TEST(Parts, OfDataThatMayGoToAFileAreRefused) {
-  const auto rt = thread_runtime({.workers = 1, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}}});
-  const auto data = rt->vector<int>("x", 100);
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(data, {.rows = 10}); }), AllOf(HasSubstr("option memory"), HasSubstr("rt.tiles")));
-  std::vector<int> own(10, 1);
+std::unique_ptr<Runtime> budget_runtime(const std::string& bytes, unsigned workers = 2) {
+  return thread_runtime({.workers = workers, .more = {{"memory", bytes}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+}
+
+TEST(Parts, OfDataThatMayGoToAFileHaveMemoryOfTheirOwn) {
+  // 16 vectors of 32 KiB, each in four parts; 64 KiB hold one of them, with its parts, and nothing else.
+  constexpr std::size_t kInts = 8'192;
+  const auto rt = budget_runtime("64KiB");
+  std::vector<Data<Vector<int>>> wholes;
+  std::vector<Parts<Vector<int>>> parts;
+  for (int i = 0; i < 16; ++i) {
+    wholes.push_back(rt->vector<int>("x" + std::to_string(i), kInts));
+    rt->submit("fill", [i](std::span<int> x) { std::fill(x.begin(), x.end(), i); }, write(wholes.back()));
+    parts.push_back(rt->parts(wholes.back(), {.rows = kInts / 4}));
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (auto& of_one : parts)
+      for (std::size_t k = 0; k < 4; ++k) rt->submit(add, static_cast<int>(k), read_write(of_one(k)));
+    for (std::size_t i = 0; i < 16; ++i) {
+      rt->submit("mix", [](std::span<const int> from, std::span<int> to) { to[0] += from[0]; }, read(parts[(i + 5) % 16](2)), read_write(parts[i](1)));
+      rt->submit(twice, read_write(wholes[i]));
+    }
+  }
+  std::vector<int> values(16), first(16);  // of each vector's parts 1: elements from the second on, and the first one
+  for (int i = 0; i < 16; ++i) values[static_cast<std::size_t>(i)] = first[static_cast<std::size_t>(i)] = i;
+  std::vector<std::array<int, 4>> all(16);
+  for (std::size_t i = 0; i < 16; ++i) all[i].fill(static_cast<int>(i));
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < 16; ++i) {
+      for (int k = 0; k < 4; ++k) all[i][static_cast<std::size_t>(k)] += k;
+      first[i] += 1;
+    }
+    for (std::size_t i = 0; i < 16; ++i) {
+      first[i] += all[(i + 5) % 16][2];
+      first[i] *= 2;
+      for (int& value : all[i]) value *= 2;
+    }
+  }
+  for (std::size_t i = 0; i < 16; ++i) {
+    auto view = rt->acquire(read(wholes[i]));
+    EXPECT_EQ((*view)[kInts / 4], first[i]) << i;
+    for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ((*view)[k * kInts / 4 + 1], all[i][k]) << i << ", part " << k;
+  }
+}
+
+TEST(Parts, ThatDoNotFitBesideTheWholeAreRefused) {
+  const auto rt = budget_runtime("64KiB");
+  const auto data = rt->vector<int>("x", 12'000);
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->parts(data, {.rows = 6'000}); }),
+              AllOf(HasSubstr("cannot divide"), HasSubstr("takes 72000 bytes in main memory, whose budget is 65536 bytes"), HasSubstr("rt.tiles")));
+  const auto parts = rt->parts(data, {.rows = 4'000});
+  rt->submit("fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 3); }, write(parts(1)));
+  EXPECT_EQ((*rt->acquire(read(data)))[4'000], 3);
+}
+
+TEST(Parts, OfMemoryOfTheProgramsLieThereAndDoNotCount) {
+  const auto rt = budget_runtime("4KiB");
+  std::vector<int> own(10'000, 1);
   const auto whole = rt->data("own", own);
   {
-    const auto parts = rt->parts(whole, {.rows = 5});
+    const auto parts = rt->parts(whole, {.rows = 5'000});
+    const auto inner = rt->parts(parts(1), {.rows = 2'500});
     rt->submit(add, 1, read_write(parts(1)));
+    rt->submit(add, 1, read_write(inner(1)));
   }
   rt->wait();
-  EXPECT_EQ(own[9], 2);
+  EXPECT_EQ(own[4'999], 1);
+  EXPECT_EQ(own[7'499], 2);
+  EXPECT_EQ(own[9'999], 3);
+}
+
+TEST(Parts, AFailureReachesTheWholeThroughCopies) {
+  const auto rt = budget_runtime("64KiB");
+  const auto whole = rt->vector<int>("x", 100);
+  rt->submit("fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 1); }, write(whole));
+  const auto parts = rt->parts(whole, {.rows = 50});
+  rt->submit("fails", [](std::span<int>) { throw std::runtime_error("no"); }, read_write(parts(1)));
+  bool ran = false;
+  rt->submit("after", [&](std::span<const int>) { ran = true; }, read(whole));
+  EXPECT_THROW(rt->wait(), std::runtime_error);
+  EXPECT_FALSE(ran);
+  rt->submit("fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 2); }, write(whole));
+  rt->submit(add, 1, read_write(parts(0)));
+  EXPECT_EQ((*rt->acquire(read(whole)))[99], 2);
 }
 
 TEST(Parts, AreUsedInRecordingsThatNeitherSplitNorGather) {
@@ -217,6 +293,7 @@ TEST(Parts, AreUsedInRecordingsThatNeitherSplitNorGather) {
 }
 
 /// Random uses of a matrix, of tiles, strips, blocks with a halo, and tiles of a strip, against the sequential program.
+constexpr std::size_t kMostBytes = 2 * 9 * 9 * sizeof(std::uint64_t);  ///< of the whole and a part
 void play(Runtime& rt, std::uint64_t seed, bool own_memory) {
   std::mt19937_64 random(seed);
   const auto draw = [&](std::uint64_t below) { return random() % below; };
@@ -296,6 +373,17 @@ TEST(Parts, InRandomFlowsGiveWhatTheSequentialProgramGives) {
 TEST(Parts, InRandomFlowsWithDevices) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed)
     play(*loop_runtime({.seed = seed, .devices = 2, .device_bytes = seed % 3 == 0 ? 1'500U : 0U}), seed, seed % 2 == 0);
+}
+
+TEST(Parts, InRandomFlowsWithABudgetOfMainMemory) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed)
+    play(*loop_runtime({.seed = seed, .devices = static_cast<unsigned>(seed % 3), .device_bytes = seed % 4 == 0 ? 1'500U : 0U,
+                        .main_bytes = kMostBytes + seed % 5 * 400}), seed, seed % 4 == 0);
+}
+
+TEST(Parts, InRandomFlowsWithABudgetOnThreads) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed)
+    play(*budget_runtime(std::to_string(kMostBytes + seed % 5 * 400), 3), seed, seed % 4 == 0);
 }
 
 TEST(Parts, InRandomFlowsOnThreads) {

@@ -15,6 +15,7 @@
 #include "tandem/api/model_folder.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/numa_balancing.hpp"
+#include "tandem/api/part_copies.hpp"
 #include "tandem/api/program_world.hpp"
 #include "tandem/api/rank_cores.hpp"
 #include "tandem/api/report.hpp"
@@ -28,6 +29,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/flow.hpp"
 #include "tandem/dist/recording.hpp"
+#include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/record/graph.hpp"
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -258,18 +260,33 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
 void Runtime::check_division(runtime::Handle& whole, const SourceLine& where) {
   core_->submission().thread().check("divide data");
   core_->data().check_owned("divide", whole, where);
-  if (core_->memory().is_limited(0) && !whole.user_memory)
-    throw UsageError("cannot divide " + whole.described() + " (at " + runtime::describe(where) + "): with option memory it may leave "
-                     "main memory, where its parts lie; register the parts as data of their own (rt.tiles)");
 }
 
-/// Where the whole has memory, the part lies there, and begins at row and column `first`. On other ranks it has memory of its own.
-runtime::Handle* Runtime::add_part(std::string name, runtime::Handle& whole, const runtime::Shape& shape,
+/// Memory of the program's stays; but other ranks do not know whose it is.
+bool Runtime::copies_parts(const runtime::Handle& whole) const noexcept {
+  if (flow_ != nullptr) return flow_->has_budgets();
+  return core_->memory().is_limited(0) && !whole.user_memory && !whole.is_part;
+}
+
+void Runtime::check_copies_fit(runtime::Handle& whole, std::size_t largest_part, const SourceLine& where) {
+  const bool here = flow_ == nullptr || !is_owned(whole) || flow_->owner_of(whole) == flow_->rank();
+  runtime::Memory& memory = core_->memory();
+  if (!here || !memory.is_limited(0)) return;
+  const std::size_t bytes = largest_part + (runtime::Room::counts(whole, 0) ? whole.shape.bytes() : 0), budget = memory.room().budget(0);
+  if (bytes <= budget) return;
+  throw OutOfMemory("cannot divide " + whole.described() + " (at " + runtime::describe(where) + "): with option memory it is copied to its "
+                             "parts one after the other, and with one of them takes " + std::to_string(bytes) + " bytes in " + memory.described(0) +
+                             ", whose budget is " + std::to_string(budget) + " bytes; make smaller parts, register them as data of their own "
+                             "(rt.tiles), or allow more memory (option memory)");
+}
+
+/// Where the whole has memory that the part shares, the part begins there at row and column `first`. On other ranks it has memory of its own.
+runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                                    std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where) {
   DataOptions options{.where = where};
   const bool owned = flow_ != nullptr && is_owned(whole);
   if (owned) options.owner = flow_->owner_of(whole);
-  const bool here = !owned || *options.owner == flow_->rank();
+  const bool here = shares && (!owned || *options.owner == flow_->rank());
   if (here && !whole.home.has_memory() && shape.bytes() != 0) core_->memory().allocate_home(whole);
   runtime::Handle* const part = allocate_data(std::move(name), shape, type, options, nullptr);
   if (!here || shape.bytes() == 0) return part;
@@ -290,6 +307,15 @@ void Runtime::forget_value(runtime::Handle& handle) noexcept {
 
 void Runtime::order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where) {
   static const runtime::TaskOps ops{.invoke = [](runtime::KernelCall&) {}, .serves = true};
+  submit_for_parts(splits, ops, uses, where, [](runtime::Task&) {});
+}
+
+void Runtime::copy_part(bool splits, std::span<dist::Use> uses, const internal::PlaceInWhole& first, const SourceLine& where) {
+  submit_for_parts(splits, internal::part_copy_ops(splits), uses, where, [&first](runtime::Task& task) { new (task.values()) internal::PlaceInWhole(first); });
+}
+
+template <class Fill>
+void Runtime::submit_for_parts(bool splits, const runtime::TaskOps& ops, std::span<dist::Use> uses, const SourceLine& where, const Fill& fill_values) {
   static const std::shared_ptr<runtime::CodeletCore> split = runtime::make_main_memory_codelet("split");
   static const std::shared_ptr<runtime::CodeletCore> gather = runtime::make_main_memory_codelet("gather");
   const std::shared_ptr<runtime::CodeletCore>& codelet = splits ? split : gather;
@@ -299,6 +325,7 @@ void Runtime::order_parts(bool splits, std::span<dist::Use> uses, const SourceLi
   const auto fill = [&](runtime::Task& task) {
     task.where = where;
     for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
+    fill_values(task);
   };
   if (flow_ == nullptr) {
     runtime::Task* const task = begin_task(codelet, ops, static_cast<unsigned>(uses.size()));

@@ -113,6 +113,8 @@ concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_fu
                    !std::is_convertible_v<const std::decay_t<Argument>&, std::string_view>;
 
 /// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
+struct PlaceInWhole;
+
 struct FlowTask {
   std::span<dist::Use> uses;
   SourceLine where = {};                 ///< of the last access
@@ -860,11 +862,20 @@ class Runtime {
   // --- what parts call
   friend class internal::PartPlan;
   void check_division(runtime::Handle& whole, const SourceLine& where);
-  runtime::Handle* add_part(std::string name, runtime::Handle& whole, const runtime::Shape& shape,
+  /// The parts get memory of their own, since that of the whole may leave main memory. The same on all ranks.
+  bool copies_parts(const runtime::Handle& whole) const noexcept;
+  /// Throws OutOfMemory when main memory cannot have the whole and such a part at once.
+  void check_copies_fit(runtime::Handle& whole, std::size_t largest_part, const SourceLine& where);
+  /// `shares`: it lies in the memory of the whole, where that is.
+  runtime::Handle* add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                             std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where);
   bool has_value(runtime::Handle& handle) const noexcept;
   void forget_value(runtime::Handle& handle) noexcept;
   void order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where);
+  /// The same, of the whole and one part with memory of its own, which begins at `first`: copies from the first use to the second one.
+  void copy_part(bool splits, std::span<dist::Use> uses, const internal::PlaceInWhole& first, const SourceLine& where);
+  template <class Fill>
+  void submit_for_parts(bool splits, const runtime::TaskOps& ops, std::span<dist::Use> uses, const SourceLine& where, const Fill& fill);
 
   // --- what tiles call
   friend class internal::TileRegistry;

@@ -85,12 +85,14 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
   most_workers_ = static_cast<unsigned>(core_.world().machine.workers.size());
+  has_budgets_ = core_.memory().is_limited(0);
   if (size_ == 1) return;
   core_.memory().set_owner(fmt::format("of rank {}", rank_));
   try {
     const FlowAgreement::Start all = agreement_->start({options_.copy_bytes, most_workers_, core_.memory().is_limited(0)});
     copies_->set_budget(all.copy_bytes);
-    if (all.budgets) transfers_->send_in_turns();
+    has_budgets_ = all.budgets;
+    if (has_budgets_) transfers_->send_in_turns();
     most_workers_ = all.workers;
   } catch (...) {  // the job has failed: no destructor runs
     detach();

@@ -205,6 +205,9 @@ class Flow {
   FlowStatistics statistics() const;
   /// Workers of the rank that has the most: equal on all ranks.
   unsigned most_workers() const noexcept { return most_workers_; }
+  bool has_budgets_ = false;
+  /// Main memory of some rank has a budget. The same on all ranks.
+  bool has_budgets() const noexcept { return has_budgets_; }
   /// After a wait, before anything is submitted: whether the data, their places, their copies and their transfers agree. With
   /// `TANDEM_AUDIT` waits look themselves.
   bool check_invariants() const;

@@ -97,6 +97,17 @@ TEST(DistParts, WithMemoryForFewCopies) {
                 "seed " + std::to_string(seed));
 }
 
+TEST(DistParts, WithABudgetOfMainMemory) {
+  constexpr std::size_t kMost = 2 * 30 * sizeof(Word);  // of the whole and a part
+  for (std::uint64_t seed = 200; seed <= 260; ++seed) {
+    JobSetup setup{.ranks = static_cast<std::uint32_t>(1 + seed % 4), .main_bytes = kMost + seed % 3 * 100};
+    if (seed % 5 == 0) setup.main_bytes_of = {0, kMost, 0, kMost};
+    setup.main_bytes_of.resize(seed % 5 == 0 ? setup.ranks : 0);
+    if (seed % 2 == 0) setup.flow.copy_bytes = 500;
+    expect_well(run_job(setup, [&](Runtime& rt) { play(rt, seed); }), "seed " + std::to_string(seed));
+  }
+}
+
 TEST(DistParts, OfDataThatEachRankHasForItself) {
   expect_well(run_job({.ranks = 3}, [](Runtime& rt) {
     std::vector<Word> x(10, rt.rank());

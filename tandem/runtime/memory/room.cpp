@@ -42,10 +42,10 @@ void Room::limit(NodeIndex node, std::size_t bytes, unsigned kernels) {
   nodes_[node].most_kernels = kernels;
 }
 
-/// The program's own memory, and objects, which cannot be copied as bytes, are where they are: in main memory, also for who works in the
+/// The program's own memory, parts of it, and objects, which cannot be copied as bytes, are where they are: in main memory, also for who works in the
 /// memory of a NUMA node and uses them there. Private copies count in no budget of main memory, so that those of any number of devices can come there.
 bool Room::counts(const Handle& handle, NodeIndex node) noexcept {
-  return handle.node_at(node) != 0 || (!handle.user_memory && handle.object == nullptr && handle.copy_number == 0);
+  return handle.node_at(node) != 0 || (!handle.user_memory && !handle.is_part && handle.object == nullptr && handle.copy_number == 0);
 }
 
 std::size_t Room::bytes_of(Task& task, NodeIndex node) const noexcept {
