@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tandem/api/recorded_parts.hpp"
 #include "tandem/dist/recording.hpp"
 #include "tandem/runtime/record/graph.hpp"
 
@@ -59,8 +60,16 @@ void Graph::set_priority(const TaskRef& task, int priority) {
   if (runtime::Task* const model = change(task)) model->priority = priority;
 }
 
+std::function<void(const std::function<void(runtime::Handle&)>&)> Graph::each_datum() const {
+  const runtime::KeptData& data = recording_ != nullptr ? recording_->data() : graph_->data();
+  return [&data](const std::function<void(runtime::Handle&)>& visit) { data.for_each(visit); };
+}
+
 void Graph::rebind_handles(runtime::Handle* from, runtime::Handle* to) {
   if (from == nullptr || to == nullptr) throw UsageError("rebind: an empty Data object");
+  for (const runtime::Handle* const handle : {from, to})
+    if (internal::PartPlan::is_bound(*handle))
+      throw UsageError("cannot rebind " + from->described() + " to " + to->described() + ": " + handle->described() + " has parts, or is a part");
   if (recording_ != nullptr) recording_->rebind(*from, *to);
   else graph_->rebind(*from, *to);
 }

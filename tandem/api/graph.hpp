@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -24,6 +25,7 @@ namespace tandem {
 using runtime::TaskRef;
 
 namespace internal {
+class RecordedParts;
 /// On several ranks: a reference to a recorded task as `dist::Recording` names it; of another recording: one that it refuses.
 TaskRef as_kept(const TaskRef& task, std::uint32_t recording) noexcept;
 }  // namespace internal
@@ -67,9 +69,12 @@ class Graph {
   runtime::Task* change(const TaskRef& task);
   void* values_of(const TaskRef& task, const std::type_info& types);
   void rebind_handles(runtime::Handle* from, runtime::Handle* to);
+  /// Calls a function for each datum that it uses.
+  std::function<void(const std::function<void(runtime::Handle&)>&)> each_datum() const;
 
   std::unique_ptr<runtime::RecordedGraph> graph_;
   std::unique_ptr<dist::Recording> recording_;  ///< instead, on several ranks
+  std::unique_ptr<internal::RecordedParts> parts_;
   std::uint32_t number_ = 0;                    ///< in references to its tasks
 };
 

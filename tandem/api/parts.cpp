@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tandem/api/part_copies.hpp"
+#include "tandem/api/recorded_parts.hpp"
 #include "tandem/api/runtime.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -46,7 +47,7 @@ bool PartPlan::is_bound(const runtime::Handle& handle) noexcept {
 }
 
 PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type)
-    : runtime_(rt), whole_(whole), partition_(std::move(partition)) {
+    : runtime_(rt), whole_(whole), partition_(std::move(partition)), number_(rt.part_plans_++) {
   rt.check_division(whole, partition_.where);
   rows_ = cut(whole.shape.rows, partition_.rows, partition_.row_list, partition_.halo_rows, "rows");
   cols_ = cut(whole.shape.cols, partition_.cols, partition_.col_list, partition_.halo_cols, "columns");
@@ -124,6 +125,7 @@ void PartPlan::prepare(runtime::Handle& handle, bool writes) {
 }
 
 void PartPlan::split(bool writes) {
+  if (runtime_.recorded_parts_ != nullptr) runtime_.recorded_parts_->note(*this);
   if (state_ == State::writing || (state_ == State::reading && !writes)) return;
   const bool has_copies = copies_ && state_ == State::reading;  // of the value that the whole has
   if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
@@ -135,7 +137,11 @@ void PartPlan::split(bool writes) {
 }
 
 void PartPlan::gather() {
+  if (runtime_.recorded_parts_ != nullptr) runtime_.recorded_parts_->note(*this);
   if (state_ == State::idle) return;
+  if (state_ == State::writing && runtime_.is_recording() && lacks_value())
+    throw UsageError(fmt::format("cannot gather {} in a recording (parts made at {}): some of its parts have no value, and a replay would lose what they "
+                                 "have; write all of them, or the whole before it is divided", whole_.described(), runtime::describe(partition_.where)));
   for (runtime::Handle* const part : parts_)
     for (PartPlan* const inner : links_of(*part).plans) inner->gather();
   order(false, state_ == State::writing);
@@ -193,12 +199,16 @@ void PartPlan::copy(bool splits, bool writes) {
     if (!splits) uses[0] = {parts_[i], AccessMode::read}, uses[1] = {&whole_, changes};
     const PlaceInWhole first{rows_[i % rows_.size()].first, cols_[i / rows_.size()].first};
     submit(uses, [&] { runtime_.copy_part(splits, uses, first, partition_.where); });
-    if (!splits) runtime_.core().memory().note_unwanted(*parts_[i], false);
+    if (!splits && !runtime_.is_recording()) runtime_.core().memory().note_unwanted(*parts_[i], false);
   }
-  if (splits && writes) runtime_.core().memory().note_unwanted(whole_, false);
+  if (splits && writes && !runtime_.is_recording()) runtime_.core().memory().note_unwanted(whole_, false);
   if (splits && !has_value)
     for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
   if (!any && !splits) runtime_.forget_value(whole_);
+}
+
+bool PartPlan::lacks_value() const {
+  return std::any_of(parts_.begin(), parts_.end(), [this](runtime::Handle* part) { return !runtime_.has_value(*part); });
 }
 
 void PartPlan::set(State state) {

@@ -81,6 +81,7 @@ class PartPlan {
   static bool is_bound(const runtime::Handle& handle) noexcept;
 
  private:
+  friend class RecordedParts;
   enum class State : std::uint8_t { idle, reading, writing };
   struct Extent {
     std::size_t first = 0;
@@ -97,6 +98,7 @@ class PartPlan {
   static void note_asks(runtime::Handle& handle);
   std::vector<Extent> cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo, const char* what) const;
   void set(State state);
+  bool lacks_value() const;
   void order(bool splits, bool writes);
   void copy(bool splits, bool writes);
   template <class Submit>
@@ -110,6 +112,8 @@ class PartPlan {
   std::vector<Extent> cols_;
   std::vector<runtime::Handle*> parts_;
   State state_ = State::idle;
+  const std::uint64_t number_;  ///< as many were made before it, on all ranks
+  const std::shared_ptr<PartPlan*> itself_ = std::make_shared<PartPlan*>(this);  ///< for those who may outlive it
   bool copies_ = false;  ///< the parts have memory of their own
 };
 
@@ -121,8 +125,8 @@ class PartPlan {
 ///
 /// One task cannot use data together with its own parts. With option `memory` parts of data that Tandem allocated are copies in memory of their own:
 /// main memory must have room for the whole and one part, else the constructor throws OutOfMemory. On several ranks parts have the owner of the whole, every rank makes them,
-/// and a rank that skips tasks calls `split` and `gather` where the other ranks first use parts, or the whole, again. In recordings
-/// nothing is split or gathered: do that before.
+/// and a rank that skips tasks calls `split` and `gather` where the other ranks first use parts, or the whole, again. A recorded graph
+/// splits and gathers in each replay what it did when it was recorded; parts that it has split must all be written in it, unless the whole had a value.
 ///
 /// Of the submitting thread; the runtime outlives it. When it ends, the whole has the values of the parts.
 template <class Kind>

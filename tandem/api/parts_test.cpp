@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -178,8 +179,6 @@ TEST(Parts, MistakesAreNamed) {
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {10, 0}}); }), HasSubstr("gives a part no rows"));
   const auto halo = rt->parts(whole, {.rows = 5, .halo_rows = 1});
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(add, 1, read_write(halo(0))); }), HasSubstr("halo"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { const Graph graph = rt->record([&] { rt->submit(twice, read_write(whole)); }); }),
-              AllOf(HasSubstr("cannot gather"), HasSubstr("while a graph is recorded")));
   std::optional<Data<Vector<int>>> left;
   {
     const auto others = rt->parts(whole, {.rows = 2});
@@ -292,9 +291,76 @@ TEST(Parts, AreUsedInRecordingsThatNeitherSplitNorGather) {
   EXPECT_THAT(x, ElementsAre(4, 4, 1, 1));
 }
 
+TEST(Parts, AreSplitAndGatheredInEachReplay) {
+  for (const bool has_budget : {false, true}) {
+    const auto rt = has_budget ? budget_runtime("64KiB") : loop_runtime();
+    const auto whole = rt->vector<int>("x", 4);
+    rt->submit("fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 1); }, write(whole));
+    const auto parts = rt->parts(whole, {.rows = 2});
+    Graph graph = rt->record([&] {
+      rt->submit(add, 1, read_write(parts(0)));
+      rt->submit(twice, read_write(whole));
+      rt->submit(add, 1, read_write(parts(1)));
+    });
+    rt->submit(add, 1, read_write(parts(1)));  // 1 1 2 2: the recording has changed nothing
+    rt->replay(graph);                         // 4 4 5 5
+    rt->replay(graph);                         // 10 10 11 11
+    rt->submit(twice, read_write(whole));      // 20 20 22 22
+    {
+      const auto later = rt->parts(whole, {.rows = 1});
+      rt->submit(add, 3, read_write(later(1)));  // 20 23 22 22
+      rt->replay(graph);                         // 42 48 45 45
+    }
+    auto view = rt->acquire(read(whole));
+    EXPECT_THAT(*view, ElementsAre(42, 48, 45, 45)) << has_budget;
+  }
+}
+
+TEST(Parts, MadeInARecordingServeItsReplays) {
+  for (const bool has_budget : {false, true}) {
+    const auto rt = has_budget ? budget_runtime("64KiB") : loop_runtime();
+    const auto whole = rt->vector<int>("x", 4);
+    Graph graph = rt->record([&] {
+      const auto parts = rt->parts(whole, {.rows = 2});
+      for (const std::size_t i : {0U, 1U}) rt->submit("fill", [i](std::span<int> x) { std::fill(x.begin(), x.end(), int(i) + 1); }, write(parts(i)));
+    });
+    for (int turn = 0; turn < 3; ++turn) {
+      rt->replay(graph);
+      rt->submit(twice, read_write(whole));
+    }
+    auto view = rt->acquire(read(whole));
+    EXPECT_THAT(*view, ElementsAre(2, 2, 4, 4)) << has_budget;
+  }
+}
+
+TEST(Parts, OfRecordingsMistakesAreNamed) {
+  const auto rt = loop_runtime();
+  const auto whole = rt->vector<int>("x", 4), other = rt->vector<int>("y", 4);
+  auto parts = std::make_unique<Parts<Vector<int>>>(rt->parts(whole, {.rows = 2}));
+  const auto fill = [](std::span<int> x) { std::fill(x.begin(), x.end(), 1); };
+  EXPECT_THAT(thrown_by<UsageError>([&] {
+                rt->record([&] {
+                  rt->submit("fill", fill, write((*parts)(0)));
+                  rt->submit(twice, read_write(whole));
+                });
+              }),
+              AllOf(HasSubstr("cannot gather"), HasSubstr("some of its parts have no value")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->record([&] { rt->submit("fill", fill, write((*parts)(0))); }); }),
+              AllOf(HasSubstr("leaves"), HasSubstr("some have no value")));
+  rt->submit("fill", fill, write(whole));
+  rt->submit("fill", fill, write(other));
+  Graph graph = rt->record([&] { rt->submit(twice, read_write((*parts)(0))); });
+  EXPECT_THAT(thrown_by<UsageError>([&] { graph.rebind((*parts)(0), other); }), HasSubstr("is a part"));
+  rt->replay(graph);
+  parts.reset();
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->replay(graph); }), AllOf(HasSubstr("cannot replay"), HasSubstr("this partition has ended")));
+  auto view = rt->acquire(read(whole));
+  EXPECT_THAT(*view, ElementsAre(2, 2, 1, 1));
+}
+
 /// Random uses of a matrix, of tiles, strips, blocks with a halo, and tiles of a strip, against the sequential program.
 constexpr std::size_t kMostBytes = 2 * 9 * 9 * sizeof(std::uint64_t);  ///< of the whole and a part
-void play(Runtime& rt, std::uint64_t seed, bool own_memory) {
+void play(Runtime& rt, std::uint64_t seed, bool own_memory, bool records = false) {
   std::mt19937_64 random(seed);
   const auto draw = [&](std::uint64_t below) { return random() % below; };
   const std::size_t rows = 1 + draw(9), cols = 1 + draw(9), ld = rows + draw(3);
@@ -337,22 +403,46 @@ void play(Runtime& rt, std::uint64_t seed, bool own_memory) {
     for (std::size_t j = 0; j < strips.cols(); ++j) regions.push_back({&strips(0, j), 0, j * strip, false});
     for (std::size_t i = 0; i < borders.rows(); ++i) regions.push_back({&borders(i), i * tile - std::min(halo, i * tile), 0, true});
     for (std::size_t i = 0; i < inner.rows(); ++i) regions.push_back({&inner(i), 2 * i, 0, false});
-    for (int step = 0; step < 60; ++step) {
+    struct Step {
+      const Region* region;
+      bool only_sees;
+      std::uint64_t by;
+    };
+    const auto draw_step = [&](int number) {
       const Region& region = regions[draw(regions.size())];
-      const std::size_t m = region.data->rows(), n = region.data->cols();
-      if (region.only_read || draw(2) == 0) {
-        rt.submit(sum, read(*region.data), read_write(into));
-        std::uint64_t all = expected_seen * 7;
-        for (std::size_t j = 0; j < n; ++j)
-          for (std::size_t i = 0; i < m; ++i) all += expected[region.row + i + (region.col + j) * rows] * (i + 1);
-        expected_seen = all;
+      return Step{&region, region.only_read || draw(2) == 0, std::uint64_t(number)};
+    };
+    const auto submit = [&](const Step& step) {
+      if (step.only_sees) rt.submit(sum, read(*step.region->data), read_write(into));
+      else rt.submit(change, step.by, read_write(*step.region->data));
+    };
+    const auto expect = [&](const Step& step) {
+      const Region& region = *step.region;
+      std::uint64_t all = expected_seen * 7;
+      for (std::size_t j = 0; j < region.data->cols(); ++j)
+        for (std::size_t i = 0; i < region.data->rows(); ++i) {
+          std::uint64_t& value = expected[region.row + i + (region.col + j) * rows];
+          if (step.only_sees) all += value * (i + 1);
+          else value = value * 3 + step.by;
+        }
+      if (step.only_sees) expected_seen = all;
+    };
+    std::vector<std::pair<Graph, std::vector<Step>>> graphs;
+    for (int number = 0; number < 60; ++number) {
+      const std::uint64_t what = records ? draw(8) : 7;
+      if (what == 0 && graphs.size() < 3) {
+        std::vector<Step> steps;
+        for (std::uint64_t count = 1 + draw(6); count > 0; --count) steps.push_back(draw_step(number));
+        Graph graph = rt.record([&] { std::for_each(steps.begin(), steps.end(), submit); });
+        graphs.emplace_back(std::move(graph), std::move(steps));
+      } else if (what < 3 && !graphs.empty()) {
+        auto& [graph, steps] = graphs[draw(graphs.size())];
+        rt.replay(graph);
+        std::for_each(steps.begin(), steps.end(), expect);
       } else {
-        rt.submit(change, std::uint64_t(step), read_write(*region.data));
-        for (std::size_t j = 0; j < n; ++j)
-          for (std::size_t i = 0; i < m; ++i) {
-            std::uint64_t& value = expected[region.row + i + (region.col + j) * rows];
-            value = value * 3 + std::uint64_t(step);
-          }
+        const Step step = draw_step(number);
+        submit(step);
+        expect(step);
       }
       if (draw(20) == 0) rt.wait();
     }
@@ -373,6 +463,17 @@ TEST(Parts, InRandomFlowsGiveWhatTheSequentialProgramGives) {
 TEST(Parts, InRandomFlowsWithDevices) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed)
     play(*loop_runtime({.seed = seed, .devices = 2, .device_bytes = seed % 3 == 0 ? 1'500U : 0U}), seed, seed % 2 == 0);
+}
+
+TEST(Parts, InRandomFlowsWithRecordings) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed)
+    play(*loop_runtime({.seed = seed, .devices = static_cast<unsigned>(seed % 3), .main_bytes = seed % 2 == 0 ? kMostBytes + seed % 5 * 400 : 0U}), seed,
+         seed % 4 < 2, true);
+}
+
+TEST(Parts, InRandomFlowsWithRecordingsOnThreads) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) play(*thread_runtime({.workers = 3}), seed, seed % 2 == 0, true);
+  for (std::uint64_t seed = 31; seed <= 60; ++seed) play(*budget_runtime(std::to_string(kMostBytes + seed % 5 * 400), 3), seed, seed % 4 == 0, true);
 }
 
 TEST(Parts, InRandomFlowsWithABudgetOfMainMemory) {

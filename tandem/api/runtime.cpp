@@ -18,6 +18,7 @@
 #include "tandem/api/part_copies.hpp"
 #include "tandem/api/program_world.hpp"
 #include "tandem/api/rank_cores.hpp"
+#include "tandem/api/recorded_parts.hpp"
 #include "tandem/api/report.hpp"
 #include "tandem/api/start_error.hpp"
 #include "tandem/api/trace.hpp"
@@ -295,12 +296,16 @@ runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handl
   return part;
 }
 
-/// As all ranks know it.
-bool Runtime::has_value(runtime::Handle& handle) const noexcept {
+/// As all ranks know it; while a graph is recorded, at this point of a replay.
+bool Runtime::has_value(runtime::Handle& handle) const {
+  if (flow_ != nullptr && flow_->recording() != nullptr)
+    if (const auto known = flow_->recording()->has_value(handle)) return *known;
   return flow_ != nullptr ? !dist::place_of(handle).unwritten : handle.flow.has_value;
 }
 
-void Runtime::forget_value(runtime::Handle& handle) noexcept {
+void Runtime::forget_value(runtime::Handle& handle) {
+  if (flow_ != nullptr && flow_->recording() != nullptr) return flow_->recording()->note_value(handle, false);
+  if (recorded_parts_ != nullptr) recorded_parts_->note_value(handle);
   handle.flow.has_value = false;
   if (flow_ != nullptr) dist::place_of(handle).unwritten = true;
 }
@@ -319,9 +324,6 @@ void Runtime::submit_for_parts(bool splits, const runtime::TaskOps& ops, std::sp
   static const std::shared_ptr<runtime::CodeletCore> split = runtime::make_main_memory_codelet("split");
   static const std::shared_ptr<runtime::CodeletCore> gather = runtime::make_main_memory_codelet("gather");
   const std::shared_ptr<runtime::CodeletCore>& codelet = splits ? split : gather;
-  if (is_recording())
-    throw UsageError("cannot " + codelet->name + " data while a graph is recorded (parts made at " + runtime::describe(where) +
-                     "): call split or gather before the recording, so that it uses either parts or the whole");
   const auto fill = [&](runtime::Task& task) {
     task.where = where;
     for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
@@ -826,19 +828,31 @@ void Runtime::wait() {
   company_.reset();
 }
 
+/// Partitions are again as they were before it. `is_whole` false: it was given up.
+void Runtime::end_recording_of_parts(Graph& graph, bool is_whole) {
+  recorded_parts_ = nullptr;
+  const internal::RecordedParts::ForEachDatum data = graph.each_datum();
+  graph.parts_->finish(is_whole ? &data : nullptr, part_plans_);
+}
+
 Graph Runtime::record(const std::function<void()>& flow) {
   Graph graph;
+  graph.parts_ = std::make_unique<internal::RecordedParts>();
   if (flow_ != nullptr) {
     graph.recording_ = std::make_unique<dist::Recording>(*core_);
     flow_->start_recording(*graph.recording_);
     graph.number_ = recording_number_ = runtime::next_recording_number();
+    recorded_parts_ = graph.parts_.get();
     try {
       flow();
+      graph.parts_->check();
     } catch (...) {
       flow_->stop_recording();
+      end_recording_of_parts(graph, false);
       throw;
     }
     flow_->stop_recording();
+    end_recording_of_parts(graph, true);
     graph.recording_->finish();
     return graph;
   }
@@ -846,14 +860,20 @@ Graph Runtime::record(const std::function<void()>& flow) {
   graph.number_ = graph.graph_->number();
   runtime::Recorder recorder(*graph.graph_);
   recorder.start();
+  recorded_parts_ = graph.parts_.get();
   try {
     flow();
+    graph.parts_->check();
   } catch (...) {
+    graph.parts_->restore_values();
     recorder.stop();
+    end_recording_of_parts(graph, false);
     throw;
   }
+  graph.parts_->restore_values();
   recorder.stop();
   recorder.finish();
+  end_recording_of_parts(graph, true);
   return graph;
 }
 
@@ -861,13 +881,25 @@ Replay Runtime::replay(Graph& graph) {
   core_->submission().thread().check("replay a graph");
   if (graph.recording_ == nullptr && graph.graph_ == nullptr)
     throw UsageError("cannot replay an empty Graph; assign what record returns to it first");
+  const auto between_parts = [&](const auto& enter) {
+    if (is_recording() || is_over()) return enter();
+    graph.parts_->prepare(graph.each_datum(), part_plans_);
+    try {
+      enter();
+    } catch (...) {
+      graph.parts_->leave(false);
+      throw;
+    }
+    graph.parts_->leave(true);
+  };
   if (graph.recording_ == nullptr) {
-    const TaskRef end = graph.graph_->replay();
+    TaskRef end;
+    between_parts([&] { end = graph.graph_->replay(); });
     return {end, graph.number_, end.id + 1 - graph.graph_->task_count()};
   }
   check_not_recording("replay a graph");
   if (is_over()) return {};
-  flow_->replay(*graph.recording_);
+  between_parts([&] { flow_->replay(*graph.recording_); });
   static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
   return {core_->submission().submit_after(core_->submission().begin(end.core(), NoWorkCode::ops, 0), ends.data(), ends.size()),

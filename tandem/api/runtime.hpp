@@ -114,6 +114,7 @@ concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_fu
 
 /// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
 struct PlaceInWhole;
+class RecordedParts;
 
 struct FlowTask {
   std::span<dist::Use> uses;
@@ -861,6 +862,7 @@ class Runtime {
 
   // --- what parts call
   friend class internal::PartPlan;
+  void end_recording_of_parts(Graph& graph, bool is_whole);
   void check_division(runtime::Handle& whole, const SourceLine& where);
   /// The parts get memory of their own, since that of the whole may leave main memory. The same on all ranks.
   bool copies_parts(const runtime::Handle& whole) const noexcept;
@@ -869,8 +871,8 @@ class Runtime {
   /// `shares`: it lies in the memory of the whole, where that is.
   runtime::Handle* add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                             std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where);
-  bool has_value(runtime::Handle& handle) const noexcept;
-  void forget_value(runtime::Handle& handle) noexcept;
+  bool has_value(runtime::Handle& handle) const;
+  void forget_value(runtime::Handle& handle);
   void order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where);
   /// The same, of the whole and one part with memory of its own, which begins at `first`: copies from the first use to the second one.
   void copy_part(bool splits, std::span<dist::Use> uses, const internal::PlaceInWhole& first, const SourceLine& where);
@@ -966,6 +968,8 @@ class Runtime {
   std::size_t data_count_ = 0;                   ///< registered so far
   std::size_t owned_data_ = 0;                   ///< with an owner
   std::uint32_t recording_number_ = 0;           ///< of the recording that is made, on several ranks
+  internal::RecordedParts* recorded_parts_ = nullptr;  ///< of the recording that is made
+  std::uint64_t part_plans_ = 0;                 ///< so many partitions were made
   bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait
 };
 

@@ -53,6 +53,8 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
     predecessors.push_back(index_of(task));
     if (predecessors.back() == kNone) refuse("it is to follow a task that is not of the recording");
   }
+  for (const Use& use : uses)
+    if (makes(use.mode)) note_value(*use.handle, true);
   uses_.emplace_back(uses.begin(), uses.end());
   after_.push_back(std::move(predecessors));
   for (const Use& use : uses) kept_.keep(*use.handle);
@@ -77,6 +79,7 @@ void Recording::add(const RecordedOperation& operation, Handle& handle) {
   if (operation.kind == Kind::migrate)
     moves_.try_emplace(&handle, Move{.from = place_of(handle).owner}).first->second.to = operation.executor;
   uses_.push_back({{&handle, mode_of(operation.kind)}});
+  if (operation.kind == Kind::receive) note_value(handle, true);
   after_.emplace_back();
   kept_.keep(handle);
   operations_.push_back(operation);
@@ -137,6 +140,7 @@ void Recording::finish() {
     operations_[i].after = after_[i];
   }
   submitted_.resize(operations_.size());
+  has_value_.clear();
   find_sendings();
   find_ends();
 }

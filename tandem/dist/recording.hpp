@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -62,6 +63,13 @@ class Recording {
   void note_skipped() noexcept { operations_.back().skipped = true; }
   /// No more operations.
   void finish();
+  const runtime::KeptData& data() const noexcept { return kept_; }
+  /// While it is recorded: whether the data has a value at this point of a replay; nothing: as it has outside.
+  std::optional<bool> has_value(runtime::Handle& handle) const {
+    const auto known = has_value_.find(&handle);
+    return known != has_value_.end() ? std::optional<bool>(known->second) : std::nullopt;
+  }
+  void note_value(runtime::Handle& handle, bool has_value) { has_value_[&handle] = has_value; }
   /// While it is recorded: the owner of the data at this point of a replay.
   std::uint32_t owner_of(runtime::Handle& handle) const;
 
@@ -105,6 +113,7 @@ class Recording {
   std::vector<RecordedOperation> operations_;
   std::size_t task_count_ = 0;
   std::unordered_map<runtime::Handle*, Move> moves_;
+  std::unordered_map<runtime::Handle*, bool> has_value_;  ///< of what it has changed so far, while it is recorded
   std::vector<std::vector<Use>> uses_;  ///< of each operation
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<RecordedSending> sendings_;

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ranks.hpp"
@@ -31,7 +33,7 @@ void expect_well(const std::vector<Ending>& endings, const std::string& what) {
 }
 
 /// Random uses of a vector of one rank and of its parts, on random ranks, against the sequential program.
-void play(Runtime& rt, std::uint64_t seed) {
+void play(Runtime& rt, std::uint64_t seed, bool records = false) {
   std::mt19937_64 random(seed);
   const auto draw = [&](Word below) { return random() % below; };
   const std::size_t size = 1 + draw(30), block = 1 + draw(9);
@@ -59,19 +61,48 @@ void play(Runtime& rt, std::uint64_t seed) {
     for (std::size_t i = 0; i < blocks.rows(); ++i) regions.push_back({&blocks(i), i * block});
     for (std::size_t i = 0; i < halves.rows(); ++i) regions.push_back({&halves(i), i * ((size + 1) / 2)});
     for (std::size_t i = 0; i < inner.rows(); ++i) regions.push_back({&inner(i), 3 * i});
-    for (int step = 0; step < 40; ++step) {
+    struct Step {
+      const Region* region;
+      std::uint32_t rank;
+      bool only_sees, is_placed;
+      Word by;
+    };
+    const auto draw_step = [&](int number) {
       const Region& region = regions[draw(regions.size())];
-      const std::size_t count = region.data->rows();
       const auto rank = static_cast<std::uint32_t>(draw(rt.size()));
-      if (draw(2) == 0) {
-        rt.submit({.on = rank}, sum, read(*region.data), read_write(into[rank]));
-        Word all = expected_seen[rank] * 7;
-        for (std::size_t i = 0; i < count; ++i) all += expected[region.first + i] * (i + 1);
-        expected_seen[rank] = all;
+      const bool only_sees = draw(2) == 0;
+      return Step{&region, rank, only_sees, only_sees || draw(2) == 0, Word(number)};
+    };
+    const auto submit = [&](const Step& step) {
+      if (step.only_sees) rt.submit({.on = step.rank}, sum, read(*step.region->data), read_write(into[step.rank]));
+      else if (step.is_placed) rt.submit({.on = step.rank}, change, step.by, read_write(*step.region->data));
+      else rt.submit(change, step.by, read_write(*step.region->data));
+    };
+    const auto expect = [&](const Step& step) {
+      Word all = expected_seen[step.rank] * 7;
+      for (std::size_t i = 0; i < step.region->data->rows(); ++i) {
+        Word& value = expected[step.region->first + i];
+        if (step.only_sees) all += value * (i + 1);
+        else value = value * 3 + step.by;
+      }
+      if (step.only_sees) expected_seen[step.rank] = all;
+    };
+    std::vector<std::pair<Graph, std::vector<Step>>> graphs;
+    for (int number = 0; number < 40; ++number) {
+      const Word what = records ? draw(8) : 7;
+      if (what == 0 && graphs.size() < 3) {
+        std::vector<Step> steps;
+        for (Word count = 1 + draw(6); count > 0; --count) steps.push_back(draw_step(number));
+        Graph graph = rt.record([&] { std::for_each(steps.begin(), steps.end(), submit); });
+        graphs.emplace_back(std::move(graph), std::move(steps));
+      } else if (what < 3 && !graphs.empty()) {
+        auto& [graph, steps] = graphs[draw(graphs.size())];
+        rt.replay(graph);
+        std::for_each(steps.begin(), steps.end(), expect);
       } else {
-        if (draw(2) == 0) rt.submit({.on = rank}, change, Word(step), read_write(*region.data));
-        else rt.submit(change, Word(step), read_write(*region.data));
-        for (std::size_t i = 0; i < count; ++i) expected[region.first + i] = expected[region.first + i] * 3 + Word(step);
+        const Step step = draw_step(number);
+        submit(step);
+        expect(step);
       }
       if (draw(16) == 0) rt.wait();
     }
@@ -94,6 +125,12 @@ TEST(DistParts, WithMemoryForFewCopies) {
   for (std::uint64_t seed = 100; seed <= 130; ++seed)
     expect_well(run_job({.ranks = static_cast<std::uint32_t>(2 + seed % 3), .flow = {.copy_bytes = 1'000}},
                         [&](Runtime& rt) { play(rt, seed); }),
+                "seed " + std::to_string(seed));
+}
+
+TEST(DistParts, InRandomFlowsWithRecordings) {
+  for (std::uint64_t seed = 300; seed <= 360; ++seed)
+    expect_well(run_job({.ranks = static_cast<std::uint32_t>(1 + seed % 4), .main_bytes = seed % 2 == 0 ? 600U : 0U}, [&](Runtime& rt) { play(rt, seed, true); }),
                 "seed " + std::to_string(seed));
 }
 

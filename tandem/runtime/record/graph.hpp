@@ -79,6 +79,7 @@ class RecordedGraph {
   /// The number in references to its tasks.
   std::uint32_t number() const noexcept { return number_; }
   std::size_t task_count() const noexcept { return templates_.size(); }
+  const KeptData& data() const noexcept { return kept_; }
   std::size_t instance_count() const noexcept { return instances_.size(); }
   /// Entries of the list of changes, for tests of its bound.
   std::size_t change_count() const noexcept { return changes_.size(); }

@@ -23,6 +23,10 @@ class KeptData {
   void keep(Handle& handle);
   void drop(Handle& handle) noexcept;
   bool holds(Handle& handle) const { return handles_.contains(&handle); }
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (Handle* const handle : handles_) visit(*handle);
+  }
   /// Throws UsageError when some of it is no longer registered.
   void check(const DataRegistry& registry) const;
 
