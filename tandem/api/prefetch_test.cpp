@@ -77,6 +77,21 @@ TEST(Prefetch, TheCopyIsMadeBeforeTheTaskAndOnlyOnce) {
   EXPECT_THAT(rt.statistics().table(), HasSubstr("2 prefetches: 1 copied, 1 present, 0 lost"));
 }
 
+TEST(Prefetch, ToMainMemoryBehindATaskWritesThrough) {
+  CopiesSeen seen({.devices = 1});
+  Runtime& rt = seen.runtime();
+  std::vector<int> own(kWords, 1);
+  const auto x = rt.data("x", own);
+  for (int i = 0; i < 3; ++i) {
+    rt.submit(touch_there, read_write(x));
+    rt.prefetch(x, 0);
+  }
+  rt.wait();
+  EXPECT_THAT(seen.copies, ElementsAre(Pair(0, 1), Pair(1, 0), Pair(1, 0), Pair(1, 0))) << "each value comes home, and stays where it was made";
+  EXPECT_EQ(own[0], 40) << "without acquire";
+  EXPECT_TRUE(x.handle()->valid_on(1));
+}
+
 TEST(Prefetch, ATaskJoinsTheCopyThatIsUnderWay) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CopiesSeen seen({.seed = seed, .devices = 1});
