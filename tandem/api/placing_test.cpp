@@ -225,6 +225,35 @@ TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
   EXPECT_GT(on_card("dmda", 0.01), 150U);
 }
 
+TEST(Placing, CountsTheCopiesToWhichSumsAreAdded) {
+  // A kernel takes half as long on the card, and a copy takes longer than that saves.
+  struct Given final : runtime::Estimates {
+    runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override { return {kind == DeviceKind::cpu ? 1e5 : 5e4, 0, true}; }
+    void add(std::string_view, model::Footprint, DeviceKind, double) override {}
+  };
+  const auto card_alone = Codelet("work there", [](double&) {}).also(DeviceKind::user, [](double&) {}).can_run([](const WorkerDescription& worker) {
+    return worker.device == DeviceKind::user;
+  });
+  const auto on_card = [&](const char* sched, bool is_there) {
+    auto resources = test::test_resources();
+    runtime::World world = make_test_world({.workers = 2, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 8, .latency_ns = 1'000'000}},
+                                           *resources);
+    world.estimates = std::make_unique<Given>();
+    Runtime rt(std::move(resources), std::move(world), takes(100'000, 50'000));
+    double value = 0;
+    auto sum = rt.data("sum", value);
+    sum.reduction([](double& copy) { copy = 0; }, [](double& into, const double& from) { into += from; });
+    if (is_there) rt.wait(rt.submit(card_alone, reduce(sum)));
+    for (int i = 0; i < 20; ++i) rt.wait(rt.submit(kWork, reduce(sum)));  // one after the other
+    return tasks_of(rt)[2];
+  };
+  EXPECT_EQ(on_card("dm", false), 20U) << "copies are ignored";
+  for (const char* sched : {"dmda", "dmdas", "dmdar"}) {
+    EXPECT_EQ(on_card(sched, false), 0U) << sched << ": a copy would have to be brought";
+    EXPECT_EQ(on_card(sched, true), 21U) << sched << ": one is there, and free";
+  }
+}
+
 /// Task i goes to worker `to[i]`. What is known of links is noted at each choice.
 struct LinkSpy final : runtime::PlacingPolicy {
   struct Seen {

@@ -23,6 +23,19 @@ bool is_moved(const AccessSlot& slot) noexcept {
   return !slot.alias() && slot.mode() != AccessMode::scratch && slot.mode() != AccessMode::reduce;
 }
 
+/// Where a task that adds to `handle` needs no copy to be brought: outside of devices, and where a copy is free to which tasks have added. Others
+/// begin in main memory.
+std::uint32_t copies_of_sum(Handle& handle, const Machine& machine) {
+  std::uint32_t nodes = 0;
+  for (std::size_t node = 0; node < machine.nodes.size(); ++node)
+    if (machine.nodes[node].kind != NodeKind::device) nodes |= 1U << node;
+  const std::lock_guard guard(handle.lock);
+  if (handle.private_copies == nullptr) return nodes;
+  for (const PrivateCopy& copy : *handle.private_copies)
+    if (!copy.in_use && copy.filled) nodes |= copy.data->valid.load(std::memory_order_acquire) & ~Handle::kMoving;
+  return nodes;
+}
+
 }  // namespace
 
 Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller)
@@ -102,8 +115,12 @@ void Placer::look_at(const Task& task) const {
   bytes_ = 0;
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
+    Handle& handle = *slot.handle();
+    if (slot.mode() == AccessMode::reduce) {
+      accesses_.push_back({AccessMode::read_write, handle.travel_bytes(), copies_of_sum(handle, machine_), 0, &handle});
+      bytes_ += handle.shape.bytes();
+    }
     if (!is_moved(slot)) continue;
-    const Handle& handle = *slot.handle();
     accesses_.push_back({slot.mode(), handle.travel_bytes(), handle.seen_valid(),
                          handle.coming.load(std::memory_order_relaxed), &handle});
     bytes_ += handle.shape.bytes();
@@ -453,7 +470,9 @@ std::size_t Placer::missing_bytes(const Task& task, unsigned worker) const noexc
   std::size_t bytes = 0;
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
-    if (is_moved(slot) && sees_value(slot.mode()) && !slot.handle()->valid_on(node)) bytes += slot.handle()->travel_bytes();
+    const bool is_missing = slot.mode() == AccessMode::reduce ? (copies_of_sum(*slot.handle(), machine_) >> node & 1U) == 0
+                                                              : is_moved(slot) && sees_value(slot.mode()) && !slot.handle()->valid_on(node);
+    if (is_missing) bytes += slot.handle()->travel_bytes();
   }
   return bytes;
 }

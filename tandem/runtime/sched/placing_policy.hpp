@@ -39,7 +39,7 @@ struct TaskView {
   std::string_view codelet;               ///< its name
   std::int32_t priority = 0;              ///< higher first
   model::Footprint footprint = {};        ///< of its data
-  std::span<const AccessView> accesses;   ///< without private copies (`reduce`) and scratch memory
+  std::span<const AccessView> accesses;   ///< without scratch memory; `reduce` as a copy that is read and written, valid where none is to be brought
   std::span<const unsigned> workers;      ///< that may get it, in ascending order; never empty
   std::span<const std::uint32_t> alike;   ///< by worker: tasks of its codelet and footprint that were placed there and have not ended; empty: none
 };
