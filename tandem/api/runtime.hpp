@@ -358,8 +358,8 @@ class Runtime {
   /// @name Parts of data
   /// @{
 
-  /// Divides a vector or a matrix that is registered. See `Parts`. Throws UsageError, also for data that option `memory` may move to a
-  /// file.
+  /// Divides a vector or a matrix that is registered. See `Parts`. Throws UsageError, and OutOfMemory when option `memory` allows less than the whole
+  /// and one part.
   ///
   ///   auto tiles = rt.parts(a, {.rows = 256, .cols = 256});
   ///   rt.submit(factorise, read_write(tiles(0, 0)));
