@@ -1,0 +1,77 @@
+// tandem/model/energy/power_model.hpp: watts of each kind of kernel, from counters that show the energy of all that runs together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tandem::model {
+
+/// A power, and how sure it is.
+struct Watts {
+  double watts = 0;    ///< 0 when nothing is known
+  double error = 0;    ///< standard error
+  double seconds = 0;  ///< for how long it was seen
+
+  /// Enough was measured to decide by it.
+  bool is_known() const noexcept { return seconds > 0 && error < 0.5 * watts; }
+  /// From 0 to 1, as that of `Estimate`: two standard errors taken off.
+  double confidence() const noexcept { return watts > 0 && 2 * error < watts ? 1 - 2 * error / watts : 0; }
+};
+
+/// What workers of one kind draw. Over an interval of t seconds, in which kernels of codelet k ran for b_k seconds, summed over the workers, a counter
+/// that all of them share shows
+///
+///   E = p_0 t + sum_k p_k b_k + noise,     variance of the noise: s^2 t
+///
+/// p_0 is the power when no kernel runs, and p_k what one running kernel adds. With rows (t, b_1 ... b_K) / sqrt(t), least squares give all of them from
+/// many intervals, whatever runs at the same time. Only sums of products are kept, so an interval costs (K + 1)^2 additions.
+///
+/// What the intervals cannot tell apart, since codelets always ran in the same proportion, or workers were never idle, is decided by a prior: p_k is
+/// m +- m / 2, with m, which all codelets have in common, to be estimated, too; p_0 is 0 +- the mean power. So energy is shared in proportion to time
+/// until it is known better, and the errors, which are those of the posterior, say so. s^2 comes from what remains; it is 1 % of the energy of a mean
+/// interval at least, since counters are updated each millisecond or so. No power is negative: those that would be are 0.
+///
+/// One thread at a time.
+class PowerModel {
+ public:
+  static constexpr std::size_t kMostCodelets = 32;  ///< callers let one stand for all further ones
+
+  /// For how long kernels of a codelet ran.
+  struct Busy {
+    unsigned codelet = 0;  ///< below `kMostCodelets`
+    double seconds = 0;
+  };
+  /// What a counter, or several together, have shown in `seconds`. Codelets that are not in `busy` did not run.
+  void add(double joules, double seconds, std::span<const Busy> busy);
+
+  struct Fit {
+    Watts idle;                   ///< p_0
+    std::vector<Watts> codelets;  ///< p_k, by number
+  };
+  /// By all intervals so far: about 100 us for 30 codelets.
+  Fit fit() const;
+
+  std::uint64_t intervals() const noexcept { return intervals_; }
+  double joules() const noexcept { return joules_; }
+  double seconds() const noexcept { return seconds_; }
+  double busy_seconds(unsigned codelet) const noexcept { return codelet < busy_.size() ? busy_[codelet] : 0; }
+
+ private:
+  double& at(std::size_t i, std::size_t j) noexcept { return products_[i * (kMostCodelets + 1) + j]; }
+  double at(std::size_t i, std::size_t j) const noexcept { return products_[i * (kMostCodelets + 1) + j]; }
+  double remainder(std::span<const double> powers) const;
+
+  std::vector<double> products_ = std::vector<double>((kMostCodelets + 1) * (kMostCodelets + 1));  ///< of rows; 0 is idle
+  std::vector<double> with_joules_ = std::vector<double>(kMostCodelets + 1);                       ///< of rows and energy
+  double joules_squared_ = 0;
+  std::vector<double> busy_;  ///< seconds, by codelet
+  double joules_ = 0, seconds_ = 0;
+  std::uint64_t intervals_ = 0;
+};
+
+/// Both together, by their errors: what two runs have measured.
+Watts combined(const Watts& a, const Watts& b);
+
+}  // namespace tandem::model
