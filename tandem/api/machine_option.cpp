@@ -51,7 +51,7 @@ void take_described_machine(runtime::World& world, const base::Config& config, b
                                    node == 0 ? ", and limit main memory by option memory" : ""));
     }
   }
-  runtime::take_names_and_links(found, described);
+  runtime::take_names_and_figures(found, described);
 }
 
 }  // namespace tandem

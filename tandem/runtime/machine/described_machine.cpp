@@ -45,9 +45,11 @@ std::string difference(const Machine& described, const Machine& found) {
   return {};
 }
 
-void take_names_and_links(Machine& found, const Machine& described) {
+void take_names_and_figures(Machine& found, const Machine& described) {
   for (std::size_t i = 0; i < found.nodes.size(); ++i) found.nodes[i].name = described.nodes[i].name;
   for (const MachineLink& link : described.links) found.set_link(link);
+  for (std::size_t i = 0; i < found.workers.size(); ++i)
+    if (described.workers[i].power) found.workers[i].power = described.workers[i].power;
 }
 
 }  // namespace tandem::runtime

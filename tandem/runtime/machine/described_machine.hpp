@@ -11,7 +11,8 @@ namespace tandem::runtime {
 /// program has 2"; empty: `described` may stand for `found`. Figures, names, cores and distances do not count.
 std::string difference(const Machine& described, const Machine& found);
 
-/// `found` gets the names of memories and the links of `described`, from which it does not differ. Links that only `found` knows stay.
-void take_names_and_links(Machine& found, const Machine& described);
+/// `found` gets the names of memories, the links and the powers of workers of `described`, from which it does not differ. Links and powers that only
+/// `found` knows stay.
+void take_names_and_figures(Machine& found, const Machine& described);
 
 }  // namespace tandem::runtime

@@ -52,12 +52,17 @@ TEST(DescribedMachine, HasTheWorkersAndMemoriesOfTheOther) {
   EXPECT_THAT(differs([](Machine& other) { std::swap(other.workers[0], other.workers[1]); }), HasSubstr("worker 0 works in memory 1"));
 }
 
-TEST(DescribedMachine, GivesNamesAndLinks) {
+TEST(DescribedMachine, GivesNamesLinksAndPowers) {
   Machine described = machine(), found = machine();
   described.nodes[2].name = "fast card";
   described.links.push_back({.from = 0, .to = 2, .bytes_per_ns = 25, .latency_ns = 7'000, .source = LinkSource::measured, .loaded_bytes_per_ns = 11});
   found.add_links(0, 2, 1, 1, LinkSource::given);
-  take_names_and_links(found, described);
+  described.workers[2].power = WorkerPower{.running_watts = 250, .idle_watts = 30};
+  found.workers[0].power = WorkerPower{.running_watts = 9, .idle_watts = 2};
+  take_names_and_figures(found, described);
+  EXPECT_EQ(found.workers[2].power, (WorkerPower{.running_watts = 250, .idle_watts = 30}));
+  EXPECT_EQ(found.workers[0].power, (WorkerPower{.running_watts = 9, .idle_watts = 2})) << "which the described one does not know";
+  EXPECT_FALSE(found.workers[1].power);
   EXPECT_EQ(found.nodes[2].name, "fast card");
   EXPECT_EQ(found.nodes[2].budget, 1'000U);
   EXPECT_EQ(found.link(0, 2).bytes_per_ns, 25);

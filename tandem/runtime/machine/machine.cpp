@@ -76,6 +76,8 @@ void Machine::check() const {
     if ((one.kind == DeviceKind::cpu) != (worker < cores)) refuse(fmt::format("worker {} stands before a CPU worker, which come first", worker));
     if (one.node >= nodes.size()) refuse(fmt::format("worker {} works in memory {}, and there are {}", worker, one.node, nodes.size()));
     if (nodes[one.node].kind == NodeKind::storage) refuse(fmt::format("worker {} works in {}, which is storage", worker, nodes[one.node].name));
+    if (one.power && !(one.power->idle_watts >= 0 && one.power->running_watts >= one.power->idle_watts && one.power->running_watts < 1e6))
+      refuse(fmt::format("worker {} draws {} W while it runs a kernel, and {} W while it is idle", worker, one.power->running_watts, one.power->idle_watts));
   }
   if (distance.size() != cores) refuse(fmt::format("it has {} CPU workers and the distances of {}", cores, distance.size()));
   for (const std::vector<unsigned>& row : distance)

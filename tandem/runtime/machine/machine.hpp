@@ -12,6 +12,14 @@
 
 namespace tandem::runtime {
 
+/// What a worker draws, in W.
+struct WorkerPower {
+  double running_watts = 0;  ///< while a kernel runs
+  double idle_watts = 0;     ///< while none does; not more
+
+  bool operator==(const WorkerPower&) const = default;
+};
+
 /// A worker, and where it works.
 struct MachineWorker {
   DeviceKind kind = DeviceKind::cpu;  ///< which implementations of codelets it runs
@@ -19,6 +27,7 @@ struct MachineWorker {
   int core = -1;                      ///< that its thread is bound to; -1: any
   unsigned numa_node = 0;             ///< near the core, counted from 0
   std::string bus_address = {};       ///< of its device, as /sys/bus/pci/devices names it; empty: not known, or a CPU worker
+  std::optional<WorkerPower> power = {};  ///< as somebody has said it; none: not known
 };
 
 /// What a memory is.

@@ -30,6 +30,7 @@ using base::number_of;
 
 constexpr std::string_view kFormat = "1";
 constexpr std::string_view kAnew = "or write the file anew with `tandem machine --save FILE`";
+constexpr double kMostWatts = 1e5;                          ///< of a worker
 constexpr double kMostUs = 1e9;                             ///< a latency of a quarter of an hour is a mistake
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;  ///< that base::format_bytes writes exactly
 
@@ -242,7 +243,7 @@ class MachineReader {
   }
 
   void make_workers() {
-    static const std::vector<std::string> keys{"kind", "memory", "core", "numa_node", "bus_address"};
+    static const std::vector<std::string> keys{"kind", "memory", "core", "numa_node", "bus_address", "running_watts", "idle_watts"};
     check_numbers(workers_, "worker");
     for (const auto& [number, table] : workers_) {
       const std::string name = fmt::format("worker.{}", number);
@@ -256,8 +257,22 @@ class MachineReader {
       worker.core = count_in<std::int32_t>(find(table, "core"), "a core").value_or(-1);
       worker.numa_node = count_in<std::uint16_t>(find(table, "numa_node"), "a NUMA node").value_or(0);
       if (const base::TomlValue* const address = find(table, "bus_address")) worker.bus_address = address->text;
+      worker.power = power_in(table, name);
       machine_.workers.push_back(std::move(worker));
     }
+  }
+
+  std::optional<WorkerPower> power_in(const Table& table, const std::string& name) const {
+    if (find(table, "running_watts") == nullptr && find(table, "idle_watts") == nullptr) return {};
+    const base::TomlValue &running = needed(table, name, "running_watts", "12.5"), &idle = needed(table, name, "idle_watts", "2.5");
+    const auto idle_watts = watts_in(idle), running_watts = watts_in(running);
+    if (running_watts < idle_watts) refuse_value(running, fmt::format("no less than {}, which is {}", idle.name, idle.text));
+    return WorkerPower{.running_watts = running_watts, .idle_watts = idle_watts};
+  }
+  double watts_in(const base::TomlValue& value) const {
+    const auto watts = number_of<double>(value.text);
+    if (!watts || !(*watts >= 0 && *watts <= kMostWatts)) refuse_value(value, "W, a number from 0 such as 12.5");
+    return *watts;
   }
 
   DeviceKind worker_kind_in(const base::TomlValue& value) const {
@@ -339,6 +354,7 @@ std::string workers_text(const Machine& machine) {
     if (worker.core >= 0) text += fmt::format("core = {}\n", worker.core);
     text += fmt::format("numa_node = {}\n", worker.numa_node);
     if (!worker.bus_address.empty()) text += fmt::format("bus_address = {}\n", base::toml_quoted(worker.bus_address));
+    if (worker.power) text += fmt::format("running_watts = {:.6g}\nidle_watts = {:.6g}\n", worker.power->running_watts, worker.power->idle_watts);
   }
   text += "\n[distance]\n";
   for (std::size_t i = 0; i < machine.distance.size(); ++i) text += fmt::format("{} = \"{}\"\n", i, fmt::join(machine.distance[i], " "));
@@ -360,6 +376,7 @@ std::string to_text(const Machine& machine, std::string_view found_on) {
       "# [memory.N]: budget is the bytes of data that may be there, 0: no limit. Memory 0 is main memory.\n"
       "# [link.FROM-TO]: copies between memories. loaded_gb_s: while all links copy at once. source: measured, given, or assumed, which a\n"
       "# program measures itself. Add, change or remove links as you like.\n"
+      "# [worker.N]: running_watts, idle_watts: what it draws while a kernel runs and while none does, for option objective; both or none.\n"
       "# [worker.N], [distance]: who works in which memory, and how far the CPU workers are from each other. They must be as in the program.\n";
   text += fmt::format("format = {}\n", kFormat);
   if (!found_on.empty()) text += fmt::format("found_on = {}\n", base::toml_quoted(found_on));

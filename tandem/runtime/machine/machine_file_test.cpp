@@ -33,7 +33,7 @@ Machine machine() {
   one.nodes[0].budget = 1 << 20;
   one.workers = {{.kind = DeviceKind::cpu, .core = 0},
                  {.kind = DeviceKind::cpu, .node = numa, .core = 17, .numa_node = 1},
-                 {.kind = DeviceKind::cuda, .node = card, .bus_address = "0000:3b:00.0"},
+                 {.kind = DeviceKind::cuda, .node = card, .bus_address = "0000:3b:00.0", .power = WorkerPower{.running_watts = 312.5, .idle_watts = 40}},
                  {.kind = static_cast<DeviceKind>(static_cast<int>(DeviceKind::user) + 3), .node = other}};
   one.distance = {{0, 4}, {4, 0}};
   one.links.push_back({.from = 0, .to = 2, .bytes_per_ns = 24.8125, .latency_ns = 7'123, .source = LinkSource::measured, .loaded_bytes_per_ns = 11.5});
@@ -81,6 +81,7 @@ TEST(MachineFile, HasAllOfTheMachine) {
     EXPECT_EQ(after.workers[i].core, before.workers[i].core) << i;
     EXPECT_EQ(after.workers[i].numa_node, before.workers[i].numa_node) << i;
     EXPECT_EQ(after.workers[i].bus_address, before.workers[i].bus_address) << i;
+    EXPECT_EQ(after.workers[i].power, before.workers[i].power) << i;
   }
   ASSERT_EQ(after.links.size(), before.links.size());
   for (const MachineLink& link : before.links) {
