@@ -14,8 +14,11 @@ class EarliestEnd final : public PlacingPolicy {
   std::string_view name() const noexcept override { return "dm"; }
   std::string_view help() const noexcept override { return "where workers differ: to the one that ends a task first, by measured durations"; }
   bool by_priority() const noexcept override { return false; }
+  bool weighs_energy() const noexcept override { return true; }
   unsigned choose(const TaskView& task, const LoadView& load) const override {
     if (const auto worker = worker_to_try(task, load)) return *worker;
+    if (load.energy != nullptr) [[unlikely]]
+      if (const auto worker = least_energy(task, load, false)) return *worker;
     return earliest_end(task, load);
   }
 };

@@ -14,11 +14,15 @@ namespace tandem::runtime {
 ///     max(free(w) + copies(m), ready(m)) + kernel(w)
 ///
 /// gets the task: `copies` is what the task moves to m, and `ready` when these copies will have ended. Copies count though they may run
-/// beside the kernels of other tasks, so that of two workers that end it at the same time the one with the data gets it.
+/// beside the kernels of other tasks, so that of two workers that end it at the same time the one with the data gets it. With an aim at energy,
+/// `least_energy` decides.
 class EarliestEndWithData : public PlacingPolicy {
  public:
+  bool weighs_energy() const noexcept final { return true; }
   unsigned choose(const TaskView& task, const LoadView& load) const final {
     if (const auto worker = worker_to_try(task, load)) return *worker;
+    if (load.energy != nullptr) [[unlikely]]
+      if (const auto worker = least_energy(task, load, true)) return *worker;
     std::array<std::optional<Transfers>, kMaxNodes> known;
     return cheapest(task, load, [&](unsigned worker, double kernel_ns) {
       const NodeIndex node = load.machine.workers[worker].node;

@@ -66,6 +66,12 @@ void Placer::weigh_copies(double weight) noexcept {
   }
 }
 
+void Placer::aim_at(Objective objective, const Powers& powers) {
+  objective_ = objective;
+  powers_ = &powers;
+  aim_ = EnergyAim::of(objective, powers);
+}
+
 namespace {
 
 /// Where `priority` stands, or would stand.
@@ -201,6 +207,19 @@ void Placer::ask_durations(unsigned number) {
     some.kernel = estimates_.expected_ns(kind.codelet, kind.footprint, some.kind);
     uses_[number].is_known &= some.kernel.known;
   }
+  if (aim_) [[unlikely]] ask_powers(kind);
+}
+
+/// Where the power of some workers is not known yet, tasks of `kind` go by their time.
+void Placer::ask_powers(ReadyKind& kind) {
+  bool is_known = true;
+  for (KindWorkers& some : kind.by_kind) {
+    const auto watts = powers_->kernel_watts(kind.codelet, some.kind);
+    is_known = is_known && watts;
+    some.draw = watts.value_or(0) / aim_->late_watts;
+  }
+  for (KindWorkers& some : kind.by_kind)
+    if (!is_known) some.draw = 0;
 }
 
 /// One more task of `kind` has become ready; prices follow after some.
@@ -209,6 +228,7 @@ void Placer::see(ReadyKind& kind) {
   if (++unpriced_ * 8 < seen_) return;
   seen_ += unpriced_;
   unpriced_ = 0;
+  if (aim_) [[unlikely]] aim_ = EnergyAim::of(objective_, *powers_);
   for (unsigned number = 0; number < kinds_.size(); ++number) ask_durations(number);
   if (pulling_->uses_prices()) prices_ = prices_of(kinds_, machine_);
   if (seen_ <= kMemory) return;
@@ -311,7 +331,8 @@ LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   }
   for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
   if (knows_loaded_links_) look_at_links(now_ns);
-  return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_};
+  return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_,
+          .energy = aim_ ? &*aim_ : nullptr};
 }
 
 /// For a placing policy, and for a task that all workers would leave to others.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -46,6 +47,8 @@ class Placer : private ReadyView {
   Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
   /// Policies take copies for `weight` times as long as they are: 0 to ignore them, more than 1 to save the links. Before tasks are pushed.
   void weigh_copies(double weight) noexcept;
+  /// Policies count energy, too, by what `powers` say, which outlive this. Not `time`. Before tasks are pushed.
+  void aim_at(Objective objective, const Powers& powers);
   /// With a `PullingPolicy` `worker` is given tasks while it has fewer than `count`, at least 1. Before tasks are pushed.
   void set_most(unsigned worker, unsigned count) noexcept { loads_[worker].most = count; }
   /// It is told of the choices. Before tasks are pushed; outlives this.
@@ -134,6 +137,7 @@ class Placer : private ReadyView {
   unsigned kind_of(const Task& task);
   void leave_kind(unsigned kind);
   void ask_durations(unsigned number);
+  void ask_powers(ReadyKind& kind);
   void give_trials(Chain& chosen);
   void see(ReadyKind& kind);
   void look_at_links(std::int64_t now_ns);
@@ -157,6 +161,9 @@ class Placer : private ReadyView {
   std::vector<WorkerGroup*> own_;  ///< by worker: the group of it alone
   std::atomic<bool> caller_is_away_;
 
+  Objective objective_ = Objective::time;
+  const Powers* powers_ = nullptr;
+
   mutable base::SpinLock lock_;  ///< guards what follows
   std::vector<Load> loads_;
   std::vector<LinkLoad> links_;
@@ -168,6 +175,7 @@ class Placer : private ReadyView {
   std::vector<std::set<OpenTask>::node_type> spare_;  ///< for further tasks in `kinds_`
   std::vector<KindUse> uses_;  ///< of `kinds_`
   std::vector<double> prices_;  ///< by worker
+  std::optional<EnergyAim> aim_;  ///< nothing: time counts alone
   double seen_ = 0;             ///< sum over `kinds_` when prices were set
   double unpriced_ = 0;         ///< tasks that became ready since
   std::vector<unsigned> free_kinds_;

@@ -24,4 +24,63 @@ unsigned earliest_end(const TaskView& task, const LoadView& load) {
   });
 }
 
+namespace {
+
+/// When `worker` will have ended the task, from now on.
+double end_ns(const TaskView& task, const LoadView& load, unsigned worker, double kernel_ns, bool with_copies) {
+  const double free_ns = static_cast<double>(load.workers[worker].free_ns - load.now_ns);
+  if (!with_copies) return free_ns + kernel_ns;
+  const Transfers transfers = transfers_to(task, load, load.machine.workers[worker].node);
+  return std::max(free_ns + transfers.alone_ns, static_cast<double>(transfers.ready_ns - load.now_ns)) + kernel_ns;
+}
+
+/// The workers of one kind, as a task finds them.
+struct KindLoad {
+  DeviceKind kind;
+  Estimate kernel;
+  std::optional<double> watts;  ///< of the kernel
+  double sharing = 1;           ///< so many workers share the time by which the task makes all end later
+};
+
+/// While some worker of the kind has nothing to do, there are few tasks, and each that ends later than all others makes all end later. Where all have
+/// some, more will come, and these fill the time on the others.
+KindLoad load_of(DeviceKind kind, const Estimate& kernel, const TaskView& task, const LoadView& load) {
+  KindLoad of{.kind = kind, .kernel = kernel, .watts = load.energy->powers->kernel_watts(task.codelet, kind)};
+  unsigned workers = 0;
+  for (const unsigned worker : task.workers) {
+    if (load.machine.workers[worker].kind != kind) continue;
+    if (load.workers[worker].free_ns <= load.now_ns) return of;
+    ++workers;
+  }
+  of.sharing = std::max(1U, workers);
+  return of;
+}
+
+}  // namespace
+
+std::optional<unsigned> least_energy(const TaskView& task, const LoadView& load, bool with_copies) {
+  constexpr double as_little = 1.01;
+  std::int64_t all_end_ns = load.now_ns;
+  for (const WorkerLoad& worker : load.workers) all_end_ns = std::max(all_end_ns, worker.free_ns);
+  const double all_ns = static_cast<double>(all_end_ns - load.now_ns);
+  std::optional<KindLoad> here;
+  std::optional<unsigned> best;
+  double least = 0, best_end = 0;
+  KernelTimes times(task, load);
+  for (const unsigned worker : task.workers) {
+    const DeviceKind kind = load.machine.workers[worker].kind;
+    if (!here || here->kind != kind) here = load_of(kind, times.on(worker), task, load);
+    if (!here->kernel.known) continue;
+    if (!here->watts) return {};
+    const double end = end_ns(task, load, worker, here->kernel.mean_ns, with_copies);
+    const double cost = *here->watts * here->kernel.mean_ns + load.energy->late_watts * std::max(0.0, end - all_ns) / here->sharing;
+    // Of those that cost as little, the one that ends it first.
+    if (best && (cost > as_little * least || (cost * as_little >= least && end >= best_end))) continue;
+    best = worker;
+    least = cost;
+    best_end = end;
+  }
+  return best;
+}
+
 }  // namespace tandem::runtime

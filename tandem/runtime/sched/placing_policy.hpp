@@ -15,6 +15,7 @@
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/runtime/sched/policy.hpp"
+#include "tandem/runtime/sched/powers.hpp"
 
 namespace tandem::runtime {
 
@@ -71,6 +72,7 @@ struct LoadView {
   std::span<const LinkLoad> links;      ///< `from * nodes + to`
   /// By worker, what its time is worth, for pulling policies; see `prices_of`. Their sum is 1.
   std::span<const double> prices = {};
+  const EnergyAim* energy = nullptr;  ///< set: it counts, and not the time alone
 
   /// The link between two memories.
   const LinkLoad& link(NodeIndex from, NodeIndex to) const noexcept { return links[from * machine.nodes.size() + to]; }
@@ -109,6 +111,11 @@ unsigned cheapest(const TaskView& task, const LoadView& load, const Cost& cost);
 
 /// The worker that ends the task first, by its load and the duration of the kernel.
 unsigned earliest_end(const TaskView& task, const LoadView& load);
+
+/// With `LoadView::energy`: the worker on which the task costs least, by its energy and by the time by which all that has a worker ends later. `with_copies`:
+/// the end is that of `dmda`, otherwise that of `dm`. Of workers that cost nearly the same, the one that ends it first. When the power of some worker that
+/// could get it is not known, nothing.
+std::optional<unsigned> least_energy(const TaskView& task, const LoadView& load, bool with_copies);
 
 /// A policy for machines whose workers are of several kinds, or work in several memories. Tasks of the runtime's own, and machines of
 /// equal cores, have queues with stealing in any case (as `lws`).

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
+constexpr double kAsCheapInEnergy = 1.02;
 
 /// Data that planned tasks bring to memories.
 class Brought {
@@ -46,7 +47,8 @@ class Brought {
   std::size_t count_ = 0;
 };
 
-/// When workers and links will be free, while tasks are planned one after the other.
+/// When workers and links will be free, while tasks are planned one after the other. `kByEnergy`: `LoadView::energy` is set.
+template <bool kByEnergy>
 class Lanes {
  public:
   /// `first` goes before others that are free at the same time.
@@ -66,7 +68,7 @@ class Lanes {
     double cost_ns;    ///< what its time there is worth
   };
   /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
-  /// it costs least, or nearly so, the one that ends it first.
+  /// it costs least, or nearly so, the one that ends it first. By energy no worker ends it too late: what is later than that costs its time, too.
   std::optional<Place> place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) const {
     std::array<Place, kMostLanes> places;
     std::size_t count = 0;
@@ -87,13 +89,18 @@ class Lanes {
                          .free_ns = std::max(at_ns, ready_ns) + kernel.mean_ns,
                          .copies_ns = copies_ns,
                          .cost_ns = load_.prices[worker] * std::max(kernel.mean_ns, copies_ns)};
+      if constexpr (kByEnergy) places[count - 1].cost_ns += kind.draw_on(lane.kind) * kernel.mean_ns;
+    }
+    if constexpr (kByEnergy) {
+      for (std::size_t i = 0; i < count; ++i) places[i].cost_ns += std::max(0.0, places[i].end_ns - first_ns - slack_ns);
+      slack_ns = kNever;
     }
     double least_ns = kNever;  // of the costs
     for (std::size_t i = 0; i < count; ++i)
       if (places[i].end_ns <= first_ns + slack_ns) least_ns = std::min(least_ns, places[i].cost_ns);
     std::optional<Place> best;
     for (std::size_t i = 0; i < count; ++i) {
-      if (places[i].end_ns > first_ns + slack_ns || places[i].cost_ns > kAsCheap * least_ns) continue;
+      if (places[i].end_ns > first_ns + slack_ns || places[i].cost_ns > (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns) continue;
       if (!best || places[i].end_ns < best->end_ns) best = places[i];
     }
     return best;
@@ -167,6 +174,9 @@ class Lanes {
 /// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind the task with the
 /// fewest bytes to copy.
 ///
+/// With an aim at energy (`LoadView::energy`) what a kernel draws is a part of its cost, and prices follow from the linear program that has it, too
+/// (`prices_of`). A task may end later than that, at the price of the time.
+///
 /// Where more than `kFew` tasks are ready, only those are planned that cost least on workers of this kind. If none falls to the worker, it
 /// helps others: with the least urgent task of the kind that loses least here, when those for whom it costs least come to it later than
 /// the worker ends it, or, if it costs as little here, not much sooner.
@@ -179,19 +189,27 @@ class Plan final : public PullingPolicy {
   std::string_view name() const noexcept override { return "plan"; }
   std::string_view help() const noexcept override { return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each"; }
 
+  bool weighs_energy() const noexcept override { return true; }
+
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
-    const DeviceKind here = load.machine.workers[worker].kind;
-    Shares shares(here, ready, load);
-    const Question question{worker, here, shares.total_ns, ready, load};
-    if (ready.count() <= kFew) {
-      MostUrgentFirst all(ready.kinds());
-      return plan(question, all);
-    }
-    if (const OpenTask* const own = plan(question, shares.own)) return own;
-    return help(question, shares);
+    if (load.energy != nullptr) [[unlikely]] return pick_by<true>(worker, ready, load);
+    return pick_by<false>(worker, ready, load);
   }
 
  private:
+  template <bool kByEnergy>
+  static const OpenTask* pick_by(unsigned worker, const ReadyView& ready, const LoadView& load) {
+    const DeviceKind here = load.machine.workers[worker].kind;
+    Shares<kByEnergy> shares(here, ready, load);
+    const Question question{worker, here, shares.total_ns, ready, load};
+    if (ready.count() <= kFew) {
+      MostUrgentFirst all(ready.kinds());
+      return plan<kByEnergy>(question, all);
+    }
+    if (const OpenTask* const own = plan<kByEnergy>(question, shares.own)) return own;
+    return help(question, shares);
+  }
+
   struct Question {
     unsigned worker;
     DeviceKind here;
@@ -201,6 +219,7 @@ class Plan final : public PullingPolicy {
   };
 
   /// What is ready, by the kind of worker on which it costs least.
+  template <bool kByEnergy>
   struct Shares {
     struct Share {
       DeviceKind kind = DeviceKind::cpu;
@@ -214,7 +233,7 @@ class Plan final : public PullingPolicy {
     Shares(DeviceKind here, const ReadyView& ready, const LoadView& load) {
       for (const ReadyKind& kind : ready.kinds()) {
         if (kind.tasks.empty()) continue;
-        const KindWorkers* const best = cheapest_of(kind, load);
+        const KindWorkers* const best = cheapest_of<kByEnergy>(kind, load);
         if (best == nullptr) continue;
         if (best->kind == here) own.add(kind);
         const double tasks_ns = static_cast<double>(kind.tasks.size()) * best->kernel.mean_ns;
@@ -230,11 +249,14 @@ class Plan final : public PullingPolicy {
     }
   };
 
+  template <bool kByEnergy>
   static const KindWorkers* cheapest_of(const ReadyKind& kind, const LoadView& load) {
     const KindWorkers* best = nullptr;
     double least = 0;
     for (const KindWorkers& some : kind.by_kind) {
-      const double cost = some.kernel.mean_ns * load.prices[some.first];
+      double price = load.prices[some.first];
+      if constexpr (kByEnergy) price += some.draw;
+      const double cost = some.kernel.mean_ns * price;
       if (!some.kernel.known || (best != nullptr && cost >= least)) continue;
       best = &some;
       least = cost;
@@ -243,9 +265,10 @@ class Plan final : public PullingPolicy {
   }
 
   /// The first of `tasks` that falls to the worker, or one like it that is better there.
+  template <bool kByEnergy>
   static const OpenTask* plan(const Question& asked, MostUrgentFirst& tasks) {
     if (tasks.is_empty()) return nullptr;
-    Lanes lanes(asked.worker, asked.ready, asked.load);
+    Lanes<kByEnergy> lanes(asked.worker, asked.ready, asked.load);
     for (std::size_t looked = 0; looked < kWindow; ++looked) {
       const OpenTask* const task = tasks.next();
       if (task == nullptr) return nullptr;
@@ -258,7 +281,9 @@ class Plan final : public PullingPolicy {
     return nullptr;
   }
 
-  static const OpenTask* best_alike(const Question& asked, const OpenTask& first, Lanes::Place of_best, MostUrgentFirst& tasks, const Lanes& lanes) {
+  template <bool kByEnergy>
+  static const OpenTask* best_alike(const Question& asked, const OpenTask& first, typename Lanes<kByEnergy>::Place of_best, MostUrgentFirst& tasks,
+                                    const Lanes<kByEnergy>& lanes) {
     const OpenTask* best = &first;
     double gain = times_of(asked.ready.kind_of(*best), asked.here).gain();
     for (unsigned looked = 0; looked < kAlike; ++looked) {
@@ -277,18 +302,31 @@ class Plan final : public PullingPolicy {
     return best;
   }
 
-  static const OpenTask* help(const Question& asked, const Shares& shares) {
+  /// Whether the time that a worker of the kind `here` saves those to whom the task costs least is worth more than what it draws more. These share that
+  /// time while they have tasks for all of them.
+  static bool saves_energy(const ReadyKind& kind, DeviceKind here, const KindWorkers& cheapest, double others_ns) {
+    const double kernel_ns = kind.kernel_on(here).mean_ns;
+    const double more_ns = kernel_ns * kind.draw_on(here) - cheapest.kernel.mean_ns * cheapest.draw;
+    const double most_ns = others_ns > cheapest.kernel.mean_ns ? cheapest.kernel.mean_ns / cheapest.count : cheapest.kernel.mean_ns;
+    return std::min(others_ns - kernel_ns, most_ns) > more_ns;
+  }
+
+  template <bool kByEnergy>
+  static const OpenTask* help(const Question& asked, const Shares<kByEnergy>& shares) {
     const OpenTask* best = nullptr;
     double most = 0;
     for (const ReadyKind& kind : asked.ready.kinds()) {
       if (kind.tasks.empty()) continue;
       const OpenTask& last = *kind.tasks.rbegin();
-      const KindWorkers* const cheapest = cheapest_of(kind, asked.load);
+      const KindWorkers* const cheapest = cheapest_of<kByEnergy>(kind, asked.load);
       const Estimate kernel = kind.kernel_on(asked.here);
       if (cheapest == nullptr || !kernel.known || !may_get(asked.worker, last, asked.ready, asked.load)) continue;
       const double cost_ns = kernel.mean_ns * asked.load.prices[asked.worker];
       const bool is_dear = cost_ns > kAsCheap * cheapest->kernel.mean_ns * asked.load.prices[cheapest->first];
-      if (cheapest->kind != asked.here && shares.of_kind(cheapest->kind) <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns)) continue;
+      const double others_ns = shares.of_kind(cheapest->kind);
+      if (cheapest->kind != asked.here && others_ns <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns)) continue;
+      if constexpr (kByEnergy)
+        if (cheapest->kind != asked.here && !saves_energy(kind, asked.here, *cheapest, others_ns)) continue;
       const double gain = times_of(kind, asked.here).gain();
       if (best != nullptr && gain <= most) continue;
       best = &last;

@@ -55,6 +55,8 @@ class Policy {
   virtual bool waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept;
   /// In which order `thief` looks into the queues of others. `distance[w]`: how far worker w's core is from the thief's.
   virtual std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const = 0;
+  /// It looks at `LoadView::energy`, so that option `objective` has an effect.
+  virtual bool weighs_energy() const noexcept { return false; }
   /// Itself, if it gives each ready task to a worker by what it expects; else null. See `PlacingPolicy`.
   virtual const PlacingPolicy* placing() const noexcept { return nullptr; }
   /// Itself, if it keeps ready tasks together until a worker needs one; else null. See `PullingPolicy`.

@@ -18,13 +18,16 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
   struct Work {
     double tasks = 0;
     std::vector<double> ns;  // by class; 0: not known
+    std::vector<double> draw;
   };
   std::vector<Work> work;
   for (const ReadyKind& kind : kinds) {
     if (kind.seen <= 0) continue;
-    Work& one = work.emplace_back(Work{kind.seen, std::vector<double>(count)});
-    for (std::size_t c = 0; c < count; ++c)
+    Work& one = work.emplace_back(Work{kind.seen, std::vector<double>(count), std::vector<double>(count)});
+    for (std::size_t c = 0; c < count; ++c) {
+      one.draw[c] = kind.draw_on(classes[c].first);
       if (const Estimate kernel = kind.kernel_on(classes[c].first); kernel.known) one.ns[c] = std::max(1.0, kernel.mean_ns);
+    }
   }
   std::vector<double> price(count, 1.0 / static_cast<double>(machine.workers.size()));
   std::vector<double> mean = price;
@@ -34,8 +37,9 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
     double total = 0;
     for (const Work& one : work) {
       std::size_t best = count;
+      const auto cost = [&](std::size_t c) { return one.ns[c] * (price[c] + one.draw[c]); };
       for (std::size_t c = 0; c < count; ++c)
-        if (one.ns[c] > 0 && (best == count || one.ns[c] * price[c] < one.ns[best] * price[best])) best = c;
+        if (one.ns[c] > 0 && (best == count || cost(c) < cost(best))) best = c;
       if (best == count) continue;
       load[best] += one.tasks * one.ns[best] / classes[best].second;
       total = std::max(total, load[best]);

@@ -12,6 +12,10 @@ namespace tandem::runtime {
 /// shares the tasks seen so far among workers that are never idle. Their sum over workers is 1. A task costs least where its duration
 /// times the price is smallest; the sum of these over some tasks is how long they keep all workers busy.
 ///
+/// Where energy counts (`KindWorkers::draw`), the linear program makes the sum of late_watts times the makespan and the energy of all kernels small. Its
+/// duals, in units of late_watts, are these prices: a task costs least where its duration times the sum of price and draw is smallest. Kinds of
+/// workers that are better left idle have the price 0, nearly.
+///
 /// Found by raising the price of the kinds of workers that get more than their share, in steps that shrink, so within a few percent.
 /// Kinds of tasks whose durations are not known do not count.
 std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& machine);

@@ -27,6 +27,12 @@ Estimate ReadyKind::kernel_on(DeviceKind kind) const noexcept {
   return {};
 }
 
+double ReadyKind::draw_on(DeviceKind kind) const noexcept {
+  for (const KindWorkers& some : by_kind)
+    if (some.kind == kind) return some.draw;
+  return 0;
+}
+
 KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
   KindTimes times;
   for (const KindWorkers& some : kind.by_kind) {

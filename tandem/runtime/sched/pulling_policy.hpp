@@ -38,6 +38,7 @@ struct KindWorkers {
   unsigned first = 0;                 ///< one of them
   unsigned count = 0;                 ///< how many there are
   Estimate kernel;                    ///< on these, as the estimates said lately
+  double draw = 0;                    ///< what a kernel draws there, as a part of `EnergyAim::late_watts`; 0 where energy does not count
 };
 
 /// Ready tasks that are alike: of one codelet and footprint, and for the same workers.
@@ -52,6 +53,8 @@ struct ReadyKind {
 
   /// How long a kernel takes on workers of `kind`.
   Estimate kernel_on(DeviceKind kind) const noexcept;
+  /// What it draws there: `KindWorkers::draw`.
+  double draw_on(DeviceKind kind) const noexcept;
 };
 
 /// The ready tasks that no worker has been given.

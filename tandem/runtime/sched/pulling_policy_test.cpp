@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <random>
@@ -39,6 +40,12 @@ class Scene final : public ReadyView, public Estimates {
     kinds_.push_back(std::move(made));
     return static_cast<unsigned>(kinds_.size() - 1);
   }
+  /// What a kernel of `kind` draws, as a part of what time costs; policies count it from now on.
+  void draws(unsigned kind, double core, double card) {
+    kinds_[kind].by_kind[0].draw = core;
+    kinds_[kind].by_kind[1].draw = card;
+    by_energy_ = true;
+  }
   /// The number of the task.
   std::uint64_t add(unsigned kind, int priority = 0, std::vector<AccessView> data = {}) {
     kinds_[kind].tasks.insert({.priority = priority, .sequence = count_, .kind = kind});
@@ -48,7 +55,8 @@ class Scene final : public ReadyView, public Estimates {
   /// The number of the task that `worker` gets; -1: none.
   int pick(const char* policy, unsigned worker) {
     prices_ = prices_of(kinds_, machine);
-    const LoadView load{.machine = machine, .estimates = *this, .now_ns = kNow, .workers = loads, .links = links, .prices = prices_};
+    const LoadView load{.machine = machine, .estimates = *this, .now_ns = kNow, .workers = loads, .links = links, .prices = prices_,
+                        .energy = by_energy_ ? &aim_ : nullptr};
     const OpenTask* const task = PolicyRegistry().make(policy)->pulling()->pick(worker, *this, load);
     return task == nullptr ? -1 : static_cast<int>(task->sequence);
   }
@@ -66,6 +74,8 @@ class Scene final : public ReadyView, public Estimates {
   std::map<std::uint64_t, std::vector<AccessView>> data_;
   std::size_t count_ = 0;
   std::vector<double> prices_;
+  const EnergyAim aim_{.powers = nullptr, .late_watts = 1};
+  bool by_energy_ = false;
 };
 
 TEST(Prices, AreThoseOfTheAreaBound) {
@@ -96,6 +106,41 @@ TEST(Prices, OfAKindThatAllShareMakeItCostTheSameEverywhere) {
 TEST(Prices, AreEqualWhereNothingIsKnown) {
   Scene scene;
   EXPECT_EQ(prices_of(scene.kinds(), scene.machine), std::vector<double>(4, 0.25));
+}
+
+TEST(Prices, WithWhatKernelsDrawAreThoseOfTimeAndEnergyTogether) {
+  std::mt19937 random(17);
+  const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+  for (int trial = 0; trial < 100; ++trial) {
+    const double core_ns = 1 + draw(1000), card_ns = 1 + draw(1000), core_draw = draw(200) / 100.0, card_draw = draw(200) / 100.0;
+    Scene scene;
+    scene.draws(scene.kind("only", core_ns, card_ns, 10), core_draw, card_draw);
+    // The best part of the tasks on cores, by brute force.
+    double best = 1e300;
+    for (int i = 0; i <= 1000; ++i) {
+      const double cores = 10 * i / 1000.0, cards = 10 - cores;
+      best = std::min(best, std::max(cores * core_ns / 2, cards * card_ns / 2) + cores * core_ns * core_draw + cards * card_ns * card_draw);
+    }
+    const std::vector<double> prices = prices_of(scene.kinds(), scene.machine);
+    const double dual = 10 * std::min(core_ns * (prices[0] + core_draw), card_ns * (prices[2] + card_draw));
+    EXPECT_LE(dual, best * 1.001) << core_ns << " " << card_ns << " " << core_draw << " " << card_draw;
+    EXPECT_GE(dual, best * 0.95) << core_ns << " " << card_ns << " " << core_draw << " " << card_draw;
+  }
+}
+
+TEST(Plan, LeavesTasksToWorkersOnWhichTheyTakeLessEnergy) {
+  for (const unsigned tasks : {4U, 100U}) {
+    Scene scene;
+    const unsigned kind = scene.kind("work", 1000, 200, 100);
+    for (unsigned i = 0; i < tasks; ++i) scene.add(kind);
+    EXPECT_EQ(scene.pick("plan", 2), 0) << tasks;
+    scene.draws(kind, 0.5, 20);
+    EXPECT_EQ(scene.pick("plan", 2), -1) << tasks << ": 4200 ns of time there, and 1500 at most on a core";
+    EXPECT_EQ(scene.pick("plan", 0), 0) << tasks;
+    scene.draws(kind, 8, 1);
+    EXPECT_EQ(scene.pick("plan", 2), 0) << tasks;
+    EXPECT_EQ(scene.pick("plan", 0), -1) << tasks;
+  }
 }
 
 TEST(MostUrgentFirst, MergesKindsByPriorityThenByTheOrderOfTheFlow) {
@@ -172,6 +217,7 @@ TEST(PullingPolicies, PickNothingThatIsNotThere) {
       Scene scene;
       const unsigned kinds = 1 + draw(5), tasks = 1 + draw(60);
       for (unsigned i = 0; i < kinds; ++i) scene.kind("kind", 1 + draw(1000), 1 + draw(1000), draw(100));
+      for (unsigned i = 0; trial % 2 == 1 && i < kinds; ++i) scene.draws(i, draw(300) / 100.0, draw(300) / 100.0);
       for (unsigned i = 0; i < tasks; ++i) scene.add(draw(kinds), static_cast<int>(draw(4)));
       for (unsigned worker = 0; worker < 4; ++worker) {
         scene.loads[worker].free_ns += draw(2000);
