@@ -174,6 +174,20 @@ struct ExpectedRow {
   std::int64_t copies_ns = 0;  ///< how long it would wait for copies before
 };
 
+/// A counter of energy, and the workers of its rank whose energy it shows.
+struct EnergyCounter {
+  std::uint32_t rank = 0;
+  std::string name;
+  std::vector<unsigned> workers = {};
+};
+/// What such a counter has shown in an interval.
+struct EnergyRow {
+  std::uint32_t rank = 0;
+  std::uint32_t counter = 0;  ///< among `History::energy_counters`
+  double joules = 0;
+  std::int64_t start_ns = no_time, end_ns = no_time;
+};
+
 struct DataRow {
   std::uint32_t rank = 0, data = 0;
   std::uint32_t owner = no_number;  ///< no_number: each rank has its own
@@ -290,6 +304,8 @@ class History {
   SpillVector<ExpectedRow> expected{memory_, SpillUse::table};  ///< of a task that got another worker later several; the last one counts
   std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
   SpillVector<MemoryRow> memory{memory_, SpillUse::table};
+  std::vector<EnergyCounter> energy_counters;
+  SpillVector<EnergyRow> energy{memory_, SpillUse::table};  ///< their mean powers are among `counters`, too
   SpillVector<ValueRow> counters{memory_, SpillUse::table}, marks{memory_, SpillUse::table};
   SpillVector<SpanRow> spans{memory_, SpillUse::table};
   std::vector<DeclaredEvents> declared;  ///< by number less `trace::kFirstDeclared`

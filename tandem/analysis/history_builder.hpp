@@ -46,6 +46,10 @@ class HistoryBuilder {
       case trace::Category::task:
       case trace::Category::sched: add_task(event, rank, actor); break;
       case trace::Category::worker:
+        if (event.type == trace::Type::energy) {
+          add_energy(event, rank);
+          break;
+        }
         set_state(event, rank, actor,
                   event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other);
         break;
@@ -118,6 +122,7 @@ class HistoryBuilder {
     std::vector<std::uint32_t> places;       ///< of each site, in the table of tasks
     std::vector<double> flops;               ///< of each site's next tasks
     std::int32_t iteration = no_iteration;   ///< of the next tasks
+    std::map<std::uint32_t, std::uint32_t> energy_counters;  ///< by the number of their name
     std::size_t first_access = 0, first_dependency = 0;  ///< where to look for those of a graph that comes next
   };
 
@@ -168,6 +173,7 @@ class HistoryBuilder {
   void add_tracer(const trace::Event& event, Rank& rank, Actor& actor);
   void add_user(const trace::Event& event, const Rank& rank, Actor& actor);
   void add_declared(const trace::Event& event, std::uint32_t task);
+  void add_energy(const trace::Event& event, Rank& rank);
   Texts::Id name_of_number(const Rank& rank, std::uint32_t number);
   void describe_data(const trace::RankTrace& trace);
   void name_tasks(trace::RankTrace& trace, const Rank& rank);

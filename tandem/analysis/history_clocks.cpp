@@ -112,6 +112,10 @@ void correct_tables(History& history, RunTime& time) {
   for (StagingRow& row : history.stagings) time.correct(history.tasks[row.task].rank, row.start_ns, row.end_ns);
   for (MemoryRow& row : history.memory) time.correct(row.rank, row.time_ns);
   for (ValueRow& row : history.counters) time.correct(row.rank, row.time_ns);
+  for (EnergyRow& row : history.energy) {
+    time.correct(row.rank, row.start_ns);
+    time.correct(row.rank, row.end_ns);
+  }
   for (ValueRow& row : history.marks) time.correct(row.rank, row.time_ns);
   for (SpanRow& row : history.spans) time.correct(row.rank, row.start_ns, row.end_ns);
   for (DeclaredEvents& type : history.declared)

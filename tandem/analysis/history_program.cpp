@@ -1,11 +1,15 @@
 // tandem/analysis/history_program.cpp: memory, waits, the tracer, and what the program has recorded itself.
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <iterator>
+#include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "tandem/analysis/history_builder.hpp"
+#include "tandem/base/pu_list.hpp"
 
 namespace tandem::analysis {
 
@@ -142,6 +146,27 @@ void HistoryBuilder::add_declared(const Event& event, std::uint32_t task) {
       default: type.values.push_back(event.number(i));
     }
   }
+}
+
+/// A counter's name is "0-3,7 package-0": its workers, and what it is. The mean power in an interval is a value from its beginning on.
+void HistoryBuilder::add_energy(const Event& event, Rank& rank) {
+  const std::uint32_t number = u32(event, 0);
+  const auto [known, is_new] = rank.energy_counters.try_emplace(number, static_cast<std::uint32_t>(history_.energy_counters.size()));
+  if (is_new) {
+    const std::string text(history_.texts[name_of_number(rank, number)]);
+    const std::size_t blank = text.find(' ');
+    EnergyCounter counter{.rank = rank.rank, .name = blank != text.npos ? text.substr(blank + 1) : text};
+    if (auto workers = base::parse_pu_list(text.substr(0, blank)); workers.ok()) counter.workers = std::move(workers).value();
+    history_.energy_counters.push_back(std::move(counter));
+  }
+  const double joules = event.real(1);
+  const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(event.number(2), INT64_MAX));
+  if (ns == 0) return;
+  const std::int64_t start_ns = std::max(rank.first_ns, event.local_ns - ns);
+  history_.energy.push_back({.rank = rank.rank, .counter = known->second, .joules = joules, .start_ns = start_ns, .end_ns = event.local_ns});
+  const std::string name = "power of " + history_.energy_counters[known->second].name + ", W";
+  history_.counters.push_back({.rank = event.rank, .actor = event.actor, .name = history_.texts.add(name), .task = no_number, .time_ns = start_ns,
+                               .value = joules / static_cast<double>(ns) * 1e9});
 }
 
 void HistoryBuilder::add_user(const Event& event, const Rank& rank, Actor& actor) {

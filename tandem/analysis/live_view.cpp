@@ -67,6 +67,7 @@ void LiveView::event(const Event& event) {
   switch (event.spec().category) {
     case Category::task: add_task(event); break;
     case Category::worker: {
+      if (event.type != Type::worker_state) break;
       Actor& actor = actor_of(event.actor);
       const auto state = event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other;
       if (actor.running.empty() && actor.base != state) {

@@ -1,6 +1,9 @@
 // tandem/api/configure.cpp: the options of a runtime.
 #include "tandem/api/configure.hpp"
 
+#include "tandem/api/energy_counters.hpp"
+#include "tandem/base/energy_counter.hpp"
+#include "tandem/base/nvml.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 
@@ -17,6 +20,18 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "copy_weight", .type = OptionType::real, .default_value = "1",
                 .help = "schedulers that look ahead take copies for so many times as long as they are: more to save the links, 0 to ignore them",
                 .minimum = 0});
+  registry.add({.name = "objective", .type = OptionType::choice, .default_value = "time",
+                .help = "what plan, dm, dmda, dmdar and dmdas make small: time; energy, of the whole machine until all has ended; or edp, the product of both. "
+                        "Powers come from the file of option machine, or from counters, in this run and in earlier ones with option models",
+                .choices = {"time", "energy", "edp"}});
+  registry.add({.name = "energy", .type = OptionType::boolean, .default_value = "true",
+                .help = "options stats, models, trace, report and objective read the counters of energy, where there are some that may be read; tandem doctor "
+                        "says which"});
+  registry.add({.name = "energy.every", .type = OptionType::duration, .default_value = "50ms", .help = "how often they are read", .minimum = 1'000'000});
+  registry.add({.name = "energy.powercap", .type = OptionType::text, .default_value = base::kPowercapFolder,
+                .help = "folder in which the kernel shows the counters of packages (RAPL)"});
+  registry.add({.name = "energy.nvml", .type = OptionType::text, .default_value = base::Nvml::kLibrary,
+                .help = "library that has the counters of NVIDIA's devices (NVML): a name, or a path"});
   registry.add(
       {.name = "caller",
        .type = OptionType::boolean,
@@ -171,6 +186,8 @@ runtime::CoreOptions core_options(const base::Config& config) {
   options.graphviz = config.get_string("graphviz");
   options.explain = config.get_string("explain");
   options.copy_weight = config.get_double("copy_weight");
+  options.objective = objective_of(config);
+  options.energy_every_ns = config.get_duration_ns("energy.every");
   options.poll_max_ns = config.get_duration_ns("poll_max");
   options.poll_for_ns = config.get_duration_ns("poll_for");
   options.seed = static_cast<std::uint64_t>(config.get_int("seed"));

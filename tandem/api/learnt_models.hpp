@@ -29,12 +29,18 @@ class LearntModels {
   LearntModels(std::optional<ModelFolder> folder, const std::vector<runtime::WorkerSpec>& workers, base::Log& log);
 
   runtime::DurationModels& durations() noexcept { return durations_; }
-  /// Adds what was learnt to the files. Once the workers have ended. What fails is said in the log.
-  void save(base::Log& log);
+  /// That earlier runs have measured.
+  const model::PowerTable& powers() const noexcept { return powers_; }
+  /// Adds what was learnt to the files, and the powers that this run has measured. Once the workers have ended. What fails is said in the log.
+  void save(const model::PowerTable& measured, base::Log& log);
+
+  /// The powers in the folder of models, of a run that learns no durations; none where they cannot be read, which the log says.
+  static model::PowerTable stored_powers(const base::Config& config, const WorldResources& resources);
 
  private:
   std::optional<ModelFolder> folder_;
   runtime::DurationModels durations_;
+  model::PowerTable powers_;
 };
 
 /// What models know, for policies that look ahead. Any thread.

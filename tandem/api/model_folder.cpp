@@ -28,6 +28,7 @@ using base::Error;
 using base::ErrorCode;
 
 constexpr std::string_view kEnding = ".toml";
+constexpr std::string_view kPowers = "powers.watts";
 constexpr std::string_view kRefused = ".refused";
 constexpr std::uintmax_t kMostBytes = 4U << 20;
 constexpr std::size_t kLongestName = 120;
@@ -54,6 +55,22 @@ base::Result<base::FileDescriptor> lock(const fs::path& folder, std::chrono::mil
 bool is_model_file(const fs::path& file) {
   const std::string name = file.filename().string();
   return !name.starts_with('.') && name.ends_with(kEnding);
+}
+
+/// All of it; nothing: there is no such file.
+base::Result<std::optional<std::string>> text_of(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (status.type() == fs::file_type::not_found) return std::optional<std::string>();
+  if (error) return io(file, "cannot be read", error);
+  const std::uintmax_t bytes = status.type() == fs::file_type::regular ? fs::file_size(file, error) : 0;
+  if (error) return io(file, "cannot be read", error);
+  if (status.type() != fs::file_type::regular || bytes > kMostBytes)
+    return Error{ErrorCode::malformed, fmt::format("{}: is no file of models", file.string())};
+  std::ifstream stream(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream.is_open() || stream.bad()) return Error{ErrorCode::io, file.string() + ": cannot be read; is it another user's?"};
+  return std::optional(std::move(text));
 }
 
 bool is_refused(const Error& error) { return error.code == ErrorCode::malformed || error.code == ErrorCode::unsupported; }
@@ -84,18 +101,10 @@ fs::path ModelFolder::file_of(std::string_view codelet) const {
 }
 
 base::Result<std::optional<model::CodeletModels>> ModelFolder::read(const fs::path& file) const {
-  std::error_code error;
-  const fs::file_status status = fs::status(file, error);
-  if (status.type() == fs::file_type::not_found) return std::optional<model::CodeletModels>();
-  if (error) return io(file, "cannot be read", error);
-  const std::uintmax_t bytes = status.type() == fs::file_type::regular ? fs::file_size(file, error) : 0;
-  if (error) return io(file, "cannot be read", error);
-  if (status.type() != fs::file_type::regular || bytes > kMostBytes)
-    return Error{ErrorCode::malformed, fmt::format("{}: is no file of models", file.string())};
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) return Error{ErrorCode::io, file.string() + ": cannot be read; is it another user's?"};
-  auto models = model::parse_models(text, file.string(), machine_);
+  const auto text = text_of(file);
+  if (!text.ok()) return text.error();
+  if (!text.value()) return std::optional<model::CodeletModels>();
+  auto models = model::parse_models(*text.value(), file.string(), machine_);
   if (!models.ok()) return models.error();
   return std::optional(std::move(models).value());
 }
@@ -134,16 +143,56 @@ base::Result<std::vector<std::string>> ModelFolder::save(std::span<const model::
     model::CodeletModels sum{.codelet = news.codelet, .kinds = {}};
     if (!present.ok()) {
       if (!is_refused(present.error())) return present.error();
-      const fs::path aside = file.string() + std::string(kRefused);
-      fs::rename(file, aside, error);
-      if (error) return io(file, "cannot be put aside", error);
-      notes.push_back(fmt::format("{} (put aside as {})", present.error().message, aside.filename().string()));
+      auto note = put_aside(file, present.error().message);
+      if (!note.ok()) return note.error();
+      notes.push_back(std::move(note).value());
     } else if (present.value()) {
       sum = *std::move(present).value();
     }
     sum.add_news_of(news);
     if (const auto written = base::replace_file(file, model::to_text(sum, machine_)); !written.ok()) return written.error();
   }
+  return notes;
+}
+
+/// The answer says so.
+base::Result<std::string> ModelFolder::put_aside(const fs::path& file, const std::string& why) const {
+  const fs::path aside = file.string() + std::string(kRefused);
+  std::error_code error;
+  fs::rename(file, aside, error);
+  if (error) return io(file, "cannot be put aside", error);
+  return fmt::format("{} (put aside as {})", why, aside.filename().string());
+}
+
+base::Result<model::PowerTable> ModelFolder::read_powers() const {
+  const fs::path file = folder_ / kPowers;
+  const auto text = text_of(file);
+  if (!text.ok()) return text.error();
+  if (!text.value()) return model::PowerTable();
+  return model::parse_powers(*text.value(), file.string(), machine_);
+}
+
+base::Result<std::vector<std::string>> ModelFolder::save_powers(const model::PowerTable& measured) const {
+  std::vector<std::string> notes;
+  if (measured.is_empty()) return notes;
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) return io(folder_, "cannot be made", error);
+  const auto held = lock(folder_, patience_);
+  if (!held.ok()) return held.error();
+  const fs::path file = folder_ / kPowers;
+  auto present = read_powers();
+  model::PowerTable sum;
+  if (present.ok()) {
+    sum = std::move(present).value();
+  } else {
+    if (!is_refused(present.error())) return present.error();
+    auto note = put_aside(file, present.error().message);
+    if (!note.ok()) return note.error();
+    notes.push_back(std::move(note).value());
+  }
+  sum.add(measured);
+  if (const auto written = base::replace_file(file, model::to_text(sum, machine_)); !written.ok()) return written.error();
   return notes;
 }
 
@@ -161,7 +210,7 @@ base::Result<std::vector<fs::path>> ModelFolder::prune(std::optional<std::chrono
     bool goes = false;
     if (codelet) {
       goes = file == file_of(*codelet);
-    } else if (name.ends_with(ending + std::string(kRefused)) || (name.starts_with('.') && name.ends_with(ending + ".new"))) {
+    } else if (name.ends_with(ending + std::string(kRefused)) || name == std::string(kPowers) + std::string(kRefused) || (name.starts_with('.') && name.ends_with(ending + ".new"))) {
       goes = true;
     } else if (is_model_file(file)) {
       const auto models = read(file);

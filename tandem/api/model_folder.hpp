@@ -12,11 +12,12 @@
 
 #include "tandem/base/config.hpp"
 #include "tandem/base/result.hpp"
+#include "tandem/model/energy/power_table.hpp"
 #include "tandem/model/tasks/codelet_models.hpp"
 
 namespace tandem {
 
-/// One folder with a file for each codelet (`model::to_text`), for one machine. Programs that run at the same time share it: a file is replaced
+/// One folder with a file for each codelet (`model::to_text`), and one for the powers of workers, for one machine. Programs that run at the same time share it: a file is replaced
 /// as a whole, so readers see an old one or a new one; and writers hold a lock (`.lock`), read what is there, and add what they have learnt. A value;
 /// several threads and processes may use one folder.
 class ModelFolder {
@@ -49,11 +50,18 @@ class ModelFolder {
   /// line for each. Errors: io; then some files may have been written, each as a whole.
   base::Result<std::vector<std::string>> save(std::span<const model::CodeletModels> learnt) const;
 
+  /// The powers that runs have measured, in powers.watts; none: nobody has. Errors: io; malformed or unsupported.
+  base::Result<model::PowerTable> read_powers() const;
+  /// Adds what a run has measured. A file that is refused goes aside, as with `save`. Errors: io.
+  base::Result<std::vector<std::string>> save_powers(const model::PowerTable& measured) const;
+
   /// Removes refused files, those that writers left unfinished, and with `unused_for` those that have not changed for so long; of `codelet` alone, if it is
   /// set. The answer names the files. Errors: io.
   base::Result<std::vector<std::filesystem::path>> prune(std::optional<std::chrono::seconds> unused_for, std::optional<std::string> codelet = {}) const;
 
  private:
+  base::Result<std::string> put_aside(const std::filesystem::path& file, const std::string& why) const;
+
   std::filesystem::path folder_;
   std::string machine_;
   std::chrono::milliseconds patience_;

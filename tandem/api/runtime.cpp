@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/api/configure.hpp"
+#include "tandem/api/energy_counters.hpp"
 #include "tandem/api/event_state.hpp"
 #include "tandem/api/exit_status.hpp"
 #include "tandem/api/for_tasks_of.hpp"
@@ -141,7 +142,7 @@ Runtime::~Runtime() {
   if (flow_ != nullptr && !flow_->end()) internal::fail_exit_status();
   flow_.reset();
   core_->shut_down();
-  if (resources_->models != nullptr) resources_->models->save(*resources_->log);
+  if (resources_->models != nullptr) resources_->models->save(core_->workers().measured_powers(), *resources_->log);
   std::filesystem::path traced;  // for a report
   if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
   trace_->close();
@@ -191,6 +192,13 @@ void Runtime::start(const Options& program) {
     resources_->models = LearntModels::start(*config_, world.worker_specs(), {.is_stored = !program.emulation}, *resources_);
     options.models = &resources_->models->durations();
     if (world.estimates == nullptr) world.estimates = std::make_unique<ModelEstimates>(*options.models);
+  }
+  if (resources_->models != nullptr) options.powers = resources_->models->powers();
+  else if (options.objective != runtime::Objective::time) options.powers = LearntModels::stored_powers(*config_, *resources_);
+  if (counts_energy(*config_) && !program.emulation) {
+    FoundEnergy found = find_energy(world, *config_, resources_->ranks_here);
+    world.energy = std::move(found.sources);
+    for (const MissingEnergy& missing : found.missing) resources_->log->info("the energy of {} is not counted: {}", missing.what, missing.why);
   }
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();

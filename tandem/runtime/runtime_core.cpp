@@ -144,6 +144,7 @@ void RuntimeCore::shut_down() {
   memory_.drain();
   world_.driver->stop();
   workers_->finish_devices();
+  workers_->finish_energy();
   workers_->hand_over_durations();
   left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more

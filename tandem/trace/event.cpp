@@ -53,7 +53,7 @@ std::string_view name_of(ProgressState state) noexcept {
 }
 
 std::string_view name_of(NameKind kind) noexcept {
-  static constexpr std::array<std::string_view, 6> names{"mark", "counter", "span", "node", "channel", "any"};
+  static constexpr std::array<std::string_view, 7> names{"mark", "counter", "span", "node", "channel", "any", "energy"};
   return look_up(names, kind);
 }
 

@@ -141,6 +141,8 @@ enum class Type : std::uint16_t {
   task_submitted_alike_wide = 115,
   // task, last
   task_implementation = 116,
+  // worker, again
+  energy = 117,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -195,6 +197,7 @@ enum class NameKind : std::uint8_t {
   node,     ///< of memory: its number, a blank, and its name
   channel,  ///< its hash, a blank, and its name
   any,  ///< of a mark, counter or span; the program has not used it yet
+  energy,  ///< of a counter of energy: the workers whose energy it shows, as in 0-3,7, a blank, and its name
 };
 std::string_view name_of(NameKind kind) noexcept;
 
@@ -414,6 +417,8 @@ inline constexpr EventSpec event_table[] = {
 
     {Type::task_implementation, Category::task, "task.implementation", {{{"task", u32}, {"implementation", u8}}},
      "which implementation of its codelet, from 0, the task runs that this worker begins next; of codelets with several for one kind of worker"},
+    {Type::energy, Category::worker, "worker.energy", {{{"counter", u32}, {"joules", f64}, {"ns", u64}}},
+     "what a counter of energy has shown in the last `ns`, as far as it is this rank's; the counter is a name"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

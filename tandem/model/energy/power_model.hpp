@@ -46,6 +46,7 @@ class PowerModel {
   /// What a counter, or several together, have shown in `seconds`. Codelets that are not in `busy` did not run.
   void add(double joules, double seconds, std::span<const Busy> busy);
 
+  /// All powers that it has.
   struct Fit {
     Watts idle;                   ///< p_0
     std::vector<Watts> codelets;  ///< p_k, by number
@@ -53,10 +54,9 @@ class PowerModel {
   /// By all intervals so far: about 100 us for 30 codelets.
   Fit fit() const;
 
-  std::uint64_t intervals() const noexcept { return intervals_; }
-  double joules() const noexcept { return joules_; }
-  double seconds() const noexcept { return seconds_; }
-  double busy_seconds(unsigned codelet) const noexcept { return codelet < busy_.size() ? busy_[codelet] : 0; }
+  std::uint64_t intervals() const noexcept { return intervals_; }  ///< that were added
+  double joules() const noexcept { return joules_; }               ///< of all of them
+  double seconds() const noexcept { return seconds_; }             ///< that they lasted
 
  private:
   double& at(std::size_t i, std::size_t j) noexcept { return products_[i * (kMostCodelets + 1) + j]; }

@@ -17,7 +17,7 @@ struct WorkerPower {
   double running_watts = 0;  ///< while a kernel runs
   double idle_watts = 0;     ///< while none does; not more
 
-  bool operator==(const WorkerPower&) const = default;
+  bool operator==(const WorkerPower&) const = default;  ///< in both
 };
 
 /// A worker, and where it works.

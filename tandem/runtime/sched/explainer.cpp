@@ -119,18 +119,23 @@ void Explainer::given(const Task& task, unsigned worker, const TaskView& view, c
   const bool has_prices = !load.prices.empty();
   double least = std::numeric_limits<double>::infinity();
   for (const double price : load.prices) least = std::min(least, price);
-  text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{}", "worker", "free in", "copies", "kernel", "ends in", has_prices ? "its time is worth" : "");
+  const bool by_energy = load.energy != nullptr;
+  const int of_worth = by_energy && has_prices ? 19 : 0;  // the column's width where another one follows
+  text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}", "worker", "free in", "copies", "kernel", "ends in", has_prices ? "its time is worth" : "", of_worth,
+                      by_energy ? "kernel takes" : "");
   for (const Class& one : classes_of(view, load, worker)) {
     const double free_ns = static_cast<double>(load.workers[one.shown].free_ns - load.now_ns);
     const Transfers transfers = transfers_to(view, load, one.like->node);
     const Estimate kernel = load.kernel(view, one.shown);
     const double ready_ns = static_cast<double>(transfers.ready_ns - load.now_ns);
-    text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{}{}", fmt::format("{} ({} {}{})", one.shown, one.count, name_of(one.like->kind), one.count == 1 ? "" : "s"),
+    const auto watts = by_energy ? load.energy->powers->kernel_watts(view.codelet, one.like->kind) : std::nullopt;
+    const std::string joules = !by_energy ? "" : watts && kernel.known ? fmt::format("{:.3g} J", *watts * kernel.mean_ns * 1e-9) : "?";
+    text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}{}", fmt::format("{} ({} {}{})", one.shown, one.count, name_of(one.like->kind), one.count == 1 ? "" : "s"),
                         free_ns <= 0 ? "now" : fmt::format("{} ({} task{})", base::short_time(free_ns), load.workers[one.shown].tasks, load.workers[one.shown].tasks == 1 ? "" : "s"),
                         copies_of(view, one.like->node, transfers.alone_ns),
                         kernel.known ? fmt::format("{} +- {}", base::short_time(kernel.mean_ns), base::short_time(kernel.deviation_ns)) : "not known yet",
                         kernel.known ? base::short_time(std::max(free_ns, ready_ns) + kernel.mean_ns) : "?",
-                        has_prices ? fmt::format("{:.3g}", load.prices[one.shown] / least) : "", one.shown != worker ? "" : kernel.known ? "  <- chosen" : "  <- chosen, to learn it");
+                        has_prices ? fmt::format("{:.3g}", load.prices[one.shown] / least) : "", of_worth, joules, one.shown != worker ? "" : kernel.known ? "  <- chosen" : "  <- chosen, to learn it");
   }
   say(text);
 }

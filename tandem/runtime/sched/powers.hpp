@@ -32,6 +32,7 @@ class Powers {
 /// Those that a machine's workers have as figures. Of workers of one kind the mean.
 class MachinePowers final : public Powers {
  public:
+  /// Of `machine`, which is not needed any more afterwards.
   explicit MachinePowers(const Machine& machine);
   /// Of some worker of each kind the power is given.
   static bool are_in(const Machine& machine);

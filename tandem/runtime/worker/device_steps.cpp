@@ -84,7 +84,10 @@ void Worker::launch(Task& task) {
   executor_.take_refusal(task);  // its data has come all the same
   const std::int64_t now_ns = clock_.now_ns();
   const Implementations::Choice choice = implementation_for(task);
-  if (in_flight_->empty()) measurements_.begin_busy(now_ns);
+  if (in_flight_->empty()) {
+    measurements_.begin_busy(now_ns);
+    if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, now_ns);
+  }
   DeviceTask& launched = in_flight_->take(task, choice, executor_.memory(), now_ns);
   trace_oldest();
   if (expects())
@@ -137,6 +140,8 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
     }
   }
   if (options_.timed || expects()) measurements_.add_duration(task, since_ns, now_ns);
+  if (options_.metered && !in_flight_->empty()) [[unlikely]]
+    measurements_.begin_kernel(in_flight_->at(in_flight_->oldest()).task().codelet, now_ns);
   learn(task, run.choice, since_ns, now_ns);
   finish(task);
   trace_oldest();

@@ -25,7 +25,9 @@ std::string without_number(const std::string& name) {
   return result.empty() ? "device" : result;
 }
 
-std::string kind_of(const WorkerSpec& worker) {
+}  // namespace
+
+std::string kind_name(const WorkerSpec& worker) {
   if (worker.unit != nullptr) return without_number(worker.unit->name());
   switch (worker.device) {
     case DeviceKind::cpu: return "cpu";
@@ -35,11 +37,9 @@ std::string kind_of(const WorkerSpec& worker) {
   }
 }
 
-}  // namespace
-
 DurationModels::DurationModels(const std::vector<WorkerSpec>& workers) {
   for (const WorkerSpec& worker : workers) {
-    kinds_.push_back(kind_of(worker));
+    kinds_.push_back(kind_name(worker));
     devices_.push_back(worker.device);
   }
 }

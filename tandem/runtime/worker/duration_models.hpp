@@ -19,6 +19,9 @@
 
 namespace tandem::runtime {
 
+/// How models name such workers: "cpu", or the name of the device without its number, so that equal devices learn together.
+std::string kind_name(const WorkerSpec& worker);
+
 /// The performance models of a runtime: learnt by its workers, asked by whoever plans.
 ///
 /// Threads. Any thread may ask. Each worker has a `Collector`, used by its thread alone, which hands durations over in batches. A spin lock for each codelet

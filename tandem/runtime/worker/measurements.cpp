@@ -25,6 +25,7 @@ void Measurements::add_duration(const Task& task, std::int64_t start_ns, std::in
   {
     const std::lock_guard guard(lock_);
     durations_[task.codelet].add(static_cast<double>(end_ns - start_ns));
+    running_ = nullptr;
     if (keeps_timeline_) timeline_.push_back({&task.codelet->name, flow_position(task), worker_, start_ns, end_ns});
   }
   tasks_.add(1);

@@ -44,6 +44,12 @@ class Measurements {
   }
   /// A kernel of a worker that says otherwise when it is busy.
   void add_duration(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
+  /// A kernel of `codelet` runs from now on, or the first of those that its device has; for `visit_busy` alone.
+  void begin_kernel(const CodeletCore* codelet, std::int64_t now_ns) {
+    const std::lock_guard guard(lock_);
+    running_ = codelet;
+    running_since_ns_ = now_ns;
+  }
   /// From now on its device has something in flight; it had not.
   void begin_busy(std::int64_t now_ns) noexcept { busy_since_ns_.set(now_ns); }
   void end_busy(std::int64_t now_ns) noexcept;
@@ -58,6 +64,13 @@ class Measurements {
     const std::lock_guard guard(lock_);
     for (const auto& [codelet, durations] : durations_) visit(*codelet, durations);
   }
+  /// Calls `visit(codelet, ns)` with the time that kernels of each codelet have run until `now_ns`, the one that runs included.
+  template <class Visit>
+  void visit_busy(std::int64_t now_ns, Visit visit) const {
+    const std::lock_guard guard(lock_);
+    for (const auto& [codelet, durations] : durations_) visit(*codelet, durations.total_ns());
+    if (running_ != nullptr && now_ns > running_since_ns_) visit(*running_, static_cast<double>(now_ns - running_since_ns_));
+  }
   std::vector<TimelineEvent> timeline() const {
     const std::lock_guard guard(lock_);
     return timeline_;
@@ -71,6 +84,8 @@ class Measurements {
   mutable base::SpinLock lock_;
   std::unordered_map<const CodeletCore*, DurationStatistics> durations_;
   std::vector<TimelineEvent> timeline_;
+  const CodeletCore* running_ = nullptr;  ///< null: none, or nobody asks
+  std::int64_t running_since_ns_ = 0;
   base::Published<std::int64_t> present_since_ns_{-1};  ///< -1: absent
   base::Published<std::int64_t> idle_since_ns_{-1};     ///< -1: not idle
   base::Published<std::uint64_t> tasks_;

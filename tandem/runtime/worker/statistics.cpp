@@ -24,6 +24,22 @@ std::string StatisticsReport::table() const {
   if (prefetches.hints != 0)
     fmt::format_to(end, "{} prefetches: {} copied, {} present, {} lost\n", prefetches.hints, prefetches.copied, prefetches.present,
                    prefetches.lost);
+  return out + energy.table();
+}
+
+std::string EnergyReport::table() const {
+  if (kinds.empty()) return {};
+  std::string out = fmt::format("{:<24} {:<24} {:>12} {:>8} {:>12} {:>10} {:>11}\n", is_measured ? "energy, measured" : "energy, by the machine's figures", "workers",
+                                "joules", "share", "watts", "+-", "confidence");
+  const double all = joules();
+  const auto row = [&](const std::string& what, const std::string& kind, double of, const model::Watts& watts) {
+    fmt::format_to(std::back_inserter(out), "{:<24} {:<24} {:>12.3f} {:>6.1f} % {:>12.2f} {:>10} {:>11}\n", what, kind, of, all > 0 ? 100 * of / all : 0, watts.watts,
+                   is_measured ? fmt::format("{:.2f}", watts.error) : "-", is_measured ? fmt::format("{:.2f}", watts.confidence()) : "-");
+  };
+  for (const KernelEnergy& kernel : kernels) row(kernel.codelet, kernel.kind, kernel.joules, kernel.watts);
+  for (const KindEnergy& kind : kinds) row("(idle)", kind.kind, kind.idle_joules, kind.idle);
+  for (const Counter& counter : counters) fmt::format_to(std::back_inserter(out), "{:<49} {:>12.3f}\n", counter.name, counter.joules);
+  fmt::format_to(std::back_inserter(out), "{:<49} {:>12.3f}\n", "all", all);
   return out;
 }
 

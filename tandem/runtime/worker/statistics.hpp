@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/model/energy/power_model.hpp"
 #include "tandem/runtime/memory/prefetch_report.hpp"
 
 namespace tandem::runtime {
@@ -59,11 +60,50 @@ struct WorkerReport {
   double overhead_ns() const noexcept { return total_ns - busy_ns - idle_ns; }
 };
 
+/// What the kernels of a codelet took on one kind of workers, beyond what is drawn when nothing runs.
+struct KernelEnergy {
+  std::string codelet;      ///< its name
+  std::string kind;         ///< of the workers: "cpu", or the name of a device without its number
+  double joules = 0;        ///< of all its kernels
+  model::Watts watts = {};  ///< of one kernel that runs, with its error
+};
+
+/// What one kind of workers took.
+struct KindEnergy {
+  std::string kind;        ///< as that of `KernelEnergy`
+  double joules = 0;       ///< all
+  double idle_joules = 0;  ///< that it would have taken without kernels, too
+  model::Watts idle = {};  ///< of one device, or of all that the processor's counters cover
+};
+
+/// Where the energy of a run went. Empty: no counter can be read, and nobody has said what workers draw.
+struct EnergyReport {
+  /// What a counter has shown, as far as it is this process's.
+  struct Counter {
+    std::string name;   ///< "package-0"
+    double joules = 0;  ///< since the runtime started
+  };
+
+  bool is_measured = false;  ///< by counters; false: by the figures of the machine's workers
+  std::vector<Counter> counters = {};      ///< if it is measured
+  std::vector<KindEnergy> kinds = {};      ///< of workers
+  std::vector<KernelEnergy> kernels = {};  ///< the most first
+
+  /// All.
+  double joules() const noexcept {
+    double sum = 0;
+    for (const KindEnergy& kind : kinds) sum += kind.joules;
+    return sum;
+  }
+  std::string table() const;  ///< for people
+};
+
 /// What `Runtime::statistics` returns.
 struct StatisticsReport {
   std::vector<CodeletReport> codelets;  ///< with option `stats` or `timeline`
   std::vector<WorkerReport> workers;    ///< by index
   PrefetchReport prefetches;            ///< hints of the program
+  EnergyReport energy;                  ///< with option `stats`, and with those that need it
   std::string table() const;  ///< for people
 };
 

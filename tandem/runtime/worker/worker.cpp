@@ -359,6 +359,7 @@ Implementations::Choice Worker::implementation_for(const Task& task) {
 /// As `run`, of a kernel that is measured.
 void Worker::run_timed(Task& task, const Implementations::Choice& choice, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
+  if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, start_ns);
   if (reports_end)
     if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
   invoke(task, choice.implementation);

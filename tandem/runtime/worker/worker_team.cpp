@@ -11,6 +11,7 @@
 #include "tandem/runtime/device/modelled_device.hpp"
 #include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/worker/energy.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -28,7 +29,8 @@ const char* prefix_of(DeviceKind kind) noexcept {
 }  // namespace
 
 WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
-    : caller_works_(world.caller_works), clock_(*world.clock), specs_(executor.workers()), emulation_(options.emulation), counters_(world.counters) {
+    : caller_works_(world.caller_works), clock_(*world.clock), specs_(executor.workers()), emulation_(options.emulation), counters_(world.counters),
+      energy_(std::make_unique<Energy>(world, options, specs_, workers_)) {
   const Machine& machine = world.machine;
   executor.memory_gate().set(options.memory_gate);
   queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance, static_cast<unsigned>(specs_.size()) - machine.cpu_workers(),
@@ -37,6 +39,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   if (places && machine.is_mixed())
     placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
   if (placer_ != nullptr) placer_->weigh_copies(options.copy_weight);
+  energy_->aim(placer_.get(), options);
   if (placer_ != nullptr && world.policy->by_data())
     queues_->choose_by_data([this](const Task& task, unsigned worker) { return placer_->missing_bytes(task, worker); });
   if (!options.explain.empty()) {
@@ -53,9 +56,10 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
-                                     .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr ||
+                                     .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr || energy_->meters() ||
                                               options.memory_gate.limits(static_cast<unsigned>(specs_.size())),
                                      .timeline = options.timeline,
+                                     .metered = energy_->meters(),
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,
                                      .attendance = &attendance_,
@@ -82,6 +86,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     }
     if (is_caller) caller = &waker;
   }
+  energy_->start();
   executor.connect(&pool, queues_.get(), placer_.get(), &memory, caller);
   const std::uint64_t share = options.window / (4 * specs_.size());
   executor.set_batch(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, 32)));
@@ -121,6 +126,7 @@ void WorkerTeam::trace_to(trace::Session& session) {
                                           .index = static_cast<std::uint16_t>(i),
                                           .core = specs_[i].core,
                                           .numa_node = specs_[i].numa_node});
+  energy_->trace_to(session);
 }
 
 StatisticsReport WorkerTeam::statistics() const {
@@ -137,6 +143,7 @@ StatisticsReport WorkerTeam::statistics() const {
   }
   std::sort(report.codelets.begin(), report.codelets.end(),
             [](const CodeletReport& a, const CodeletReport& b) { return a.durations.total_ns() > b.durations.total_ns(); });
+  report.energy = energy_->report(now_ns);
   return report;
 }
 
@@ -155,6 +162,10 @@ std::vector<WorkerTeam::Running> WorkerTeam::running() const {
   for (unsigned i = 0; i < workers_.size(); ++i) workers_[i]->visit_running([&](const Task& task) { tasks.push_back({i, &task}); });
   return tasks;
 }
+
+void WorkerTeam::finish_energy() { energy_->finish(clock_.now_ns()); }
+
+model::PowerTable WorkerTeam::measured_powers() const { return energy_->measured(); }
 
 void WorkerTeam::hand_over_durations() {
   for (const auto& worker : workers_) worker->hand_over_durations();

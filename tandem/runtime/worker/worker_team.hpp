@@ -17,6 +17,7 @@
 
 namespace tandem::runtime {
 
+class Energy;
 class Explainer;
 class Placer;
 
@@ -70,6 +71,11 @@ class WorkerTeam {
   /// What workers have measured goes to `CoreOptions::models`. After the driver was stopped.
   void hand_over_durations();
 
+  /// The last sample of energy. After the driver was stopped.
+  void finish_energy();
+  /// What counters of energy have shown in this run; empty: there are none.
+  model::PowerTable measured_powers() const;
+
   /// Ends what devices do. After the driver was stopped.
   void finish_devices() noexcept;
 
@@ -97,6 +103,7 @@ class WorkerTeam {
   std::unique_ptr<Implementations> implementations_;
   std::vector<std::unique_ptr<Device>> models_;  ///< of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Energy> energy_;
   Idler idler_;
 };
 

@@ -21,8 +21,10 @@
 #include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/policy.hpp"
+#include "tandem/runtime/sched/powers.hpp"
 #include "tandem/runtime/device/emulation.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
+#include "tandem/runtime/worker/energy_meter.hpp"
 
 namespace tandem::runtime {
 
@@ -47,6 +49,9 @@ struct CoreOptions {
   double copy_weight = 1;                 ///< as `Placer::weigh_copies`
   Emulation emulation = {};               ///< empty: kernels run
   ModelledMemory* modelled_memory = nullptr;  ///< that emulated kernels of CPU workers share; null: none. Outlives the runtime
+  Objective objective = Objective::time;  ///< of policies that count energy
+  std::int64_t energy_every_ns = 50'000'000;  ///< between samples of `World::energy`
+  model::PowerTable powers = {};          ///< that earlier runs have measured
   MemoryGateRule memory_gate = {};        ///< of memory-bound tasks; as it is: no limit
 };
 
@@ -59,6 +64,8 @@ struct World {
   base::Log* log = nullptr;                           ///< outlives the runtime
   Machine machine;                                    ///< worker 0 is the caller if `caller_works`
   std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< of the machine's, those beyond main memory
+  std::unique_ptr<Powers> powers;                     ///< for policies; null: the figures of the machine's workers, or what counters show
+  std::vector<EnergySource> energy;                   ///< counters, and the workers whose energy they show; empty: none
   std::vector<std::unique_ptr<Device>> devices;       ///< by worker; null, or missing: the worker's thread runs the kernels
   bool caller_works = true;
   base::OpenCounters counters;                        ///< of a worker's thread, for the trace; empty: kernels are not counted
