@@ -19,6 +19,8 @@
 #include "tandem/api/world.hpp"
 #include "tandem/base/core_plan.hpp"
 #include "tandem/base/cpu_quota.hpp"
+#include "tandem/base/energy_counter.hpp"
+#include "tandem/base/nvml.hpp"
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/trace/live.hpp"
@@ -54,6 +56,25 @@ Finding check_governor(const fs::path& root) {
   for (const auto& [name, count] : governors) found += fmt::format("{}{} on {} processors", found.empty() ? "" : ", ", name, count);
   if (governors.size() == 1 && governors.contains("performance")) return {"frequency", Verdict::right, found};
   return {"frequency", Verdict::advice, found, "as root: cpupower frequency-set -g performance"};
+}
+
+std::vector<Finding> check_energy(const fs::path& powercap, const std::string& nvml) {
+  std::vector<Finding> findings;
+  const base::EnergyCounters packages = base::find_powercap_counters(powercap);
+  std::string names;
+  for (const auto& counter : packages.counters) names += (names.empty() ? "" : ", ") + counter->name();
+  const std::string without = "; programs run without it, and options stats and objective know less";
+  if (packages.missing.empty()) findings.push_back({"energy", Verdict::right, "counters of " + names});
+  else findings.push_back({"energy", Verdict::advice, (names.empty() ? "" : "counters of " + names + "; ") + packages.missing + without, packages.remedy});
+  const auto library = base::Nvml::load(nvml);
+  if (!library.ok()) return findings;  // no such devices
+  for (unsigned device = 0; device < library.value()->device_count(); ++device) {
+    const auto counter = library.value()->counter(device);
+    const std::string subject = fmt::format("energy, nvidia {}", device);
+    if (counter.ok()) findings.push_back({subject, Verdict::right, "counted by the device"});
+    else findings.push_back({subject, Verdict::advice, counter.error().message + without, "use devices that count, or give running_watts and idle_watts in the file of option machine"});
+  }
+  return findings;
 }
 
 Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes) {

@@ -32,6 +32,8 @@ struct Finding {
 
 Finding check_numa_balancing(const std::filesystem::path& root, std::size_t numa_nodes);
 Finding check_governor(const std::filesystem::path& root);
+/// Whether the energy of packages (`powercap`, a folder) and of NVIDIA's devices (`nvml`, a library) can be counted. Without devices one finding.
+std::vector<Finding> check_energy(const std::filesystem::path& powercap, const std::string& nvml);
 /// Space of the file system of /dev/shm, in which traces and libraries keep their files.
 Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes);
 Finding check_descriptors(const rlimit& files);

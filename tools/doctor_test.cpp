@@ -62,6 +62,29 @@ TEST_F(Doctor, TheHardLimitOfDescriptorsCounts) {
   EXPECT_EQ(check_descriptors({.rlim_cur = 256, .rlim_max = RLIM_INFINITY}).verdict, Verdict::right);
 }
 
+TEST_F(Doctor, EnergyThatCannotBeCountedIsAdviceWithTheRemedy) {
+  const std::string no_library = "libnothing-of-the-kind.so.1";
+  const auto none = check_energy(root_ / "sys/class/powercap", no_library);
+  ASSERT_EQ(none.size(), 1u);
+  EXPECT_EQ(none[0].verdict, Verdict::advice);
+  EXPECT_THAT(none[0].found, HasSubstr("this machine shows no RAPL counters"));
+  EXPECT_THAT(none[0].found, HasSubstr("programs run without it"));
+  EXPECT_THAT(none[0].remedy, HasSubstr("modprobe intel_rapl_msr"));
+  write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+  write("sys/class/powercap/intel-rapl:0/energy_uj", "123\n");
+  write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000\n");
+  const auto some = check_energy(root_ / "sys/class/powercap", no_library);
+  ASSERT_EQ(some.size(), 1u);
+  EXPECT_EQ(some[0].verdict, Verdict::right);
+  EXPECT_EQ(some[0].found, "counters of package-0");
+  write("sys/class/powercap/intel-rapl:1/name", "package-1\n");
+  write("sys/class/powercap/intel-rapl:1/energy_uj", "none\n");
+  const auto part = check_energy(root_ / "sys/class/powercap", no_library);
+  EXPECT_EQ(part.at(0).verdict, Verdict::advice);
+  EXPECT_THAT(part[0].found, HasSubstr("counters of package-0; "));
+  EXPECT_THAT(part[0].found, HasSubstr("intel-rapl:1/energy_uj holds no number"));
+}
+
 TEST_F(Doctor, NetworksAndCardsAreListed) {
   EXPECT_EQ(check_networks(root_).at(0).verdict, Verdict::advice);
   write("sys/class/net/lo/operstate", "unknown\n");

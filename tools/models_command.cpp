@@ -82,6 +82,31 @@ std::string age_text(double seconds) {
   return seconds < 172'800 ? fmt::format("{:.0f} h", seconds / 3600) : fmt::format("{:.0f} days", seconds / 86'400);
 }
 
+void print_powers(const ModelFolder& folder) {
+  const auto powers = folder.read_powers();
+  if (!powers.ok()) return fmt::print("refused: {}\n", powers.error().message);
+  if (powers.value().is_empty()) return;
+  std::size_t width = 6;
+  for (const auto& [key, watts] : powers.value().kernels) width = std::max(width, key.second.size());
+  fmt::print("\n{:<{}}  {:>10}  {:>8}  {:>10}  {:>10}  {}\n", "power", width, "watts", "+-", "confidence", "seconds", "workers");
+  const auto row = [&](std::string_view what, const model::Watts& power, std::string_view kind) {
+    fmt::print("{:<{}}  {:>10.2f}  {:>8.2f}  {:>10.2f}  {:>10.1f}  {}\n", what, width, power.watts, power.error, power.confidence(), power.seconds, kind);
+  };
+  for (const auto& [key, power] : powers.value().kernels) row(key.second, power, key.first);
+  for (const auto& [kind, power] : powers.value().idle) row("(idle)", power, kind);
+}
+
+/// Null: they cannot be read.
+Json powers_json(const ModelFolder& folder) {
+  const auto powers = folder.read_powers();
+  if (!powers.ok()) return nullptr;
+  const auto of = [](const model::Watts& power) { return Json{{"watts", power.watts}, {"error", power.error}, {"confidence", power.confidence()}, {"seconds", power.seconds}}; };
+  Json kernels = Json::array(), idle = Json::array();
+  for (const auto& [key, power] : powers.value().kernels) kernels.push_back({{"codelet", key.second}, {"worker", key.first}, {"power", of(power)}});
+  for (const auto& [kind, power] : powers.value().idle) idle.push_back({{"worker", kind}, {"power", of(power)}});
+  return {{"kernels", kernels}, {"idle", idle}};
+}
+
 Result<void> list_models(const ToolContext& context, bool json) {
   const auto folder = own_folder(context);
   if (!folder.ok()) return folder.error();
@@ -103,7 +128,7 @@ Result<void> list_models(const ToolContext& context, bool json) {
                           {"durations", samples_of(file.models.value())},
                           {"age_s", age_s(file)}});
     }
-    print({{"tandem", version}, {"commit", commit}, {"folder", folder.value().folder().string()}, {"machine", folder.value().machine()}, {"codelets", codelets}, {"refused", refused}});
+    print({{"tandem", version}, {"commit", commit}, {"folder", folder.value().folder().string()}, {"machine", folder.value().machine()}, {"codelets", codelets}, {"refused", refused}, {"powers", powers_json(folder.value())}});
     return {};
   }
   fmt::print("{}: {}\n", folder.value().folder().string(), folder.value().machine());
@@ -121,6 +146,7 @@ Result<void> list_models(const ToolContext& context, bool json) {
   }
   for (const ModelFolder::File& file : files.value())
     if (!file.models.ok()) fmt::print("refused: {}\n", file.models.error().message);
+  print_powers(folder.value());
   return {};
 }
 

@@ -63,6 +63,7 @@ RunNumbers::RunNumbers(const History& run, const TaskGraph& graph)
       communication(analysis::communication(run, graph, summary.split)),
       broadcasts(analysis::broadcasts(run)),
       memory(memory_use(run)),
+      energy(RunEnergy::of(run)),
       quality(analysis::quality(run)),
       reservations(reservations_of(run, summary, quality)) {}
 

@@ -8,6 +8,7 @@
 #include "tandem/analysis/broadcasts.hpp"
 #include "tandem/analysis/communication.hpp"
 #include "tandem/analysis/efficiency.hpp"
+#include "tandem/analysis/energy.hpp"
 #include "tandem/analysis/history.hpp"
 #include "tandem/analysis/memory_use.hpp"
 #include "tandem/analysis/parallelism.hpp"
@@ -29,6 +30,7 @@ struct RunNumbers {
   analysis::Communication communication;
   analysis::Broadcasts broadcasts;
   std::vector<analysis::NodeMemory> memory;
+  analysis::RunEnergy energy;
   analysis::Quality quality;
   std::vector<std::string> reservations;  ///< what could not be judged, and why; for people
 };

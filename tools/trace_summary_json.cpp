@@ -147,6 +147,21 @@ Json json_of(const History& history, const std::vector<NodeMemory>& memory) {
   return nodes;
 }
 
+Json json_of(const model::Watts& watts) { return {{"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}}; }
+
+/// Null: nobody has counted.
+Json json_of(const RunEnergy& energy) {
+  if (energy.counters.empty()) return nullptr;
+  Json counters = Json::array(), kernels = Json::array(), kinds = Json::array();
+  for (const RunEnergy::Counter& one : energy.counters)
+    counters.push_back({{"rank", one.rank}, {"name", one.name}, {"joules", one.joules}, {"seconds", one.seconds}});
+  for (const RunEnergy::Kernel& one : energy.kernels)
+    kernels.push_back({{"codelet", one.codelet}, {"kind", one.kind}, {"joules", one.joules}, {"power", json_of(one.watts)}});
+  for (const RunEnergy::Kind& one : energy.kinds)
+    kinds.push_back({{"kind", one.kind}, {"joules", one.joules}, {"idle_joules", one.idle_joules}, {"idle_power", json_of(one.idle)}});
+  return {{"joules", energy.joules}, {"counters", counters}, {"kernels", kernels}, {"kinds", kinds}};
+}
+
 Json json_of(const Quality& quality) {
   return {{"complete", quality.is_complete()}, {"missing_ranks", quality.missing_ranks}, {"cut_files", quality.cut_files}, {"cut_events", quality.cut_events},
           {"lost_events", quality.lost_events},
@@ -228,6 +243,7 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   object["contention"] = json_of(numbers.summary.contention);
   object["broadcasts"] = json_of(numbers.broadcasts);
   object["memory"] = json_of(history, numbers.memory);
+  object["energy"] = json_of(numbers.energy);
   object["realised_path"] = Json();
   object["verdict"] = findings;
   object["quality"] = json_of(numbers.quality);

@@ -285,6 +285,27 @@ void print_memory(const History& history, const std::vector<NodeMemory>& memory)
   print_rest(memory.size(), "nodes");
 }
 
+/// What the counters of energy have shown, and the part of each kernel.
+void print_energy(const RunEnergy& energy) {
+  if (energy.counters.empty()) return;
+  fmt::print("\n{:<24} {:<12} {:>12} {:>8} {:>11} {:>9} {:>11}\n", "energy", "on", "joules", "share", "watts", "+-", "confidence");
+  const auto row = [&](std::string_view what, std::string_view kind, double joules, const model::Watts& watts) {
+    fmt::print("{:<24} {:<12} {:>12.3f} {:>6.1f} % {:>11.2f} {:>9.2f} {:>11.2f}\n", what, kind, joules, energy.joules > 0 ? 100 * joules / energy.joules : 0,
+               watts.watts, watts.error, watts.confidence());
+  };
+  for (std::size_t i = 0; i < std::min(most_rows, energy.kernels.size()); ++i)
+    row(energy.kernels[i].codelet, energy.kernels[i].kind, energy.kernels[i].joules, energy.kernels[i].watts);
+  print_rest(energy.kernels.size(), "kernels");
+  for (const RunEnergy::Kind& kind : energy.kinds) row("(idle)", kind.kind, kind.idle_joules, kind.idle);
+  for (std::size_t i = 0; i < std::min(most_rows, energy.counters.size()); ++i) {
+    const RunEnergy::Counter& counter = energy.counters[i];
+    fmt::print("{:<37} {:>12.3f} {:>8} {:>11.2f}\n", fmt::format("rank {}, {}", counter.rank, counter.name), counter.joules, "",
+               counter.seconds > 0 ? counter.joules / counter.seconds : 0);
+  }
+  print_rest(energy.counters.size(), "counters");
+  fmt::print("{:<37} {:>12.3f}\n", "all", energy.joules);
+}
+
 /// One line where the trace holds all of the run, else what it does not.
 void print_quality(const RunNumbers& numbers) {
   const Quality& quality = numbers.quality;
@@ -330,6 +351,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_contention(numbers.summary.contention);
   print_broadcasts(numbers.broadcasts);
   print_memory(history, numbers.memory);
+  print_energy(numbers.energy);
   print_bounds(history, summary);
   print_distribution(history, summary.area);
   print_verdict(history, summary);

@@ -112,6 +112,8 @@ function showRun(run, place) {
       'Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
   if (run.kernels.length > 0)
     place.append(section('Durations by worker', 'tasks of one kernel: where they take longer on some workers, their cores or memory differ', durationsSection(run)));
+  const energy = energySection(run);
+  if (energy !== null) place.append(section('Energy', 'what kernels draw beyond what is drawn when nothing runs, by least squares from the counters', energy));
   const matrix = matrixSection(run);
   if (matrix !== null) place.append(section('Messages', 'bytes from rank to rank', matrix));
   return [timeline];

@@ -233,6 +233,21 @@ function kernelsSection(run) {
   ]));
 }
 
+/** Joules of each kernel and kind of worker, of what is drawn when nothing runs, and of each counter; null: nobody has counted. */
+function energySection(run) {
+  const {energy} = run.summary;
+  if (!energy) return null;
+  const joules = value => `${value.toPrecision(4)} J`, watts = power => `${power.watts.toPrecision(3)} ± ${power.error.toPrecision(2)} W`;
+  const row = (name, on, value, power) => [name, on, joules(value), percent(value, energy.joules), watts(power), power.confidence.toFixed(2)];
+  const kernels = tableOf(
+      ['kernel', 'on', 'energy', 'share', 'power of one that runs', 'confidence'], [
+        ...energy.kernels.map(kernel => row(kernel.codelet, kernel.kind, kernel.joules, kernel.power)),
+        ...energy.kinds.map(kind => row('idle', kind.kind, kind.idle_joules, kind.idle_power))
+      ]);
+  const counters = energy.counters.map(counter => `rank ${counter.rank}, ${counter.name}: ${joules(counter.joules)}`).join('; ');
+  return element('div', {}, kernels, element('p', {}, `${joules(energy.joules)} in all (${counters})`));
+}
+
 /** Of sorted values: quartiles as the analysis has them, the greatest that is no outlier, and the outliers above. */
 function boxOf(sorted) {
   const last = sorted.length - 1, first = sorted[Math.floor(last / 4)], third = sorted[last - Math.floor(last / 4)];
