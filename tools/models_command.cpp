@@ -100,7 +100,9 @@ void print_powers(const ModelFolder& folder) {
 Json powers_json(const ModelFolder& folder) {
   const auto powers = folder.read_powers();
   if (!powers.ok()) return nullptr;
-  const auto of = [](const model::Watts& power) { return Json{{"watts", power.watts}, {"error", power.error}, {"confidence", power.confidence()}, {"seconds", power.seconds}}; };
+  const auto of = [](const model::Watts& power) {
+    return Json{{"watts", power.watts}, {"error", power.error}, {"confidence", power.confidence()}, {"seconds", power.seconds}};
+  };
   Json kernels = Json::array(), idle = Json::array();
   for (const auto& [key, power] : powers.value().kernels) kernels.push_back({{"codelet", key.second}, {"worker", key.first}, {"power", of(power)}});
   for (const auto& [kind, power] : powers.value().idle) idle.push_back({{"worker", kind}, {"power", of(power)}});

@@ -147,7 +147,9 @@ Json json_of(const History& history, const std::vector<NodeMemory>& memory) {
   return nodes;
 }
 
-Json json_of(const model::Watts& watts) { return {{"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}}; }
+Json json_of(const model::Watts& watts) {
+  return {{"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}};
+}
 
 /// Null: nobody has counted.
 Json json_of(const RunEnergy& energy) {

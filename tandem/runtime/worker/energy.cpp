@@ -41,13 +41,15 @@ void Energy::aim(Placer* placer, const CoreOptions& options) {
   const std::string option = options.objective == Objective::energy ? "option objective=energy" : "option objective=edp";
   if (!world_.machine.is_mixed()) return world_.log->warn("{} changes nothing: all workers are alike, so a task draws the same on each", option);
   if (placer == nullptr || !world_.policy->weighs_energy())
-    return world_.log->warn("{} changes nothing: scheduling policy {} does not count energy; option sched: plan, dm, dmda, dmdar and dmdas do", option, world_.policy->name());
+    return world_.log->warn("{} changes nothing: scheduling policy {} does not count energy; option sched: plan, dm, dmda, dmdar and dmdas do", option,
+                            world_.policy->name());
   const Powers* powers = world_.powers.get();
   if (powers == nullptr) powers = machine_powers_.get();
   if (powers == nullptr) powers = learnt_powers_.get();
   if (powers == nullptr)
-    return world_.log->warn("{}: tasks are placed by time, since nothing is known of what workers draw: no counter of energy can be read here (`tandem doctor` says why), "
-                            "and no earlier run with option models has measured it; running_watts and idle_watts of each worker in the file of option machine say it, too", option);
+    return world_.log->warn("{}: tasks are placed by time, since nothing is known of what workers draw: no counter of energy can be read here "
+                            "(`tandem doctor` says why), and no earlier run with option models has measured it; running_watts and idle_watts of each "
+                            "worker in the file of option machine say it, too", option);
   placer->aim_at(options.objective, *powers);
 }
 
