@@ -19,6 +19,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/event_loop.hpp"
+#include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
@@ -380,6 +381,27 @@ TEST(Placing, PlacesTheTasksOfARecordedGraphAtEachReplay) {
     const auto counts = tasks_of(*rt);
     EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), 40U);
     EXPECT_EQ(counts[2], 37U) << sched;
+  }
+}
+
+/// Also those that all cores can run: their data may be nearer to some of them.
+TEST(Placing, GivesTasksOfCoresToWorkersWhereMemoriesDiffer) {
+  for (const char* sched : {"dmda", "plan"}) {
+    auto resources = test::test_resources();
+    runtime::World world = make_test_world({.workers = 4, .sched = sched}, *resources);
+    const runtime::NodeIndex far = world.add_memory({.kind = runtime::NodeKind::numa, .name = "NUMA node 1", .numa_node = 1}, runtime::make_main_memory(),
+                                                    runtime::make_processor_copier());
+    world.machine.workers[2].node = world.machine.workers[3].node = far;
+    Runtime rt(std::move(resources), std::move(world), runtime::CoreOptions());
+    const Codelet work("work", [](double& x) { x += 1; });
+    std::vector<double> values(40);
+    std::vector<Data<double>> data;
+    for (double& value : values) rt.submit(work, read_write(data.emplace_back(rt.data("x", value))));
+    const auto charged = rt.core().executor().placer()->charged();
+    EXPECT_EQ(std::accumulate(charged.begin(), charged.end(), 0U), sched == std::string("plan") ? 3U : 40U) << sched << ": those that are ready; plan gives one to each, but not to a caller that does not wait";
+    rt.wait();
+    EXPECT_THAT(rt.core().executor().placer()->charged(), Each(0U));
+    for (auto& x : data) EXPECT_EQ(*rt.acquire(read(x)), 1) << sched;
   }
 }
 
