@@ -12,6 +12,7 @@
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
+#include "tandem/runtime/device/modelled_memory.hpp"
 #include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
 #include "tandem/runtime/worker/measure_links.hpp"
@@ -74,13 +75,17 @@ class LateCopier final : public runtime::Copier {
   std::int64_t most_ns_;
 };
 
-/// Copies that take the time of a link, one after the other in each direction.
+/// Copies that take the time of a link, one after the other in each direction. Where they share memory with kernels, each has what is left
+/// for it when it starts.
 class LinkCopier final : public runtime::Copier {
  public:
-  LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link) : loop_(loop), link_(link) {}
+  LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link, runtime::ModelledMemory* memory) : loop_(loop), link_(link), memory_(memory) {}
   runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
     std::int64_t& free_ns = free_ns_[request.to_node == 0 ? 0 : 1];
-    free_ns = std::max(free_ns, loop_.now_ns()) + static_cast<std::int64_t>(link_.copy_ns(request.shape.bytes()));
+    runtime::MachineLink link = link_;
+    if (memory_ != nullptr) link.bytes_per_ns *= memory_->network_share();
+    free_ns = std::max(free_ns, loop_.now_ns()) + static_cast<std::int64_t>(link.copy_ns(request.shape.bytes()));
+    if (memory_ != nullptr) memory_->use_network_until(free_ns);
     loop_.at(free_ns, [request, ended] {
       runtime::copy_matrix(request);
       ended(nullptr);
@@ -91,6 +96,7 @@ class LinkCopier final : public runtime::Copier {
  private:
   base::EventLoop& loop_;
   const runtime::MachineLink link_;
+  runtime::ModelledMemory* const memory_;
   std::int64_t free_ns_[2] = {};
 };
 
@@ -237,7 +243,7 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
     auto memory = std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()));
     std::string name = memory->name();
     std::unique_ptr<runtime::Copier> copier;
-    if (options.link) copier = std::make_unique<LinkCopier>(*loop, *options.link);
+    if (options.link) copier = std::make_unique<LinkCopier>(*loop, *options.link, options.memory);
     else copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
     const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget}, std::move(memory), std::move(copier));
     for (runtime::NodeIndex other = 0; options.link && other < node; ++other)

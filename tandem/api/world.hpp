@@ -75,6 +75,7 @@ struct TestWorldOptions {
   std::optional<runtime::MachineLink> link = {};
   std::size_t device_bytes = 0;  ///< budget of each device's memory; 0: no limit
   std::size_t main_bytes = 0;    ///< budget of main memory, beside which there is a storage node then; 0: no limit
+  runtime::ModelledMemory* memory = nullptr;  ///< which copies of `link` share with modelled kernels; null: they hinder nobody. Outlives the world
   base::EventLoop* loop = nullptr;  ///< in which copies end, and which outlives the world; null: one of its own, which drives the world
 };
 

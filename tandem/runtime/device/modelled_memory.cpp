@@ -40,8 +40,23 @@ void ModelledMemory::look_at_network() {
   share();
 }
 
+/// As so many that move all that a core can.
+double ModelledMemory::whole_cores() const {
+  double sum = 0;
+  for (const Kernel& kernel : kernels_) sum += std::min(1.0, kernel.alone_bytes_per_ns / core_bytes_per_ns_);
+  return std::abs(sum - std::round(sum)) < 1e-3 ? std::round(sum) : sum;  // durations are whole ns
+}
+
 model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
-  model::contention::Bandwidths found = model_.predict({.cores = static_cast<unsigned>(kernels_.size()), .placement = placement_});
+  const double cores = whole_cores(), below = std::floor(cores), part = cores - below;
+  const auto of = [&](double count) { return model_.predict({.cores = static_cast<unsigned>(count), .placement = placement_}); };
+  model::contention::Bandwidths found = of(below);
+  if (part > 0) {
+    const model::contention::Bandwidths above = of(below + 1);
+    for (double model::contention::Bandwidths::*const mb_s : {&model::contention::Bandwidths::computation_alone_mb_s, &model::contention::Bandwidths::computation_mb_s,
+                                                              &model::contention::Bandwidths::communication_mb_s})
+      found.*mb_s += part * (above.*mb_s - found.*mb_s);
+  }
   if (!with_network) found.computation_mb_s = found.computation_alone_mb_s;
   return found;
 }
@@ -56,7 +71,7 @@ void ModelledMemory::settle() {
 /// Gives each its rate.
 void ModelledMemory::share() {
   if (kernels_.empty()) return;
-  const double each = now(network_).computation_mb_s * 1e-3 / static_cast<double>(kernels_.size());
+  const double each = now(network_).computation_mb_s * 1e-3 / std::max(whole_cores(), 1.0);
   for (Kernel& kernel : kernels_) {
     const double rate = std::min(kernel.alone_bytes_per_ns, each);
     if (rate == kernel.bytes_per_ns) continue;
