@@ -91,8 +91,8 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "model.folder", .type = OptionType::text, .default_value = "",
                 .help = "folder of the performance models of this machine; empty: tandem/models/HOST in $XDG_CACHE_HOME or ~/.cache"});
   registry.add({.name = "contention", .type = OptionType::text, .default_value = "auto",
-                .help = "no more memory-bound tasks run at once than fill the memory bus, and fewer beside urgent messages, by a "
-                        "model of this machine; auto: what `tandem contention fit --install` has stored; off; a file of that kind; or a machine "
+                .help = "no more memory-bound tasks run at once than fill the memory bus, and fewer beside urgent messages, and schedulers that "
+                        "look ahead expect them to take longer beside each other, by a model of this machine; auto: what `tandem contention fit --install` has stored; off; a file of that kind; or a machine "
                         "of the thesis such as henri"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
                 .help = "file for the task graph, in the DOT language; empty: none"});

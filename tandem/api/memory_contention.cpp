@@ -58,6 +58,25 @@ runtime::MemoryGateRule memory_gate_rule(const Model& model, const Load& all) {
           .network_bytes_per_ns = beside < most ? shared.communication_alone_mb_s * 1e-3 : 0};
 }
 
+runtime::MemoryShares memory_shares(const Model& model, const Load& all) {
+  Load load = all;
+  load.cores = 1;
+  const Bandwidths one = model.predict(load);
+  runtime::MemoryShares shares{.core_bytes_per_ns = one.computation_alone_mb_s * 1e-3,
+                               .stream_bytes_per_ns = one.communication_alone_mb_s * 1e-3,
+                               .of_cores = {1},
+                               .beside_messages = {1},
+                               .of_streams = {1}};
+  const double each_mb_s = one.computation_alone_mb_s;
+  for (load.cores = 1; load.cores <= all.cores; ++load.cores) {
+    const Bandwidths shared = model.predict(load);
+    shares.of_cores.push_back(std::min(1.0, shared.computation_alone_mb_s / (each_mb_s * load.cores)));
+    shares.beside_messages.push_back(std::min(1.0, shared.computation_mb_s / (each_mb_s * load.cores)));
+    shares.of_streams.push_back(std::min(1.0, shared.communication_mb_s / shared.communication_alone_mb_s));
+  }
+  return shares;
+}
+
 runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned workers) {
   const unsigned cores = std::min(workers, stored.cores);
   runtime::MemoryGateRule rule = memory_gate_rule(SoftModel::create(stored.machine).value(), {.cores = cores});
@@ -67,8 +86,8 @@ runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned w
   return rule;
 }
 
-runtime::MemoryGateRule memory_gate_rule(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
-                                         base::Log& log) {
+MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
+                                        base::Log& log) {
   const std::string& chosen = config.get_string("contention");
   if (chosen == "off" || chosen.empty()) return {};
   std::string name = chosen;
@@ -79,16 +98,17 @@ runtime::MemoryGateRule memory_gate_rule(const base::Config& config, const base:
   }
   const auto stored = machine_called(name);
   if (chosen != "auto" && !stored.ok()) throw StartError(stored.error().message);
-  if (!stored.ok()) return log.warn("memory contention is left out of account: {}", stored.error().message), runtime::MemoryGateRule();
+  if (!stored.ok()) return log.warn("memory contention is left out of account: {}", stored.error().message), MemoryContention();
   if (chosen == "auto" && stored.value().processor != processor) {
     log.warn("memory contention is left out of account: {} was measured on '{}', and this is '{}'", name, stored.value().processor, processor);
     return {};
   }
+  const unsigned cores = std::min(workers, stored.value().cores);
   const runtime::MemoryGateRule rule = memory_gate_rule(stored.value(), workers);
   if (rule.limits(workers))
     log.info("memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is under way", name, rule.most, workers,
              rule.most_beside_messages);
-  return rule;
+  return {rule, memory_shares(SoftModel::create(stored.value().machine).value(), {.cores = cores})};
 }
 
 }  // namespace tandem

@@ -12,6 +12,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/host.hpp"
 #include "tandem/model/contention/platforms.hpp"
+#include "tandem/model/contention/threshold_model.hpp"
 
 namespace tandem {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class MemoryContention : public testing::Test {
+class ProgramsContention : public testing::Test {
  protected:
   void SetUp() override {
     std::string name = testing::TempDir() + "contention-XXXXXX";
@@ -36,9 +37,10 @@ class MemoryContention : public testing::Test {
     std::ofstream(file) << (text.empty() ? to_text(stored) : text);
     return file;
   }
-  runtime::MemoryGateRule rule(const std::string& option, unsigned workers = 17) {
+  runtime::MemoryGateRule rule(const std::string& option, unsigned workers = 17) { return find(option, workers).gate; }
+  tandem::MemoryContention find(const std::string& option, unsigned workers = 17) {
     const auto log = lines_.make_log(base::LogLevel::info);
-    return memory_gate_rule(test::test_config({.more = {{"contention", option}}}), environment(), workers, "a processor", *log);
+    return find_memory_contention(test::test_config({.more = {{"contention", option}}}), environment(), workers, "a processor", *log);
   }
   base::Environment environment() const { return {{"XDG_CACHE_HOME", cache_.string()}}; }
 
@@ -46,13 +48,13 @@ class MemoryContention : public testing::Test {
   test::LogLines lines_;
 };
 
-TEST_F(MemoryContention, WithoutAFileNothingIsLimited) {
+TEST_F(ProgramsContention, WithoutAFileNothingIsLimited) {
   EXPECT_FALSE(rule("auto").limits(1000));
   EXPECT_FALSE(rule("off").limits(1000));
   EXPECT_THAT(lines_.all(), IsEmpty());
 }
 
-TEST_F(MemoryContention, TheFileOfThisHostLimits) {
+TEST_F(ProgramsContention, TheFileOfThisHostLimits) {
   store("a processor");
   const runtime::MemoryGateRule found = rule("auto");
   EXPECT_EQ(found.most, 10U);
@@ -68,7 +70,7 @@ TEST_F(MemoryContention, TheFileOfThisHostLimits) {
   EXPECT_EQ(rule("auto", 30).most, 10U + 13U) << "the others are on another socket";
 }
 
-TEST_F(MemoryContention, AFileThatDoesNotFitIsLeftOutAndTheLogSaysWhy) {
+TEST_F(ProgramsContention, AFileThatDoesNotFitIsLeftOutAndTheLogSaysWhy) {
   store("another one");
   EXPECT_FALSE(rule("auto").limits(17));
   EXPECT_THAT(lines_.all(), HasSubstr("was measured on 'another one', and this is 'a processor'"));
@@ -78,12 +80,28 @@ TEST_F(MemoryContention, AFileThatDoesNotFitIsLeftOutAndTheLogSaysWhy) {
   EXPECT_THAT(test::thrown_by<StartError>([&] { rule(file.string()); }), HasSubstr("cores is missing")) << "it was asked for";
 }
 
-TEST_F(MemoryContention, AFileOrAMachineCanBeNamed) {
+TEST_F(ProgramsContention, AFileOrAMachineCanBeNamed) {
   const auto file = store("another one");
   EXPECT_EQ(rule(file.string()).most, 10U);
   EXPECT_EQ(rule("henrisubnuma").most, 10U);
   EXPECT_FALSE(rule("occigen").limits(13));
   EXPECT_THAT(test::thrown_by<StartError>([&] { rule("henry"); }), HasSubstr("'henry' is neither auto nor off, nor a file"));
+}
+
+TEST_F(ProgramsContention, SharesAreTheModels) {
+  EXPECT_FALSE(find("off").shares.is_known());
+  EXPECT_FALSE(find("auto").shares.is_known());
+  const runtime::MemoryShares shares = find("henri").shares;
+  ASSERT_TRUE(shares.is_known());
+  const model::contention::ThresholdModel model(model::contention::find_platform("henri")->machine);
+  ASSERT_EQ(shares.of_cores.size(), 18U);
+  EXPECT_EQ(shares.share_of(1, false), 1);
+  for (unsigned cores = 1; cores <= 17; ++cores) {
+    const auto predicted = model.predict({.cores = cores});
+    EXPECT_NEAR(shares.share_of(cores, false) * shares.core_bytes_per_ns * 1e3 * cores, predicted.computation_alone_mb_s, 1) << cores;
+    EXPECT_NEAR(shares.share_of(cores, true) * shares.core_bytes_per_ns * 1e3 * cores, predicted.computation_mb_s, 1) << cores;
+    EXPECT_NEAR(shares.copy_bytes_per_ns(shares.stream_bytes_per_ns, cores) * 1e3, predicted.communication_mb_s, 1) << cores;
+  }
 }
 
 }  // namespace

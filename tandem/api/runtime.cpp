@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "tandem/api/configure.hpp"
 #include "tandem/api/energy_counters.hpp"
@@ -94,6 +95,14 @@ runtime::Handle& named(runtime::Handle* handle, const char* action) {
   if (handle == nullptr)
     throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
   return *handle;
+}
+
+/// CPU workers that work in the memory that has most.
+unsigned workers_of_largest_memory(const runtime::Machine& machine) {
+  std::vector<unsigned> counts(machine.nodes.size());
+  for (const runtime::MachineWorker& worker : machine.workers)
+    if (worker.kind == DeviceKind::cpu) ++counts[worker.node];
+  return *std::ranges::max_element(counts);
 }
 
 bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
@@ -185,9 +194,10 @@ void Runtime::start(const Options& program) {
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
-  if (!world.machine.is_mixed())
-    options.memory_gate = memory_gate_rule(*config_, base::process_environment(), world.machine.cpu_workers(), machine_name(resources_->topology->cpu_model()),
-                                           *resources_->log);
+  MemoryContention contention = find_memory_contention(*config_, base::process_environment(), workers_of_largest_memory(world.machine),
+                                                       machine_name(resources_->topology->cpu_model()), *resources_->log);
+  options.memory_gate = contention.gate;
+  options.memory_shares = std::move(contention.shares);
   if (config_->get_bool("models")) {
     resources_->models = LearntModels::start(*config_, world.worker_specs(), {.is_stored = !program.emulation}, *resources_);
     options.models = &resources_->models->durations();

@@ -513,7 +513,7 @@ bool Transfers::needs_memory(std::size_t bytes) const noexcept {
 void Transfers::begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t priority) {
   if (urgent) return;
   urgent = priority;
-  core_.executor().memory_gate().message_begins(priority);
+  core_.executor().begin_urgent_message(priority);
 }
 
 void Transfers::end_urgent(std::optional<std::int32_t>& urgent) {

@@ -282,8 +282,20 @@ void Executor::complete(Task& task) {
   flush(origin);
 }
 
+void Executor::begin_urgent_message(std::int32_t priority) {
+  memory_gate_.message_begins(priority);
+  note_messages();
+}
+
+void Executor::note_messages() {
+  if (placer_ == nullptr) return;
+  Origin outside;
+  push_placed(placer_->note_messages(), outside);
+}
+
 void Executor::end_urgent_message(std::int32_t priority) {
   for (Task* task = memory_gate_.message_ends(priority); task != nullptr;) queues_->push_from_outside(std::exchange(task, task->next));
+  note_messages();
 }
 
 void Executor::staged(Task& task) {

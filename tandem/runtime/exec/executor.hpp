@@ -96,7 +96,9 @@ class Executor final : public StagingListener {
   FailureLog& failures() noexcept { return failures_; }
   ExpectedTasks& expected() noexcept { return expected_; }
   MemoryGate& memory_gate() noexcept { return memory_gate_; }
-  /// A message that `MemoryGate::message_begins` was told of has ended: what waited for that goes on. Any thread.
+  /// A long message begins for which tasks of this priority wait; see `MemoryGate::message_begins`. Any thread.
+  void begin_urgent_message(std::int32_t priority);
+  /// One of these has ended: what waited for that goes on. Any thread.
   void end_urgent_message(std::int32_t priority);
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
@@ -165,6 +167,7 @@ class Executor final : public StagingListener {
   std::uint64_t position_of(TaskId id) const noexcept { return id >> position_bits_; }
 
  private:
+  void note_messages();
   bool stage(Task& task, NodeIndex node);
   std::optional<unsigned> next_device(const Task& task, unsigned worker) const noexcept;
   NodeIndex node_of(const Task& task) const noexcept;

@@ -33,7 +33,7 @@ Task* MemoryGate::message_ends(std::int32_t priority) {
 }
 
 void MemoryGate::note_state() {
-  if (!messages_.empty()) urgency_ = *std::ranges::max_element(messages_);
+  urgency_.store(messages_.empty() ? kNoMessage : *std::ranges::max_element(messages_), std::memory_order_relaxed);
   is_busy_.store(!messages_.empty() || !waiting_.empty(), std::memory_order_relaxed);
 }
 

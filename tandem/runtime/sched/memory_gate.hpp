@@ -52,6 +52,13 @@ class MemoryGate {
   void message_begins(std::int32_t priority);
   [[nodiscard]] Task* message_ends(std::int32_t priority);
 
+  /// So many memory-bound tasks of this priority may run at once now. Any thread, without the lock.
+  unsigned limit(std::int32_t priority) const noexcept {
+    return priority <= urgency_.load(std::memory_order_relaxed) ? rule_.most_beside_messages : rule_.most;
+  }
+  /// A long message is under way.
+  bool has_messages() const noexcept { return urgency_.load(std::memory_order_relaxed) != kNoMessage; }
+
   /// What a worker does.
   struct Answer {
     Task* run = nullptr;      ///< null: look for another one, if `waits`
@@ -73,19 +80,17 @@ class MemoryGate {
 
  private:
   Answer ask_slowly(Task* task, bool is_memory_bound, bool& inside, bool takes = true);
-  /// For tasks of this priority.
-  unsigned limit(std::int32_t priority) const noexcept {
-    return !messages_.empty() && priority <= urgency_ ? rule_.most_beside_messages : rule_.most;
-  }
   bool has_room(std::int32_t priority) const noexcept { return inside_ < limit(priority); }
   void note_state();
 
+  static constexpr std::int64_t kNoMessage = INT64_MIN;
+
   MemoryGateRule rule_;
   std::atomic<bool> is_busy_{false};  ///< something waits, or a message is under way. A hint; written under the lock
+  std::atomic<std::int64_t> urgency_{kNoMessage};  ///< the greatest priority among the messages. Written under the lock
   std::atomic<std::uint64_t> delayed_{0};
   mutable base::SpinLock lock_;         ///< guards what follows
   std::vector<std::int32_t> messages_;  ///< priorities of those under way
-  std::int32_t urgency_ = 0;            ///< the greatest of them
   unsigned inside_ = 0;                 ///< workers
   PriorityQueue waiting_;
 };

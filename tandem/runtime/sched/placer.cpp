@@ -72,6 +72,13 @@ void Placer::aim_at(Objective objective, const Powers& powers) {
   aim_ = EnergyAim::of(objective, powers);
 }
 
+void Placer::use_memory(const MemoryShares& shares, const MemoryGate& gate) {
+  if (!shares.is_known()) return;
+  gate_ = &gate;
+  memory_ = std::make_unique<MemoryLoad>(shares, machine_);
+  for (const LinkLoad& link : links_) rates_.push_back({link.link.bytes_per_ns, link.link.loaded_bytes_per_ns.value_or(0)});
+}
+
 namespace {
 
 /// Where `priority` stands, or would stand.
@@ -147,6 +154,15 @@ bool Placer::has_room(NodeIndex node, std::size_t bytes) const noexcept {
   return memory.kind != NodeKind::device || memory.budget == 0 || bytes <= memory.budget;
 }
 
+BusRoom Placer::bus_room(const OpenTask& task, NodeIndex node) const noexcept {
+  if (memory_ == nullptr || !kinds_[task.kind].memory.is_bound) return {};
+  const unsigned limit = gate_->limit(task.priority);
+  if (limit == UINT_MAX) return {};
+  const double demand = kinds_[task.kind].memory.demand, running = memory_->bound_cores(node);
+  const auto tasks = [demand](double cores) { return cores > 0 ? static_cast<unsigned>(cores / demand + 0.01) : 0U; };
+  return {.now = std::max(tasks(limit - running), running < 0.01 ? 1U : 0U), .most = std::max(tasks(limit), 1U)};
+}
+
 /// False: none of them may get the task that was looked at, so all stand there.
 bool Placer::select_workers(const WorkerGroup& group) {
   candidates_.clear();
@@ -185,6 +201,10 @@ unsigned Placer::kind_of(const Task& task) {
       const auto some = std::ranges::find(kind.by_kind, of, &KindWorkers::kind);
       if (some != kind.by_kind.end()) ++some->count;
       else kind.by_kind.push_back({of, worker, 1, {}});
+    }
+    if (memory_ != nullptr) {
+      memory_->begin_kind(known->second, moved_bytes(task), task.codelet->memory_bound);
+      kind.memory = memory_->use_of(known->second);
     }
     ask_durations(known->second);
     uses_[known->second].key = key;
@@ -281,6 +301,17 @@ Task* Placer::serve() {
   return chosen.first;
 }
 
+Task* Placer::note_messages() {
+  if (memory_ == nullptr) return nullptr;
+  const std::int64_t now_ns = clock_.now_ns();
+  Chain chosen;
+  const std::lock_guard guard(lock_);
+  memory_->set_messages(gate_->has_messages(), now_ns);
+  has_first_ = true;  // some may run now
+  if (pulling_ != nullptr && waiting_ != 0) pull_for_hungry(chosen);
+  return chosen.first;
+}
+
 Task* Placer::feed(unsigned worker) {
   if (pulling_ == nullptr) return nullptr;
   Chain chosen;
@@ -323,6 +354,15 @@ void Placer::look_at_links(std::int64_t now_ns) {
   }
 }
 
+/// Links whose copies compete with kernels for memory.
+void Placer::look_at_memory() {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    MachineLink& link = links_[i].link;
+    link.bytes_per_ns = memory_->copy_bytes_per_ns(rates_[i].alone, link.from, link.to);
+    if (link.loaded_bytes_per_ns) link.loaded_bytes_per_ns = std::min(rates_[i].loaded, link.bytes_per_ns);
+  }
+}
+
 /// The machine as a task of `priority` finds it.
 LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
@@ -331,8 +371,9 @@ LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   }
   for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
   if (knows_loaded_links_) look_at_links(now_ns);
+  if (memory_ != nullptr) [[unlikely]] look_at_memory();
   return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_,
-          .energy = aim_ ? &*aim_ : nullptr};
+          .memory = memory_.get(), .energy = aim_ ? &*aim_ : nullptr};
 }
 
 /// For a placing policy, and for a task that all workers would leave to others.
@@ -347,7 +388,8 @@ void Placer::choose(Task& task, Chain& chosen) {
                       .footprint = kind.footprint,
                       .accesses = accesses_,
                       .workers = candidates_,
-                      .alike = kind.given};
+                      .alike = kind.given,
+                      .memory = kind.memory};
   unsigned worker = placing_ != nullptr ? placing_->choose(view, load) : earliest_end(view, load);
   if (std::find(candidates_.begin(), candidates_.end(), worker) == candidates_.end()) worker = candidates_.front();
   give(task, worker, view, load);
@@ -458,6 +500,7 @@ void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadV
   placed.priority = task.priority;
   charged.last_ns = placed.charged_ns;
   add(charged, placed.priority, placed.charged_ns);
+  if (memory_ != nullptr) [[unlikely]] placed.demand = memory_->charge(placed.kind, worker, placed.kernel_ns, load.now_ns);
   ++kinds_[placed.kind].given[worker];
 }
 
@@ -473,6 +516,10 @@ void Placer::forget(Task& task) {
   Load& load = loads_[worker];
   remove(load, placed.priority, placed.charged_ns);
   load.since_ns = now_ns;
+  if (memory_ != nullptr) [[unlikely]] {
+    memory_->forget(placed.demand, worker, placed.kernel_ns, now_ns);
+    has_first_ |= memory_->is_bound(placed.demand);  // another one may run now
+  }
   --kinds_[placed.kind].given[worker];
   leave_kind(placed.kind);
 }
@@ -481,9 +528,14 @@ void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) 
   if (task.extra == nullptr || !task.restricted) return;
   const PlacedTask& placed = task.extra->placed;
   estimates_.add(task.codelet->name, placed.footprint, kind, static_cast<double>(duration_ns));
-  if (pulling_ == nullptr || placed.worker == PlacedTask::kNowhere) return;
+  if ((pulling_ == nullptr && memory_ == nullptr) || placed.worker == PlacedTask::kNowhere) return;
+  const std::int64_t now_ns = memory_ != nullptr ? clock_.now_ns() : 0;
   const std::lock_guard guard(lock_);
-  if (!uses_[placed.kind].is_known) ask_durations(placed.kind);
+  if (memory_ != nullptr) {
+    memory_->learn(placed.kind, placed.worker, static_cast<double>(duration_ns), now_ns);
+    kinds_[placed.kind].memory = memory_->use_of(placed.kind);
+  }
+  if (pulling_ != nullptr && !uses_[placed.kind].is_known) ask_durations(placed.kind);
 }
 
 std::size_t Placer::missing_bytes(const Task& task, unsigned worker) const noexcept {
@@ -530,6 +582,7 @@ bool Placer::check_invariants() const {
     if (by_priority_ && (sum.ns != load.all.ns || sum.tasks != load.all.tasks)) return false;
     if (load.all.tasks != tasks[worker] || load.all.ns < 0 || (load.all.tasks == 0 && load.all.ns != 0)) return false;
   }
+  if (memory_ != nullptr && std::ranges::all_of(tasks, [](std::uint32_t count) { return count == 0; }) && !memory_->is_idle()) return false;
   return true;
 }
 

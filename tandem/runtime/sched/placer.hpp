@@ -15,6 +15,8 @@
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/sched/learned_estimates.hpp"
+#include "tandem/runtime/sched/memory_gate.hpp"
+#include "tandem/runtime/sched/memory_load.hpp"
 #include "tandem/runtime/sched/placing_policy.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
@@ -47,6 +49,9 @@ class Placer : private ReadyView {
   Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller);
   /// Policies take copies for `weight` times as long as they are: 0 to ignore them, more than 1 to save the links. Before tasks are pushed.
   void weigh_copies(double weight) noexcept;
+  /// Estimates take into account how kernels and copies share memory, if that is known; and with a `PullingPolicy` CPU workers of a memory have at
+  /// most as many memory-bound tasks as `gate` says, which outlives this. Before tasks are pushed, after `weigh_copies`.
+  void use_memory(const MemoryShares& shares, const MemoryGate& gate);
   /// Policies count energy, too, by what `powers` say, which outlive this. Not `time`. Before tasks are pushed.
   void aim_at(Objective objective, const Powers& powers);
   /// With a `PullingPolicy` `worker` is given tasks while it has fewer than `count`, at least 1. Before tasks are pushed.
@@ -61,6 +66,8 @@ class Placer : private ReadyView {
   Task* serve();
   /// `worker` looks for a task, and before others do. Returns as `offer`.
   Task* feed(unsigned worker);
+  /// A long message has begun or ended. Returns as `offer`.
+  Task* note_messages();
   /// Whether `feed` has an effect.
   bool feeds() const noexcept { return pulling_ != nullptr; }
   /// The worker that `task`, from `offer` or `feed`, is for.
@@ -127,6 +134,7 @@ class Placer : private ReadyView {
   std::span<const AccessView> accesses(const OpenTask& task) const override;
   bool works(unsigned worker) const noexcept override;
   bool fits(const OpenTask& task, NodeIndex node) const noexcept override { return has_room(node, task.bytes); }
+  BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept override;
 
   void add(Load& load, std::int32_t priority, std::int64_t ns);
   void remove(Load& load, std::int32_t priority, std::int64_t ns);
@@ -141,6 +149,7 @@ class Placer : private ReadyView {
   void give_trials(Chain& chosen);
   void see(ReadyKind& kind);
   void look_at_links(std::int64_t now_ns);
+  void look_at_memory();
   LoadView look_at_loads(std::int32_t priority, std::int64_t now_ns);
   void choose(Task& task, Chain& chosen);
   void take_out(const OpenTask& task);
@@ -167,6 +176,12 @@ class Placer : private ReadyView {
   mutable base::SpinLock lock_;  ///< guards what follows
   std::vector<Load> loads_;
   std::vector<LinkLoad> links_;
+  std::unique_ptr<MemoryLoad> memory_;  ///< null: nothing is known of memory contention
+  const MemoryGate* gate_ = nullptr;    ///< set where `memory_` is
+  struct Rates {
+    double alone, loaded;  ///< in bytes per ns; `loaded` 0: not known
+  };
+  std::vector<Rates> rates_;  ///< of `links_` beside no kernels, if `memory_` is set
   bool knows_loaded_links_ = false;  ///< of some link the rate under load is known
   std::size_t waiting_ = 0;     ///< tasks without a worker, in `kinds_`
   std::size_t unasked_ = 0;     ///< tasks that became ready since hungry workers were asked

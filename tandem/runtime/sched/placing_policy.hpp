@@ -14,6 +14,7 @@
 #include "tandem/runtime/data/access.hpp"
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
+#include "tandem/runtime/sched/memory_load.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/sched/powers.hpp"
 
@@ -43,6 +44,7 @@ struct TaskView {
   std::span<const AccessView> accesses;   ///< without scratch memory; `reduce` as a copy that is read and written, valid where none is to be brought
   std::span<const unsigned> workers;      ///< that may get it, in ascending order; never empty
   std::span<const std::uint32_t> alike;   ///< by worker: tasks of its codelet and footprint that were placed there and have not ended; empty: none
+  MemoryUse memory = {};                  ///< of its kernel on a core, where `LoadView::memory` is set
 };
 
 /// What a worker has to do.
@@ -72,13 +74,16 @@ struct LoadView {
   std::span<const LinkLoad> links;      ///< `from * nodes + to`
   /// By worker, what its time is worth, for pulling policies; see `prices_of`. Their sum is 1.
   std::span<const double> prices = {};
-  const EnergyAim* energy = nullptr;  ///< set: it counts, and not the time alone
+  const MemoryLoad* memory = nullptr;  ///< set: kernels on cores take longer the more of them use memory
+  const EnergyAim* energy = nullptr;   ///< set: it counts, and not the time alone
 
   /// The link between two memories.
   const LinkLoad& link(NodeIndex from, NodeIndex to) const noexcept { return links[from * machine.nodes.size() + to]; }
   /// How long the kernel of `task` takes on `worker`.
   Estimate kernel(const TaskView& task, unsigned worker) const {
-    return estimates.expected_ns(task.codelet, task.footprint, machine.workers[worker].kind);
+    Estimate kernel = estimates.expected_ns(task.codelet, task.footprint, machine.workers[worker].kind);
+    if (memory != nullptr) [[unlikely]] memory->adjust(kernel, task.memory, worker);
+    return kernel;
   }
 };
 
@@ -160,18 +165,20 @@ CopyTimes copies_behind(std::span<const AccessView> accesses, const LoadView& lo
   return copies;
 }
 
-/// The durations of a task on the kinds of workers, each asked once.
+/// The durations of a task on the kinds of workers, each asked once, or once for each memory if it matters.
 class KernelTimes {
  public:
   /// Both outlive this.
   KernelTimes(const TaskView& task, const LoadView& load) : task_(task), load_(load) {}
   /// On `worker`.
   const Estimate& on(unsigned worker) {
-    const DeviceKind kind = load_.machine.workers[worker].kind;
+    const MachineWorker& here = load_.machine.workers[worker];
+    const NodeIndex node = load_.memory != nullptr ? here.node : 0;
     for (unsigned i = 0; i < count_; ++i)
-      if (kinds_[i] == kind) return estimates_[i];
+      if (kinds_[i] == here.kind && nodes_[i] == node) return estimates_[i];
     if (count_ == kMost) count_ = 0;
-    kinds_[count_] = kind;
+    kinds_[count_] = here.kind;
+    nodes_[count_] = node;
     return estimates_[count_++] = load_.kernel(task_, worker);
   }
 
@@ -181,6 +188,7 @@ class KernelTimes {
   const LoadView& load_;
   unsigned count_ = 0;
   DeviceKind kinds_[kMost] = {};
+  NodeIndex nodes_[kMost] = {};
   Estimate estimates_[kMost] = {};
 };
 

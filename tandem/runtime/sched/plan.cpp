@@ -66,6 +66,8 @@ class Lanes {
     double free_ns;    ///< when the worker is free again: copies run beside its other kernels
     double copies_ns;  ///< how long they take
     double cost_ns;    ///< what its time there is worth
+    bool fills_bus = false;  ///< it is one of those tasks of which memory serves few at once
+    bool waits = false;      ///< until one of these has ended
   };
   /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
   /// it costs least, or nearly so, the one that ends it first. By energy no worker ends it too late: what is later than that costs its time, too.
@@ -75,11 +77,19 @@ class Lanes {
     double first_ns = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
       const Lane& lane = lanes_[i];
-      const Estimate kernel = kind.kernel_on(lane.kind);
+      Estimate kernel = kind.kernel_on(lane.kind);
       if (!kernel.known || !ready.fits(task, lane.node)) continue;
       const unsigned worker = first_of(lane, kind.workers);
       if (worker == kNobody) continue;
-      const double at_ns = free_[worker].at_ns;
+      if (load_.memory != nullptr) [[unlikely]] load_.memory->adjust(kernel, kind.memory, worker);
+      double at_ns = free_[worker].at_ns;
+      bool fills_bus = false, waits = false;
+      if (load_.memory != nullptr && lane.kind == DeviceKind::cpu) [[unlikely]] {
+        const BusRoom room = ready.bus_room(task, lane.node);
+        fills_bus = room.most != UINT_MAX;
+        waits = fills_bus && filling_[lane.node] >= room.now;
+        if (waits) at_ns = std::max(at_ns, kernel.mean_ns * (filling_[lane.node] - room.now + 1) / room.most);
+      }
       const auto [copies_ns, ready_ns] = copies_to(lane.node, accesses);
       const double end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel.mean_ns;
       if (count == 0 || end_ns < first_ns) first_ns = end_ns;
@@ -88,7 +98,9 @@ class Lanes {
                          .end_ns = end_ns,
                          .free_ns = std::max(at_ns, ready_ns) + kernel.mean_ns,
                          .copies_ns = copies_ns,
-                         .cost_ns = load_.prices[worker] * std::max(kernel.mean_ns, copies_ns)};
+                         .cost_ns = load_.prices[worker] * std::max(kernel.mean_ns, copies_ns),
+                         .fills_bus = fills_bus,
+                         .waits = waits};
       if constexpr (kByEnergy) places[count - 1].cost_ns += kind.draw_on(lane.kind) * kernel.mean_ns;
     }
     if constexpr (kByEnergy) {
@@ -108,6 +120,8 @@ class Lanes {
   /// A task with this data is planned there.
   void take(const Place& place, std::span<const AccessView> accesses) {
     Lane& lane = lanes_[place.lane];
+    if (place.fills_bus) ++filling_[lane.node];
+    if (place.waits) return;  // workers do something else meanwhile
     unsigned* at = &lane.first;
     while (*at != place.worker) at = &free_[*at].next;
     *at = free_[place.worker].next;
@@ -161,6 +175,7 @@ class Lanes {
   std::array<std::byte, 128 * sizeof(Free)> some_memory_;  // enough for most machines
   std::pmr::monotonic_buffer_resource memory_{some_memory_.data(), some_memory_.size()};
   std::pmr::vector<Free> free_{load_.workers.size(), &memory_};  // by worker
+  std::array<unsigned, kMaxNodes> filling_{};  ///< by memory, planned tasks that fill its bus
   std::array<double, kMaxNodes> links_{};  ///< what planned tasks copy to each memory, in ns
   Brought brought_;
 };
@@ -275,7 +290,7 @@ class Plan final : public PullingPolicy {
       const std::span<const AccessView> accesses = asked.ready.accesses(*task);
       const auto place = lanes.place(asked.ready.kind_of(*task), accesses, *task, asked.ready, asked.slack_ns);
       if (!place) continue;
-      if (place->worker == asked.worker) return best_alike(asked, *task, *place, tasks, lanes);
+      if (place->worker == asked.worker && !place->waits) return best_alike(asked, *task, *place, tasks, lanes);
       lanes.take(*place, accesses);
     }
     return nullptr;
@@ -294,7 +309,7 @@ class Plan final : public PullingPolicy {
       const double gains = task->kind == best->kind ? gain : times_of(kind, asked.here).gain();
       if (gains < gain) continue;
       const auto place = lanes.place(kind, asked.ready.accesses(*task), *task, asked.ready, asked.slack_ns);
-      if (!place || place->worker != asked.worker || (gains == gain && place->copies_ns >= of_best.copies_ns)) continue;
+      if (!place || place->worker != asked.worker || place->waits || (gains == gain && place->copies_ns >= of_best.copies_ns)) continue;
       best = task;
       gain = gains;
       of_best = *place;

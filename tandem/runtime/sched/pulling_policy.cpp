@@ -12,13 +12,15 @@ TaskView view_of(const OpenTask& task, const ReadyView& ready) {
           .footprint = kind.footprint,
           .accesses = ready.accesses(task),
           .workers = kind.workers,
-          .alike = kind.given};
+          .alike = kind.given,
+          .memory = kind.memory};
 }
 
 bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
   const std::span<const unsigned> workers = ready.kind_of(task).workers;
-  return (workers.size() == load.workers.size() || std::ranges::binary_search(workers, worker)) && ready.works(worker) &&
-         ready.fits(task, load.machine.workers[worker].node);
+  const MachineWorker& here = load.machine.workers[worker];
+  return (workers.size() == load.workers.size() || std::ranges::binary_search(workers, worker)) && ready.works(worker) && ready.fits(task, here.node) &&
+         (load.memory == nullptr || here.kind != DeviceKind::cpu || ready.bus_room(task, here.node).now != 0);
 }
 
 Estimate ReadyKind::kernel_on(DeviceKind kind) const noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,11 +51,18 @@ struct ReadyKind {
   std::set<OpenTask> tasks;              ///< the most urgent first; may be empty
   std::vector<std::uint32_t> given;      ///< by worker: such tasks that it has been given and that have not ended
   double seen = 0;                       ///< such tasks that have become ready; what was long ago counts less
+  MemoryUse memory = {};                 ///< of their kernels on cores, where `LoadView::memory` is set
 
   /// How long a kernel takes on workers of `kind`.
   Estimate kernel_on(DeviceKind kind) const noexcept;
   /// What it draws there: `KindWorkers::draw`.
   double draw_on(DeviceKind kind) const noexcept;
+};
+
+/// Tasks of one kind that memory serves at once.
+struct BusRoom {
+  unsigned now = UINT_MAX;   ///< that may begin beside what runs
+  unsigned most = UINT_MAX;  ///< beside nothing, at least 1; `UINT_MAX`: there is no limit
 };
 
 /// The ready tasks that no worker has been given.
@@ -66,6 +74,8 @@ class ReadyView {
   virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;  ///< its data; valid until the next call
   virtual bool works(unsigned worker) const noexcept = 0;                 ///< it takes tasks: its device is not lost, and a caller waits
   virtual bool fits(const OpenTask& task, NodeIndex node) const noexcept = 0;  ///< its data into the memory
+  /// How many tasks like it CPU workers of memory `node` may run at once before they fill its bus.
+  virtual BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept { return static_cast<void>(task), static_cast<void>(node), BusRoom(); }
 
   const ReadyKind& kind_of(const OpenTask& task) const noexcept { return kinds()[task.kind]; }  ///< what it is like
 };

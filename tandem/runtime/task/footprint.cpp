@@ -21,4 +21,15 @@ model::Footprint footprint_of(const Task& task) noexcept {
   return {base::mix64(hash), bytes};
 }
 
+std::size_t moved_bytes(const Task& task) noexcept {
+  std::size_t bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (slot.mode() == AccessMode::scratch) continue;
+    const bool does_both = sees_value(slot.mode()) && makes_value(slot.mode());
+    bytes += slot.handle()->shape.bytes() * (does_both ? 2 : 1);
+  }
+  return bytes;
+}
+
 }  // namespace tandem::runtime

@@ -117,6 +117,7 @@ struct PlacedTask {
   std::int64_t kernel_ns = 0;   ///< of that, the kernel; 0: its duration is not known
   model::Footprint footprint = {};  ///< of its data
   unsigned kind = kNowhere;     ///< number of its codelet and footprint among `Placer`'s
+  float demand = 0;             ///< of memory on a core, by which it was charged; see `MemoryLoad`
   bool is_present = true;       ///< the worker is no caller that does not wait
 };
 

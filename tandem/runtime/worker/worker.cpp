@@ -32,7 +32,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       clock_(clock),
       progress_(options.attendance),
       hold_(index, spec_, executor, clock),
-      gate_(executor.memory_gate().rule().limits(static_cast<unsigned>(executor.workers().size())) && spec.device == DeviceKind::cpu ? &executor.memory_gate() : nullptr),
+      gate_(options.gated && spec.device == DeviceKind::cpu ? &executor.memory_gate() : nullptr),
       durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
       measures_(options.timed || durations_ != nullptr),
       feeds_(options.feeds),
@@ -104,18 +104,6 @@ Task* Worker::pass_memory_gate(Task* task) {
 /// It rests.
 void Worker::leave_memory_gate() {
   if (Task* const task = gate_->leave(inside_gate_)) executor_.queues().push_released(index_, task);
-}
-
-/// Bytes that a kernel reads and writes which uses all of its data once.
-static std::size_t moved_bytes(const Task& task) noexcept {
-  std::size_t bytes = 0;
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    const AccessSlot& slot = task.accesses()[i];
-    if (slot.mode() == AccessMode::scratch) continue;
-    const bool does_both = sees_value(slot.mode()) && makes_value(slot.mode());
-    bytes += slot.handle()->shape.bytes() * (does_both ? 2 : 1);
-  }
-  return bytes;
 }
 
 /// By what the program says of its codelet, or by how long its kernels take here.

@@ -38,7 +38,10 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
   if (places && machine.is_mixed())
     placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
-  if (placer_ != nullptr) placer_->weigh_copies(options.copy_weight);
+  if (placer_ != nullptr) {
+    placer_->weigh_copies(options.copy_weight);
+    placer_->use_memory(options.memory_shares, executor.memory_gate());
+  }
   energy_->aim(placer_.get(), options);
   if (placer_ != nullptr && world.policy->by_data())
     queues_->choose_by_data([this](const Task& task, unsigned worker) { return placer_->missing_bytes(task, worker); });
@@ -57,8 +60,9 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .poll_for_ns = options.poll_for_ns,
                                      .tasks_per_step = options.tasks_per_step,
                                      .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr || energy_->meters() ||
-                                              options.memory_gate.limits(static_cast<unsigned>(specs_.size())),
+                                              options.memory_gate.limits(machine.cpu_workers()),
                                      .timeline = options.timeline,
+                                     .gated = placer_ == nullptr && options.memory_gate.limits(machine.cpu_workers()),
                                      .metered = energy_->meters(),
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,

@@ -20,6 +20,7 @@
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
+#include "tandem/runtime/sched/memory_shares.hpp"
 #include "tandem/runtime/sched/policy.hpp"
 #include "tandem/runtime/sched/powers.hpp"
 #include "tandem/runtime/device/emulation.hpp"
@@ -53,6 +54,7 @@ struct CoreOptions {
   std::int64_t energy_every_ns = 50'000'000;  ///< between samples of `World::energy`
   model::PowerTable powers = {};          ///< that earlier runs have measured
   MemoryGateRule memory_gate = {};        ///< of memory-bound tasks; as it is: no limit
+  MemoryShares memory_shares = {};        ///< for policies that look ahead; as it is: kernels and copies do not hinder each other
 };
 
 /// What a runtime is made of in a world: real, test or virtual.
