@@ -788,10 +788,9 @@ TEST(RoomUnderEveryOrder, OneKernelAtATime) {
 }
 
 TEST(RoomUnderEveryOrder, CopiesEndWhileOthersBegin) {
-  for (const AccessMode mode : {kWrite, kUpdate}) {
-    EXPECT_GT(play_all(1, 2, 3, {{0, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, mode}, {1, kRead}}}}, Room::kNoLimit, true), 10U);
-    EXPECT_GT(play_all(2, 2, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, mode}, {1, kRead}}}}, Room::kNoLimit, true), 10U);
-  }
+  // The last task changes x, which may be on its way to storage, and reads y, which has to come.
+  const std::vector<Step> flow{{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, kUpdate}, {1, kRead}}}};
+  EXPECT_GT(play_all(2, 2, 3, flow, Room::kNoLimit, true), 10U);
 }
 
 TEST(Room, RandomFlowsInRandomOrders) {
