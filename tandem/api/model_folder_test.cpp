@@ -159,6 +159,27 @@ TEST_F(ModelFiles, AFileOfAnotherMachineIsRefused) {
   EXPECT_TRUE(other.read(other.file_of("gemm")).value().has_value());
 }
 
+TEST_F(ModelFiles, PowersAreAFileOfTheirOwnWhichRunsAddTo) {
+  EXPECT_TRUE(folder().read_powers().value().is_empty());
+  EXPECT_THAT(folder().save_powers({}).value(), IsEmpty());
+  EXPECT_FALSE(fs::exists(folder_)) << "nothing was measured";
+  model::PowerTable measured;
+  measured.idle["cpu"] = {40, 1, 10};
+  measured.kernels[{"cpu", "gemm"}] = {10, 1, 10};
+  EXPECT_THAT(folder().save_powers(measured).value(), IsEmpty());
+  measured.kernels[{"cpu", "gemm"}] = {20, 1, 10};
+  EXPECT_THAT(folder().save_powers(measured).value(), IsEmpty());
+  const model::PowerTable sum = folder().read_powers().value();
+  EXPECT_NEAR(sum.kernels.at({"cpu", "gemm"}).watts, 18, 1e-6) << "what was stored counts with twice its error";
+  EXPECT_NEAR(sum.kernels.at({"cpu", "gemm"}).seconds, 20, 1e-6);
+  EXPECT_TRUE(folder().read_all().value().empty()) << "it is no file of durations";
+  EXPECT_THAT(folder("another one").read_powers().error().message, HasSubstr("is of another machine"));
+  std::ofstream(folder_ / "powers.watts") << "format = 1\n";
+  EXPECT_THAT(folder().save_powers(measured).value(), ElementsAre(HasSubstr("put aside as powers.watts.refused")));
+  EXPECT_EQ(folder().read_powers().value().kernels.at({"cpu", "gemm"}).watts, 20);
+  EXPECT_THAT(folder().prune({}).value(), ElementsAre(folder_ / "powers.watts.refused"));
+}
+
 TEST_F(ModelFiles, WhatIsNoFileIsRefusedAndNotWaitedFor) {
   fs::create_directories(folder_);
   ASSERT_EQ(mkfifo(folder().file_of("pipe").c_str(), 0600), 0);
