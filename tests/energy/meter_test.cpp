@@ -1,6 +1,4 @@
 // tests/energy/meter_test.cpp: runs whose counters are files that a test moves: statistics, models, traces, and a schedule by what was learnt.
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -299,7 +297,9 @@ TEST(MeteredRun, OptionEnergyTurnsItOff) {
 }
 
 TEST(MeteredRun, WithoutCountersRunsAsBefore) {
-  Runtime rt({.workers = 1, .more = {{"energy.powercap", "/nowhere"}, {"models", "true"}, {"model.folder", "/tmp/tandem-no-models-" + std::to_string(::getpid())}, {"ranks", "alone"}}});
+  const FakePowercap files;  // none
+  Runtime rt({.workers = 1,
+              .more = {{"energy.powercap", files.folder().string()}, {"models", "true"}, {"model.folder", (files.folder() / "models").string()}, {"ranks", "alone"}}});
   double value = 1;
   auto data = rt.data(value);
   rt.submit(Codelet("add", [](double& x) { x += 1; }), read_write(data));
