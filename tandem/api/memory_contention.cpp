@@ -68,11 +68,12 @@ runtime::MemoryShares memory_shares(const Model& model, const Load& all) {
                                .beside_messages = {1},
                                .of_streams = {1}};
   const double each_mb_s = one.computation_alone_mb_s;
+  const auto share = [](double part) { return std::clamp(part, 0.01, 1.0); };  // models may leave nothing; everything comes to an end
   for (load.cores = 1; load.cores <= all.cores; ++load.cores) {
     const Bandwidths shared = model.predict(load);
-    shares.of_cores.push_back(std::min(1.0, shared.computation_alone_mb_s / (each_mb_s * load.cores)));
-    shares.beside_messages.push_back(std::min(1.0, shared.computation_mb_s / (each_mb_s * load.cores)));
-    shares.of_streams.push_back(std::min(1.0, shared.communication_mb_s / shared.communication_alone_mb_s));
+    shares.of_cores.push_back(share(shared.computation_alone_mb_s / (each_mb_s * load.cores)));
+    shares.beside_messages.push_back(share(shared.computation_mb_s / (each_mb_s * load.cores)));
+    shares.of_streams.push_back(share(shared.communication_mb_s / shared.communication_alone_mb_s));
   }
   return shares;
 }

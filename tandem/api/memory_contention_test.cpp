@@ -104,5 +104,13 @@ TEST_F(ProgramsContention, SharesAreTheModels) {
   }
 }
 
+TEST_F(ProgramsContention, CopiesHaveSomethingWhereTheModelLeavesNothing) {
+  model::contention::ThresholdMachine machine = model::contention::find_platform("henri")->machine;
+  machine.local.alpha = 0;
+  const model::contention::ThresholdModel model(machine);
+  ASSERT_EQ(model.predict({.cores = 17}).communication_mb_s, 0);
+  EXPECT_NEAR(memory_shares(model, {.cores = 17}).copy_bytes_per_ns(10, 17), 0.1, 0.02);
+}
+
 }  // namespace
 }  // namespace tandem

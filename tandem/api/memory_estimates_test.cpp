@@ -190,7 +190,11 @@ std::unique_ptr<Runtime> runtime_with_limit(const std::string& sched) {
   options.tasks_per_step = 1;
   options.timeline = true;
   options.memory_gate = {.most = 2, .most_beside_messages = 1, .network_bytes_per_ns = 1};
-  options.memory_shares = {.core_bytes_per_ns = 1, .stream_bytes_per_ns = 1, .of_cores = {1, 1, 1, 0.7, 0.5}, .beside_messages = {1, 1, 0.8, 0.5, 0.4}, .of_streams = {1, 1, 0.5, 0.2, 0.2}};
+  options.memory_shares = {.core_bytes_per_ns = 1,
+                           .stream_bytes_per_ns = 1,
+                           .of_cores = {1, 1, 1, 0.7, 0.5},
+                           .beside_messages = {1, 1, 0.8, 0.5, 0.4},
+                           .of_streams = {1, 1, 0.5, 0.2, 0.2}};
   return test::loop_runtime({.workers = 4, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 10}}, options);
 }
 
@@ -255,7 +259,8 @@ struct Result {
 
 /// Makespans of all flows with the policy, as ratios of those without what it knows. CONTENTION_SEEDS: so many orders of steps for each case.
 Result compare(const std::string& sched, bool gate) {
-  const std::vector<ModelledMachine> machines{{"henri", {1, 1}, 1}, {"henrisubnuma", {0, 0}, 1}, {"henrisubnuma", {2, 2}, 2}, {"billy", {1, 1}, 2}, {"henri", {0, 0}, 1}};
+  const std::vector<ModelledMachine> machines{
+      {"henri", {1, 1}, 1}, {"henrisubnuma", {0, 0}, 1}, {"henrisubnuma", {2, 2}, 2}, {"billy", {1, 1}, 2}, {"henri", {0, 0}, 1}};
   const char* const given = std::getenv("CONTENTION_SEEDS");
   const std::uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : 6;
   double log_sum = 0;

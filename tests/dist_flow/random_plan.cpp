@@ -119,7 +119,8 @@ Plan draw(std::uint64_t seed) {
   if (seed % 3 == 1) setup.core.memory_gate = {.most = 1 + static_cast<unsigned>(seed / 3 % 2), .most_beside_messages = 1, .network_bytes_per_ns = 1e-9};
   // Policies that look ahead take memory into account, and limit tasks by that.
   if (seed % 3 != 0)
-    setup.core.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6}, .beside_messages = {1, 0.7, 0.4}, .of_streams = {1, 0.8, 0.3}};
+    setup.core.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6},
+                                  .beside_messages = {1, 0.7, 0.4}, .of_streams = {1, 0.8, 0.3}};
   if (std::mt19937_64 of_memory(seed * 191 + 3); plan.ranks > 1 && of_memory() % 3 == 0) {
     // What the largest task needs, and the sum of two that a reduction gathers; or somewhat more.
     std::size_t most = 2 * *std::max_element(plan.sizes.begin(), plan.sizes.end());

@@ -175,7 +175,8 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
   if (setup.seed % 3 == 1) options.memory_gate = {.most = 1 + static_cast<unsigned>(setup.seed / 3 % 2), .most_beside_messages = 1};
   // Policies that look ahead take memory into account, and limit tasks by that.
   if (setup.seed % 3 != 0)
-    options.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6}, .beside_messages = {1, 0.7, 0.4}, .of_streams = {1, 0.8, 0.3}};
+    options.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6},
+                             .beside_messages = {1, 0.7, 0.4}, .of_streams = {1, 0.8, 0.3}};
   runtime_ = std::make_unique<Runtime>(std::move(resources), std::move(world), options);
 
   for (const char* name : {"cpu", "some_worker", "cpu_or_device", "device"}) {

@@ -211,7 +211,9 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
 }
 
 bool Executor::is_everyone(const WorkerGroup& group) const noexcept {
-  return group.members.size() == queues_->worker_count() && group.members.back() < queues_->worker_count();
+  if (group.members.size() != queues_->worker_count() || group.members.back() >= queues_->worker_count()) return false;
+  const auto is_elsewhere = [&](unsigned worker) { return workers_[worker].node != workers_[0].node; };
+  return placer_ == nullptr || std::ranges::none_of(group.members, is_elsewhere);  // otherwise it matters which of them runs a task
 }
 
 void Executor::end_one(Task& task, Origin& origin) {

@@ -117,7 +117,7 @@ void Submission::check_runnable(Task& task) {
   }
   if (group != nullptr) {
     // Where there are no devices, an implementation for them costs nothing.
-    if (!restricts_all_ && executor_.is_everyone(*group)) task.restricted = false;
+    if (executor_.is_everyone(*group)) task.restricted = false;
     else extra_of(task).group = group;
     return;
   }

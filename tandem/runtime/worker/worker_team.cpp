@@ -62,7 +62,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr || energy_->meters() ||
                                               options.memory_gate.limits(machine.cpu_workers()),
                                      .timeline = options.timeline,
-                                     .gated = placer_ == nullptr && options.memory_gate.limits(machine.cpu_workers()),
+                                     .gated = options.memory_gate.limits(machine.cpu_workers()),
                                      .metered = energy_->meters(),
                                      .counters = counters_ ? &counters_ : nullptr,
                                      .expects = &expects_,
