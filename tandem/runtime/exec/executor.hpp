@@ -112,7 +112,7 @@ class Executor final : public StagingListener {
   /// The workers that have an implementation of the codelet and to which its predicate agrees; null: there are none. The predicate is
   /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
   WorkerGroup* group_of(const CodeletCore& codelet);
-  /// The workers that share all tasks, and no others.
+  /// The workers that share all tasks, and no others; where a placer gives tasks away, only if they work in one memory.
   bool is_everyone(const WorkerGroup& group) const noexcept;
 
   // --- where a policy places tasks

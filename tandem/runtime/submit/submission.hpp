@@ -98,7 +98,7 @@ class Submission final : private FlowHost {
     has_budgets_ = looks_closer_ = true;
     budgeted_at_once_ = at_once;
   }
-  /// A policy gives each task of the program to a worker: all are restricted. Before any task.
+  /// A policy gives tasks of the program to workers: all are restricted but those of `Executor::is_everyone`. Before any task.
   void restrict_all() noexcept { restricts_all_ = looks_closer_ = true; }
   SubmittingThread& thread() noexcept { return thread_; }
   Window& window() noexcept { return window_; }

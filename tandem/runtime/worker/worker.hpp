@@ -37,7 +37,7 @@ struct WorkerOptions {
   unsigned tasks_per_step = 256;
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
-  bool gated = false;                  ///< memory-bound tasks of CPU workers are limited in number (`MemoryGate`); a placer does it itself
+  bool gated = false;                  ///< memory-bound tasks that CPU workers share are limited in number (`MemoryGate`); for those that it gives away a placer does it
   bool metered = false;                ///< somebody asks which kernels run (`Measurements::visit_busy`)
   const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
