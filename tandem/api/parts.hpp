@@ -123,10 +123,11 @@ class PartPlan {
 /// order. A task that uses a part runs after the tasks before it that wrote the whole, and the other way round; tasks that read parts
 /// and tasks that read the whole run at the same time. Data may have several partitions at once, and parts may be divided again.
 ///
-/// One task cannot use data together with its own parts. With option `memory` parts of data that Tandem allocated are copies in memory of their own:
-/// main memory must have room for the whole and one part, else the constructor throws OutOfMemory. On several ranks parts have the owner of the whole, every rank makes them,
-/// and a rank that skips tasks calls `split` and `gather` where the other ranks first use parts, or the whole, again. A recorded graph
-/// splits and gathers in each replay what it did when it was recorded; parts that it has split must all be written in it, unless the whole had a value.
+/// One task cannot use data together with its own parts. With option `memory` parts of data that Tandem allocated are copies in memory of their
+/// own: main memory must have room for the whole and one part, else the constructor throws OutOfMemory. On several ranks parts have the owner of
+/// the whole, every rank makes them, and a rank that skips tasks calls `split` and `gather` where the other ranks first use parts, or the whole,
+/// again. A recorded graph splits and gathers in each replay what it did when it was recorded; parts that it has split must all be written in it,
+/// unless the whole had a value.
 ///
 /// Of the submitting thread; the runtime outlives it. When it ends, the whole has the values of the parts.
 template <class Kind>
