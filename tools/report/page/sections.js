@@ -237,7 +237,7 @@ function kernelsSection(run) {
 function energySection(run) {
   const {energy} = run.summary;
   if (!energy) return null;
-  const joules = value => `${value.toPrecision(4)} J`, watts = power => `${power.watts.toPrecision(3)} ± ${power.error.toPrecision(2)} W`;
+  const joules = value => `${value < 1e-3 ? 0 : value.toPrecision(4)} J`, watts = power => `${power.watts.toFixed(2)} ± ${power.error.toFixed(2)} W`;
   const row = (name, on, value, power) => [name, on, joules(value), percent(value, energy.joules), watts(power), power.confidence.toFixed(2)];
   const kernels = tableOf(
       ['kernel', 'on', 'energy', 'share', 'power of one that runs', 'confidence'], [
