@@ -103,9 +103,9 @@ wait "$viewer" 2> /dev/null
 
 # --- a rank is killed
 : > top.out
-timeout 60 "$tandem" top run --interval 100ms > top.out 2> top.err < /dev/null &
+timeout 120 "$tandem" top run --interval 100ms > top.out 2> top.err < /dev/null &
 viewer=$!
-until_true 30 grep -q '^tasks: ' top.out || fail "the view shows nothing"
+until_true 90 grep -q '^tasks: ' top.out || fail "the view shows nothing"
 kill -9 "$process"
 wait "$viewer"
 status=$?
@@ -123,7 +123,7 @@ pids=$(processes_of whole)
 kill -STOP $pids
 timeout 100 "$tandem" top whole --json --interval 100ms > out 2> err < /dev/null &
 viewer=$!
-until_true 30 grep -q interval out || fail "the view shows nothing of a run that is stopped"
+until_true 90 grep -q interval out || fail "the view shows nothing of a run that is stopped"
 # shellcheck disable=SC2086
 kill -CONT $pids
 wait "$viewer" || { fail "top of a run that ends by itself ends with $?"; cat out err >&2; }
