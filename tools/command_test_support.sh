@@ -22,6 +22,15 @@ holds() {
   grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
 }
 
+# tandem_ends STATUS ARGUMENTS...: of the command $tandem; leaves the streams in the files out and err.
+tandem_ends() {
+  local status=$1
+  shift
+  timeout 120 "$tandem" "$@" > out 2> err < /dev/null
+  local actual=$?
+  ((actual == status)) || { fail "tandem $*: exit $actual instead of $status"; cat out err >&2; }
+}
+
 # json_holds CONDITION: of the object o in the file out, which a command printed.
 json_holds() {
   python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; head -c 3000 out err >&2; }

@@ -58,6 +58,8 @@ Finding check_governor(const fs::path& root) {
   return {"frequency", Verdict::advice, found, "as root: cpupower frequency-set -g performance"};
 }
 
+std::vector<Finding> check_energy(const base::Config& config) { return check_energy(config.get_string("energy.powercap"), config.get_string("energy.nvml")); }
+
 std::vector<Finding> check_energy(const fs::path& powercap, const std::string& nvml) {
   std::vector<Finding> findings;
   const base::EnergyCounters packages = base::find_powercap_counters(powercap);

@@ -34,6 +34,8 @@ Finding check_numa_balancing(const std::filesystem::path& root, std::size_t numa
 Finding check_governor(const std::filesystem::path& root);
 /// Whether the energy of packages (`powercap`, a folder) and of NVIDIA's devices (`nvml`, a library) can be counted. Without devices one finding.
 std::vector<Finding> check_energy(const std::filesystem::path& powercap, const std::string& nvml);
+/// The same by options `energy.powercap` and `energy.nvml`.
+std::vector<Finding> check_energy(const base::Config& config);
 /// Space of the file system of /dev/shm, in which traces and libraries keep their files.
 Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes);
 Finding check_descriptors(const rlimit& files);

@@ -117,8 +117,7 @@ std::vector<Finding> examine(const DoctorArguments& arguments, const ToolContext
   else findings.push_back({"binding", Verdict::wrong, machine.error().message, "see whether `lstopo` works"});
   findings.push_back(check_numa_balancing("/", machine ? machine.value().numa_nodes().size() : 1));
   findings.push_back(check_governor("/"));
-  const base::Config& config = context.config;
-  for (Finding& finding : check_energy(config.get_string("energy.powercap"), config.get_string("energy.nvml"))) findings.push_back(std::move(finding));
+  for (Finding& finding : check_energy(context.config)) findings.push_back(std::move(finding));
   for (Finding& finding : check_networks("/")) findings.push_back(std::move(finding));
   const std::string& folder = context.config.get_string("comm.modules");
   findings.push_back(check_module("ucx", "libucx-dev", false, folder));

@@ -96,8 +96,6 @@ Json cuda_json(const base::Config& config) {
   return devices;
 }
 
-std::vector<Finding> energy_of(const base::Config& config) { return check_energy(config.get_string("energy.powercap"), config.get_string("energy.nvml")); }
-
 std::string core_list(const std::vector<base::CoreId>& cores) {
   std::vector<unsigned> numbers;
   for (const base::CoreId core : cores) numbers.push_back(core.value());
@@ -144,7 +142,7 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
     fmt::print("NUMA node {}  {}, {}\n", node.os_index, readable_bytes(node.bytes), core_list(node.cores));
   print_caches(topology);
   for (const Finding& finding : check_networks("/")) fmt::print("{:<12} {}\n", finding.subject, finding.found);
-  for (const Finding& finding : energy_of(config)) fmt::print("{:<12} {}\n", finding.subject, finding.found);
+  for (const Finding& finding : check_energy(config)) fmt::print("{:<12} {}\n", finding.subject, finding.found);
   fmt::print("transports   {}\n", fmt::join(transports(), ", "));
   print_opencl();
   print_cuda(config);
@@ -171,7 +169,7 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   for (const Finding& finding : check_networks("/"))
     machine["networks"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
   machine["energy"] = Json::array();
-  for (const Finding& finding : energy_of(config))
+  for (const Finding& finding : check_energy(config))
     machine["energy"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
   machine["transports"] = transports();
   machine["opencl"] = opencl_json();

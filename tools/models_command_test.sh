@@ -10,15 +10,6 @@ unset "${!TANDEM_@}"
 export XDG_CACHE_HOME=$folder/cache TANDEM_RANKS=alone
 here=$folder/cache/tandem/models/$(hostname)
 
-# tandem_ends STATUS ARGUMENTS...: leaves the streams in the files out and err.
-tandem_ends() {
-  local status=$1
-  shift
-  timeout 60 "$tandem" "$@" > out 2> err < /dev/null
-  local actual=$?
-  ((actual == status)) || { fail "tandem $*: exit $actual instead of $status"; cat out err >&2; }
-}
-
 # --- nothing yet; and a run without the option teaches nothing
 tandem_ends 0 models list
 holds out 'no performance models: run a program with --tandem.models=on'

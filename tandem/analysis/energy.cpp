@@ -71,7 +71,7 @@ std::vector<Source> sources_of(const History& history, const WorkerKinds& kinds,
 void add_busy(std::vector<Sample>& samples, std::int64_t start_ns, std::int64_t end_ns, unsigned codelet) {
   for (auto at = std::ranges::upper_bound(samples, start_ns, {}, &Sample::end_ns); at != samples.end() && at->start_ns < end_ns; ++at) {
     const std::int64_t ns = std::min(end_ns, at->end_ns) - std::max(start_ns, at->start_ns);
-    if (ns > 0) at->busy_s[codelet] += static_cast<double>(ns) * 1e-9;
+    if (ns > 0) at->busy_s[codelet] += seconds_of(ns);
   }
 }
 

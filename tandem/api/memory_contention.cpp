@@ -78,13 +78,21 @@ runtime::MemoryShares memory_shares(const Model& model, const Load& all) {
   return shares;
 }
 
-runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned workers) {
-  const unsigned cores = std::min(workers, stored.cores);
-  runtime::MemoryGateRule rule = memory_gate_rule(SoftModel::create(stored.machine).value(), {.cores = cores});
+namespace {
+
+/// Workers beyond the model's `cores` are not limited.
+runtime::MemoryGateRule rule_for(const Model& model, unsigned cores, unsigned workers) {
+  runtime::MemoryGateRule rule = memory_gate_rule(model, {.cores = cores});
   if (!rule.limits(cores)) return rule;
   rule.most += workers - cores;
   rule.most_beside_messages += workers - cores;
   return rule;
+}
+
+}  // namespace
+
+runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned workers) {
+  return rule_for(SoftModel::create(stored.machine).value(), std::min(workers, stored.cores), workers);
 }
 
 MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
@@ -105,11 +113,12 @@ MemoryContention find_memory_contention(const base::Config& config, const base::
     return {};
   }
   const unsigned cores = std::min(workers, stored.value().cores);
-  const runtime::MemoryGateRule rule = memory_gate_rule(stored.value(), workers);
+  const SoftModel model = SoftModel::create(stored.value().machine).value();
+  const runtime::MemoryGateRule rule = rule_for(model, cores, workers);
   if (rule.limits(workers))
     log.info("memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is under way", name, rule.most, workers,
              rule.most_beside_messages);
-  return {rule, memory_shares(SoftModel::create(stored.value().machine).value(), {.cores = cores})};
+  return {rule, memory_shares(model, {.cores = cores})};
 }
 
 }  // namespace tandem

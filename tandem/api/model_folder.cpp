@@ -52,6 +52,14 @@ base::Result<base::FileDescriptor> lock(const fs::path& folder, std::chrono::mil
   return descriptor;
 }
 
+/// The same, of a folder that need not be there yet.
+base::Result<base::FileDescriptor> make_and_lock(const fs::path& folder, std::chrono::milliseconds patience) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return io(folder, "cannot be made", error);
+  return lock(folder, patience);
+}
+
 bool is_model_file(const fs::path& file) {
   const std::string name = file.filename().string();
   return !name.starts_with('.') && name.ends_with(kEnding);
@@ -132,10 +140,7 @@ base::Result<std::vector<ModelFolder::File>> ModelFolder::read_all() const {
 base::Result<std::vector<std::string>> ModelFolder::save(std::span<const model::CodeletModels> learnt) const {
   std::vector<std::string> notes;
   if (learnt.empty()) return notes;
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) return io(folder_, "cannot be made", error);
-  const auto held = lock(folder_, patience_);
+  const auto held = make_and_lock(folder_, patience_);
   if (!held.ok()) return held.error();
   for (const model::CodeletModels& news : learnt) {
     const fs::path file = file_of(news.codelet);
@@ -175,10 +180,7 @@ base::Result<model::PowerTable> ModelFolder::read_powers() const {
 base::Result<std::vector<std::string>> ModelFolder::save_powers(const model::PowerTable& measured) const {
   std::vector<std::string> notes;
   if (measured.is_empty()) return notes;
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) return io(folder_, "cannot be made", error);
-  const auto held = lock(folder_, patience_);
+  const auto held = make_and_lock(folder_, patience_);
   if (!held.ok()) return held.error();
   const fs::path file = folder_ / kPowers;
   auto present = read_powers();

@@ -10,15 +10,6 @@ source "$(dirname "$0")/../../tools/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
 export XDG_CACHE_HOME=$folder/cache TANDEM_RANKS=alone TANDEM_ENERGY_POWERCAP=$folder/powercap TANDEM_ENERGY_NVML=$folder/no-such-library.so
 
-# tandem_ends STATUS ARGUMENTS...: leaves the streams in the files out and err.
-tandem_ends() {
-  local status=$1
-  shift
-  timeout 120 "$tandem" "$@" > out 2> err < /dev/null
-  local actual=$?
-  ((actual == status)) || { fail "tandem $*: exit $actual instead of $status"; cat out err >&2; }
-}
-
 # --- no counters: all works, and doctor and machine say why
 tandem_ends 0 linalg potrf -n 256 --nb 64 --tandem.stats=on
 grep -q '^energy' err && fail "statistics have an energy that nobody counts"

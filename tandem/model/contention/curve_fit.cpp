@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/model/cholesky.hpp"
 
 namespace tandem::model::contention {
 namespace {
@@ -34,29 +35,6 @@ constexpr std::size_t kind_of(std::size_t column) { return column % 2; }  // com
 double student_975(double freedom) {
   constexpr double z = 1.959964;
   return z + (z * z * z + z) / (4 * freedom) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * freedom * freedom);
-}
-
-/// Cholesky's factor of a symmetric matrix of order n, in place in the lower triangle. False: it is not positive definite.
-bool factor(std::vector<double>& a, std::size_t n) {
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t k = 0; k < j; ++k)
-      for (std::size_t i = j; i < n; ++i) a[i * n + j] -= a[i * n + k] * a[j * n + k];
-    if (!(a[j * n + j] > 0)) return false;
-    const double root = std::sqrt(a[j * n + j]);
-    for (std::size_t i = j; i < n; ++i) a[i * n + j] /= root;
-  }
-  return true;
-}
-
-void solve(const std::vector<double>& l, std::size_t n, std::vector<double>& x) {
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < i; ++k) x[i] -= l[i * n + k] * x[k];
-    x[i] /= l[i * n + i];
-  }
-  for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t k = i + 1; k < n; ++k) x[i] -= l[k * n + i] * x[k];
-    x[i] /= l[i * n + i];
-  }
 }
 
 base::Error too_few(std::size_t there) {

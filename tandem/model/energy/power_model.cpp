@@ -3,49 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/model/cholesky.hpp"
 
 namespace tandem::model {
 namespace {
 
-/// A symmetric positive definite matrix as L L^T.
-class Cholesky {
- public:
-  Cholesky(std::vector<double> matrix, std::size_t size) : l_(std::move(matrix)), n_(size) {
-    for (std::size_t j = 0; j < n_; ++j) {
-      for (std::size_t k = 0; k < j; ++k) l_[j * n_ + j] -= l_[j * n_ + k] * l_[j * n_ + k];
-      l_[j * n_ + j] = std::sqrt(std::max(l_[j * n_ + j], 1e-300));
-      for (std::size_t i = j + 1; i < n_; ++i) {
-        for (std::size_t k = 0; k < j; ++k) l_[i * n_ + j] -= l_[i * n_ + k] * l_[j * n_ + k];
-        l_[i * n_ + j] /= l_[j * n_ + j];
-      }
-    }
-  }
-  std::vector<double> solve(std::vector<double> x) const {
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t k = 0; k < i; ++k) x[i] -= l_[i * n_ + k] * x[k];
-      x[i] /= l_[i * n_ + i];
-    }
-    for (std::size_t i = n_; i-- > 0;) {
-      for (std::size_t k = i + 1; k < n_; ++k) x[i] -= l_[k * n_ + i] * x[k];
-      x[i] /= l_[i * n_ + i];
-    }
-    return x;
-  }
-  /// Of the inverse.
-  double diagonal(std::size_t i) const {
-    std::vector<double> unit(n_);
-    unit[i] = 1;
-    return solve(std::move(unit))[i];
-  }
-
- private:
-  std::vector<double> l_;
-  std::size_t n_;
-};
+/// Positive definite but for rounding.
+void factor_certainly(std::vector<double>& matrix, std::size_t size) { factor(matrix, size, 1e-300); }
 
 constexpr double kSpread = 0.5;        ///< how much codelets differ, of the power that they have in common
 constexpr double kLeastNoise = 0.01;   ///< of the energy of a mean interval
@@ -96,7 +63,7 @@ PowerModel::Fit PowerModel::fit() const {
   double noise = least_noise, spread = kSpread * most_watts;
   std::vector<bool> is_fixed(size);
   std::vector<double> powers(size);
-  std::optional<Cholesky> free_system;  // nothing held at 0: for errors
+  std::vector<double> free_matrix;  // nothing held at 0: for errors
   for (int round = 0; round < 8; ++round) {
     std::vector<double> matrix(size * size), right(size);
     for (std::size_t i = 0; i < known; ++i) {
@@ -112,10 +79,12 @@ PowerModel::Fit PowerModel::fit() const {
       matrix[i * size + known] -= tie;
       matrix[known * size + i] -= tie;
     }
-    free_system.emplace(matrix, size);
+    free_matrix = matrix;
     for (std::size_t i = 0; i < size; ++i)
       if (is_fixed[i]) matrix[i * size + i] += kFixed * (matrix[i * size + i] + tie);
-    powers = Cholesky(std::move(matrix), size).solve(std::move(right));
+    factor_certainly(matrix, size);
+    solve(matrix, size, right);
+    powers = std::move(right);
     bool has_changed = false;
     for (std::size_t i = 0; i < size; ++i)
       if (powers[i] < 0 && !is_fixed[i]) has_changed = is_fixed[i] = true;
@@ -124,8 +93,12 @@ PowerModel::Fit PowerModel::fit() const {
     spread = std::max(kSpread * powers[known], 0.05 * most_watts);
     if (round >= 3 && !has_changed) break;
   }
+  factor_certainly(free_matrix, size);
   const auto power = [&](std::size_t i, double seconds) {
-    return Watts{std::max(0.0, powers[i]), std::sqrt(free_system->diagonal(i)), seconds};
+    std::vector<double> column(size);  // of the inverse
+    column[i] = 1;
+    solve(free_matrix, size, column);
+    return Watts{std::max(0.0, powers[i]), std::sqrt(column[i]), seconds};
   };
   result.idle = power(0, seconds_);
   for (std::size_t k = 0; k < codelets; ++k)

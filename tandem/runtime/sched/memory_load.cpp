@@ -126,7 +126,7 @@ void MemoryLoad::adjust(Estimate& kernel, const MemoryUse& use, unsigned worker)
   if (!on.is_core || use.demand < kLeastDemand || use.alone_ns == 0) return;
   const Bus& bus = buses_[on.node];
   const double cores = bus.cores - on.demand() + use.demand;
-  kernel.mean_ns = use.alone_ns * std::max(1.0, use.demand / share(bus, cores));
+  kernel.mean_ns = use.alone_ns * shares_.slowdown(use.demand, of_socket(bus, cores), messages_);
 }
 
 double MemoryLoad::copy_bytes_per_ns(double bytes_per_ns, NodeIndex from, NodeIndex to) const noexcept {

@@ -15,16 +15,6 @@
 namespace tandem::runtime {
 namespace {
 
-/// Durations by kind alone.
-class Durations final : public Estimates {
- public:
-  std::map<DeviceKind, double> of;
-  Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override {
-    const auto known = of.find(kind);
-    return known == of.end() ? Estimate{} : Estimate{known->second, 0, true};
-  }
-};
-
 constexpr std::uint32_t kInMain = 1;
 constexpr std::uint32_t kOnFirstCard = 2;
 

@@ -62,15 +62,6 @@ class Given final : public Powers {
   double full_watts() const override { return 1000; }
 };
 
-class Durations final : public Estimates {
- public:
-  std::map<DeviceKind, double> of;
-  Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override {
-    const auto known = of.find(kind);
-    return known == of.end() ? Estimate{} : Estimate{known->second, 0, true};
-  }
-};
-
 /// A kernel takes 1000 ns on a core and 200 on a card; it draws 5 W there and 100 W here, and time costs 10 W. A copy of 1000 bytes takes 100 ns.
 struct Scene {
   static constexpr std::int64_t kNow = 5'000;

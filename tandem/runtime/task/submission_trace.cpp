@@ -67,15 +67,20 @@ template <class Entry>
   return {entry, bits};
 }
 
-/// Whether a task has a short record: it follows the one before in its packet, and has so many `entries` in its lists.
-[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(const Task& task, std::uint32_t number, std::size_t entries) const {
-  return number == last_number_ + 1 && stream.packets() == last_packet_ && task.priority == static_cast<std::int16_t>(task.priority) &&
-         stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
+/// The short record of a task of the last site that follows the one before in its packet. False: it does not, and nothing was written.
+[[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                                std::span<const std::uint32_t> predecessors, bool is_ready) {
+  const std::size_t entries = accesses + predecessors.size();
+  if (number != last_number_ + 1 || stream.packets() != last_packet_ || task.priority != static_cast<std::int16_t>(task.priority) ||
+      !stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t))) [[unlikely]]
+    return false;
+  if (last_site_->number == last_site_number_ && !is_ready) write_short_as<Alike>(task, number, accesses, predecessors);
+  else write_short_as<Next>(task, number, accesses, predecessors);
+  return true;
 }
 
-/// The short record of a task of the last site, of one of two kinds.
 template <class Fixed>
-void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
+void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>;
   last_number_ = number;
   std::byte* const at = stream.draft();
@@ -145,12 +150,9 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
   const auto number = static_cast<std::uint32_t>(id);
   const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && last_site_->is_plain && last_site_->is_of(task) &&
-                        task.extra == nullptr && iteration == TaskFacts::kNoIteration && !knows_facts_ &&
-                        (task.access_count | predecessors.size()) <= kMostInRecord;
-  if (!is_plain || !takes_short(task, number, task.access_count + predecessors.size())) [[unlikely]]
-    return describe_fully(task, number, predecessors, is_ready);
-  if (last_site_->number == last_site_number_ && !is_ready) return write_short<Alike>(task, number, task.access_count, predecessors);
-  write_short<Next>(task, number, task.access_count, predecessors);
+                        task.extra == nullptr && !knows_facts() && (task.access_count | predecessors.size()) <= kMostInRecord;
+  if (!is_plain || !write_short(task, number, task.access_count, predecessors, is_ready)) [[unlikely]]
+    describe_fully(task, number, predecessors, is_ready);
 }
 
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
@@ -159,16 +161,14 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   std::size_t with_accesses = 0;
   std::size_t listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
-    if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || iteration != TaskFacts::kNoIteration || knows_facts_)) [[unlikely]]
+    if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
       write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
     with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
     const std::size_t accesses = std::min(with_accesses, kMostInRecord);
     const std::span<const std::uint32_t> first = predecessors.first(listed);
-    const bool is_alike = site_of(task).number == last_site_number_ && !is_ready;
-    if (!takes_short(task, number, accesses + listed)) write_long(task, number, accesses, first);
-    else if (is_alike) write_short<Alike>(task, number, accesses, first);
-    else write_short<Next>(task, number, accesses, first);
+    site_of(task);
+    if (!write_short(task, number, accesses, first, is_ready)) write_long(task, number, accesses, first);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }
@@ -208,7 +208,6 @@ void SubmissionTrace::write_iteration(std::int32_t number) {
   if (number == written_iteration_ && !is_new_packet) return;
   stream.append<Type::task_iteration>(number);
   written_iteration_ = number;
-  knows_facts_ = knows_flops_ || number != TaskFacts::kNoIteration;
   iteration_packet_ = stream.packets();
 }
 
@@ -225,7 +224,6 @@ void SubmissionTrace::write_facts(const Task& task, std::uint32_t number) {
     site.flops_packet = stream.packets();
   }
   knows_flops_ = knows_flops_ || has_flops;
-  knows_facts_ = knows_facts_ || has_flops;
   if (facts.tag != 0 || !facts.parameters.empty()) write_note(number, facts);
 }
 

@@ -54,10 +54,8 @@ class SubmissionTrace {
         --left_of_stamp_;
       }
       count_ = 0;
-    } else {
-      frames_[depth_] = count_;
     }
-    ++depth_;
+    frames_[depth_++] = count_;
   }
   /// A predecessor, whether it has ended or not.
   void depend(TaskId predecessor) {
@@ -67,7 +65,7 @@ class SubmissionTrace {
   /// All accesses and predecessors are known; it has not started. `is_ready`: it waits for nobody, and will be put into a queue.
   /// True: an outer frame goes on.
   bool end(const Task& task, bool is_ready) {
-    const std::uint32_t from = --depth_ == 0 ? 0 : frames_[depth_];
+    const std::uint32_t from = frames_[--depth_];
     describe(task, task.id, {predecessors_.data() + from, count_ - from}, is_ready);
     count_ = from;
     return depth_ > 0;
@@ -101,13 +99,17 @@ class SubmissionTrace {
     }
   };
   void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
-  bool takes_short(const Task& task, std::uint32_t number, std::size_t entries) const;
+  bool write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, bool is_ready);
   template <class Fixed>
-  void write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
+  void write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   template <class Entry>
   void write_whole(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses,
                    std::span<const std::uint32_t> predecessors);
+  /// What was recorded of one task may be wrong for the next one.
+  bool knows_facts() const noexcept {
+    return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;
+  }
   void write_iteration(std::int32_t number);
   /// What the program said of `task`, as far as it differs from what the packet says already.
   void write_facts(const Task& task, std::uint32_t number);
@@ -121,7 +123,7 @@ class SubmissionTrace {
   unsigned left_of_stamp_ = 0;               ///< so many submissions may still share the last stamp
   unsigned depth_ = 0;
   std::uint32_t count_ = 0;                  ///< of predecessors
-  std::array<std::uint32_t, 4> frames_{};    ///< where in their list each begins, but for the first
+  std::array<std::uint32_t, 4> frames_{};    ///< where in their list each begins
   std::vector<std::uint32_t> predecessors_;  ///< of all frames: the first `count_`
   Site no_site_;
   Site* last_site_ = &no_site_;              ///< of the last task
@@ -134,7 +136,6 @@ class SubmissionTrace {
   bool lists_are_wide_ = false;              ///< the last short record had a number of more than 16 bits in its lists
   std::vector<Shape> shapes_;                ///< of the task that is described
   bool knows_flops_ = false;                 ///< the program has told the operations of a task
-  bool knows_facts_ = false;                 ///< what was recorded of one task may be wrong for the next one, but for `iteration`
 };
 
 }  // namespace tandem::runtime

@@ -73,9 +73,7 @@ void EnergyMeter::sample(Source& source, std::int64_t now_ns) {
     });
   std::vector<model::PowerModel::Busy> busy;
   for (unsigned number = 0; number < seconds_of.size(); ++number) {
-    double& before_ns = source.busy_ns[kind.codelets[number]];
-    const double ran = seconds_of[number] - before_ns * 1e-9;
-    before_ns = seconds_of[number] * 1e9;
+    const double ran = seconds_of[number] - std::exchange(source.busy_s[kind.codelets[number]], seconds_of[number]);
     if (ran > 0) busy.push_back({number, ran});
   }
   source.last_ns = now_ns;

@@ -76,7 +76,7 @@ class EnergyMeter final : public base::Steppable {
     std::vector<bool> is_read = {};                      ///< by counter: `last_uj` is a value of `last_ns`
     std::vector<double> joules = {};                     ///< by counter, all; before `share`
     std::vector<std::uint32_t> names = {};               ///< by counter, in the trace
-    std::map<std::string, double, std::less<>> busy_ns = {};  ///< by codelet, at the last sample
+    std::map<std::string, double, std::less<>> busy_s = {};  ///< by codelet, at the last sample
     std::int64_t last_ns = 0;
   };
 
