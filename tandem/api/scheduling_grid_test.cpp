@@ -225,6 +225,36 @@ void layers(Flow& flow, unsigned width, unsigned depth) {
       flow.task(any_kernel(random), {data[layer - 1][random() % width], data[layer - 1][(i + random() % 3) % width]}, {data[layer][i]});
 }
 
+// Flows that use the same data again and again: what a worker ran last says where the next task needs no copy.
+
+/// Tiles that are updated in so many steps, each time with another one that all of them read.
+void chains(Flow& flow, unsigned count, unsigned steps, std::string_view kernel) {
+  auto read = flow.tiles(count), updated = flow.tiles(count);
+  for (unsigned step = 0; step < steps; ++step)
+    for (unsigned i = 0; i < count; ++i) flow.task(kernel, {read[i]}, {updated[(i * 7 + step) % count]});
+}
+
+/// The same with two kinds of tasks, in turns of four steps.
+void phases(Flow& flow, unsigned count, unsigned steps, std::string_view first, std::string_view second) {
+  auto read = flow.tiles(count), updated = flow.tiles(count);
+  for (unsigned step = 0; step < steps; ++step)
+    for (unsigned i = 0; i < count; ++i) flow.task(step / 4 % 2 == 0 ? first : second, {read[(i * 5 + step) % count]}, {updated[i]});
+}
+
+/// Each tile from those beside it, which are one step behind.
+void stencil(Flow& flow, unsigned count, unsigned steps, std::string_view kernel) {
+  auto now = flow.tiles(count), next = flow.tiles(count);
+  for (unsigned step = 0; step < steps; ++step, std::swap(now, next))
+    for (unsigned i = 0; i < count; ++i) flow.task(kernel, {now[i], now[(i + 1) % count]}, {next[i]});
+}
+
+/// All of some tiles pass by all of the others.
+void sweep(Flow& flow, unsigned count, unsigned steps, std::string_view kernel) {
+  auto passing = flow.tiles(steps), updated = flow.tiles(count);
+  for (unsigned step = 0; step < steps; ++step)
+    for (unsigned i = 0; i < count; ++i) flow.task(kernel, {passing[step]}, {updated[i]});
+}
+
 const std::vector<NamedFlow>& flows() {
   static const std::vector<NamedFlow> known{
       {"cholesky", true, [](Flow& flow) { cholesky(flow, 16); }},
@@ -321,18 +351,33 @@ TEST(SchedulingGrid, PlanIsNowhereFarBehindTheBestOther) {
   EXPECT_LT(worst, 1.1);
 }
 
-/// A machine, a flow and a budget that nobody has looked at.
-void add_random(Comparison& comparison, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto draw = [&](std::uint64_t below) { return static_cast<unsigned>(random() % below); };
-  const auto real = [&](double from, double to) { return from * std::pow(to / from, static_cast<double>(random() >> 11) * 0x1p-53); };
-  ModelledMachine machine{.name = "", .cores = 1 + draw(24), .cards = {}, .copy_us = real(100, 4000)};
-  const unsigned cards = 1 + draw(5);
-  const double strength = real(0.15, 2), other = draw(3) == 0 ? real(0.15, 2) : strength;
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : random_(seed) {}
+  unsigned below(std::uint64_t limit) { return static_cast<unsigned>(random_() % limit); }
+  /// Its logarithm is uniform.
+  double real(double from, double to) { return from * std::pow(to / from, static_cast<double>(random_() >> 11) * 0x1p-53); }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+ModelledMachine random_machine(Random& random, std::uint64_t seed) {
+  ModelledMachine machine{.name = "", .cores = 1 + random.below(24), .cards = {}, .copy_us = random.real(100, 4000)};
+  const unsigned cards = 1 + random.below(5);
+  const double strength = random.real(0.15, 2), other = random.below(3) == 0 ? random.real(0.15, 2) : strength;
   for (unsigned i = 0; i < cards; ++i) machine.cards.push_back(i < (cards + 1) / 2 ? strength : other);
   char name[64];
   std::snprintf(name, sizeof name, "%u: %u+%u of %.2f, %.2f", static_cast<unsigned>(seed), machine.cores, cards, strength, other);
   machine.name = name;
+  return machine;
+}
+
+/// A machine, a flow and a budget that nobody has looked at.
+void add_random(Comparison& comparison, std::uint64_t seed) {
+  Random random(seed);
+  const auto draw = [&](std::uint64_t below) { return random.below(below); };
+  const ModelledMachine machine = random_machine(random, seed);
   NamedFlow flow = flows()[draw(static_cast<std::uint64_t>(flows().size()))];
   const unsigned n = 6 + draw(14);
   if (flow.name.starts_with("cholesky")) flow.make = [n](Flow& f) { cholesky(f, n); };
@@ -347,14 +392,46 @@ void add_random(Comparison& comparison, std::uint64_t seed) {
   comparison.add(machine, flow, draw(2) == 0 ? 0 : 12 + draw(80), draw(3) != 0);
 }
 
-TEST(SchedulingGrid, PlanIsAheadOnRandomMachines) {
+/// GRID_SEEDS: so many cases, from number GRID_FROM on.
+template <class Add>
+void for_seeds(const Add& add) {
   const char* const seeds = std::getenv("GRID_SEEDS");
   const std::uint64_t count = seeds != nullptr ? std::strtoull(seeds, nullptr, 10) : 40;
   const char* const from = std::getenv("GRID_FROM");
   const std::uint64_t first = from != nullptr ? std::strtoull(from, nullptr, 10) : 1;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) add(seed);
+}
+
+TEST(SchedulingGrid, PlanIsAheadOnRandomMachines) {
   Comparison comparison;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) add_random(comparison, seed);
+  for_seeds([&](std::uint64_t seed) { add_random(comparison, seed); });
   EXPECT_LT(comparison.result().mean, 1);
+}
+
+/// As the other, of flows that use data again and again.
+void add_random_reuse(Comparison& comparison, std::uint64_t seed) {
+  Random random(seed);
+  const ModelledMachine machine = random_machine(random, seed);
+  const unsigned kind = random.below(4), count = 6 + random.below(50), steps = 8 + random.below(24);
+  const auto kernel = [&] { return kKernels[random.below(kKernels.size())].name; };
+  const std::string_view first = kernel(), second = kernel();
+  const bool ranked = random.below(3) == 0;
+  NamedFlow flow;
+  if (kind == 0) flow = {"chains", ranked, [=](Flow& f) { chains(f, count, steps, first); }};
+  if (kind == 1) flow = {"phases", ranked, [=](Flow& f) { phases(f, count, steps, first, second); }};
+  if (kind == 2) flow = {"stencil", ranked, [=](Flow& f) { stencil(f, count, steps, first); }};
+  if (kind == 3) flow = {"sweep", ranked, [=](Flow& f) { sweep(f, count, steps, first); }};
+  flow.name += " " + std::to_string(count) + "x" + std::to_string(steps) + " " + std::string(first) + (ranked ? ", ranked" : "");
+  const unsigned budget = random.below(2) == 0 ? 0 : 8 + random.below(2 * count);
+  comparison.add(machine, flow, budget, random.below(3) != 0);
+}
+
+TEST(SchedulingGrid, PlanIsNotFarBehindWhereDataIsUsedAgain) {
+  Comparison comparison;
+  for_seeds([&](std::uint64_t seed) { add_random_reuse(comparison, seed); });
+  const auto [mean, worst] = comparison.result();
+  EXPECT_LT(mean, 1.03);
+  EXPECT_LT(worst, 1.42);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
 constexpr double kAsCheapInEnergy = 1.02;
+constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies does not leave the flow's order
 
 /// Data that planned tasks bring to memories.
 class Brought {
@@ -187,7 +188,9 @@ class Lanes {
 /// early as it can (HEFT), and a slow worker takes one only when the fast ones would come to it later.
 ///
 /// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind the task with the
-/// fewest bytes to copy.
+/// fewest bytes to copy. Of tasks to which the program gave no priority it takes the first one in the flow, unless with another one the worker waits
+/// less for copies, by a good part of a kernel: otherwise it would run a few chains of tasks to their ends, and those that wait meanwhile would then
+/// be too few for all workers.
 ///
 /// With an aim at energy (`LoadView::energy`) what a kernel draws is a part of its cost, and prices follow from the linear program that has it, too
 /// (`prices_of`). A task may end later than that, at the price of the time.
@@ -301,6 +304,10 @@ class Plan final : public PullingPolicy {
                                     const Lanes<kByEnergy>& lanes) {
     const OpenTask* best = &first;
     double gain = times_of(asked.ready.kind_of(*best), asked.here).gain();
+    const bool has_priority = first.priority != 0;
+    const auto is_better = [&](const auto& place, double kernel_ns) {
+      return has_priority ? place.copies_ns < of_best.copies_ns : of_best.free_ns - place.free_ns > kWaits * kernel_ns;
+    };
     for (unsigned looked = 0; looked < kAlike; ++looked) {
       const OpenTask* const task = tasks.next();
       if (task == nullptr || task->priority != first.priority) break;
@@ -309,7 +316,8 @@ class Plan final : public PullingPolicy {
       const double gains = task->kind == best->kind ? gain : times_of(kind, asked.here).gain();
       if (gains < gain) continue;
       const auto place = lanes.place(kind, asked.ready.accesses(*task), *task, asked.ready, asked.slack_ns);
-      if (!place || place->worker != asked.worker || place->waits || (gains == gain && place->copies_ns >= of_best.copies_ns)) continue;
+      if (!place || place->worker != asked.worker || place->waits) continue;
+      if (gains == gain && !is_better(*place, kind.kernel_on(asked.here).mean_ns)) continue;
       best = task;
       gain = gains;
       of_best = *place;
