@@ -78,6 +78,8 @@ void print_cuda(const base::Config& config) {
   const auto devices = cuda(config);
   if (!devices.ok()) return fmt::print("CUDA         {}\n", devices.error().message);
   if (devices.value().empty()) fmt::print("CUDA         no device\n");
+  else if (const std::int64_t bound = config.get_bytes("cuda.page_locked"); bound != 0)
+    fmt::print("page-locked  up to {} of main memory for copies from and to CUDA devices, with option cuda\n", readable_bytes(static_cast<std::size_t>(bound)));
   for (std::size_t i = 0; i < devices.value().size(); ++i) {
     const runtime::CudaFacts& device = devices.value()[i];
     fmt::print("CUDA {}       {}, {}, {} multiprocessors, compute capability {}.{}\n", i, device.name, readable_bytes(device.memory_bytes),

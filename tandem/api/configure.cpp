@@ -69,6 +69,10 @@ void register_options(base::Registry& registry) {
                 .help = "tasks that a CUDA device may have in flight, each on a stream of its own", .minimum = 1, .maximum = 64});
   registry.add({.name = "cuda.memory", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
+  registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",
+                .help = "with CUDA devices, page-locked main memory of a rank for data that Tandem allocates, messages that arrive, and copies; beyond it plain "
+                        "memory is used (0: always)",
+                .minimum = 0});
   registry.add({.name = "cuda.libraries", .type = OptionType::text, .default_value = "",
                 .help = "folder where NVRTC, cuBLAS and cuSOLVER are, and maybe libcuda.so.1; empty: where the dynamic loader looks"});
   registry.add({.name = "machine", .type = OptionType::text, .default_value = "",

@@ -67,6 +67,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
       trace_(submission_.flow().trace()),
       left_replays_(std::make_unique<LeftReplays>(*this)) {
   memory_.set_numa(world_.numa_node_of);
+  if (world_.page_locked != nullptr) memory_.set_page_locked(world_.page_locked);
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   for (NodeIndex node = 0; node < world_.machine.nodes.size(); ++node)
     if (world_.machine.nodes[node].kind == NodeKind::numa) memory_.set_numa_place(node, world_.machine.nodes[node].numa_node);
@@ -171,6 +172,7 @@ void RuntimeCore::resume() {
 StatisticsReport RuntimeCore::statistics() {
   StatisticsReport report = workers_->statistics();
   report.prefetches = memory_.prefetches();
+  if (world_.page_locked != nullptr) report.page_locked = world_.page_locked->report();
   return report;
 }
 

@@ -8,6 +8,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,6 +18,8 @@
 #include "tandem/api/cuda_devices.hpp"
 #include "tandem/api/device_test_support.hpp"
 #include "tandem/api/test_support.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/comm/transport/loop/loop.hpp"
 #include "tandem/cuda.hpp"
 #include "tandem/device.hpp"
 #include "tandem/opencl.hpp"
@@ -89,6 +93,7 @@ struct Cuda : testing::Test {
   void TearDown() override {
     EXPECT_EQ(control.blocks, 0) << "memory of the device that was not given back";
     EXPECT_EQ(control.contexts, 0);
+    EXPECT_EQ(control.host_blocks, 0) << "page-locked memory that was not given back";
   }
   /// On `workers` cores and devices, whose copies are counted.
   std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
@@ -453,6 +458,179 @@ TEST_F(Cuda, CopiesPagesThatAreLockedAtOnce) {
   rt.wait(hy);
   EXPECT_EQ(y, std::vector<Word>(10'000, 5));
   EXPECT_EQ(control.pageable_copies, 2) << "y to the device and back";
+}
+
+/// Beside a runtime with a CUDA device, for page-locked memory.
+struct PageLocked : Cuda {
+  std::unique_ptr<Runtime> start_with(const std::string& page_locked, const std::string& memory = "0") {
+    return std::make_unique<Runtime>(Options{.workers = 1,
+                                             .more = {{"cuda", "1"},
+                                                      {"cuda.libraries", TANDEM_FAKE_CUDA},
+                                                      {"cuda.memory", memory},
+                                                      {"cuda.page_locked", page_locked},
+                                                      {"sched", "lws"},
+                                                      {"ranks", "alone"}}});
+  }
+  /// Data that Tandem allocates goes to the device and back, some times. Returns its values.
+  std::vector<Word> go_to_and_fro(Runtime& rt, int rounds = 3) {
+    std::vector<Word> found;
+    for (int round = 0; round < rounds; ++round) {
+      auto x = rt.vector<Word>("x", kCount), y = rt.vector<Word>("y", kCount);
+      const auto fill = [](std::span<Word> values) { std::fill(values.begin(), values.end(), 2); };
+      rt.submit("fill", fill, write(x));
+      rt.submit("fill", fill, write(y));
+      rt.submit(kAxpy.can_run(on_cuda), Word{3}, read(x), read_write(y));
+      rt.submit("read", [&](std::span<const Word> values) { found.push_back(values[kCount - 1]); }, read(y));
+      rt.wait();
+    }
+    return found;
+  }
+  static constexpr std::size_t kCount = 100'000;
+};
+
+TEST_F(PageLocked, DataThatTandemAllocatesIsCopiedAtOnce) {
+  auto rt = start_with("64MiB");
+  EXPECT_EQ(go_to_and_fro(*rt, 6), std::vector<Word>(6, 8));
+  EXPECT_EQ(control.pageable_copies, 0);
+  const auto report = rt->statistics().page_locked;
+  EXPECT_EQ(report.bound, std::size_t{64} << 20);
+  EXPECT_EQ(report.allocations, 12U);
+  EXPECT_LE(report.from_driver, 4U) << "later rounds use what those before the last one have left";
+  EXPECT_GE(report.most_used, 2 * kCount * sizeof(Word));
+  EXPECT_THAT(rt->statistics().table(), HasSubstr("page-locked memory: "));
+}
+
+TEST_F(PageLocked, IsNotThereWithoutDevicesOrWithABoundOfNothing) {
+  {
+    Runtime rt(Options{.workers = 1, .more = {{"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
+    EXPECT_EQ(rt.statistics().page_locked.bound, 0U);
+    EXPECT_EQ(control.host_allocations, 0);
+    EXPECT_EQ(control.contexts, 0);
+  }
+  auto rt = start_with("0");
+  EXPECT_EQ(go_to_and_fro(*rt, 1), std::vector<Word>{8});
+  EXPECT_GT(control.pageable_copies, 0);
+  EXPECT_EQ(rt->statistics().page_locked.allocations, 0U);
+  EXPECT_THAT(rt->statistics().table(), testing::Not(HasSubstr("page-locked")));
+}
+
+TEST_F(PageLocked, GoesOnWithPlainMemoryWhenTheDriverRefuses) {
+  testing::internal::CaptureStderr();
+  {
+    auto rt = start_with("64MiB");
+    control.host_bytes = 900'000;  // one of the two vectors
+    EXPECT_EQ(go_to_and_fro(*rt), (std::vector<Word>{8, 8, 8}));
+    EXPECT_GT(control.pageable_copies, 0);
+    const auto report = rt->statistics().page_locked;
+    EXPECT_GE(report.allocations, 2U) << "one piece of memory, which is used again";
+    EXPECT_EQ(report.from_driver, 1U);
+    EXPECT_EQ(report.allocations + report.refused, 6U);
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::size_t first = said.find("CUDA_ERROR_OUT_OF_MEMORY");
+  EXPECT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("CUDA_ERROR_OUT_OF_MEMORY", first + 1), std::string::npos) << said;
+}
+
+TEST_F(PageLocked, ColumnsWithGapsPassThroughIt) {
+  for (const bool has_some : {true, false}) {
+    auto rt = start_with(has_some ? "64MiB" : "0");
+    control.copies_of_columns = 0;
+    constexpr std::size_t kSize = 40, kLeading = 70;
+    std::vector<Word> a(kLeading * kSize), b(kLeading * kSize), c(kLeading * kSize, 1);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 13, b[i] = i % 7;
+    std::vector<Word> expected = c;
+    const auto view = [](std::vector<Word>& of) { return MatrixView<Word>{of.data(), kSize, kSize, kLeading}; };
+    const auto constant = [](std::vector<Word>& of) { return ConstMatrix{of.data(), kSize, kSize, kLeading}; };
+    multiply(constant(a), constant(b), view(expected));
+    auto ha = rt->data("a", view(a)), hb = rt->data("b", view(b)), hc = rt->data("c", view(c));
+    rt->submit(kGemm.can_run(on_cuda), read(ha), read(hb), read_write(hc));
+    rt->wait(hc);
+    EXPECT_EQ(c, expected) << "rows between the columns' ends are as they were";
+    EXPECT_EQ(control.copies_of_columns, has_some ? 0 : 4);
+    EXPECT_EQ(rt->statistics().page_locked.allocations, has_some ? 4U : 0U);
+    EXPECT_EQ(rt->statistics().page_locked.used, 0U) << "given back with the copy";
+    if (!has_some) continue;
+    std::vector<Word> pages = a;
+    const PageLock lock(*rt, pages.data(), pages.size() * sizeof(Word));
+    auto locked = rt->data("locked", view(pages));
+    rt->submit(kGemm.can_run(on_cuda), read(locked), read(hb), read_write(hc));
+    rt->wait();
+    EXPECT_EQ(control.copies_of_columns, 1) << "the device reads locked memory itself";
+  }
+}
+
+TEST_F(PageLocked, ValuesThatLeaveADeviceGoToIt) {
+  auto rt = start_with("64MiB", std::to_string(3 * 10'000 * sizeof(Word)));
+  std::vector<Data<Vector<Word>>> all;
+  for (int i = 0; i < 8; ++i) {
+    all.push_back(rt->vector<Word>("x" + std::to_string(i), 10'000));
+    rt->submit("fill", [i](std::span<Word> values) { std::fill(values.begin(), values.end(), i); }, write(all.back()));
+  }
+  for (int round = 0; round < 3; ++round)
+    for (int i = 1; i < 8; ++i) rt->submit(kAxpy.can_run(on_cuda), Word{1}, read(all[i - 1]), read_write(all[i]));
+  std::vector<Word> values(8), expected{0, 1, 2, 3, 4, 5, 6, 7};
+  for (int round = 0; round < 3; ++round)
+    for (int i = 1; i < 8; ++i) expected[i] += expected[i - 1];
+  for (int i = 0; i < 8; ++i) rt->submit("read", [&values, i](std::span<const Word> from) { values[i] = from[9'999]; }, read(all[i]));
+  rt->wait();
+  EXPECT_EQ(values, expected);
+  EXPECT_EQ(control.pageable_copies, 0);
+}
+
+// Three ranks, each with a device: rank 0 writes on its device, the others read what arrives on theirs, and rank 0 reads their answers.
+TEST_F(PageLocked, ValuesFromOtherRanksArriveInIt) {
+  constexpr std::uint32_t kRanks = 3;
+  constexpr int kRounds = 4;
+  comm::LoopNetwork network({.ranks = kRanks});
+  std::vector<std::string> errors(kRanks);
+  std::vector<std::uint64_t> allocations(kRanks, 0);
+  std::vector<Word> found;
+  const auto play = [&](std::uint32_t rank) {
+    auto resources = test::test_resources();
+    const base::Config config = test::test_config(
+        {.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"cuda.page_locked", "64MiB"}, {"bind", "false"}}});
+    runtime::World world = make_real_world(config, *resources);
+    add_cuda_devices(world, config, *resources->log);
+    auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
+    Runtime rt(std::move(resources), std::move(world), core_options(config), std::move(endpoint), {}, nullptr);
+    auto x = rt.vector<Word>("x", kCount, DataOptions{.owner = 0});
+    std::vector<Data<Vector<Word>>> answers;
+    for (std::uint32_t i = 0; i < kRanks; ++i) answers.push_back(rt.vector<Word>("answer", kCount, DataOptions{.owner = static_cast<int>(i)}));
+    const auto fill = [](std::span<Word> values) { std::fill(values.begin(), values.end(), 1); };
+    rt.submit("fill", fill, write(x));
+    for (const auto& answer : answers) rt.submit("fill", fill, write(answer));
+    for (int round = 0; round < kRounds; ++round) {
+      rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(answers[0]), read_write(x));
+      for (const auto& answer : answers) rt.submit(kAxpy.can_run(on_cuda), Word{2}, read(x), read_write(answer));
+      for (std::uint32_t i = 1; i < kRanks; ++i) rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(answers[i]), read_write(x));
+    }
+    auto result = rt.vector<Word>("result", 1, DataOptions{.owner = 0});
+    rt.submit("read", [&](std::span<const Word> values, std::span<Word>) { found.push_back(values[kCount - 1]); }, read(x), write(result));
+    rt.wait();
+    allocations[rank] = rt.statistics().page_locked.allocations;
+    EXPECT_EQ(rt.statistics().page_locked.refused, 0U);
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        play(rank);
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(errors, std::vector<std::string>(kRanks));
+  Word x = 1, answer = 1;  // all answers are the same
+  for (int round = 0; round < kRounds; ++round) {
+    x += answer;
+    answer += 2 * x;
+    x += (kRanks - 1) * answer;
+  }
+  EXPECT_EQ(found, std::vector<Word>{x});
+  EXPECT_EQ(control.pageable_copies, 0) << "from and to what the ranks have received";
+  for (std::uint32_t rank = 1; rank < kRanks; ++rank) EXPECT_GE(allocations[rank], 2U) << "its answer, and x that arrives";
 }
 
 TEST(CudaDriver, IsNamedWhenItIsMissing) {

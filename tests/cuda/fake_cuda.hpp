@@ -74,6 +74,10 @@ struct Control {
   std::atomic<int> compilations{0};
   std::atomic<std::int64_t> blocks{0};        ///< pieces of memory of devices that are allocated
   std::atomic<int> contexts{0};               ///< retained
+  std::atomic<int> host_blocks{0};            ///< pieces of page-locked memory that are allocated
+  std::atomic<int> host_allocations{0};       ///< of such memory
+  std::atomic<std::size_t> host_bytes{std::size_t{1} << 40};  ///< page-locked memory that may still be allocated
+  std::atomic<int> copies_of_columns{0};      ///< of matrices with gaps
 
   std::mutex mutex;
   std::map<std::string, Kernel> known;  ///< under the mutex; never shrinks
@@ -89,6 +93,8 @@ struct Control {
     copy_ns = kernel_ns = 0;
     refuse_launches = lose_at = 0;
     has_blas = true;
+    host_bytes = std::size_t{1} << 40;
+    host_allocations = copies_of_columns = 0;
     kernels = kernels_now = most_kernels = copies_beside_kernels = peer_copies = pageable_copies = compilations = 0;
   }
 };

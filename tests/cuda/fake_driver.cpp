@@ -183,8 +183,12 @@ Status cuMemFree_v2(Address address) {
 }
 Status cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   STATE_OR_RETURN();
-  *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   const std::lock_guard guard(mutex);
+  if (bytes > settings().host_bytes) return kOutOfMemory;
+  settings().host_bytes -= bytes;
+  ++settings().host_blocks;
+  ++settings().host_allocations;
+  *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   pinned.emplace(static_cast<char*>(*memory), static_cast<char*>(*memory) + bytes);
   return kSuccess;
 }
@@ -192,6 +196,14 @@ Status cuMemFreeHost(void* memory) {
   const std::lock_guard guard(mutex);
   std::erase_if(pinned, [memory](const auto& range) { return range.first == memory; });
   std::free(memory);
+  --settings().host_blocks;
+  return kSuccess;
+}
+Status cuPointerGetAttribute(void* value, int attribute, Address address) {
+  STATE_OR_RETURN();
+  const void* const memory = pointer<const void>(address);
+  if (attribute != kPointerMemoryType || (!is_far(memory) && !is_pinned(memory))) return kInvalidValue;
+  *static_cast<int*>(value) = is_far(memory) ? kMemoryDevice : kMemoryHost;
   return kSuccess;
 }
 
@@ -227,6 +239,7 @@ Status cuMemcpy2DAsync_v2(const Copy2D* wanted, Stream stream) {
   const bool out = copy.from_type == kMemoryDevice && copy.to_type == kMemoryHost;
   if (!in && !out) return kInvalidValue;
   if (((in ? copy.to_device : copy.from_device) & kFar) == 0 || is_far(in ? copy.from_host : copy.to_host)) return kInvalidValue;
+  ++settings().copies_of_columns;
   return post_copy(stream, in ? copy.from_host : copy.to_host, [=] {
     const char* const from = in ? static_cast<const char*>(copy.from_host) : near(pointer<const char>(copy.from_device));
     char* const to = in ? near(pointer<char>(copy.to_device)) : static_cast<char*>(copy.to_host);

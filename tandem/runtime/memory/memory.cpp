@@ -24,13 +24,11 @@ void Memory::emit(Fields... fields) const {
 
 namespace {
 
-/// Copies in two steps, each by `copy(request, ended)`, and calls `ended` once. The memory between may outlive all nodes: a copier that is
-/// given up keeps what it was given.
+/// Copies in two steps by way of `between`, each by `copy(request, ended)`, and calls `ended` once. The memory between may outlive all nodes: a
+/// copier that is given up keeps what it was given.
 template <class Copy>
-void copy_in_two(const CopyRequest& request, const Copy& copy, const CopyEnded& ended) {
-  const std::size_t bytes = request.shape.bytes();
-  const std::shared_ptr<void> between(std::aligned_alloc(64, (bytes + 64) / 64 * 64), [](void* memory) { std::free(memory); });
-  if (between == nullptr) return ended(std::make_exception_ptr(OutOfMemory(fmt::format("no memory to pass {} bytes on", bytes))));
+void copy_in_two(const CopyRequest& request, const std::shared_ptr<void>& between, const Copy& copy, const CopyEnded& ended) {
+  if (between == nullptr) return ended(std::make_exception_ptr(OutOfMemory(fmt::format("no memory to pass {} bytes on", request.shape.bytes()))));
   CopyRequest in = request, out = request;
   in.to_node = out.from_node = 0;
   in.to = between.get();
@@ -50,6 +48,11 @@ NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Cop
   TANDEM_ASSERT(nodes_.size() < kMaxNodes);
   nodes_.push_back({std::move(node), std::move(copier)});
   return static_cast<NodeIndex>(nodes_.size() - 1);
+}
+
+void Memory::set_page_locked(std::shared_ptr<PageLockedPool> pool) {
+  plain_main_memory_ = std::exchange(nodes_[0].node, make_page_locked_memory(pool));
+  page_locked_ = std::move(pool);
 }
 
 void Memory::limit(NodeIndex node, std::size_t bytes, unsigned kernels) { room_.limit(node, bytes, kernels); }
@@ -190,7 +193,7 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
     throw std::logic_error(fmt::format("{} is an object, and objects stay in main memory: a task that uses it cannot run in {}; "
                                        "give its codelet an implementation for the CPU alone, or a can_run",
                                        handle.described(), nodes_[node].node->name()));
-  void* const memory = nodes_[node].node->allocate(handle.shape.bytes());
+  void* const memory = source_for(handle, node).allocate(handle.shape.bytes());
   if (memory == nullptr) refuse_memory(handle, node);
   nodes_[node].bytes->fetch_add(handle.shape.bytes(), std::memory_order_relaxed);
   emit<trace::Type::data_allocated>(handle.number, node, handle.shape.bytes());
@@ -198,7 +201,7 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
   try {
     handle.object->construct(memory);
   } catch (...) {
-    nodes_[node].node->release(memory, handle.shape.bytes());
+    source_for(handle, node).release(memory, handle.shape.bytes());
     nodes_[node].bytes->fetch_sub(handle.shape.bytes(), std::memory_order_relaxed);
     throw;
   }
@@ -214,7 +217,7 @@ void Memory::trace_numa(const Handle& handle, const void* memory) const noexcept
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
   if (node == 0 && handle.copy_number == 0) trace_numa(handle, memory);
   if (handle.object != nullptr) handle.object->destroy(memory);
-  nodes_[node].node->release(memory, handle.shape.bytes());
+  source_for(handle, node).release(memory, handle.shape.bytes());
   nodes_[node].bytes->fetch_sub(handle.shape.bytes(), std::memory_order_relaxed);
   emit<trace::Type::data_freed>(handle.number, node, handle.shape.bytes());
 }
@@ -224,6 +227,18 @@ void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
                                 "that is no longer needed, or split the data and use fewer pieces at a time",
                                 handle.described(), handle.shape.bytes(), described(node),
                                 nodes_[node].bytes->load(std::memory_order_relaxed)));
+}
+
+/// Memory that a copy needs for its time, page-locked if there is some; null: there is none at all.
+std::shared_ptr<void> Memory::buffer_for_copy(std::size_t bytes) {
+  try {
+    if (page_locked_ != nullptr)
+      if (void* const memory = page_locked_->allocate(bytes); memory != nullptr)
+        return {memory, [pool = page_locked_, bytes](void* locked) { pool->release(locked, bytes); }};
+    return {std::aligned_alloc(64, (bytes + 64) / 64 * 64), [](void* memory) { std::free(memory); }};
+  } catch (const std::bad_alloc&) {  // it is given back already
+    return {};
+  }
 }
 
 Copier& Memory::copier_for(const CopyRequest& request) noexcept {
@@ -255,19 +270,16 @@ CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {
 template <class Done>
 void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   CopyRequest request = given;
-  std::shared_ptr<std::byte[]> packed;  // between memory with gaps, of which copiers do not know, and the other one
+  std::shared_ptr<void> packed;  // between memory with gaps, of which copiers do not know, and the other one
   // Memory on the way between two other nodes has no gaps. Where main memory has some, it is the program's, and stays.
   const bool has_gaps = handle.is_strided_at_home();
   const bool is_from_home = has_gaps && given.from_node == 0 && given.from == handle.home.pointer;
   const bool is_to_home = has_gaps && given.to_node == 0 && given.to == handle.home.pointer;
   if (is_from_home || is_to_home) {
-    try {
-      packed = std::make_shared<std::byte[]>(handle.shape.bytes() + 1);
-    } catch (...) {
-      return done(std::current_exception());
-    }
+    packed = buffer_for_copy(handle.shape.bytes());
+    if (packed == nullptr) return done(std::make_exception_ptr(std::bad_alloc()));
     if (is_from_home) {
-      handle.layout->pack(given.from, packed.get());
+      handle.layout->pack(given.from, static_cast<std::byte*>(packed.get()));
       request.from = packed.get();
     } else {
       request.to = packed.get();
@@ -276,7 +288,7 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   emit<trace::Type::transfer_started>(handle.number, request.from_node, request.to_node, handle.shape.bytes());
   const auto ended = [this, &handle, number = handle.number, source = request.from_node, target = request.to_node, home = given.to, packed,
                       done](const std::exception_ptr& failure) {
-    if (packed != nullptr && target == 0 && failure == nullptr) handle.layout->unpack(packed.get(), home);
+    if (packed != nullptr && target == 0 && failure == nullptr) handle.layout->unpack(static_cast<const std::byte*>(packed.get()), home);
     emit<trace::Type::transfer_ended>(number, source, target);
     done(failure);
   };
@@ -317,7 +329,7 @@ bool Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node
     fetched(handle, source, node, failure);
   };
   if (!passes_main_memory(request)) copy(handle, request, ended);
-  else copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
+  else copy_in_two(request, buffer_for_copy(handle.shape.bytes()), [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
   return true;
 }
 
@@ -441,7 +453,7 @@ void Memory::begin_move(const Room::Move& move) {
   }
   const auto ended = [this, &handle](const std::exception_ptr& failure) { end_move(handle, failure == nullptr); };
   if (!passes_main_memory(request)) return copy(handle, request, ended);
-  copy_in_two(request, [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
+  copy_in_two(request, buffer_for_copy(handle.shape.bytes()), [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 
 void Memory::end_move(Handle& handle, bool arrived) {

@@ -14,6 +14,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/memory/page_locked_pool.hpp"
 #include "tandem/runtime/memory/prefetch_report.hpp"
 #include "tandem/runtime/memory/room.hpp"
 #include "tandem/runtime/task/call_count.hpp"
@@ -43,6 +44,8 @@ class Memory {
   /// A further node, reached from and to all others by `copier`. Before any handle exists. Returns its index.
   NodeIndex add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier);
 
+  /// Data in main memory comes from `pool`, but for objects, which no device sees, and so does memory that copies need. Before any handle exists.
+  void set_page_locked(std::shared_ptr<PageLockedPool> pool);
   /// At most `bytes` of replicas are on `node`: others leave for new ones; `kernels` as `Room::limit` has it. Before any handle exists.
   void limit(NodeIndex node, std::size_t bytes, unsigned kernels = Room::kNoLimit);
   /// Replicas may go to `node`, where no worker works, when main memory has no room. Before any handle exists.
@@ -190,6 +193,10 @@ class Memory {
   /// Memory for a value, in which an object has begun.
   void* allocate(const Handle& handle, NodeIndex node);
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
+  MemoryNode& source_for(const Handle& handle, NodeIndex node) noexcept {
+    return handle.object != nullptr && plain_main_memory_ != nullptr ? *plain_main_memory_ : *nodes_[node].node;
+  }
+  std::shared_ptr<void> buffer_for_copy(std::size_t bytes);
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
   Staging acquire_beside(Task& event, NodeIndex node);
   bool bring(Task& task, NodeIndex node);
@@ -233,6 +240,8 @@ class Memory {
   StagingListener& listener_;
   CallCount calls_;
   std::vector<Node> nodes_;
+  std::shared_ptr<PageLockedPool> page_locked_;    ///< null: there is none
+  std::unique_ptr<MemoryNode> plain_main_memory_;  ///< for objects, where there is page-locked memory; else null
   std::uint32_t reach_home_ = 0;  ///< bit n: the memory of a NUMA node
   Room room_{*this};
 };

@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
+
+#include "tandem/runtime/memory/small_blocks.hpp"
 
 namespace tandem::runtime {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{256} << 10;
-constexpr std::size_t kMapping = std::size_t{2} << 20;
+constexpr std::size_t kMapping = SmallBlocks::kChunk;
 
 class NumaMemory final : public MemoryNode {
  public:
@@ -25,35 +24,22 @@ class NumaMemory final : public MemoryNode {
   std::string name() const override { return fmt::format("NUMA node {}", topology_.numa_nodes()[place_].os_index); }
 
   void* allocate(std::size_t bytes) override {
-    if (bytes >= kLarge) return map_or_null(bytes);
-    const std::size_t size = rounded(bytes);
+    if (bytes >= SmallBlocks::kLarge) return map_or_null(bytes);
     const std::lock_guard guard(mutex_);
-    if (std::vector<void*>& known = free_[size]; !known.empty()) {
-      void* const memory = known.back();
-      known.pop_back();
-      return memory;
-    }
-    if (left_ < size) {
+    return blocks_.take(bytes, [this] {
       void* const mapping = map_or_null(kMapping);
-      if (mapping == nullptr) return nullptr;
-      mappings_.push_back(mapping);
-      next_ = static_cast<std::byte*>(mapping);
-      left_ = kMapping;
-    }
-    left_ -= size;
-    return std::exchange(next_, next_ + size);
+      if (mapping != nullptr) mappings_.push_back(mapping);
+      return mapping;
+    });
   }
 
   void release(void* memory, std::size_t bytes) noexcept override {
-    if (bytes >= kLarge) {
+    if (bytes >= SmallBlocks::kLarge) {
       munmap(memory, bytes);
       return;
     }
     const std::lock_guard guard(mutex_);
-    try {
-      free_[rounded(bytes)].push_back(memory);
-    } catch (...) {  // no memory to remember it: it goes with its mapping
-    }
+    blocks_.give_back(memory, bytes);
   }
 
   /// Bound memory, or why there is none.
@@ -72,15 +58,12 @@ class NumaMemory final : public MemoryNode {
     const auto mapping = map(bytes);
     return mapping.ok() ? mapping.value() : nullptr;
   }
-  static constexpr std::size_t rounded(std::size_t bytes) noexcept { return bytes == 0 ? 64 : (bytes + 63) / 64 * 64; }
 
   const base::Topology& topology_;
   const std::size_t place_;
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<void*>> free_;  ///< by size
-  std::vector<void*> mappings_;                     ///< from which small blocks are cut
-  std::byte* next_ = nullptr;                       ///< in the last one
-  std::size_t left_ = 0;                            ///< behind `next_`
+  SmallBlocks blocks_;            ///< under the mutex
+  std::vector<void*> mappings_;   ///< from which small blocks are cut; under the mutex
 };
 
 }  // namespace

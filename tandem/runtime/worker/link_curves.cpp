@@ -211,7 +211,7 @@ class LinkMeasurement {
   World& world_;
   const Machine& machine_;
   const LinkCurveOptions& options_;
-  const std::unique_ptr<MemoryNode> main_ = make_main_memory();
+  const std::unique_ptr<MemoryNode> main_ = world_.make_main_memory();
   std::vector<std::unique_ptr<Probe>> probes_;
   unsigned step_ = 0, steps_ = 0;
 };

@@ -48,7 +48,7 @@ void measure_links(World& world, std::span<const DeviceKind> kinds, std::size_t 
     if (worker.node != 0 && std::ranges::find(kinds, worker.kind) != kinds.end() && std::ranges::find(nodes, worker.node) == nodes.end())
       nodes.push_back(worker.node);
 
-  const std::unique_ptr<MemoryNode> main = make_main_memory();
+  const std::unique_ptr<MemoryNode> main = world.make_main_memory();
   const auto memory_of = [&](NodeIndex node) -> MemoryNode& { return node == 0 ? *main : *world.nodes[node - 1].first; };
   const auto copier_of = [&](NodeIndex node) -> Copier& { return *world.nodes[node - 1].second; };
   const auto quarter_of = [&](NodeIndex node) { return node != 0 && machine.nodes[node].budget != 0 ? machine.nodes[node].budget / 4 : SIZE_MAX; };

@@ -24,6 +24,10 @@ std::string StatisticsReport::table() const {
   if (prefetches.hints != 0)
     fmt::format_to(end, "{} prefetches: {} copied, {} present, {} lost\n", prefetches.hints, prefetches.copied, prefetches.present,
                    prefetches.lost);
+  if (page_locked.bound != 0)
+    fmt::format_to(end, "page-locked memory: {} bytes of at most {}, used {} at most; {} allocations, {} from the driver, {} without room ({} bytes)\n",
+                   page_locked.locked, page_locked.bound, page_locked.most_used, page_locked.allocations, page_locked.from_driver, page_locked.refused,
+                   page_locked.refused_bytes);
   return out + energy.table();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/model/energy/power_model.hpp"
+#include "tandem/runtime/memory/page_locked_report.hpp"
 #include "tandem/runtime/memory/prefetch_report.hpp"
 
 namespace tandem::runtime {
@@ -103,6 +104,7 @@ struct StatisticsReport {
   std::vector<CodeletReport> codelets;  ///< with option `stats` or `timeline`
   std::vector<WorkerReport> workers;    ///< by index
   PrefetchReport prefetches;            ///< hints of the program
+  PageLockedReport page_locked;         ///< main memory for copies from and to CUDA devices
   EnergyReport energy;                  ///< with option `stats`, and with those that need it
   std::string table() const;  ///< for people
 };

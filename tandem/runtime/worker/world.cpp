@@ -37,6 +37,10 @@ NodeIndex World::add_memory(MachineNode node, std::unique_ptr<MemoryNode> memory
   return index;
 }
 
+std::unique_ptr<MemoryNode> World::make_main_memory() const {
+  return page_locked != nullptr ? make_page_locked_memory(page_locked) : runtime::make_main_memory();
+}
+
 void World::set_device(unsigned worker, std::unique_ptr<Device> device) {
   if (devices.size() <= worker) devices.resize(worker + 1);
   devices[worker] = std::move(device);

@@ -18,6 +18,7 @@
 #include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/memory/page_locked_pool.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/memory_shares.hpp"
@@ -66,6 +67,7 @@ struct World {
   base::Log* log = nullptr;                           ///< outlives the runtime
   Machine machine;                                    ///< worker 0 is the caller if `caller_works`
   std::vector<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> nodes;  ///< of the machine's, those beyond main memory
+  std::shared_ptr<PageLockedPool> page_locked;        ///< from which data in main memory comes; null: from the system
   std::unique_ptr<Powers> powers;                     ///< for policies; null: the figures of the machine's workers, or what counters show
   std::vector<EnergySource> energy;                   ///< counters, and the workers whose energy they show; empty: none
   std::vector<std::unique_ptr<Device>> devices;       ///< by worker; null, or missing: the worker's thread runs the kernels
@@ -80,6 +82,8 @@ struct World {
   void add_device(DeviceUnit unit);
   /// One more memory, with its copies. Returns its number.
   NodeIndex add_memory(MachineNode node, std::unique_ptr<MemoryNode> memory, std::unique_ptr<Copier> copier);
+  /// A memory from which data in main memory comes.
+  std::unique_ptr<MemoryNode> make_main_memory() const;
   /// What runs the kernels of `worker`.
   void set_device(unsigned worker, std::unique_ptr<Device> device);
   /// For the parts that run tasks: by worker.

@@ -58,6 +58,8 @@ enum : int {
 
   kMemoryHost = 1,  // CUmemorytype
   kMemoryDevice = 2,
+
+  kPointerMemoryType = 2,  // CUpointer_attribute
 };
 /// Flags in cuda.h.
 enum : unsigned {
@@ -107,6 +109,7 @@ struct Copy2D {
   F(release, cuMemFree_v2, (Address))                                                                                            \
   F(allocate_host, cuMemHostAlloc, (void**, std::size_t, unsigned))                                                              \
   F(release_host, cuMemFreeHost, (void*))                                                                                        \
+  F(pointer_attribute, cuPointerGetAttribute, (void*, int, Address))                                                              \
   F(lock_host, cuMemHostRegister_v2, (void*, std::size_t, unsigned))                                                             \
   F(unlock_host, cuMemHostUnregister, (void*))                                                                                   \
   F(copy_to_device, cuMemcpyHtoDAsync_v2, (Address, const void*, std::size_t, Stream))                                           \

@@ -56,7 +56,7 @@ void Lane::post(Begin begin, Ended ended) { add({.begin = std::move(begin), .end
 
 void Lane::begin(Order& order) {
   if (order.event != nullptr) return;
-  order.begun = order.begin();
+  order.begun = std::exchange(order.begin, nullptr)();
   if (order.begun == kSuccess) order.begun = record(order.event);
   if (order.begun != kSuccess) driver_.synchronize_stream(stream_);  // a part of it may run: its memory must not be used any more
 }

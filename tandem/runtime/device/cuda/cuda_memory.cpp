@@ -57,7 +57,36 @@ Status copy_between(const Card& from, const Card& to, const CopyRequest& request
   return from.driver().copy_peer(address_of(request.to), to.context(), address_of(request.from), from.context(), request.shape.bytes(), stream);
 }
 
+/// Whether the driver knows this main memory, so that the device copies from and to it by itself.
+bool is_page_locked(const Driver& driver, const void* memory) {
+  int type = 0;
+  return driver.pointer_attribute(&type, kPointerMemoryType, address_of(memory)) == kSuccess && type == kMemoryHost;
+}
+
+/// `request` from `memory`, which has the data packed, or to it.
+CopyRequest with_packed(CopyRequest request, void* memory, bool as_source) {
+  if (as_source) {
+    request.from = memory;
+    request.from_ld = request.shape.rows;
+  } else {
+    request.to = memory;
+    request.to_ld = request.shape.rows;
+  }
+  return request;
+}
+
 }  // namespace
+
+/// Page-locked memory through which `request` is to go; null: it goes directly.
+std::shared_ptr<void> CudaCopier::stage_for(const Card& card, const CopyRequest& request, bool to_device) const {
+  if (page_locked_ == nullptr || is_packed(request)) return {};
+  const Within within(card.driver(), card.context());
+  if (is_page_locked(card.driver(), to_device ? request.from : request.to)) return {};
+  const std::size_t bytes = request.shape.bytes();
+  void* const memory = page_locked_->allocate(bytes);
+  if (memory == nullptr) return {};
+  return {memory, [pool = page_locked_, bytes](void* locked) { pool->release(locked, bytes); }};
+}
 
 CopyState CudaCopier::start(const CopyRequest& request, CopyEnded ended) {
   if (request.shape.bytes() == 0) return CopyState::done;
@@ -66,15 +95,20 @@ CopyState CudaCopier::start(const CopyRequest& request, CopyEnded ended) {
   TANDEM_ASSERT(from != nullptr || to != nullptr);
   Lane& lane = from != nullptr ? from->from_device() : to->to_device();
   const Card& card = from != nullptr ? *from : *to;
-  lane.post(
-      [from, to, request, stream = lane.stream()] {
-        if (from == nullptr) return copy_to_device(*to, request, stream);
-        if (to == nullptr) return copy_to_host(*from, request, stream);
-        return copy_between(*from, *to, request, stream);
-      },
-      [&card, ended = std::move(ended)](Status status) {
-        ended(status == kSuccess ? nullptr : card.driver().failure_of(status, fmt::format("a copy from or to {} has failed", card.name()), false));
-      });
+  const bool to_device = from == nullptr;
+  std::shared_ptr<void> stage = from != nullptr && to != nullptr ? nullptr : stage_for(card, request, to_device);
+  Lane::Begin begin = [from, to, request, stage, to_device, stream = lane.stream()] {
+    if (from != nullptr && to != nullptr) return copy_between(*from, *to, request, stream);
+    if (stage != nullptr && to_device) copy_matrix(with_packed(request, stage.get(), false));
+    const CopyRequest direct = stage != nullptr ? with_packed(request, stage.get(), to_device) : request;
+    return to_device ? copy_to_device(*to, direct, stream) : copy_to_host(*from, direct, stream);
+  };
+  // Whoever hears of the end finds the memory between given back.
+  lane.post(std::move(begin), [&card, request, stage = std::move(stage), to_device, ended = std::move(ended)](Status status) mutable {
+    if (stage != nullptr && !to_device && status == kSuccess) copy_matrix(with_packed(request, stage.get(), true));
+    stage.reset();
+    ended(status == kSuccess ? nullptr : card.driver().failure_of(status, fmt::format("a copy from or to {} has failed", card.name()), false));
+  });
   return CopyState::posted;
 }
 

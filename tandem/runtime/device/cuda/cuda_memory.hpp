@@ -7,6 +7,7 @@
 
 #include "tandem/runtime/device/cuda/cuda_card.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
+#include "tandem/runtime/memory/page_locked_pool.hpp"
 
 namespace tandem::runtime::cuda {
 
@@ -23,14 +24,22 @@ class CudaMemory final : public MemoryNode {
 };
 
 /// Posts copies to the lanes of cards. One between two cards goes by the lane of the one that has the data.
+///
+/// The columns of a matrix with gaps, in memory that is not page-locked, go through page-locked memory: the lane's thread packs them there before the
+/// copy, or unpacks them behind it, and the device copies one piece. By themselves the driver would copy them column by column, while the lane waits.
+/// Packed data that is not page-locked is left to the driver, which passes it through such memory of its own.
 class CudaCopier final : public Copier {
  public:
-  explicit CudaCopier(std::shared_ptr<Card> card) : card_(std::move(card)) {}
+  /// `page_locked` null: there is none.
+  CudaCopier(std::shared_ptr<Card> card, std::shared_ptr<PageLockedPool> page_locked) : card_(std::move(card)), page_locked_(std::move(page_locked)) {}
   CopyState start(const CopyRequest& request, CopyEnded ended) override;
   void finish() noexcept override { card_->finish(); }
 
  private:
+  std::shared_ptr<void> stage_for(const Card& card, const CopyRequest& request, bool to_device) const;
+
   const std::shared_ptr<Card> card_;
+  const std::shared_ptr<PageLockedPool> page_locked_;
 };
 
 }  // namespace tandem::runtime::cuda

@@ -9,6 +9,7 @@
 
 #include "tandem/base/result.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/memory/page_locked_pool.hpp"
 
 namespace tandem::runtime {
 
@@ -25,16 +26,17 @@ struct CudaOptions {
   unsigned most_devices = 0;
   unsigned depth = 4;            ///< tasks in flight on each, each with a stream
   std::size_t memory_bytes = 0;  ///< budget of each device's memory; 0: three quarters of it
+  std::shared_ptr<PageLockedPool> page_locked = {};  ///< for copies of the devices; null: there is none
   std::string libraries;         ///< folder of NVIDIA's libraries, which comes before others; empty: where the dynamic loader looks
 };
 
 /// What the module says of itself; a program calls its functions only if the first three members equal its own.
 struct CudaModule {
-  std::uint32_t interface = 1;  ///< changes with `Device`, `MemoryNode`, `Copier`, `CudaQueue` and the types in them
+  std::uint32_t interface = 2;  ///< changes with `Device`, `MemoryNode`, `Copier`, `CudaQueue` and the types in them
   std::uint32_t layout = [] {
     std::uint32_t hash = 0;
     for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task), sizeof(KernelCall),
-                                    sizeof(CopyRequest), sizeof(CudaOptions), sizeof(std::string)})
+                                    sizeof(CopyRequest), sizeof(CudaOptions), sizeof(PageLockedPool), sizeof(std::string)})
       hash = hash * 16777619U + static_cast<std::uint32_t>(bytes);
     return hash;
   }();
@@ -43,6 +45,8 @@ struct CudaModule {
   base::Result<std::vector<CudaFacts>> (*find)(const std::string& libraries) = nullptr;
   /// The first devices. Errors: as `find`; a device that cannot be used.
   base::Result<std::vector<DeviceUnit>> (*make)(const CudaOptions& options) = nullptr;
+  /// Gives out page-locked memory for all devices. Errors: as `find`; no device.
+  base::Result<std::unique_ptr<PageLocker>> (*page_locker)(const std::string& libraries) = nullptr;
   /// Locks pages of main memory for all devices, until what is returned is gone. Errors: as `find`; no device; pages that cannot be locked.
   base::Result<std::shared_ptr<void>> (*lock)(const std::string& libraries, void* memory, std::size_t bytes) = nullptr;
 };

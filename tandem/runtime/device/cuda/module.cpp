@@ -50,7 +50,7 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
       units.push_back({.kind = DeviceKind::cuda,
                        .device = std::make_unique<CudaDevice>(card, libraries, options.depth),
                        .memory = std::make_unique<CudaMemory>(card),
-                       .copier = std::make_unique<CudaCopier>(card),
+                       .copier = std::make_unique<CudaCopier>(card, options.page_locked),
                        .budget = budget,
                        .bus_address = card->facts().bus_address});
     }
@@ -60,34 +60,73 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
   return units;
 }
 
-/// In the primary context of the first device. "Portable": locked for the others, too.
-class PageLock {
+/// Keeps the primary context of the first device, in which page-locked memory is made that all devices can use ("portable").
+class FirstContext {
  public:
-  PageLock(std::shared_ptr<const Driver> driver, void* memory, std::size_t bytes) : driver_(std::move(driver)), memory_(memory) {
+  explicit FirstContext(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {
     driver_->check(driver_->device(&device_, 0), "no device");
     driver_->check(driver_->retain_context(&context_, device_), "no context");
-    const Within within(*driver_, context_);
-    if (const Status status = driver_->lock_host(memory, bytes, kHostRegisterPortable); status != kSuccess) {
-      driver_->release_context(device_);
-      driver_->check(status, "pages cannot be locked");
-    }
+  }
+  FirstContext(const FirstContext&) = delete;
+  FirstContext& operator=(const FirstContext&) = delete;
+  ~FirstContext() { driver_->release_context(device_); }
+
+  const Driver& driver() const noexcept { return *driver_; }
+  Within enter() const noexcept { return {*driver_, context_}; }
+
+ private:
+  const std::shared_ptr<const Driver> driver_;
+  DeviceNumber device_ = 0;
+  Context context_ = nullptr;
+};
+
+class PageLock {
+ public:
+  PageLock(std::shared_ptr<const Driver> driver, void* memory, std::size_t bytes) : context_(std::move(driver)), memory_(memory) {
+    const Within within = context_.enter();
+    context_.driver().check(context_.driver().lock_host(memory, bytes, kHostRegisterPortable), "pages cannot be locked");
   }
   PageLock(const PageLock&) = delete;
   PageLock& operator=(const PageLock&) = delete;
   ~PageLock() {
-    {
-      const Within within(*driver_, context_);
-      driver_->unlock_host(memory_);
-    }
-    driver_->release_context(device_);
+    const Within within = context_.enter();
+    context_.driver().unlock_host(memory_);
   }
 
  private:
-  const std::shared_ptr<const Driver> driver_;
+  const FirstContext context_;
   void* const memory_;
-  DeviceNumber device_ = 0;
-  Context context_ = nullptr;
 };
+
+class CudaPageLocker final : public PageLocker {
+ public:
+  explicit CudaPageLocker(std::shared_ptr<const Driver> driver) : context_(std::move(driver)) {}
+  void* allocate(std::size_t bytes, std::string& why) override {
+    const Within within = context_.enter();
+    void* memory = nullptr;
+    const Status status = context_.driver().allocate_host(&memory, bytes, kHostAllocPortable);
+    if (status == kSuccess) return memory;
+    why = context_.driver().name_of(status);
+    return nullptr;
+  }
+  void release(void* memory) noexcept override {
+    const Within within = context_.enter();
+    context_.driver().release_host(memory);
+  }
+
+ private:
+  const FirstContext context_;
+};
+
+base::Result<std::unique_ptr<PageLocker>> page_locker(const std::string& folder) {
+  const auto driver = Driver::load(folder);
+  if (!driver.ok()) return driver.error();
+  try {
+    return std::unique_ptr<PageLocker>(std::make_unique<CudaPageLocker>(driver.value()));
+  } catch (const std::exception& error) {
+    return cannot_be_used(error);
+  }
+}
 
 base::Result<std::shared_ptr<void>> lock(const std::string& folder, void* memory, std::size_t bytes) {
   const auto driver = Driver::load(folder);
@@ -104,6 +143,7 @@ CudaModule describe() {
   module.version = TANDEM_VERSION;
   module.find = find;
   module.make = make;
+  module.page_locker = page_locker;
   module.lock = lock;
   return module;
 }
