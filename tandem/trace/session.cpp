@@ -137,7 +137,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.numa_node_ = spec.numa_node;
     stream.clock_ = probes_clock_;
     stream.last_ = stream.read_clock();
-    stream.instant_ = stream.completed_ = stream.last_;
+    stream.instant_ = stream.last_event_ = stream.last_;
     stream.sequence_ = stream.lost_ = stream.lost_reported_ = stream.waited_ns_ = 0;  // of the session that it was attached to before
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
@@ -205,9 +205,7 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   stream.buffer_ = buffer;
   stream.at_ = buffer->memory + sizeof(PacketHeader);
   stream.end_ = buffer->memory + pool_->buffer_bytes() - RecordHeader::compact_bytes;
-  stream.last_ = ticks;
-  stream.last_record_ = stream.open_header_ = nullptr;
-  stream.count_ = 0;
+  stream.last_ = stream.last_event_ = ticks;
   return true;
 }
 
@@ -278,7 +276,8 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   packets_.fetch_add(1, std::memory_order_relaxed);
   stream.buffer_ = nullptr;
   stream.at_ = stream.end_ = nullptr;
-  stream.last_record_ = stream.open_header_ = nullptr;
+  stream.last_record_ = nullptr;
+  stream.open_key_ = stream.mark_ = 0;
   stream.count_ = 0;
   if (options_.when_full == WhenFull::newest) {
     const std::lock_guard guard(newest_mutex_);

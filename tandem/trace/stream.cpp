@@ -11,7 +11,7 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
   Session* const session = session_.load(std::memory_order_acquire);
   if (session == nullptr) return {};  // it is being attached, or has just gone
   // A stamp may have been read before another event was written; a stream's stamps do not go back.
-  if (static_cast<std::int64_t>(ticks - last_event()) < 0) ticks = last_event();
+  if (static_cast<std::int64_t>(ticks - last_event_) < 0) ticks = last_event_;
   const bool declared = static_cast<std::size_t>(type) >= kFirstDeclared;
   bool whole = declared || ticks - last_ >= RecordHeader::stamp_span;
   const auto room = [&] {
@@ -37,7 +37,7 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
     }
   }
   std::byte* const at = at_;
-  last_ = ticks;
+  last_ = last_event_ = ticks;
   if (whole) {
     std::memcpy(at + RecordHeader::compact_bytes, &ticks, sizeof(ticks));
     at_ = at + RecordHeader::extended_bytes + internal::rounded(bytes);

@@ -202,9 +202,9 @@ class Stream {
     const std::size_t needed = RecordHeader::compact_bytes + internal::rounded(bytes);
     std::byte* const at = at_;
     if (static_cast<std::size_t>(end_ - at) < needed || ticks - last_ >= RecordHeader::stamp_span ||
-        static_cast<std::int64_t>(ticks - completed_) < 0) [[unlikely]]
+        static_cast<std::int64_t>(ticks - last_event_) < 0) [[unlikely]]
       return open_slowly(type, ticks, bytes);
-    last_ = ticks;
+    last_ = last_event_ = ticks;
     at_ = at + needed;
     fetch_ahead(at);
     fill_up(bytes);
@@ -214,9 +214,9 @@ class Stream {
   [[gnu::always_inline]] Open open_whole(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     const std::size_t needed = RecordHeader::extended_bytes + internal::rounded(bytes);
     std::byte* const at = at_;
-    if (static_cast<std::size_t>(end_ - at) < needed || static_cast<std::int64_t>(ticks - last_event()) < 0) [[unlikely]]
+    if (static_cast<std::size_t>(end_ - at) < needed || static_cast<std::int64_t>(ticks - last_event_) < 0) [[unlikely]]
       return open_slowly(type, ticks, bytes);
-    last_ = ticks;
+    last_ = last_event_ = ticks;
     at_ = at + needed;
     fetch_ahead(at);
     std::memcpy(at + RecordHeader::compact_bytes, &ticks, sizeof(ticks));
@@ -234,12 +234,12 @@ class Stream {
   /// behind the header word at `draft()`, and call `publish_draft`, or not.
   [[gnu::always_inline]] bool takes_draft(std::uint64_t ticks, std::size_t most_bytes) const noexcept {
     return static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes && ticks - last_ < RecordHeader::stamp_span &&
-           static_cast<std::int64_t>(ticks - completed_) >= 0;
+           static_cast<std::int64_t>(ticks - last_event_) >= 0;
   }
   std::byte* draft() const noexcept { return at_; }
   /// `bytes` of fields, a multiple of 4, make the record at `at`, which `draft` gave; `ticks` as for `takes_draft`.
   [[gnu::always_inline]] void publish_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
-    last_ = ticks;
+    last_ = last_event_ = ticks;
     at_ = at + RecordHeader::compact_bytes + bytes;
     fetch_ahead(at);
     publish({nullptr, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)});
@@ -248,7 +248,7 @@ class Stream {
   [[gnu::always_inline]] void publish_open_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes, std::uint32_t key, std::byte* word) noexcept {
     open_header_ = reinterpret_cast<std::uint32_t*>(at);
     open_word_ = reinterpret_cast<std::uint32_t*>(word);
-    open_key_ = key;
+    open_key_ = kIsSet | key;
     publish_draft(at, type, ticks, bytes);
   }
 
@@ -266,26 +266,30 @@ class Stream {
   void leave_open(std::uint32_t key, std::byte* word) noexcept {
     open_header_ = last_record_;
     open_word_ = reinterpret_cast<std::uint32_t*>(word);
-    open_key_ = key;
+    open_key_ = kIsSet | key;
   }
   /// That word, while no other record has followed, the buffer has not been handed over, and no other record was left open. Else null.
   std::uint32_t* open_word(std::uint32_t key) const noexcept {
-    return open_key_ == key && open_header_ == last_record_ && open_header_ != nullptr ? open_word_ : nullptr;
+    return open_key_ == (kIsSet | key) && open_header_ == last_record_ ? open_word_ : nullptr;
   }
   /// Stores a word that `open_word` gave.
   static void complete(std::uint32_t* word, std::uint32_t value) noexcept {
     std::atomic_ref<std::uint32_t>(*word).store(value, std::memory_order_release);
   }
-  /// The same, of an event at `ticks`: no later record gets an earlier stamp.
+  /// The same, of an event at `ticks`, which is not before the last one: no later record gets an earlier stamp.
   void complete_at(std::uint64_t ticks, std::uint32_t* word, std::uint32_t value) noexcept {
-    completed_ = ticks;
+    last_event_ = ticks;
     complete(word, value);
   }
 
   /// Hands the buffer over and turns the stream off. The caller is the actor, or the actor no longer writes.
   void detach() noexcept;
   /// The time of the last event, be it the stamp of a record or told by a completed one.
-  std::uint64_t last_event() const noexcept { return static_cast<std::int64_t>(completed_ - last_) > 0 ? completed_ : last_; }
+  std::uint64_t last_event() const noexcept { return last_event_; }
+  /// A number of the actor's own, for instance of the task that it has recorded last, which is forgotten when the packet ends.
+  void mark(std::uint32_t number) noexcept { mark_ = kIsSet | number; }
+  void forget_mark() noexcept { mark_ = 0; }
+  bool is_marked(std::uint32_t number) const noexcept { return mark_ == (kIsSet | number); }
   /// Packets that were begun so far: what must hold in each packet by itself is written again when this changes.
   std::uint64_t packets() const noexcept { return sequence_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
@@ -326,15 +330,18 @@ class Stream {
   }
   Open open_slowly(Type type, std::uint64_t ticks, std::size_t bytes) noexcept;
 
+  static constexpr std::uint64_t kIsSet = std::uint64_t{1} << 32;  ///< beside a number of 32 bits
+
   std::array<std::atomic<std::uint64_t>, kTypes / 64> on_{};
   std::byte* at_ = nullptr;     ///< where the next record goes
   std::byte* end_ = nullptr;    ///< of the room for records; a word of the buffer is behind it
   std::uint64_t last_ = 0;      ///< stamp of the last record
+  std::uint64_t last_event_ = 0;  ///< that stamp, or the time of an event that has completed a record since
   const std::uint32_t* last_record_ = nullptr;  ///< its header
-  std::uint64_t completed_ = 0;  ///< the latest time that `complete_at` was given
   const std::uint32_t* open_header_ = nullptr;  ///< of the record that was left open last
   std::uint32_t* open_word_ = nullptr;
-  std::uint32_t open_key_ = 0;
+  std::uint64_t open_key_ = 0;  ///< `kIsSet` and the key; 0: no record of this buffer was left open
+  std::uint64_t mark_ = 0;      ///< `kIsSet` and the number; 0: none in this packet
   std::uint64_t instant_ = 0;
   const clock::Clock* clock_ = nullptr;  ///< null: the TSC
   std::uint32_t count_ = 0;     ///< records in this buffer

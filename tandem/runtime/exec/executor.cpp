@@ -70,11 +70,10 @@ void Executor::enqueue(Task& task, Origin& origin) {
   if (__builtin_expect(task.restricted, 0)) return enqueue_restricted(task, origin);
   if (__builtin_expect(task.budgeted, 0)) return enqueue_budgeted(task, origin);
   switch (origin.kind) {
-    case Origin::Kind::submitter: {
-      const auto number = static_cast<std::uint32_t>(flow_position(task));  // it may run and end meanwhile
-      trace_pushed(number, queues_->push_submitted(&task), origin);
+    case Origin::Kind::submitter:
+      if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]] return push_traced(task, origin);
+      queues_->push_submitted(&task);
       return;
-    }
     case Origin::Kind::outside:
       emit<trace::Type::task_pushed>(origin, flow_position(task), ReadyQueues::kAnyQueue);
       queues_->push_from_outside(&task);
@@ -84,12 +83,18 @@ void Executor::enqueue(Task& task, Origin& origin) {
 }
 
 /// Into the record of the submission, if that was the last one.
+[[gnu::always_inline]] static inline void write_pushed(trace::Stream& stream, std::uint32_t task, unsigned worker) {
+  if (std::uint32_t* const word = stream.open_word(task)) [[likely]] return trace::Stream::complete(word, (*word & 0xFFFF0000) | worker);
+  stream.append<trace::Type::task_pushed>(task, worker);
+}
+
+[[gnu::noinline]] void Executor::push_traced(Task& task, const Origin& origin) {
+  const auto number = static_cast<std::uint32_t>(flow_position(task));  // it may run and end meanwhile
+  write_pushed(*origin.trace, number, queues_->push_submitted(&task));
+}
+
 void Executor::trace_pushed(std::uint32_t task, unsigned worker, const Origin& origin) {
-  trace::Stream* const stream = origin.trace;
-  if (stream == nullptr || !stream->any_on<trace::Type::task_pushed>()) [[likely]] return;
-  if (std::uint32_t* const word = stream->open_word(task))
-    return trace::Stream::complete(word, (*word & 0xFFFF0000) | worker);
-  stream->append<trace::Type::task_pushed>(task, worker);
+  if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]] write_pushed(*origin.trace, task, worker);
 }
 
 /// A task of a worker that waits for nothing else. `told`: the trace has it that it is ready. Successors come newest first: among

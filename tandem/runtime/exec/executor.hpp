@@ -189,6 +189,7 @@ class Executor final : public StagingListener {
   template <trace::Type T, class... Fields>
   void emit(const Origin& origin, Fields... fields);
   void trace_ready(const Task& task, const Origin& origin);
+  void push_traced(Task& task, const Origin& origin);
   static void trace_pushed(std::uint32_t task, unsigned worker, const Origin& origin);
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {

@@ -67,22 +67,35 @@ template <class Entry>
   return {entry, bits};
 }
 
-/// The short record of a task of the last site that follows the one before in its packet. False: it does not, and nothing was written.
-[[gnu::always_inline]] inline bool SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                std::span<const std::uint32_t> predecessors, bool is_ready) {
-  const std::size_t entries = accesses + predecessors.size();
-  if (number != last_number_ + 1 || stream.packets() != last_packet_ || task.priority != static_cast<std::int16_t>(task.priority) ||
-      !stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t))) [[unlikely]]
-    return false;
-  if (last_site_->number == last_site_number_ && !is_ready) write_short_as<Alike>(task, number, accesses, predecessors);
-  else write_short_as<Next>(task, number, accesses, predecessors);
+[[gnu::noinline]] void SubmissionTrace::begin_inner() noexcept {
+  TANDEM_ASSERT(depth_ < frames_.size());
+  frames_[depth_++] = count_;
+}
+
+[[gnu::noinline]] bool SubmissionTrace::end_inner(const Task& task, bool is_ready) {
+  const std::uint32_t from = frames_[--depth_];
+  describe(task, task.id, {predecessors_.data() + from, count_ - from}, is_ready);
+  count_ = from;
   return true;
 }
 
+/// Whether a task with so many entries in its lists may have a short record: it follows the one before in its packet.
+[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(const Task& task, std::uint32_t number, std::size_t entries) const noexcept {
+  return stream.is_marked(number - 1) && task.priority == static_cast<std::int16_t>(task.priority) &&
+         stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
+}
+
+/// The short record of a task of the last site.
+[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                                std::span<const std::uint32_t> predecessors, bool is_ready) {
+  if (last_site_->number == last_site_number_ && !is_ready) write_short_as<Alike>(task, number, accesses, predecessors);
+  else write_short_as<Next>(task, number, accesses, predecessors);
+}
+
 template <class Fixed>
-void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
+[[gnu::always_inline]] inline void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>;
-  last_number_ = number;
+  stream.mark(number);
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   Fixed fixed;
@@ -135,24 +148,30 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
   const std::uint16_t site = site_of(task).number;
   const trace::Stream::Open record =
       stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
-  last_packet_ = UINT64_MAX;
+  stream.forget_mark();
   if (record.fields == nullptr) [[unlikely]] return;
   const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
                     static_cast<std::uint8_t>(predecessors.size())};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
   store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), task, number, accesses, predecessors);
   stream.publish(record);
-  last_number_ = number;
+  stream.mark(number);
   last_site_number_ = site;
-  last_packet_ = stream.packets();
 }
 
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
   const auto number = static_cast<std::uint32_t>(id);
-  const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && last_site_->is_plain && last_site_->is_of(task) &&
-                        task.extra == nullptr && !knows_facts() && (task.access_count | predecessors.size()) <= kMostInRecord;
-  if (!is_plain || !write_short(task, number, task.access_count, predecessors, is_ready)) [[unlikely]]
-    describe_fully(task, number, predecessors, is_ready);
+  const std::size_t entries = task.access_count + predecessors.size();
+  const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && plain_site_->is_of(task) &&
+                        task.extra == nullptr && iteration == TaskFacts::kNoIteration && entries <= kMostInRecord;
+  if (!is_plain || !takes_short(task, number, entries)) [[unlikely]] return describe_fully(task, number, predecessors, is_ready);
+  // A call at the end, with no more arguments than there are registers for them: this function keeps few values.
+  if (entries != 0 || !is_ready) return write_plain(task, number, predecessors, is_ready);
+  write_short_as<Next>(task, number, 0, {});
+}
+
+[[gnu::noinline]] void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready) {
+  write_short(task, number, task.access_count, predecessors, is_ready);
 }
 
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
@@ -167,8 +186,12 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
     with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
     const std::size_t accesses = std::min(with_accesses, kMostInRecord);
     const std::span<const std::uint32_t> first = predecessors.first(listed);
-    site_of(task);
-    if (!write_short(task, number, accesses, first, is_ready)) write_long(task, number, accesses, first);
+    const Site& site = site_of(task);
+    plain_site_ = tells_flops(task) || knows_facts() ? &no_site_ : &site;
+    // Submissions that share a stamp may have had another event in between.
+    if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
+    if (takes_short(task, number, accesses + listed)) write_short(task, number, accesses, first, is_ready);
+    else write_long(task, number, accesses, first);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }
@@ -198,7 +221,7 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   // Of a place that had to go the recorded operations are forgotten, so that they are recorded again.
   const double flops = slot.kind == Site().kind ? 0 : std::numeric_limits<double>::quiet_NaN();
   return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind,
-                 .is_plain = !tells_flops(task), .flops = flops};
+                 .flops = flops};
 }
 
 void SubmissionTrace::write_iteration(std::int32_t number) {
@@ -207,6 +230,7 @@ void SubmissionTrace::write_iteration(std::int32_t number) {
   const bool is_new_packet = number != TaskFacts::kNoIteration && iteration_packet_ != stream.packets();
   if (number == written_iteration_ && !is_new_packet) return;
   stream.append<Type::task_iteration>(number);
+  plain_site_ = &no_site_;
   written_iteration_ = number;
   iteration_packet_ = stream.packets();
 }

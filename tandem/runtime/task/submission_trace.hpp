@@ -44,18 +44,15 @@ class SubmissionTrace {
   }
   /// `task` begins to be entered.
   void begin(const Task& task) noexcept {
-    TANDEM_ASSERT(depth_ < frames_.size());
-    if (depth_ == 0) [[likely]] {
-      if (left_of_stamp_ == 0 || task.restricted || sleepers_->load(std::memory_order_relaxed) != 0) {
-        stream.set_instant(stream.read_clock());
-        left_of_stamp_ = sleepers_ != nullptr ? kPerStamp - 1 : 0;
-      } else {
-        stream.set_instant(stream.last_event());
-        --left_of_stamp_;
-      }
-      count_ = 0;
+    if (depth_ != 0) [[unlikely]] return begin_inner();
+    depth_ = 1;
+    count_ = 0;
+    if (left_of_stamp_ != 0 && !task.restricted && sleepers_->load(std::memory_order_relaxed) == 0) {
+      --left_of_stamp_;
+      return;
     }
-    frames_[depth_++] = count_;
+    stream.set_instant(stream.read_clock());
+    left_of_stamp_ = sleepers_ != nullptr ? kPerStamp - 1 : 0;
   }
   /// A predecessor, whether it has ended or not.
   void depend(TaskId predecessor) {
@@ -65,10 +62,10 @@ class SubmissionTrace {
   /// All accesses and predecessors are known; it has not started. `is_ready`: it waits for nobody, and will be put into a queue.
   /// True: an outer frame goes on.
   bool end(const Task& task, bool is_ready) {
-    const std::uint32_t from = frames_[--depth_];
-    describe(task, task.id, {predecessors_.data() + from, count_ - from}, is_ready);
-    count_ = from;
-    return depth_ > 0;
+    if (depth_ != 1) [[unlikely]] return end_inner(task, is_ready);
+    depth_ = 0;
+    describe(task, task.id, {predecessors_.data(), count_}, is_ready);
+    return false;
   }
 
   /// Another node, which waits for nobody that the graph knows, is entered with the one that is being entered, at its instant.
@@ -90,7 +87,6 @@ class SubmissionTrace {
     std::uint32_t line = 0;
     std::uint16_t number = UINT16_MAX;
     TaskKind kind{UINT8_MAX};  ///< of no task
-    bool is_plain = false;     ///< its codelet tells no operations
     double flops = 0;          ///< that were recorded last, in packet `flops_packet`
     std::uint64_t flops_packet = 0;
 
@@ -98,8 +94,12 @@ class SubmissionTrace {
       return codelet == task.codelet && file == task.where.file && line == task.where.line && kind == task.kind;
     }
   };
+  void begin_inner() noexcept;
+  bool end_inner(const Task& task, bool is_ready);
   void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
-  bool write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, bool is_ready);
+  bool takes_short(const Task& task, std::uint32_t number, std::size_t entries) const noexcept;
+  void write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, bool is_ready);
+  void write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
   template <class Fixed>
   void write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
@@ -123,16 +123,15 @@ class SubmissionTrace {
   unsigned left_of_stamp_ = 0;               ///< so many submissions may still share the last stamp
   unsigned depth_ = 0;
   std::uint32_t count_ = 0;                  ///< of predecessors
-  std::array<std::uint32_t, 4> frames_{};    ///< where in their list each begins
+  std::array<std::uint32_t, 4> frames_{};    ///< where in their list each begins; the first one at 0
   std::vector<std::uint32_t> predecessors_;  ///< of all frames: the first `count_`
   Site no_site_;
   Site* last_site_ = &no_site_;              ///< of the last task
+  const Site* plain_site_ = &no_site_;       ///< that one, if its tasks have no facts and none before them has any that must be taken back
   std::array<Site, 64> sites_;               ///< those met last, by a hash
   std::int32_t written_iteration_ = TaskFacts::kNoIteration;  ///< that was recorded last, in packet `iteration_packet_`
   std::uint64_t iteration_packet_ = 0;
-  std::uint32_t last_number_ = 0;            ///< of the last submission, which packet `last_packet_` has
-  std::uint16_t last_site_number_ = 0;
-  std::uint64_t last_packet_ = UINT64_MAX;
+  std::uint16_t last_site_number_ = 0;       ///< of the last submission, whose number the stream's mark is
   bool lists_are_wide_ = false;              ///< the last short record had a number of more than 16 bits in its lists
   std::vector<Shape> shapes_;                ///< of the task that is described
   bool knows_flops_ = false;                 ///< the program has told the operations of a task

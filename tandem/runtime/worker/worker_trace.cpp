@@ -22,19 +22,15 @@ void WorkerTrace::take(const Task& task, unsigned victim) {
   begin_event();
   shares_stamp_ = true;
   if (!stream.any_on<T>()) return;
-  taken_ = T == Type::task_stolen ? Taken::stolen : Taken::popped;
+  note_way(task, T == Type::task_stolen ? Taken::stolen : Taken::popped);
   if (T == Type::task_stolen) victim_ = static_cast<std::uint16_t>(victim);
-  taken_task_ = static_cast<std::uint32_t>(flow_position(task));
-  taken_ticks_ = stream.instant();
 }
 template void WorkerTrace::take<Type::task_popped>(const Task&, unsigned);
 template void WorkerTrace::take<Type::task_stolen>(const Task&, unsigned);
 
 void WorkerTrace::keep(const Task& task) {
   if (taken_ != Taken::nothing) [[unlikely]] write_taken();
-  taken_ = Taken::kept;
-  taken_task_ = static_cast<std::uint32_t>(flow_position(task));
-  taken_ticks_ = stream.instant();
+  note_way(task, Taken::kept);
 }
 
 /// A record of its own.
@@ -52,14 +48,17 @@ void WorkerTrace::write_taken() {
 [[gnu::always_inline]] inline bool WorkerTrace::write_ran(const Task& task) {
   const std::uint64_t ticks = stream.instant();
   const auto number = static_cast<std::uint32_t>(flow_position(task));
+  // What was popped shares its stamp with the start; of what was kept, the end before may be too long ago.
   const bool is_kept = taken_ == Taken::kept;
-  const bool joins = shares_stamp_ && taken_task_ == number && (is_kept ? taken_ticks_ == stream.last_event() : taken_ == Taken::popped && taken_ticks_ == ticks);
-  if (!joins || !stream.all_on<Type::task_started, Type::task_ended>() || !stream.takes_draft(ticks, kRanBytes)) [[unlikely]] return false;
+  const bool joins = is_kept ? shares_stamp_ && taken_ticks_ == stream.last_event() : taken_ == Taken::popped;
+  if (!joins || taken_task_ != number || taken_ticks_ != ticks || !stream.all_on<Type::task_started, Type::task_ended>() ||
+      !stream.takes_draft(ticks, kRanBytes)) [[unlikely]]
+    return false;
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
-  const std::uint32_t values[2] = {number, trace::kNoLength};
+  const std::uint64_t values = number | std::uint64_t{trace::kNoLength} << 32;  // one store; the format is little-endian
   static_assert(sizeof(values) == kRanBytes);
-  std::memcpy(fields, values, sizeof(values));
+  std::memcpy(fields, &values, sizeof(values));
   stream.publish_open_draft(at, is_kept ? Type::task_ran_kept : Type::task_ran_popped, ticks, kRanBytes, number, fields + kLengthAt);
   taken_ = Taken::nothing;
   started_ticks_ = ticks;

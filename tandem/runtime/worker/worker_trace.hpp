@@ -36,6 +36,7 @@ class WorkerTrace {
   void note_taken(const Task& task, Victim victim) {
     if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] {
       if (const std::optional<unsigned> from = victim()) [[unlikely]] take<trace::Type::task_stolen>(task, *from);
+      else if (taken_ == Taken::nothing && shares_stamp_ && stream.any_on<trace::Type::task_popped>()) note_way(task, Taken::popped);
       else take<trace::Type::task_popped>(task, 0);
     }
   }
@@ -72,6 +73,12 @@ class WorkerTrace {
 
   void begin_event() {
     if (!shares_stamp_) stream.set_instant(stream.read_clock());
+  }
+  /// At the instant.
+  void note_way(const Task& task, Taken way) noexcept {
+    taken_ = way;
+    taken_task_ = static_cast<std::uint32_t>(flow_position(task));
+    taken_ticks_ = stream.instant();
   }
   template <trace::Type T>
   void take(const Task& task, unsigned victim);
