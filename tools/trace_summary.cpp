@@ -40,6 +40,7 @@ std::vector<std::string> defects_of(const Quality& quality) {
   };
   note(quality.missing_ranks, "ranks whose folder is missing", "; times of messages with them, and the factor transfer, are not known");
   note(quality.cut_files, "files that end too early", fmt::format("; at least {} events are missing, all below is a part of the run", quality.cut_events));
+  if (quality.cut_files == 0) note(quality.cut_events, "events that were written and that no file holds", "; all below is a part of the run (see tandem trace check)");
   note(quality.lost_events, "events lost", "; all below is a part of the run (see tandem trace info)");
   note(quality.running_tasks, "tasks that began and never ended", " (the program was killed, or events were lost)");
   note(quality.waiting_tasks, "tasks that were submitted and never began");

@@ -92,14 +92,21 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
   }
   rank.flops.resize(trace.sites.size());
   for (const auto& [codelet, rgb] : trace.colours) history_.colours.try_emplace(history_.texts.add(codelet), rgb);
+  std::uint64_t records = 0, cut = 0;
+  bool was_overwritten = false;
   for (const auto& stream : trace.streams) {
     const trace::StreamSummary& summary = stream->summary();
     history_.cut_files += summary.truncated;
-    history_.cut_events += summary.cut_events;
+    cut += summary.cut_events;
+    records += summary.records;
+    was_overwritten = was_overwritten || summary.missing_packets > 0;
     if (summary.kind == trace::ActorKind::catalogue) continue;
     history_.actors.push_back({.rank = trace.rank, .actor = summary.actor, .kind = summary.kind, .index = summary.index,
                                .core = summary.core, .name = summary.name, .bytes = summary.bytes, .lost_events = summary.lost_events});
   }
+  // A file that is not there, or ends behind a packet, is only missed by the program's own count.
+  if (!was_overwritten && trace.written_events > records) cut = std::max(cut, trace.written_events - records);
+  history_.cut_events += cut;
   describe_data(trace);
 }
 

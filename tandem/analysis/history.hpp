@@ -278,7 +278,8 @@ class History {
   std::vector<std::string> arguments;  ///< of the program of the first rank, after its name
   std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
   std::uint64_t events = 0;    ///< descriptions are not counted
-  std::uint64_t cut_files = 0, cut_events = 0;  ///< files that end too early, and what is known to be missing: there may be more
+  std::uint64_t cut_files = 0;   ///< that end within a packet
+  std::uint64_t cut_events = 0;  ///< that were written, and that no file holds: at least so many
   std::int64_t duration_ns = 0;
   std::int64_t origin_ns = 0;
   std::int64_t date_ns = 0;    ///< of the first event, since 1970, as rank 0's system had it

@@ -41,6 +41,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       tasks.advance(row, TaskStatus::ready);
       break;
     case Type::task_pushed:
+      if (event.local_ns == tasks.submit_ns[row]) tasks.ready(row, event.local_ns);  // it waited for nobody
       if (!keeps_all_) break;
       tasks.pushed_ns.set(row, event.local_ns);
       tasks.pushed_to.set(row, u16(event, 1));

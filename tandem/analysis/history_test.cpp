@@ -311,6 +311,15 @@ TEST(History, WhatWaitsForNobodyIsReadyWhenItIsSubmitted) {
   EXPECT_EQ(task(*history, 0, 2).ready_ns, 30);
 }
 
+TEST(History, WhatIsPushedWhenItIsSubmittedWaitedForNobody) {
+  SmallRun run;
+  run.usual().submit(0, 10, 1, 0).submit(0, 10, 2, 0);  // at the same time, as submissions that share a stamp
+  run.stream(0, 1).add(Type::task_pushed, at(10), {1, 0}).add(Type::task_pushed, at(12), {2, 0});
+  const auto history = run.read();
+  EXPECT_EQ(task(*history, 0, 1).ready_ns, task(*history, 0, 1).submit_ns) << "although no task of the rank became ready later";
+  EXPECT_EQ(task(*history, 0, 2).ready_ns, no_time);
+}
+
 TEST(History, ImplementationsAreKernelsOfTheirOwn) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0).submit(0, 1, 2, 0).submit(0, 2, 3, 0);

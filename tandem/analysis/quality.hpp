@@ -11,7 +11,7 @@ namespace tandem::analysis {
 struct Quality {
   std::uint64_t missing_ranks = 0;   ///< of the job, that the folder does not hold
   std::uint64_t cut_files = 0;       ///< that end within a packet: a copy was cut off, or a disk was full
-  std::uint64_t cut_events = 0;      ///< known to be missing there; there may be more
+  std::uint64_t cut_events = 0;      ///< that were written, and that no file holds, there or in files that are missing: at least so many
   std::uint64_t lost_events = 0;     ///< that found no room in a buffer
   std::uint64_t lossy_actors = 0;    ///< that lost some
   std::int64_t tracer_waits_ns = 0;  ///< for which actors waited for a buffer: the tracer slowed the run down
@@ -35,7 +35,7 @@ struct Quality {
   /// Nothing is missing and no time is impossible. Failed and cancelled tasks, failed messages and receives that are open at the end are
   /// what happened, not defects of the trace.
   bool is_complete() const noexcept {
-    return missing_ranks + cut_files + lost_events + running_tasks + waiting_tasks + unmatched_receives + unmatched_sends + early_messages + clocks_by_date == 0;
+    return missing_ranks + cut_files + cut_events + lost_events + running_tasks + waiting_tasks + unmatched_receives + unmatched_sends + early_messages + clocks_by_date == 0;
   }
 };
 

@@ -234,6 +234,24 @@ TEST_F(TraceTest, AMachineWithoutCountersSaysSoOnceAndRuns) {
   }
 }
 
+TEST_F(TraceTest, TheCallersWorkerIsInTheProgramUntilTheFirstWait) {
+  {
+    const auto rt = threads();
+    rt->trace().start("worker");
+    rt->submit("nothing", [] {});
+    rt->wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run);
+  const auto& streams = run.value()->ranks.at(0)->streams;
+  const auto first = std::ranges::find_if(streams, [](const auto& stream) { return stream->summary().kind == trace::ActorKind::worker && stream->summary().index == 0; });
+  ASSERT_NE(first, streams.end());
+  const auto event = (*first)->next();
+  ASSERT_TRUE(event && event.value());
+  EXPECT_EQ(event.value()->type, trace::Type::worker_state);
+  EXPECT_EQ(event.value()->number(0), static_cast<std::uint64_t>(trace::WorkerState::absent));
+}
+
 TEST_F(TraceTest, TheColourOfACodeletIsRecordedOnce) {
   {
     const auto rt = threads();

@@ -90,6 +90,8 @@ class Worker final : public base::Steppable {
 
   /// Its stream of the trace.
   trace::Stream& trace() noexcept { return trace_.stream; }
+  /// Writes its state into that. By the worker's thread; for the caller's worker, which does nothing until the caller waits.
+  void trace_state() { trace_.tell_state(); }
 
   /// Calls `visit(task)` for the task whose kernel it runs, or those that its device has. For diagnosis, by any thread; they may have
   /// ended meanwhile.

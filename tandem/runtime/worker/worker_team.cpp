@@ -130,6 +130,7 @@ void WorkerTeam::trace_to(trace::Session& session) {
                                           .index = static_cast<std::uint16_t>(i),
                                           .core = specs_[i].core,
                                           .numa_node = specs_[i].numa_node});
+  if (caller_works_) workers_[0]->trace_state();
   energy_->trace_to(session);
 }
 

@@ -30,6 +30,8 @@ class WorkerTrace {
     stream.emit<trace::Type::worker_state>(static_cast<std::uint8_t>(state));
     shares_stamp_ = false;
   }
+  /// Its state, once its stream is attached.
+  void tell_state() { stream.emit<trace::Type::worker_state>(static_cast<std::uint8_t>(state_)); }
   /// The worker took `task` from the queues: from its own, from one that workers share, or, if `victim()` says so, from that of
   /// another worker.
   template <class Victim>

@@ -61,6 +61,13 @@ class Keys {
     error_ = std::move(before);
     return found;
   }
+  /// 0 when there is no such key.
+  std::uint64_t count_if_any(const std::string& path) {
+    std::string before = error_;
+    const std::uint64_t found = ticks(path);
+    error_ = std::move(before);
+    return found;
+  }
   /// Empty when there is no such key.
   std::vector<std::string> texts_if_any(const std::string& key) {
     std::vector<std::string> result;
@@ -242,6 +249,7 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.selection = keys.text_if_any("selection");
   manifest.started = keys.text_if_any("started");
   manifest.when_full = keys.text_if_any("buffers.policy");
+  manifest.events = keys.count_if_any("end.events");
   manifest.complete = keys.truth("complete");
   manifest.recovered = keys.truth("recovered");
   check_events(root.value(), *manifest.declared, keys);

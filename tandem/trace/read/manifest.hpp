@@ -25,6 +25,7 @@ struct Manifest {
   std::int64_t realtime_local_ns = 0;
   std::string clock_kind;            ///< "tsc" or "ns"
   std::string selection, when_full, started;  ///< empty: rank.json does not say it
+  std::uint64_t events = 0;  ///< that were written; 0: the trace has not ended
   bool complete = false;
   bool recovered = false;
   std::shared_ptr<DeclaredTypes> declared = std::make_shared<DeclaredTypes>();  ///< by the program

@@ -45,6 +45,7 @@ Result<void> RankTrace::read_manifest() {
   Manifest& known = read.value();
   rank = known.rank;
   size = known.size;
+  written_events = known.events;
   complete = known.complete;
   recovered = known.recovered;
   manifest = std::move(known.text);

@@ -164,6 +164,7 @@ class RankTrace {
   std::uint32_t size = 1;
   bool complete = false;           ///< the program has ended its trace
   bool recovered = false;          ///< it was killed, and its trace was recovered
+  std::uint64_t written_events = 0;  ///< of all streams, as the program counted them at the end; 0: it was killed
   std::string manifest;            ///< the text of rank.json
   std::string host, program, job, commit, version;
   std::vector<std::string> arguments;  ///< of the program, after its name
