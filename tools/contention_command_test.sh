@@ -155,6 +155,10 @@ END
   holds small/contention.html '<td>primes</td><td>1</td><td>0/0</td><td>4 B</td>'
   holds small/contention.html 'needs measurements with at least 4 different numbers of computing cores, there are 1'
   holds small/contention.html 'Note: .*one host'
+  cp -r small disturbed
+  awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "cpu_share") at = i } NR == 2 { $at = 0.125 } 1' small/samples.csv > disturbed/samples.csv
+  contention 0 page disturbed
+  holds disturbed/contention.html 'Note: other programs ran on the computing cores: .* 12 % at least'
   contention 2 page nowhere
   holds err 'nowhere'
   contention 2 fit small

@@ -14,6 +14,7 @@
 #include "tools/contention/campaign_plan.hpp"
 #include "tools/contention/frequencies.hpp"
 #include "tools/contention/kernels.hpp"
+#include "tools/contention/summary.hpp"
 #include "tools/contention/team.hpp"
 
 namespace tandem::tools::contention {
@@ -108,6 +109,15 @@ TEST(Plan, IsShortenedBeyondThePeaksButForTheLastNumberOfCores) {
   }
   EXPECT_EQ(left_out, (std::set<unsigned>{8, 9, 10, 11, 12, 13, 14, 15}));
   EXPECT_EQ(measured_again, (std::set<unsigned>{0, 1, 2, 3, 4, 5, 6, 7, 16}));
+}
+
+TEST(Samples, OtherProgramsOnTheirCoresAreTold) {
+  std::vector<Measurement> all(3);
+  all[1].cpu_share = 0.98;
+  EXPECT_EQ(other_programs(all), std::nullopt);
+  all[2].cpu_share = 0.25;
+  EXPECT_EQ(other_programs(all), "other programs ran on the computing cores: in 1 of 3 measurements a core had less than 97 % of its time, 25 % at least "
+                                 "(column cpu_share): measure again on an idle host");
 }
 
 TEST(Samples, AreReadAsTheyWereWritten) {

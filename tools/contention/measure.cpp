@@ -360,23 +360,6 @@ void print_summary(const std::vector<SummaryRow>& rows, std::size_t repetitions)
   for (const SummaryRow& row : rows) line(cells_of(row));
 }
 
-/// Whether the cores were the campaign's own.
-void warn_of_others(const std::vector<Measurement>& all) {
-  constexpr double undisturbed = 0.97;
-  double least = 1;
-  std::size_t disturbed = 0;
-  for (const Measurement& m : all) {
-    least = std::min(least, m.cpu_share.value_or(1));
-    disturbed += m.cpu_share.value_or(1) < undisturbed;
-  }
-  if (disturbed == 0) return;
-  fmt::print(
-      stderr,
-      "note: other programs ran on the computing cores: in {} of {} measurements a core had less than {:.0f} % of its time, "
-      "{:.0f} % at least (column cpu_share): measure again on an idle host\n",
-      disturbed, all.size(), 100 * undisturbed, 100 * least);
-}
-
 Json applications_json(const std::vector<ApplicationRow>& rows, const ApplicationOptions& options) {
   Json results = Json::array();
   for (const ApplicationRow& row : rows) {
@@ -474,7 +457,7 @@ Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& 
 
   for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   if (const auto good = runner.run(steps.value(), results.value()); !good) return good.error();
-  warn_of_others(results.value().all());
+  if (const auto others = other_programs(results.value().all())) fmt::print(stderr, "note: {}\n", *others);
   return Kernels{.about = std::move(about), .all = results.value().all(), .setting = std::move(setting)};
 }
 

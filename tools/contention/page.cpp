@@ -53,7 +53,7 @@ std::string paragraph(std::string_view text, bool quiet = false) {
 
 std::string plain(const Json& value) { return value.is_text() ? value.text() : value.dump(); }
 
-/// The machine, the protocol and the notes of campaign.json.
+/// The machine, the protocol and the notes of campaign.json, and whether other programs disturbed it.
 std::string origin_of(const Campaign& campaign) {
   std::string text;
   const Json* const machine = campaign.about.find("machine");
@@ -61,6 +61,7 @@ std::string origin_of(const Campaign& campaign) {
     text += paragraph(fmt::format("{}, {} cores here.", plain((*machine)["processor"]), plain((*machine)["core_count"])));
   if (const Json* const notes = campaign.about.find("notes"))
     for (const Json& note : *notes) text += paragraph("Note: " + plain(note) + ".");
+  if (const auto others = other_programs(campaign.measurements)) text += paragraph("Note: " + *others + ".");
   const Json* const protocol = campaign.about.find("protocol");
   if (protocol == nullptr || protocol->members().empty()) return text;
   text += "<details><summary>Protocol</summary><table>\n";

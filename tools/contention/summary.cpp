@@ -23,6 +23,20 @@ std::string change(const Cell& together, const Cell& alone) {
 
 }  // namespace
 
+std::optional<std::string> other_programs(const std::vector<Measurement>& all) {
+  constexpr double undisturbed = 0.97;
+  double least = 1;
+  std::size_t disturbed = 0;
+  for (const Measurement& m : all) {
+    least = std::min(least, m.cpu_share.value_or(1));
+    disturbed += m.cpu_share.value_or(1) < undisturbed;
+  }
+  if (disturbed == 0) return std::nullopt;
+  return fmt::format("other programs ran on the computing cores: in {} of {} measurements a core had less than {:.0f} % of its time, "
+                     "{:.0f} % at least (column cpu_share): measure again on an idle host",
+                     disturbed, all.size(), 100 * undisturbed, 100 * least);
+}
+
 std::string Cell::text(double scale, int digits) const {
   if (values.empty()) return "-";
   const auto [least, most] = std::ranges::minmax_element(values);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct SummaryRow {
   Cell computation_alone, computation, communication_alone, communication;
   bool in_iterations = false, is_latency = false;
 };
+
+/// What to say if the cores were not the campaign's own all the time.
+std::optional<std::string> other_programs(const std::vector<Measurement>& all);
 
 /// By kernel, cursor, size of messages, nodes of the data and cores.
 std::vector<SummaryRow> summary_of(const std::vector<Measurement>& all);
