@@ -221,6 +221,7 @@ void Placer::leave_kind(unsigned kind) {
 }
 
 void Placer::ask_durations(unsigned number) {
+  ++changes_;
   ReadyKind& kind = kinds_[number];
   uses_[number].is_known = true;
   for (KindWorkers& some : kind.by_kind) {
@@ -286,6 +287,7 @@ Task* Placer::offer(Task& task) {
     spare_.pop_back();
   }
   ++waiting_;
+  ++changes_;
   see(kind);
   ++unasked_;
   has_first_ |= kind.tasks.size() == 1;
@@ -307,6 +309,7 @@ Task* Placer::note_messages() {
   Chain chosen;
   const std::lock_guard guard(lock_);
   memory_->set_messages(gate_->has_messages(), now_ns);
+  ++changes_;
   has_first_ = true;  // some may run now
   if (pulling_ != nullptr && waiting_ != 0) pull_for_hungry(chosen);
   return chosen.first;
@@ -316,6 +319,7 @@ Task* Placer::feed(unsigned worker) {
   if (pulling_ == nullptr) return nullptr;
   Chain chosen;
   const std::lock_guard guard(lock_);
+  if (!works(worker)) ++changes_;  // it has left: others may get what was planned for it
   Load& load = loads_[worker];
   load.is_hungry = false;
   if (load.all.tasks >= load.most) return nullptr;  // it has looked since its last task ended
@@ -402,12 +406,27 @@ void Placer::take_out(const OpenTask& task) {
   --waiting_;
 }
 
+/// `worker` has no task and got none, and until there is a change, neither does it or another one like it.
+void Placer::note_refused(unsigned worker) {
+  loads_[worker].refused_at = changes_;
+  for (const ReadyKind& kind : kinds_)
+    if (!kind.tasks.empty() && kind.workers.size() != loads_.size()) return;  // perhaps not for this one
+  const MachineWorker& here = machine_.workers[worker];
+  for (unsigned other = 0; other < loads_.size(); ++other)
+    if (machine_.workers[other].kind == here.kind && machine_.workers[other].node == here.node) loads_[other].refused_at = changes_;
+}
+
 /// A task for `worker`. False: it gets none.
 bool Placer::pull(unsigned worker, Chain& chosen) {
   if (waiting_ == 0 || !works(worker)) return false;
+  Load& own = loads_[worker];
+  if (own.all.tasks == 0 && own.refused_at == changes_) return false;
   const LoadView load = look_at_loads(0, clock_.now_ns());
   const OpenTask* const picked = pulling_->pick(worker, *this, load);
-  if (picked == nullptr || !may_get(worker, *picked, *this, load)) return false;
+  if (picked == nullptr || !may_get(worker, *picked, *this, load)) {
+    if (own.all.tasks == 0) note_refused(worker);
+    return false;
+  }
   give(*picked, worker, load, chosen);
   return true;
 }
@@ -445,24 +464,13 @@ void Placer::pull_for_hungry(Chain& chosen) {
   if (has_new_tasks) unasked_ = 0;
   has_first_ = false;
   const std::int64_t now_ns = clock_.now_ns();
-  const MachineWorker* refused = nullptr;  // the last one that got nothing: the next ones are mostly its like, and get nothing either
-  std::int64_t ask_at_ns = 0;              // of that
   for (unsigned worker = 0; worker < loads_.size() && waiting_ != 0; ++worker) {
     Load& load = loads_[worker];
-    const MachineWorker& here = machine_.workers[worker];
     if (!load.is_hungry || (!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
-    if (refused != nullptr && refused->kind == here.kind && refused->node == here.node && load.all.tasks == 0) {
-      load.ask_at_ns = ask_at_ns;
-      continue;
-    }
     while (load.all.tasks < load.most && pull(worker, chosen)) {
     }
     load.is_hungry = load.all.tasks < load.most;
-    if (!load.is_hungry) continue;
-    load.ask_at_ns = now_ns + load.last_ns / 8;
-    if (load.all.tasks != 0) continue;
-    refused = &here;
-    ask_at_ns = load.ask_at_ns;
+    if (load.is_hungry) load.ask_at_ns = now_ns + load.last_ns / 8;
   }
   if (waiting_ == 0 || somebody_works()) return;
   const OpenTask task = *MostUrgentFirst(kinds_).next();
@@ -490,6 +498,7 @@ void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadV
     }
   for (unsigned i = 0; i < task.access_count; ++i)
     if (is_moved(task.accesses()[i])) task.accesses()[i].handle()->coming.fetch_or(1U << node, std::memory_order_relaxed);
+  ++changes_;
   Load& charged = loads_[worker];
   if (charged.all.tasks == 0) charged.since_ns = load.now_ns;
   PlacedTask& placed = task.extra->placed;
@@ -514,6 +523,7 @@ void Placer::forget(Task& task) {
   const std::int64_t now_ns = clock_.now_ns();
   const std::lock_guard guard(lock_);
   Load& load = loads_[worker];
+  ++changes_;
   remove(load, placed.priority, placed.charged_ns);
   load.since_ns = now_ns;
   if (memory_ != nullptr) [[unlikely]] {
@@ -532,6 +542,7 @@ void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) 
   const std::int64_t now_ns = memory_ != nullptr ? clock_.now_ns() : 0;
   const std::lock_guard guard(lock_);
   if (memory_ != nullptr) {
+    ++changes_;
     memory_->learn(placed.kind, placed.worker, static_cast<double>(duration_ns), now_ns);
     kinds_[placed.kind].memory = memory_->use_of(placed.kind);
   }

@@ -110,6 +110,7 @@ class Placer : private ReadyView {
     bool is_hungry = true;    ///< when it looked for tasks last it got fewer than that
     std::int64_t ask_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
     std::int64_t last_ns = 0;    ///< how long the last task was expected to take that it was given
+    std::uint64_t refused_at = 0;  ///< of `changes_`, when it had no task and got none
     std::int64_t since_ns = 0;  ///< when it began with the first of them
     Sum all;
     std::vector<std::pair<std::int32_t, Sum>> by_priority;  ///< the highest first; empty where the policy does not sort
@@ -154,6 +155,7 @@ class Placer : private ReadyView {
   void choose(Task& task, Chain& chosen);
   void take_out(const OpenTask& task);
   bool pull(unsigned worker, Chain& chosen);
+  void note_refused(unsigned worker);
   void pull_for_hungry(Chain& chosen);
   bool somebody_works() const noexcept;
   void give(Task& task, unsigned worker, const TaskView& view, const LoadView& load);
@@ -184,6 +186,9 @@ class Placer : private ReadyView {
   std::vector<Rates> rates_;  ///< of `links_` beside no kernels, if `memory_` is set
   bool knows_loaded_links_ = false;  ///< of some link the rate under load is known
   std::size_t waiting_ = 0;     ///< tasks without a worker, in `kinds_`
+  /// What a policy is told has changed so often: a task has become ready, was given to a worker or has ended there, durations, or how memory is used.
+  /// Time passes, and copies end, without a change.
+  std::uint64_t changes_ = 1;
   std::size_t unasked_ = 0;     ///< tasks that became ready since hungry workers were asked
   bool has_first_ = false;      ///< one of these was the only one of its kind
   std::vector<ReadyKind> kinds_;

@@ -23,7 +23,7 @@ constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for co
 class Brought {
  public:
   bool comes(const void* datum, NodeIndex node) const noexcept {
-    if ((some_ & mark_of(datum)) == 0) return false;
+    if (some_ == 0 || (some_ & mark_of(datum)) == 0) return false;
     for (std::size_t i = 0; i < count_; ++i)
       if (data_[i].datum == datum && data_[i].node == node) return true;
     return false;
@@ -49,6 +49,9 @@ class Brought {
 };
 
 /// When workers and links will be free, while tasks are planned one after the other. `kByEnergy`: `LoadView::energy` is set.
+///
+/// Workers of one kind and memory are alike, so a lane stands for all of them by the one that is free first (`Lane::first`): of those that are free at
+/// the same time, the one that came there first. `take` is all that changes that.
 template <bool kByEnergy>
 class Lanes {
  public:
@@ -67,20 +70,21 @@ class Lanes {
     double free_ns;    ///< when the worker is free again: copies run beside its other kernels
     double copies_ns;  ///< how long they take
     double cost_ns;    ///< what its time there is worth
-    bool fills_bus = false;  ///< it is one of those tasks of which memory serves few at once
-    bool waits = false;      ///< until one of these has ended
+    bool fills_bus;    ///< it is one of those tasks of which memory serves few at once
+    bool waits;        ///< until one of these has ended
   };
   /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
   /// it costs least, or nearly so, the one that ends it first. By energy no worker ends it too late: what is later than that costs its time, too.
   std::optional<Place> place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) const {
-    std::array<Place, kMostLanes> places;
+    std::array<Place, kMostLanes> places;  // the first `count`
     std::size_t count = 0;
+    const std::uint32_t missing = missing_somewhere(accesses);
     double first_ns = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
+    for (std::size_t i = 0; i < count_; ++i) {
       const Lane& lane = lanes_[i];
       Estimate kernel = kind.kernel_on(lane.kind);
       if (!kernel.known || !ready.fits(task, lane.node)) continue;
-      const unsigned worker = first_of(lane, kind.workers);
+      const unsigned worker = first_among(lane, kind.workers);
       if (worker == kNobody) continue;
       if (load_.memory != nullptr) [[unlikely]] load_.memory->adjust(kernel, kind.memory, worker);
       double at_ns = free_[worker].at_ns;
@@ -91,7 +95,7 @@ class Lanes {
         waits = fills_bus && filling_[lane.node] >= room.now;
         if (waits) at_ns = std::max(at_ns, kernel.mean_ns * (filling_[lane.node] - room.now + 1) / room.most);
       }
-      const auto [copies_ns, ready_ns] = copies_to(lane.node, accesses);
+      const auto [copies_ns, ready_ns] = (missing >> lane.node & 1U) != 0 ? copies_to(lane.node, accesses) : CopyTimes();
       const double end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel.mean_ns;
       if (count == 0 || end_ns < first_ns) first_ns = end_ns;
       places[count++] = {.lane = i,
@@ -111,22 +115,22 @@ class Lanes {
     double least_ns = kNever;  // of the costs
     for (std::size_t i = 0; i < count; ++i)
       if (places[i].end_ns <= first_ns + slack_ns) least_ns = std::min(least_ns, places[i].cost_ns);
-    std::optional<Place> best;
+    const Place* best = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
       if (places[i].end_ns > first_ns + slack_ns || places[i].cost_ns > (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns) continue;
-      if (!best || places[i].end_ns < best->end_ns) best = places[i];
+      if (best == nullptr || places[i].end_ns < best->end_ns) best = &places[i];
     }
-    return best;
+    return best != nullptr ? std::optional(*best) : std::nullopt;
   }
   /// A task with this data is planned there.
   void take(const Place& place, std::span<const AccessView> accesses) {
     Lane& lane = lanes_[place.lane];
     if (place.fills_bus) ++filling_[lane.node];
     if (place.waits) return;  // workers do something else meanwhile
-    unsigned* at = &lane.first;
-    while (*at != place.worker) at = &free_[*at].next;
-    *at = free_[place.worker].next;
-    insert(lane, place.worker, place.free_ns);
+    Free& taken = free_[place.worker];
+    taken.at_ns = place.free_ns;
+    taken.came = came_++;
+    lane.first = first_of(lane, [](unsigned) { return true; });
     if (place.copies_ns == 0) return;
     links_[lane.node] += place.copies_ns;
     for (const AccessView& access : accesses)
@@ -138,41 +142,56 @@ class Lanes {
   static constexpr unsigned kNobody = ~0U;
   struct Free {  ///< of a worker
     double at_ns;
-    unsigned next;  ///< the worker of its lane that is free after it
+    unsigned came;  ///< before others that are free at the same time and came later
+    unsigned next;  ///< another worker of its lane
+
+    bool operator<(const Free& other) const noexcept { return at_ns < other.at_ns || (at_ns == other.at_ns && came < other.came); }
   };
   struct Lane {  ///< the workers of one kind and memory
     DeviceKind kind;
     NodeIndex node;
     unsigned first;  ///< the one that is free first
+    unsigned any;    ///< one of them, from which `Free::next` leads to all
   };
 
   void add(unsigned worker) {
     const MachineWorker& here = load_.machine.workers[worker];
-    const auto known = std::find_if(lanes_.begin(), lanes_.begin() + count_, [&](const Lane& lane) { return here.kind == lane.kind && here.node == lane.node; });
-    if (known == lanes_.end()) return;
-    if (known == lanes_.begin() + count_) lanes_[count_++] = {here.kind, here.node, kNobody};
-    insert(*known, worker, static_cast<double>(load_.workers[worker].free_ns - load_.now_ns));
+    std::size_t i = count_;  // mostly it is like the one before it
+    while (i > 0 && (lanes_[i - 1].kind != here.kind || lanes_[i - 1].node != here.node)) --i;
+    if (i == 0 && count_ == kMostLanes) return;
+    if (i == 0) lanes_[count_++] = {here.kind, here.node, worker, kNobody};
+    Lane& lane = lanes_[i == 0 ? count_ - 1 : i - 1];
+    free_[worker] = {static_cast<double>(load_.workers[worker].free_ns - load_.now_ns), came_++, lane.any};
+    lane.any = worker;
+    if (free_[worker] < free_[lane.first]) lane.first = worker;
   }
-  void insert(Lane& lane, unsigned worker, double at_ns) {
-    unsigned* next = &lane.first;
-    while (*next != kNobody && free_[*next].at_ns <= at_ns) next = &free_[*next].next;
-    free_[worker] = {at_ns, *next};
-    *next = worker;
+  template <class May>
+  unsigned first_of(const Lane& lane, const May& may) const {
+    unsigned first = kNobody;
+    for (unsigned worker = lane.any; worker != kNobody; worker = free_[worker].next)
+      if (may(worker) && (first == kNobody || free_[worker] < free_[first])) first = worker;
+    return first;
   }
-  unsigned first_of(const Lane& lane, std::span<const unsigned> workers) const {
-    if (workers.size() == load_.workers.size()) return lane.first;
-    unsigned worker = lane.first;
-    while (worker != kNobody && !std::ranges::binary_search(workers, worker)) worker = free_[worker].next;
-    return worker;
+  unsigned first_among(const Lane& lane, std::span<const unsigned> workers) const {
+    if (workers.size() == load_.workers.size() || std::ranges::binary_search(workers, lane.first)) return lane.first;
+    return first_of(lane, [&](unsigned worker) { return std::ranges::binary_search(workers, worker); });
   }
 
+  /// Bit n: memory n lacks some of them.
+  static std::uint32_t missing_somewhere(std::span<const AccessView> accesses) noexcept {
+    std::uint32_t nodes = 0;
+    for (const AccessView& access : accesses)
+      if (sees_value(access.mode) && access.valid != 0) nodes |= ~access.valid;
+    return nodes;
+  }
   CopyTimes copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
     return copies_behind(accesses, load_, node, links_[node], [&](const AccessView& access) { return brought_.comes(access.datum, node); });
   }
 
   const LoadView& load_;
   std::array<Lane, kMostLanes> lanes_;  // the first `count_`
-  std::ptrdiff_t count_ = 0;
+  std::size_t count_ = 0;
+  unsigned came_ = 0;  // workers that were added, and tasks that were planned since
   std::array<std::byte, 128 * sizeof(Free)> some_memory_;  // enough for most machines
   std::pmr::monotonic_buffer_resource memory_{some_memory_.data(), some_memory_.size()};
   std::pmr::vector<Free> free_{load_.workers.size(), &memory_};  // by worker

@@ -23,12 +23,6 @@ bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, cons
          (load.memory == nullptr || here.kind != DeviceKind::cpu || ready.bus_room(task, here.node).now != 0);
 }
 
-Estimate ReadyKind::kernel_on(DeviceKind kind) const noexcept {
-  for (const KindWorkers& some : by_kind)
-    if (some.kind == kind) return some.kernel;
-  return {};
-}
-
 double ReadyKind::draw_on(DeviceKind kind) const noexcept {
   for (const KindWorkers& some : by_kind)
     if (some.kind == kind) return some.draw;

@@ -54,7 +54,11 @@ struct ReadyKind {
   MemoryUse memory = {};                 ///< of their kernels on cores, where `LoadView::memory` is set
 
   /// How long a kernel takes on workers of `kind`.
-  Estimate kernel_on(DeviceKind kind) const noexcept;
+  Estimate kernel_on(DeviceKind kind) const noexcept {
+    for (const KindWorkers& some : by_kind)
+      if (some.kind == kind) return some.kernel;
+    return {};
+  }
   /// What it draws there: `KindWorkers::draw`.
   double draw_on(DeviceKind kind) const noexcept;
 };
