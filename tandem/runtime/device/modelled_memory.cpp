@@ -8,6 +8,7 @@ namespace tandem::runtime {
 
 ModelledMemory::Running ModelledMemory::begin(double bytes, std::int64_t alone_ns, base::Waker& waker) {
   settle();
+  bytes_ += bytes;
   kernels_.push_front({.bytes_left = bytes, .alone_bytes_per_ns = bytes / static_cast<double>(std::max<std::int64_t>(alone_ns, 1)), .waker = &waker});
   share();
   return kernels_.begin();

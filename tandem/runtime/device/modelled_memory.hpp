@@ -40,6 +40,9 @@ class ModelledMemory {
   std::int64_t end_ns(Running kernel);
   void end(Running kernel);
 
+  /// Of all kernels that began.
+  double bytes() const noexcept { return bytes_; }
+
   /// What a message has now.
   double network_bytes_per_ns() const { return now(true).communication_mb_s * 1e-3; }
   /// Of what it would have alone.
@@ -59,6 +62,7 @@ class ModelledMemory {
   base::EventLoop& loop_;
   const double core_bytes_per_ns_;  ///< alone
   std::list<Kernel> kernels_;
+  double bytes_ = 0;
   std::int64_t settled_ns_ = 0;  ///< `bytes_left` is of this date
   std::int64_t network_until_ns_ = 0;
   bool network_ = false;         ///< messages are under way
