@@ -102,7 +102,8 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
     was_overwritten = was_overwritten || summary.missing_packets > 0;
     if (summary.kind == trace::ActorKind::catalogue) continue;
     history_.actors.push_back({.rank = trace.rank, .actor = summary.actor, .kind = summary.kind, .index = summary.index,
-                               .core = summary.core, .name = summary.name, .bytes = summary.bytes, .lost_events = summary.lost_events});
+                               .core = summary.core, .name = summary.name, .bytes = summary.bytes, .lost_events = summary.lost_events,
+                               .has_first = summary.missing_packets == 0});
   }
   // A file that is not there, or ends behind a packet, is only missed by the program's own count.
   if (!was_overwritten && trace.written_events > records) cut = std::max(cut, trace.written_events - records);

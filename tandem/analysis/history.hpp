@@ -204,6 +204,7 @@ struct ActorFacts {
   std::int32_t core = -1;
   std::string name;
   std::uint64_t events = 0, bytes = 0, lost_events = 0;
+  bool has_first = true;  ///< its first event was not overwritten, as in a flight recorder
 
   /// Of a worker: what it runs kernels on, which its name begins with: "cuda" of "cuda worker 3". "cpu" of "worker 3".
   std::string_view kind_of_worker() const noexcept;

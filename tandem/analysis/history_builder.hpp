@@ -50,6 +50,7 @@ class HistoryBuilder {
           add_energy(event, rank);
           break;
         }
+        if (actor.events == 0) begin_worker(rank, actor);
         set_state(event, rank, actor,
                   event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other);
         break;
@@ -166,6 +167,7 @@ class HistoryBuilder {
   void start(const trace::Event& event, Rank& rank, Actor& actor, std::uint32_t row);
   void end(const trace::Event& event, const Rank& rank, Actor& actor, std::uint32_t row);
 
+  void begin_worker(const Rank& rank, Actor& actor);
   void set_state(const trace::Event& event, const Rank& rank, Actor& actor, ActorState state);
   void close_state(std::uint32_t rank, Actor& actor, std::int64_t until_ns);
   void add_memory(const trace::Event& event, Rank& rank);

@@ -233,6 +233,14 @@ void HistoryBuilder::close_state(std::uint32_t rank, Actor& actor, std::int64_t 
   actor.since_ns = until_ns;
 }
 
+/// Its first event is a state: until then it did nothing, since its thread had not begun, or it slept when the trace began.
+void HistoryBuilder::begin_worker(const Rank& rank, Actor& actor) {
+  const ActorFacts* const facts = history_.find_actor(rank.rank, actor.number);
+  if (facts == nullptr || facts->kind != trace::ActorKind::worker || !facts->has_first) return;
+  actor.base = ActorState::sleeping;
+  actor.since_ns = rank.first_ns;
+}
+
 void HistoryBuilder::set_state(const Event& event, const Rank& rank, Actor& actor, ActorState state) {
   if (actor.running.empty() && (!actor.base || *actor.base != state)) close_state(rank.rank, actor, event.local_ns);
   actor.base = state;

@@ -55,6 +55,20 @@ TEST(TimeSplit, AnIdleWorkerHasTheReasonOfEachInstant) {
   EXPECT_EQ(of(first, Spent::awaiting_submission), 150 + 200);
 }
 
+TEST(TimeSplit, AWorkerWhoseThreadBeginsLateWasIdleUntilThen) {
+  SmallRun run;
+  run.usual().submit(0, 0, 1, 0).submit(0, 0, 2, 0).execute(0, 2, 1, 10, 50);
+  set_state(run, 0, 3, 30, WorkerState::scheduling);
+  run.execute(0, 3, 2, 40, 50);
+  const auto history = run.read();
+  const TimeSplit split = split_time(*history);
+  ASSERT_EQ(split.workers.size(), 2u);
+  EXPECT_EQ(of(split.workers[1], Spent::unknown), 0);
+  EXPECT_EQ(of(split.workers[1], Spent::scheduling), 10);
+  EXPECT_EQ(of(split.workers[1], Spent::executing), 10);
+  EXPECT_EQ(of(split.workers[0], Spent::unknown), 10) << "its first event is no state";
+}
+
 TEST(TimeSplit, WithoutStatesTimeIsUnknown) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0).execute(0, 2, 1, 10, 50);

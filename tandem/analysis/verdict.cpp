@@ -281,7 +281,7 @@ class Judge {
     add({.key = "slow_executions", .lost_ns = excess_ns / workers(),
          .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'.", grouped(outliers),
                              history_.texts[worst->codelet]),
-         .remedy = "other programs on these cores; first use of memory; a slow core"});
+         .remedy = "other programs on these cores; first use of memory; a lock in the kernel; a slow core"});
   }
 
   const History& history_;
