@@ -273,6 +273,29 @@ struct LinkSpy final : runtime::PlacingPolicy {
   std::vector<Seen>& seen;
 };
 
+/// All to worker 2.
+struct OnlyOne final : runtime::PullingPolicy {
+  std::string_view name() const noexcept override { return "one"; }
+  std::string_view help() const noexcept override { return "one worker runs all"; }
+  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready, const runtime::LoadView&) const override {
+    return worker == 2 ? runtime::MostUrgentFirst(ready.kinds()).next() : nullptr;
+  }
+};
+
+TEST(Placing, AsksOnForOtherWorkersWhenOneIsLeftWithoutATask) {
+  auto resources = test::test_resources();
+  resources->policies.add("one", [] { return std::make_unique<OnlyOne>(); });
+  runtime::World world = make_test_world({.workers = 3, .sched = "one", .devices = 1, .copy_ns = 0}, *resources);
+  Runtime rt(std::move(resources), std::move(world), takes(1'000'000, 1'000'000));
+  std::vector<double> values(40);
+  for (double& value : values) {  // one after the other: when it becomes ready nobody has anything to do
+    rt.submit(kWork, read_write(rt.data("x", value)));
+    rt.wait();
+  }
+  const auto counts = tasks_of(rt);
+  EXPECT_LE(counts[0] + counts[1] + counts[3], 6U) << "three trials of each kind, and no more";
+}
+
 TEST(Placing, TakesTheRateUnderLoadWhenOtherLinksAreBusy) {
   std::vector<LinkSpy::Seen> seen;
   auto resources = test::test_resources();

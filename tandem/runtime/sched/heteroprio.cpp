@@ -12,6 +12,7 @@ class HeteroPrio final : public PullingPolicy {
   std::string_view name() const noexcept override { return "heteroprio"; }
   std::string_view help() const noexcept override { return "where workers differ: each takes the tasks that gain most there"; }
   bool uses_prices() const noexcept override { return false; }
+  bool treats_alike() const noexcept override { return true; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
     const OpenTask* best = nullptr;

@@ -406,9 +406,10 @@ void Placer::take_out(const OpenTask& task) {
   --waiting_;
 }
 
-/// `worker` has no task and got none, and until there is a change, neither does it or another one like it.
+/// `worker` has no task and got none: it is not asked again until there is a change, nor, if the policy has the same answer for all of them, others like it.
 void Placer::note_refused(unsigned worker) {
   loads_[worker].refused_at = changes_;
+  if (!pulling_->treats_alike()) return;
   for (const ReadyKind& kind : kinds_)
     if (!kind.tasks.empty() && kind.workers.size() != loads_.size()) return;  // perhaps not for this one
   const MachineWorker& here = machine_.workers[worker];

@@ -227,6 +227,7 @@ class Plan final : public PullingPolicy {
   std::string_view help() const noexcept override { return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each"; }
 
   bool weighs_energy() const noexcept override { return true; }
+  bool treats_alike() const noexcept override { return true; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
     if (load.energy != nullptr) [[unlikely]] return pick_by<true>(worker, ready, load);

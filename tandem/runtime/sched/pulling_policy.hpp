@@ -133,6 +133,8 @@ class PullingPolicy : public MixedPolicy {
   /// these, one at a time; and when nobody has anything to do, the most urgent task is given away.
   virtual const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const = 0;
 
+  /// When it leaves a worker that has nothing to do without a task, it would leave others of the same kind and memory without one, too.
+  virtual bool treats_alike() const noexcept { return false; }
   /// False: `LoadView::prices` need not be set.
   virtual bool uses_prices() const noexcept { return true; }
 
