@@ -82,6 +82,10 @@ void register_options(base::Registry& registry) {
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",
                 .help = "how long an idle worker polls before it sleeps", .minimum = 0});
+  registry.add({.name = "polling", .type = OptionType::choice, .default_value = "auto",
+                .help = "auto: while tasks wait for messages below 64 KiB alone, idle workers wait to be woken, awake for poll_for, instead of looking for "
+                        "tasks; fixed: they always look for tasks, as poll_max and poll_for say",
+                .choices = {"auto", "fixed"}});
   registry.add({.name = "watchdog", .type = OptionType::duration, .default_value = "30s",
                 .help = "if no task ends for this long, report which waits are open; 0: never", .minimum = 0});
   registry.add({.name = "watchdog_throws", .type = OptionType::boolean, .default_value = "false",
@@ -194,6 +198,7 @@ runtime::CoreOptions core_options(const base::Config& config) {
   options.energy_every_ns = config.get_duration_ns("energy.every");
   options.poll_max_ns = config.get_duration_ns("poll_max");
   options.poll_for_ns = config.get_duration_ns("poll_for");
+  options.adaptive_polling = config.get_string("polling") == "auto";
   options.seed = static_cast<std::uint64_t>(config.get_int("seed"));
   return options;
 }

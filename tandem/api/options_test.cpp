@@ -198,6 +198,11 @@ double processor_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+TEST(Options, IdleWorkersAdaptTheirPollingUnlessToldNotTo) {
+  EXPECT_TRUE(core_options(test::test_config({})).adaptive_polling);
+  EXPECT_FALSE(core_options(test::test_config({.more = {{"polling", "fixed"}}})).adaptive_polling);
+}
+
 TEST(Options, IdleWorkersSleep) {
   auto rt = thread_runtime({.workers = 4});
   rt->parallel_for(0, 100, [](std::size_t) {});

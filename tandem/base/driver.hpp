@@ -22,6 +22,8 @@ class Steppable {
   /// The attendance of the network that its thread polls, where the thread sleeps between steps; null: it sleeps in its own
   /// parker.
   virtual Attendance* attends() noexcept { return nullptr; }
+  /// After a step that wants another one at some time: until then, or until it is woken, its thread stays awake.
+  virtual bool waits_awake() const noexcept { return false; }
 };
 
 /// Wakes a steppable. `wake` may be called from any thread, at any time; early wake-ups are not lost.

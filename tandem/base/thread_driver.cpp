@@ -66,7 +66,7 @@ void ThreadDriver::rest(Slot& slot, std::int64_t until_ns) {
   }
   // From now on, not from the beginning of the step: it may have worked for long before it found nothing to do.
   const std::int64_t left_ns = until_ns - now_ns_();
-  if (left_ns >= spin_below_ns) {
+  if (left_ns >= spin_below_ns && !slot.steppable->waits_awake()) {
     parker.park(left_ns);
   } else {
     while (now_ns_() < until_ns && !parker.try_take()) pause_cpu();

@@ -2,6 +2,7 @@
 #include "tandem/base/thread_driver.hpp"
 
 #include <pthread.h>
+#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -105,6 +106,35 @@ TEST(ThreadDriver, StepsAgainAtTheDateAskedFor) {
     driver.stop();
     EXPECT_FALSE(early.load());
   }
+}
+
+/// In processor time, which a thread that sleeps does not use.
+TEST(ThreadDriver, WhatWaitsAwakeStaysAwakeUntilItsDateOrItsWakeUp) {
+  constexpr std::int64_t kPauseNs = 50'000'000;
+  struct Awake final : Steppable {
+    std::int64_t step(std::int64_t now_ns) override {
+      timespec used{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+      const std::int64_t used_ns = used.tv_sec * 1'000'000'000 + used.tv_nsec;
+      if (steps == 1) paused_ns = now_ns - began_ns;
+      if (steps == 1) worked_ns = used_ns - used_before_ns;
+      began_ns = now_ns;
+      used_before_ns = used_ns;
+      return ++steps < 3 ? now_ns + (steps == 1 ? kPauseNs : 1'000 * kPauseNs) : kNever;
+    }
+    bool waits_awake() const noexcept override { return true; }
+    std::atomic<int> steps{0};
+    std::int64_t began_ns = 0, used_before_ns = 0, paused_ns = 0, worked_ns = 0;
+  } awake;
+  ThreadDriver driver(&steady_ns, {});
+  Waker& waker = driver.add(awake, {});
+  waker.wake();
+  while (awake.steps.load() < 2) std::this_thread::sleep_for(1ms);
+  waker.wake();
+  while (awake.steps.load() < 3) std::this_thread::sleep_for(1ms);
+  driver.stop();
+  EXPECT_GE(awake.paused_ns, kPauseNs);
+  EXPECT_GE(awake.worked_ns, kPauseNs / 20) << "it has slept";  // others may have had the core
 }
 
 TEST(ThreadDriver, TheCallerIsWokenWhenItsConditionHolds) {

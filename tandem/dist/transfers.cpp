@@ -244,6 +244,7 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
     if (broadcast) begin_urgent(bag.urgent, priority);
     else ended.leaving = [&bag, priority] { bag.transfers->begin_urgent(bag.urgent, priority); };
   }
+  core_.executor().messages().begin_send(bag.handle->travel_bytes());
   // In turns this thread ends the turn, if the messages have ended before it goes on.
   bag.under_way.store((broadcast ? 1 : static_cast<unsigned>(recipients.size())) + (in_turns_ ? 1 : 0), std::memory_order_relaxed);
   comm::Request posted;
@@ -277,6 +278,7 @@ void Transfers::trace_sent(const Bag& bag, const comm::Request& request) {
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   end_urgent(bag.urgent);
+  core_.executor().messages().end_send(bag.handle->travel_bytes());
   if (in_turns_) return end_turn(bag);
   const std::shared_ptr<Bag> last = std::move(bag.itself);
   if (last->holds_bytes) last->packed->release();
@@ -379,6 +381,7 @@ void Transfers::start(Receive& receive) {
       receive.request = receive.handle->travels_packed() ? endpoint_.irecv_owned(source, tag, options)
                                                           : endpoint_.irecv(source, tag, room_of(*receive.handle), options);
       waiting_.emplace(receive.address.tag, &receive);
+      core_.executor().messages().begin_receive(receive.handle->travel_bytes());
     }
     is_posted = aborted_ == nullptr;
   }
@@ -476,7 +479,9 @@ void Transfers::forget(Receive& receive) {
   const std::lock_guard guard(mutex_);
   const auto [first, last] = waiting_.equal_range(receive.address.tag);
   const auto found = std::find_if(first, last, [&](const auto& known) { return known.second == &receive; });
-  if (found != last) waiting_.erase(found);
+  if (found == last) return;
+  waiting_.erase(found);
+  core_.executor().messages().end_receive(receive.handle->travel_bytes());
 }
 
 /// A message begins to arrive. If it is long, the scheduler expects its end. Its receive cannot end meanwhile: the endpoint calls
@@ -562,7 +567,7 @@ std::vector<Transfers::Expected> Transfers::expected() const {
 }
 
 bool Transfers::check_invariants() const {
-  bool is_done = arriving_->waiting() == 0;
+  bool is_done = arriving_->waiting() == 0 && core_.executor().messages().is_empty();
   posted_.for_each_waiting([&](const PostedReceives::Key&, Bag&) { is_done = false; });
   const std::lock_guard guard(mutex_);
   return is_done && waiting_.empty() && lost_.empty();

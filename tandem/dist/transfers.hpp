@@ -117,7 +117,7 @@ class Transfers {
   /// Lines for the watchdog: in turns, data that is ready to be sent to ranks that have not posted their receives.
   std::string explain_unsent() const;
 
-  /// At a wait, when all tasks have ended: whether no receive is under way.
+  /// At a wait, when all tasks have ended: whether no receive is under way, nor counted (`MessageLoad`).
   bool check_invariants() const;
 
   /// Records bags and versions in `session`, which outlives this.

@@ -22,6 +22,7 @@ Plan draw(std::uint64_t seed) {
   setup.core.watchdog_ns = 0;
   setup.core.tasks_per_step = 1 + below(3);
   setup.core.seed = seed;
+  setup.core.adaptive_polling = seed % 4 != 0;
   if (below(4) == 0) setup.core.window = 1 + below(40);
   setup.network.latency_max_ns = 1 + below(20'000);
   setup.network.copies = below(2) == 0;

@@ -99,6 +99,19 @@ TEST(IdleSetUnderEveryOrder, TwoPushesAndTwoSleepersDoNotMissEachOther) {
   expect_holds<NothingIsLeft<IdleSet<ModelAtomic>, 1, 2, 2>>({.most_preemptions = 3});
 }
 
+/// Its workers wait awake.
+struct NearIdleSet : IdleSet<ModelAtomic> {
+  using IdleSet::IdleSet;
+  void announce(unsigned worker) noexcept { IdleSet::announce(worker, true); }
+};
+
+TEST(IdleSetUnderEveryOrder, AHintWhomToWakeLosesNothing) {
+  expect_holds<NothingIsLeft<NearIdleSet, 1, 1>>({.store_buffers = true});
+  expect_holds<NothingIsLeft<NearIdleSet, 1, 2>>({.most_preemptions = 3});
+  expect_holds<NothingIsLeft<NearIdleSet, 2, 2>>({.most_preemptions = 3, .most_failures = 0});
+  expect_holds<NothingIsLeft<NearIdleSet, 1, 2, 2>>({.most_preemptions = 3, .most_failures = 0});
+}
+
 /// Two tasks that wait for each other to run: both workers must be woken, however the two pushes and the wake-ups meet.
 template <unsigned Pushers, bool RemembersWake = true>
 struct TwoTasksRunAtOnce : Flow<IdleSet<ModelAtomic>, 2> {
@@ -145,6 +158,68 @@ struct WokenWorkerLeaves : Flow<IdleSet<ModelAtomic>, 2> {
 TEST(IdleSetUnderEveryOrder, AWokenWorkerThatLeavesPassesTheWakeUpOn) {
   expect_holds<WokenWorkerLeaves<true>>({.most_preemptions = 4});
   expect_found<WokenWorkerLeaves<false>>("a task is left");
+}
+
+/// What the worker that polls the network does about the wake-ups of what it receives (runtime::ReadyQueues::Promise).
+enum class Promise {
+  looks_itself,  ///< it wakes nobody, and counts as woken
+  hands_on,      ///< and wakes another one at once, that polls meanwhile
+  forgets,       ///< it wakes nobody, and goes on as before
+  cannot_take,   ///< it wakes nobody, though it takes no such task itself
+};
+
+/// Worker 0 receives two tasks in one look at the network, and puts them one by one, when it has found nothing else. Without pushers they wait for
+/// each other to run: the other worker must be woken, however that meets its falling asleep. With pushers, of a task each, none may be left.
+template <Promise What, unsigned Pushers>
+struct ReceivedTasksRun : Flow<IdleSet<ModelAtomic>, 2> {
+  ModelAtomic<int> started{0};
+  static constexpr bool both(int count) noexcept { return count >= 2; }
+  unsigned threads() const override { return 2 + Pushers; }
+  void run_one() {
+    if constexpr (Pushers == 0) {
+      started.fetch_add(1, std::memory_order_relaxed);
+      started.await<both>();
+    }
+    ++done;
+  }
+  void attend() {
+    bool woken = false, received = false;
+    for (;;) {
+      if (What != Promise::cannot_take && pop()) {
+        if (std::exchange(woken, false) && idle.any() && !looks_empty()) idle.wake_one();
+        run_one();
+        continue;
+      }
+      if (!std::exchange(received, true)) {
+        for (int message = 0; message < 2; ++message) queue.fetch_add(1, std::memory_order_seq_cst);
+        woken = What != Promise::forgets;
+        if (What == Promise::hands_on && !looks_empty()) idle.wake_one();
+        continue;
+      }
+      idle.announce(0);
+      if (What == Promise::cannot_take || looks_empty()) {
+        woken = false;
+        sleepers[0].sleep();
+      }
+      woken = idle.withdraw(0) || woken;
+    }
+  }
+  void run(unsigned thread) override {
+    if (thread == 0) attend();
+    else if (thread == 1) work(1, 100, [this] { run_one(); });
+    else push();
+  }
+  void check() override { require(done == 2 + static_cast<int>(Pushers), "a task is left and all workers sleep"); }
+};
+
+TEST(IdleSetUnderEveryOrder, WhatAWorkerReceivesItselfRunsAndWakesTheNext) {
+  expect_holds<ReceivedTasksRun<Promise::looks_itself, 0>>({.most_preemptions = 4});
+  expect_holds<ReceivedTasksRun<Promise::looks_itself, 0>>({.most_preemptions = 3, .store_buffers = true});
+  expect_holds<ReceivedTasksRun<Promise::looks_itself, 1>>({.most_preemptions = 3, .most_failures = 0});
+  expect_holds<ReceivedTasksRun<Promise::hands_on, 0>>({.most_preemptions = 4});
+  expect_holds<ReceivedTasksRun<Promise::hands_on, 1>>({.most_preemptions = 3, .most_failures = 0});
+  expect_found<ReceivedTasksRun<Promise::forgets, 0>>("a task is left", {.most_preemptions = 1, .most_failures = 0});
+  expect_found<ReceivedTasksRun<Promise::cannot_take, 0>>("a task is left", {.most_preemptions = 1, .most_failures = 0});
 }
 
 /// A worker that runs pinned tasks only is woken for these, and wake_one does not choose it.

@@ -15,6 +15,7 @@
 #include "tandem/runtime/memory/memory.hpp"
 #include "tandem/runtime/sched/expected_tasks.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
+#include "tandem/runtime/sched/message_load.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
@@ -96,6 +97,8 @@ class Executor final : public StagingListener {
   FailureLog& failures() noexcept { return failures_; }
   ExpectedTasks& expected() noexcept { return expected_; }
   MemoryGate& memory_gate() noexcept { return memory_gate_; }
+  /// What the network does, for idle workers.
+  MessageLoad& messages() noexcept { return messages_; }
   /// A long message begins for which tasks of this priority wait; see `MemoryGate::message_begins`. Any thread.
   void begin_urgent_message(std::int32_t priority);
   /// One of these has ended: what waited for that goes on. Any thread.
@@ -222,6 +225,7 @@ class Executor final : public StagingListener {
   FailureLog failures_;
   ExpectedTasks expected_;
   MemoryGate memory_gate_;
+  MessageLoad messages_;
   std::atomic<trace::Session*> trace_{nullptr};
   std::mutex refusals_mutex_;
   std::unordered_map<const Task*, std::exception_ptr> refusals_;  ///< of tasks that may run elsewhere; under the mutex

@@ -26,6 +26,9 @@ namespace tandem::runtime {
 /// then looks once more: a worker may have announced itself after it was passed by, and another push have relied on the mark. A
 /// worker that `wake` called lowers the mark too, though it may be meant for another: then at worst one more is woken.
 ///
+/// Near sleepers. A worker that has announced itself may wait awake for a while (`is_near`): to wake it costs no system call, so the last one that did
+/// is tried first. That is a hint, written and read without order: whichever worker it names, `wake` decides as for any other.
+///
 /// Cost: a push while nobody sleeps is one load.
 template <template <class> class Atomic = std::atomic>
 class IdleSet {
@@ -33,14 +36,16 @@ class IdleSet {
   IdleSet(unsigned sharing, unsigned pinned_only)
       : sharing_(sharing),
         wakers_(sharing + pinned_only, nullptr),
+        nearest_(sharing - 1),
         idle_(std::make_unique<Atomic<bool>[]>(sharing + pinned_only)) {}
 
   /// Before anybody announces itself.
   void set_waker(unsigned worker, base::Waker* waker) noexcept { wakers_[worker] = waker; }
   base::Waker& waker(unsigned worker) const noexcept { return *wakers_[worker]; }
 
-  /// By `worker`. It then looks for tasks once more, and sleeps if it finds none.
-  void announce(unsigned worker) noexcept {
+  /// By `worker`. It then looks for tasks once more, and sleeps if it finds none. `is_near`: awake at first; a worker that shares tasks.
+  void announce(unsigned worker, bool is_near = false) noexcept {
+    if (is_near) nearest_.store(worker, std::memory_order_relaxed);
     idle_[worker].store(true, std::memory_order_seq_cst);
     if (worker < sharing_) idle_count_.fetch_add(1, std::memory_order_seq_cst);
   }
@@ -68,6 +73,7 @@ class IdleSet {
     do {
       if (idle_count_.load(std::memory_order_seq_cst) == 0) return;
       if (waking_.exchange(true, std::memory_order_seq_cst)) return;
+      if (const unsigned near = nearest_.load(std::memory_order_relaxed); idle_[near].load(std::memory_order_relaxed) && wake(near)) return;
       for (unsigned worker = sharing_; worker-- > 0;)
         if (idle_[worker].load(std::memory_order_relaxed) && wake(worker)) return;  // a stale "no" is found below
       waking_.store(false, std::memory_order_seq_cst);
@@ -96,6 +102,7 @@ class IdleSet {
   std::vector<base::Waker*> wakers_;
   alignas(64) Atomic<bool> waking_{false};
   Atomic<std::uint32_t> idle_count_{0};
+  Atomic<std::uint32_t> nearest_;  ///< a worker that shares tasks; at first that with which a scan begins
   std::unique_ptr<Atomic<bool>[]> idle_;  ///< per worker
 };
 

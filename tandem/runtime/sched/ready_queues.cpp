@@ -23,6 +23,8 @@ const std::string kNoName;
 
 }  // namespace
 
+constinit thread_local ReadyQueues::Promised ReadyQueues::promised_;
+
 ReadyQueues::ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only,
                          std::uint64_t seed)
     : policy_(policy),
@@ -74,7 +76,8 @@ void ReadyQueues::push_from_outside(Task* task) {
   std::uint64_t sequence = task->id;
   std::uint64_t random = task->id;
   queues_[place(*task, Situation::kNoWorker, sequence, random)]->inbox.put(task);
-  idle_.wake_one();
+  if (promised_.to == this) promised_.pending = true;
+  else idle_.wake_one();
 }
 
 void ReadyQueues::push_released(unsigned worker, Task* task) {

@@ -44,6 +44,16 @@ namespace tandem::runtime {
 /// counts them. So a reader that finds inbox and pipe empty reads the size after that worker has released the lock. A thief, whose
 /// tasks are in no queue for a moment, calls `wake_one` when they are in one. A push to a group wakes one idle member that would take
 /// the task; a woken worker that takes another task, or none, wakes the next one (`wake_next_if_work`, `pass_on_wake`).
+///
+/// Promises. A worker that polls the network is awake, and looks for tasks next. So it need wake nobody for what it receives (`Promise`): it counts as
+/// woken from then on. What follows leaves no task beside sleepers:
+/// - it takes a task, sees more, and wakes the next worker; a hold that begins instead puts the task back, which wakes one;
+/// - it takes none, because another worker did: that one is awake, and looks again before it sleeps;
+/// - it leaves, or the workers pause: it passes the wake-up on;
+/// - it announces itself, and sleeps only if its last look finds all queues empty. It sees its own pushes, unless somebody has taken the tasks.
+/// A worker that announces itself meanwhile finds the tasks at its last look, or the worker that takes the first of them sees it: these writes
+/// and reads are those of a push and a sleeper, where the wake-up comes a little later. The promising worker must be able to take whatever is pushed
+/// from outside: it shares tasks, and is not on hold. The explorer of orders tries this (tests/interleave).
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;
@@ -69,6 +79,16 @@ class ReadyQueues {
   void push_released(unsigned worker, Task* task);
   /// A task that a thread outside the runtime has made ready.
   void push_from_outside(Task* task);
+  /// While it lives, what the calling thread, that of a worker that shares tasks, makes ready from outside wakes nobody. If there was something
+  /// (`pending`) the worker counts as woken from then on; see "Promises" above.
+  class Promise {
+   public:
+    explicit Promise(const ReadyQueues& queues) noexcept { promised_ = {&queues, false}; }
+    ~Promise() { promised_.to = nullptr; }
+    Promise(const Promise&) = delete;
+    Promise& operator=(const Promise&) = delete;
+    bool pending() const noexcept { return promised_.pending; }
+  };
   /// A task that `worker` must run and no other. Any thread.
   void push_pinned(unsigned worker, Task* task);
   /// The group of these workers, whose tasks `processors` run if devices could not. By the submitting thread. Lives as long as this.
@@ -106,8 +126,8 @@ class ReadyQueues {
   /// True when `worker` may run `task`, which it has just released, without queueing it.
   bool may_run_at_once(unsigned worker, const Task& task) const noexcept;
 
-  /// `worker` will sleep unless `looks_empty` says no.
-  void announce_idle(unsigned worker) noexcept { idle_.announce(worker); }
+  /// `worker` will sleep unless `looks_empty` says no. `is_near`: it waits awake at first; see `IdleSet`.
+  void announce_idle(unsigned worker, bool is_near = false) noexcept { idle_.announce(worker, is_near); }
   bool looks_empty(unsigned worker) const noexcept;
   bool looks_empty_above(unsigned worker, std::int32_t priority) noexcept;
   /// Whether a worker sleeps, or is about to. A hint.
@@ -133,6 +153,11 @@ class ReadyQueues {
 
  private:
   using Queue = TaskQueue;
+  struct Promised {
+    const ReadyQueues* to = nullptr;
+    bool pending = false;
+  };
+  static constinit thread_local Promised promised_;
   struct Membership {  ///< of a worker in a group; a list that only grows
     WorkerGroup* group = nullptr;
     const Membership* next = nullptr;

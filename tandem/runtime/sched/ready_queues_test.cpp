@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -158,6 +159,19 @@ TEST(ReadyQueues, APushWakesOneSleeperAndOnlyOneAtATime) {
   EXPECT_EQ(f.wakers[second].woken, 1U);
 }
 
+TEST(ReadyQueues, APushWakesAWorkerThatWaitsAwakeBeforeOneThatSleeps) {
+  Fixture f(make_prio(), 3);
+  f.queues.announce_idle(1, true);
+  ASSERT_TRUE(f.sleep(0));
+  ASSERT_TRUE(f.sleep(2));
+  f.queues.push_submitted(f.make(1));
+  EXPECT_EQ(f.wakers[1].woken, 1U);
+  ASSERT_TRUE(f.queues.withdraw_idle(1));
+  f.queues.push_submitted(f.make(2));
+  EXPECT_EQ(f.wakers[0].woken + f.wakers[2].woken, 1U) << "it is awake already";
+  EXPECT_EQ(f.wakers[1].woken, 1U);
+}
+
 TEST(ReadyQueues, NobodyIsWokenWhenNobodySleeps) {
   Fixture f(make_lws(), 2);
   f.queues.push_submitted(f.make(1));
@@ -191,6 +205,45 @@ TEST(ReadyQueues, OneThatLeavesPassesItsWakeUpOn) {
   f.queues.announce_idle(1);
   f.queues.pass_on_wake(0);
   EXPECT_EQ(f.wakers[1].woken, 1U);
+}
+
+TEST(ReadyQueues, AWorkerThatPromisesToLookWakesNobodyForWhatItPushes) {
+  Fixture f(make_lws(), 2);
+  ASSERT_TRUE(f.sleep(1));
+  {
+    const ReadyQueues::Promise promise(f.queues);
+    EXPECT_FALSE(promise.pending());
+    f.queues.push_from_outside(f.make(1));
+    f.queues.push_from_outside(f.make(2));
+    EXPECT_TRUE(promise.pending());
+  }
+  EXPECT_EQ(f.wakers[1].woken, 0U);
+  ASSERT_NE(f.pop(0), 0U);
+  f.queues.wake_next_if_work(0);
+  EXPECT_EQ(f.wakers[1].woken, 1U) << "for the other task";
+  ASSERT_NE(f.pop(1), 0U) << "wherever it is";
+}
+
+TEST(ReadyQueues, APromiseEndsAndHoldsForItsQueuesAndItsThreadAlone) {
+  Fixture f(make_prio(), 2), others(make_prio(), 2);
+  ASSERT_TRUE(f.sleep(0));
+  ASSERT_TRUE(f.sleep(1));
+  ASSERT_TRUE(others.sleep(1));
+  {
+    const ReadyQueues::Promise promise(f.queues);
+    others.queues.push_from_outside(others.make(1));
+    EXPECT_EQ(others.wakers[1].woken, 1U);
+    f.queues.push_pinned(0, f.make(2));
+    EXPECT_EQ(f.wakers[0].woken, 1U) << "nobody else can run it";
+    std::thread([&] { f.queues.push_from_outside(f.make(3)); }).join();
+    EXPECT_EQ(f.wakers[1].woken, 1U);
+    EXPECT_FALSE(promise.pending());
+  }
+  ASSERT_TRUE(f.queues.withdraw_idle(1));
+  ASSERT_EQ(f.pop(1), 3U);
+  ASSERT_TRUE(f.sleep(1));
+  f.queues.push_from_outside(f.make(4));
+  EXPECT_EQ(f.wakers[1].woken, 2U) << "it has ended";
 }
 
 TEST(ReadyQueues, WhatIsMoreUrgentIsFoundWhereverItIs) {

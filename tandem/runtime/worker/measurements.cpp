@@ -42,6 +42,8 @@ WorkerReport Measurements::report(std::int64_t now_ns) const noexcept {
   report.tasks = tasks_.get();
   report.holds = holds_.get();
   report.put_aside = aside_.get();
+  report.polls = polls_.get();
+  report.wakes = wakes_.get();
   report.fallbacks = fallbacks_.get();
   report.busy_ns = busy_ns_.get();
   report.idle_ns = idle_ns_.get();

@@ -36,6 +36,10 @@ class Measurements {
 
   /// The worker waits for an urgent task although it could run another one.
   void count_hold() noexcept { holds_.add(1); }
+  /// It has found no task, and does not poll the network.
+  void count_poll() noexcept { polls_.add(1); }
+  /// Another thread has woken it from its sleep, or from a wait awake.
+  void count_wake() noexcept { wakes_.add(1); }
   /// A memory-bound task that it took waits for others.
   void count_aside() noexcept { aside_.add(1); }
   void add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
@@ -91,6 +95,8 @@ class Measurements {
   base::Published<std::uint64_t> tasks_;
   base::Published<std::uint64_t> holds_;
   base::Published<std::uint64_t> aside_;
+  base::Published<std::uint64_t> polls_;
+  base::Published<std::uint64_t> wakes_;
   base::Published<std::int64_t> busy_since_ns_{-1};  ///< -1: not busy, or not with a device
   base::Published<std::uint64_t> fallbacks_;
   base::Published<double> busy_ns_;

@@ -15,12 +15,12 @@ std::string StatisticsReport::table() const {
     fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f}\n", codelet.name, codelet.durations.count,
                    codelet.durations.mean_ns * 1e-3, codelet.durations.deviation_ns() * 1e-3,
                    codelet.durations.total_ns() * 1e-6);
-  fmt::format_to(end, "{:<24} {:>10} {:>12} {:>12} {:>12} {:>8} {:>8} {:>8}\n", "worker", "tasks", "busy ms", "idle ms",
-                 "overhead ms", "steals", "holds", "aside");
+  fmt::format_to(end, "{:<24} {:>10} {:>12} {:>12} {:>12} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "worker", "tasks", "busy ms", "idle ms",
+                 "overhead ms", "steals", "holds", "aside", "polls", "wakes");
   for (std::size_t i = 0; i < workers.size(); ++i)
-    fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f} {:>8} {:>8} {:>8}\n", i, workers[i].tasks,
+    fmt::format_to(end, "{:<24} {:>10} {:>12.3f} {:>12.3f} {:>12.3f} {:>8} {:>8} {:>8} {:>8} {:>8}\n", i, workers[i].tasks,
                    workers[i].busy_ns * 1e-6, workers[i].idle_ns * 1e-6, workers[i].overhead_ns() * 1e-6, workers[i].steals,
-                   workers[i].holds, workers[i].put_aside);
+                   workers[i].holds, workers[i].put_aside, workers[i].polls, workers[i].wakes);
   if (prefetches.hints != 0)
     fmt::format_to(end, "{} prefetches: {} copied, {} present, {} lost\n", prefetches.hints, prefetches.copied, prefetches.present,
                    prefetches.lost);

@@ -54,6 +54,8 @@ struct WorkerReport {
   std::uint64_t fallbacks = 0;  ///< tasks that its device could not run and that other workers ran instead
   std::uint64_t holds = 0;  ///< times that it waited for an urgent task, when it could have run another
   std::uint64_t put_aside = 0;  ///< times that a memory-bound task that it took had to wait for others (`MemoryGate`)
+  std::uint64_t polls = 0;  ///< times that it found no task, other than while it polled the network
+  std::uint64_t wakes = 0;  ///< times that another thread chose it to wake up, asleep or awake (`polling=auto`)
   double busy_ns = 0;        ///< in kernels
   double idle_ns = 0;        ///< resting or asleep
   double total_ns = 0;       ///< since the runtime started

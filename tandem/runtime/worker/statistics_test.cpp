@@ -55,9 +55,12 @@ TEST(StatisticsReport, TheTableNamesCodeletsAndWorkers) {
   report.codelets.push_back({"potrf", of({1'000, 3'000})});
   report.workers.push_back({});
   report.workers.back().tasks = 42;
+  report.workers.back().polls = 7'654;
+  report.workers.back().wakes = 321;
   EXPECT_THAT(report.table(), testing::HasSubstr("potrf"));
   EXPECT_THAT(report.table(), testing::HasSubstr("2.000"));
   EXPECT_THAT(report.table(), testing::HasSubstr("42"));
+  EXPECT_THAT(report.table(), testing::ContainsRegex("polls +wakes\n.* 7654 +321\n"));
 }
 
 }  // namespace

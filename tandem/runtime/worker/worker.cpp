@@ -36,6 +36,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
       measures_(options.timed || durations_ != nullptr),
       feeds_(options.feeds),
+      adapts_polling_(options.adaptive_polling && spec.device == DeviceKind::cpu),
       device_(spec.unit),
       in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), index, spec.node) : nullptr),
       measurements_(index, options.timeline) {
@@ -74,8 +75,12 @@ std::int64_t Worker::step(std::int64_t now_ns) {
 /// It no longer sleeps, nor is about to.
 void Worker::wake_up() {
   if (!std::exchange(announced_, false)) return;
-  woken_ = executor_.queues().withdraw_idle(index_) || woken_;
-  pause_ns_ = 0;
+  waits_awake_ = false;
+  if (executor_.queues().withdraw_idle(index_)) {
+    woken_ = true;
+    measurements_.count_wake();
+  }
+  pause_ns_ = kFirstPauseNs;
 }
 
 /// The next task, or null: also when the worker holds for a more urgent one.
@@ -165,23 +170,47 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
     hand_over_durations();
     pause_ns_ = kFirstPauseNs;
   }
+  std::int64_t awake_ns = 0;
   if (progress_.start()) {
     trace_.enter_state(WorkerState::progressing);
-    if (progress_.poll() != base::IdleWork::Found::nothing_for_long) return at_once_ns;
-  } else if (now_ns - measurements_.idle_since_ns() < options_.poll_for_ns) {
-    trace_.enter_state(WorkerState::polling);
-    pause_ns_ = std::min(pause_ns_ * 2, std::max(options_.poll_max_ns, kFirstPauseNs));
-    return now_ns + pause_ns_;
+    if (poll_network() != base::IdleWork::Found::nothing_for_long) return at_once_ns;
+  } else {
+    measurements_.count_poll();
+    awake_ns = std::max<std::int64_t>(options_.poll_for_ns - (now_ns - measurements_.idle_since_ns()), 0);
+    if (awake_ns > 0) trace_.enter_state(WorkerState::polling);
+    if (awake_ns > 0 && !spares_queues()) {
+      pause_ns_ = std::min(pause_ns_ * 2, std::max(options_.poll_max_ns, kFirstPauseNs));
+      return now_ns + pause_ns_;
+    }
   }
   ReadyQueues& queues = executor_.queues();
   // A worker on hold, or with enough tasks that wait for data, may have been woken for a task that it does not take: another must.
   if ((hold_.is_on() || queues.stages_enough(index_)) && std::exchange(woken_, false)) queues.pass_on_wake(index_);
-  queues.announce_idle(index_);
+  queues.announce_idle(index_, awake_ns > 0);
   announced_ = true;
   if (!hold_.finds_nothing()) return at_once_ns;
-  trace_.enter_state(hold_.is_on() ? WorkerState::holding : WorkerState::sleeping);
   woken_ = false;  // no queue has a task, and a thread that pushes one from now on sees that this worker sleeps
+  waits_awake_ = awake_ns > 0;
+  if (waits_awake_) return now_ns + awake_ns;
+  trace_.enter_state(hold_.is_on() ? WorkerState::holding : WorkerState::sleeping);
   return hold_.is_on() ? hold_.until_ns() : base::kNever;
+}
+
+/// Adaptive polling. A worker on hold does not take every task, and one of a device none of those that anybody may run: they poll as ever.
+bool Worker::spares_queues() const noexcept {
+  return adapts_polling_ && !hold_.is_on() && executor_.messages().counts().are_latency_bound();
+}
+
+/// Polls it once.
+base::IdleWork::Found Worker::poll_network() {
+  if (!spares_queues()) return progress_.poll();
+  ReadyQueues& queues = executor_.queues();
+  const ReadyQueues::Promise promise(queues);
+  const base::IdleWork::Found found = progress_.poll();
+  if (!promise.pending()) return found;
+  woken_ = true;
+  if (executor_.messages().counts().are_awaited()) queues.pass_on_wake(index_);  // the other one polls the network meanwhile
+  return found;
 }
 
 /// What the device has ends first.
@@ -220,9 +249,8 @@ void Worker::leave(std::int64_t now_ns) {
   queue_kept();
   executor_.caller_leaves(origin_);
   executor_.flush(origin_);
-  bool chosen = std::exchange(woken_, false);
-  if (std::exchange(announced_, false)) chosen = executor_.queues().withdraw_idle(index_) || chosen;
-  if (chosen) executor_.queues().pass_on_wake(index_);
+  wake_up();
+  if (std::exchange(woken_, false)) executor_.queues().pass_on_wake(index_);
   trace_.enter_state(WorkerState::absent);
   measurements_.leave(now_ns);
 }

@@ -34,6 +34,7 @@ class Explainer;
 struct WorkerOptions {
   std::int64_t poll_max_ns = 1'000;    ///< longest pause between two polls of an idle worker
   std::int64_t poll_for_ns = 20'000;   ///< a worker that has polled in vain for so long sleeps
+  bool adaptive_polling = true;              ///< while messages are limited by latency, idle workers leave the queues alone and wait to be woken
   unsigned tasks_per_step = 256;
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
@@ -57,6 +58,12 @@ struct WorkerOptions {
 /// `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`. One idle worker polls the network instead,
 /// without pauses, until that is in vain for long, and then sleeps there (`IdleProgress`).
 ///
+/// Adaptive polling. While messages are limited by latency (`MessageCounts::are_latency_bound`) an idle worker does not poll: it announces itself at
+/// once, looks once more, and waits awake at its own place for what is left of `poll_for_ns`. So it touches nothing that the thread writes which
+/// serves the network. The worker that polls the network wakes nobody for what comes in, but takes it itself (`ReadyQueues::Promise`); only if
+/// further messages are awaited it wakes one more worker, which polls meanwhile. Whether messages are limited by latency is a hint, read anew
+/// each time. No wake-up is lost when it changes: either way a worker comes back by itself, or has announced itself before its last look.
+///
 /// While the workers are paused (`WorkerOptions::pauses`) it begins no task, what its device has ends, and it sleeps, out of the set of idle
 /// workers. Each pause has a number, which the worker publishes when it rests: so who ends a pause and begins another one is not told by a
 /// worker that has seen neither.
@@ -76,6 +83,7 @@ class Worker final : public base::Steppable {
 
   std::int64_t step(std::int64_t now_ns) override;
   base::Attendance* attends() noexcept override { return progress_.place_to_sleep(); }
+  bool waits_awake() const noexcept override { return waits_awake_; }
 
   /// The caller's wait has ended: nobody may rely on this worker from here on. By its thread.
   void leave(std::int64_t now_ns);
@@ -116,6 +124,8 @@ class Worker final : public base::Steppable {
   void queue_kept();
   void run(Task& task);
   std::int64_t rest(std::int64_t now_ns);
+  base::IdleWork::Found poll_network();
+  bool spares_queues() const noexcept;
   std::int64_t rest_in_pause(std::uint32_t pause, std::int64_t now_ns);
   bool is_paused() const noexcept { return (options_.pauses->load(std::memory_order_relaxed) & 1U) != 0; }
   void back_to_work(std::int64_t now_ns);
@@ -163,6 +173,7 @@ class Worker final : public base::Steppable {
   const clock::Clock& clock_;
   Origin origin_;
   bool announced_ = false;     ///< it stands in the set of idle workers
+  bool waits_awake_ = false;   ///< there, for now; see `Steppable`
   bool woken_ = false;         ///< somebody has chosen it for new work
   std::int64_t pause_ns_ = 0;  ///< between two polls
   IdleProgress progress_;
@@ -174,6 +185,7 @@ class Worker final : public base::Steppable {
   std::unique_ptr<DurationModels::Collector> durations_;  ///< null: nothing is learnt
   const bool measures_;  ///< each kernel
   const bool feeds_;     ///< see `WorkerOptions`
+  const bool adapts_polling_;  ///< see `WorkerOptions`; a worker that shares tasks
   Device* const device_;                 ///< null: this thread runs the kernels
   std::unique_ptr<InFlight> in_flight_;  ///< null without a device
   Task* next_ = nullptr;                 ///< its data is there, and it waits for a place of the device

@@ -58,6 +58,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   implementations_ = std::make_unique<Implementations>(std::move(given));
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
+                                     .adaptive_polling = options.adaptive_polling,
                                      .tasks_per_step = options.tasks_per_step,
                                      .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr || energy_->meters() ||
                                               options.memory_gate.limits(machine.cpu_workers()),

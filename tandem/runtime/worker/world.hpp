@@ -42,6 +42,7 @@ struct CoreOptions {
   std::string graphviz;                   ///< file for the graph of the flow; empty: none
   std::int64_t poll_max_ns = 1'000;
   std::int64_t poll_for_ns = 20'000;
+  bool adaptive_polling = true;           ///< see `Worker`
   unsigned tasks_per_step = 256;
   std::int64_t begin_ahead_ns = 20'000;  ///< after a cancellation, tasks may still begin for about so long
   std::uint64_t seed = 1;
