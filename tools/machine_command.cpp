@@ -225,16 +225,21 @@ base::Result<void> show_machine(const MachineOptions& options, const ToolContext
   if (!topology) return topology.error();
   const auto quota = base::cpu_quota();
   const auto workers = plan_workers(topology.value(), quota, context.config);
+  // Beside others, one of them writes, for all.
+  std::optional<comm::Job> job;
+  if (options.links || !options.save.empty()) job = find_job(context.config, context.log);
+  const bool writes = !job || job->rank == comm::Rank(0);
   std::optional<LinkView> links;
   const bool needs_links = options.links || !options.save.empty() || !context.config.get_string("machine").empty();
   if (needs_links || has_more_memories(context.config)) {
     try {
-      links = find_links(context.config, context.log, options.links);
+      links = find_links(context.config, context.log, options.links, std::move(job));
     } catch (const StartError& error) {
       if (needs_links) throw;
       context.log.warn("{}", error.what());  // the rest is worth showing where programs would not start
     }
   }
+  if (!writes) return {};
   if (options.json) {
     print_json(topology.value(), quota, workers, links, context.config);
   } else {
@@ -257,7 +262,9 @@ void add_machine(Subcommand app, ToolContext& context) {
   command.add_flag("--json", options->json, "Print a JSON object");
   command.add_flag("--tree", options->tree, "Print a tree: which parts of the machine belong to which, and the workers bound to its cores");
   command.add_option("--svg", options->svg, "Draw the same tree into this file");
-  command.add_flag("--links", options->links, "Measure how fast copies between memories are, each link alone and all at once; up to half a minute");
+  command.add_flag("--links", options->links,
+                   "Measure how fast copies between memories are, each link alone and all at once, and, on several ranks, messages, alone and beside "
+                   "copies; up to half a minute for each");
   command.add_option("--save", options->save, "Write workers, memories and links to this file, for option machine of programs").type_name("FILE");
   command.callback([options, &context] {
     try {

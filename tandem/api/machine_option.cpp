@@ -54,4 +54,12 @@ void take_described_machine(runtime::World& world, const base::Config& config, b
   runtime::take_names_and_figures(found, described);
 }
 
+std::vector<comm::KnownNetwork> known_networks(const runtime::Machine& machine) {
+  std::vector<comm::KnownNetwork> known;
+  for (const runtime::MachineNetwork& network : machine.networks)
+    known.push_back({.transport = network.transport, .latency_ns = network.latency_ns(), .bytes_per_ns = network.bytes_per_ns(),
+                     .message_ns = [network](std::uint64_t bytes) { return network.message_ns(bytes); }});
+  return known;
+}
+
 }  // namespace tandem

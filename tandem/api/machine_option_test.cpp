@@ -96,6 +96,20 @@ TEST_F(MachineOption, GivesLinksNamesAndBudgets) {
   machine.check();
 }
 
+TEST_F(MachineOption, GivesNetworksToEndpoints) {
+  described.networks.push_back({.transport = "tcp",
+                                .source = LinkSource::measured,
+                                .times = {{.bytes = 1'000, .alone_ns = 20'000}, {.bytes = 1'000'000, .alone_ns = 500'000}}});
+  write();
+  Runtime rt(options(file));
+  const std::vector<comm::KnownNetwork> known = known_networks(rt.core().world().machine);
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known[0].transport, "tcp");
+  EXPECT_EQ(known[0].latency_ns, 20'000);
+  EXPECT_EQ(known[0].bytes_per_ns, 2);
+  EXPECT_NEAR(known[0].message_ns(500'500), 260'000, 1);
+}
+
 TEST_F(MachineOption, RefusesAnotherMachine) {
   described.workers.insert(described.workers.begin(), runtime::MachineWorker{});
   described.distance.assign(3, {1, 1, 1});

@@ -321,6 +321,39 @@ TEST(Placing, TakesTheRateUnderLoadWhenOtherLinksAreBusy) {
   EXPECT_NEAR(static_cast<double>(seen[2].queued_ns - seen[1].queued_ns), 0.8 * 800 + 0.2 * 8'000, 10) << "8 bytes under load";
 }
 
+TEST(Placing, TakesTheRateBesideMessagesWhileLargeOnesAreUnderWay) {
+  std::vector<LinkSpy::Seen> seen;
+  auto resources = test::test_resources();
+  resources->policies.add("spy", [&] { return std::make_unique<LinkSpy>(seen); });
+  const runtime::MachineLink link{.bytes_per_ns = 0.01, .latency_ns = 0, .beside_messages_bytes_per_ns = 0.001};
+  runtime::World world = make_test_world({.workers = 1, .sched = "spy", .devices = 2, .link = link}, *resources);
+  Runtime rt(std::move(resources), std::move(world), takes(1'000'000, 1'000'000));
+  runtime::Executor& executor = rt.core().executor();
+  EXPECT_TRUE(executor.counts_messages(1 << 20));
+  EXPECT_FALSE(executor.counts_messages(1'000)) << "it does not last";
+  std::array<double, 4> values{};
+  std::size_t next = 0;
+  const auto copy_ns = [&] {
+    auto x = rt.data("x", values.at(next++));
+    rt.submit(kWork, read_write(x));
+    rt.wait();
+    return seen.back().copy_ns;
+  };
+  EXPECT_EQ(copy_ns(), 100'000);
+  executor.begin_message();
+  executor.begin_message();
+  EXPECT_EQ(copy_ns(), 1'000'000);
+  executor.end_message();
+  EXPECT_EQ(copy_ns(), 1'000'000) << "one is left";
+  executor.end_message();
+  EXPECT_EQ(copy_ns(), 100'000);
+}
+
+TEST(Placing, CountsNoMessagesWhereNothingIsKnownOfThem) {
+  auto rt = loop_runtime({.workers = 1, .sched = "dmda", .devices = 1, .link = runtime::MachineLink{}}, {});
+  EXPECT_FALSE(rt->core().executor().counts_messages(SIZE_MAX));
+}
+
 TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {
   // The card is busy while tasks with old and new data line up for it.
   const auto order_with = [](const char* sched) {

@@ -15,6 +15,7 @@
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/memory_contention.hpp"
 #include "tandem/api/model_folder.hpp"
+#include "tandem/api/machine_option.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/numa_balancing.hpp"
 #include "tandem/api/part_copies.hpp"
@@ -184,6 +185,7 @@ void Runtime::start(const Options& program) {
   if (job) {
     comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
     endpoint_options.trace = trace_->session();
+    endpoint_options.networks = known_networks(world.machine);
     std::optional<base::ScopedAffinity> near_card;  // its memory, and its thread, which inherits this
     if (config_->get_bool("bind"))
       if (const auto pus = pus_near_network(*resources_->topology); !pus.empty()) near_card.emplace(pus);

@@ -247,7 +247,13 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
     else copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
     const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget}, std::move(memory), std::move(copier));
     for (runtime::NodeIndex other = 0; options.link && other < node; ++other)
-      world.machine.add_links(other, node, options.link->bytes_per_ns, options.link->latency_ns, runtime::LinkSource::given);
+      for (const auto& [from, to] : {std::pair(other, node), std::pair(node, other)}) {
+        runtime::MachineLink link = *options.link;
+        link.from = from;
+        link.to = to;
+        link.source = runtime::LinkSource::given;
+        world.machine.set_link(link);
+      }
     return node;
   };
   for (unsigned i = 0; i < options.devices; ++i)

@@ -113,7 +113,15 @@ struct RpcHandler {
   std::function<void(std::function<void()>)> executor = {};  ///< empty: on the thread that makes progress
 };
 
-/// How an endpoint works. All fields but the pointers are options `comm.NAME` of the registry too (`add_comm_options`).
+/// What was measured of a transport on this machine: the first guess of peers that are reached by it, in place of the transport's own.
+struct KnownNetwork {
+  std::string transport;        ///< "shm", "tcp" and so on
+  std::int64_t latency_ns = 0;  ///< of a small message
+  double bytes_per_ns = 0;      ///< of a large one, above 0
+  std::function<double(std::uint64_t bytes)> message_ns = {};  ///< of one of any size, from the post to the arrival; empty: as latency and rate say. Any thread
+};
+
+/// How an endpoint works. All fields but the pointers and `networks` are options `comm.NAME` of the registry too (`add_comm_options`).
 struct EndpointOptions {
   std::vector<std::string> transports = {};   ///< in order of preference; empty: shm, ucx with InfiniBand or RoCE, tcp
   std::string strategy = "split";             ///< fifo, aggregate, priority, split
@@ -132,6 +140,7 @@ struct EndpointOptions {
   bool cross_memory = true;                   ///< peers may read this process's memory: directly over shm, by zero-copy pages over tcp
   std::string modules = {};                   ///< folder of the modules of ucx and mpi; empty: where the dynamic loader looks
   const void* mpi_communicator = nullptr;     ///< the program's `MPI_Comm*`, for the transport mpi; null: MPI_COMM_WORLD
+  std::vector<KnownNetwork> networks = {};    ///< what is known before the first message
   trace::Session* trace = nullptr;            ///< records from the beginning (`Endpoint::trace_to`); outlives the endpoint
 };
 

@@ -232,6 +232,37 @@ TEST(Endpoint, MessagesThatWaitForTheirRailTakeNoCredit) {
   EXPECT_EQ(announced, 0u);
 }
 
+TEST(Endpoint, WhatIsKnownOfTheNetworkCountsUntilAMessageHasShownItsRate) {
+  EndpointOptions options;
+  const auto largest_of_three = [&] {
+    World world(2, {.latency_min_ns = 1'000, .latency_max_ns = 1'000, .bytes_per_ns = 0.1}, options);
+    std::vector<std::int64_t> expected_ns;
+    world.at[1]->on_incoming([&](Rank, Channel, Tag, std::uint64_t, std::int64_t in_ns) { expected_ns.push_back(in_ns); });
+    const Bytes sent = pattern(1'000'000, 1);
+    Bytes got(sent.size());
+    for (unsigned i = 0; i < 3; ++i) {
+      const Request receive = world.at[1]->irecv(Rank{0}, Tag{i}, got);
+      const Request send = world.at[0]->isend(Rank{1}, Tag{i}, sent);
+      world.at[1]->wait(receive);
+      world.at[0]->wait(send);
+    }
+    return expected_ns;
+  };
+  const auto guessed = largest_of_three();
+  options.networks = {{.transport = "tcp", .latency_ns = 1, .bytes_per_ns = 1, .message_ns = {}},
+                      {.transport = "loop", .latency_ns = 500'000, .bytes_per_ns = 0.02, .message_ns = {}}};
+  const auto by_rate = largest_of_three();
+  options.networks.back().message_ns = [](std::uint64_t bytes) { return 30.0 * static_cast<double>(bytes); };
+  const auto by_curve = largest_of_three();
+  for (const auto* expected : {&guessed, &by_rate, &by_curve}) {
+    ASSERT_EQ(expected->size(), 3U);
+    EXPECT_NEAR(static_cast<double>(expected->back()), 10e6, 2e6) << "as the first one has shown";
+  }
+  EXPECT_NEAR(static_cast<double>(guessed[0]), 10e6, 1e6) << "the transport says so";
+  EXPECT_NEAR(static_cast<double>(by_rate[0]), 51e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(by_curve[0]), 30e6, 1e6);
+}
+
 TEST(Endpoint, ASmallUnexpectedMessageLiesInItsEnvelope) {
   World world(2, {}, {.credit_bytes = 4096});
   unsigned announced = 0;

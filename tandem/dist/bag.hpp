@@ -57,6 +57,7 @@ struct Bag {
   std::span<const std::byte> bytes;  ///< these
   comm::Request posted;              ///< the broadcast, once started
   std::optional<std::int32_t> urgent;  ///< priority by which `MemoryGate` knows of it; posting, then the endpoint's callbacks
+  bool is_counted = false;             ///< copies between memories are expected beside it (`Placer::begin_message`); as `urgent`
   std::atomic<unsigned> under_way{0};  ///< messages posted and not released
   runtime::EventTasks event;
   std::shared_ptr<Bag> itself;       ///< until the event has ended

@@ -30,6 +30,7 @@ struct Transfers::Receive {
   comm::Request request;
   std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
   std::optional<std::int32_t> urgent;       ///< priority by which `MemoryGate` knows of it
+  bool is_counted = false;                  ///< copies between memories are expected beside it (`Placer::begin_message`)
   runtime::FlowFailure* failure = nullptr;  ///< why there is no value
   bool readable = false;                    ///< its first node has ended
   std::atomic<unsigned> waits{1};           ///< in turns, before it is posted: for its predecessors, and for its part of `arriving_`
@@ -239,10 +240,16 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
   const std::shared_ptr<Bag> alive = bag.itself;
   const std::int64_t hold_ns = in_turns_ ? 0 : options_.hold_ns;
   const bool broadcast = options_.broadcasts && (recipients.size() > 1 || hold_ns > 0);
-  if (!empty && needs_memory(bag.handle->travel_bytes())) [[unlikely]] {
+  const bool is_urgent = !empty && needs_memory(bag.handle->travel_bytes());
+  const bool is_counted = !empty && core_.executor().counts_messages(bag.handle->travel_bytes());
+  if (is_urgent || is_counted) [[unlikely]] {
     const int priority = std::ranges::max_element(recipients, {}, &comm::Recipient::priority)->priority;
-    if (broadcast) begin_urgent(bag.urgent, priority);
-    else ended.leaving = [&bag, priority] { bag.transfers->begin_urgent(bag.urgent, priority); };
+    const auto begin = [&bag, priority, is_urgent, is_counted] {
+      if (is_urgent) bag.transfers->begin_urgent(bag.urgent, priority);
+      if (is_counted) bag.transfers->begin_counted(bag.is_counted);
+    };
+    if (broadcast) begin();
+    else ended.leaving = begin;
   }
   core_.executor().messages().begin_send(bag.handle->travel_bytes());
   // In turns this thread ends the turn, if the messages have ended before it goes on.
@@ -279,6 +286,7 @@ void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   end_urgent(bag.urgent);
   core_.executor().messages().end_send(bag.handle->travel_bytes());
+  end_counted(bag.is_counted);
   if (in_turns_) return end_turn(bag);
   const std::shared_ptr<Bag> last = std::move(bag.itself);
   if (last->holds_bytes) last->packed->release();
@@ -392,6 +400,7 @@ void Transfers::start(Receive& receive) {
 void Transfers::arrived(Receive& receive, const comm::Status& status) {
   forget(receive);
   end_urgent(receive.urgent);
+  end_counted(receive.is_counted);
   received_.fetch_add(1, std::memory_order_relaxed);
   received_bytes_.fetch_add(status.bytes, std::memory_order_relaxed);
   const std::optional<MessageHead> read = MessageHead::read(status.header);
@@ -467,6 +476,7 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
   const std::shared_ptr<Receive> last = std::move(receive.itself);
   end_urgent(last->urgent);
+  end_counted(last->is_counted);
   if (!last->readable) {
     if (failure != nullptr) core_.events().complete_failed(last->event.readable, *failure);
     else core_.events().complete(last->event.readable);
@@ -501,6 +511,7 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
   }
   if (receive == nullptr) return;
   receive->expected = core_.events().expect_end(receive->event.readable, in_ns);
+  if (core_.executor().counts_messages(bytes)) [[unlikely]] begin_counted(receive->is_counted);
   if (!needs_memory(bytes)) [[likely]] return;
   if (const auto priority = core_.events().urgency_of(receive->event.readable)) begin_urgent(receive->urgent, *priority);
 }
@@ -523,6 +534,14 @@ void Transfers::begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t p
 
 void Transfers::end_urgent(std::optional<std::int32_t>& urgent) {
   if (const auto priority = std::exchange(urgent, {})) core_.executor().end_urgent_message(*priority);
+}
+
+void Transfers::begin_counted(bool& is_counted) {
+  if (!std::exchange(is_counted, true)) core_.executor().begin_message();
+}
+
+void Transfers::end_counted(bool& is_counted) {
+  if (std::exchange(is_counted, false)) core_.executor().end_message();
 }
 
 bool Transfers::abort(const std::string& text) {

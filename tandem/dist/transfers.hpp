@@ -176,6 +176,8 @@ class Transfers {
   bool needs_memory(std::size_t bytes) const noexcept;
   void begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t priority);
   void end_urgent(std::optional<std::int32_t>& urgent);
+  void begin_counted(bool& is_counted);
+  void end_counted(bool& is_counted);
   runtime::FlowFailure* job_failure();
 
   runtime::RuntimeCore& core_;

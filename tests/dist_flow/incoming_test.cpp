@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "deterministic_job.hpp"
+#include "tandem/api/world.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -110,6 +114,66 @@ TEST(DistIncoming, NobodyWaitsWhileAnotherWorkerIsIdle) {
   const Times alone = last_round({.chained = true}), others = last_round({.workers = 3, .chained = true});
   EXPECT_GE(alone.holds, 1u);
   EXPECT_EQ(others.holds, 0u);
+}
+
+struct Observed {
+  unsigned beside = 0;      ///< tasks at whose end copies to a card were expected beside messages
+  unsigned meanwhile = 0;  ///< tasks that ended while a message of 10 ms that is sent after 1 ms was surely under way
+};
+
+/// Rank 0 makes `bytes`, which go to the other ranks at 0.1 bytes/ns. On one rank 20 tasks of 1 ms each run, one after the other.
+Observed tasks_beside_messages(std::uint32_t observer, std::size_t bytes, std::uint32_t ranks = 2, std::optional<double> beside_messages = 1) {
+  JobSetup setup{.ranks = ranks, .workers = 1, .sched = "dmda"};
+  setup.network = {.ranks_per_host = 1, .latency_min_ns = 1000, .latency_max_ns = 1000, .bytes_per_ns = 0.1};
+  setup.adjust = [&](std::uint32_t, TestWorldOptions& world) {
+    world.devices = 1;
+    world.link = runtime::MachineLink{.bytes_per_ns = 10, .latency_ns = 100, .beside_messages_bytes_per_ns = beside_messages};
+  };
+  setup.core.emulation = [](const runtime::EmulatedTask&) -> std::int64_t { return kMs; };
+  Observed observed;
+  const auto program = [&](Runtime& rt, DeterministicJob& job) {
+    runtime::Placer& placer = *rt.core().executor().placer();
+    auto x = rt.vector<unsigned char>("x", bytes, {.owner = 0});
+    auto here = rt.scalar<int>("here", {.owner = observer});
+    const Codelet produce("produce", [](std::span<unsigned char>) {});
+    const Codelet chore("chore", [](int&) {});
+    const Codelet use("use", [](std::span<const unsigned char>, int&) {});
+    rt.submit({.priority = 9}, produce, write(x));
+    for (std::uint32_t rank = 1; rank < rt.size(); ++rank) {
+      auto y = rt.scalar<int>("y", {.owner = rank});
+      rt.submit(use, read(x), write(y));
+    }
+    const auto note = [&] {
+      observed.beside += placer.messages_under_way() != 0;
+      observed.meanwhile += job.loop().now_ns() > 2 * kMs && job.loop().now_ns() < 10 * kMs;
+    };
+    for (int i = 0; i < 20; ++i) rt.submit({.callback = note}, chore, write(here));
+    rt.wait();
+    EXPECT_EQ(placer.messages_under_way(), 0u) << "all have ended";
+  };
+  const DeterministicJob::Outcome outcome = DeterministicJob(1).run(setup, program);
+  EXPECT_FALSE(outcome.stuck) << outcome.why;
+  for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "");
+  return observed;
+}
+
+TEST(DistIncoming, CopiesAreExpectedBesideLargeMessagesOfBothSides) {
+  for (const std::uint32_t observer : {0u, 1u}) {
+    const Observed tasks = tasks_beside_messages(observer, 1'000'000);
+    EXPECT_GE(tasks.meanwhile, 5u);
+    EXPECT_GE(tasks.beside, tasks.meanwhile) << "rank " << observer;
+    EXPECT_LE(tasks.beside, tasks.meanwhile + 3) << "it has ended, rank " << observer;
+    EXPECT_EQ(tasks_beside_messages(observer, 100'000).beside, 0u) << "it does not last";
+    EXPECT_EQ(tasks_beside_messages(observer, 1'000'000, 2, {}).beside, 0u) << "nothing is known of copies beside messages";
+  }
+}
+
+TEST(DistIncoming, CopiesAreExpectedBesideBroadcasts) {
+  for (const std::uint32_t observer : {0u, 3u}) {
+    const Observed tasks = tasks_beside_messages(observer, 1'000'000, 4);
+    EXPECT_GE(tasks.meanwhile, 5u);
+    EXPECT_GE(tasks.beside, tasks.meanwhile) << "rank " << observer;
+  }
 }
 
 TEST(DistIncoming, PoliciesWithoutPrioritiesDoNotWait) {

@@ -105,8 +105,11 @@ const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, 
 /// All of a message begins to come from `peer`; of a broadcast, that is not its source.
 void Arrivals::notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes) {
   const double rate = std::max(peer.bytes_per_ns, 1e-6);
-  const std::int64_t expected_ns =
-      context_.now() + 2 * peer.latency_ns + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
+  // Until messages have shown how fast the network is now.
+  const bool by_known = !peer.measured && peer.known != nullptr && peer.known->message_ns;
+  const double takes_ns =
+      by_known ? peer.known->message_ns(bytes) : 2 * static_cast<double>(peer.latency_ns) + static_cast<double>(bytes) / rate;
+  const std::int64_t expected_ns = context_.now() + static_cast<std::int64_t>(takes_ns);
   completions_.call_later([this, key, bytes, expected_ns] {
     completions_.on_incoming(key.source, Channel{key.channel}, Tag{key.tag}, bytes,
                              std::max<std::int64_t>(expected_ns - context_.now(), 0));

@@ -25,6 +25,10 @@
 #include "tandem/comm/transport/transport.hpp"
 #include "tandem/comm/wire.hpp"
 
+namespace tandem::comm {
+struct KnownNetwork;  // endpoint.hpp
+}
+
 namespace tandem::comm::internal {
 
 struct Strand;
@@ -173,7 +177,8 @@ struct Peer {
   StreamTable<OutgoingStream> outgoing;
   StreamTable<Incoming> incoming;
 
-  // Measured; before that, the transport's guess.
+  const KnownNetwork* known = nullptr;  ///< of the transport; null: its own guess counts
+  // Measured; before that, what is known, or the transport's guess.
   double bytes_per_ns = 0;
   std::int64_t latency_ns = 0;
   bool measured = false;

@@ -176,9 +176,16 @@ void Peers::use_transport(Peer& peer, Transport* transport) {
   if (transport == nullptr) return;
   const Capabilities& able = transport->capabilities();
   peer.rail_states.resize(std::max(1u, able.rails));
-  for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = able.bytes_per_ns, .latency_ns = able.latency_ns};
   peer.bytes_per_ns = able.bytes_per_ns;
   peer.latency_ns = able.latency_ns;
+  peer.known = nullptr;
+  for (const KnownNetwork& network : context_.options.networks)
+    if (network.transport == transport->name()) peer.known = &network;
+  if (peer.known != nullptr) {
+    peer.bytes_per_ns = peer.known->bytes_per_ns;
+    peer.latency_ns = peer.known->latency_ns;
+  }
+  for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = peer.bytes_per_ns, .latency_ns = peer.latency_ns};
 }
 
 Peer* Peers::find_peer(Rank rank) {

@@ -103,6 +103,10 @@ class Executor final : public StagingListener {
   void begin_urgent_message(std::int32_t priority);
   /// One of these has ended: what waited for that goes on. Any thread.
   void end_urgent_message(std::int32_t priority);
+  /// For copies between memories `Placer` counts messages of so many bytes, which begin and end here. Any thread.
+  bool counts_messages(std::size_t bytes) const noexcept;
+  void begin_message() noexcept;
+  void end_message() noexcept;
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
   /// Null: tasks go where `queues()` says.

@@ -48,6 +48,7 @@ std::string difference(const Machine& described, const Machine& found) {
 void take_names_and_figures(Machine& found, const Machine& described) {
   for (std::size_t i = 0; i < found.nodes.size(); ++i) found.nodes[i].name = described.nodes[i].name;
   for (const MachineLink& link : described.links) found.set_link(link);
+  for (const MachineNetwork& network : described.networks) found.set_network(network);
   for (std::size_t i = 0; i < found.workers.size(); ++i)
     if (described.workers[i].power) found.workers[i].power = described.workers[i].power;
 }

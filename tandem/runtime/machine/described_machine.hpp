@@ -11,8 +11,8 @@ namespace tandem::runtime {
 /// program has 2"; empty: `described` may stand for `found`. Figures, names, cores and distances do not count.
 std::string difference(const Machine& described, const Machine& found);
 
-/// `found` gets the names of memories, the links and the powers of workers of `described`, from which it does not differ. Links and powers that only
-/// `found` knows stay.
+/// `found` gets the names of memories, the links, the networks and the powers of workers of `described`, from which it does not differ. What only `found`
+/// knows stays.
 void take_names_and_figures(Machine& found, const Machine& described);
 
 }  // namespace tandem::runtime

@@ -52,11 +52,13 @@ TEST(DescribedMachine, HasTheWorkersAndMemoriesOfTheOther) {
   EXPECT_THAT(differs([](Machine& other) { std::swap(other.workers[0], other.workers[1]); }), HasSubstr("worker 0 works in memory 1"));
 }
 
-TEST(DescribedMachine, GivesNamesLinksAndPowers) {
+TEST(DescribedMachine, GivesNamesLinksNetworksAndPowers) {
   Machine described = machine(), found = machine();
   described.nodes[2].name = "fast card";
   described.links.push_back({.from = 0, .to = 2, .bytes_per_ns = 25, .latency_ns = 7'000, .source = LinkSource::measured, .loaded_bytes_per_ns = 11});
   found.add_links(0, 2, 1, 1, LinkSource::given);
+  described.networks.push_back({.transport = "tcp", .source = LinkSource::measured, .times = {{.bytes = 8, .alone_ns = 15'000}}});
+  found.networks.push_back({.transport = "shm", .times = {{.bytes = 8, .alone_ns = 300}}});
   described.workers[2].power = WorkerPower{.running_watts = 250, .idle_watts = 30};
   found.workers[0].power = WorkerPower{.running_watts = 9, .idle_watts = 2};
   take_names_and_figures(found, described);
@@ -69,6 +71,9 @@ TEST(DescribedMachine, GivesNamesLinksAndPowers) {
   EXPECT_EQ(found.link(0, 2).loaded_bytes_per_ns, 11);
   EXPECT_EQ(found.link(0, 2).source, LinkSource::measured);
   EXPECT_EQ(found.link(2, 0).bytes_per_ns, 1) << "which the described one does not know";
+  ASSERT_EQ(found.networks.size(), 2U);
+  EXPECT_EQ(found.networks[0].transport, "shm") << "which the described one does not know";
+  EXPECT_EQ(found.networks[1].latency_ns(), 15'000);
   found.check();
 }
 

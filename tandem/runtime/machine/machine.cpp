@@ -31,6 +31,12 @@ void Machine::set_link(const MachineLink& link) {
   links.push_back(link);
 }
 
+void Machine::set_network(MachineNetwork network) {
+  const auto known = std::ranges::find(networks, network.transport, &MachineNetwork::transport);
+  if (known != networks.end()) *known = std::move(network);
+  else networks.push_back(std::move(network));
+}
+
 unsigned Machine::cpu_workers() const noexcept {
   return static_cast<unsigned>(
       std::count_if(workers.begin(), workers.end(), [](const MachineWorker& worker) { return worker.kind == DeviceKind::cpu; }));
@@ -91,8 +97,23 @@ void Machine::check() const {
                          one.latency_ns));
     if (one.loaded_bytes_per_ns && !(*one.loaded_bytes_per_ns > 0))
       refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns under load", one.from, one.to, *one.loaded_bytes_per_ns));
+    if (one.beside_messages_bytes_per_ns && !(*one.beside_messages_bytes_per_ns > 0))
+      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns beside messages", one.from, one.to, *one.beside_messages_bytes_per_ns));
     for (std::size_t j = 0; j < i; ++j)
       if (links[j].from == one.from && links[j].to == one.to) refuse(fmt::format("two links lead from memory {} to memory {}", one.from, one.to));
+  }
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    const MachineNetwork& one = networks[i];
+    if (one.times.empty()) refuse(fmt::format("of messages over {} no time is known", one.transport));
+    for (std::size_t j = 0; j < one.times.size(); ++j) {
+      const MessageTimes& of = one.times[j];
+      if (of.bytes == 0 || (j != 0 && of.bytes <= one.times[j - 1].bytes))
+        refuse(fmt::format("the sizes of messages over {} do not ascend from 1 byte", one.transport));
+      if (!(of.alone_ns > 0) || !(of.both_ways_ns.value_or(1) > 0) || !(of.loaded_ns.value_or(1) > 0))
+        refuse(fmt::format("a message of {} bytes over {} takes no time", of.bytes, one.transport));
+    }
+    for (std::size_t j = 0; j < i; ++j)
+      if (networks[j].transport == one.transport) refuse(fmt::format("there are two networks of transport {}", one.transport));
   }
 }
 

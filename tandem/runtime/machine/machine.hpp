@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/runtime/data/node_index.hpp"
+#include "tandem/runtime/machine/machine_network.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 
 namespace tandem::runtime {
@@ -46,13 +47,6 @@ struct MachineNode {
   unsigned numa_node = 0;            ///< of kind `numa`: which one, counted from 0
 };
 
-/// Where the figures of a link come from.
-enum class LinkSource : std::uint8_t {
-  assumed,   ///< nobody has said or measured them
-  given,     ///< by the program, a test or a device
-  measured,  ///< on this machine
-};
-
 /// How copies go from one memory to another.
 struct MachineLink {
   NodeIndex from = 0;                ///< memory
@@ -61,14 +55,17 @@ struct MachineLink {
   std::int64_t latency_ns = 10'000;  ///< until the first byte has arrived
   LinkSource source = LinkSource::assumed;  ///< of all its figures
   std::optional<double> loaded_bytes_per_ns = {};  ///< while all links of the machine copy at once; none: not known
+  std::optional<double> beside_messages_bytes_per_ns = {};  ///< while large messages come and go, and no other link copies; none: not known
 
   /// How long a copy of `bytes` takes. `load`: from 0, nothing else is under way, to 1, as when `loaded_bytes_per_ns` was measured; between them
-  /// the time grows in proportion. Without a rate under load, it does not matter.
-  double copy_ns(std::size_t bytes, double load = 0) const noexcept {
+  /// the time grows in proportion. Without a rate under load, it does not matter. `has_messages`: large messages are under way, which add what they
+  /// would add to a lone copy.
+  double copy_ns(std::size_t bytes, double load = 0, bool has_messages = false) const noexcept {
     const auto size = static_cast<double>(bytes);
-    const double alone_ns = static_cast<double>(latency_ns) + size / bytes_per_ns;
-    if (!loaded_bytes_per_ns || load == 0) return alone_ns;
-    return alone_ns + load * (size / *loaded_bytes_per_ns - size / bytes_per_ns);
+    double copy_ns = static_cast<double>(latency_ns) + size / bytes_per_ns;
+    if (loaded_bytes_per_ns && load != 0) copy_ns += load * (size / *loaded_bytes_per_ns - size / bytes_per_ns);
+    if (beside_messages_bytes_per_ns && has_messages) copy_ns += size / *beside_messages_bytes_per_ns - size / bytes_per_ns;
+    return copy_ns;
   }
 };
 
@@ -80,6 +77,7 @@ class Machine {
   std::vector<MachineWorker> workers;           ///< CPU workers first
   std::vector<MachineNode> nodes{MachineNode{}};  ///< memories; main memory first
   std::vector<MachineLink> links;               ///< those that are known; at most one for each pair and direction
+  std::vector<MachineNetwork> networks;         ///< messages to other ranks, as far as that is known; at most one for each transport
   std::vector<std::vector<unsigned>> distance;  ///< between the cores of CPU workers
 
   /// A further memory. Returns its number.
@@ -89,6 +87,8 @@ class Machine {
 
   /// This link instead of the known one of its memories and direction, if there is one.
   void set_link(const MachineLink& link);
+  /// This network instead of the known one of its transport, if there is one.
+  void set_network(MachineNetwork network);
 
   unsigned cpu_workers() const noexcept;  ///< how many there are
   /// The memory to which replicas go when main memory is full.

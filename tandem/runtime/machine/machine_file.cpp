@@ -32,6 +32,7 @@ constexpr std::string_view kFormat = "1";
 constexpr std::string_view kAnew = "or write the file anew with `tandem machine --save FILE`";
 constexpr double kMostWatts = 1e5;                          ///< of a worker
 constexpr double kMostUs = 1e9;                             ///< a latency of a quarter of an hour is a mistake
+constexpr double kLeastUs = 1e-3;                           ///< of a message: no time at all would be a mistake
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;  ///< that base::format_bytes writes exactly
 
 constexpr std::array<std::pair<NodeKind, std::string_view>, 4> kNodeKinds{
@@ -73,6 +74,7 @@ class MachineReader {
       for (const base::TomlValue& value : values) sort(value);
       make_memories();
       make_links();
+      make_networks();
       make_workers();
       make_distances();
       machine_.check();
@@ -127,9 +129,11 @@ class MachineReader {
       if (section == "memory") table = &memories_[number_in(value, item)];
       if (section == "worker") table = &workers_[number_in(value, item)];
       if (section == "link") table = &links_[ends_in(value, item)];
+      if (section == "network") table = &networks_[transport_in(value, item)];
     }
     if (table == nullptr)
-      refuse(value.line, fmt::format("{} is no key of a machine; there are [memory.N], [link.FROM-TO], [worker.N] and [distance]", value.name));
+      refuse(value.line,
+             fmt::format("{} is no key of a machine; there are [memory.N], [link.FROM-TO], [network.TRANSPORT], [worker.N] and [distance]", value.name));
     if (table->values.empty()) table->line = value.line;
     table->values.emplace(rest.substr(second + 1), value);
   }
@@ -147,6 +151,13 @@ class MachineReader {
     if (!from || !to)
       refuse(value.line, fmt::format("{}: '{}' does not name two memories; write [link.0-1] for the link from memory 0 to memory 1", value.name, text));
     return {*from, *to};
+  }
+
+  std::string transport_in(const base::TomlValue& value, std::string_view text) const {
+    const auto may_stand = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+    if (text.empty() || !std::ranges::all_of(text, may_stand))
+      refuse(value.line, fmt::format("{}: '{}' is no name of a transport; write [network.tcp] for messages over TCP", value.name, text));
+    return std::string(text);
   }
 
   /// The numbers are 0, 1, 2 and so on.
@@ -178,6 +189,16 @@ class MachineReader {
     const base::TomlValue* const value = find(table, key);
     if (value == nullptr) refuse(table.line, fmt::format("{}.{} is missing; write {} = {}, {}", name, key, key, example, kAnew));
     return *value;
+  }
+
+  static std::vector<std::string_view> words_in(std::string_view text) {
+    std::vector<std::string_view> words;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(' '), text.size());
+      if (end != 0) words.push_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return words;
   }
 
   template <class Names>
@@ -223,7 +244,7 @@ class MachineReader {
   }
 
   void make_links() {
-    static const std::vector<std::string> keys{"gb_s", "latency_us", "source", "loaded_gb_s"};
+    static const std::vector<std::string> keys{"gb_s", "latency_us", "source", "loaded_gb_s", "beside_messages_gb_s"};
     for (const auto& [ends, table] : links_) {
       const std::string name = fmt::format("link.{}-{}", ends.first, ends.second);
       check_keys(table, keys);
@@ -238,8 +259,62 @@ class MachineReader {
       link.latency_ns = std::llround(*us * 1e3);
       if (const base::TomlValue* const source = find(table, "source")) link.source = word_in(*source, kSources);
       link.loaded_bytes_per_ns = rate_in(find(table, "loaded_gb_s"));
+      link.beside_messages_bytes_per_ns = rate_in(find(table, "beside_messages_gb_s"));
       machine_.links.push_back(link);
     }
+  }
+
+  void make_networks() {
+    static const std::vector<std::string> keys{"source", "sizes", "alone_us", "both_ways_us", "loaded_us"};
+    for (const auto& [transport, table] : networks_) {
+      const std::string name = fmt::format("network.{}", transport);
+      check_keys(table, keys);
+      MachineNetwork network{.transport = transport, .times = sizes_in(needed(table, name, "sizes", "\"4KiB 1MiB\""))};
+      if (const base::TomlValue* const source = find(table, "source")) network.source = word_in(*source, kSources);
+      const std::size_t count = network.times.size();
+      const auto alone = times_in(needed(table, name, "alone_us", "\"12.5 130\""), count);
+      const auto optional_times = [&](std::string_view key) {
+        const base::TomlValue* const value = find(table, key);
+        return value != nullptr ? times_in(*value, count) : std::vector<std::optional<double>>(count);
+      };
+      const auto both_ways = optional_times("both_ways_us"), loaded = optional_times("loaded_us");
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!alone[i]) refuse_value(*find(table, "alone_us"), "a time for each of the sizes, or leave out the sizes that have none");
+        network.times[i].alone_ns = *alone[i];
+        network.times[i].both_ways_ns = both_ways[i];
+        network.times[i].loaded_ns = loaded[i];
+      }
+      machine_.networks.push_back(std::move(network));
+    }
+  }
+
+  std::vector<MessageTimes> sizes_in(const base::TomlValue& value) const {
+    std::vector<MessageTimes> times;
+    for (const std::string_view word : words_in(value.text)) {
+      const auto bytes = base::parse_bytes(word);
+      const std::size_t least = times.empty() ? 0 : times.back().bytes;
+      if (!bytes.ok() || bytes.value() > kMostBytes || bytes.value() <= static_cast<std::int64_t>(least)) {
+        times.clear();
+        break;
+      }
+      times.push_back({.bytes = static_cast<std::size_t>(bytes.value())});
+    }
+    if (times.empty()) refuse_value(value, "sizes of messages in ascending order, as in \"4KiB 64KiB 1MiB\"");
+    return times;
+  }
+
+  /// In ns; none where '-' stands.
+  std::vector<std::optional<double>> times_in(const base::TomlValue& value, std::size_t count) const {
+    std::vector<std::optional<double>> times;
+    for (const std::string_view word : words_in(value.text)) {
+      const auto us = number_of<double>(word);
+      const bool is_time = us && *us >= kLeastUs && *us <= kMostUs;
+      if (!is_time && word != "-") break;
+      times.push_back(is_time ? std::optional(*us * 1e3) : std::nullopt);
+    }
+    if (times.size() != count || words_in(value.text).size() != count)
+      refuse_value(value, fmt::format("{} numbers of us, one for each of the sizes, as in \"12.5 130\"; - where a time is not known", count));
+    return times;
   }
 
   void make_workers() {
@@ -302,22 +377,20 @@ class MachineReader {
 
   std::vector<unsigned> row_in(const base::TomlValue& value, unsigned cores) const {
     std::vector<unsigned> row;
-    for (std::string_view text = value.text; !text.empty();) {
-      const std::size_t end = std::min(text.find(' '), text.size());
-      if (end != 0) {
-        const auto distance = number_of<std::uint16_t>(text.substr(0, end));
-        if (!distance) break;
-        row.push_back(*distance);
-      }
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (text.empty() && row.size() == cores) return row;
+    const std::vector<std::string_view> words = words_in(value.text);
+    for (const std::string_view word : words) {
+      const auto distance = number_of<std::uint16_t>(word);
+      if (!distance) break;
+      row.push_back(*distance);
     }
+    if (row.size() == words.size() && row.size() == cores && cores != 0) return row;
     refuse_value(value, fmt::format("{} whole numbers, the distances of this CPU worker to all of them", cores));
   }
 
   const std::string_view file_;
   std::map<unsigned, Table> memories_, workers_;
   std::map<LinkEnds, Table> links_;
+  std::map<std::string, Table> networks_;
   std::map<unsigned, base::TomlValue> distances_;
   Machine machine_;
 };
@@ -342,6 +415,28 @@ std::string links_text(const Machine& machine) {
     text += fmt::format("\n[link.{}-{}]\ngb_s = {:.6g}\nlatency_us = {}\nsource = \"{}\"\n", link.from, link.to, link.bytes_per_ns,
                         static_cast<double>(link.latency_ns) / 1e3, word_of(link.source));
     if (link.loaded_bytes_per_ns) text += fmt::format("loaded_gb_s = {:.6g}\n", *link.loaded_bytes_per_ns);
+    if (link.beside_messages_bytes_per_ns) text += fmt::format("beside_messages_gb_s = {:.6g}\n", *link.beside_messages_bytes_per_ns);
+  }
+  return text;
+}
+
+/// A table with a column for each size.
+std::string networks_text(const Machine& machine) {
+  std::string text;
+  for (const MachineNetwork& network : machine.networks) {
+    text += fmt::format("\n[network.{}]\nsource = \"{}\"\n", network.transport, word_of(network.source));
+    const auto row = [&](std::string_view key, const auto& word) {
+      text += fmt::format("{:<12} = \"", key);
+      for (const MessageTimes& one : network.times) text += fmt::format("{}{:>8}", &one == network.times.data() ? "" : " ", word(one));
+      text += "\"\n";
+    };
+    const auto us = [](std::optional<double> ns) { return ns ? fmt::format("{:.6g}", *ns / 1e3) : std::string("-"); };
+    row("sizes", [](const MessageTimes& one) { return base::format_bytes(static_cast<std::int64_t>(one.bytes)); });
+    row("alone_us", [&](const MessageTimes& one) { return us(one.alone_ns); });
+    if (std::ranges::any_of(network.times, [](const MessageTimes& one) { return one.both_ways_ns.has_value(); }))
+      row("both_ways_us", [&](const MessageTimes& one) { return us(one.both_ways_ns); });
+    if (std::ranges::any_of(network.times, [](const MessageTimes& one) { return one.loaded_ns.has_value(); }))
+      row("loaded_us", [&](const MessageTimes& one) { return us(one.loaded_ns); });
   }
   return text;
 }
@@ -374,13 +469,14 @@ std::string to_text(const Machine& machine, std::string_view found_on) {
   std::string text =
       "# A machine as Tandem sees it. Programs take the figures of memories and links from here with option machine=FILE.\n"
       "# [memory.N]: budget is the bytes of data that may be there, 0: no limit. Memory 0 is main memory.\n"
-      "# [link.FROM-TO]: copies between memories. loaded_gb_s: while all links copy at once. source: measured, given, or assumed, which a\n"
-      "# program measures itself. Add, change or remove links as you like.\n"
+      "# [link.FROM-TO]: copies between memories. loaded_gb_s: while all links copy at once; beside_messages_gb_s: while large messages come and go.\n"
+      "# source: measured, given, or assumed, which a program measures itself. Add, change or remove links as you like.\n"
+      "# [network.TRANSPORT]: messages to another rank, by size: alone, while as large ones go the other way, and while all links copy.\n"
       "# [worker.N]: running_watts, idle_watts: what it draws while a kernel runs and while none does, for option objective; both or none.\n"
       "# [worker.N], [distance]: who works in which memory, and how far the CPU workers are from each other. They must be as in the program.\n";
   text += fmt::format("format = {}\n", kFormat);
   if (!found_on.empty()) text += fmt::format("found_on = {}\n", base::toml_quoted(found_on));
-  return text + memories_text(machine) + links_text(machine) + workers_text(machine);
+  return text + memories_text(machine) + links_text(machine) + networks_text(machine) + workers_text(machine);
 }
 
 base::Result<Machine> parse_machine(std::string_view text, std::string_view name) {

@@ -22,7 +22,7 @@ std::string word_of(DeviceKind kind);
 /// `found_on` is for people: which machine that is.
 std::string to_text(const Machine& machine, std::string_view found_on = {});
 
-/// Reads the whole of such a file: each memory, link and worker in a table of its own, and a row of distances for each CPU worker, which come last, so
+/// Reads the whole of such a file: each memory, link, network and worker in a table of its own, and a row of distances for each CPU worker, which come last, so
 /// that a file that was cut off is noticed. `name` stands for the file in messages. The machine is whole.
 ///
 /// Errors: malformed (file, line, key, and what to write there), unsupported (the format of a later version).

@@ -37,8 +37,14 @@ Machine machine() {
                  {.kind = static_cast<DeviceKind>(static_cast<int>(DeviceKind::user) + 3), .node = other}};
   one.distance = {{0, 4}, {4, 0}};
   one.links.push_back({.from = 0, .to = 2, .bytes_per_ns = 24.8125, .latency_ns = 7'123, .source = LinkSource::measured, .loaded_bytes_per_ns = 11.5});
+  one.links.back().beside_messages_bytes_per_ns = 20.25;
   one.links.push_back({.from = 2, .to = 0, .bytes_per_ns = 1e-3, .latency_ns = 0, .source = LinkSource::given});
   one.links.push_back({.from = 3, .to = 1, .bytes_per_ns = 1e9, .latency_ns = 123'456'789, .source = LinkSource::assumed});
+  one.networks.push_back({.transport = "shm", .source = LinkSource::given, .times = {{.bytes = 8, .alone_ns = 250}}});
+  one.networks.push_back({.transport = "tcp",
+                          .source = LinkSource::measured,
+                          .times = {{.bytes = 4'096, .alone_ns = 12'500, .both_ways_ns = 14'750},
+                                    {.bytes = 1 << 20, .alone_ns = 410'000, .loaded_ns = 822'500}}});
   one.check();
   return one;
 }
@@ -90,6 +96,20 @@ TEST(MachineFile, HasAllOfTheMachine) {
     EXPECT_EQ(same.latency_ns, link.latency_ns);
     EXPECT_EQ(same.source, link.source);
     EXPECT_EQ(same.loaded_bytes_per_ns, link.loaded_bytes_per_ns);
+    EXPECT_EQ(same.beside_messages_bytes_per_ns, link.beside_messages_bytes_per_ns);
+  }
+  ASSERT_EQ(after.networks.size(), before.networks.size());
+  for (std::size_t i = 0; i < before.networks.size(); ++i) {
+    EXPECT_EQ(after.networks[i].transport, before.networks[i].transport);
+    EXPECT_EQ(after.networks[i].source, before.networks[i].source);
+    ASSERT_EQ(after.networks[i].times.size(), before.networks[i].times.size());
+    for (std::size_t j = 0; j < before.networks[i].times.size(); ++j) {
+      const MessageTimes &there = after.networks[i].times[j], &here = before.networks[i].times[j];
+      EXPECT_EQ(there.bytes, here.bytes);
+      EXPECT_EQ(there.alone_ns, here.alone_ns);
+      EXPECT_EQ(there.both_ways_ns, here.both_ways_ns);
+      EXPECT_EQ(there.loaded_ns, here.loaded_ns);
+    }
   }
   EXPECT_EQ(after.distance, before.distance);
   EXPECT_EQ(to_text(after, "here \"and\" now"), text);
@@ -187,7 +207,17 @@ TEST(MachineFile, ErrorsNameLineKeyAndRemedy) {
       {"[link.0-2]", "[link.0-9]", "gb_s = 24", "link.0-9 does not lead from one of the 5 memories to another"},
       {"[link.0-2]", "[link.2-2]", "gb_s = 24", "link.2-2 does not lead from one of the 5 memories to another"},
       {"[link.0-2]", "[link.main]", "gb_s = 24", "'main' does not name two memories; write [link.0-1]"},
-      {"[link.0-2]", "[lnik.0-2]", "gb_s = 24", "lnik.0-2.gb_s is no key of a machine; there are [memory.N], [link.FROM-TO], [worker.N] and [distance]"},
+      {"[link.0-2]", "[lnik.0-2]", "gb_s = 24", "lnik.0-2.gb_s is no key of a machine; there are [memory.N], [link.FROM-TO], [network.TRANSPORT], [worker.N] and [distance]"},
+      {"beside_messages_gb_s = 20.25", "beside_messages_gb_s = 0", "beside_messages_gb_s = 0", "link.0-2.beside_messages_gb_s is '0'; write GB/s"},
+      {"[network.tcp]", "[network.\"a b\"]", "source = \"measured\"\nsizes", "'a b' is no name of a transport; write [network.tcp]"},
+      {"\"    4KiB     1MiB\"", "\"1MiB 4KiB\"", "1MiB 4KiB", "network.tcp.sizes is '1MiB 4KiB'; write sizes of messages in ascending order"},
+      {"\"    4KiB     1MiB\"", "\"\"", "sizes        = \"\"", "network.tcp.sizes is ''; write sizes of messages"},
+      {"\"    4KiB     1MiB\"", "\"4KiB\"", "    12.5      410", "network.tcp.alone_us is '    12.5      410'; write 1 numbers of us"},
+      {"12.5      410", "12.5 fast", "12.5 fast", "network.tcp.alone_us is '    12.5 fast'; write 2 numbers of us, one for each of the sizes"},
+      {"12.5      410", "12.5 0", "12.5 0", "network.tcp.alone_us is '    12.5 0'; write 2 numbers of us"},
+      {"12.5      410", "12.5 -", "12.5 -", "network.tcp.alone_us is '    12.5 -'; write a time for each of the sizes"},
+      {"both_ways_us", "both_way_us", "both_way_us", "network.tcp.both_way_us is not known (did you mean both_ways_us?)"},
+      {"alone_us     = \"    0.25\"\n", "", "source = \"given\"\nsizes", "network.shm.alone_us is missing; write alone_us = \"12.5 130\""},
       {"kind = \"cuda\"", "kind = \"gpu\"", "gpu", "worker.2.kind is 'gpu'; write one of cpu, cuda, opencl, user"},
       {"kind = \"user 3\"", "kind = \"user 300\"", "user 300", "worker.3.kind is 'user 300'"},
       {"core = 17", "core = -17", "core = -17", "worker.1.core is '-17'; write a core, a whole number from 0"},

@@ -55,6 +55,7 @@ Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, R
     for (NodeIndex to = 0; to < machine.nodes.size(); ++to) {
       links_.push_back({.link = machine.link(from, to)});
       knows_loaded_links_ |= links_.back().link.loaded_bytes_per_ns.has_value();
+      knows_messages_ |= links_.back().link.beside_messages_bytes_per_ns.has_value();
     }
 }
 
@@ -63,6 +64,7 @@ void Placer::weigh_copies(double weight) noexcept {
     link.link.latency_ns = static_cast<std::int64_t>(weight * static_cast<double>(link.link.latency_ns));
     link.link.bytes_per_ns /= weight;  // 0: no time for any number of bytes
     if (link.link.loaded_bytes_per_ns) *link.link.loaded_bytes_per_ns /= weight;
+    if (link.link.beside_messages_bytes_per_ns) *link.link.beside_messages_bytes_per_ns /= weight;
   }
 }
 
@@ -76,7 +78,8 @@ void Placer::use_memory(const MemoryShares& shares, const MemoryGate& gate) {
   if (!shares.is_known()) return;
   gate_ = &gate;
   memory_ = std::make_unique<MemoryLoad>(shares, machine_);
-  for (const LinkLoad& link : links_) rates_.push_back({link.link.bytes_per_ns, link.link.loaded_bytes_per_ns.value_or(0)});
+  for (const LinkLoad& link : links_)
+    rates_.push_back({link.link.bytes_per_ns, link.link.loaded_bytes_per_ns.value_or(0), link.link.beside_messages_bytes_per_ns.value_or(0)});
 }
 
 namespace {
@@ -364,6 +367,7 @@ void Placer::look_at_memory() {
     MachineLink& link = links_[i].link;
     link.bytes_per_ns = memory_->copy_bytes_per_ns(rates_[i].alone, link.from, link.to);
     if (link.loaded_bytes_per_ns) link.loaded_bytes_per_ns = std::min(rates_[i].loaded, link.bytes_per_ns);
+    if (link.beside_messages_bytes_per_ns) link.beside_messages_bytes_per_ns = std::min(rates_[i].beside_messages, link.bytes_per_ns);
   }
 }
 
@@ -375,6 +379,10 @@ LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   }
   for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
   if (knows_loaded_links_) look_at_links(now_ns);
+  if (knows_messages_) {
+    const bool has_messages = messages_.load(std::memory_order_relaxed) != 0;
+    for (LinkLoad& link : links_) link.has_messages = has_messages;
+  }
   if (memory_ != nullptr) [[unlikely]] look_at_memory();
   return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_,
           .memory = memory_.get(), .energy = aim_ ? &*aim_ : nullptr};

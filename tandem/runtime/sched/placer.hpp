@@ -68,6 +68,13 @@ class Placer : private ReadyView {
   Task* feed(unsigned worker);
   /// A long message has begun or ended. Returns as `offer`.
   Task* note_messages();
+  /// Copies take longer beside messages of so many bytes, as far as is known: `begin_message` and `end_message` are due.
+  bool counts_messages(std::size_t bytes) const noexcept { return knows_messages_ && bytes >= kLargeMessage; }
+  /// The data of such a message begins to come or to go. Copies of later choices are beside it, until `end_message`. Any thread.
+  void begin_message() noexcept { messages_.fetch_add(1, std::memory_order_relaxed); }  // a number, which orders nothing
+  void end_message() noexcept { messages_.fetch_sub(1, std::memory_order_relaxed); }
+  /// That are counted now. For tests.
+  std::uint32_t messages_under_way() const noexcept { return messages_.load(std::memory_order_relaxed); }
   /// Whether `feed` has an effect.
   bool feeds() const noexcept { return pulling_ != nullptr; }
   /// The worker that `task`, from `offer` or `feed`, is for.
@@ -123,6 +130,7 @@ class Placer : private ReadyView {
   static constexpr std::size_t kMostKnownKinds = 256;
   static constexpr double kMemory = 2'000;  ///< tasks
   static constexpr std::size_t kMostSpare = 256;
+  static constexpr std::size_t kLargeMessage = 256 << 10;  ///< bytes; smaller ones do not last
   struct Chain {  ///< tasks in order
     Task* first = nullptr;
     Task* last = nullptr;
@@ -171,6 +179,8 @@ class Placer : private ReadyView {
   Explainer* explainer_ = nullptr;
   std::vector<WorkerGroup*> own_;  ///< by worker: the group of it alone
   std::atomic<bool> caller_is_away_;
+  std::atomic<std::uint32_t> messages_{0};  ///< that come or go and are counted
+  bool knows_messages_ = false;             ///< of some link the rate beside messages is known
 
   Objective objective_ = Objective::time;
   const Powers* powers_ = nullptr;
@@ -181,7 +191,7 @@ class Placer : private ReadyView {
   std::unique_ptr<MemoryLoad> memory_;  ///< null: nothing is known of memory contention
   const MemoryGate* gate_ = nullptr;    ///< set where `memory_` is
   struct Rates {
-    double alone, loaded;  ///< in bytes per ns; `loaded` 0: not known
+    double alone, loaded, beside_messages;  ///< in bytes per ns; the latter two 0: not known
   };
   std::vector<Rates> rates_;  ///< of `links_` beside no kernels, if `memory_` is set
   bool knows_loaded_links_ = false;  ///< of some link the rate under load is known

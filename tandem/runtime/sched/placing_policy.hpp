@@ -60,9 +60,10 @@ struct LinkLoad {
   MachineLink link;          ///< its figures
   std::int64_t free_ns = 0;  ///< when the copies will have ended that placed tasks need
   double load = 0;           ///< from 0 to 1: how many of the other links of its memories have copies to do, of those whose rate under load is known
+  bool has_messages = false;  ///< large messages come or go
 
-  /// How long a copy of `bytes` takes, beside those of the other links.
-  double copy_ns(std::size_t bytes) const noexcept { return link.copy_ns(bytes, load); }
+  /// How long a copy of `bytes` takes, beside those of the other links, and messages.
+  double copy_ns(std::size_t bytes) const noexcept { return link.copy_ns(bytes, load, has_messages); }
 };
 
 /// The machine at one moment.

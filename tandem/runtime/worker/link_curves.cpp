@@ -18,65 +18,106 @@
 #include "tandem/runtime/worker/timed_copy.hpp"
 
 namespace tandem::runtime {
-namespace {
 
-/// Copies between two memories. One thread at a time; several of them may copy at once.
-class Probe {
+class LinkMeter::Measurement {
+  /// Copies between two memories. One thread at a time; several of them may copy at once.
+  class Probe {
+   public:
+    Probe(NodeIndex from, NodeIndex to, std::size_t most, Copier& copier, const CopyRequest& request, MemoryNode& source, MemoryNode& target,
+          const clock::Clock& clock)
+        : curves{.from = from, .to = to},
+          most_bytes(most),
+          copier_(copier),
+          source_(source, most),
+          target_(target, most),
+          request_(request),
+          clock_(clock) {
+      request_.from = source_.memory();
+      request_.to = target_.memory();
+    }
+    bool has_memory() const noexcept { return source_.memory() != nullptr && target_.memory() != nullptr; }
+    void* source() const noexcept { return source_.memory(); }
+    std::optional<double> copy(std::size_t bytes) { return timed_copy(copier_, request_, bytes, clock_); }
+    const clock::Clock& clock() const noexcept { return clock_; }
+
+    LinkCurves curves;
+    const std::size_t most_bytes;
+    int core = -1;       ///< on which its thread runs; -1: anywhere
+    bool fails = false;  ///< a copy has failed
+
+   private:
+    Copier& copier_;
+    Block source_, target_;
+    CopyRequest request_;
+    const clock::Clock& clock_;
+  };
+
  public:
-  Probe(NodeIndex from, NodeIndex to, std::size_t most, Copier& copier, const CopyRequest& request, MemoryNode& source, MemoryNode& target,
-        const clock::Clock& clock)
-      : curves{.from = from, .to = to, .times = {}},
-        most_bytes(most),
-        copier_(copier),
-        source_(source, most),
-        target_(target, most),
-        request_(request),
-        clock_(clock) {
-    request_.from = source_.memory();
-    request_.to = target_.memory();
-  }
-  bool has_memory() const noexcept { return source_.memory() != nullptr && target_.memory() != nullptr; }
-  void* source() const noexcept { return source_.memory(); }
-  std::optional<double> copy(std::size_t bytes) { return timed_copy(copier_, request_, bytes, clock_); }
-  const clock::Clock& clock() const noexcept { return clock_; }
+  Measurement(World& world, LinkCurveOptions options) : world_(world), machine_(world.machine), options_(std::move(options)) { make_probes(); }
+  ~Measurement() { stop_traffic(); }
 
-  LinkCurves curves;
-  const std::size_t most_bytes;
-  int core = -1;       ///< on which its thread runs; -1: anywhere
-  bool fails = false;  ///< a copy has failed
+  bool has_links() const noexcept { return !probes_.empty(); }
 
- private:
-  Copier& copier_;
-  Block source_, target_;
-  CopyRequest request_;
-  const clock::Clock& clock_;
-};
-
-class LinkMeasurement {
- public:
-  LinkMeasurement(World& world, const LinkCurveOptions& options) : world_(world), machine_(world.machine), options_(options) {}
-
-  std::vector<LinkCurves> run() {
-    make_probes();
+  void measure() {
+    if (!has_links()) return;
     const auto sizes = static_cast<unsigned>(options_.sizes.size()), links = static_cast<unsigned>(probes_.size());
-    if (links == 0 || sizes == 0) return {};
-    steps_ = links + sizes;
-    const std::int64_t slice_ns = std::max<std::int64_t>(1, options_.most_ns / (2 * std::int64_t{links} * sizes));
+    begin_steps(links + sizes);
     for (const auto& probe : probes_) {
       tell(fmt::format("memory {} to memory {}, alone", probe->curves.from, probe->curves.to));
-      std::thread([&] { measure_alone(*probe, slice_ns); }).join();
+      std::thread([&] { measure_alone(*probe, probe->curves.times.alone); }).join();
     }
     for (const std::size_t bytes : options_.sizes) {
       tell(fmt::format("all links at once, {} bytes", bytes));
-      measure_loaded(bytes, slice_ns * links);
+      measure_loaded(bytes, slice_ns() * links);
     }
+  }
+
+  void measure_beside_messages() {
+    begin_steps(static_cast<unsigned>(probes_.size()));
+    for (const auto& probe : probes_) {
+      tell(fmt::format("memory {} to memory {}, beside messages", probe->curves.from, probe->curves.to));
+      std::thread([&] { measure_alone(*probe, probe->curves.beside_messages); }).join();
+    }
+  }
+
+  void start_traffic(std::size_t bytes) {
+    stop_traffic();
+    copies_on_.store(true, std::memory_order_relaxed);
+    for (const auto& probe : probes_) {
+      if (probe->fails) continue;
+      try {
+        traffic_.emplace_back([this, &one = *probe, bytes] {
+          bind(one);
+          while (copies_on_.load(std::memory_order_relaxed) && !one.fails) one.fails = !one.copy(std::min(bytes, one.most_bytes));
+        });
+      } catch (const std::system_error&) {  // no more threads: there is less traffic
+        return;
+      }
+    }
+  }
+
+  void stop_traffic() noexcept {
+    copies_on_.store(false, std::memory_order_relaxed);  // what the threads have written is seen when they are joined
+    traffic_.clear();
+  }
+
+  std::vector<LinkCurves> curves() const {
     std::vector<LinkCurves> curves;
     for (const auto& probe : probes_)
-      if (!probe->fails) curves.push_back(std::move(probe->curves));
+      if (!probe->fails) curves.push_back(probe->curves);
     return curves;
   }
 
  private:
+  /// For one size of one link.
+  std::int64_t slice_ns() const noexcept {
+    return std::max<std::int64_t>(1, options_.most_ns / (2 * static_cast<std::int64_t>(probes_.size() * options_.sizes.size())));
+  }
+  void begin_steps(unsigned steps) noexcept {
+    step_ = 0;
+    steps_ = steps;
+  }
+
   MemoryNode& memory_of(NodeIndex node) { return node == 0 ? *main_ : *world_.nodes[node - 1].first; }
   Copier& copier_of(NodeIndex node) { return *world_.nodes[node - 1].second; }
   bool is_kind(NodeIndex node, NodeKind kind) const { return machine_.nodes[node].kind == kind; }
@@ -109,6 +150,7 @@ class LinkMeasurement {
   }
 
   void make_probes() {
+    if (options_.sizes.empty()) return;
     for (NodeIndex from = 0; from < machine_.nodes.size(); ++from)
       for (NodeIndex to = 0; to < machine_.nodes.size(); ++to)
         if (from != to && may_measure(from) && may_measure(to)) make_probe(from, to);
@@ -157,16 +199,16 @@ class LinkMeasurement {
     if (probe.core >= 0 && options_.bind) options_.bind(probe.core);
   }
 
-  void measure_alone(Probe& probe, std::int64_t slice_ns) const {
+  void measure_alone(Probe& probe, model::TransferCurve& curve) const {
     bind(probe);
     for (const std::size_t bytes : options_.sizes) {
       if (bytes > probe.most_bytes || probe.fails) return;
       probe.fails = !probe.copy(bytes);  // it does not count
-      const std::int64_t end_ns = probe.clock().now_ns() + slice_ns;
+      const std::int64_t end_ns = probe.clock().now_ns() + slice_ns();
       for (unsigned i = 0; i < options_.copies && !probe.fails && probe.clock().now_ns() < end_ns; ++i) {
         const auto took_ns = probe.copy(bytes);
         probe.fails = !took_ns;
-        if (took_ns) probe.curves.times.alone.add(bytes, *took_ns);
+        if (took_ns) curve.add(bytes, *took_ns);
       }
     }
   }
@@ -210,11 +252,15 @@ class LinkMeasurement {
 
   World& world_;
   const Machine& machine_;
-  const LinkCurveOptions& options_;
+  const LinkCurveOptions options_;
   const std::unique_ptr<MemoryNode> main_ = world_.make_main_memory();
   std::vector<std::unique_ptr<Probe>> probes_;
   unsigned step_ = 0, steps_ = 0;
+  std::atomic<bool> copies_on_{false};  ///< `traffic_` goes on; a flag that orders nothing
+  std::vector<std::jthread> traffic_;   ///< each has a probe for itself
 };
+
+namespace {
 
 /// Ascending.
 std::vector<std::size_t> known_sizes(const model::TransferCurve& curve) {
@@ -252,9 +298,23 @@ std::optional<MachineLink> LinkCurves::link() const {
   const double smallest_ns = times.alone.sizes().find(smallest)->estimate().mean_ns;
   link.latency_ns = std::max<std::int64_t>(0, std::llround(smallest_ns - static_cast<double>(smallest) / link.bytes_per_ns));
   link.loaded_bytes_per_ns = rate_of_large_copies(times.loaded);
+  link.beside_messages_bytes_per_ns = rate_of_large_copies(beside_messages);
   return link;
 }
 
-std::vector<LinkCurves> measure_link_curves(World& world, const LinkCurveOptions& options) { return LinkMeasurement(world, options).run(); }
+LinkMeter::LinkMeter(World& world, LinkCurveOptions options) : measurement_(std::make_unique<Measurement>(world, std::move(options))) {}
+LinkMeter::~LinkMeter() = default;
+bool LinkMeter::has_links() const noexcept { return measurement_->has_links(); }
+void LinkMeter::measure() { measurement_->measure(); }
+void LinkMeter::measure_beside_messages() { measurement_->measure_beside_messages(); }
+void LinkMeter::start_traffic(std::size_t bytes) { measurement_->start_traffic(bytes); }
+void LinkMeter::stop_traffic() noexcept { measurement_->stop_traffic(); }
+std::vector<LinkCurves> LinkMeter::curves() const { return measurement_->curves(); }
+
+std::vector<LinkCurves> measure_link_curves(World& world, const LinkCurveOptions& options) {
+  LinkMeter meter(world, options);
+  meter.measure();
+  return meter.curves();
+}
 
 }  // namespace tandem::runtime

@@ -225,6 +225,39 @@ TEST_F(MeasuredCurves, RunOnCoresOfTheWorkersThere) {
   EXPECT_EQ(cores, (std::set<int>{4, 7}));
 }
 
+TEST_F(MeasuredCurves, HaveARateBesideMessagesWhenThatIsMeasured) {
+  add(NodeKind::device);
+  LinkMeter meter(world, options);
+  EXPECT_TRUE(meter.has_links());
+  meter.measure_beside_messages();
+  for (const LinkCurves& one : meter.curves()) {
+    EXPECT_FALSE(one.link()) << "nothing is known of the link alone";
+    for (const std::size_t bytes : options.sizes)
+      EXPECT_NEAR(LinkCurves::rate(one.beside_messages, bytes).value_or(0), static_cast<double>(bytes) / alone_ns(bytes), 0.01) << bytes;
+  }
+  meter.measure();
+  const std::vector<LinkCurves> curves = meter.curves();
+  ASSERT_EQ(curves.size(), 2U);
+  for (const LinkCurves& one : curves) EXPECT_NEAR(one.link().value().beside_messages_bytes_per_ns.value_or(0), kRate, 0.05);
+}
+
+TEST_F(MeasuredCurves, TrafficGoesOverAllLinksUntilItStops) {
+  BusCopier& copier = add(NodeKind::device);
+  LinkMeter meter(world, options);
+  copier.ends.clear();
+  meter.start_traffic(std::size_t{1} << 30);
+  const auto both_have_copied = [&] {
+    const std::lock_guard guard(copier.mutex);
+    return copier.ends.size() == 2;
+  };
+  while (!both_have_copied()) std::this_thread::yield();
+  meter.stop_traffic();
+  EXPECT_EQ(copier.most, std::size_t{1} << 20) << "there is room for the largest size";
+  copier.ends.clear();
+  EXPECT_TRUE(copier.ends.empty()) << "nobody copies any more";
+  meter.stop_traffic();
+}
+
 TEST_F(MeasuredCurves, NobodyMeasuresOneMemory) { EXPECT_TRUE(measured().empty()); }
 
 }  // namespace

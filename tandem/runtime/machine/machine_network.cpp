@@ -1,0 +1,20 @@
+// tandem/runtime/machine/machine_network.cpp: messages between and beyond the sizes that are known.
+#include "tandem/runtime/machine/machine_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem::runtime {
+
+double MachineNetwork::message_ns(std::size_t bytes) const noexcept {
+  const auto above = std::ranges::find_if(times, [bytes](const MessageTimes& one) { return one.bytes >= bytes; });
+  if (above == times.end()) return static_cast<double>(bytes) / bytes_per_ns();
+  if (above == times.begin()) return above->alone_ns;
+  const MessageTimes& below = above[-1];
+  const double part = static_cast<double>(bytes - below.bytes) / static_cast<double>(above->bytes - below.bytes);
+  return below.alone_ns + part * (above->alone_ns - below.alone_ns);
+}
+
+std::int64_t MachineNetwork::latency_ns() const noexcept { return std::llround(times.front().alone_ns); }
+
+}  // namespace tandem::runtime

@@ -1,0 +1,41 @@
+// tandem/runtime/machine/machine_network.hpp: how long messages to other ranks take, by their size, alone and under load.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::runtime {
+
+/// Where figures of a machine come from.
+enum class LinkSource : std::uint8_t {
+  assumed,   ///< nobody has said or measured them
+  given,     ///< by the program, a test or a device
+  measured,  ///< on this machine
+};
+
+/// How long a message of some bytes takes from the post to the arrival.
+struct MessageTimes {
+  std::size_t bytes = 0;
+  double alone_ns = 0;                     ///< while nothing else is under way
+  std::optional<double> both_ways_ns = {};  ///< while a message of as many bytes goes the other way
+  std::optional<double> loaded_ns = {};    ///< while all links between memories of both ranks copy
+};
+
+/// Messages over one transport, to another rank of this host or to one of another host.
+struct MachineNetwork {
+  std::string transport;            ///< "shm", "tcp" and so on
+  LinkSource source = LinkSource::given;
+  std::vector<MessageTimes> times;  ///< by bytes, ascending; not empty
+
+  /// How long a message of `bytes` takes alone: affine between two sizes; the least size's time below it; by the rate of the largest size beyond it.
+  double message_ns(std::size_t bytes) const noexcept;
+  /// Of the smallest message.
+  std::int64_t latency_ns() const noexcept;
+  /// Of the largest message.
+  double bytes_per_ns() const noexcept { return static_cast<double>(times.back().bytes) / times.back().alone_ns; }
+};
+
+}  // namespace tandem::runtime

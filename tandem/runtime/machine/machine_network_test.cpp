@@ -1,0 +1,33 @@
+// tandem/runtime/machine/machine_network_test.cpp: times of messages between and beyond those that were measured.
+#include "tandem/runtime/machine/machine_network.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tandem::runtime {
+namespace {
+
+/// 10 us, then 1 byte/ns; under load half of that.
+MachineNetwork network() {
+  return {.transport = "tcp",
+          .times = {{.bytes = 1'000, .alone_ns = 11'000},
+                    {.bytes = 101'000, .alone_ns = 111'000, .both_ways_ns = 150'000, .loaded_ns = 211'000},
+                    {.bytes = 1'000'000, .alone_ns = 1'010'000, .loaded_ns = 2'010'000}}};
+}
+
+TEST(MachineNetwork, HasTheLatencyOfItsSmallestMessageAndTheRateOfItsLargest) {
+  EXPECT_EQ(network().latency_ns(), 11'000);
+  EXPECT_DOUBLE_EQ(network().bytes_per_ns(), 1'000'000 / 1'010'000.0);
+}
+
+TEST(MachineNetwork, TimesLieOnTheCurve) {
+  const MachineNetwork one = network();
+  EXPECT_DOUBLE_EQ(one.message_ns(0), 11'000) << "the least size's time";
+  EXPECT_DOUBLE_EQ(one.message_ns(1'000), 11'000);
+  EXPECT_DOUBLE_EQ(one.message_ns(51'000), 61'000) << "affine between two sizes";
+  EXPECT_DOUBLE_EQ(one.message_ns(101'000), 111'000);
+  EXPECT_DOUBLE_EQ(one.message_ns(1'000'000), 1'010'000);
+  EXPECT_DOUBLE_EQ(one.message_ns(10'000'000), 10'100'000) << "by the rate of the largest size";
+}
+
+}  // namespace
+}  // namespace tandem::runtime
