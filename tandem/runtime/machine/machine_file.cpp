@@ -306,13 +306,14 @@ class MachineReader {
   /// In ns; none where '-' stands.
   std::vector<std::optional<double>> times_in(const base::TomlValue& value, std::size_t count) const {
     std::vector<std::optional<double>> times;
-    for (const std::string_view word : words_in(value.text)) {
+    const std::vector<std::string_view> words = words_in(value.text);
+    for (const std::string_view word : words) {
       const auto us = number_of<double>(word);
       const bool is_time = us && *us >= kLeastUs && *us <= kMostUs;
       if (!is_time && word != "-") break;
       times.push_back(is_time ? std::optional(*us * 1e3) : std::nullopt);
     }
-    if (times.size() != count || words_in(value.text).size() != count)
+    if (times.size() != count || words.size() != count)
       refuse_value(value, fmt::format("{} numbers of us, one for each of the sizes, as in \"12.5 130\"; - where a time is not known", count));
     return times;
   }

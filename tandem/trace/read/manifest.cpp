@@ -54,19 +54,21 @@ class Keys {
     fail(path, "is no text");
     return {};
   }
-  /// Empty when there is no such key.
-  std::string text_if_any(const std::string& path) {
-    std::string before = std::exchange(error_, "");
-    const std::string found = text(path);
+  /// What `read` finds; that it finds nothing is no error.
+  template <class Read>
+  auto without_error(Read read) {
+    std::string before = error_;
+    const auto found = read();
     error_ = std::move(before);
     return found;
   }
-  /// 0 when there is no such key.
+  /// Empty when there is no such key, or it is no text.
+  std::string text_if_any(const std::string& path) {
+    return without_error([&] { return text(path); });
+  }
+  /// The same of a number, and 0.
   std::uint64_t count_if_any(const std::string& path) {
-    std::string before = error_;
-    const std::uint64_t found = ticks(path);
-    error_ = std::move(before);
-    return found;
+    return without_error([&] { return ticks(path); });
   }
   /// Empty when there is no such key.
   std::vector<std::string> texts_if_any(const std::string& key) {
