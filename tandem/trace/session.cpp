@@ -277,7 +277,7 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
   stream.buffer_ = nullptr;
   stream.at_ = stream.end_ = nullptr;
   stream.last_record_ = nullptr;
-  stream.open_key_ = stream.mark_ = 0;
+  stream.open_key_ = stream.mark_ = Stream::kNone;
   stream.count_ = 0;
   if (options_.when_full == WhenFull::newest) {
     const std::lock_guard guard(newest_mutex_);

@@ -184,9 +184,11 @@ class Stream {
     publish(record);
   }
 
+  /// Whether `read_clock` reads the TSC, and calls nobody.
+  bool reads_tsc() const noexcept { return clock_ == nullptr; }
   std::uint64_t read_clock() const noexcept {
 #if defined(__x86_64__)
-    if (clock_ == nullptr) [[likely]] return __builtin_ia32_rdtsc();
+    if (reads_tsc()) [[likely]] return __builtin_ia32_rdtsc();
 #endif
     return static_cast<std::uint64_t>(clock_->now_ns());
   }
@@ -226,6 +228,7 @@ class Stream {
   [[gnu::always_inline]] void publish(const Open& record) noexcept {
     ++count_;
     last_record_ = record.header;
+    open_key_ = kNone;
     *reinterpret_cast<std::uint32_t*>(at_) = 0;
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
   }
@@ -246,10 +249,8 @@ class Stream {
   }
   /// The same, and the 32 bits at `word` of it are not final, as for `leave_open`.
   [[gnu::always_inline]] void publish_open_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes, std::uint32_t key, std::byte* word) noexcept {
-    open_header_ = reinterpret_cast<std::uint32_t*>(at);
-    open_word_ = reinterpret_cast<std::uint32_t*>(word);
-    open_key_ = kIsSet | key;
     publish_draft(at, type, ticks, bytes);
+    leave_open(key, word);
   }
 
   /// A record of any type, on or off, with a stamp as for `emit_at`.
@@ -264,13 +265,12 @@ class Stream {
   /// The 32 bits at `word`, a multiple of 4, of the record that was published last are not final. `key`: by which `open_word` is asked
   /// for them.
   void leave_open(std::uint32_t key, std::byte* word) noexcept {
-    open_header_ = last_record_;
     open_word_ = reinterpret_cast<std::uint32_t*>(word);
-    open_key_ = kIsSet | key;
+    open_key_ = key;
   }
   /// That word, while no other record has followed, the buffer has not been handed over, and no other record was left open. Else null.
   std::uint32_t* open_word(std::uint32_t key) const noexcept {
-    return open_key_ == (kIsSet | key) && open_header_ == last_record_ ? open_word_ : nullptr;
+    return open_key_ == key ? open_word_ : nullptr;
   }
   /// Stores a word that `open_word` gave.
   static void complete(std::uint32_t* word, std::uint32_t value) noexcept {
@@ -287,9 +287,9 @@ class Stream {
   /// The time of the last event, be it the stamp of a record or told by a completed one.
   std::uint64_t last_event() const noexcept { return last_event_; }
   /// A number of the actor's own, for instance of the task that it has recorded last, which is forgotten when the packet ends.
-  void mark(std::uint32_t number) noexcept { mark_ = kIsSet | number; }
-  void forget_mark() noexcept { mark_ = 0; }
-  bool is_marked(std::uint32_t number) const noexcept { return mark_ == (kIsSet | number); }
+  void mark(std::uint32_t number) noexcept { mark_ = number; }
+  void forget_mark() noexcept { mark_ = kNone; }
+  bool is_marked(std::uint32_t number) const noexcept { return mark_ == number; }
   /// Packets that were begun so far: what must hold in each packet by itself is written again when this changes.
   std::uint64_t packets() const noexcept { return sequence_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
@@ -330,7 +330,7 @@ class Stream {
   }
   Open open_slowly(Type type, std::uint64_t ticks, std::size_t bytes) noexcept;
 
-  static constexpr std::uint64_t kIsSet = std::uint64_t{1} << 32;  ///< beside a number of 32 bits
+  static constexpr std::uint64_t kNone = UINT64_MAX;  ///< instead of a number of 32 bits
 
   std::array<std::atomic<std::uint64_t>, kTypes / 64> on_{};
   std::byte* at_ = nullptr;     ///< where the next record goes
@@ -338,10 +338,9 @@ class Stream {
   std::uint64_t last_ = 0;      ///< stamp of the last record
   std::uint64_t last_event_ = 0;  ///< that stamp, or the time of an event that has completed a record since
   const std::uint32_t* last_record_ = nullptr;  ///< its header
-  const std::uint32_t* open_header_ = nullptr;  ///< of the record that was left open last
-  std::uint32_t* open_word_ = nullptr;
-  std::uint64_t open_key_ = 0;  ///< `kIsSet` and the key; 0: no record of this buffer was left open
-  std::uint64_t mark_ = 0;      ///< `kIsSet` and the number; 0: none in this packet
+  std::uint32_t* open_word_ = nullptr;  ///< of the last record
+  std::uint64_t open_key_ = kNone;      ///< `kNone`: that was not left open
+  std::uint64_t mark_ = kNone;  ///< `kNone`: none in this packet
   std::uint64_t instant_ = 0;
   const clock::Clock* clock_ = nullptr;  ///< null: the TSC
   std::uint32_t count_ = 0;     ///< records in this buffer

@@ -109,6 +109,10 @@ class Executor final : public StagingListener {
   void end_message() noexcept;
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
+  /// Whether `task`, which waits for nobody, goes into one of these at once.
+  static bool goes_to_queues(const Task& task) noexcept {
+    return task.kind == TaskKind::kernel && !task.special && !task.restricted && !task.budgeted;
+  }
   /// Null: tasks go where `queues()` says.
   Placer* placer() noexcept { return placer_; }
   base::Waker& caller() noexcept { return *caller_; }

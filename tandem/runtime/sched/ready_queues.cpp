@@ -62,14 +62,12 @@ unsigned ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequ
   return number < count ? number : number % count;
 }
 
-unsigned ReadyQueues::push_submitted(Task* task) {
-  const unsigned number = place(*task, Situation::kNoWorker, submitted_sequence_, submitted_random_);
+void ReadyQueues::put_submitted(Task* task, unsigned number) {
   Queue& queue = *queues_[number];
   const std::int32_t priority = by_priority_ ? task->priority : 0;  // once it is put it may be gone
   queue.submitted.put(task);
   if (std::exchange(queue.put_priority, priority) != priority) queue.priority_changes.store(true, std::memory_order_release);
   idle_.wake_one();
-  return number;
 }
 
 void ReadyQueues::push_from_outside(Task* task) {

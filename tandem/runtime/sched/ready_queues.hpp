@@ -74,7 +74,14 @@ class ReadyQueues {
   void start(unsigned worker) noexcept { idle_.waker(worker).wake(); }
 
   /// A task that was ready when submitted. By the submitting thread. Which queue it went to.
-  unsigned push_submitted(Task* task);
+  unsigned push_submitted(Task* task) {
+    const unsigned queue = choose_for_submitted(*task);
+    put_submitted(task, queue);
+    return queue;
+  }
+  /// The same in two steps: the queue to which it goes next, and its way there.
+  unsigned choose_for_submitted(const Task& task) { return place(task, Situation::kNoWorker, submitted_sequence_, submitted_random_); }
+  void put_submitted(Task* task, unsigned queue);
   /// A task that `worker` has made ready; by that worker.
   void push_released(unsigned worker, Task* task);
   /// A task that a thread outside the runtime has made ready.
@@ -150,6 +157,7 @@ class ReadyQueues {
   std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals.get(); }
   /// From whose queue the task came that `pop` gave last; nothing: from its own, or one that workers share. By that worker.
   std::optional<unsigned> last_victim(unsigned worker) const noexcept { return lanes_[worker]->victim; }
+  bool is_stolen(unsigned worker) const noexcept { return lanes_[worker]->victim.has_value(); }
 
  private:
   using Queue = TaskQueue;

@@ -11,6 +11,14 @@ Submission::Submission(Executor& executor, std::uint32_t registry, std::uint64_t
   origin_.trace = &flow_.trace().stream;
 }
 
+/// The trace has where the task goes before it can be gone.
+[[gnu::noinline]] void Submission::push_traced(Task& task) {
+  ReadyQueues& queues = executor_.queues();
+  const unsigned queue = queues.choose_for_submitted(task);
+  flow_.finish_entering_pushed(task, queue);
+  queues.put_submitted(&task, queue);
+}
+
 Task& Submission::begin_copy(Task& model) {
   thread_.check("submit");
   Task& task = take(*model.ops, model.access_count);

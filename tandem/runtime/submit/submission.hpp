@@ -230,9 +230,11 @@ class Submission final : private FlowHost {
   Task& take_recorded(const TaskOps& ops, unsigned access_count);
   TaskRef record(Task& task);
   void leave_unthrottled(Task& task) {
-    if (flow_.finish_entering(task)) executor_.dispatch(task, origin_);
+    if (__builtin_expect(flow_.takes_pushed(), 0) && executor_.goes_to_queues(task)) push_traced(task);
+    else if (flow_.finish_entering(task)) executor_.dispatch(task, origin_);
     if (__builtin_expect(origin_.joins != nullptr, 0)) settle();
   }
+  void push_traced(Task& task);
   void throttle_if_full() {
     if (__builtin_expect(window_.looks_full(submitted_), 0)) throttle();
   }

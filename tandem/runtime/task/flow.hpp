@@ -70,6 +70,16 @@ class Flow {
     if (predecessor.task->successors.add(link)) ++edges_;
   }
 
+  /// Whether a trace records the task that is entered, it waits for nobody, and its record may say where it goes: then
+  /// `finish_entering_pushed` may take the place of `finish_entering`.
+  bool takes_pushed() const noexcept { return __builtin_expect(traces_, 0) && edges_ == 0 && trace_.takes_pushed(); }
+  /// The task, which is ready, goes into `queue` next.
+  void finish_entering_pushed(Task& task, std::uint32_t queue) noexcept {
+    trace_.end_pushed(task, queue);
+    traces_ = false;
+    watched_ = observer_ != nullptr;
+    task.waits.store(0, std::memory_order_relaxed);
+  }
   /// True: the task waits for no other, and the caller makes it ready.
   bool finish_entering(Task& task) noexcept {
     if (__builtin_expect(traces_, 0)) finish_tracing(task);
@@ -138,7 +148,7 @@ class Flow {
     if (observer_ != nullptr) observer_->edge(from, to, data);
   }
   void finish_tracing(const Task& task) {
-    traces_ = trace_.end(task, edges_ == 0 && task.kind == TaskKind::kernel);
+    traces_ = trace_.end(task, edges_ == 0 && task.kind == TaskKind::kernel ? std::uint32_t{trace::kNotPushed} : SubmissionTrace::kWaits);
     watched_ = traces_ || observer_ != nullptr;
   }
 

@@ -39,11 +39,20 @@ struct [[gnu::packed]] Next {
   std::uint16_t site;
   std::uint8_t accesses, predecessors;
 };
+static_assert(sizeof(Next) == sizeof(std::uint64_t));  // the first field is its lowest 16 bits; the format is little-endian
 /// The same, of the same site.
 struct [[gnu::packed]] Alike {
   std::int16_t priority;
   std::uint8_t accesses, predecessors;
 };
+template <class Fixed>
+Fixed fixed_of(const Task& task, std::size_t accesses, std::size_t predecessors) noexcept {
+  Fixed fixed{};
+  fixed.priority = static_cast<std::int16_t>(task.priority);
+  fixed.accesses = static_cast<std::uint8_t>(accesses);
+  fixed.predecessors = static_cast<std::uint8_t>(predecessors);
+  return fixed;
+}
 
 }  // namespace
 
@@ -72,38 +81,37 @@ template <class Entry>
   frames_[depth_++] = count_;
 }
 
-[[gnu::noinline]] bool SubmissionTrace::end_inner(const Task& task, bool is_ready) {
+[[gnu::noinline]] bool SubmissionTrace::end_inner(const Task& task, std::uint32_t pushed_to) {
   const std::uint32_t from = frames_[--depth_];
-  describe(task, task.id, {predecessors_.data() + from, count_ - from}, is_ready);
+  describe(task, task.id, {predecessors_.data() + from, count_ - from}, pushed_to);
   count_ = from;
   return true;
 }
 
-/// Whether a task with so many entries in its lists may have a short record: it follows the one before in its packet.
-[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(const Task& task, std::uint32_t number, std::size_t entries) const noexcept {
-  return stream.is_marked(number - 1) && task.priority == static_cast<std::int16_t>(task.priority) &&
-         stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
+constexpr bool is_short(std::int32_t priority) noexcept { return priority == static_cast<std::int16_t>(priority); }
+
+/// Whether a task with so many entries in its lists may have a short record, if its priority is short: it follows the one before in its packet.
+[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(std::uint32_t number, std::size_t entries) const noexcept {
+  return stream.is_marked(number - 1) && stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
 }
 
 /// The short record of a task of the last site.
 [[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                std::span<const std::uint32_t> predecessors, bool is_ready) {
-  if (last_site_->number == last_site_number_ && !is_ready) write_short_as<Alike>(task, number, accesses, predecessors);
-  else write_short_as<Next>(task, number, accesses, predecessors);
+                                                                std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+  if (last_site_->number == last_site_number_ && pushed_to == kWaits) write_short_as<Alike>(task, number, accesses, predecessors, pushed_to);
+  else write_short_as<Next>(task, number, accesses, predecessors, pushed_to);
 }
 
 template <class Fixed>
-[[gnu::always_inline]] inline void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
+[[gnu::always_inline]] inline void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::size_t accesses,
+                                                                   std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>;
   stream.mark(number);
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
-  Fixed fixed;
-  fixed.priority = static_cast<std::int16_t>(task.priority);
-  fixed.accesses = static_cast<std::uint8_t>(accesses);
-  fixed.predecessors = static_cast<std::uint8_t>(predecessors.size());
+  Fixed fixed = fixed_of<Fixed>(task, accesses, predecessors.size());
   if constexpr (!is_alike) {
-    fixed.pushed_to = trace::kNotPushed;
+    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to == kWaits ? std::uint32_t{trace::kNotPushed} : pushed_to);
     fixed.site = last_site_number_ = last_site_->number;
   }
   std::memcpy(fields, &fixed, sizeof(fixed));
@@ -124,7 +132,7 @@ template <class Fixed>
       type = is_alike ? Type::task_submitted_alike_wide : Type::task_submitted_next_wide;
     }
   }
-  if constexpr (is_alike) stream.publish_draft(at, type, stream.instant(), bytes);
+  if (is_alike || pushed_to < trace::kNotPushed) stream.publish_draft(at, type, stream.instant(), bytes);
   else stream.publish_open_draft(at, type, stream.instant(), bytes, number, fields);  // open: the word with `pushed_to` and the priority
 }
 
@@ -159,23 +167,73 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
   last_site_number_ = site;
 }
 
-void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready) {
-  const auto number = static_cast<std::uint32_t>(id);
-  const std::size_t entries = task.access_count + predecessors.size();
-  const bool is_plain = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>() && plain_site_->is_of(task) &&
-                        task.extra == nullptr && iteration == TaskFacts::kNoIteration && entries <= kMostInRecord;
-  if (!is_plain || !takes_short(task, number, entries)) [[unlikely]] return describe_fully(task, number, predecessors, is_ready);
-  // A call at the end, with no more arguments than there are registers for them: this function keeps few values.
-  if (entries != 0 || !is_ready) return write_plain(task, number, predecessors, is_ready);
-  write_short_as<Next>(task, number, 0, {});
+/// Whether a task of the last site has no facts.
+[[gnu::always_inline]] inline bool SubmissionTrace::is_plain(const Task& task) const noexcept {
+  return plain_site_->is_of(task) && task.extra == nullptr && iteration == TaskFacts::kNoIteration;
 }
 
-[[gnu::noinline]] void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready) {
-  write_short(task, number, task.access_count, predecessors, is_ready);
+void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+  const auto number = static_cast<std::uint32_t>(id);
+  const std::size_t entries = task.access_count + predecessors.size();
+  const bool all_on = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>();
+  if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
+  if (pushed_to == kWaits) return write_narrow<Alike>(task, number, predecessors, pushed_to);
+  write_plain(task, number, predecessors, pushed_to);
+}
+
+void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
+  depth_ = 0;
+  const auto number = static_cast<std::uint32_t>(task.id);
+  const std::size_t entries = task.access_count + std::size_t{count_};
+  if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, {predecessors_.data(), count_}, queue);
+  // Calls at the end, with no more arguments than there are registers for them: this function keeps few values.
+  if (entries != 0) return write_narrow<Next>(task, number, {predecessors_.data(), count_}, queue);
+  if (task.priority != plain_priority_) [[unlikely]] return write_plain(task, number, {}, queue);
+  stream.mark(number);
+  std::byte* const at = stream.draft();
+  const std::uint64_t fields = plain_fields_ | queue;
+  std::memcpy(at + trace::RecordHeader::compact_bytes, &fields, sizeof(fields));
+  stream.publish_draft(at, Type::task_submitted_next, stream.instant(), sizeof(fields));
+}
+
+/// The short record of a plain task, whose lists most likely have numbers of 16 bits. Here, too, calls are at the end.
+template <class Fixed>
+void SubmissionTrace::write_narrow(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+  const std::size_t accesses = task.access_count;
+  if (!is_short(task.priority) || accesses + predecessors.size() > kMostInRecord || lists_are_wide_) [[unlikely]]
+    return write_plain(task, number, predecessors, pushed_to);
+  TANDEM_DEBUG_ASSERT(last_site_ == plain_site_ && last_site_number_ == plain_site_->number);
+  std::byte* const at = stream.draft();
+  auto* entry = reinterpret_cast<std::uint16_t*>(at + trace::RecordHeader::compact_bytes + sizeof(Fixed));
+  std::uint32_t bits = 0;
+  const auto store = [&](std::uint32_t value) {
+    *entry++ = static_cast<std::uint16_t>(value);
+    bits |= value;
+    asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
+  };
+  for (const AccessSlot& slot : std::span(task.accesses(), accesses)) store(word_of(slot));
+  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
+  if (bits > UINT16_MAX) [[unlikely]] return write_plain(task, number, predecessors, pushed_to);
+  *entry = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
+  stream.mark(number);
+  Fixed fixed = fixed_of<Fixed>(task, accesses, predecessors.size());
+  if constexpr (std::is_same_v<Fixed, Next>) {
+    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to);
+    fixed.site = last_site_number_;
+  }
+  std::memcpy(at + trace::RecordHeader::compact_bytes, &fixed, sizeof(fixed));
+  const std::size_t bytes = trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - at) - trace::RecordHeader::compact_bytes);
+  stream.publish_draft(at, std::is_same_v<Fixed, Alike> ? Type::task_submitted_alike : Type::task_submitted_next, stream.instant(), bytes);
+}
+
+[[gnu::noinline]] void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+  if (!is_short(task.priority) || task.access_count + predecessors.size() > kMostInRecord) [[unlikely]]
+    return describe_fully(task, number, predecessors, pushed_to);
+  write_short(task, number, task.access_count, predecessors, pushed_to);
 }
 
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
-                                                       bool is_ready) {
+                                                       std::uint32_t pushed_to) {
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t with_accesses = 0;
   std::size_t listed = 0;
@@ -188,9 +246,11 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
     const std::span<const std::uint32_t> first = predecessors.first(listed);
     const Site& site = site_of(task);
     plain_site_ = tells_flops(task) || knows_facts() ? &no_site_ : &site;
+    plain_priority_ = is_short(task.priority) ? task.priority : 0;
+    plain_fields_ = std::uint64_t{static_cast<std::uint16_t>(plain_priority_)} << 16 | std::uint64_t{site.number} << 32;
     // Submissions that share a stamp may have had another event in between.
     if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
-    if (takes_short(task, number, accesses + listed)) write_short(task, number, accesses, first, is_ready);
+    if (is_short(task.priority) && takes_short(number, accesses + listed)) write_short(task, number, accesses, first, pushed_to);
     else write_long(task, number, accesses, first);
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);

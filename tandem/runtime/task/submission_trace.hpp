@@ -25,6 +25,7 @@ namespace tandem::runtime {
 class SubmissionTrace {
  public:
   static constexpr unsigned kPerStamp = 8;
+  static constexpr std::uint32_t kWaits = UINT32_MAX;  ///< in no queue: it waits for others
 
   trace::Stream stream;
   std::int32_t iteration = TaskFacts::kNoIteration;  ///< of tasks that do not say another one
@@ -59,14 +60,21 @@ class SubmissionTrace {
     if (count_ == predecessors_.size()) [[unlikely]] predecessors_.resize(2 * count_ + 16);
     predecessors_[count_++] = static_cast<std::uint32_t>(predecessor);
   }
-  /// All accesses and predecessors are known; it has not started. `is_ready`: it waits for nobody, and will be put into a queue.
+  /// All accesses and predecessors are known; it has not started. `pushed_to`: into which queue it goes next, if it waits for nobody.
   /// True: an outer frame goes on.
-  bool end(const Task& task, bool is_ready) {
-    if (depth_ != 1) [[unlikely]] return end_inner(task, is_ready);
+  bool end(const Task& task, std::uint32_t pushed_to) {
+    if (depth_ != 1) [[unlikely]] return end_inner(task, pushed_to);
     depth_ = 0;
-    describe(task, task.id, {predecessors_.data(), count_}, is_ready);
+    describe(task, task.id, {predecessors_.data(), count_}, pushed_to);
     return false;
   }
+  /// Whether a task that waits for nobody may be described by `end_pushed`.
+  bool takes_pushed() const noexcept {
+    using enum trace::Type;
+    return depth_ == 1 && stream.all_on<task_submitted, task_accesses, task_deps, task_pushed>();
+  }
+  /// As `end`, of a task that goes into `queue` and has not gone yet.
+  void end_pushed(const Task& task, std::uint32_t queue);
 
   /// Another node, which waits for nobody that the graph knows, is entered with the one that is being entered, at its instant.
   void also(const Task& task) {
@@ -77,7 +85,7 @@ class SubmissionTrace {
   void tell_iteration_of_replay() { write_iteration(iteration); }
 
   /// The same of a task whose predecessors the caller has, at the present instant.
-  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, bool is_ready = false);
+  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to = kWaits);
 
  private:
   /// Where tasks are submitted, and of what kind they are.
@@ -95,13 +103,17 @@ class SubmissionTrace {
     }
   };
   void begin_inner() noexcept;
-  bool end_inner(const Task& task, bool is_ready);
-  void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
-  bool takes_short(const Task& task, std::uint32_t number, std::size_t entries) const noexcept;
-  void write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, bool is_ready);
-  void write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, bool is_ready);
+  bool end_inner(const Task& task, std::uint32_t pushed_to);
+  void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  bool is_plain(const Task& task) const noexcept;
+  bool takes_short(std::uint32_t number, std::size_t entries) const noexcept;
+  void write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
   template <class Fixed>
-  void write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
+  [[gnu::noinline]] void write_narrow(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  template <class Fixed>
+  void write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors,
+                      std::uint32_t pushed_to);
   void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   template <class Entry>
   void write_whole(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses,
@@ -128,6 +140,8 @@ class SubmissionTrace {
   Site no_site_;
   Site* last_site_ = &no_site_;              ///< of the last task
   const Site* plain_site_ = &no_site_;       ///< that one, if its tasks have no facts and none before them has any that must be taken back
+  std::int32_t plain_priority_ = 0;          ///< that its tasks had last when something was looked up
+  std::uint64_t plain_fields_ = 0;           ///< `Next` of such a task without lists, with 0 for its queue
   std::array<Site, 64> sites_;               ///< those met last, by a hash
   std::int32_t written_iteration_ = TaskFacts::kNoIteration;  ///< that was recorded last, in packet `iteration_packet_`
   std::uint64_t iteration_packet_ = 0;

@@ -24,6 +24,7 @@ void WorkerTrace::take(const Task& task, unsigned victim) {
   if (!stream.any_on<T>()) return;
   note_way(task, T == Type::task_stolen ? Taken::stolen : Taken::popped);
   if (T == Type::task_stolen) victim_ = static_cast<std::uint16_t>(victim);
+  if (!is_one_record<T>()) write_taken();
 }
 template void WorkerTrace::take<Type::task_popped>(const Task&, unsigned);
 template void WorkerTrace::take<Type::task_stolen>(const Task&, unsigned);
@@ -31,6 +32,7 @@ template void WorkerTrace::take<Type::task_stolen>(const Task&, unsigned);
 void WorkerTrace::keep(const Task& task) {
   if (taken_ != Taken::nothing) [[unlikely]] write_taken();
   note_way(task, Taken::kept);
+  if (!is_one_record<Type::task_ready>()) write_taken();
 }
 
 /// A record of its own.
@@ -49,17 +51,15 @@ void WorkerTrace::write_taken() {
   const std::uint64_t ticks = stream.instant();
   const auto number = static_cast<std::uint32_t>(flow_position(task));
   // What was popped shares its stamp with the start; of what was kept, the end before may be too long ago.
-  const bool is_kept = taken_ == Taken::kept;
-  const bool joins = is_kept ? shares_stamp_ && taken_ticks_ == stream.last_event() : taken_ == Taken::popped;
-  if (!joins || taken_task_ != number || taken_ticks_ != ticks || !stream.all_on<Type::task_started, Type::task_ended>() ||
-      !stream.takes_draft(ticks, kRanBytes)) [[unlikely]]
-    return false;
+  const Taken way = taken_;
+  if (way != Taken::popped && (way != Taken::kept || !shares_stamp_ || taken_ticks_ != stream.last_event())) return false;
+  if (taken_task_ != number || taken_ticks_ != ticks || !stream.takes_draft(ticks, kRanBytes)) [[unlikely]] return false;
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   const std::uint64_t values = number | std::uint64_t{trace::kNoLength} << 32;  // one store; the format is little-endian
   static_assert(sizeof(values) == kRanBytes);
   std::memcpy(fields, &values, sizeof(values));
-  stream.publish_open_draft(at, is_kept ? Type::task_ran_kept : Type::task_ran_popped, ticks, kRanBytes, number, fields + kLengthAt);
+  stream.publish_open_draft(at, static_cast<Type>(way), ticks, kRanBytes, number, fields + kLengthAt);
   taken_ = Taken::nothing;
   started_ticks_ = ticks;
   return true;
@@ -80,13 +80,7 @@ void WorkerTrace::write_started(const Task& task) {
                                             : taken_ticks_ == started_ticks_);
   if (taken_ != Taken::nothing && !joins) [[unlikely]] write_taken();
   if (!is_one) return stream.append<Type::task_started>(number);
-  Type type = Type::task_ran;
-  switch (taken_) {
-    case Taken::nothing: break;
-    case Taken::kept: type = Type::task_ran_kept; break;
-    case Taken::popped: type = Type::task_ran_popped; break;
-    case Taken::stolen: type = Type::task_ran_stolen; break;
-  }
+  const Type type = taken_ == Taken::nothing ? Type::task_ran : static_cast<Type>(taken_);
   const bool is_stolen = taken_ == Taken::stolen;
   taken_ = Taken::nothing;
   const trace::Stream::Open record = stream.open(type, started_ticks_, kRanBytes + (is_stolen ? sizeof(victim_) : 0));
@@ -99,14 +93,24 @@ void WorkerTrace::write_started(const Task& task) {
   stream.leave_open(number, record.fields + kLengthAt);
 }
 
-void WorkerTrace::write_ended(const Task& task) {
-  const std::uint64_t ticks = stream.read_clock();
+[[gnu::always_inline]] inline void WorkerTrace::write_ended_at(const Task& task, std::uint64_t ticks) {
   stream.set_instant(ticks);
-  shares_stamp_ = ticks - started_ticks_ < kShortTicks;
+  const std::uint64_t length = ticks - started_ticks_;
+  shares_stamp_ = length < kShortTicks;
   const auto number = static_cast<std::uint32_t>(flow_position(task));
-  if (std::uint32_t* const length = stream.open_word(number); length != nullptr && ticks - started_ticks_ < trace::kLongestRun)
-    return stream.complete_at(ticks, length, static_cast<std::uint32_t>(ticks - started_ticks_) + 1);
-  stream.append<Type::task_ended>(number);
+  std::uint32_t* const word = stream.open_word(number);
+  if (word == nullptr || length >= trace::kLongestRun) [[unlikely]] return write_end(number);
+  stream.complete_at(ticks, word, static_cast<std::uint32_t>(length) + 1);
 }
+
+void WorkerTrace::write_ended(const Task& task) {
+  if (!stream.reads_tsc()) [[unlikely]] return write_ended_by_clock(task);
+  write_ended_at(task, stream.read_clock());
+}
+
+/// A function of its own: the other one calls nobody, and keeps nothing.
+[[gnu::noinline]] void WorkerTrace::write_ended_by_clock(const Task& task) { write_ended_at(task, stream.read_clock()); }
+
+[[gnu::noinline]] void WorkerTrace::write_end(std::uint32_t number) { stream.append<Type::task_ended>(number); }
 
 }  // namespace tandem::runtime

@@ -33,18 +33,21 @@ class WorkerTrace {
   /// Its state, once its stream is attached.
   void tell_state() { stream.emit<trace::Type::worker_state>(static_cast<std::uint8_t>(state_)); }
   /// The worker took `task` from the queues: from its own, from one that workers share, or, if `victim()` says so, from that of
-  /// another worker.
-  template <class Victim>
-  void note_taken(const Task& task, Victim victim) {
+  /// another worker. `is_stolen()`: whether it does.
+  template <class IsStolen, class Victim>
+  void note_taken(const Task& task, IsStolen is_stolen, Victim victim) {
     if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] {
-      if (const std::optional<unsigned> from = victim()) [[unlikely]] take<trace::Type::task_stolen>(task, *from);
-      else if (taken_ == Taken::nothing && shares_stamp_ && stream.any_on<trace::Type::task_popped>()) note_way(task, Taken::popped);
+      if (is_stolen()) [[unlikely]] take<trace::Type::task_stolen>(task, *victim());
+      else if (taken_ == Taken::nothing && shares_stamp_ && is_one_record<trace::Type::task_popped>()) note_way(task, Taken::popped);
       else take<trace::Type::task_popped>(task, 0);
     }
   }
   /// The worker has made `task` ready, and takes it without queueing it. `told`: that it is ready was recorded already.
   void note_kept(const Task& task, bool told) {
-    if (!told && stream.any_on<trace::Type::task_ready>()) [[unlikely]] keep(task);
+    if (!told && stream.any_on<trace::Type::task_ready>()) [[unlikely]] {
+      if (taken_ == Taken::nothing && is_one_record<trace::Type::task_ready>()) note_way(task, Taken::kept);
+      else keep(task);
+    }
   }
   /// The worker has made `task` ready, and neither runs it nor says in whose queue it is.
   void note_ready(const Task& task, bool told) {
@@ -70,8 +73,18 @@ class WorkerTrace {
   }
 
  private:
-  /// How the worker came to the task that it is going to start. Not recorded yet.
-  enum class Taken : std::uint8_t { nothing, kept, popped, stolen };
+  /// How the worker came to the task that it is going to start, and the record that says so together with its start. Not recorded yet.
+  enum class Taken : std::uint8_t {
+    nothing = 0,
+    kept = static_cast<std::uint8_t>(trace::Type::task_ran_kept),
+    popped = static_cast<std::uint8_t>(trace::Type::task_ran_popped),
+    stolen = static_cast<std::uint8_t>(trace::Type::task_ran_stolen),
+  };
+  /// Whether one record says this and that the task ran.
+  template <trace::Type T>
+  bool is_one_record() const noexcept {
+    return stream.all_on<T, trace::Type::task_started, trace::Type::task_ended>();
+  }
 
   void begin_event() {
     if (!shares_stamp_) stream.set_instant(stream.read_clock());
@@ -90,6 +103,9 @@ class WorkerTrace {
   void write_started(const Task& task);
   void write_started_slowly(const Task& task);
   void write_ended(const Task& task);
+  void write_ended_at(const Task& task, std::uint64_t ticks);
+  void write_ended_by_clock(const Task& task);
+  void write_end(std::uint32_t number);
 
   trace::WorkerState state_ = trace::WorkerState::absent;
   bool shares_stamp_ = false;  ///< the next event bears the stamp of the last one
