@@ -48,6 +48,7 @@ Totals totals_of(const StreamSummary& summary, const RankTrace& rank, const RunT
 Totals totals_of(const RankTrace& rank, const RunTimes& times) {
   Totals totals;
   for (const auto& stream : rank.streams) totals.add(totals_of(stream->summary(), rank, times));
+  totals.lost_events = std::max(totals.lost_events, rank.lost_events);
   return totals;
 }
 

@@ -53,11 +53,24 @@ tables() {
     report 0 "part_$selection"
     reads "part_$selection/report.html" ' tasks, '
   done
+  "$tandem" trace summary part_flow > out 2> err || fail 'no summary without tasks'
+  holds out '^note: no task was recorded'
   # Without the stream of a worker, which nothing but the count in rank.json misses.
   cp -r one part_files
   rm part_files/rank-0000/"$(ls -S part_files/rank-0000 | grep stream_ | head -1)"
   "$tandem" trace summary part_files > out 2> err || fail 'no summary of a trace that lacks a file'
   holds out '^note: events that were written and that no file holds: [1-9][0-9]*; all below is a part of the run'
+  # A stream whose events were all lost has no file: the count in rank.json says so.
+  cp -r one all_lost
+  sed -i 's/"lost_events": 0/"lost_events": 7/' all_lost/rank-0000/tandem/rank.json
+  "$tandem" trace summary all_lost > out 2> err || fail 'no summary of a trace that has lost a stream'
+  holds out '^note: events lost: 7; all below is a part of the run'
+  "$tandem" trace info all_lost > out 2> err || fail 'no facts of a trace that has lost a stream'
+  holds out '^0 on .*, complete .* 7 +0$'
+  # What the program waited for is not known.
+  traced part_task_worker 1 task,worker -n 256 --nb 64
+  "$tandem" trace summary part_task_worker > out 2> err || fail 'no summary of tasks and workers alone'
+  holds out '^note: it is not known when the program waited'
   # Cut off in the middle of each stream.
   local file
   for file in several/rank-*/stream_*; do truncate -s $(($(stat -c %s "$file") * 6 / 10)) "$file"; done
@@ -133,7 +146,7 @@ stills() {
   report 0 one --pdf one.pdf -o one.html
   [[ -s one.pdf && -s one.html ]] || fail 'a page that was asked for beside pictures is not there'
   report 1 one --pdf none.pdf --panel broadcasts
-  holds err 'the run has nothing for panel broadcasts; it has workers, '
+  holds err '^tandem: error: the run has nothing for panel broadcasts; it has workers, '
   traced none 1 flow -n 16 --nb 16
   report 1 none --pdf none.pdf
   holds err 'the run has nothing to draw'

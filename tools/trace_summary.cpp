@@ -23,9 +23,12 @@ std::vector<std::string> reservations_of(const History& history, const Summary& 
   const auto all_ns = static_cast<double>(summary.split.makespan_ns) * static_cast<double>(summary.split.workers.size());
   const auto unknown_ns = static_cast<double>(summary.split.total()[static_cast<std::size_t>(Spent::unknown)]);
   if (all_ns > 0 && unknown_ns > 0.01 * all_ns) result.emplace_back("the states of workers were not recorded all the time: select `worker`");
+  if (history.tasks.empty()) result.emplace_back("no task was recorded: the program ran none, or they were not selected (`task`)");
   bool readied = false;
   for (const std::uint32_t row : history.tasks.rows()) readied = readied || history.tasks.ready_ns[row] != no_time;
   if (!history.tasks.empty() && !readied) result.emplace_back("it is not known when tasks became ready: select `task`");
+  if (!history.tasks.empty() && history.waits.empty())
+    result.emplace_back("it is not known when the program waited, and what the last task waited for is therefore partly a guess: select `flow`");
   if (history.tasks.size() > 1 && history.dependencies.empty())
     result.emplace_back("no dependencies: either the tasks have none, or they were not recorded (`task`)");
   return result;
@@ -43,7 +46,7 @@ std::vector<std::string> defects_of(const Quality& quality) {
   if (quality.cut_files == 0) note(quality.cut_events, "events that were written and that no file holds", "; all below is a part of the run (see tandem trace check)");
   note(quality.lost_events, "events lost", "; all below is a part of the run (see tandem trace info)");
   note(quality.running_tasks, "tasks that began and never ended", " (the program was killed, or events were lost)");
-  note(quality.waiting_tasks, "tasks that were submitted and never began");
+  note(quality.waiting_tasks, "tasks that were submitted and never began", ", which are not among the submitted and the ready ones below");
   note(quality.unmatched_sends, "messages sent without a known arrival");
   note(quality.unmatched_receives, "messages that arrived without a known send");
   note(quality.early_messages, "messages that arrived before they were sent",

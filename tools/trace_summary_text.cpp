@@ -33,13 +33,13 @@ void print_rest(std::size_t rows, std::string_view noun) {
 void print_times(const Summary& summary) {
   const auto all = static_cast<std::int64_t>(summary.split.workers.size()) * summary.split.makespan_ns;
   const SpentTimes total = summary.split.total();
-  fmt::print("\n{:<38} {:>12} {:>8}\n", "time of all workers", "seconds", "share");
+  fmt::print("\n{:<40} {:>10} {:>8}\n", "time of all workers", "seconds", "share");
   constexpr std::array<std::string_view, spent_kinds> texts{
       "executing tasks", "copying between memories", "choosing and preparing tasks", "holding a core for an urgent task",
       "idle: a ready task was not taken", "idle: waiting for room in memory", "idle: waiting for another rank's data", "idle: no task was ready",
       "idle: waiting for the program to submit", "in the program, or submitting", "idle: before or after the rank's tasks", "unknown"};
   for (std::size_t i = 0; i < spent_kinds; ++i)
-    if (total[i] != 0) fmt::print("{:<38} {:>12.6f} {:>6.1f} %\n", texts[i], in_seconds(total[i]), share(total[i], all));
+    if (total[i] != 0) fmt::print("{:<40} {:>10.6f} {:>6.1f} %\n", texts[i], in_seconds(total[i]), share(total[i], all));
 }
 
 void print_workers(const Summary& summary) {
@@ -320,7 +320,7 @@ void print_quality(const RunNumbers& numbers) {
 void print_verdict(const History& history, const Summary& summary) {
   const auto findings = verdict(history, summary);
   if (summary.split.makespan_ns == 0) {
-    fmt::print("\nNo task has run.\n");
+    fmt::print("\nNo task has run, as far as was recorded.\n");
   } else if (findings.empty()) {
     fmt::print("\nNothing to gain here: no loss takes 2 % of the makespan.\n");
   } else {

@@ -14,6 +14,7 @@
 
 #include "arrays.hpp"
 #include "contention.hpp"
+#include "tandem/analysis/quality.hpp"
 #include "tandem/analysis/verdict.hpp"
 #include "tandem/analysis/worker_kinds.hpp"
 
@@ -68,6 +69,7 @@ class NativeRun {
   nb::dict summary() {
     const Summary& summary = summarised();
     nb::dict dict;
+    dict["lost_events"] = quality(history()).lost_events;
     dict["makespan_ns"] = summary.split.makespan_ns;
     dict["begin_ns"] = summary.split.begin_ns;
     dict["workers"] = summary.split.workers.size();

@@ -97,6 +97,6 @@ def summary(run: Run) -> Summary:
     area_kernels = pa.table([pa.array(column, kind) for column, (_, kind) in zip(columns, _AREA)], [name for name, _ in _AREA])
     return Summary(
         program=run.program, ranks=run.ranks, workers=said["workers"], tasks=run.tasks.num_rows,
-        lost_events=sum(run.actors["lost_events"].to_pylist()), makespan_ns=said["makespan_ns"], split_ns=said["split_ns"],
+        lost_events=said["lost_events"], makespan_ns=said["makespan_ns"], split_ns=said["split_ns"],
         bounds=bounds, worker_kinds=said["worker_kinds"], area_kernels=area_kernels, realised_ns=said["realised_ns"], kernels=flat_profile(run),
         verdict=tuple(Finding(*finding) for finding in said["findings"]))

@@ -108,6 +108,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
   // A file that is not there, or ends behind a packet, is only missed by the program's own count.
   if (!was_overwritten && trace.written_events > records) cut = std::max(cut, trace.written_events - records);
   history_.cut_events += cut;
+  history_.lost_events += trace.lost_events;
   describe_data(trace);
 }
 

@@ -281,6 +281,7 @@ class History {
   std::uint64_t events = 0;    ///< descriptions are not counted
   std::uint64_t cut_files = 0;   ///< that end within a packet
   std::uint64_t cut_events = 0;  ///< that were written, and that no file holds: at least so many
+  std::uint64_t lost_events = 0;  ///< as the programs counted them at the end, those of streams without a file included
   std::int64_t duration_ns = 0;
   std::int64_t origin_ns = 0;
   std::int64_t date_ns = 0;    ///< of the first event, since 1970, as rank 0's system had it

@@ -22,6 +22,7 @@ void count_events(const History& history, Quality& result) {
     result.lost_events += lost;
     result.lossy_actors += lost > 0;
   }
+  result.lost_events = std::max(result.lost_events, history.lost_events);
   for (const TracerRow& row : history.tracer)
     if (row.kind == TracerKind::waited && row.start_ns != no_time && row.end_ns > row.start_ns)
       result.tracer_waits_ns += row.end_ns - row.start_ns;

@@ -252,6 +252,7 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.started = keys.text_if_any("started");
   manifest.when_full = keys.text_if_any("buffers.policy");
   manifest.events = keys.count_if_any("end.events");
+  manifest.lost_events = keys.count_if_any("end.lost_events");
   manifest.complete = keys.truth("complete");
   manifest.recovered = keys.truth("recovered");
   check_events(root.value(), *manifest.declared, keys);

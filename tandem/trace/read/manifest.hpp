@@ -26,6 +26,7 @@ struct Manifest {
   std::string clock_kind;            ///< "tsc" or "ns"
   std::string selection, when_full, started;  ///< empty: rank.json does not say it
   std::uint64_t events = 0;  ///< that were written; 0: the trace has not ended
+  std::uint64_t lost_events = 0;
   bool complete = false;
   bool recovered = false;
   std::shared_ptr<DeclaredTypes> declared = std::make_shared<DeclaredTypes>();  ///< by the program

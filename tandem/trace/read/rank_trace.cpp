@@ -46,6 +46,7 @@ Result<void> RankTrace::read_manifest() {
   rank = known.rank;
   size = known.size;
   written_events = known.events;
+  lost_events = known.lost_events;
   complete = known.complete;
   recovered = known.recovered;
   manifest = std::move(known.text);

@@ -165,6 +165,7 @@ class RankTrace {
   bool complete = false;           ///< the program has ended its trace
   bool recovered = false;          ///< it was killed, and its trace was recovered
   std::uint64_t written_events = 0;  ///< of all streams, as the program counted them at the end; 0: it was killed
+  std::uint64_t lost_events = 0;     ///< the same of those that were lost; a stream that lost all of its events has no file
   std::string manifest;            ///< the text of rank.json
   std::string host, program, job, commit, version;
   std::vector<std::string> arguments;  ///< of the program, after its name
