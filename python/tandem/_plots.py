@@ -64,14 +64,16 @@ def plot_comm_matrix(run: Run, output: str = "bytes") -> Figure:
                       color="white" if value < values.max() / 2 or values.max() == 0 else "black")
         axes.set_xticks(range(len(matrix)))
         axes.set_yticks(range(len(matrix)))
-    axes.set_xlabel("destination")
-    axes.set_ylabel("source")
+    axes.set_xlabel("to rank")
+    axes.set_ylabel("from rank")
     axes.set_title(f"{run.program}: {'data' if output == 'bytes' else 'messages'} sent", loc="left", fontsize=11)
     return figure
 
 
 def plot_time_profile(run: Run, bins: int = 100, by: str = "codelet") -> Figure:
     """How many workers executed what, over time: `time_profile`, stacked."""
+    from matplotlib.ticker import MaxNLocator
+
     from .plots._figure import COLOURS, place_legend, unit_for, with_legend
 
     profile = time_profile(run, bins, by)
@@ -93,6 +95,7 @@ def plot_time_profile(run: Run, bins: int = 100, by: str = "codelet") -> Figure:
     axes.set_ylim(0, max(workers, 1) * 1.05)
     axes.set_xlabel(f"time since the first submission ({unit})")
     axes.set_ylabel("workers")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_title(f"{run.program}: what workers did, by {by}", loc="left", fontsize=11)
     place_legend(legend, zip(names[:24], colours[:24]), 6)
     return figure

@@ -2,6 +2,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 from conftest import program
@@ -44,7 +45,11 @@ def test_benchmarks(plots, tmp_path):
     bcast = {"benchmark": "bcast", **ORIGIN, "results": [
         {"params": {"tree": "chain", "recipients": n, "bytes": 1000, "rate": "200mbit", "namespaces": True}, "value": n, "peers": {},
          "details": details} for n in (1, 2)]}
-    assert legend(plots.bcast(bcast).axes[0]) == ["chain"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = plots.bcast(bcast)  # of no tree that is drawn by rank
+    assert legend(figure.axes[0]) == ["chain"]
+    assert [text.get_text().split("\n")[0] for text in figure.axes[1].texts] == ["none of flat, binary, binomial, automatic"]
     file = tmp_path / "bcast.json"
     file.write_text(json.dumps(bcast))
     assert len(plots.bcast([file, file]).axes) == 2
@@ -148,6 +153,7 @@ def test_pictures_need_no_native_part_and_no_arrow(tmp_path):
     (tmp_path / "timeline.csv").write_text(TIMELINE)
     program = """
 import sys
+import warnings
 for name in ("pyarrow", "tandem._native"):
     sys.modules[name] = None  # importing it fails
 from tandem.__main__ import main

@@ -99,10 +99,12 @@ def _draw_latency(axes: Any, rows: list[Row], bytes_: int, rate: str) -> None:
 
 def _draw_ranks(axes: Any, rows: list[Row], recipients: int) -> None:
     """For each tree, the area between arrival (below) and release (above), by rank."""
+    drawn = False
     for tree in AREAS:
         found = [row for row in rows if row["tree"] == tree and row["recipients"] == recipients and row["details"]]
         if not found:
             continue
+        drawn = True
         details = found[0]["details"]
         ranks = range(1, len(details["arrived_ms"]) + 1)
         axes.fill_between(ranks, details["arrived_ms"], details["released_ms"], color=COLOURS[tree], alpha=0.3, linewidth=0)
@@ -112,4 +114,8 @@ def _draw_ranks(axes: Any, rows: list[Row], recipients: int) -> None:
     axes.set_xlabel("rank (higher ranks have higher priority)")
     axes.set_ylabel("arrival to release (ms)")
     axes.set_title(f"By rank, {recipients} recipients", loc="left", fontsize=12)
-    axes.legend(frameon=False, fontsize=8)
+    if drawn:
+        axes.legend(frameon=False, fontsize=8)
+    else:
+        axes.text(0.5, 0.5, f"none of {', '.join(AREAS)}\nwas measured with each rank's times", transform=axes.transAxes, ha="center", va="center",
+                  fontsize=9, color="#777777")
