@@ -44,12 +44,13 @@ class BroadcastsPanel {
   legend() {
     return [
       {name: 'sent or forwarded, and arrived', colour: BroadcastsPanel.colour}, {name: 'late arrival', colour: BroadcastsPanel.late},
-      {name: 'hovered or selected', colour: BroadcastsPanel.strong}
+      {name: 'begins at its root; bold: pointed at, or selected', colour: BroadcastsPanel.strong}, {name: 'its bound (dashed)', colour: BroadcastsPanel.bound}
     ];
   }
   static get colour() { return '#5b7fa3'; }
   static get late() { return '#d00000'; }
   static get strong() { return '#000000'; }
+  static get bound() { return '#009e73'; }
   y(box, rank) { return box.y + ((this.rows.get(rank) || 0) + 0.5) * this.rowHeight; }
 
   /** The edges in a stretch of time, late ones and long ones first; what is beyond `most` would cover the others. */
@@ -128,7 +129,7 @@ class BroadcastsPanel {
     this.drawRoot(box, broadcast, 3.5);
     const posted = run.column('broadcast.posted')[broadcast], bound = run.column('broadcast.bound')[broadcast];
     const rows = edges.map(edge => this.y(box, this.edges.child(edge))).concat(this.y(box, run.column('broadcast.root')[broadcast]));
-    g.strokeStyle = '#009e73';
+    g.strokeStyle = BroadcastsPanel.bound;
     g.lineWidth = 1.5;
     g.setLineDash([4, 3]);
     g.beginPath();

@@ -24,7 +24,7 @@ function toolbar(run, timeline) {
     id: 'search',
     type: 'search',
     placeholder: 'search: kernel, task number, outliers',
-    size: '30',
+    size: '36',
     oninput: () => {
       const found = search(run, input.value);
       results.replaceChildren(
@@ -42,15 +42,16 @@ function toolbar(run, timeline) {
       if (event.key === 'Escape') input.blur();
     }
   });
-  const box = (name, text) => element(
-      'label', {}, element('input', {type: 'checkbox', id: 'show-' + name, onchange: event => timeline.set(name, event.target.checked)}),
+  const box = (name, text, title) => element(
+      'label', {title}, element('input', {type: 'checkbox', id: 'show-' + name, onchange: event => timeline.set(name, event.target.checked)}),
       text);
   const button = (text, title, does) => element('button', {title, onclick: does}, text);
   return element(
       'div', {class: 'toolbar'}, button('All', 'the whole run (0)', () => timeline.show(0, timeline.limit)),
       button('+', 'zoom in (+)', () => timeline.zoom(0.5)), button('−', 'zoom out (-)', () => timeline.zoom(2)),
-      button('◀', 'earlier', () => timeline.pan(-0.3)), button('▶', 'later', () => timeline.pan(0.3)), box('strong', 'outliers alone (o)'),
-      box('messages', 'messages (m)'), box('path', 'realised path (c)'), input, results);
+      button('◀', 'earlier', () => timeline.pan(-0.3)), button('▶', 'later', () => timeline.pan(0.3)), box('strong', 'outliers alone (o)', 'other tasks become pale'),
+      box('messages', 'messages (m)', 'purple lines: from a rank, when a message is posted, to another, when it has arrived'),
+      box('path', 'realised path (c)', 'what the last task waited for, back to the start: black in a task, red where it waits'), input, results);
 }
 
 function section(title, hint, ...content) {
@@ -93,7 +94,9 @@ function showRun(run, place) {
       'header', {}, element('h1', {title: `${summary.program} ${(summary.arguments || []).join(' ')}`}, shortened(commandOf(summary))),
       element(
           'p', {}, `${sizeOf(run)}, makespan `, element('b', {}, formatTime(summary.makespan_s)),
-          `; ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} of the workers' time in tasks`)));
+          run.kernels.length > 0 ?
+              `; ${percent(summary.seconds.executing, summary.makespan_s * run.workers.length)} of the workers' time in tasks` :
+              '')));
   place.append(element(
       'div', {class: 'columns'}, section('What limits this run', 'seconds by which it would be shorter', verdictSection(run)),
       element(
@@ -109,7 +112,7 @@ function showRun(run, place) {
   inspector.onSelect = task => timeline.goTo(task);
   document.getElementById('tools').replaceWith(toolbar(run, timeline));
   place.append(section(
-      'Kernels', 'an outlier takes longer than the third quartile and 1.5 times the distance between the quartiles', kernelsSection(run)));
+      'Kernels', 'an outlier takes longer than the third quartile plus 1.5 times the distance between the quartiles', kernelsSection(run)));
   if (run.kernels.length > 0)
     place.append(section('Durations by worker', 'tasks of one kernel: where they take longer on some workers, their cores or memory differ', durationsSection(run)));
   const energy = energySection(run);
@@ -132,6 +135,7 @@ function compareRuns(runs, place) {
               `${shortened(commandOf(run.summary))} (${run.summary.folder}), ${sizeOf(run)}, makespan `,
               element('b', {}, formatTime(run.summary.makespan_s))))));
   place.append(section('Where the seconds went', 'of each worker on average; they add up to the makespan', secondsTable(runs)));
+  place.append(section('Bounds', 'no schedule with these durations is shorter', boundsTable(runs)));
   place.append(section('Kernels', '', kernelsTable(runs)));
   place.append(
       element('div', {class: 'columns even'}, ...runs.map((run, i) => section(`What limits ${letters[i]}`, '', verdictSection(run)))));
@@ -165,7 +169,10 @@ async function begin() {
       first = performance.now();
     };
     for (const timeline of timelines) await timeline.fill();
-    if (location.hash === '#measure') measure(timelines[0], first);
+    if (location.hash === '#measure') {
+      const seen = timelines.find(timeline => timeline.views.length > 0);
+      seen ? measure(seen, first) : console.log('tandem report: nothing over time');
+    }
   } catch (error) {
     place.replaceChildren(element(
         'p', {class: 'error'},

@@ -235,7 +235,7 @@ class PointsPanel {
     g.fillStyle = '#555';
     g.font = '11px sans-serif';
     g.textAlign = 'right';
-    g.fillText(this.most, box.x - 6, box.y + 8);
+    if (this.most !== this.least) g.fillText(this.most, box.x - 6, box.y + 8);
     g.fillText(this.least, box.x - 6, box.y + box.height - 6);
   }
   describe() { return ''; }
@@ -247,7 +247,7 @@ class LanesPanel {
     this.run = run;
     this.state = state;  // {selected, strong, messages, path}
     this.title = 'Workers';
-    this.hint = 'each task has the colour of its kernel; click one to see what it waited for';
+    this.hint = 'each task has the colour of its kernel; click one to see what it waited for' + run.workerHint;
     this.painter = new LanePainter(run);
     const count = run.workers.length;
     this.laneHeight = Math.min(Math.max(Math.floor(560 / Math.max(count, 1)), 4), 26);
@@ -311,11 +311,9 @@ class LanesPanel {
     g.textBaseline = 'middle';
     g.font = '11px sans-serif';
     const each = Math.max(Math.ceil(11 / this.laneHeight), 1);
-    const ranks = new Set(this.run.workers.map(worker => worker.rank)).size;
-    this.run.workers.forEach((worker, lane) => {
-      if (lane % each !== 0) return;
-      const name = ranks > 1 ? `${worker.rank}.${worker.worker}` : `worker ${worker.worker}`;
-      g.fillText(name, box.x - 6, box.y + this.ys[lane] + this.laneHeight / 2);
+    this.names = this.names || this.run.workers.map(worker => this.run.workerName(worker));
+    this.names.forEach((name, lane) => {
+      if (lane % each === 0) g.fillText(name, box.x - 6, box.y + this.ys[lane] + this.laneHeight / 2);
     });
   }
   /** Borders and names of tasks that are wide enough. */
@@ -376,11 +374,13 @@ class LanesPanel {
     g.lineWidth = width;
     g.strokeRect(a, box.y + this.ys[lane], Math.max(b - a, 2), this.laneHeight - 1);
   }
+  static get before() { return '#0050d0'; }
+  static get after() { return '#c04000'; }
   drawSelection(box) {
     this.clipped(box, () => {
       const task = this.state.selected;
-      for (const {task: other} of this.run.neighbours(task, false)) this.line(box, other, task, '#0050d0', 1.5);
-      for (const {task: other} of this.run.neighbours(task, true)) this.line(box, task, other, '#c04000', 1.5);
+      for (const {task: other} of this.run.neighbours(task, false)) this.line(box, other, task, LanesPanel.before, 1.5);
+      for (const {task: other} of this.run.neighbours(task, true)) this.line(box, task, other, LanesPanel.after, 1.5);
       this.frame(box, task, '#000', 2);
     });
   }
@@ -610,11 +610,22 @@ function memoryPanel(run) {
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
 }
 
-function orderPanel(run) {
+/** Of each task its place among all tasks of its rank, which stand in the order of their submission: from 0, the first, to 1, the last. */
+function orderOfRanks(ranks) {
+  const counts = new Map(), places = new Float64Array(ranks.length);
+  ranks.forEach((rank, task) => {
+    places[task] = counts.get(rank) || 0;
+    counts.set(rank, places[task] + 1);
+  });
+  return places.map((place, task) => place / Math.max(counts.get(ranks[task]) - 1, 1));
+}
+
+function orderPanel(run, groups) {
+  const places = orderOfRanks(run.columns['task.rank']);
   return new PointsPanel(
       run, 'Order of submission against time',
-      'a task higher up was submitted later; a wide band means that many steps of the program overlap', 'first', 'last',
-      task => task / run.taskCount);
+      `a task higher up was submitted later${groups.ranks.length > 1 ? ' on its rank' : ''}; a wide band means that many steps of the program overlap`,
+      'first', 'last', task => places[task]);
 }
 
 /** Tasks whose iteration the program has told. */
@@ -643,7 +654,7 @@ function panelsOf(run, state) {
   const groups = new Groups(run), ran = run.kernels.length > 0, sent = groups.crossing.length > 0;
   const makers = [];
   const add = (name, isThere, make) => isThere && makers.push(make);
-  add('workers', true, () => new LanesPanel(run, state));
+  add('workers', run.workers.length > 0, () => new LanesPanel(run, state));
   add('occupation', ran, () => occupationPanel(run, groups));
   add('use', groups.ranks.length > 1, () => usePanel(run, groups));
   add('nodes', ran && groups.ranks.length > 1, () => nodesPanel(run, groups));
@@ -651,7 +662,7 @@ function panelsOf(run, state) {
   add('ready', ran && run.facts.readied, () => readyPanel(run, groups));
   add('iterations', groups.iterations[0] < Infinity, () => iterationPanel(run, groups));
   add('flight', run.column('pass.start').length > 0, () => inFlightPanel(run));
-  add('order', ran, () => orderPanel(run));
+  add('order', ran, () => orderPanel(run, groups));
   add('rate', sent, () => ratePanel(run, groups));
   add('messages', sent, () => messagesPanel(run, groups));
   add('broadcasts', run.column('edge.message').length > 0, () => new BroadcastsPanel(run, state));

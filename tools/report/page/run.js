@@ -54,6 +54,17 @@ class Run {
     const own = this.columns['task.name'][task];
     return this.facts.names[own || this.columns['task.codelet'][task]] || 'task ' + this.columns['task.id'][task];
   }
+  /** Of a worker, beside a row: "worker 1" of one rank, "rank 1" where each rank has one worker, else "1.0": its rank and its number there. */
+  workerName({rank, worker}) {
+    if (this.summary.ranks < 2) return `worker ${worker}`;
+    return this.workers.length > this.rankCount ? `${rank}.${worker}` : `rank ${rank}`;
+  }
+  /** Explains `workerName` where it has to; "" elsewhere. */
+  get workerHint() {
+    return this.summary.ranks > 1 && this.workers.length > this.rankCount ? '; a row 1.0 is worker 0 of rank 1' : '';
+  }
+  /** Ranks that have workers. */
+  get rankCount() { return new Set(this.workers.map(worker => worker.rank)).size; }
   /** Of a memory node of a rank. */
   memoryName(rank, node) {
     const named = (this.facts.memories || []).find(one => one.rank === rank && one.node === node);

@@ -11,6 +11,7 @@ function rangeOf({min, max}) {
 function verdictSection(run) {
   const {summary} = run, makespan = summary.makespan_s;
   const place = element('div', {class: 'verdict'});
+  for (const note of summary.reservations) place.append(element('p', {class: 'note'}, 'Note: ' + note + '.'));
   if (run.kernels.length === 0) {
     place.append(element('p', {}, 'No task has run, as far as was recorded: there is nothing to judge.'));
   } else if (summary.verdict.length === 0) {
@@ -21,7 +22,6 @@ function verdictSection(run) {
         'div', {class: 'finding'}, element('b', {}, formatTime(finding.lost_s), element('small', {}, percent(finding.lost_s, makespan))),
         element('div', {}, element('p', {}, finding.what), element('p', {class: 'try'}, 'Try: ', ...withOptions(finding.remedy), '.'))));
   }
-  for (const note of summary.reservations) place.append(element('p', {class: 'note'}, 'Note: ' + note + '.'));
   return place;
 }
 
@@ -97,7 +97,7 @@ function efficiencySection(run) {
 /** What is known of tasks at a time, messages, broadcasts. */
 function numbersSection(run) {
   const {communication, broadcasts, parallelism} = run.summary, lines = [];
-  if (parallelism && parallelism.ready)
+  if (parallelism && parallelism.ready && run.kernels.length > 0)
     lines.push(`On average ${formatCount(parallelism.submitted.mean)} tasks were submitted and not ended, ${
         formatCount(parallelism.ready.mean)} of them ready.`);
   if (communication.messages > 0) {
@@ -120,6 +120,8 @@ function numbersSection(run) {
   return element('div', {class: 'numbers'}, ...lines.map(line => element('p', {}, line)));
 }
 
+/** A row: a name, the seconds of both runs, and by how much B's are more. */
+function secondsRow(name, [a, b]) { return [name, formatTime(a), formatTime(b), difference(a, b)]; }
 /** A difference, red where B is slower. */
 function difference(a, b) {
   const sign = b > a ? '+' : '−';
@@ -128,17 +130,18 @@ function difference(a, b) {
 function secondsTable(runs) {
   const perWorker = (run, key) => run.summary.seconds[key] / Math.max(run.workers.length, 1);
   const rows = runs[0].facts.spent.filter(key => runs.some(run => run.summary.seconds[key] > 0)).map(key => {
-    const [a, b] = runs.map(run => perWorker(run, key));
-    return [spentTexts[key], formatTime(a), formatTime(b), difference(a, b)];
+    return secondsRow(spentTexts[key], runs.map(run => perWorker(run, key)));
   });
-  const named = (name, of) => {
-    const [a, b] = runs.map(of);
-    return [name, formatTime(a), formatTime(b), difference(a, b)];
-  };
-  return tableOf(['', 'A', 'B', 'B − A'], [
-    ...rows, named('makespan', run => run.summary.makespan_s), named('area bound', run => run.summary.bounds.area_s),
-    named('critical path', run => run.summary.bounds.critical_path_s)
-  ]);
+  const table = tableOf(['', 'A', 'B', 'B − A'], [...rows, secondsRow('makespan', runs.map(run => run.summary.makespan_s))]);
+  table.querySelector('tbody tr:last-child').className = 'sum';
+  return table;
+}
+function boundsTable(runs) {
+  const bounds = runs.map(run => run.summary.bounds), withMessages = bounds.map(one => one.critical_path_with_messages_s);
+  const rows = [secondsRow('area bound', bounds.map(one => one.area_s)), secondsRow('critical path', bounds.map(one => one.critical_path_s))];
+  if (runs.some(run => run.summary.ranks > 1) && withMessages.every(one => one !== undefined))
+    rows.push(secondsRow('critical path with messages', withMessages));
+  return tableOf(['', 'A', 'B', 'B − A'], rows);
 }
 function kernelsTable(runs) {
   const names = [...new Set(runs.flatMap(run => run.kernels.map(kernel => kernel.codelet)))];
@@ -157,7 +160,7 @@ function kernelsTable(runs) {
 function timesSection(run) {
   const {summary} = run;
   let rows = summary.workers.map(
-      worker => ({name: `${summary.ranks > 1 ? worker.rank + '.' : 'worker '}${worker.worker}`, seconds: worker.seconds}));
+      worker => ({name: run.workerName(worker), seconds: worker.seconds}));
   if (rows.length > 40) {
     const ranks = new Map();
     for (const worker of summary.workers) {
@@ -171,6 +174,7 @@ function timesSection(run) {
   const colour = key => key === 'executing' ? '#0072b2' : key === 'outside' || key === 'unknown' ? '#f7f7f7' : spentColours[key];
   const total = seconds => Object.values(seconds).reduce((sum, value) => sum + value, 0);
   const all = total(summary.seconds);
+  if (rows.length === 0) return element('p', {}, 'No worker was recorded: events of the categories task and worker are needed (option trace).');
   return element(
       'div', {},
       element(
@@ -196,7 +200,7 @@ function timesSection(run) {
 /** Quartiles of each kernel on a logarithmic scale. */
 function kernelsSection(run) {
   const {kernels} = run;
-  if (kernels.length === 0) return element('p', {}, 'No task has run.');
+  if (kernels.length === 0) return element('p', {}, 'No task has run, as far as was recorded.');
   const least = Math.min(...kernels.map(kernel => Math.max(kernel.min_s, 1e-9))),
         most = Math.max(...kernels.map(kernel => kernel.max_s), 2 * least);
   const x = seconds => 100 * Math.log(Math.max(seconds, least) / least) / Math.log(most / least);
@@ -259,7 +263,7 @@ function boxOf(sorted) {
 function durationsSection(run) {
   const byRank = run.workers.length > 64, names = [], rowOf = [];
   run.workers.forEach(worker => {
-    const name = byRank ? 'rank ' + worker.rank : run.summary.ranks > 1 ? `${worker.rank}.${worker.worker}` : 'worker ' + worker.worker;
+    const name = byRank ? 'rank ' + worker.rank : run.workerName(worker);
     if (names[names.length - 1] !== name) names.push(name);
     rowOf.push(names.length - 1);
   });
@@ -331,7 +335,7 @@ function matrixSection(run) {
   return element(
       'table', {class: shows ? 'matrix' : 'matrix dense'},
       element(
-          'thead', {}, element('tr', {}, element('th', {}, 'from \\ to'), ...numbers.map(rank => element('th', {}, shows ? rank : '')))),
+          'thead', {}, element('tr', {}, element('th', {}, 'from \\ to rank'), ...numbers.map(rank => element('th', {class: 'count'}, shows ? rank : '')))),
       element(
           'tbody', {},
           ...numbers.map(
@@ -385,8 +389,9 @@ class Inspector {
     this.place.append(
         element('h3', {}, run.nameOf(task), run.outlier[task] ? element('em', {}, 'outlier') : ''),
         element('dl', {}, ...rows.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])),
-        this.list('It waited for', run.neighbours(task, false).reverse(), other => start - run.end(other), 'ended', 'before'),
-        this.list('What waited for it', run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
+        // In the colours of the lines that LanesPanel draws to them.
+        this.list('It waited for', LanesPanel.before, run.neighbours(task, false).reverse(), other => start - run.end(other), 'ended', 'before'),
+        this.list('What waited for it', LanesPanel.after, run.neighbours(task, true), other => columns['task.start'][other] - end, 'began', 'after'));
   }
   showBroadcast(broadcast) { this.place.replaceChildren(...broadcastDetails(this.run, broadcast).filter(part => part !== null)); }
   /** A task, which a click shows. */
@@ -404,7 +409,7 @@ class Inspector {
       told.push(`copied from ${run.memoryName(rank, run.column('copy.from')[copy])} to ${run.memoryName(rank, run.column('copy.to')[copy])} in ${time(run.column('copy.duration')[copy])}`);
     return told.length > 0 ? ` (${told.join('; ')})` : '';
   }
-  list(title, found, distance, verb, side) {
+  list(title, colour, found, distance, verb, side) {
     const {run} = this;
     if (found.length === 0) return element('p', {class: 'hint'}, title + ': nothing that was recorded.');
     const shown = found.slice(0, 12);
@@ -414,7 +419,7 @@ class Inspector {
           `(${formatBytes(run.column('message.bytes')[i])}, ${formatTime(run.seconds(run.column('message.arrived')[i]))} on its way)`;
     };
     return element(
-        'div', {}, element('h4', {}, `${title} (${found.length < 200 ? found.length : 'over 200'})`),
+        'div', {}, element('h4', {style: `color:${colour}`}, `${title} (${found.length < 200 ? found.length : 'over 200'})`),
         element(
             'ul', {},
             ...shown.map(

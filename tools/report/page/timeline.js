@@ -21,7 +21,9 @@ class Timeline {
 
   /** Makes the panels, one at a time, so that the first can be seen while the others are made. */
   async fill() {
-    for (const make of this.makers(this.run, this.state)) {
+    const makers = this.makers(this.run, this.state);
+    if (makers.length === 0) this.place.append(element('p', {class: 'hint'}, 'Nothing over time was recorded.'));
+    for (const make of makers) {
       this.views.push(this.addPanel(make()));
       this.draw();
       if (this.views.length === 1 && this.onFirst) this.onFirst();

@@ -127,10 +127,21 @@ def draw(entries: list[Entry], view: View, width: float, height: Optional[float]
             axes.set_xlabel(f"time ({view.unit})", labelpad=1)
         else:
             axes.tick_params(axis="x", labelbottom=False)
+    share_durations(layout.entries, figure)
     for axes in figure.axes:
         for text in (axes.xaxis.label, axes.yaxis.label):
             text.set_fontsize(6.5)
     return figure
+
+
+def share_durations(entries: list[Entry], figure: Figure) -> None:
+    """Gives the panels of one name that are not over time one scale, so that two runs can be compared."""
+    for name in ("kernels", "durations"):
+        own = [axes for entry, axes in zip(entries, figure.axes) if entry.panel.name == name]
+        if len(own) > 1:
+            limits = [axes.get_xlim() for axes in own]
+            for axes in own:
+                axes.set_xlim(min(least for least, _ in limits), max(most for _, most in limits))
 
 
 def panels_of(runs: list[Run], wanted: Optional[Sequence[str]]) -> list[tuple[str, Run, type[Panel]]]:

@@ -63,7 +63,9 @@ class Workers(Panel):
 
     def __init__(self, run: Run, view: View) -> None:
         super().__init__(run, view)
-        self.label = "rank.worker" if len(run.ranks) > 1 else "worker"
+        self.label = run.row_label
+        if "outliers" in view.show:
+            self.hint = "outliers in the colour of their kernel, other tasks pale"
         self.idle_kinds = np.unique(run["idle.spent"])
         self.hidden = [i for i, name in enumerate(run.facts["spent"]) if name not in view.look.spent or name in ("outside", "unknown")]
 
@@ -78,7 +80,9 @@ class Workers(Panel):
         run, look = self.run, self.view.look
         tasks, idle = self.seen()
         kinds = [run.facts["spent"][kind] for kind in np.unique(run["idle.spent"][idle])]
-        return kernel_legend(run, look, tasks) + [(look.texts[kind], look.spent[kind]) for kind in kinds]
+        over = [("message: posted, arrived", MESSAGE)] * ("messages" in self.view.show)
+        over += [("realised path: in a task", INK), ("realised path: it waits", PATH_WAIT)] * ("path" in self.view.show)
+        return kernel_legend(run, look, tasks) + [(look.texts[kind], look.spent[kind]) for kind in kinds] + over
 
     def seen(self) -> tuple[Array, Array]:
         """The tasks to draw, and of each idle time whether it is to be drawn."""
@@ -95,8 +99,7 @@ class Workers(Panel):
             self.draw_bars(axes, tasks, np.flatnonzero(idle))
         else:
             self.draw_image(axes, tasks, idle)
-        name_rows(axes, [f"{worker['rank']}.{worker['worker']}" if len(run.ranks) > 1 else str(worker["worker"]) for worker in run.workers],
-                  inches_of(axes))
+        name_rows(axes, [run.row_name(worker) for worker in run.workers], inches_of(axes))
         if "path" in self.view.show:
             self.draw_path(axes)
         if "messages" in self.view.show:
@@ -375,11 +378,15 @@ class Points(Panel):
         """Where the points of some tasks are."""
         raise NotImplementedError
 
+    def seen(self) -> Array:
+        tasks = self.tasks()
+        start = self.run["task.start"][tasks]
+        return tasks[self.view.seen(self.run, start, start + 1)]
+
     def draw(self, axes: Any) -> None:
         run, view = self.run, self.view
-        tasks = self.tasks()
+        tasks = self.seen()
         least, most = self.ends()
-        tasks = tasks[view.seen(run, run["task.start"][tasks], run["task.start"][tasks] + 1)]
         x, y, kernel = view.x(run, run["task.start"][tasks]), self.rows(tasks), run.kernel[tasks]
         # One point for each place that can be told apart, of each kernel.
         grid = np.stack([kernel, (x - view.begin / view.unit_s) / (view.end - view.begin) * view.unit_s * view.columns,
@@ -392,10 +399,10 @@ class Points(Panel):
                       color=view.look.kernel(run, one), rasterized=many)
         axes.set_ylim(least, most)
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=STEPS))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{int(value):,}" if value == int(value) else ""))
 
     def legend(self) -> Legend:
-        return kernel_legend(self.run, self.view.look, Workers(self.run, self.view).seen()[0])
+        return kernel_legend(self.run, self.view.look, self.seen())
 
 
 class Iterations(Points):
@@ -432,14 +439,23 @@ class Flight(Series):
 
 
 class Order(Points):
+    """On several ranks, each of which submits its own tasks, as a share of them: then steps of the program are at one height."""
     name = "order"
-    label = "task"
+
+    def __init__(self, run: Run, view: View) -> None:
+        super().__init__(run, view)
+        self.several = run.summary["ranks"] > 1
+        self.label = "% of the rank's tasks" if self.several else "task"
 
     def ends(self) -> tuple[float, float]:
-        return 0, len(self.run["task.lane"]) + 1
+        return (0, 101) if self.several else (0, len(self.run["task.lane"]) + 1)
 
     def rows(self, tasks: Array) -> Array:
-        return tasks + 1
+        order = self.run.order
+        if not self.several:
+            return order[tasks]
+        rank = self.run["task.rank"]
+        return 100 * order[tasks] / np.bincount(rank)[rank[tasks]]
 
 
 def crossing(run: Run) -> Array:
@@ -524,7 +540,7 @@ class Broadcasts(Panel):
 
     def legend(self) -> Legend:
         late = [("late arrival", LATE)] if self.run["edge.late"].any() else []
-        return [("sent or forwarded, and arrived", TREE), *late]
+        return [("posted at its root", INK), ("sent or forwarded, and arrived", TREE), *late]
 
     def draw(self, axes: Any) -> None:
         run, view = self.run, self.view
@@ -551,7 +567,6 @@ class Broadcasts(Panel):
 class Times(Panel):
     name = "times"
     over_time = False
-    label = "rank.worker"
 
     @classmethod
     def is_there(cls, run: Run) -> bool:
@@ -560,7 +575,8 @@ class Times(Panel):
     def __init__(self, run: Run, view: View) -> None:
         super().__init__(run, view)
         workers = run.summary["workers"]
-        self.bars = [(f"{worker['rank']}.{worker['worker']}", worker["seconds"]) for worker in workers]
+        self.label = run.row_label
+        self.bars = [(run.row_name(worker), worker["seconds"]) for worker in workers]
         if len(workers) > 40:
             sums: dict[int, dict[str, float]] = {}
             for worker in workers:
@@ -629,8 +645,8 @@ class Durations(Panel):
         self.title += f": {run.kernels[0]['codelet'] or 'tasks without a name'}"
         tasks = run.ran[run.kernel[run.ran] == 0]
         by_rank = len(run.workers) > MOST_WORKERS
-        self.label = "rank" if by_rank else "rank.worker"
-        of_lane = [str(worker["rank"]) if by_rank else f"{worker['rank']}.{worker['worker']}" for worker in run.workers]
+        self.label = "rank" if by_rank else run.row_label
+        of_lane = [str(worker["rank"]) if by_rank else run.row_name(worker) for worker in run.workers]
         names = list(dict.fromkeys(of_lane))
         place = np.array([names.index(name) for name in of_lane])[run["task.lane"][tasks] - 1]
         seconds = run["task.duration"][tasks] * (run.unit_ns / 1e9)
@@ -676,12 +692,14 @@ class Matrix(Panel):
 
     def draw(self, axes: Any) -> None:
         run, some, ranks = self.run, crossing(self.run), self.run.summary["ranks"]
-        table = np.zeros((ranks, ranks))
-        np.add.at(table, (run["message.source"][some], run["message.destination"][some]), run["message.bytes"][some])
-        axes.imshow(table / table.max(), cmap=SHADES, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        table, counts = np.zeros((ranks, ranks)), np.zeros((ranks, ranks))
+        places = run["message.source"][some], run["message.destination"][some]
+        np.add.at(table, places, run["message.bytes"][some])
+        np.add.at(counts, places, 1)
+        axes.imshow(table / max(table.max(), 1), cmap=SHADES, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         if axes.get_position().width * axes.figure.get_size_inches()[0] / ranks > 0.42:
             for (row, column), value in np.ndenumerate(table):
-                if value > 0:
+                if counts[row, column] > 0:
                     axes.text(column, row, format_bytes(value), fontsize=5.5, ha="center", va="center",
                               color="white" if value > table.max() / 2 else INK)
         axes.set_xticks(range(0, ranks, max(ranks // 16, 1)))

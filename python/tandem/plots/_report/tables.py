@@ -86,6 +86,27 @@ class Run:
         return time * (self.unit_ns / 1e9)
 
     @property
+    def row_label(self) -> str:
+        """What `row_name` tells of a worker."""
+        if self.summary["ranks"] < 2:
+            return "worker"
+        return "rank.worker" if len(self.workers) > len(self.ranks) else "rank"
+
+    def row_name(self, worker: dict[str, Any]) -> str:
+        """Of a worker, as short as it can be."""
+        number, rank = str(worker["worker"]), str(worker["rank"])
+        return {"worker": number, "rank": rank}.get(self.row_label, f"{rank}.{number}")
+
+    @property
+    def order(self) -> Array:
+        """Of each task its place among all tasks of its rank, in the order of their submission, from 1."""
+        places = np.zeros(len(self["task.rank"]), np.int64)
+        for rank in np.unique(self["task.rank"]):
+            own = self["task.rank"] == rank
+            places[own] = np.arange(1, np.count_nonzero(own) + 1)
+        return places
+
+    @property
     def end(self) -> Array:
         """Of each task."""
         end: Array = self["task.start"] + np.maximum(self["task.duration"], 0)
