@@ -172,13 +172,58 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
   return plain_site_->is_of(task) && task.extra == nullptr && iteration == TaskFacts::kNoIteration;
 }
 
+/// The short record of a plain task. Here, too, calls are at the end.
+template <class Fixed, class Entry>
+void SubmissionTrace::write_listed(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+  constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
+  const std::size_t accesses = task.access_count;
+  if (!is_short(task.priority) || accesses + predecessors.size() > kMostInRecord) [[unlikely]]
+    return describe_fully(task, number, predecessors, pushed_to);
+  TANDEM_DEBUG_ASSERT(last_site_ == plain_site_ && last_site_number_ == plain_site_->number);
+  std::byte* const at = stream.draft();
+  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
+  auto* entry = reinterpret_cast<Entry*>(fields + sizeof(Fixed));
+  std::uint32_t bits = 0;
+  const auto store = [&](std::uint32_t value) {
+    *entry++ = static_cast<Entry>(value);
+    bits |= value;
+    asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
+  };
+  for (const AccessSlot& slot : std::span(task.accesses(), accesses)) store(word_of(slot));
+  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
+  // Numbers that were too large for 16 bits last time are likely to be so again.
+  if (is_wide != (bits > UINT16_MAX)) [[unlikely]] {
+    lists_are_wide_ = !is_wide;
+    if (!is_wide) return write_listed<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
+  }
+  if constexpr (!is_wide) *entry = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
+  stream.mark(number);
+  Fixed fixed = fixed_of<Fixed>(task, accesses, predecessors.size());
+  if constexpr (!is_alike) {
+    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to);
+    fixed.site = last_site_number_;
+  }
+  std::memcpy(fields, &fixed, sizeof(fixed));
+  constexpr Type type = is_alike ? (is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike)
+                                 : (is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next);
+  stream.publish_draft(at, type, stream.instant(), trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - fields)));
+  if (!is_alike && pushed_to == trace::kNotPushed) [[unlikely]] stream.leave_open(number, fields);
+}
+
+template <class Fixed>
+[[gnu::always_inline]] inline void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+                                                                std::uint32_t pushed_to) {
+  if (lists_are_wide_) write_listed<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
+  else write_listed<Fixed, std::uint16_t>(task, number, predecessors, pushed_to);
+}
+
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t entries = task.access_count + predecessors.size();
   const bool all_on = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>();
   if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
-  if (pushed_to == kWaits) return write_narrow<Alike>(task, number, predecessors, pushed_to);
-  write_plain(task, number, predecessors, pushed_to);
+  if (pushed_to == kWaits) write_plain<Alike>(task, number, predecessors, pushed_to);
+  else write_plain<Next>(task, number, predecessors, pushed_to);
 }
 
 void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
@@ -187,49 +232,12 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   const std::size_t entries = task.access_count + std::size_t{count_};
   if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, {predecessors_.data(), count_}, queue);
   // Calls at the end, with no more arguments than there are registers for them: this function keeps few values.
-  if (entries != 0) return write_narrow<Next>(task, number, {predecessors_.data(), count_}, queue);
-  if (task.priority != plain_priority_) [[unlikely]] return write_plain(task, number, {}, queue);
+  if (entries != 0 || task.priority != plain_priority_) return write_plain<Next>(task, number, {predecessors_.data(), count_}, queue);
   stream.mark(number);
   std::byte* const at = stream.draft();
   const std::uint64_t fields = plain_fields_ | queue;
   std::memcpy(at + trace::RecordHeader::compact_bytes, &fields, sizeof(fields));
   stream.publish_draft(at, Type::task_submitted_next, stream.instant(), sizeof(fields));
-}
-
-/// The short record of a plain task, whose lists most likely have numbers of 16 bits. Here, too, calls are at the end.
-template <class Fixed>
-void SubmissionTrace::write_narrow(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
-  const std::size_t accesses = task.access_count;
-  if (!is_short(task.priority) || accesses + predecessors.size() > kMostInRecord || lists_are_wide_) [[unlikely]]
-    return write_plain(task, number, predecessors, pushed_to);
-  TANDEM_DEBUG_ASSERT(last_site_ == plain_site_ && last_site_number_ == plain_site_->number);
-  std::byte* const at = stream.draft();
-  auto* entry = reinterpret_cast<std::uint16_t*>(at + trace::RecordHeader::compact_bytes + sizeof(Fixed));
-  std::uint32_t bits = 0;
-  const auto store = [&](std::uint32_t value) {
-    *entry++ = static_cast<std::uint16_t>(value);
-    bits |= value;
-    asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
-  };
-  for (const AccessSlot& slot : std::span(task.accesses(), accesses)) store(word_of(slot));
-  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
-  if (bits > UINT16_MAX) [[unlikely]] return write_plain(task, number, predecessors, pushed_to);
-  *entry = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
-  stream.mark(number);
-  Fixed fixed = fixed_of<Fixed>(task, accesses, predecessors.size());
-  if constexpr (std::is_same_v<Fixed, Next>) {
-    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to);
-    fixed.site = last_site_number_;
-  }
-  std::memcpy(at + trace::RecordHeader::compact_bytes, &fixed, sizeof(fixed));
-  const std::size_t bytes = trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - at) - trace::RecordHeader::compact_bytes);
-  stream.publish_draft(at, std::is_same_v<Fixed, Alike> ? Type::task_submitted_alike : Type::task_submitted_next, stream.instant(), bytes);
-}
-
-[[gnu::noinline]] void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
-  if (!is_short(task.priority) || task.access_count + predecessors.size() > kMostInRecord) [[unlikely]]
-    return describe_fully(task, number, predecessors, pushed_to);
-  write_short(task, number, task.access_count, predecessors, pushed_to);
 }
 
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,

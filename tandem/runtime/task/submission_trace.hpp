@@ -108,9 +108,10 @@ class SubmissionTrace {
   bool is_plain(const Task& task) const noexcept;
   bool takes_short(std::uint32_t number, std::size_t entries) const noexcept;
   void write_short(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
-  void write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
   template <class Fixed>
-  [[gnu::noinline]] void write_narrow(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  template <class Fixed, class Entry>
+  [[gnu::noinline]] void write_listed(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
   template <class Fixed>
   void write_short_as(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors,
                       std::uint32_t pushed_to);
