@@ -20,6 +20,7 @@
 #include "tools/contention/model_file.hpp"
 #include "tools/contention/page.hpp"
 #include "tools/contention/picture.hpp"
+#include "tools/contention/place.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
 #include "tools/trace_command.hpp"
@@ -353,6 +354,7 @@ void add_contention(Subcommand app, ToolContext& context) {
   contention::add_measure(contention, context);
   add_fit(contention, context);
   add_predict(contention, context);
+  contention::add_place(contention, context);
   add_plot(contention, context);
   add_page(contention, context);
 }

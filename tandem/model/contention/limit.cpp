@@ -2,22 +2,22 @@
 #include "tandem/model/contention/limit.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace tandem::model::contention {
 namespace {
 
 constexpr double kFull = 0.99;
-constexpr double kLeastGain = 0.02;
-
-/// Of a message of one MB, in s.
-struct Cost {
-  double waited;
-  double lost;
-  double sum() const noexcept { return waited + lost; }
-};
 
 }  // namespace
+
+MessageCost cost_of_message(const Bandwidths& shared, double all_mb_s) noexcept {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  if (!(shared.communication_mb_s > 0)) return {never, never};
+  const double waited = 1 / shared.communication_mb_s;
+  return {waited, all_mb_s > 0 ? waited * (1 - shared.computation_mb_s / all_mb_s) : 0};
+}
 
 unsigned cores_that_fill_bus(const Model& model, Load load) {
   std::vector<double> alone_mb_s;
@@ -34,15 +34,13 @@ unsigned cores_beside_message(const Model& model, Load load) {
   if (all <= 1 || alone_mb_s <= 0) return all;
   const auto beside = [&](unsigned cores) {
     load.cores = cores;
-    const Bandwidths shared = model.predict(load);
-    const double waited = 1 / shared.communication_mb_s;
-    return Cost{waited, waited * (1 - shared.computation_mb_s / alone_mb_s)};
+    return cost_of_message(model.predict(load), alone_mb_s);
   };
-  const Cost of_all = beside(all);
+  const MessageCost of_all = beside(all);
   unsigned best = all;
-  double least = of_all.sum() * (1 - kLeastGain);
+  double least = of_all.sum() * (1 - least_gain);
   for (unsigned cores = all - 1; cores > 0; --cores) {
-    const Cost cost = beside(cores);
+    const MessageCost cost = beside(cores);
     if (cost.lost > of_all.lost || cost.sum() >= least) continue;
     least = cost.sum();
     best = cores;
