@@ -52,6 +52,25 @@ models() {
   json_holds "abs(o['predictions'][0]['communication_mb_s'] - 0.761 * 11459.6) < 1e-6 and len(o['predictions']) == 1"
   contention 0 predict henrisubnuma --cores 3,9
   [[ $(grep -cE '^ +[0-3] +[0-3] +[39] ' out) == 32 ]] || fail "henrisubnuma has 16 placements: $(cat out)"
+  contention 0 place
+  [[ $(grep -cE '^[a-z]+ +[0-9]+ +0 ' out) == 18 ]] || fail "nine machines, of one socket and of both: $(cat out)"
+  holds out '^diablo +32 +0 +11\.74 +70\.11 +1 +21\.66 +70\.09 +\+84\.5 +-0\.0$'
+  contention 0 place henri --network-node 1 --json
+  json_holds "[p['usual_node'] for p in o['places']] == [1, 1] and abs(o['places'][0]['usual']['communication_mb_s'] - 0.915 * 11459.6) < 1e-6"
+  contention 2 place henri --network-node 2
+  holds err 'henri has 2 NUMA nodes: --network-node must name one of them'
+  # Programs, on a machine that is not there, and with memory that is bound.
+  HWLOC_SYNTHETIC="numa:2 core:2 pu:1" timeout 60 "$tandem" machine --tandem.comm.progress_core=model --tandem.reserve_core --tandem.contention=diablo > out 2> err ||
+    fail "machine with a model: $(cat err)"
+  holds out '^messages +what messages bring lies on NUMA node 1: .* has a free core of NUMA node 1, where that memory is$'
+  [[ $(grep -cE '^ +[12]  core [12]$' out) == 2 ]] || fail "core 3 is not reserved: $(cat out)"
+  if (($(nproc) >= 2)); then
+    timeout 100 "$tandem" run -n 2 "$tandem" linalg potrf -n 512 --nb 64 --check --tandem.message_node=0 --tandem.comm.progress_core=model --tandem.log=info > out 2> err ||
+      fail "two ranks: $(cat err)"
+    holds err '^\[1\] tandem: info: option comm.progress_core: '
+    timeout 100 "$tandem" run -n 2 "$tandem" linalg potrf -n 512 --nb 64 --tandem.message_node=all > out 2> err && fail "message_node=all is taken"
+    holds err "option message_node: 'all' is neither auto nor off, nor one of this host's NUMA nodes: "
+  fi
   contention 2 predict peabody
   holds err 'peabody: neither a file, nor a folder, nor one of the machines billy, bora, '
   contention 2 predict henri --placement 0,2

@@ -7,12 +7,17 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "tandem/api/memory_contention.hpp"
+#include "tandem/api/message_place.hpp"
+#include "tandem/api/model_folder.hpp"
+#include "tandem/api/near_network.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/host.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/units.hpp"
+#include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/load_module.hpp"
 #include "tandem/comm/transport/rdma.hpp"
 #include "tandem/runtime/device/cuda/load_cuda.hpp"
@@ -134,7 +139,7 @@ std::string memory_of(const WorkerPlacement& placement, const std::vector<Worker
 }
 
 void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers,
-                 const base::Config& config) {
+                 const std::string& messages, const base::Config& config) {
   fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
   fmt::print("packages     {}\n", topology.package_count());
   fmt::print("cores        {} that this process may use, with {} hardware threads\n", topology.cores().size(),
@@ -146,6 +151,7 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   for (const Finding& finding : check_networks("/")) fmt::print("{:<12} {}\n", finding.subject, finding.found);
   for (const Finding& finding : check_energy(config)) fmt::print("{:<12} {}\n", finding.subject, finding.found);
   fmt::print("transports   {}\n", fmt::join(transports(), ", "));
+  if (!messages.empty()) fmt::print("messages     {}\n", messages);
   print_opencl();
   print_cuda(config);
   fmt::print("\ncore  package  NUMA node  hardware threads\n");
@@ -220,11 +226,27 @@ std::string found_on(const base::Topology& topology) {
   return topology.cpu_model().empty() ? base::host_name() : fmt::format("{}, {}", base::host_name(), topology.cpu_model());
 }
 
+/// With option comm.progress_core=model, where a rank that has this host for itself would serve messages, and why; else empty. `config` gets the core.
+std::string place_of_messages(base::Config& config, const base::Topology& topology, std::optional<double> quota, base::Log& log) {
+  if (comm::progress_core(config)) return {};
+  const auto machine = find_contention_machine(config, base::process_environment(), machine_name(topology.cpu_model()), log);
+  const auto host = base::Topology::discover_host();
+  const MessageChoice choice = choose_messages(config, {.own = topology,
+                                                        .host = host ? host.value() : topology,
+                                                        .cpu_quota = quota,
+                                                        .network_node = node_of_network(),
+                                                        .machine = machine ? &machine->stored : nullptr});
+  static_cast<void>(config.set("comm.progress_core", choice.progress_pu ? std::to_string(*choice.progress_pu) : "-1"));
+  return choice.reason;
+}
+
 base::Result<void> show_machine(const MachineOptions& options, const ToolContext& context) {
   const auto topology = base::Topology::discover();
   if (!topology) return topology.error();
   const auto quota = base::cpu_quota();
-  const auto workers = plan_workers(topology.value(), quota, context.config);
+  base::Config config = context.config;
+  const std::string messages = place_of_messages(config, topology.value(), quota, context.log);
+  const auto workers = plan_workers(topology.value(), quota, config);
   // Beside others, one of them writes, for all.
   std::optional<comm::Job> job;
   if (options.links || !options.save.empty()) job = find_job(context.config, context.log);
@@ -244,7 +266,7 @@ base::Result<void> show_machine(const MachineOptions& options, const ToolContext
     print_json(topology.value(), quota, workers, links, context.config);
   } else {
     if (options.tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers, context.config)));
-    else if (options.svg.empty()) print_table(topology.value(), quota, workers, context.config);
+    else if (options.svg.empty()) print_table(topology.value(), quota, workers, messages, context.config);
     if (links) fmt::print("{}", links_text(*links));
   }
   if (!options.svg.empty())

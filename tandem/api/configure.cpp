@@ -151,6 +151,9 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks; all ranks use the smallest value (0: no limit)",
                 .minimum = 0});
+  registry.add({.name = "message_node", .default_value = "auto",
+                .help = "number of the NUMA node on which memory for data received from other ranks lies; off: where the system puts it; auto: with "
+                        "comm.progress_core=model as that chooses, else off"});
   registry.add({.name = "reserve_core", .type = OptionType::boolean, .default_value = "false",
                 .help = "keep the core comm.progress_core free: no worker is bound to it or counted for it"});
   registry.add({.name = "idle_progress", .type = OptionType::boolean, .default_value = "true",

@@ -95,30 +95,40 @@ runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned w
   return rule_for(SoftModel::create(stored.machine).value(), std::min(workers, stored.cores), workers);
 }
 
-MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
-                                        base::Log& log) {
+std::optional<NamedMachine> find_contention_machine(const base::Config& config, const base::Environment& environment, const std::string& processor,
+                                                    base::Log& log) {
   const std::string& chosen = config.get_string("contention");
-  if (chosen == "off" || chosen.empty()) return {};
+  if (chosen == "off" || chosen.empty()) return std::nullopt;
   std::string name = chosen;
   if (chosen == "auto") {
     const auto file = contention_file(environment);
-    if (!file.ok() || !fs::exists(file.value())) return {};
+    if (!file.ok() || !fs::exists(file.value())) return std::nullopt;
     name = file.value().string();
   }
   const auto stored = machine_called(name);
   if (chosen != "auto" && !stored.ok()) throw StartError(stored.error().message);
-  if (!stored.ok()) return log.warn("memory contention is left out of account: {}", stored.error().message), MemoryContention();
+  if (!stored.ok()) return log.warn("memory contention is left out of account: {}", stored.error().message), std::nullopt;
   if (chosen == "auto" && stored.value().processor != processor) {
     log.warn("memory contention is left out of account: {} was measured on '{}', and this is '{}'", name, stored.value().processor, processor);
-    return {};
+    return std::nullopt;
   }
-  const unsigned cores = std::min(workers, stored.value().cores);
-  const SoftModel model = SoftModel::create(stored.value().machine).value();
+  return NamedMachine{name, stored.value()};
+}
+
+MemoryContention memory_contention_on(const std::optional<NamedMachine>& machine, unsigned workers, base::Log& log) {
+  if (!machine) return {};
+  const unsigned cores = std::min(workers, machine->stored.cores);
+  const SoftModel model = SoftModel::create(machine->stored.machine).value();
   const runtime::MemoryGateRule rule = rule_for(model, cores, workers);
   if (rule.limits(workers))
-    log.info("memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is under way", name, rule.most, workers,
-             rule.most_beside_messages);
+    log.info("memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is under way", machine->name, rule.most,
+             workers, rule.most_beside_messages);
   return {rule, memory_shares(model, {.cores = cores})};
+}
+
+MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
+                                        base::Log& log) {
+  return memory_contention_on(find_contention_machine(config, environment, processor, log), workers, log);
 }
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tandem/base/config.hpp"
@@ -32,9 +33,18 @@ struct MemoryContention {
   runtime::MemoryGateRule gate = {};
   runtime::MemoryShares shares = {};
 };
-/// By option `contention`, for so many CPU workers that work in one memory. `processor`: this machine's, to tell a file of another one. Nothing is known
-/// where the option says off, or auto and there is no usable file; the log says why one is not used. Throws StartError: the file or machine that the
-/// option names cannot be had.
+/// A machine's parameters, and where they come from.
+struct NamedMachine {
+  std::string name;  ///< of the file, or of the machine
+  model::contention::StoredMachine stored;
+};
+/// By option `contention`. `processor`: this machine's, to tell a file of another one. None where the option says off, or auto and there is no usable file;
+/// the log says why one is not used. Throws StartError: the file or machine that the option names cannot be had.
+std::optional<NamedMachine> find_contention_machine(const base::Config& config, const base::Environment& environment, const std::string& processor,
+                                                    base::Log& log);
+/// What a program with so many CPU workers that work in one memory knows of a machine; nothing of none. Logs limits.
+MemoryContention memory_contention_on(const std::optional<NamedMachine>& machine, unsigned workers, base::Log& log);
+/// Both.
 MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
                                         base::Log& log);
 

@@ -36,10 +36,14 @@ std::optional<unsigned> node_of_class(const fs::path& folder, bool needs_link) {
 
 }  // namespace
 
+std::optional<unsigned> node_of_network(const fs::path& root) {
+  const auto node = node_of_class(root / "sys/class/infiniband", false);
+  return node ? node : node_of_class(root / "sys/class/net", true);
+}
+
 std::vector<unsigned> pus_near_network(const base::Topology& topology, const fs::path& root) {
   if (topology.numa_nodes().size() < 2) return {};
-  auto node = node_of_class(root / "sys/class/infiniband", false);
-  if (!node) node = node_of_class(root / "sys/class/net", true);
+  const auto node = node_of_network(root);
   std::vector<unsigned> pus;
   for (const base::Core& core : topology.cores())
     if (node && core.numa_node == *node) pus.insert(pus.end(), core.pus.begin(), core.pus.end());

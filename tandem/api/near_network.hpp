@@ -2,16 +2,20 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "tandem/base/topology.hpp"
 
 namespace tandem {
 
-/// Of this topology's hardware threads, those at the NUMA node of the host's network card: of an InfiniBand or RoCE card, else of the
-/// fastest interface that is up. Empty when the topology has one node only, when the card's node is unknown, or when none of the
-/// cores is there. A progress thread that is made while the calling thread is bound to them runs there, and so does the memory that it
-/// and the endpoint touch first. `root` is "/", or a test's folder.
+/// The system's number of the NUMA node of the host's network card: of an InfiniBand or RoCE card, else of the fastest interface that is up.
+/// Empty: it is unknown. `root` is "/", or a test's folder.
+std::optional<unsigned> node_of_network(const std::filesystem::path& root = "/");
+
+/// Of this topology's hardware threads, those at the NUMA node of the host's network card. Empty when the topology has one node only, when the card's
+/// node is unknown, or when none of the cores is there. A progress thread that is made while the calling thread is bound to them runs there, and so does the
+/// memory that it and the endpoint touch first.
 std::vector<unsigned> pus_near_network(const base::Topology& topology, const std::filesystem::path& root = "/");
 
 }  // namespace tandem

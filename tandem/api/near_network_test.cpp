@@ -35,8 +35,10 @@ class NearNetwork : public testing::Test {
 
 TEST_F(NearNetwork, TheFastestInterfaceThatIsUpCounts) {
   EXPECT_THAT(pus_near_network(machine_, root_), IsEmpty());
+  EXPECT_EQ(node_of_network(root_), std::nullopt);
   add("net/eth0", 0, "up", 1000);
   EXPECT_THAT(pus_near_network(machine_, root_), ElementsAre(0, 1));
+  EXPECT_EQ(node_of_network(root_), 0U);
   add("net/eth1", 1, "up", 25000);
   EXPECT_THAT(pus_near_network(machine_, root_), ElementsAre(2, 3));
   add("net/eth2", 0, "down", 100000);

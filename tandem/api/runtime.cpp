@@ -15,6 +15,7 @@
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/api/machine_option.hpp"
 #include "tandem/api/memory_contention.hpp"
+#include "tandem/api/message_place.hpp"
 #include "tandem/api/model_folder.hpp"
 #include "tandem/api/near_network.hpp"
 #include "tandem/api/numa_balancing.hpp"
@@ -27,12 +28,14 @@
 #include "tandem/api/trace.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/blas_threads.hpp"
+#include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/hardware_counters.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/flow.hpp"
 #include "tandem/dist/recording.hpp"
+#include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/record/graph.hpp"
 #include "tandem/runtime/record/recorder.hpp"
@@ -106,6 +109,32 @@ unsigned workers_of_largest_memory(const runtime::Machine& machine) {
   return *std::ranges::max_element(counts);
 }
 
+/// The place in numa_nodes() of memory for what messages bring, and a number for option comm.progress_core.
+std::optional<std::size_t> find_message_memory(base::Config& config, const std::optional<NamedMachine>& machine, const WorldResources& resources) {
+  const base::Topology& own = *resources.topology;
+  MessageHost host{.own = own, .host = own, .share = {resources.ranks_here, resources.has_own_cores}};
+  if (comm::progress_core(config)) return place_messages(config, host, *resources.log);
+  const auto all = base::Topology::discover_host();
+  return place_messages(config,
+                        {.own = own,
+                         .host = all.ok() ? all.value() : own,
+                         .share = host.share,
+                         .cpu_quota = base::cpu_quota(),
+                         .network_node = node_of_network(),
+                         .machine = machine ? &machine->stored : nullptr},
+                        *resources.log);
+}
+
+/// Before there is data.
+void place_message_memory(runtime::RuntimeCore& core, std::size_t numa_place, const base::Config& config, const WorldResources& resources) {
+  const auto leave = [&](const std::string& why) { resources.log->info("what messages bring lies where the system puts it: {}", why); };
+  if (config.get_bool("numa")) return leave("with option numa, main memory is that of worker 0's NUMA node");
+  if (core.world().page_locked != nullptr) return leave("it is page-locked, for devices");
+  auto memory = runtime::make_numa_memory(*resources.topology, numa_place);
+  if (!memory.ok()) return resources.log->warn("what messages bring lies where the system puts it: {}", memory.error().message);
+  core.memory().set_message_memory(std::move(memory).value());
+}
+
 bool is_owned(runtime::Handle& handle) noexcept { return dist::place_of(handle).owner != dist::kEverywhere; }
 
 }  // namespace
@@ -167,6 +196,11 @@ void Runtime::start(const Options& program) {
   if (!job || job->here.empty() || job->here.front() == job->rank)
     if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size()); !warning.empty())
       resources_->log->warn("{}", warning);
+  const std::optional<NamedMachine> contention_machine =
+      find_contention_machine(*config_, base::process_environment(), machine_name(resources_->topology->cpu_model()), *resources_->log);
+  std::optional<std::size_t> message_memory;
+  if (job) message_memory = find_message_memory(*config_, contention_machine, *resources_);
+  else static_cast<void>(comm::progress_core(*config_));  // throws for a wrong value
   runtime::World world = make_program_world(*config_, *resources_, program.devices);
   settle_policy(world, *config_, *resources_);
   measure_links_for_policy(world, *resources_->log);
@@ -196,8 +230,7 @@ void Runtime::start(const Options& program) {
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
-  MemoryContention contention = find_memory_contention(*config_, base::process_environment(), workers_of_largest_memory(world.machine),
-                                                       machine_name(resources_->topology->cpu_model()), *resources_->log);
+  MemoryContention contention = memory_contention_on(contention_machine, workers_of_largest_memory(world.machine), *resources_->log);
   options.memory_gate = contention.gate;
   options.memory_shares = std::move(contention.shares);
   if (config_->get_bool("models")) {
@@ -214,6 +247,7 @@ void Runtime::start(const Options& program) {
   }
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();
+  if (message_memory) place_message_memory(*core_, *message_memory, *config_, *resources_);
   if (endpoint != nullptr) internal::watch_exit_status();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));

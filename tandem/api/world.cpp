@@ -12,6 +12,7 @@
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
+#include "tandem/comm/endpoint.hpp"
 #include "tandem/runtime/device/modelled_memory.hpp"
 #include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/memory/spill_file.hpp"
@@ -102,7 +103,7 @@ class LinkCopier final : public runtime::Copier {
 
 /// All but the one that is kept for the progress thread, if another is left.
 std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, const base::Config& config) {
-  const std::int64_t progress_pu = config.get_bool("reserve_core") ? config.get_int("comm.progress_core") : -1;
+  const int progress_pu = config.get_bool("reserve_core") ? comm::progress_core(config).value_or(-1) : -1;
   std::vector<base::CoreId> cores;
   for (std::uint32_t core = 0; core < topology.cores().size(); ++core) {
     const auto& pus = topology.cores()[core].pus;

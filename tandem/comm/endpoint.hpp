@@ -146,7 +146,10 @@ struct EndpointOptions {
 
 /// Registers the options `comm.*`.
 void add_comm_options(base::Registry& registry);
-/// Their values.
+/// Option `comm.progress_core`. Empty: it says "model", and the layer above puts a number there before it opens an endpoint. Throws StartError for
+/// anything else than a number from -1 on.
+std::optional<int> progress_core(const base::Config& config);
+/// Their values; without a choice of the layer above the progress thread is not bound. Throws as `progress_core` does.
 EndpointOptions comm_options(const base::Config& config);
 
 /// Counters since the start; a snapshot.

@@ -1,5 +1,11 @@
 // tandem/comm/options.cpp: the options of an endpoint, as people write them.
+#include <charconv>
+#include <string>
+
+#include <fmt/format.h>
+
 #include "tandem/base/config.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/base/option.hpp"
 #include "tandem/comm/endpoint.hpp"
 
@@ -18,8 +24,9 @@ void add_comm_options(base::Registry& registry) {
   registry.add({.name = "comm.progress", .type = OptionType::choice, .default_value = defaults.progress,
                 .help = "thread: a progress thread polls the network; inline: only calls of the program do",
                 .choices = {"thread", "inline"}});
-  registry.add({.name = "comm.progress_core", .type = OptionType::integer, .default_value = "-1",
-                .help = "core that the progress thread is bound to (-1: none)", .minimum = -1});
+  registry.add({.name = "comm.progress_core", .default_value = "-1",
+                .help = "core that the progress thread is bound to, by the number of one of its hardware threads (-1: none; model: the task runtime "
+                        "chooses a core without a worker, and message_node, by the network card's place and the model of memory contention)"});
   registry.add({.name = "comm.spin", .type = OptionType::duration, .default_value = "20us",
                 .help = "how long a thread polls without traffic before it sleeps", .minimum = 0});
   registry.add({.name = "comm.eager", .type = OptionType::bytes, .default_value = "0",
@@ -47,6 +54,17 @@ void add_comm_options(base::Registry& registry) {
                 .help = "folder of the modules of the transports ucx and mpi (empty: where Tandem was installed)"});
 }
 
+std::optional<int> progress_core(const base::Config& config) {
+  const std::string& text = config.get_string("comm.progress_core");
+  if (text == "model") return std::nullopt;
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc() || last != end || number < -1)
+    throw StartError(fmt::format("option comm.progress_core: '{}' is neither the number of a hardware thread, nor -1 (none), nor model", text));
+  return number;
+}
+
 EndpointOptions comm_options(const base::Config& config) {
   EndpointOptions options;
   const std::string& list = config.get_string("comm.transports");
@@ -57,7 +75,7 @@ EndpointOptions comm_options(const base::Config& config) {
   }
   options.strategy = config.get_string("comm.strategy");
   options.progress = config.get_string("comm.progress");
-  options.progress_core = static_cast<int>(config.get_int("comm.progress_core"));
+  options.progress_core = progress_core(config).value_or(-1);
   options.spin_ns = config.get_duration_ns("comm.spin");
   options.eager_bytes = static_cast<std::size_t>(config.get_bytes("comm.eager"));
   options.credit_bytes = static_cast<std::size_t>(config.get_bytes("comm.credit_bytes"));

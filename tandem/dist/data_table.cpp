@@ -47,6 +47,7 @@ void DataTable::put(Handle& handle, std::uint32_t owner, bool has_value, std::ui
   place.in_users_memory = has_value;
   place.always_here = owner == rank_;
   place.id = id;
+  handle.is_received = owner != kEverywhere && owner != rank_;
   handle.number = id;  // equal on all ranks, also where one of them has refused data that others have not
   const std::lock_guard guard(mutex_);
   std::unique_ptr<Block>& block = blocks_[id / kBlock];

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -190,6 +191,46 @@ TEST(DistMemory, CholeskyInAQuarterOfItsMemory) {
       factorise(rt, linalg::Distribution::block_cyclic(linalg::Distribution::squarest(ranks)), values[rt.rank()]);
     }));
     for (const std::vector<double>& found : values) EXPECT_EQ(found, alone) << ranks << " ranks";
+  }
+}
+
+/// Counts blocks, of which it has so many at once, and so many in all.
+class CountedMemory final : public runtime::MemoryNode {
+ public:
+  struct Blocks {
+    std::atomic<int> now{0}, all{0};
+  };
+  explicit CountedMemory(Blocks& blocks) : blocks_(blocks) {}
+  std::string name() const override { return "counted"; }
+  void* allocate(std::size_t bytes) override {
+    EXPECT_EQ(bytes, kBytes);
+    ++blocks_.now;
+    ++blocks_.all;
+    return memory_->allocate(bytes);
+  }
+  void release(void* memory, std::size_t bytes) noexcept override {
+    --blocks_.now;
+    memory_->release(memory, bytes);
+  }
+
+ private:
+  Blocks& blocks_;
+  const std::unique_ptr<runtime::MemoryNode> memory_ = runtime::make_main_memory();
+};
+
+TEST(DistMemory, DataOfOtherRanksLiesInMemoryForMessages) {
+  for (const std::size_t budget : {std::size_t{0}, 4 * kBytes}) {
+    constexpr int count = 8;
+    std::vector<CountedMemory::Blocks> blocks(2);
+    expect_well(run_job({.ranks = 2, .main_bytes = budget}, [&](Runtime& rt) {
+      rt.core().memory().set_message_memory(std::make_unique<CountedMemory>(blocks[rt.rank()]));
+      exchange(rt, count, 3);
+      EXPECT_LE(blocks[rt.rank()].now, count) << "what it owns is elsewhere";
+    }));
+    for (const CountedMemory::Blocks& of_rank : blocks) {
+      EXPECT_EQ(of_rank.now, 0);
+      EXPECT_GE(of_rank.all, count) << "all data travels";
+    }
   }
 }
 

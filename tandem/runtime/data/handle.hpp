@@ -139,6 +139,7 @@ class alignas(64) Handle {
   bool user_memory = false;
   bool is_part = false;    ///< its main memory is a part of other data's
   bool has_parts = false;  ///< parts of its main memory are those of other data
+  bool is_received = false;  ///< its values come from another rank, by messages; before it has memory, for good
   std::atomic<std::uint32_t> coming{0};  ///< bit n: a task that was placed in memory n brings it there; a hint for `Placer`
   std::atomic<DataRegistry*> registry{nullptr};  ///< null once unregistered, as its number
   Transfer to_home;

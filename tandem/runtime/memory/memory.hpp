@@ -46,6 +46,9 @@ class Memory {
 
   /// Data in main memory comes from `pool`, but for objects, which no device sees, and so does memory that copies need. Before any handle exists.
   void set_page_locked(std::shared_ptr<PageLockedPool> pool);
+  /// What messages bring (`Handle::is_received`) comes into memory of `memory`, which is main memory somewhere; not where there is page-locked memory,
+  /// which devices need more. Before any handle exists.
+  void set_message_memory(std::unique_ptr<MemoryNode> memory) { message_memory_ = std::move(memory); }
   /// At most `bytes` of replicas are on `node`: others leave for new ones; `kernels` as `Room::limit` has it. Before any handle exists.
   void limit(NodeIndex node, std::size_t bytes, unsigned kernels = Room::kNoLimit);
   /// Replicas may go to `node`, where no worker works, when main memory has no room. Before any handle exists.
@@ -194,6 +197,7 @@ class Memory {
   void* allocate(const Handle& handle, NodeIndex node);
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   MemoryNode& source_for(const Handle& handle, NodeIndex node) noexcept {
+    if (node == 0 && page_locked_ == nullptr && message_memory_ != nullptr && handle.is_received && !handle.travels_packed()) return *message_memory_;
     return handle.object != nullptr && plain_main_memory_ != nullptr ? *plain_main_memory_ : *nodes_[node].node;
   }
   std::shared_ptr<void> buffer_for_copy(std::size_t bytes);
@@ -242,6 +246,7 @@ class Memory {
   std::vector<Node> nodes_;
   std::shared_ptr<PageLockedPool> page_locked_;    ///< null: there is none
   std::unique_ptr<MemoryNode> plain_main_memory_;  ///< for objects, where there is page-locked memory; else null
+  std::unique_ptr<MemoryNode> message_memory_;     ///< null: what messages bring is in main memory like all else
   std::uint32_t reach_home_ = 0;  ///< bit n: the memory of a NUMA node
   Room room_{*this};
 };
