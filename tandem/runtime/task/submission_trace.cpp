@@ -258,8 +258,12 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
     plain_fields_ = std::uint64_t{static_cast<std::uint16_t>(plain_priority_)} << 16 | std::uint64_t{site.number} << 32;
     // Submissions that share a stamp may have had another event in between.
     if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
-    if (is_short(task.priority) && takes_short(number, accesses + listed)) write_short(task, number, accesses, first, pushed_to);
-    else write_long(task, number, accesses, first);
+    if (is_short(task.priority) && takes_short(number, accesses + listed)) {
+      write_short(task, number, accesses, first, pushed_to);
+    } else {
+      write_long(task, number, accesses, first);
+      if (pushed_to < trace::kNotPushed) stream.append<Type::task_pushed>(number, pushed_to);  // such a record has no place for it
+    }
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
   }
