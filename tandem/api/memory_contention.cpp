@@ -126,9 +126,4 @@ MemoryContention memory_contention_on(const std::optional<NamedMachine>& machine
   return {rule, memory_shares(model, {.cores = cores})};
 }
 
-MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
-                                        base::Log& log) {
-  return memory_contention_on(find_contention_machine(config, environment, processor, log), workers, log);
-}
-
 }  // namespace tandem

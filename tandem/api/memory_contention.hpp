@@ -44,8 +44,5 @@ std::optional<NamedMachine> find_contention_machine(const base::Config& config, 
                                                     base::Log& log);
 /// What a program with so many CPU workers that work in one memory knows of a machine; nothing of none. Logs limits.
 MemoryContention memory_contention_on(const std::optional<NamedMachine>& machine, unsigned workers, base::Log& log);
-/// Both.
-MemoryContention find_memory_contention(const base::Config& config, const base::Environment& environment, unsigned workers, const std::string& processor,
-                                        base::Log& log);
 
 }  // namespace tandem

@@ -40,7 +40,7 @@ class ProgramsContention : public testing::Test {
   runtime::MemoryGateRule rule(const std::string& option, unsigned workers = 17) { return find(option, workers).gate; }
   tandem::MemoryContention find(const std::string& option, unsigned workers = 17) {
     const auto log = lines_.make_log(base::LogLevel::info);
-    return find_memory_contention(test::test_config({.more = {{"contention", option}}}), environment(), workers, "a processor", *log);
+    return memory_contention_on(find_contention_machine(test::test_config({.more = {{"contention", option}}}), environment(), "a processor", *log), workers, *log);
   }
   base::Environment environment() const { return {{"XDG_CACHE_HOME", cache_.string()}}; }
 

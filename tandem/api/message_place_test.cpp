@@ -31,6 +31,7 @@ struct PlaceOfMessages : testing::Test {
     return place ? std::optional(own.numa_nodes()[*place].os_index) : std::nullopt;
   }
   MessageHost host() { return {.own = machine, .host = machine}; }
+  MessageHost host_near_card(unsigned node) { return {.own = machine, .host = machine, .network_node = node}; }
 
   base::Topology machine = base::Topology::synthetic("numa:2 core:2 pu:1").value();
   StoredMachine billy{.machine = model::contention::soften(model::contention::find_platform("billy")->machine), .cores = 32};
@@ -47,34 +48,26 @@ TEST_F(PlaceOfMessages, WithoutCardAndModelNothingChanges) {
 
 TEST_F(PlaceOfMessages, TheThreadHasACoreWithoutAWorkerNearTheCard) {
   base::Config options = config({{"workers", "3"}});
-  MessageHost near_second = host();
-  near_second.network_node = 1;
-  EXPECT_THAT(place_messages(options, near_second, *log), Optional(1U));
+  EXPECT_THAT(place_messages(options, host_near_card(1), *log), Optional(1U));
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
   EXPECT_EQ(options.get_string("message_node"), "1");
   // The free core is far from the card: still better than that of a worker.
   options = config({{"workers", "3"}});
-  MessageHost near_first = host();
-  near_first.network_node = 0;
-  EXPECT_THAT(place_messages(options, near_first, *log), Optional(0U));
+  EXPECT_THAT(place_messages(options, host_near_card(0), *log), Optional(0U));
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
   EXPECT_THAT(lines.all(), HasSubstr("since NUMA node 0, where the network card is, has none"));
 }
 
 TEST_F(PlaceOfMessages, WorkersKeepTheirCores) {
   base::Config options = config();
-  MessageHost near_second = host();
-  near_second.network_node = 1;
-  EXPECT_THAT(place_messages(options, near_second, *log), Optional(1U));
+  EXPECT_THAT(place_messages(options, host_near_card(1), *log), Optional(1U));
   EXPECT_EQ(options.get_string("comm.progress_core"), "-1");
   EXPECT_THAT(lines.all(), HasSubstr("no core of its own, since workers have all cores"));
 }
 
 TEST_F(PlaceOfMessages, AReservedCoreIsNearTheCard) {
   base::Config options = config({{"reserve_core", "true"}});
-  MessageHost near_first = host();
-  near_first.network_node = 0;
-  EXPECT_THAT(place_messages(options, near_first, *log), Optional(0U));
+  EXPECT_THAT(place_messages(options, host_near_card(0), *log), Optional(0U));
   EXPECT_EQ(options.get_string("comm.progress_core"), "1") << "the last core of NUMA node 0";
   const auto workers = plan_workers(machine, {}, options);
   ASSERT_EQ(workers.size(), 3U);
@@ -119,8 +112,7 @@ TEST_F(PlaceOfMessages, CoresOfOtherRanksCompute) {
 TEST_F(PlaceOfMessages, WorkersThatAreNotBoundLeaveEverythingAsItIs) {
   for (const Values& values : {Values{{"bind", "false"}}, Values{{"workers", "9"}}}) {
     base::Config options = config(values);
-    MessageHost known = host();
-    known.network_node = 1;
+    MessageHost known = host_near_card(1);
     known.machine = &billy;
     EXPECT_FALSE(place_messages(options, known, *log));
     EXPECT_EQ(options.get_string("comm.progress_core"), "-1");

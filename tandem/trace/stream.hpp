@@ -247,12 +247,6 @@ class Stream {
     fetch_ahead(at);
     publish({nullptr, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)});
   }
-  /// The same, and the 32 bits at `word` of it are not final, as for `leave_open`.
-  [[gnu::always_inline]] void publish_open_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes, std::uint32_t key, std::byte* word) noexcept {
-    publish_draft(at, type, ticks, bytes);
-    leave_open(key, word);
-  }
-
   /// A record of any type, on or off, with a stamp as for `emit_at`.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void record(std::uint64_t ticks, Fields... fields) noexcept {

@@ -156,8 +156,7 @@ class ReadyQueues {
   unsigned worker_count() const noexcept { return sharing_; }
   std::uint64_t steals(unsigned worker) const noexcept { return lanes_[worker]->steals.get(); }
   /// From whose queue the task came that `pop` gave last; nothing: from its own, or one that workers share. By that worker.
-  std::optional<unsigned> last_victim(unsigned worker) const noexcept { return lanes_[worker]->victim; }
-  bool is_stolen(unsigned worker) const noexcept { return lanes_[worker]->victim.has_value(); }
+  const std::optional<unsigned>& last_victim(unsigned worker) const noexcept { return lanes_[worker]->victim; }
 
  private:
   using Queue = TaskQueue;

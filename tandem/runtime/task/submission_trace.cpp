@@ -45,36 +45,8 @@ struct [[gnu::packed]] Alike {
   std::int16_t priority;
   std::uint8_t accesses, predecessors;
 };
-template <class Fixed>
-Fixed fixed_of(const Task& task, std::size_t accesses, std::size_t predecessors) noexcept {
-  Fixed fixed{};
-  fixed.priority = static_cast<std::int16_t>(task.priority);
-  fixed.accesses = static_cast<std::uint8_t>(accesses);
-  fixed.predecessors = static_cast<std::uint8_t>(predecessors);
-  return fixed;
-}
 
 }  // namespace
-
-/// What the lists of a submission's record hold: the words of its accesses, then how far back its predecessors lie.
-template <class Entry>
-struct Lists {
-  Entry* end;
-  std::uint32_t bits;  ///< of all numbers, or-ed
-};
-/// A function of its own: among the many values that a record is made of, the compiler would keep those of its loops in memory.
-template <class Entry>
-[[gnu::noinline]] Lists<Entry> store_lists(Entry* entry, const Task& task, std::uint32_t number, std::size_t accesses,
-                                           std::span<const std::uint32_t> predecessors) {
-  std::uint32_t bits = 0;
-  const auto store = [&](std::uint32_t value) {
-    *entry++ = static_cast<Entry>(value);
-    bits |= value;
-  };
-  for (std::size_t i = 0; i < accesses; ++i) store(word_of(task.accesses()[i]));
-  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
-  return {entry, bits};
-}
 
 [[gnu::noinline]] void SubmissionTrace::begin_inner() noexcept {
   TANDEM_ASSERT(depth_ < frames_.size());
@@ -89,64 +61,77 @@ template <class Entry>
 }
 
 constexpr bool is_short(std::int32_t priority) noexcept { return priority == static_cast<std::int16_t>(priority); }
+bool fits_short(const Task& task, std::size_t entries) noexcept { return is_short(task.priority) && entries <= kMostInRecord; }
 
-/// Whether a task with so many entries in its lists may have a short record, if its priority is short: it follows the one before in its packet.
+/// Whether a task with so many entries in its lists may have a short record, if it fits: it follows the one before in its packet.
 [[gnu::always_inline]] inline bool SubmissionTrace::takes_short(std::uint32_t number, std::size_t entries) const noexcept {
   return stream.is_marked(number - 1) && stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
 }
 
-/// The short record of a task of the last site.
-[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
-  if (last_site_->number == last_site_number_ && pushed_to == kWaits) write_short_as<Alike>(task, number, accesses, predecessors, pushed_to);
-  else write_short_as<Next>(task, number, accesses, predecessors, pushed_to);
+/// Stores the words of the accesses, then how far back the predecessors lie. `bits`: of all of them, or-ed. Returns the end.
+template <class Entry>
+[[gnu::always_inline]] inline Entry* SubmissionTrace::store_lists(Entry* entry, std::uint32_t& bits, const Task& task, std::uint32_t number,
+                                                                  Listed listed) {
+  bits = 0;
+  const auto store = [&](std::uint32_t value) {
+    *entry++ = static_cast<Entry>(value);
+    bits |= value;
+    asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
+  };
+  for (const AccessSlot& slot : std::span(task.accesses(), listed.access_count)) store(word_of(slot));
+  for (const std::uint32_t predecessor : std::span(listed.predecessors, listed.predecessor_count)) store(number - predecessor);
+  return entry;
+}
+
+/// The short record of a task of the last site, for which `takes_short` and `fits_short`.
+template <class Fixed, class Entry>
+void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, Listed listed, std::uint32_t pushed_to) {
+  constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
+  TANDEM_DEBUG_ASSERT(last_site_number_ == last_site_->number);
+  std::byte* const at = stream.draft();
+  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
+  std::uint32_t bits;
+  Entry* const end = store_lists(reinterpret_cast<Entry*>(fields + sizeof(Fixed)), bits, task, number, listed);
+  // Numbers that were too large for 16 bits last time are likely to be so again.
+  if (is_wide != (bits > UINT16_MAX)) [[unlikely]] {
+    lists_are_wide_ = !is_wide;
+    if (!is_wide) return write_short_as<Fixed, std::uint32_t>(task, number, listed, pushed_to);
+  }
+  if constexpr (!is_wide) *end = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
+  stream.mark(number);
+  Fixed fixed{};
+  fixed.priority = static_cast<std::int16_t>(task.priority);
+  fixed.accesses = static_cast<std::uint8_t>(listed.access_count);
+  fixed.predecessors = static_cast<std::uint8_t>(listed.predecessor_count);
+  if constexpr (!is_alike) {
+    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to);
+    fixed.site = last_site_number_;
+  }
+  std::memcpy(fields, &fixed, sizeof(fixed));
+  constexpr Type type = is_alike ? (is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike)
+                                 : (is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next);
+  stream.publish_draft(at, type, stream.instant(), trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(end) - fields)));
+  // Open: the word with `pushed_to` and the priority.
+  if constexpr (!is_alike)
+    if (static_cast<std::uint16_t>(pushed_to) == trace::kNotPushed) [[unlikely]] stream.leave_open(number, fields);
 }
 
 template <class Fixed>
-[[gnu::always_inline]] inline void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::size_t accesses,
-                                                                   std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
-  constexpr bool is_alike = std::is_same_v<Fixed, Alike>;
-  stream.mark(number);
-  std::byte* const at = stream.draft();
-  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
-  Fixed fixed = fixed_of<Fixed>(task, accesses, predecessors.size());
-  if constexpr (!is_alike) {
-    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to == kWaits ? std::uint32_t{trace::kNotPushed} : pushed_to);
-    fixed.site = last_site_number_ = last_site_->number;
-  }
-  std::memcpy(fields, &fixed, sizeof(fixed));
-  Type type = is_alike ? Type::task_submitted_alike : Type::task_submitted_next;
-  std::size_t bytes = sizeof(fixed);
-  if (const std::size_t entries = accesses + predecessors.size(); entries != 0) {
-    // Numbers that were too large for 16 bits last time are likely to be so again.
-    if (!lists_are_wide_) [[likely]] {
-      const auto [end, bits] = store_lists(reinterpret_cast<std::uint16_t*>(fields + sizeof(fixed)), task, number, accesses, predecessors);
-      *end = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
-      bytes += (entries + 1) / 2 * sizeof(std::uint32_t);
-      lists_are_wide_ = bits > UINT16_MAX;
-    }
-    if (lists_are_wide_) [[unlikely]] {
-      const auto [end, bits] = store_lists(reinterpret_cast<std::uint32_t*>(fields + sizeof(fixed)), task, number, accesses, predecessors);
-      bytes = sizeof(fixed) + entries * sizeof(std::uint32_t);
-      lists_are_wide_ = bits > UINT16_MAX;
-      type = is_alike ? Type::task_submitted_alike_wide : Type::task_submitted_next_wide;
-    }
-  }
-  if (is_alike || pushed_to < trace::kNotPushed) stream.publish_draft(at, type, stream.instant(), bytes);
-  else stream.publish_open_draft(at, type, stream.instant(), bytes, number, fields);  // open: the word with `pushed_to` and the priority
+[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, Listed listed, std::uint32_t pushed_to) {
+  if (lists_are_wide_) write_short_as<Fixed, std::uint32_t>(task, number, listed, pushed_to);
+  else write_short_as<Fixed, std::uint16_t>(task, number, listed, pushed_to);
 }
 
-void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < accesses; ++i) largest |= word_of(task.accesses()[i]);
-  for (const std::uint32_t predecessor : predecessors) largest |= number - predecessor;
-  if (largest > UINT16_MAX) write_whole<std::uint32_t>(Type::task_submitted_wide, task, number, accesses, predecessors);
-  else write_whole<std::uint16_t>(Type::task_submitted, task, number, accesses, predecessors);
+void SubmissionTrace::write_long(const Task& task, std::uint32_t number, Listed listed) {
+  std::uint32_t bits = 0;
+  for (const AccessSlot& slot : std::span(task.accesses(), listed.access_count)) bits |= word_of(slot);
+  for (const std::uint32_t predecessor : std::span(listed.predecessors, listed.predecessor_count)) bits |= number - predecessor;
+  if (bits > UINT16_MAX) write_long_as<std::uint32_t>(Type::task_submitted_wide, task, number, listed);
+  else write_long_as<std::uint16_t>(Type::task_submitted, task, number, listed);
 }
 
 template <class Entry>
-void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t number, std::size_t accesses,
-                                  std::span<const std::uint32_t> predecessors) {
+void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t number, Listed listed) {
   struct [[gnu::packed]] Fixed {
     std::uint32_t task;
     std::int32_t priority;
@@ -154,14 +139,13 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
     std::uint8_t accesses, predecessors;
   };
   const std::uint16_t site = site_of(task).number;
-  const trace::Stream::Open record =
-      stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
+  const trace::Stream::Open record = stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * listed.size());
   stream.forget_mark();
   if (record.fields == nullptr) [[unlikely]] return;
-  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
-                    static_cast<std::uint8_t>(predecessors.size())};
+  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(listed.access_count), static_cast<std::uint8_t>(listed.predecessor_count)};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
-  store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), task, number, accesses, predecessors);
+  std::uint32_t bits;
+  store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), bits, task, number, listed);
   stream.publish(record);
   stream.mark(number);
   last_site_number_ = site;
@@ -172,49 +156,12 @@ void SubmissionTrace::write_whole(Type type, const Task& task, std::uint32_t num
   return plain_site_->is_of(task) && task.extra == nullptr && iteration == TaskFacts::kNoIteration;
 }
 
-/// The short record of a plain task. Here, too, calls are at the end.
-template <class Fixed, class Entry>
-void SubmissionTrace::write_listed(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
-  constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
-  const std::size_t accesses = task.access_count;
-  if (!is_short(task.priority) || accesses + predecessors.size() > kMostInRecord) [[unlikely]]
-    return describe_fully(task, number, predecessors, pushed_to);
-  TANDEM_DEBUG_ASSERT(last_site_ == plain_site_ && last_site_number_ == plain_site_->number);
-  std::byte* const at = stream.draft();
-  std::byte* const fields = at + trace::RecordHeader::compact_bytes;
-  auto* entry = reinterpret_cast<Entry*>(fields + sizeof(Fixed));
-  std::uint32_t bits = 0;
-  const auto store = [&](std::uint32_t value) {
-    *entry++ = static_cast<Entry>(value);
-    bits |= value;
-    asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
-  };
-  for (const AccessSlot& slot : std::span(task.accesses(), accesses)) store(word_of(slot));
-  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
-  // Numbers that were too large for 16 bits last time are likely to be so again.
-  if (is_wide != (bits > UINT16_MAX)) [[unlikely]] {
-    lists_are_wide_ = !is_wide;
-    if (!is_wide) return write_listed<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
-  }
-  if constexpr (!is_wide) *entry = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
-  stream.mark(number);
-  Fixed fixed = fixed_of<Fixed>(task, accesses, predecessors.size());
-  if constexpr (!is_alike) {
-    fixed.pushed_to = static_cast<std::uint16_t>(pushed_to);
-    fixed.site = last_site_number_;
-  }
-  std::memcpy(fields, &fixed, sizeof(fixed));
-  constexpr Type type = is_alike ? (is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike)
-                                 : (is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next);
-  stream.publish_draft(at, type, stream.instant(), trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(entry) - fields)));
-  if (!is_alike && pushed_to == trace::kNotPushed) [[unlikely]] stream.leave_open(number, fields);
-}
-
+/// As `write_short`, of a plain task for which `takes_short`. Calls are at the end, with no more arguments than there are registers for them.
 template <class Fixed>
 [[gnu::always_inline]] inline void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
                                                                 std::uint32_t pushed_to) {
-  if (lists_are_wide_) write_listed<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
-  else write_listed<Fixed, std::uint16_t>(task, number, predecessors, pushed_to);
+  if (!fits_short(task, task.access_count + predecessors.size())) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
+  write_short<Fixed>(task, number, {predecessors.data(), static_cast<std::uint32_t>(predecessors.size()), task.access_count}, pushed_to);
 }
 
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
@@ -231,7 +178,6 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   const auto number = static_cast<std::uint32_t>(task.id);
   const std::size_t entries = task.access_count + std::size_t{count_};
   if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, {predecessors_.data(), count_}, queue);
-  // Calls at the end, with no more arguments than there are registers for them: this function keeps few values.
   if (entries != 0 || task.priority != plain_priority_) return write_plain<Next>(task, number, {predecessors_.data(), count_}, queue);
   stream.mark(number);
   std::byte* const at = stream.draft();
@@ -244,24 +190,26 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
                                                        std::uint32_t pushed_to) {
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t with_accesses = 0;
-  std::size_t listed = 0;
+  Listed listed{predecessors.data(), 0, 0};
   if (stream.any_on<Type::task_submitted>()) {
     if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
       write_facts(task, number);
-    listed = std::min(with_predecessors, kMostInRecord);
     with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
-    const std::size_t accesses = std::min(with_accesses, kMostInRecord);
-    const std::span<const std::uint32_t> first = predecessors.first(listed);
+    listed.predecessor_count = static_cast<std::uint32_t>(std::min(with_predecessors, kMostInRecord));
+    listed.access_count = static_cast<std::uint32_t>(std::min(with_accesses, kMostInRecord));
     const Site& site = site_of(task);
     plain_site_ = tells_flops(task) || knows_facts() ? &no_site_ : &site;
     plain_priority_ = is_short(task.priority) ? task.priority : 0;
     plain_fields_ = std::uint64_t{static_cast<std::uint16_t>(plain_priority_)} << 16 | std::uint64_t{site.number} << 32;
     // Submissions that share a stamp may have had another event in between.
     if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
-    if (is_short(task.priority) && takes_short(number, accesses + listed)) {
-      write_short(task, number, accesses, first, pushed_to);
+    if (is_short(task.priority) && takes_short(number, listed.size())) {
+      const bool is_alike = site.number == last_site_number_ && pushed_to == kWaits;
+      last_site_number_ = site.number;
+      if (is_alike) write_short<Alike>(task, number, listed, pushed_to);
+      else write_short<Next>(task, number, listed, pushed_to);
     } else {
-      write_long(task, number, accesses, first);
+      write_long(task, number, listed);
       if (pushed_to < trace::kNotPushed) stream.append<Type::task_pushed>(number, pushed_to);  // such a record has no place for it
     }
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
@@ -271,8 +219,8 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
     const AccessSlot& slot = task.accesses()[i];
     stream.append<Type::task_accesses>(number, trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
   }
-  if (listed < with_predecessors) [[unlikely]]
-    for (const std::uint32_t predecessor : predecessors.subspan(listed)) stream.append<Type::task_deps>(number, predecessor);
+  if (listed.predecessor_count < with_predecessors) [[unlikely]]
+    for (const std::uint32_t predecessor : predecessors.subspan(listed.predecessor_count)) stream.append<Type::task_deps>(number, predecessor);
 }
 
 [[gnu::always_inline]] inline SubmissionTrace::Site& SubmissionTrace::site_of(const Task& task) {

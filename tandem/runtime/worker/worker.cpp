@@ -100,7 +100,7 @@ Task* Worker::pass_memory_gate(Task* task) {
     const MemoryGate::Answer answer = gate_->ask(task, is_bound, inside_gate_);
     if (answer.hand_on != nullptr) executor_.queues().push_released(index_, answer.hand_on);
     if (is_bound && answer.run != task) measurements_.count_aside();
-    if (answer.run != nullptr && answer.run != task) trace_.note_taken(*answer.run, [] { return false; }, [] { return std::optional<unsigned>(); });
+    if (answer.run != nullptr && answer.run != task) trace_.note_taken(*answer.run, [] { return std::optional<unsigned>(); });
     if (!answer.waits) return answer.run;
     task = take();
   }
@@ -133,7 +133,7 @@ Task* Worker::take() {
   }
   if (feeds_) [[unlikely]] executor_.feed(index_, origin_);
   Task* const task = hold_.next();
-  if (task != nullptr) trace_.note_taken(*task, [&] { return queues.is_stolen(index_); }, [&] { return queues.last_victim(index_); });
+  if (task != nullptr) trace_.note_taken(*task, [&]() -> const std::optional<unsigned>& { return queues.last_victim(index_); });
   if (task != nullptr && options_.explainer != nullptr) [[unlikely]] explain(*task, false);
   return task;
 }

@@ -59,7 +59,8 @@ void WorkerTrace::write_taken() {
   const std::uint64_t values = number | std::uint64_t{trace::kNoLength} << 32;  // one store; the format is little-endian
   static_assert(sizeof(values) == kRanBytes);
   std::memcpy(fields, &values, sizeof(values));
-  stream.publish_open_draft(at, static_cast<Type>(way), ticks, kRanBytes, number, fields + kLengthAt);
+  stream.publish_draft(at, static_cast<Type>(way), ticks, kRanBytes);
+  stream.leave_open(number, fields + kLengthAt);
   taken_ = Taken::nothing;
   started_ticks_ = ticks;
   return true;

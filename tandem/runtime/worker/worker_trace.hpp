@@ -32,12 +32,13 @@ class WorkerTrace {
   }
   /// Its state, once its stream is attached.
   void tell_state() { stream.emit<trace::Type::worker_state>(static_cast<std::uint8_t>(state_)); }
-  /// The worker took `task` from the queues: from its own, from one that workers share, or, if `victim()` says so, from that of
-  /// another worker. `is_stolen()`: whether it does.
-  template <class IsStolen, class Victim>
-  void note_taken(const Task& task, IsStolen is_stolen, Victim victim) {
+  /// The worker took `task` from the queues: from its own, from one that workers share, or, if `victim()` has one, from that of
+  /// another worker.
+  template <class Victim>
+  void note_taken(const Task& task, Victim victim) {
     if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] {
-      if (is_stolen()) [[unlikely]] take<trace::Type::task_stolen>(task, *victim());
+      const std::optional<unsigned>& from = victim();
+      if (from) [[unlikely]] take<trace::Type::task_stolen>(task, *from);
       else if (taken_ == Taken::nothing && shares_stamp_ && is_one_record<trace::Type::task_popped>()) note_way(task, Taken::popped);
       else take<trace::Type::task_popped>(task, 0);
     }
