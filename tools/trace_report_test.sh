@@ -156,7 +156,7 @@ stills() {
   printf '#!/bin/sh\nexec %s -S "$@"\n' "$(command -v python3)" > bare
   chmod +x bare
   TANDEM_PYTHON=$PWD/bare report 1 one --pdf none.pdf
-  holds err 'has no numpy: install matplotlib'
+  holds err '^tandem: error: [^ ]* has no numpy: install matplotlib'
 }
 
 asked() {

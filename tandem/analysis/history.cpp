@@ -158,6 +158,7 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
     name_tasks(*trace, rank);
     history_.clocks.push_back({.rank = rank.rank,
                                .host = trace->host,
+                               .pus = trace->pus,
                                .points = trace->clock_points.size(),
                                .first_ns = rank.first_ns,
                                .last_ns = rank.last_ns});

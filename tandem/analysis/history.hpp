@@ -210,10 +210,11 @@ struct ActorFacts {
   std::string_view kind_of_worker() const noexcept;
 };
 
-/// How a rank's clock was set right.
+/// Where a rank ran, and how its clock was set right.
 struct RankClock {
   std::uint32_t rank = 0;
   std::string host;
+  std::vector<unsigned> pus;     ///< hardware threads that it might run on, ascending; empty: not known
   std::uint64_t points = 0;
   bool corrected = false;        ///< false: the clock stands as it was recorded
   bool by_date = false;          ///< it was never compared, and the date of its system had to do

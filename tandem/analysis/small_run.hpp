@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,11 @@ class SmallRun {
     this->catalogue(rank).add(Type::data, at(0), {1, rank, 8192, 32, 32, 0, "A[1,0]"});
     return *this;
   }
+  /// `pus`: "[0, 1]".
+  SmallRun& place(std::uint32_t rank, const std::string& host, const std::string& pus) {
+    places_[rank] = {host, pus};
+    return *this;
+  }
   SmallRun& submit(std::uint32_t rank, std::int64_t ns, std::uint32_t task, std::uint16_t site,
                    std::vector<std::uint32_t> accesses = {}, std::vector<std::uint32_t> deps = {}, std::int32_t priority = 0) {
     for (std::uint32_t& predecessor : deps) predecessor = task - predecessor;
@@ -72,8 +78,11 @@ class SmallRun {
   }
 
   const std::filesystem::path& write() {
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-      trace::test::write_rank(folder_ / trace::rank_folder_name(rank), {.rank = rank, .size = ranks_});
+    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+      trace::test::RankFacts facts{.rank = rank, .size = ranks_};
+      if (const auto place = places_.find(rank); place != places_.end()) std::tie(facts.host, facts.pus) = place->second;
+      trace::test::write_rank(folder_ / trace::rank_folder_name(rank), facts);
+    }
     for (const auto& [place, packet] : streams_)
       trace::test::write_file(trace::test::stream_path(folder_ / trace::rank_folder_name(place.first), place.second),
                               packet.bytes());
@@ -88,6 +97,7 @@ class SmallRun {
   std::filesystem::path folder_ = temporary_.path() / "run";
   std::uint32_t ranks_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, PacketWriter> streams_;
+  std::map<std::uint32_t, std::pair<std::string, std::string>> places_;
 };
 
 /// Tasks run on worker 0 of one rank, one after the other from 0 on. `Run` derives from it.

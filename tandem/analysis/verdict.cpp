@@ -10,6 +10,7 @@
 
 #include "tandem/analysis/broadcasts.hpp"
 #include "tandem/analysis/polling_neighbours.hpp"
+#include "tandem/analysis/shared_processors.hpp"
 #include "tandem/analysis/short_time.hpp"
 #include "tandem/analysis/sort_times.hpp"
 #include "tandem/analysis/worker_kinds.hpp"
@@ -278,9 +279,17 @@ class Judge {
       }
     }
     if (worst == nullptr) return;
+    const std::string what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'", grouped(outliers),
+                                         history_.texts[worst->codelet]);
+    if (const auto shared = shared_processors(history_)) {
+      add({.key = "shared_cores", .lost_ns = excess_ns / workers(),
+           .what = fmt::format("{}: {} workers took turns on {} hardware thread{} of a host.", what, shared->workers, shared->pus,
+                               shared->pus == 1 ? "" : "s"),
+           .remedy = "no more workers, of all ranks of a host, than it has cores (tandem run -n, --tandem.workers); more hosts"});
+      return;
+    }
     add({.key = "slow_executions", .lost_ns = excess_ns / workers(),
-         .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'.", grouped(outliers),
-                             history_.texts[worst->codelet]),
+         .what = what + ".",
          .remedy = "other programs on these cores; first use of memory; a lock in the kernel; a slow core"});
   }
 

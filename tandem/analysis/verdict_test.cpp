@@ -121,8 +121,10 @@ TEST(Verdict, ASmallBudgetOfMemoryIsNamed) {
   EXPECT_NE(findings[0].remedy.find("--tandem.memory"), std::string::npos);
 }
 
-TEST(Verdict, SlowExecutionsAreNamed) {
+/// Of 40 tasks on two workers, eight take much longer than the others.
+Finding judge_slow_executions(const std::string& pus) {
   VerdictRun run;
+  run.place(0, "node1", pus);
   std::int64_t ns[2] = {0, 0};
   for (std::uint32_t i = 0; i < 40; ++i) {
     const std::int64_t duration = i % 10 < 2 ? 100'000 : 10'000 + 2 * i;
@@ -130,8 +132,19 @@ TEST(Verdict, SlowExecutionsAreNamed) {
     ns[i % 2] += duration;
   }
   const auto findings = run.judge();
-  ASSERT_FALSE(findings.empty());
-  EXPECT_EQ(findings[0].key, "slow_executions");
+  return findings.empty() ? Finding{} : findings[0];
+}
+
+TEST(Verdict, SlowExecutionsAreNamed) {
+  EXPECT_EQ(judge_slow_executions("").key, "slow_executions");
+  EXPECT_EQ(judge_slow_executions("[0, 1]").key, "slow_executions");
+}
+
+TEST(Verdict, WorkersThatTakeTurnsAreNamed) {
+  const Finding finding = judge_slow_executions("[3]");
+  EXPECT_EQ(finding.key, "shared_cores");
+  EXPECT_EQ(finding.what, "8 tasks took much longer than others of their codelet, most of all of 'gemm': 2 workers took turns on 1 hardware thread of a host.");
+  EXPECT_EQ(finding.lost_ns, judge_slow_executions("").lost_ns);
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
   if (topology != nullptr) {
     options.cpu = topology->cpu_model();
     options.cores = static_cast<unsigned>(topology->cores().size());
+    for (const base::Core& core : topology->cores()) options.pus.insert(options.pus.end(), core.pus.begin(), core.pus.end());
     options.numa_nodes = static_cast<unsigned>(std::max<std::size_t>(1, topology->numa_nodes().size()));
     options.context = const_cast<base::Topology*>(topology);
     if (options.numa_nodes > 1)

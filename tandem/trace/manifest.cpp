@@ -68,7 +68,7 @@ std::string Session::manifest(Written written) const {
       .add("realtime_ns", realtime_ns_)
       .add("realtime_local_ns", realtime_local_ns_);
   JsonObject machine;
-  machine.add("cpu", options_.cpu).add("cores", options_.cores).add("numa_nodes", options_.numa_nodes);
+  machine.add("cpu", options_.cpu).add("cores", options_.cores).add("pus", options_.pus).add("numa_nodes", options_.numa_nodes);
   JsonObject buffers;
   buffers.add("bytes", options_.buffer_bytes).add("count", pool_->count()).add("policy", name_of(options_.when_full));
   JsonObject json;

@@ -53,6 +53,7 @@ struct SessionOptions {
   std::vector<std::string> arguments = {};
   std::string cpu = {};                 ///< model
   unsigned cores = 0;
+  std::vector<unsigned> pus = {};       ///< hardware threads that the rank may run on, by the operating system's numbers
   unsigned numa_nodes = 1;
   void (*bind)(void* memory, std::size_t bytes, unsigned node, void* context) = nullptr;  ///< to a NUMA node
   void* context = nullptr;

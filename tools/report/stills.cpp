@@ -31,14 +31,6 @@ base::Error without_prefix(const base::Error& error) {
   return {base::ErrorCode::invalid_argument, "trace report: " + error.message.substr(at + prefix.size())};
 }
 
-/// What Python says of the run, without the number that it ends with.
-base::Error without_exit_code(base::Error error) {
-  constexpr std::string_view prefix = "exit code ";
-  const std::size_t end = error.message.find(": ");
-  if (error.message.starts_with(prefix) && end != std::string::npos) error.message.erase(0, end + 2);
-  return error;
-}
-
 }  // namespace
 
 base::Result<std::string> draw_stills(const std::vector<std::string>& folders, const StillOptions& options, const std::string& python) {
@@ -51,9 +43,7 @@ base::Result<std::string> draw_stills(const std::vector<std::string>& folders, c
   const std::filesystem::path page = options.page.empty() ? folder.value().path() / "report.html" : std::filesystem::path(options.page);
   if (const auto written = write_report(folders, page); !written) return written.error();
   words.push_back(page.string());
-  auto drawn = run_python(python, "report", words);
-  if (!drawn) return without_exit_code(drawn.error());
-  return drawn;
+  return run_python(python, "report", words);
 }
 
 }  // namespace tandem::tools

@@ -1,6 +1,7 @@
 // tandem/trace/read/manifest.cpp: reads and changes rank.json, and says which key is wrong.
 #include "tandem/trace/read/manifest.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -79,6 +80,18 @@ class Keys {
     for (const Json& one : *found)
       if (one.is_string()) result.push_back(one.get<std::string>());
       else fail(key, "is no list of texts");
+    return result;
+  }
+  /// In ascending order. Empty when there is no such key.
+  std::vector<unsigned> numbers_if_any(const std::string& path) {
+    const Json* value = without_error([&] { return find(path); });
+    std::vector<unsigned> result;
+    if (value == nullptr) return result;
+    if (!value->is_array()) fail(path, "is no list of numbers");
+    for (const Json& one : *value)
+      if (one.is_number_unsigned() && one.get<std::uint64_t>() <= UINT32_MAX) result.push_back(one.get<unsigned>());
+      else fail(path, "is no list of numbers");
+    std::ranges::sort(result);
     return result;
   }
   bool truth(const std::string& path) {
@@ -242,6 +255,7 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.program = keys.text("program");
   manifest.arguments = keys.texts_if_any("arguments");
   manifest.host = keys.text("host");
+  manifest.pus = keys.numbers_if_any("machine.pus");
   manifest.scale.origin_ticks = keys.ticks("clock.origin_ticks");
   manifest.scale.origin_ns = keys.integer("clock.origin_ns", -most_ns, most_ns);
   manifest.scale.multiplier = keys.integer("clock.multiplier", 1, most);

@@ -20,6 +20,7 @@ struct Manifest {
   std::uint32_t process = 0;
   std::string host, program, job, commit, version;
   std::vector<std::string> arguments;  ///< of the program, after its name
+  std::vector<unsigned> pus;  ///< hardware threads that the rank might run on, ascending; empty: rank.json does not say it
   clock::TickScale scale;
   std::int64_t realtime_ns = 0;
   std::int64_t realtime_local_ns = 0;

@@ -51,6 +51,7 @@ Result<void> RankTrace::read_manifest() {
   recovered = known.recovered;
   manifest = std::move(known.text);
   host = std::move(known.host);
+  pus = std::move(known.pus);
   program = std::move(known.program);
   arguments = std::move(known.arguments);
   job = std::move(known.job);

@@ -169,6 +169,7 @@ class RankTrace {
   std::string manifest;            ///< the text of rank.json
   std::string host, program, job, commit, version;
   std::vector<std::string> arguments;  ///< of the program, after its name
+  std::vector<unsigned> pus;       ///< hardware threads that the rank might run on, ascending; empty: not known
   clock::TickScale scale;          ///< of the rank's clock
   std::int64_t realtime_ns = 0;    ///< the system's date (since 1970) when the clock showed `realtime_local_ns`
   std::int64_t realtime_local_ns = 0;

@@ -215,6 +215,7 @@ struct RankFacts {
   std::uint64_t lost_events = 0;
   ReferenceLine line = {};
   std::string selection = "all";  ///< empty: rank.json does not say it
+  std::string pus = {};           ///< "[0, 1]"; empty: rank.json does not say it
 
   clock::TickScale scale() const { return {origin_ticks, origin_ns, multiplier}; }
 };
@@ -236,7 +237,7 @@ inline std::string manifest(const RankFacts& facts) {
        << ", \"started\": \"2026-11-23T07:00:00Z\",\n \"clock\": {\"kind\": \"tsc\", \"origin_ticks\": " << facts.origin_ticks
        << ", \"origin_ns\": " << facts.origin_ns << ", \"multiplier\": " << facts.multiplier
        << ", \"realtime_ns\": " << facts.realtime_ns << ", \"realtime_local_ns\": " << facts.realtime_local_ns
-       << "},\n \"machine\": {\"cpu\": \"x\", \"cores\": 2, \"numa_nodes\": 1},\n"
+       << "},\n \"machine\": {\"cpu\": \"x\", \"cores\": 2, " << (facts.pus.empty() ? "" : "\"pus\": " + facts.pus + ", ") << "\"numa_nodes\": 1},\n"
        << " \"buffers\": {\"bytes\": 65536, \"count\": 256, \"policy\": \"lose\"},\n";
   if (!facts.selection.empty()) json << " \"selection\": \"" << facts.selection << "\",\n";
   json << " \"events\": [{\"type\": 14, \"name\": \"task.started\", \"category\": \"task\", \"fields\": "

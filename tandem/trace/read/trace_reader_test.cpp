@@ -155,6 +155,10 @@ TEST_F(TraceReaderTest, SaysWhichKeyOfTheManifestIsWrong) {
   expect_error(run_, base::ErrorCode::malformed, "'rank' is no whole number");
   with("\"rank\": 0", "\"rank\": -1");
   expect_error(run_, base::ErrorCode::malformed, "'rank' is no whole number");
+  for (const char* const wrong : {"3", "[0, -1]", "[\"0\"]"}) {
+    with("\"numa_nodes\"", "\"pus\": " + std::string(wrong) + ", \"numa_nodes\"");
+    expect_error(run_, base::ErrorCode::malformed, "'machine.pus' is no list of numbers");
+  }
   with("\"format\": 2", "\"format\": 1");
   expect_error(run_, base::ErrorCode::malformed,
                "'format' is 1, and this version of Tandem reads 2: read the trace with the version that wrote it");

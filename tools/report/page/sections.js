@@ -115,7 +115,7 @@ function numbersSection(run) {
         `${formatCount(broadcasts.count)} broadcasts` +
         (recipients ? ` to ${rangeOf(recipients)}` : '') +
         (shared.detection_rate === null ? '' : `; ${percent(shared.detection_rate, 1)} of what several ranks needed went by broadcast`) +
-        (broadcasts.late > 0 ? `; ${formatCount(broadcasts.late)} arrivals late.` : '.'));
+        (broadcasts.late > 0 ? `; ${formatCount(broadcasts.late)} of ${formatCount(broadcasts.arrivals)} arrivals late.` : '.'));
   }
   return element('div', {class: 'numbers'}, ...lines.map(line => element('p', {}, line)));
 }
