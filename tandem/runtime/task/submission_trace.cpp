@@ -61,48 +61,50 @@ struct [[gnu::packed]] Alike {
 }
 
 constexpr bool is_short(std::int32_t priority) noexcept { return priority == static_cast<std::int16_t>(priority); }
-bool fits_short(const Task& task, std::size_t entries) noexcept { return is_short(task.priority) && entries <= kMostInRecord; }
+[[gnu::always_inline]] inline bool fits_short(const Task& task, std::size_t entries) noexcept { return is_short(task.priority) && entries <= kMostInRecord; }
 
 /// Whether a task with so many entries in its lists may have a short record, if it fits: it follows the one before in its packet.
 [[gnu::always_inline]] inline bool SubmissionTrace::takes_short(std::uint32_t number, std::size_t entries) const noexcept {
   return stream.is_marked(number - 1) && stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
 }
 
-/// Stores the words of the accesses, then how far back the predecessors lie. `bits`: of all of them, or-ed. Returns the end.
+/// Stores the words of the first accesses, then how far back the predecessors lie. `bits`: of all of them, or-ed. Returns the end.
 template <class Entry>
-[[gnu::always_inline]] inline Entry* SubmissionTrace::store_lists(Entry* entry, std::uint32_t& bits, const Task& task, std::uint32_t number,
-                                                                  Listed listed) {
+[[gnu::always_inline]] inline Entry* store_lists(Entry* entry, std::uint32_t& bits, const Task& task, std::uint32_t number, std::size_t accesses,
+                                                 std::span<const std::uint32_t> predecessors) {
   bits = 0;
   const auto store = [&](std::uint32_t value) {
     *entry++ = static_cast<Entry>(value);
     bits |= value;
     asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
   };
-  for (const AccessSlot& slot : std::span(task.accesses(), listed.access_count)) store(word_of(slot));
-  for (const std::uint32_t predecessor : std::span(listed.predecessors, listed.predecessor_count)) store(number - predecessor);
+  for (const AccessSlot& slot : std::span(task.accesses(), accesses)) store(word_of(slot));
+  for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
   return entry;
 }
 
-/// The short record of a task of the last site, for which `takes_short` and `fits_short`.
+/// The short record of a task of the last site for which `takes_short`. Calls are at the end, with no more arguments than there are registers for them.
 template <class Fixed, class Entry>
-void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, Listed listed, std::uint32_t pushed_to) {
+void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
+  const std::size_t accesses = recorded_accesses(task);
+  if (!fits_short(task, accesses + predecessors.size())) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
   TANDEM_DEBUG_ASSERT(last_site_number_ == last_site_->number);
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   std::uint32_t bits;
-  Entry* const end = store_lists(reinterpret_cast<Entry*>(fields + sizeof(Fixed)), bits, task, number, listed);
+  Entry* const end = store_lists(reinterpret_cast<Entry*>(fields + sizeof(Fixed)), bits, task, number, accesses, predecessors);
   // Numbers that were too large for 16 bits last time are likely to be so again.
   if (is_wide != (bits > UINT16_MAX)) [[unlikely]] {
     lists_are_wide_ = !is_wide;
-    if (!is_wide) return write_short_as<Fixed, std::uint32_t>(task, number, listed, pushed_to);
+    if (!is_wide) return write_short_as<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
   }
   if constexpr (!is_wide) *end = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
   stream.mark(number);
   Fixed fixed{};
   fixed.priority = static_cast<std::int16_t>(task.priority);
-  fixed.accesses = static_cast<std::uint8_t>(listed.access_count);
-  fixed.predecessors = static_cast<std::uint8_t>(listed.predecessor_count);
+  fixed.accesses = static_cast<std::uint8_t>(accesses);
+  fixed.predecessors = static_cast<std::uint8_t>(predecessors.size());
   if constexpr (!is_alike) {
     fixed.pushed_to = static_cast<std::uint16_t>(pushed_to);
     fixed.site = last_site_number_;
@@ -117,21 +119,24 @@ void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, Lis
 }
 
 template <class Fixed>
-[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, Listed listed, std::uint32_t pushed_to) {
-  if (lists_are_wide_) write_short_as<Fixed, std::uint32_t>(task, number, listed, pushed_to);
-  else write_short_as<Fixed, std::uint16_t>(task, number, listed, pushed_to);
+[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+                                                                std::uint32_t pushed_to) {
+  if (lists_are_wide_) write_short_as<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
+  else write_short_as<Fixed, std::uint16_t>(task, number, predecessors, pushed_to);
 }
 
-void SubmissionTrace::write_long(const Task& task, std::uint32_t number, Listed listed) {
+/// Of no more accesses and predecessors than `kMostInRecord` each.
+void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
   std::uint32_t bits = 0;
-  for (const AccessSlot& slot : std::span(task.accesses(), listed.access_count)) bits |= word_of(slot);
-  for (const std::uint32_t predecessor : std::span(listed.predecessors, listed.predecessor_count)) bits |= number - predecessor;
-  if (bits > UINT16_MAX) write_long_as<std::uint32_t>(Type::task_submitted_wide, task, number, listed);
-  else write_long_as<std::uint16_t>(Type::task_submitted, task, number, listed);
+  for (const AccessSlot& slot : std::span(task.accesses(), accesses)) bits |= word_of(slot);
+  for (const std::uint32_t predecessor : predecessors) bits |= number - predecessor;
+  if (bits > UINT16_MAX) write_long_as<std::uint32_t>(Type::task_submitted_wide, task, number, accesses, predecessors);
+  else write_long_as<std::uint16_t>(Type::task_submitted, task, number, accesses, predecessors);
 }
 
 template <class Entry>
-void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t number, Listed listed) {
+void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t number, std::size_t accesses,
+                                    std::span<const std::uint32_t> predecessors) {
   struct [[gnu::packed]] Fixed {
     std::uint32_t task;
     std::int32_t priority;
@@ -139,13 +144,14 @@ void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t n
     std::uint8_t accesses, predecessors;
   };
   const std::uint16_t site = site_of(task).number;
-  const trace::Stream::Open record = stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * listed.size());
+  const trace::Stream::Open record =
+      stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
   stream.forget_mark();
   if (record.fields == nullptr) [[unlikely]] return;
-  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(listed.access_count), static_cast<std::uint8_t>(listed.predecessor_count)};
+  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses), static_cast<std::uint8_t>(predecessors.size())};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
   std::uint32_t bits;
-  store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), bits, task, number, listed);
+  store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), bits, task, number, accesses, predecessors);
   stream.publish(record);
   stream.mark(number);
   last_site_number_ = site;
@@ -156,21 +162,13 @@ void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t n
   return plain_site_->is_of(task) && task.extra == nullptr && iteration == TaskFacts::kNoIteration;
 }
 
-/// As `write_short`, of a plain task for which `takes_short`. Calls are at the end, with no more arguments than there are registers for them.
-template <class Fixed>
-[[gnu::always_inline]] inline void SubmissionTrace::write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
-                                                                std::uint32_t pushed_to) {
-  if (!fits_short(task, task.access_count + predecessors.size())) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
-  write_short<Fixed>(task, number, {predecessors.data(), static_cast<std::uint32_t>(predecessors.size()), task.access_count}, pushed_to);
-}
-
 void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t entries = task.access_count + predecessors.size();
   const bool all_on = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>();
   if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
-  if (pushed_to == kWaits) write_plain<Alike>(task, number, predecessors, pushed_to);
-  else write_plain<Next>(task, number, predecessors, pushed_to);
+  if (pushed_to == kWaits) write_short<Alike>(task, number, predecessors, pushed_to);
+  else write_short<Next>(task, number, predecessors, pushed_to);
 }
 
 void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
@@ -178,7 +176,7 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   const auto number = static_cast<std::uint32_t>(task.id);
   const std::size_t entries = task.access_count + std::size_t{count_};
   if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, {predecessors_.data(), count_}, queue);
-  if (entries != 0 || task.priority != plain_priority_) return write_plain<Next>(task, number, {predecessors_.data(), count_}, queue);
+  if (entries != 0 || task.priority != plain_priority_) return write_short<Next>(task, number, {predecessors_.data(), count_}, queue);
   stream.mark(number);
   std::byte* const at = stream.draft();
   const std::uint64_t fields = plain_fields_ | queue;
@@ -189,27 +187,26 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
 [[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
                                                        std::uint32_t pushed_to) {
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
-  std::size_t with_accesses = 0;
-  Listed listed{predecessors.data(), 0, 0};
+  std::size_t with_accesses = 0, listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
     if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
       write_facts(task, number);
-    with_accesses = stream.any_on<Type::task_accesses>() ? task.access_count : 0;
-    listed.predecessor_count = static_cast<std::uint32_t>(std::min(with_predecessors, kMostInRecord));
-    listed.access_count = static_cast<std::uint32_t>(std::min(with_accesses, kMostInRecord));
+    listed = std::min(with_predecessors, kMostInRecord);
+    with_accesses = recorded_accesses(task);
+    const std::span<const std::uint32_t> first = predecessors.first(listed);
     const Site& site = site_of(task);
     plain_site_ = tells_flops(task) || knows_facts() ? &no_site_ : &site;
     plain_priority_ = is_short(task.priority) ? task.priority : 0;
     plain_fields_ = std::uint64_t{static_cast<std::uint16_t>(plain_priority_)} << 16 | std::uint64_t{site.number} << 32;
     // Submissions that share a stamp may have had another event in between.
     if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
-    if (is_short(task.priority) && takes_short(number, listed.size())) {
+    if (fits_short(task, with_accesses + listed) && takes_short(number, with_accesses + listed)) {
       const bool is_alike = site.number == last_site_number_ && pushed_to == kWaits;
       last_site_number_ = site.number;
-      if (is_alike) write_short<Alike>(task, number, listed, pushed_to);
-      else write_short<Next>(task, number, listed, pushed_to);
+      if (is_alike) write_short<Alike>(task, number, first, pushed_to);
+      else write_short<Next>(task, number, first, pushed_to);
     } else {
-      write_long(task, number, listed);
+      write_long(task, number, std::min(with_accesses, kMostInRecord), first);
       if (pushed_to < trace::kNotPushed) stream.append<Type::task_pushed>(number, pushed_to);  // such a record has no place for it
     }
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
@@ -219,8 +216,8 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
     const AccessSlot& slot = task.accesses()[i];
     stream.append<Type::task_accesses>(number, trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
   }
-  if (listed.predecessor_count < with_predecessors) [[unlikely]]
-    for (const std::uint32_t predecessor : predecessors.subspan(listed.predecessor_count)) stream.append<Type::task_deps>(number, predecessor);
+  if (listed < with_predecessors) [[unlikely]]
+    for (const std::uint32_t predecessor : predecessors.subspan(listed)) stream.append<Type::task_deps>(number, predecessor);
 }
 
 [[gnu::always_inline]] inline SubmissionTrace::Site& SubmissionTrace::site_of(const Task& task) {

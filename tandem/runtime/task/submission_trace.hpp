@@ -102,28 +102,19 @@ class SubmissionTrace {
       return codelet == task.codelet && file == task.where.file && line == task.where.line && kind == task.kind;
     }
   };
-  /// What a record lists: the first accesses of its task, and predecessors. Two registers.
-  struct Listed {
-    const std::uint32_t* predecessors;
-    std::uint32_t predecessor_count, access_count;
-    std::size_t size() const noexcept { return std::size_t{predecessor_count} + access_count; }
-  };
   void begin_inner() noexcept;
   bool end_inner(const Task& task, std::uint32_t pushed_to);
   void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
   bool is_plain(const Task& task) const noexcept;
   bool takes_short(std::uint32_t number, std::size_t entries) const noexcept;
-  template <class Entry>
-  static Entry* store_lists(Entry* entry, std::uint32_t& bits, const Task& task, std::uint32_t number, Listed listed);
+  std::size_t recorded_accesses(const Task& task) const noexcept { return stream.any_on<trace::Type::task_accesses>() ? task.access_count : 0; }
   template <class Fixed>
-  void write_plain(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
-  template <class Fixed>
-  void write_short(const Task& task, std::uint32_t number, Listed listed, std::uint32_t pushed_to);
+  void write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
   template <class Fixed, class Entry>
-  [[gnu::noinline]] void write_short_as(const Task& task, std::uint32_t number, Listed listed, std::uint32_t pushed_to);
-  void write_long(const Task& task, std::uint32_t number, Listed listed);
+  [[gnu::noinline]] void write_short_as(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   template <class Entry>
-  void write_long_as(trace::Type type, const Task& task, std::uint32_t number, Listed listed);
+  void write_long_as(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
   /// What was recorded of one task may be wrong for the next one.
   bool knows_facts() const noexcept {
     return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;
