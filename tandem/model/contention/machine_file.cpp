@@ -104,8 +104,8 @@ base::Result<StoredMachine> parse_machine(std::string_view text, std::string_vie
   if (format && *format != "1")
     return Error{ErrorCode::unsupported, fmt::format("{}: has format {}, and this version of Tandem reads format 1", file, *format)};
   if (!format || !processor) return damaged("is no file of memory contention, or is truncated");
-  StoredMachine stored{.machine = {}, .cores = values.count("cores"), .processor = *processor};
-  SoftMachine& machine = stored.machine;
+  const unsigned cores = values.count("cores");
+  SoftMachine machine;
   machine.nodes_per_socket = values.count("nodes_per_socket");
   machine.core_gflop_s = values.number("core_gflop_s");
   machine.half_message_bytes = values.number("half_message_bytes");
@@ -119,9 +119,9 @@ base::Result<StoredMachine> parse_machine(std::string_view text, std::string_vie
     machine.between[i] = {.computation = values.number(relation + ".computation"), .communication = values.number(relation + ".communication")};
   }
   if (const std::string wrong = values.wrong(); !wrong.empty()) return damaged(wrong);
-  if (stored.cores == 0) return damaged("cores is 0");
+  if (cores == 0) return damaged("cores is 0");
   if (const auto good = SoftModel::create(machine); !good) return damaged(good.error().message);
-  return stored;
+  return StoredMachine{.machine = std::move(machine), .cores = cores, .processor = *processor};
 }
 
 }  // namespace tandem::model::contention
