@@ -43,7 +43,9 @@ TEST(CoresThatFillBus, HaveWhatMoreWouldHave) {
         ASSERT_LE(most, all);
         const auto alone_mb_s = [&](unsigned cores) { return model.predict({.cores = cores, .placement = placement}).computation_alone_mb_s; };
         for (unsigned cores = 1; cores <= all; ++cores) EXPECT_GE(alone_mb_s(most), 0.99 * alone_mb_s(cores));
-        if (most > 1) EXPECT_GT(alone_mb_s(most), alone_mb_s(most - 1));
+        if (most > 1) {
+          EXPECT_GT(alone_mb_s(most), alone_mb_s(most - 1));
+        }
       }
     }
   }
