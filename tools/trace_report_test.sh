@@ -201,7 +201,7 @@ browser() {
   find_browser
   traced several 3 all -n 1024 --nb 64
   report 0 several -o several.html && drawn several.html
-  holds log '[1-9][0-9]* places tell something; [1-9][0-9]* boxes; broadcast: Broadcast of .*rootrank [0-9]+size.*recipients[0-9]+tree.*arrivalsafter .*bound.*Arrivals'
+  holds log '[1-9][0-9]* places tell something; [1-9][0-9]* boxes; ([0-9]+) of \1 pictures have a title; broadcast: Broadcast of .*rootrank [0-9]+size.*recipients[0-9]+tree.*arrivalsafter .*bound.*Arrivals'
   # What a task waited for, and what brought its data.
   holds log 'task: .*waited[0-9.]+ .s for (data of rank [0-9]+|the last of its predecessors)'
   holds log 'task: .*dataread [^;]*\(from rank [0-9]+, [0-9.]+ .?s on its way\)'

@@ -241,11 +241,17 @@ function touch(timeline) {
       tasks += `; task: ${details.textContent}`;
     }
   }
+  // Each picture that can be saved has a head: what is not white there.
+  let heads = 0;
+  for (const {panel} of timeline.views) {
+    const picture = timeline.picture(panel), high = picture.height - 3 * (panel.height + Timeline.top + 4);
+    if (picture.getContext('2d').getImageData(0, 0, picture.width, high).data.some(value => value < 255)) ++heads;
+  }
   timeline.show(0, timeline.limit);
   if (last >= 0) timeline.selectBroadcast(last);
   timeline.draw();
   const distribution = document.querySelector('.distribution');
-  return `${told} places tell something; ${boxes} boxes` + (distribution ? `; distribution: ${distribution.textContent}` : '') + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '') + tasks;
+  return `${told} places tell something; ${boxes} boxes; ${heads} of ${timeline.views.length} pictures have a title` + (distribution ? `; distribution: ${distribution.textContent}` : '') + (last >= 0 && details ? `; broadcast: ${details.textContent}` : '') + tasks;
 }
 
 begin();

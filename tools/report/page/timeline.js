@@ -90,6 +90,7 @@ class Timeline {
     canvas.addEventListener('dblclick', event => this.zoom(0.25, this.timeAt(view, event)));
   }
 
+  static get titled() { return 22; }  // of a picture that is saved, for its title
   static get top() { return 16; }  // of each canvas, for the numbers of the time axis
   width() { return Math.max(this.place.clientWidth - this.left - this.right, 50); }
   perPixel() { return (this.to - this.from) / this.width(); }
@@ -247,15 +248,62 @@ class Timeline {
   }
 
   save(panel) {
+    const name = panel.title.toLowerCase().replaceAll(' ', '-') + '.png';
+    element('a', {href: this.picture(panel).toDataURL('image/png'), download: name}).click();
+  }
+  /** A canvas with what the page shows of a panel: its title, of which run it is, its legend, and the stretch of time that is seen. */
+  picture(panel) {
     const view = this.views.find(one => one.panel === panel);
     const width = this.place.clientWidth, height = panel.height + Timeline.top + 4, ratio = 3;  // fine enough for print
-    const canvas = element('canvas', {});
-    canvas.width = width * ratio;
-    canvas.height = height * ratio;
+    const drawn = element('canvas', {});
+    drawn.width = width * ratio;
+    drawn.height = height * ratio;
     const hover = this.hover;
     this.hover = undefined;
-    this.drawView(view, canvas.getContext('2d'), ratio, width, height);
+    this.drawView(view, drawn.getContext('2d'), ratio, width, height);
     this.hover = hover;
-    element('a', {href: canvas.toDataURL('image/png'), download: panel.title.toLowerCase().replaceAll(' ', '-') + '.png'}).click();
+    const canvas = element('canvas', {}), g = canvas.getContext('2d');
+    const placed = Timeline.placeLegend(g, panel.legend(), width);
+    const head = Timeline.titled + placed.height;
+    canvas.width = width * ratio;
+    canvas.height = (head + height) * ratio;
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.fillStyle = '#fff';
+    g.fillRect(0, 0, width, head + height);
+    g.textBaseline = 'middle';
+    g.fillStyle = '#222';
+    g.font = 'bold 13px sans-serif';
+    g.fillText(panel.title, 0, Timeline.titled / 2);
+    const after = g.measureText(panel.title).width + 10;
+    g.fillStyle = '#777';
+    g.font = '12px sans-serif';
+    const [hint] = (panel.hint || '').split('; click');  // what a page can do
+    g.fillText([hint, shortened(commandOf(this.run.summary))].filter(text => text).join('; '), after, Timeline.titled / 2, width - after);
+    for (const {name, colour, x, y} of placed.entries) {
+      g.fillStyle = colour;
+      g.fillRect(x, Timeline.titled + y - 5, 11, 11);
+      g.strokeStyle = 'rgba(0,0,0,.13)';
+      g.strokeRect(x + 0.5, Timeline.titled + y - 4.5, 10, 10);
+      g.fillStyle = '#444';
+      g.fillText(name, x + 16, Timeline.titled + y);
+    }
+    g.drawImage(drawn, 0, head, width, height);
+    return canvas;
+  }
+  /** Where the entries of a legend stand in rows of `width`: `x` is their left edge, `y` their middle. */
+  static placeLegend(g, legend, width) {
+    const row = 17, entries = [];
+    g.font = '12px sans-serif';
+    let x = 0, y = row / 2;
+    for (const {name, colour} of legend) {
+      const wide = 16 + g.measureText(name).width;
+      if (x > 0 && x + wide > width) {
+        x = 0;
+        y += row;
+      }
+      entries.push({name, colour, x, y});
+      x += wide + 14;
+    }
+    return {entries, height: entries.length > 0 ? y + row / 2 : 0};
   }
 }
