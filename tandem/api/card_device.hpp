@@ -60,6 +60,9 @@ struct Card {
   unsigned depth = 2;
   std::int64_t task_ns = 1'000;
   bool wakes = true;
+  bool in_order = false;     ///< each lane runs one task after the other, whose kernel is called at its launch
+  bool times = false;        ///< it says how long kernels ran
+  std::int64_t way_ns = 0;   ///< from an end to the host
   std::function<void(const DeviceTask&)> at_launch = [](const DeviceTask&) {};  ///< may throw
   std::function<void(const DeviceTask&)> at_end = [](const DeviceTask&) {};     ///< may throw, before the kernel
   base::EventLoop* loop = nullptr;
@@ -70,7 +73,7 @@ struct Card {
   unsigned polls = 0;
 };
 
-/// Runs each task for `task_ns` of the loop's time, those in flight at the same time.
+/// Runs each task for `task_ns` of the loop's time, those in flight at the same time, but for those of one lane.
 class CardDevice final : public Device {
  public:
   explicit CardDevice(Card& card) : card_(card) {}
@@ -80,13 +83,20 @@ class CardDevice final : public Device {
   Launched launch(DeviceTask& task, std::int64_t now_ns) override {
     ++card_.launches;
     card_.at_launch(task);
+    if (card_.in_order) task.run();
     card_.most_in_flight = std::max(card_.most_in_flight, ++card_.in_flight);
-    until_ns_ = now_ns + card_.task_ns;
-    card_.loop->at(until_ns_, [this, &task] {
-      Ended ended{.place = task.place()};
+    std::int64_t start_ns = now_ns;
+    if (card_.in_order) {
+      lanes_until_ns_.resize(depth());
+      start_ns = std::max(start_ns, lanes_until_ns_[task.lane()]);
+      lanes_until_ns_[task.lane()] = start_ns + card_.task_ns;
+    }
+    until_ns_ = start_ns + card_.task_ns + card_.way_ns;
+    card_.loop->at(until_ns_, [this, &task, has_run = card_.in_order] {
+      Ended ended{.place = task.place(), .kernel_ns = card_.times ? card_.task_ns : 0};
       try {
         card_.at_end(task);
-        task.run();
+        if (!has_run) task.run();
       } catch (...) {
         ended.failure = std::current_exception();
       }
@@ -102,11 +112,13 @@ class CardDevice final : public Device {
     ended_.clear();
     return card_.wakes ? base::kNever : std::max(now_ns + 1, until_ns_);
   }
+  bool runs_behind(const DeviceTask&, const runtime::Task&) const override { return card_.in_order; }
 
  private:
   Card& card_;
   base::Waker* waker_ = nullptr;
   std::int64_t until_ns_ = 0;
+  std::vector<std::int64_t> lanes_until_ns_;
   std::vector<Ended> ended_;
 };
 

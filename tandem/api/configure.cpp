@@ -75,6 +75,10 @@ void register_options(base::Registry& registry) {
                 .minimum = 0});
   registry.add({.name = "cuda.libraries", .type = OptionType::text, .default_value = "",
                 .help = "folder where NVRTC, cuBLAS and cuSOLVER are, and maybe libcuda.so.1; empty: where the dynamic loader looks"});
+  registry.add({.name = "device_stretch", .type = OptionType::integer, .default_value = "16",
+                .help = "tasks that a lane of a device (OpenCL's queue, a CUDA stream) may have, each of which waits for the one before it alone; "
+                        "1: a task is posted when the one before it has ended",
+                .minimum = 1, .maximum = 64});
   registry.add({.name = "machine", .type = OptionType::text, .default_value = "",
                 .help = "file from which links between memories, and names and budgets of memories, are taken instead of being measured; tandem machine "
                         "--links --save writes it; empty: none"});
@@ -201,6 +205,7 @@ runtime::CoreOptions core_options(const base::Config& config) {
   options.energy_every_ns = config.get_duration_ns("energy.every");
   options.poll_max_ns = config.get_duration_ns("poll_max");
   options.poll_for_ns = config.get_duration_ns("poll_for");
+  options.device_stretch = static_cast<unsigned>(config.get_int("device_stretch"));
   options.adaptive_polling = config.get_string("polling") == "auto";
   options.seed = static_cast<std::uint64_t>(config.get_int("seed"));
   return options;

@@ -123,6 +123,37 @@ TEST_F(OpenCl, CopiesBetweenTwoDevices) {
   test::expect_copies_between_two_devices(*rt, bytes, kAxpy);
 }
 
+TEST_F(OpenCl, PostsTasksBehindTheOneThatTheyWaitFor) {
+  // Two chains that meet, replayed: the order of kernels shows in the values.
+  std::vector<Word> results[2];
+  for (const char* const stretch : {"1", "16"}) {
+    const bool is_off = std::string(stretch) == "1";
+    auto resources = test::test_resources();
+    const base::Config config = test::test_config({.workers = 1, .sched = "lws", .more = {{"opencl", "1"}, {"device_stretch", stretch}}});
+    runtime::World world = make_real_world(config, *resources);
+    add_opencl_devices(world, config, *resources->log);
+    Runtime rt(std::move(resources), std::move(world), core_options(config));
+    std::vector<Word> x(50, 1), y(50, 2);
+    auto hx = rt.data("x", x), hy = rt.data("y", y);
+    const auto axpy = kAxpy.can_run(on_opencl);
+    Graph graph = rt.record([&] {
+      for (Word i = 0; i < 40; ++i) {
+        rt.submit(axpy, i, read(hx), read_write(hy));
+        if (i % 5 == 4) rt.submit(axpy, i + 1, read(hy), read_write(hx));
+      }
+    });
+    for (int replay = 0; replay < 20; ++replay) rt.replay(graph);
+    rt.wait(hx);
+    rt.wait(hy);
+    results[is_off ? 0 : 1] = x;
+    results[is_off ? 0 : 1].insert(results[is_off ? 0 : 1].end(), y.begin(), y.end());
+    std::uint64_t behind = 0;
+    for (const auto& worker : rt.statistics().workers) behind += worker.posted_behind;
+    EXPECT_EQ(behind == 0, is_off) << behind;
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
 TEST_F(OpenCl, SaysWhatTheCompilerSays) {
   auto rt = start();
   int value = 1;

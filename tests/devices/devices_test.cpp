@@ -102,6 +102,7 @@ class Flow {
       world.driver = std::move(loop);
       world.clock = &loop_clock_;
     }
+    has_chains_ = draw(3) == 0;
     const unsigned cores = 1 + draw(3);
     world.policy = draw(2) == 0 ? make_lws() : make_prio();
     world.log = &log_;
@@ -109,7 +110,11 @@ class Flow {
     const unsigned devices = 1 + draw(2);
     for (unsigned i = 0; i < devices; ++i) {
       const bool has_fallback = i + 1 < devices;
-      const DeviceManner manner{.depth = 1 + draw(4), .wakes = draw(2) == 0, .lost_after = has_fallback && draw(3) == 0 ? 1 + draw(10) : 0};
+      const DeviceManner manner{.depth = 1 + draw(4),
+                                .wakes = draw(2) == 0,
+                                .lost_after = has_fallback && draw(3) == 0 ? 1 + draw(10) : 0,
+                                .in_order = draw(3) != 0,
+                                .times = draw(2) == 0};
       DeviceUnit unit{.device = std::make_unique<FakeDevice>(*network_, i, manner, random_(), [](const DeviceTask& task, std::string& label) {
         label = "fault";
         return spec_of(task.task()).fault;
@@ -126,6 +131,7 @@ class Flow {
     options.watchdog_throws = true;
     options.timeline = draw(2) == 0;
     options.tasks_per_step = 1 + draw(20);
+    options.device_stretch = 1 + draw(8);
     options.seed = seed;
     core_ = std::make_unique<RuntimeCore>(std::move(world), options);
     for (const char* name : {"core", "any", "device"}) {
@@ -163,6 +169,7 @@ class Flow {
     std::uint64_t tasks = 0;
     const StatisticsReport statistics = core_->workers().statistics();
     for (const WorkerReport& worker : statistics.workers) tasks += worker.tasks;
+    for (const WorkerReport& worker : statistics.workers) posted_behind_ += worker.posted_behind;
     for (const CodeletReport& codelet : statistics.codelets)
       if (codelet.name == "combine") tasks -= codelet.durations.count;
     for (Handle* const handle : handles) DataRegistry::drop_owner(handle);
@@ -173,6 +180,9 @@ class Flow {
     return "";
   }
 
+  /// Tasks that were posted behind others.
+  std::uint64_t posted_behind() const { return posted_behind_; }
+
  private:
   unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
   void draw_task(Spec& spec, unsigned data) {
@@ -182,20 +192,22 @@ class Flow {
     for (unsigned i = 0; i < data; ++i) left[i] = i;
     for (unsigned uses = 1 + draw(std::min(3U, data)); uses > 0; --uses) {
       const unsigned at = draw(static_cast<unsigned>(left.size()));
-      spec.uses.emplace_back(left[at], modes[draw(5)]);
+      spec.uses.emplace_back(left[at], modes[draw(has_chains_ ? 3 : 5)]);
       left.erase(left.begin() + at);
     }
-    spec.where = draw(3);
+    spec.where = has_chains_ && draw(8) != 0 ? 2 : draw(3);
     if (spec.where == 1 && draw(3) == 0) spec.fault = static_cast<DeviceFault>(1 + draw(3));
   }
 
   std::mt19937_64 random_;
+  bool has_chains_ = false;  ///< most tasks run on devices, and add to nothing
   base::Log log_{base::LogLevel::error, [](base::LogLevel, std::string_view) {}};
   LoopClock loop_clock_;
   SteadyClock steady_;
   std::unique_ptr<FakeNetwork> network_;
   std::vector<std::shared_ptr<CodeletCore>> codelets_;
   std::vector<Spec> specs_;
+  std::uint64_t posted_behind_ = 0;
   std::unique_ptr<RuntimeCore> core_;
 };
 
@@ -204,8 +216,14 @@ void play(std::uint64_t first, std::uint64_t count, bool threads) {
     first = std::strtoull(only, nullptr, 10);
     count = 1;
   }
-  for (std::uint64_t seed = first; seed < first + count; ++seed)
-    ASSERT_EQ(Flow(seed, threads).play(10 + static_cast<unsigned>(seed * 37 % 90)), "") << "DEVICES_SEED=" << seed;
+  std::uint64_t posted_behind = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    Flow flow(seed, threads);
+    ASSERT_EQ(flow.play(10 + static_cast<unsigned>(seed * 37 % 90)), "") << "DEVICES_SEED=" << seed;
+    posted_behind += flow.posted_behind();
+  }
+  EXPECT_TRUE(posted_behind != 0 || count == 1);  // else the flows say nothing of stretches
+  testing::Test::RecordProperty("posted_behind", std::to_string(posted_behind));
 }
 
 TEST(RandomFlowsOnDevices, InTheEventLoopGiveWhatSequentialExecutionGives) { play(1, 4'000, false); }

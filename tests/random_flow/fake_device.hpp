@@ -26,6 +26,8 @@ struct DeviceManner {
   unsigned depth = 1;
   bool wakes = true;             ///< wakes its worker; else it says when to poll next
   std::uint64_t lost_after = 0;  ///< it is lost at a launch after so many; 0: never
+  bool in_order = false;         ///< tasks may be posted behind others; kernels run in `launch`, and their ends are reported later, in any order
+  bool times = false;            ///< it says how long kernels ran
   bool main_memory_is_limited = false;  ///< a value that is there, too, may leave it while the task runs
 };
 
@@ -49,18 +51,25 @@ class FakeDevice final : public Device {
       damage(task);
       throw DeviceError(DeviceEffect::lost, label);
     }
-    if (fault == DeviceFault::broken && !inputs_are_elsewhere(task)) fault = DeviceFault::refused;
+    const bool is_behind = task.place() != task.lane();
+    if (fault == DeviceFault::broken && (is_behind || !inputs_are_elsewhere(task))) fault = DeviceFault::refused;
+    if (fault == DeviceFault::refused_later && manner_.in_order) fault = DeviceFault::refused;
     if (fault == DeviceFault::refused) throw DeviceError(DeviceEffect::refused, label);
     if (fault == DeviceFault::none && random_() % 8 == 0) {
       task.run();
       return Launched::done;
     }
+    if (manner_.in_order && fault == DeviceFault::none) task.run();
+    if (manner_.in_order && fault == DeviceFault::broken) {  // later, the kernels of tasks behind it would have been called
+      damage(task);
+      throw DeviceError(DeviceEffect::broken, label);
+    }
     ++in_flight_;
-    network_.post([this, &task, fault, label] {
+    network_.post([this, &task, fault, label, has_run = manner_.in_order] {
       const runtime::CallCount::Guard guard_of_call(calls_);
       std::exception_ptr failure;
       try {
-        if (fault == DeviceFault::none) task.run();
+        if (fault == DeviceFault::none && !has_run) task.run();
         if (fault == DeviceFault::broken) damage(task);
         if (fault != DeviceFault::none)
           throw DeviceError(fault == DeviceFault::broken ? DeviceEffect::broken : DeviceEffect::refused, label);
@@ -69,7 +78,7 @@ class FakeDevice final : public Device {
       }
       {
         const std::lock_guard guard(mutex_);
-        ended_.push_back({.place = task.place(), .failure = std::move(failure)});
+        ended_.push_back({.place = task.place(), .failure = std::move(failure), .kernel_ns = manner_.times ? 100 : 0});
       }
       if (manner_.wakes) waker_->wake();
     });
@@ -90,6 +99,7 @@ class FakeDevice final : public Device {
   }
 
   void finish() noexcept override { calls_.drain(); }
+  bool runs_behind(const DeviceTask&, const runtime::Task&) const override { return manner_.in_order; }
 
  private:
   static bool writes(const DeviceTask& task, unsigned access) {

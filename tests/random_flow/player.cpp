@@ -111,8 +111,8 @@ void add_numa_nodes(runtime::World& world, unsigned workers, unsigned count) {
 }  // namespace
 
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {}{}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
-                     threads ? "threads" : "event loop", workers, devices, depth, device_faults ? " that fail" : "",
+  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {} and stretch {}{}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
+                     threads ? "threads" : "event loop", workers, devices, depth, stretch, device_faults ? " that fail" : "",
                      devices_at_home ? " in main memory" : "", sched, window, tasks_per_step,
                      caller_works ? "works" : "does not work", device_bytes, main_bytes, numa_nodes);
 }
@@ -169,6 +169,7 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
       if (setup.devices_at_home) world.machine.workers[setup.workers + i].node = 0;
     }
   options.window = setup.window;
+  options.device_stretch = setup.stretch;
   options.tasks_per_step = setup.tasks_per_step;
   options.seed = setup.seed;
   // All whose duration is known count as memory-bound.
@@ -253,6 +254,8 @@ std::unique_ptr<Device> Player::make_device(unsigned number) {
   const DeviceManner manner{.depth = 1 + (setup_.depth - 1 + number) % 4,
                             .wakes = (setup_.seed + number) % 2 == 0,
                             .lost_after = setup_.device_faults && setup_.devices == 2 && number == 0 ? 1 + setup_.seed % 20 : 0,
+                            .in_order = setup_.stretch > 1,
+                            .times = setup_.seed % 5 < 3,
                             .main_memory_is_limited = setup_.main_bytes != 0};
   return std::make_unique<FakeDevice>(*network_, number, manner, setup_.seed + number, [](const DeviceTask& task, std::string& label) {
     const TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;

@@ -28,6 +28,7 @@ struct FlowSetup {
   unsigned workers = 2;
   unsigned devices = 0;
   unsigned depth = 0;       ///< tasks that a device may have in flight; 0: their workers run the kernels
+  unsigned stretch = 1;     ///< tasks in a lane of a device, at most; 1: devices do not say that theirs are in order
   bool device_faults = false;
   bool devices_at_home = false;  ///< devices work in main memory
   std::string sched = "lws";

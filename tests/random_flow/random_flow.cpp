@@ -72,6 +72,7 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
     setup.numa_nodes = 2 + draw(std::min(setup.workers - 1, 2U));
     if (draw(2) == 0) setup.sched = kPlacing[draw(std::size(kPlacing))];
   }
+  if (setup.depth != 0 && seed / 2 % 3 != 0) setup.stretch = 2 + static_cast<unsigned>(seed % 13);
   setup.devices_at_home = setup.depth != 0 && setup.device_bytes == 0 && draw(4) == 0;
   return setup;
 }

@@ -5,8 +5,8 @@
 
 namespace tandem::runtime {
 
-DeviceTask::DeviceTask(unsigned place, unsigned worker, NodeIndex node)
-    : place_(place), worker_(worker), node_(node), private_memory_(std::make_unique<PrivateMemory>()) {}
+DeviceTask::DeviceTask(unsigned place, unsigned lane, unsigned worker, NodeIndex node)
+    : place_(place), lane_(lane), worker_(worker), node_(node), private_memory_(std::make_unique<PrivateMemory>()) {}
 DeviceTask::~DeviceTask() = default;
 DeviceTask::DeviceTask(DeviceTask&&) noexcept = default;
 

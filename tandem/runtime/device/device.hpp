@@ -25,12 +25,14 @@ class PrivateMemory;
 class DeviceTask {
  public:
   /// A free place.
-  DeviceTask(unsigned place, unsigned worker, NodeIndex node);
+  DeviceTask(unsigned place, unsigned lane, unsigned worker, NodeIndex node);
   ~DeviceTask();
   DeviceTask(DeviceTask&&) noexcept;  ///< before the first launch
 
-  /// Which of the device's places it has, from 0; below its depth.
+  /// Which of the device's places it has, from 0. Below its depth, but for a task that was posted behind another one (`Device::runs_behind`).
   unsigned place() const noexcept { return place_; }
+  /// Which of the device's lanes it has, from 0; below its depth. The place of a task that was posted behind no other.
+  unsigned lane() const noexcept { return lane_; }
   /// The device's memory.
   NodeIndex node() const noexcept { return node_; }
   /// Name of the task's codelet.
@@ -70,6 +72,7 @@ class DeviceTask {
   }
 
   const unsigned place_;
+  const unsigned lane_;
   const unsigned worker_;
   const NodeIndex node_;
   unsigned implementation_ = 0;
@@ -87,6 +90,11 @@ class DeviceTask {
 ///
 /// Failures. `launch` throws, or `Ended` reports, a `DeviceError` when the device could not do it; the task then goes to another
 /// implementation, if its codelet has one and its data is still there. Anything else counts as thrown by the kernel.
+///
+/// Stretches. A device whose lanes are in order may say so (`runs_behind`). Then the worker launches a task already while the one task that it
+/// waits for is in flight, in that one's lane, and so on: up to `depth` lanes have some tasks each. Such a device calls the kernel in `launch`,
+/// throws there what that throws, and says `refused` there alone. A failure that it reports later need not keep what is behind from running:
+/// the worker looks whether that has seen what the failed task should have written.
 ///
 /// Threads: the worker's thread calls all functions. Called by it under no lock; they do not block for long.
 class Device {
@@ -125,6 +133,12 @@ class Device {
   virtual void hurry() noexcept {}
   /// Nothing is launched or polled from now on. Returns when the device calls its waker no more and touches no data any more.
   virtual void finish() noexcept {}
+  /// What is launched for `task` next, in the lane of `before`, which is in flight and the last one there, runs behind what was launched for that.
+  /// May throw what the program's model throws.
+  virtual bool runs_behind(const DeviceTask& before, const Task& task) const {
+    static_cast<void>(before), static_cast<void>(task);
+    return false;
+  }
 };
 
 /// A device with its memory, for a runtime.

@@ -12,7 +12,7 @@ Device::Launched ModelledDevice::launch(DeviceTask& task, std::int64_t now_ns) {
   if (const auto work = work_of(task.task(), task.implementation())) {
     busy_until_ns_ = std::max(now_ns, busy_until_ns_) + work->ns;
     if (memory_ != nullptr && work->bytes > 0) moving_ = memory_->begin(work->bytes, work->ns, *waker_);
-    modelled_.push_back({task.place(), busy_until_ns_});
+    modelled_.push_back({task.place(), busy_until_ns_, kind_ != DeviceKind::cpu ? work->ns : 0});
     return Launched::posted;
   }
   if (behind_ != nullptr) {
@@ -38,7 +38,7 @@ std::int64_t ModelledDevice::poll(std::int64_t now_ns, std::vector<Ended>& ended
   }
   if (ends_all) busy_until_ns_ = now_ns;
   while (!modelled_.empty() && (ends_all || modelled_.front().until_ns <= now_ns)) {
-    ended.push_back({.place = modelled_.front().place});
+    ended.push_back({.place = modelled_.front().place, .kernel_ns = modelled_.front().kernel_ns});
     modelled_.pop_front();
   }
   return modelled_.empty() ? next_ns : std::min(next_ns, modelled_.front().until_ns);
@@ -48,6 +48,13 @@ std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const 
   const int first = task.codelet != nullptr ? task.codelet->implementation_for(kind_) : 0;
   const auto work = work_of(task, static_cast<unsigned>(std::max(first, 0)));
   return work ? std::optional(work->ns) : std::nullopt;
+}
+
+/// A task that takes a modelled time, and one that runs behind the model, do not wait for each other.
+bool ModelledDevice::runs_behind(const DeviceTask& before, const Task& task) const {
+  const bool modelled = work_of(task, static_cast<unsigned>(std::max(task.codelet->implementation_for(kind_), 0))).has_value();
+  if (work_of(before.task(), before.implementation()).has_value() != modelled) return false;
+  return modelled ? kind_ != DeviceKind::cpu : behind_ != nullptr && behind_->runs_behind(before, task);
 }
 
 std::optional<EmulatedWork> ModelledDevice::work_of(const Task& task, unsigned implementation) const {

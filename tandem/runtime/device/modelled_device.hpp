@@ -34,6 +34,7 @@ class ModelledDevice final : public Device {
   void finish() noexcept override {
     if (behind_ != nullptr) behind_->finish();
   }
+  bool runs_behind(const DeviceTask& before, const Task& task) const override;
 
  private:
   std::optional<EmulatedWork> work_of(const Task& task, unsigned implementation) const;
@@ -41,6 +42,7 @@ class ModelledDevice final : public Device {
   struct Modelled {
     unsigned place = 0;
     std::int64_t until_ns = 0;
+    std::int64_t kernel_ns = 0;  ///< 0: it is not known before its end
   };
 
   const Emulation& model_;

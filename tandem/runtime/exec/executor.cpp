@@ -326,6 +326,13 @@ std::optional<unsigned> Executor::next_device(const Task& task, unsigned worker)
   return {};
 }
 
+/// Where several workers could run it, a placer would choose one by what it knows at the time, so it is left to that.
+bool Executor::stays_on(const Task& task, const Task& before, unsigned worker) const noexcept {
+  const WorkerGroup& group = *task.extra->group;
+  if (std::ranges::find(group.members, worker) == group.members.end()) return false;
+  return group.members.size() == 1 || (placer_ == nullptr && before.extra->group == &group);
+}
+
 bool Executor::has_other(const Task& task, unsigned worker) const noexcept {
   return workers_[worker].unit != nullptr && task.restricted && (task.extra->group->processors != nullptr || next_device(task, worker));
 }
@@ -426,6 +433,19 @@ void Executor::cancel(Task& task, FlowFailure& cause) {
 Cutoff::Answer Executor::ask_to_begin(Task& task, std::int64_t now_ns) {
   if (task.ops->always) return Cutoff::Answer::go;
   const std::lock_guard guard(cutoff_lock_);
+  const Cutoff::Answer answer = ask(task, now_ns);
+  if (answer == Cutoff::Answer::hold) held_.push_back(&task);
+  return answer;
+}
+
+bool Executor::may_begin_behind(const Task& task, std::int64_t now_ns) {
+  if (may_begin(task)) return true;
+  const std::lock_guard guard(cutoff_lock_);
+  return ask(task, now_ns) == Cutoff::Answer::go;
+}
+
+/// Under `cutoff_lock_`.
+Cutoff::Answer Executor::ask(const Task& task, std::int64_t now_ns) {
   const TaskId position = flow_position(task);
   // Asked once for as much as lasts `ahead_ns_`: small tasks ask seldom, and of large ones none is counted before it begins.
   if (!cutoff_.frozen() && !cutoff_.within(position)) {
@@ -433,9 +453,7 @@ Cutoff::Answer Executor::ask_to_begin(Task& task, std::int64_t now_ns) {
     asked_at_ns_ = now_ns;
   }
   const TaskId last = position | ((TaskId{1} << position_bits_) - 1);
-  const Cutoff::Answer answer = cutoff_.ask(position, last + (ahead_ << position_bits_));
-  if (answer == Cutoff::Answer::hold) held_.push_back(&task);
-  return answer;
+  return cutoff_.ask(position, last + (ahead_ << position_bits_));
 }
 
 void Executor::drop_behind_end(Task& task) {

@@ -136,6 +136,8 @@ class Executor final : public StagingListener {
   void caller_leaves(Origin& origin);
 
   // --- devices
+  /// Whether `task`, which waits for `before` alone, would come to `worker`, too, when that one ends there and the queues are empty.
+  bool stays_on(const Task& task, const Task& before, unsigned worker) const noexcept;
   /// Another worker than `worker`, which has a device, can run `task`.
   bool has_other(const Task& task, unsigned worker) const noexcept;
   /// `task`, which `worker` could not run, goes to the workers without a device that can, or to the next one with another device.
@@ -157,6 +159,8 @@ class Executor final : public StagingListener {
   /// `hold`: the task is kept until `decide_end`, and then becomes ready once more. `over`: it is behind the end of the flow, and
   /// is to be dropped.
   Cutoff::Answer ask_to_begin(Task& task, std::int64_t now_ns);
+  /// Whether `task`, which waits for one that has begun, may begin, too, as far as is known. It is not kept otherwise.
+  bool may_begin_behind(const Task& task, std::int64_t now_ns);
   /// `task` does not run, since the flow has ended before it. What it should have written keeps its value; what has none gets a
   /// mark that says so. It is to be ended next.
   void drop_behind_end(Task& task);
@@ -178,6 +182,7 @@ class Executor final : public StagingListener {
   std::uint64_t position_of(TaskId id) const noexcept { return id >> position_bits_; }
 
  private:
+  Cutoff::Answer ask(const Task& task, std::int64_t now_ns);
   void note_messages();
   bool stage(Task& task, NodeIndex node);
   std::optional<unsigned> next_device(const Task& task, unsigned worker) const noexcept;

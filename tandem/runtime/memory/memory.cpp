@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <memory>
@@ -94,6 +95,54 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   if (is_over && has_waited) staged(task);
   follow_orders();
   return is_over && !has_waited ? Staging::ready : Staging::pending;
+}
+
+bool Memory::acquire_behind(Task& task, const Task& before, NodeIndex node) {
+  const auto is_written_before = [&](const Handle& handle) {
+    const AccessSlot* const slots = before.accesses();
+    return std::any_of(slots, slots + before.access_count,
+                       [&](const AccessSlot& slot) { return slot.handle() == &handle && makes_value(slot.mode()); });
+  };
+  const auto is_there = [&] {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      const Handle& handle = *slot.handle();
+      if (handle.poison.any() || handle.private_copies != nullptr || handle.private_copy != nullptr) return false;
+      if (sees_value(slot.mode()) && !handle.valid_on(node) && !is_written_before(handle)) return false;
+    }
+    return true;
+  };
+  if (!is_there()) return false;
+  if (room_.is_limited(node) && !room_.reserve_behind(task, node)) return false;
+  const bool is_ready = [&] {
+    if (!is_there()) return false;  // until it was reserved something may have left
+    try {
+      for (unsigned i = 0; i < task.access_count; ++i) ensure_allocated(*task.accesses()[i].handle(), node);
+    } catch (...) {  // said when its turn comes
+      return false;
+    }
+    return meets_no_move(task, node);
+  }();
+  if (!is_ready) give_back(task, node);
+  return is_ready;
+}
+
+/// Nothing that `task` writes is being moved, nor will be: what it replaces on `node` is given up elsewhere.
+bool Memory::meets_no_move(Task& task, NodeIndex node) {
+  if (!room_.any()) return true;
+  const std::lock_guard guard(room_.mutex());
+  for (const bool gives_up : {false, true}) {
+    for (unsigned i = 0; i < task.access_count; ++i) {
+      const AccessSlot& slot = task.accesses()[i];
+      Handle& handle = *slot.handle();
+      if (slot.alias() || !makes_value(slot.mode())) continue;
+      if (handle.residence->leaves != Residence::kNowhere) return false;
+      if (!gives_up || slot.mode() != AccessMode::write) continue;
+      const std::lock_guard lock(handle.lock);
+      handle.valid.fetch_and(1U << handle.node_at(node), std::memory_order_acq_rel);
+    }
+  }
+  return true;
 }
 
 /// For an event that replaces the value of its one datum.

@@ -99,6 +99,9 @@ class Memory {
   /// With limited memories the listener's call does not say that all is there: the task may have waited for the end of a move, behind which its
   /// own transfers begin. Who hears it asks `is_present`, or calls this again until it is `ready`.
   Staging acquire(Task& task, NodeIndex node);
+  /// Without waiting, for a task that waits for `before` alone, which is in flight on `node`: true, all its data has memory there, and is valid or
+  /// will be when `before` has ended. False: nothing has changed. By the worker that will run both.
+  bool acquire_behind(Task& task, const Task& before, NodeIndex node);
   /// The same for a hint, a task with one access that reads: without room that nobody else needs, nothing is done. `pending`: a transfer is
   /// under way, at whose end the listener is called once. By the thread that made the hint ready.
   Staging prefetch(Task& task, NodeIndex node);
@@ -208,6 +211,7 @@ class Memory {
   void fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure);
   static void wait_for(Transfer& transfer, Task& task, Link& link);
   bool waits_for_move(Task& task, AccessSlot& slot, NodeIndex node);
+  bool meets_no_move(Task& task, NodeIndex node);
   void count_down(Link* waiting);
   void staged(Task& task);
   void note_stage(const Task& task, trace::StagingState stage) const;

@@ -219,6 +219,17 @@ bool Room::reserve_spare(Task& hint, NodeIndex node) {
   return true;
 }
 
+bool Room::reserve_behind(Task& task, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  Node& here = nodes_[node];
+  if (stopped_ || here.next != nullptr || !here.waiting.empty() || here.used + missing(task, node) > here.budget) return false;
+  hold(task, node);
+  --here.kernels;
+  task.room |= kBehind;
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+  return true;
+}
+
 bool Room::hold_beside(Task& event, NodeIndex node) {
   const std::lock_guard guard(mutex_);
   Handle& handle = *event.accesses()[0].handle();
@@ -365,7 +376,7 @@ bool Room::end(Task& task, NodeIndex node) {
   if ((room & kHolds) == 0) return false;
   if ((room & kBeside) != 0) return true;
   --nodes_[node].holders;
-  nodes_[node].kernels -= task.kind == TaskKind::kernel;
+  nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
   return true;
 }
 
@@ -377,10 +388,10 @@ void Room::go_on(NodeIndex node) {
 
 void Room::give_back(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
-  task.room &= static_cast<std::uint8_t>(~kHolds);
+  const std::uint8_t room = std::exchange(task.room, task.room & static_cast<std::uint8_t>(~(kHolds | kBehind)));
   for_each_datum(task, [&](Handle& handle, unsigned) { unpin(handle, node); });
   --nodes_[node].holders;
-  nodes_[node].kernels -= task.kind == TaskKind::kernel;
+  nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
   serve(node);
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }

@@ -73,6 +73,7 @@ class Room {
   static constexpr std::uint8_t kHolds = 2;  ///< its data is pinned on its node
   static constexpr std::uint8_t kAsks = 4;   ///< an event that asks for its memory has done so
   static constexpr std::uint8_t kBeside = 8; ///< what it holds counts beside the budget
+  static constexpr std::uint8_t kBehind = 16;  ///< it does not count among the kernels: see `reserve_behind`
 
   static constexpr unsigned kNoLimit = std::numeric_limits<unsigned>::max();
   /// So many tasks may overtake one that waits for memory.
@@ -108,6 +109,10 @@ class Room {
   /// The same for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or that of replicas
   /// that are valid elsewhere, too, and are used later; not while a task waits for memory there.
   bool reserve_spare(Task& hint, NodeIndex node);
+  /// The same for a task that will run behind one which holds memory on the limited `node` and waits for nothing any more. So it ends without
+  /// waiting, and does not count among the kernels. True: all its data has memory there, or gets some that is free. While any task waits for memory
+  /// there, nothing is reserved: what the next one needs would stay for longer.
+  bool reserve_behind(Task& task, NodeIndex node);
   /// The one datum of `event`, which replaces its value, has memory on the limited `node` beside the budget: what it had within it is
   /// free for others. With `EventMemory::none` it keeps what it has. False: the datum is being moved, and the end of that is to be waited for first.
   bool hold_beside(Task& event, NodeIndex node);

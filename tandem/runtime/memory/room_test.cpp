@@ -449,6 +449,82 @@ TEST(Room, WhatNoWorkerRunsDoesNotWaitForKernels) {
   m.finish(access, 1, 1);
 }
 
+TEST(Room, ATaskBehindAnotherTakesWhatIsFreeAndCountsAsNoKernel) {
+  Machine m(0, 2, 1);
+  Handle &a = m.data(), &b = m.data();
+  Task &first = m.task({{&a, AccessMode::write}}), &second = m.task({{&a, AccessMode::read}, {&b, AccessMode::write}});
+  Task& third = m.task({{&b, AccessMode::read_write}});
+  EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  EXPECT_FALSE(m.memory.acquire_behind(third, first, 1)) << "nobody has written what it sees";
+  EXPECT_TRUE(m.memory.acquire_behind(second, first, 1)) << "what it sees is written before, and there is room";
+  EXPECT_TRUE(m.memory.acquire_behind(third, second, 1));
+  EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
+  EXPECT_TRUE(m.is_sound());
+  m.finish(first, 1, 1);
+  m.finish(second, 1, 2);
+  Task& fourth = m.task({{&a, AccessMode::read_write}});
+  m.run(fourth, 1, 4);  // third is no kernel that it would wait for
+  m.finish(third, 1, 3);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, ATaskBehindAnotherMakesNothingLeaveAndOvertakesNobody) {
+  Machine m(0, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  m.run(m.task({{&b, AccessMode::write}}), 1, 2);
+  Task &first = m.task({{&a, AccessMode::write}}), &makes_c = m.task({{&a, AccessMode::read}, {&c, AccessMode::write}});
+  Task& changes_a = m.task({{&a, AccessMode::read_write}});
+  m.task({{&b, AccessMode::read}});
+  EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  EXPECT_FALSE(m.memory.acquire_behind(makes_c, first, 1)) << "b would have to leave";
+  EXPECT_TRUE(m.copies.empty());
+  Task& waits = m.task({{&b, AccessMode::read}, {&c, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(waits, 1), Memory::Staging::pending);
+  EXPECT_FALSE(m.memory.acquire_behind(changes_a, first, 1)) << "a is to leave for who waits";
+  m.finish(first, 1, 1);
+  ASSERT_EQ(m.copies.size(), 1U);
+  EXPECT_FALSE(m.memory.acquire_behind(changes_a, waits, 1)) << "a is being moved";
+  m.deliver(0);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&waits}));
+  m.finish(waits, 1, 3);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, ATaskBehindAnotherThatDoesNotRunGivesItsMemoryBack) {
+  Machine m(0, 2, 2);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task &first = m.task({{&a, AccessMode::write}}), &second = m.task({{&a, AccessMode::read}, {&b, AccessMode::write}});
+  Task& third = m.task({{&a, AccessMode::read}, {&c, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  EXPECT_TRUE(m.memory.acquire_behind(second, first, 1));
+  m.finish(first, 1, 1);
+  EXPECT_EQ(m.memory.acquire(third, 1), Memory::Staging::pending);
+  EXPECT_TRUE(m.staged_tasks.empty());
+  m.memory.give_back(second, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&third})) << "b has no value, and is dropped";
+  m.finish(third, 1, 3);
+  EXPECT_TRUE(m.is_sound());
+  EXPECT_EQ(m.memory.acquire(second, 0), Memory::Staging::pending);
+  m.deliver(0);
+  m.finish(second, 0, 2);
+}
+
+TEST(Room, WhatATaskBehindAnotherReplacesIsNotMoved) {
+  Machine m(1, 0);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 0, 1);
+  Task &first = m.task({{&b, AccessMode::write}}), &replaces_a = m.task({{&a, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  EXPECT_TRUE(m.memory.acquire_behind(replaces_a, first, 1));
+  Task& needs_room = m.task({{&m.data(), AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(needs_room, 0), Memory::Staging::ready) << "the old value of a is dropped";
+  EXPECT_TRUE(m.copies.empty());
+  m.finish(needs_room, 0, 1);
+  m.finish(first, 1, 2);
+  m.finish(replaces_a, 1, 3);
+  EXPECT_TRUE(m.is_sound());
+}
+
 TEST(Room, WhatCannotFitIsRefusedWithTheNumbers) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();

@@ -546,8 +546,9 @@ void Placer::forget(Task& task) {
 void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) {
   if (task.extra == nullptr || !task.restricted) return;
   const PlacedTask& placed = task.extra->placed;
-  estimates_.add(task.codelet->name, placed.footprint, kind, static_cast<double>(duration_ns));
-  if ((pulling_ == nullptr && memory_ == nullptr) || placed.worker == PlacedTask::kNowhere) return;
+  const bool is_placed = placed.worker != PlacedTask::kNowhere;  // else it followed the one before it, or fell back
+  estimates_.add(task.codelet->name, is_placed ? placed.footprint : footprint_of(task), kind, static_cast<double>(duration_ns));
+  if ((pulling_ == nullptr && memory_ == nullptr) || !is_placed) return;
   const std::int64_t now_ns = memory_ != nullptr ? clock_.now_ns() : 0;
   const std::lock_guard guard(lock_);
   if (memory_ != nullptr) {

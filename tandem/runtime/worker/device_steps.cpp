@@ -12,13 +12,34 @@
 
 namespace tandem::runtime {
 
+namespace {
+
+/// A stretch gets longer while what is posted takes about so long: a more urgent task waits for that.
+constexpr std::int64_t kAheadNs = 200'000;
+
+/// Calls `visit(task)` for tasks that wait for `before`, which has not ended: for the first ones, if there are many.
+template <class Visit>
+void for_each_successor(const Task& before, const Visit& visit) {
+  unsigned left = 16;
+  if (before.recorded)
+    for (std::uint32_t i = 0; i < before.recording->successor_count && left != 0; ++i, --left) visit(*before.recording->successors[i]);
+  for (const Link* link = before.successors.peek(); link != nullptr && left != 0; link = link->next, --left) visit(*link->task());
+}
+
+}  // namespace
+
 // --- steps
 
 std::int64_t Worker::step_device(std::int64_t now_ns) {
   if (!in_flight_->empty()) collect(now_ns);
   wake_up();
   for (unsigned count = 0; count < options_.tasks_per_step && !is_paused(); ++count)
-    if (!go_on(now_ns)) return in_flight_->empty() ? rest(now_ns) : rest_beside_device();
+    if (!go_on(now_ns)) {
+      if (in_flight_->empty()) return rest(now_ns);
+      post_behind();
+      if (!in_flight_->empty()) return rest_beside_device();
+      break;  // the device was lost
+    }
   queue_kept();
   return now_ns;
 }
@@ -92,6 +113,10 @@ void Worker::launch(Task& task) {
   trace_oldest();
   if (expects())
     if (const auto duration_ns = expected_ns(task)) report_expected_end(task, *duration_ns);
+  post(launched, now_ns);
+}
+
+void Worker::post(DeviceTask& launched, std::int64_t now_ns) {
   const unsigned place = launched.place();
   try {
     if (device_->launch(launched, now_ns) == Device::Launched::posted) return;
@@ -101,49 +126,150 @@ void Worker::launch(Task& task) {
   complete({.place = place});
 }
 
+/// Nothing else is to be done: the stretches get longer.
+void Worker::post_behind() {
+  if (options_.stretch == 1 || in_flight_->empty() || next_ != nullptr || lost_ != nullptr || hold_.is_on()) return;
+  if (!executor_.queues().looks_empty(index_) || executor_.queues().stages_enough(index_)) return;
+  for (unsigned lane = 0; lane < in_flight_->lane_count() && lost_ == nullptr; ++lane) lengthen(lane);
+}
+
+void Worker::lengthen(unsigned lane) {
+  while (!in_flight_->lane(lane).empty()) {
+    const std::size_t count = in_flight_->lane(lane).size();
+    if (count == options_.stretch || (count > 1 && (usual_ns_ == 0 || static_cast<std::int64_t>(count) * usual_ns_ > kAheadNs))) return;
+    const unsigned last = in_flight_->lane(lane).back();
+    const std::int64_t now_ns = clock_.now_ns();
+    Task* const task = next_of_stretch(last, now_ns);
+    if (task == nullptr) return;
+    // The end of the one before it counts it down, and does not make it ready.
+    task->waits.store(2, std::memory_order_relaxed);
+    task->progress = static_cast<std::uint16_t>(index_);
+    measurements_.count_behind();
+    post(in_flight_->take_behind(lane, *task, implementation_for(*task), executor_.memory(), now_ns), now_ns);
+  }
+}
+
+/// The task that can be posted behind that at place `last`, whose memory it has then; or null. Of several the most urgent one.
+Task* Worker::next_of_stretch(unsigned last, std::int64_t now_ns) {
+  Task& before = in_flight_->at(last).task();
+  if (in_flight_->run(last).ended || before.poisoned.load(std::memory_order_relaxed)) return nullptr;
+  if (!before.restricted) return nullptr;  // under an emulation: any core runs it
+  if (before.extra->callback) return nullptr;  // it comes before the kernels of tasks that wait for this one
+  Task* next = nullptr;
+  for_each_successor(before, [&](Task& task) {
+    // Behind a count of one nobody else changes the task.
+    if (task.waits.load(std::memory_order_acquire) != 1 || (next != nullptr && task.priority <= next->priority)) return;
+    const bool is_plain = task.kind == TaskKind::kernel && task.restricted && !task.special && !task.chooses && !task.ops->serves;
+    if (is_plain && !task.poisoned.load(std::memory_order_relaxed) && executor_.stays_on(task, before, index_)) next = &task;
+  });
+  if (next == nullptr) return nullptr;
+  const std::vector<unsigned>& lane = in_flight_->lane(last % in_flight_->lane_count());
+  const Task* const one_before = lane.size() > 1 ? &in_flight_->at(lane[lane.size() - 2]).task() : nullptr;
+  if (!stays_if_it_fails(before, one_before)) return nullptr;
+  const bool learns = durations_ != nullptr || executor_.placer() != nullptr;
+  if (learns && !is_timed_) return nullptr;  // what each of them took would not be known
+  try {
+    if (!device_->runs_behind(in_flight_->at(last), *next)) return nullptr;
+  } catch (...) {  // the program's model of durations
+    return nullptr;
+  }
+  if (!executor_.memory().acquire_behind(*next, before, spec_.node)) return nullptr;
+  if (executor_.may_begin_behind(*next, now_ns)) return next;
+  executor_.memory().give_back(*next, spec_.node);
+  return nullptr;
+}
+
+/// Whether `task`, which is in flight behind `before` or behind nothing, runs nowhere else if its device breaks it: no other worker can, or it
+/// changes what is valid here alone.
+bool Worker::stays_if_it_fails(Task& task, const Task* before) const noexcept {
+  if (task.extra->group->members.size() == 1 && task.extra->group->processors == nullptr) return true;
+  const std::uint32_t elsewhere = ~(Handle::kMoving | 1U << spec_.node);
+  const AccessSlot* const slots = task.accesses();
+  return std::any_of(slots, slots + task.access_count, [&](const AccessSlot& slot) {
+    if (slot.alias() || !sees_value(slot.mode()) || !makes_value(slot.mode()) || slot.handle()->private_copy != nullptr) return false;
+    if ((slot.handle()->valid.load(std::memory_order_acquire) & elsewhere) == 0) return true;
+    return before != nullptr && std::any_of(before->accesses(), before->accesses() + before->access_count, [&](const AccessSlot& written) {
+             return written.handle() == slot.handle() && makes_value(written.mode());
+           });
+  });
+}
+
+/// The first task of a lane, which was posted behind another one, runs from now on.
+void Worker::come_to_front(unsigned lane) {
+  Task& task = in_flight_->at(in_flight_->lane(lane).front()).task();
+  trace_.note_ready(task, false);
+  if (expects())
+    if (const auto duration_ns = expected_ns(task)) report_expected_end(task, *duration_ns);
+}
+
+/// It has begun behind another one, which has failed, and does not count.
+bool Worker::is_called_off(const Task& task) const noexcept {
+  if (task.poisoned.load(std::memory_order_relaxed)) return true;
+  const AccessSlot* const slots = task.accesses();
+  return std::any_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.handle()->poison.any(); });
+}
+
 /// For the trace a device runs one task after the other, in the order of launches: each starts when the one before it has ended.
 void Worker::trace_oldest() {
   if (in_flight_->empty()) return;
   const unsigned place = in_flight_->oldest();
-  if (!std::exchange(in_flight_->run(place).is_traced, true)) trace_.note_started(in_flight_->at(place).task());
+  const Task& task = in_flight_->at(place).task();
+  if (in_flight_->run(place).is_behind && is_called_off(task)) return;
+  if (!std::exchange(in_flight_->run(place).is_traced, true)) trace_.note_started(task);
 }
 
 void Worker::complete(const Device::Ended& ended) {
   TANDEM_ASSERT(in_flight_->has(ended.place));  // the device reports what it has, once
-  if (ended.failure == nullptr) return end_run(ended, {});
-  const DeviceFailure failure = look_at(ended.failure);
-  if (failure.is_devices && failure.effect == DeviceEffect::lost) return lose_device(ended.failure, failure);
-  end_run(ended, failure);
+  const auto look = [](const std::exception_ptr& failure) { return failure != nullptr ? look_at(failure) : DeviceFailure(); };
+  if (const DeviceFailure failure = look(ended.failure); failure.is_devices && failure.effect == DeviceEffect::lost)
+    return lose_device(ended.failure, failure);
+  in_flight_->run(ended.place).ended = ended;
+  const std::vector<unsigned>& lane = in_flight_->lane(in_flight_->at(ended.place).lane());
+  while (!lane.empty() && in_flight_->run(lane.front()).ended) {
+    const Device::Ended first = *in_flight_->run(lane.front()).ended;
+    end_run(first, look(first.failure));
+  }
 }
 
-/// A task in flight has ended, or goes elsewhere.
+/// The first task of its lane has ended, or goes elsewhere.
 void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
-  Task& task = in_flight_->at(ended.place).task();
+  DeviceTask& place = in_flight_->at(ended.place);
+  Task& task = place.task();
+  const bool goes_elsewhere = failure.is_devices && !in_flight_->has_behind(ended.place);
   const InFlight::Run run = in_flight_->leave(ended.place);
   const std::int64_t now_ns = clock_.now_ns();
   const std::int64_t since_ns = ended.kernel_ns > 0 ? now_ns - ended.kernel_ns : std::max(run.launched_ns, ended_at_ns_);
+  const std::int64_t took_ns = std::max<std::int64_t>(now_ns - since_ns, 1);
+  usual_ns_ = usual_ns_ == 0 ? took_ns : std::max<std::int64_t>(usual_ns_ + (took_ns - usual_ns_) / 4, 1);
+  is_timed_ = ended.kernel_ns > 0;
   ended_at_ns_ = now_ns;
   if (in_flight_->empty()) measurements_.end_busy(now_ns);
-  if (failure.is_devices && may_fall_back(task, failure.effect != DeviceEffect::refused)) {
+  FlowFailure* const cause = run.is_behind && is_called_off(task) ? executor_.why_cancelled(task) : nullptr;
+  if (cause != nullptr) {
+    executor_.cancel(task, *cause);
+    skip(task);
+  } else if (goes_elsewhere && may_fall_back(task, failure.effect != DeviceEffect::refused)) {
     if (run.is_traced) trace_.note_ended(task);
     trace_oldest();
     return fall_back(task, failure.what);
-  }
-  if (!run.is_traced) trace_.note_started(task);
-  if (ended.failure != nullptr) {
-    fail(task, failure.is_devices ? named(task, ended.failure, failure) : ended.failure);
   } else {
-    try {
-      succeed(task);
-    } catch (...) {
-      fail(task, std::current_exception());
+    if (!run.is_traced) trace_.note_started(task);
+    if (ended.failure != nullptr) {
+      fail(task, failure.is_devices ? named(task, ended.failure, failure) : ended.failure);
+    } else {
+      try {
+        succeed(task);
+      } catch (...) {
+        fail(task, std::current_exception());
+      }
     }
+    if (options_.timed || expects()) measurements_.add_duration(task, since_ns, now_ns);
+    if (run.is_alone || is_timed_) learn(task, run.choice, since_ns, now_ns);
+    finish(task);
   }
-  if (options_.timed || expects()) measurements_.add_duration(task, since_ns, now_ns);
   if (options_.metered && !in_flight_->empty()) [[unlikely]]
     measurements_.begin_kernel(in_flight_->at(in_flight_->oldest()).task().codelet, now_ns);
-  learn(task, run.choice, since_ns, now_ns);
-  finish(task);
+  if (!in_flight_->lane(place.lane()).empty()) come_to_front(place.lane());
   trace_oldest();
 }
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/base/assert.hpp"
@@ -14,65 +17,95 @@ namespace tandem::runtime {
 
 /// The places of one device. A place is taken from a launch to the task's end, and then free for another task.
 ///
+/// A lane has one task, or a stretch: tasks that were posted one behind the other, each of which waits for the one before it alone. The first of
+/// them is that which runs. They end in this order, whatever the device reports first.
+///
 /// Threads: the worker's thread, except for `visit`.
 class InFlight {
  public:
   struct Run {
     std::int64_t launched_ns = 0;
     bool is_traced = false;  ///< the trace has its start
+    bool is_behind = false;  ///< it was posted behind another task
+    bool is_alone = true;    ///< it is not, and none was posted behind it
     Implementations::Choice choice;
+    std::optional<Device::Ended> ended = {};  ///< what the device has reported
   };
 
-  InFlight(unsigned depth, unsigned worker, NodeIndex node) : tasks_(std::make_unique<std::atomic<const Task*>[]>(depth)), runs_(depth) {
-    TANDEM_ASSERT(depth > 0);
-    places_.reserve(depth);
-    for (unsigned place = 0; place < depth; ++place) {
-      places_.emplace_back(place, worker, node);
-      free_.push_back(depth - 1 - place);
-    }
+  /// Up to `depth` lanes of up to `stretch` tasks.
+  InFlight(unsigned depth, unsigned stretch, unsigned worker, NodeIndex node)
+      : tasks_(std::make_unique<std::atomic<const Task*>[]>(std::size_t{depth} * stretch)),
+        runs_(std::size_t{depth} * stretch),
+        lanes_(depth),
+        stretch_(stretch) {
+    TANDEM_ASSERT(depth > 0 && stretch > 0);
+    places_.reserve(runs_.size());
+    for (unsigned place = 0; place < runs_.size(); ++place) places_.emplace_back(place, place % depth, worker, node);
+    for (unsigned lane = depth; lane > 0; --lane) free_.push_back(lane - 1);
   }
 
   bool empty() const noexcept { return order_.empty(); }
+  /// No lane is free.
   bool full() const noexcept { return free_.empty(); }
-  unsigned depth() const noexcept { return static_cast<unsigned>(places_.size()); }
+  unsigned lane_count() const noexcept { return static_cast<unsigned>(lanes_.size()); }
   /// Whether a task is there.
-  bool has(unsigned place) const noexcept { return place < depth() && tasks_[place].load(std::memory_order_relaxed) != nullptr; }
+  bool has(unsigned place) const noexcept { return place < places_.size() && tasks_[place].load(std::memory_order_relaxed) != nullptr; }
   DeviceTask& at(unsigned place) noexcept { return places_[place]; }
   Run& run(unsigned place) noexcept { return runs_[place]; }
   /// The place of the task that was launched before all others.
   unsigned oldest() const noexcept { return order_.front(); }
+  /// The places of a lane's tasks, in their order.
+  const std::vector<unsigned>& lane(unsigned lane) const noexcept { return lanes_[lane]; }
+  bool has_behind(unsigned place) const noexcept { return lanes_[place % lane_count()].back() != place; }
 
-  /// A free place for `task`.
+  /// A free place for `task`, in a free lane.
   DeviceTask& take(Task& task, const Implementations::Choice& choice, Memory& memory, std::int64_t now_ns) {
-    const unsigned place = free_.back();
+    const unsigned lane = free_.back();
     free_.pop_back();
-    order_.push_back(place);
-    runs_[place] = {now_ns, false, choice};
-    places_[place].set(task, choice.implementation, memory);
-    tasks_[place].store(&task, std::memory_order_release);
-    return places_[place];
+    return take(lane, {.launched_ns = now_ns, .choice = choice}, task, memory);
+  }
+  /// A place for `task` behind the last task of a lane, which has less than `stretch`.
+  DeviceTask& take_behind(unsigned lane, Task& task, const Implementations::Choice& choice, Memory& memory, std::int64_t now_ns) {
+    TANDEM_ASSERT(!lanes_[lane].empty() && lanes_[lane].size() < stretch_);
+    runs_[lanes_[lane].back()].is_alone = false;
+    unsigned place = lane;
+    while (has(place)) place += lane_count();
+    return take(place, {.launched_ns = now_ns, .is_behind = true, .is_alone = false, .choice = choice}, task, memory);
   }
   /// The task there is no longer in flight.
   Run leave(unsigned place) {
+    const unsigned at = place % lane_count();
     std::erase(order_, place);
-    free_.push_back(place);
+    std::erase(lanes_[at], place);
+    if (lanes_[at].empty()) free_.push_back(at);
     tasks_[place].store(nullptr, std::memory_order_relaxed);
-    return runs_[place];
+    return std::move(runs_[place]);
   }
 
   /// Calls `visit(task)` for each task in flight; it may have ended meanwhile. Any thread.
   template <class Visit>
   void visit(const Visit& visit) const {
-    for (unsigned place = 0; place < depth(); ++place)
+    for (unsigned place = 0; place < places_.size(); ++place)
       if (const Task* const task = tasks_[place].load(std::memory_order_acquire)) visit(*task);
   }
 
  private:
-  std::vector<DeviceTask> places_;
+  DeviceTask& take(unsigned place, Run run, Task& task, Memory& memory) {
+    order_.push_back(place);
+    lanes_[place % lane_count()].push_back(place);
+    places_[place].set(task, run.choice.implementation, memory);
+    runs_[place] = std::move(run);
+    tasks_[place].store(&task, std::memory_order_release);
+    return places_[place];
+  }
+
+  std::vector<DeviceTask> places_;  ///< of lane l: l, l + depth, l + 2 depth, ...
   std::unique_ptr<std::atomic<const Task*>[]> tasks_;  ///< by place; null: free
   std::vector<Run> runs_;                              ///< by place
+  std::vector<std::vector<unsigned>> lanes_;           ///< the places of their tasks
   std::vector<unsigned> order_;                        ///< of launches
-  std::vector<unsigned> free_;
+  std::vector<unsigned> free_;                         ///< lanes
+  const unsigned stretch_;
 };
 
 }  // namespace tandem::runtime

@@ -45,6 +45,7 @@ WorkerReport Measurements::report(std::int64_t now_ns) const noexcept {
   report.polls = polls_.get();
   report.wakes = wakes_.get();
   report.fallbacks = fallbacks_.get();
+  report.posted_behind = behind_.get();
   report.busy_ns = busy_ns_.get();
   report.idle_ns = idle_ns_.get();
   report.total_ns = total_ns_.get();

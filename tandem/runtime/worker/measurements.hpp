@@ -59,6 +59,8 @@ class Measurements {
   void end_busy(std::int64_t now_ns) noexcept;
   /// A task that its device could not run has gone elsewhere.
   void count_fallback() noexcept { fallbacks_.add(1); }
+  /// A task was posted to its device while the one before it was in flight.
+  void count_behind() noexcept { behind_.add(1); }
 
   /// Mean duration of a codelet's kernels on this worker; nothing: none was measured.
   std::optional<std::int64_t> mean_ns(const CodeletCore* codelet) const;
@@ -99,6 +101,7 @@ class Measurements {
   base::Published<std::uint64_t> wakes_;
   base::Published<std::int64_t> busy_since_ns_{-1};  ///< -1: not busy, or not with a device
   base::Published<std::uint64_t> fallbacks_;
+  base::Published<std::uint64_t> behind_;
   base::Published<double> busy_ns_;
   base::Published<double> idle_ns_;
   base::Published<double> total_ns_;

@@ -52,6 +52,7 @@ struct WorkerReport {
   std::uint64_t tasks = 0;   ///< that it ran
   std::uint64_t steals = 0;  ///< times that it took tasks from another worker's queue
   std::uint64_t fallbacks = 0;  ///< tasks that its device could not run and that other workers ran instead
+  std::uint64_t posted_behind = 0;  ///< tasks that came to its device while the one that they waited for was in flight (`device_stretch`)
   std::uint64_t holds = 0;  ///< times that it waited for an urgent task, when it could have run another
   std::uint64_t put_aside = 0;  ///< times that a memory-bound task that it took had to wait for others (`MemoryGate`)
   std::uint64_t polls = 0;  ///< times that it found no task, other than while it polled the network

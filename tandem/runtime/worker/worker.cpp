@@ -38,7 +38,7 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       feeds_(options.feeds),
       adapts_polling_(options.adaptive_polling && spec.device == DeviceKind::cpu),
       device_(spec.unit),
-      in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), index, spec.node) : nullptr),
+      in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), options.stretch, index, spec.node) : nullptr),
       measurements_(index, options.timeline) {
   origin_.kind = Origin::Kind::worker;
   origin_.trace = &trace_.stream;

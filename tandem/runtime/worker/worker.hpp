@@ -36,6 +36,7 @@ struct WorkerOptions {
   std::int64_t poll_for_ns = 20'000;   ///< a worker that has polled in vain for so long sleeps
   bool adaptive_polling = true;              ///< while messages are limited by latency, idle workers leave the queues alone and wait to be woken
   unsigned tasks_per_step = 256;
+  unsigned stretch = 16;               ///< tasks in one lane of a device, at most; 1: none is launched before the one that it waits for has ended
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
   bool gated = false;                  ///< memory-bound tasks that CPU workers share are limited in number (`MemoryGate`); for those that it gives away a placer does it
@@ -70,6 +71,12 @@ struct WorkerOptions {
 ///
 /// With a `Device` (device_steps.cpp) a step polls it, ends what has ended there, and launches tasks whose data is in its memory, up to its
 /// depth. While all its places are taken the worker fetches the data of a few more tasks. It sleeps until the device is to be polled.
+///
+/// Stretches. Where nothing else is ready for it, the worker posts the successor of a task in flight behind that one (`Device::runs_behind`), if it
+/// waits for that task alone, would run here, and needs no memory that is not free and no copy. So the way of the end to the host and back costs
+/// nothing. The successor's count gets one more for that time, so that the end of the one before it does not make it ready. Others see nothing of
+/// it: tasks of a stretch end in their order, and each comes to the front, and begins, at the end of the one before it. A task that would go
+/// elsewhere if its device failed after it had begun has none behind it.
 ///
 /// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), tasks that its device has (`InFlight`), what the
 /// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), its side of the gate for memory-bound tasks (`MemoryGate`), the network (`IdleProgress`), private memory (`PrivateMemory`).
@@ -154,8 +161,15 @@ class Worker final : public base::Steppable {
   std::int64_t rest_beside_device();
   std::int64_t collect(std::int64_t now_ns);
   void launch(Task& task);
+  void post(DeviceTask& launched, std::int64_t now_ns);
+  void post_behind();
+  void lengthen(unsigned lane);
+  Task* next_of_stretch(unsigned last, std::int64_t now_ns);
+  bool stays_if_it_fails(Task& task, const Task* before) const noexcept;
+  void come_to_front(unsigned lane);
   void trace_oldest();
   void complete(const Device::Ended& ended);
+  bool is_called_off(const Task& task) const noexcept;
   void end_run(const Device::Ended& ended, const DeviceFailure& failure);
   void refuse(Task& task, const std::exception_ptr& failure);
   bool may_fall_back(Task& task, bool had_begun);
@@ -191,6 +205,8 @@ class Worker final : public base::Steppable {
   Task* next_ = nullptr;                 ///< its data is there, and it waits for a place of the device
   std::vector<Device::Ended> ended_;
   std::int64_t ended_at_ns_ = 0;         ///< when the device's last task ended
+  std::int64_t usual_ns_ = 0;            ///< what its tasks took lately, in the mean; 0: none has ended
+  bool is_timed_ = false;                ///< it says how long kernels ran
   std::exception_ptr lost_;              ///< why the device runs nothing any more; null: it does
 
   alignas(64) std::atomic<const Task*> running_{nullptr};

@@ -60,6 +60,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .poll_for_ns = options.poll_for_ns,
                                      .adaptive_polling = options.adaptive_polling,
                                      .tasks_per_step = options.tasks_per_step,
+                                     .stretch = options.device_stretch,
                                      .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr || energy_->meters() ||
                                               options.memory_gate.limits(machine.cpu_workers()),
                                      .timeline = options.timeline,

@@ -44,6 +44,7 @@ struct CoreOptions {
   std::int64_t poll_for_ns = 20'000;
   bool adaptive_polling = true;           ///< see `Worker`
   unsigned tasks_per_step = 256;
+  unsigned device_stretch = 16;           ///< see `WorkerOptions::stretch`
   std::int64_t begin_ahead_ns = 20'000;  ///< after a cancellation, tasks may still begin for about so long
   std::uint64_t seed = 1;
   DurationModels* models = nullptr;       ///< set: they learn the durations of kernels. Outlive the runtime

@@ -29,6 +29,8 @@ class OpenClDevice final : public Device, private OpenClQueue {
   Launched launch(DeviceTask& task, std::int64_t now_ns) override;
   std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) override;
   void finish() noexcept override;
+  /// The queue is in order.
+  bool runs_behind(const DeviceTask&, const Task&) const override { return true; }
 
  private:
   struct Heard;
