@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -97,10 +98,12 @@ struct Cuda : testing::Test {
   }
   /// On `workers` cores and devices, whose copies are counted.
   std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
-                                 test::LogLines* lines = nullptr) {
+                                 test::LogLines* lines = nullptr, std::optional<std::string> sched = {}) {
     auto resources = test::test_resources(lines);
     const base::Config config = test::test_config(
-        {.workers = workers, .more = {{"cuda", devices}, {"cuda.memory", memory}, {"cuda.depth", "4"}, {"cuda.libraries", TANDEM_FAKE_CUDA}}});
+        {.workers = workers,
+         .sched = std::move(sched),
+         .more = {{"cuda", devices}, {"cuda.memory", memory}, {"cuda.depth", "4"}, {"cuda.libraries", TANDEM_FAKE_CUDA}}});
     runtime::World world = make_real_world(config, *resources);
     add_cuda_devices(world, config, *resources->log);
     for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
@@ -391,6 +394,52 @@ TEST_F(Cuda, ReadsNumbersBeforeATaskEnds) {
   rt->submit("see", [&](std::span<const Word>) { seen = found; }, read(hy));
   rt->wait();
   EXPECT_EQ(seen, 2);
+}
+
+TEST_F(Cuda, PostsTasksBehindTheOneThatTheyWaitForWithScratchMemoryThatGrows) {
+  auto rt = start(1, "0", "1", nullptr, "lws");
+  std::vector<Word> x(100, 7);
+  const auto count = Codelet("count", [](std::size_t, std::span<Word>) {})
+                         .cuda([](CudaQueue& queue, std::size_t scratch_bytes, std::span<Word> data) {
+                           const std::size_t size = data.size();
+                           const CudaArgument arguments[] = {{data.data(), 0}, {&size, sizeof(size)}, {queue.scratch(scratch_bytes), 0}};
+                           queue.launch({kSource, "count", ""}, arguments, 1);
+                         })
+                         .can_run(on_cuda);
+  int value = 0;
+  auto hx = rt->data("x", x);
+  auto hv = rt->data(value);
+  for (int i = 0; i < 200; ++i) {
+    rt->submit(count, std::size_t{64} << i % 9, read_write(hx));
+    rt->submit(kBump.can_run(on_cuda), i, read_write(hv));
+  }
+  rt->wait(hx);
+  rt->wait(hv);
+  EXPECT_EQ(value, 199 * 200 / 2);
+  EXPECT_GT(rt->statistics().workers[1].posted_behind, 0U);
+}
+
+TEST_F(Cuda, PostsNoneBehindATaskThatReadsANumber) {
+  auto rt = start(1, "0", "1", nullptr, "lws");
+  std::vector<Word> x(100, 7);
+  std::atomic<int> seen{0};
+  std::vector<int> seen_at_launch;
+  const auto count = Codelet("count", [](std::span<Word>) {})
+                         .cuda([&](CudaQueue& queue, std::span<Word> data) {
+                           seen_at_launch.push_back(seen);
+                           const std::size_t size = data.size();
+                           void* const result = queue.scratch(sizeof(int));
+                           const CudaArgument arguments[] = {{data.data(), 0}, {&size, sizeof(size)}, {result, 0}};
+                           queue.launch({kSource, "count", ""}, arguments, 1);
+                           queue.read_int(result, [&seen](int found) { seen += found; });
+                         })
+                         .can_run(on_cuda);
+  auto hx = rt->data("x", x);
+  for (int i = 0; i < 20; ++i) rt->submit(count, read_write(hx));
+  rt->wait();
+  ASSERT_EQ(seen_at_launch.size(), 20U);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(seen_at_launch[static_cast<std::size_t>(i)], 100 * i);
+  EXPECT_EQ(rt->statistics().workers[1].posted_behind, 0U);
 }
 
 TEST_F(Cuda, WaitsForWhatAFunctionHasPostedBeforeItThrew) {

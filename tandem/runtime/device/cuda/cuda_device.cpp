@@ -15,11 +15,11 @@
 
 namespace tandem::runtime::cuda {
 
-/// What the task at one place posts to, and the memory that it has besides its data. The worker's thread uses it during a launch, then the lane's
-/// thread, then the worker's again.
+/// What the tasks of one lane post to, and the memory that they have besides their data. Tasks that are posted one behind the other use the same
+/// scratch memory, since the stream runs them in order. The worker's thread uses it during a launch; what the lane's thread needs is given to it.
 class CudaDevice::Place final : public CudaQueue {
  public:
-  Place(CudaDevice& device, unsigned number) : device_(device), number_(number), lane_(device.card_->driver(), device.card_->context()) {
+  explicit Place(CudaDevice& device) : device_(device), lane_(device.card_->driver(), device.card_->context()) {
     void* ints = nullptr;
     driver().check(driver().allocate_host(&ints, kInts * sizeof(int), kHostAllocPortable), "no page-locked memory");
     ints_ = static_cast<int*>(ints);
@@ -29,21 +29,30 @@ class CudaDevice::Place final : public CudaQueue {
     device_.libraries_->blas.destroy(blas_);
     device_.libraries_->solver.destroy(solver_);
     if (scratch_ != nullptr) device_.card_->release(scratch_, scratch_bytes_);
+    release_outgrown();
     driver().release_host(ints_);
   }
 
   Lane& lane() noexcept { return lane_; }
   bool has_posted() const noexcept { return has_posted_; }
-  void begin() noexcept {
+  /// The task that was launched last reads numbers.
+  bool reads() const noexcept { return reads_; }
+  /// A launch begins, of a task that is behind others of the lane, or not.
+  void begin(bool is_behind) noexcept {
     has_posted_ = false;
     has_scratch_ = false;
     readings_.clear();
+    is_behind_ = is_behind;
+    if (!is_behind) release_outgrown();
   }
-  /// What was posted has ended. By the lane's thread.
-  void end(Status status) {
-    if (status == kSuccess)
-      for (std::size_t i = 0; i < readings_.size(); ++i) readings_[i](ints_[i]);
-    device_.report(number_, status);
+  /// The launch has ended: the device reports when the task at `place` has.
+  Status report_end(unsigned place) {
+    reads_ = !readings_.empty();
+    return lane_.when_ended([this, place, readings = std::move(readings_)](Status status) {
+      if (status == kSuccess)
+        for (std::size_t i = 0; i < readings.size(); ++i) readings[i](ints_[i]);
+      device_.report(place, status);
+    });
   }
 
   void launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) override;
@@ -69,24 +78,30 @@ class CudaDevice::Place final : public CudaQueue {
  private:
   static constexpr std::size_t kInts = 8;
   const Driver& driver() const noexcept { return device_.card_->driver(); }
+  void release_outgrown() noexcept {
+    for (const auto& [memory, bytes] : outgrown_) device_.card_->release(memory, bytes);
+    outgrown_.clear();
+  }
 
   CudaDevice& device_;
-  const unsigned number_;
   Lane lane_;
+  bool is_behind_ = false;   ///< the task that is launched
+  bool reads_ = false;
   bool has_posted_ = false;  ///< or may have
   bool has_scratch_ = false;
   void* blas_ = nullptr;
   void* solver_ = nullptr;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
-  int* ints_ = nullptr;  ///< page-locked: else reading them would wait for the stream
+  std::vector<std::pair<void*, std::size_t>> outgrown_;  ///< scratch memory that tasks in flight may use
+  int* ints_ = nullptr;  ///< of the last task of the lane; page-locked: else reading them would wait for the stream
   std::vector<std::function<void(int)>> readings_;
 };
 
 CudaDevice::CudaDevice(std::shared_ptr<Card> card, std::shared_ptr<Libraries> libraries, unsigned depth)
     : card_(std::move(card)), libraries_(std::move(libraries)) {
   const Within within(card_->driver(), card_->context());
-  for (unsigned i = 0; i < depth; ++i) places_.push_back(std::make_unique<Place>(*this, i));
+  for (unsigned i = 0; i < depth; ++i) places_.push_back(std::make_unique<Place>(*this));
 }
 
 CudaDevice::~CudaDevice() {
@@ -97,12 +112,12 @@ CudaDevice::~CudaDevice() {
 
 Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
   card_->enter();
-  Place& place = *places_[task.place()];
-  place.begin();
+  Place& place = *places_[task.lane()];
   const Driver& driver = card_->driver();
   try {
+    place.begin(task.place() != task.lane());
     task.run(static_cast<CudaQueue*>(&place));
-    driver.check(place.lane().when_ended([&place](Status status) { place.end(status); }), "no event");
+    driver.check(place.report_end(task.place()), "no event");
   } catch (const DeviceError& error) {
     // What it had posted before uses the task's data, and may have changed it.
     const Status status = driver.synchronize_stream(place.lane().stream());
@@ -115,6 +130,9 @@ Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
   }
   return Launched::posted;
 }
+
+/// A stream is in order. But what a task reads is told before others begin.
+bool CudaDevice::runs_behind(const DeviceTask& before, const Task&) const { return !places_[before.lane()]->reads(); }
 
 void CudaDevice::report(unsigned place, Status status) {
   const std::lock_guard guard(mutex_);
@@ -192,7 +210,8 @@ void* CudaDevice::Place::scratch(std::size_t bytes) {
   if (has_scratch_) throw UsageError("a task asks for scratch memory of its CUDA queue a second time; ask once, for all of it");
   has_scratch_ = true;
   if (bytes > scratch_bytes_) {
-    if (scratch_ != nullptr) device_.card_->release(std::exchange(scratch_, nullptr), std::exchange(scratch_bytes_, 0));
+    if (scratch_ != nullptr) outgrown_.emplace_back(std::exchange(scratch_, nullptr), std::exchange(scratch_bytes_, 0));
+    if (!is_behind_) release_outgrown();
     scratch_ = device_.card_->allocate(bytes);
     if (scratch_ == nullptr) throw DeviceError(DeviceEffect::refused, fmt::format("no {} bytes of scratch memory", bytes));
     scratch_bytes_ = bytes;

@@ -25,7 +25,8 @@ struct Libraries {
   MathLibrary solver;
 };
 
-/// Each of the device's places has a lane, to which the kernels of its task are posted, so that small kernels of several tasks run beside each other.
+/// Each of the device's lanes has a stream, to which the kernels of its tasks are posted, so that small kernels of several lanes run beside
+/// each other.
 class CudaDevice final : public Device {
  public:
   CudaDevice(std::shared_ptr<Card> card, std::shared_ptr<Libraries> libraries, unsigned depth);
@@ -37,6 +38,7 @@ class CudaDevice final : public Device {
   Launched launch(DeviceTask& task, std::int64_t now_ns) override;
   std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) override;
   void finish() noexcept override;
+  bool runs_behind(const DeviceTask& before, const Task& task) const override;
 
  private:
   class Place;
@@ -56,7 +58,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<Card> card_;
   const std::shared_ptr<Libraries> libraries_;
   base::Waker* waker_ = nullptr;
-  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<Place>> places_;  ///< by lane
   std::map<std::tuple<std::string, std::string, std::string>, Kernel> kernels_;  ///< by text, name and options; the worker's
 
   std::mutex mutex_;
