@@ -144,13 +144,20 @@ function compareRuns(runs, place) {
     const pictures = element('div', {class: 'pictures'});
     const heading = element('h2', {}, `${letters[i]} over time`, element('small', {}, 'both show the same seconds'));
     place.append(element('section', {class: 'time'}, heading, i === 0 ? element('div', {id: 'tools'}) : '', pictures));
-    const makers = (of, state) => panelsOf(of, state).slice(0, of.summary.ranks > 1 ? 6 : 4);
-    return new Timeline(run, pictures, {show() {}, showBroadcast() {}}, makers, limit / run.facts.unit_ns);
+    const panels = (of, state) => firstOf(panelsOf(of, state), of.summary.ranks > 1 ? 6 : 4);
+    return new Timeline(run, pictures, {show() {}, showBroadcast() {}}, panels, limit / run.facts.unit_ns);
   });
   timelines[0].followers = [timelines[1]];
   timelines[1].followers = [timelines[0]];
   document.getElementById('tools').replaceWith(toolbar(runs[0], timelines[0]));
   return timelines;
+}
+
+function* firstOf(some, count) {
+  for (const one of some) {
+    if (count-- === 0) return;
+    yield one;
+  }
 }
 
 async function begin() {

@@ -647,25 +647,25 @@ function inFlightPanel(run) {
 }
 
 /**
- * Makers of all panels that this run has something for, in their order. The names are those of `tandem trace report --panel`, which draws
+ * Makes all panels that this run has something for, in their order, each when it is asked for: what a later one needs costs the first nothing. The names are those of `tandem trace report --panel`, which draws
  * the same ones without a browser: python/tandem/plots/_report/panels.py.
  */
-function panelsOf(run, state) {
-  const groups = new Groups(run), ran = run.kernels.length > 0, sent = groups.crossing.length > 0;
-  const makers = [];
-  const add = (name, isThere, make) => isThere && makers.push(make);
-  add('workers', run.workers.length > 0, () => new LanesPanel(run, state));
-  add('occupation', ran, () => occupationPanel(run, groups));
-  add('use', groups.ranks.length > 1, () => usePanel(run, groups));
-  add('nodes', ran && groups.ranks.length > 1, () => nodesPanel(run, groups));
-  add('submitted', ran, () => submittedPanel(run, groups));
-  add('ready', ran && run.facts.readied, () => readyPanel(run, groups));
-  add('iterations', groups.iterations[0] < Infinity, () => iterationPanel(run, groups));
-  add('flight', run.column('pass.start').length > 0, () => inFlightPanel(run));
-  add('order', ran, () => orderPanel(run, groups));
-  add('rate', sent, () => ratePanel(run, groups));
-  add('messages', sent, () => messagesPanel(run, groups));
-  add('broadcasts', run.column('edge.message').length > 0, () => new BroadcastsPanel(run, state));
-  add('memory', run.column('memory.time').length > 0, () => memoryPanel(run));
-  return makers;
+function* panelsOf(run, state) {
+  const groups = new Groups(run), ran = run.kernels.length > 0, ranks = groups.ranks.length, panels = [];
+  const add = (name, isThere, make) => panels.push({isThere, make});
+  add('workers', () => run.workers.length > 0, () => new LanesPanel(run, state));
+  add('occupation', () => ran, () => occupationPanel(run, groups));
+  add('use', () => ranks > 1, () => usePanel(run, groups));
+  add('nodes', () => ran && ranks > 1, () => nodesPanel(run, groups));
+  add('submitted', () => ran, () => submittedPanel(run, groups));
+  add('ready', () => ran && run.facts.readied, () => readyPanel(run, groups));
+  add('iterations', () => groups.iterations[0] < Infinity, () => iterationPanel(run, groups));
+  add('flight', () => run.column('pass.start').length > 0, () => inFlightPanel(run));
+  add('order', () => ran, () => orderPanel(run, groups));
+  add('rate', () => groups.crossing.length > 0, () => ratePanel(run, groups));
+  add('messages', () => groups.crossing.length > 0, () => messagesPanel(run, groups));
+  add('broadcasts', () => run.column('edge.message').length > 0, () => new BroadcastsPanel(run, state));
+  add('memory', () => run.column('memory.time').length > 0, () => memoryPanel(run));
+  for (const {isThere, make} of panels)
+    if (isThere()) yield make();
 }

@@ -1,10 +1,10 @@
 // timeline.js: the panels below each other, which show the same stretch of time; mouse, touch and keyboard.
 
 class Timeline {
-  /** `makers`: of its panels, by its state. `limit`: how far it reaches, in units of the run. */
-  constructor(run, place, inspector, makers = panelsOf, limit = run.makespan) {
+  /** `panels`: makes them, one after the other, by its state. `limit`: how far it reaches, in units of the run. */
+  constructor(run, place, inspector, panels = panelsOf, limit = run.makespan) {
     this.run = run;
-    this.makers = makers;
+    this.panels = panels;
     this.limit = limit;
     this.followers = [];  // other timelines that show the same seconds
     this.state = {selected: -1, broadcast: -1, strong: false, messages: false, path: false};
@@ -21,14 +21,13 @@ class Timeline {
 
   /** Makes the panels, one at a time, so that the first can be seen while the others are made. */
   async fill() {
-    const makers = this.makers(this.run, this.state);
-    if (makers.length === 0) this.place.append(element('p', {class: 'hint'}, 'Nothing over time was recorded.'));
-    for (const make of makers) {
-      this.views.push(this.addPanel(make()));
+    for (const panel of this.panels(this.run, this.state)) {
+      this.views.push(this.addPanel(panel));
       this.draw();
       if (this.views.length === 1 && this.onFirst) this.onFirst();
       await new Promise(resolve => setTimeout(resolve));
     }
+    if (this.views.length === 0) this.place.append(element('p', {class: 'hint'}, 'Nothing over time was recorded.'));
   }
 
   addPanel(panel) {
