@@ -62,13 +62,6 @@ base::Result<std::vector<fs::path>> find_pythons(const std::string& chosen, cons
   return found;
 }
 
-/// What the package wrote tells why; the number with which it ended does not.
-base::Error without_exit_code(base::Error error) {
-  const std::size_t end = error.message.find(": ");
-  if (error.message.starts_with("exit code ") && end != std::string::npos) error.message.erase(0, end + 2);
-  return error;
-}
-
 }  // namespace
 
 base::Result<std::string> run_python(const std::string& python, const std::string& name,
@@ -81,12 +74,12 @@ base::Result<std::string> run_python(const std::string& python, const std::strin
   if (!programs) return programs.error();
   std::optional<base::Error> first;  // why the best one could not
   for (const fs::path& program : programs.value()) {
-    Command command{.file = program, .arguments = {package->string(), name}, .environment = {}};
+    Command command{.file = program, .arguments = {package->string(), name}, .environment = {}, .explains = true};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
     const auto run = run_program(command, std::chrono::hours(12));
     if (run) return run.value().output;
-    if (!first) first = without_exit_code(run.error());
-    if (run.error().message.find("No module named") == std::string::npos) return without_exit_code(run.error());
+    if (!first) first = run.error();
+    if (run.error().message.find("No module named") == std::string::npos) return run.error();
   }
   return *first;
 }

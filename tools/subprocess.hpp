@@ -15,6 +15,7 @@ struct Command {
   std::filesystem::path file;                                    ///< of the executable; not searched in PATH
   std::vector<std::string> arguments;                            ///< without the program's own name
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process's, or instead of values there
+  bool explains = false;  ///< what it writes last to standard error says why it ends with another exit code than 0, which needs no telling then
 };
 
 /// What a program wrote, each stream up to 16 MiB; what comes after is read and dropped.

@@ -28,9 +28,10 @@ constexpr const char* kSource = R"(
   }
 )";
 
+bool is_opencl(const tandem::WorkerDescription& worker) { return worker.device == tandem::DeviceKind::opencl; }
 const auto kWork = tandem::Codelet("work", [](int, std::span<float>) {})
                        .opencl(kSource, "work", [](int, std::span<float> x) { return x.size(); })
-                       .can_run([](const tandem::WorkerDescription& worker) { return worker.device == tandem::DeviceKind::opencl; });
+                       .can_run(is_opencl);
 const auto kAll = tandem::Codelet("all", [](int, int, std::span<float>) {})
                       .also(tandem::DeviceKind::opencl,
                             [](const tandem::Context& context, int count, int steps, std::span<float> x) {
@@ -39,7 +40,7 @@ const auto kAll = tandem::Codelet("all", [](int, int, std::span<float>) {})
                               const tandem::OpenClArgument arguments[] = {{&steps, sizeof(steps)}, {x.data(), 0}, {&size, sizeof(size)}};
                               for (int i = 0; i < count; ++i) static_cast<tandem::OpenClQueue*>(context.queue)->launch(source, arguments, size);
                             })
-                      .can_run([](const tandem::WorkerDescription& worker) { return worker.device == tandem::DeviceKind::opencl; });
+                      .can_run(is_opencl);
 
 struct Side {
   tandem::Runtime rt;
@@ -76,7 +77,7 @@ struct Side {
              rt.wait();
            }) / tasks;
   }
-  /// In `rounds` replays or such tasks every number has come to 2.
+  /// After so many kernels every number has come to 2.
   bool is_right() {
     auto seen = rt.acquire(read(x));
     const std::span<const float> values = *seen;

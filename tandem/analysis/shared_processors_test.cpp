@@ -1,12 +1,16 @@
 // tandem/analysis/shared_processors_test.cpp: workers and hardware threads are counted by host.
 #include "tandem/analysis/shared_processors.hpp"
 
+#include <gmock/gmock.h>
+
 #include "tandem/analysis/small_run.hpp"
 
 namespace tandem::analysis {
 namespace {
 
 using test::SmallRun;
+using testing::FieldsAre;
+using testing::Optional;
 
 /// Three ranks of two workers.
 struct SharedProcessorsOf : testing::Test {
@@ -25,30 +29,21 @@ struct SharedProcessorsOf : testing::Test {
 };
 
 TEST_F(SharedProcessorsOf, RanksOfOneHost) {
-  const auto shared = found();
-  ASSERT_TRUE(shared);
-  EXPECT_EQ(shared->workers, 6U);
-  EXPECT_EQ(shared->pus, 2U);
+  EXPECT_THAT(found(), Optional(FieldsAre(6U, 2U)));
 }
 
 TEST_F(SharedProcessorsOf, RanksWithHardwareThreadsOfTheirOwn) {
   run.place(1, "node1", "[2, 3]").place(2, "node1", "[4, 5]");
   EXPECT_FALSE(found());
   run.place(2, "node1", "[3, 4]");
-  const auto shared = found();
-  ASSERT_TRUE(shared);
-  EXPECT_EQ(shared->workers, 6U);
-  EXPECT_EQ(shared->pus, 5U);
+  EXPECT_THAT(found(), Optional(FieldsAre(6U, 5U)));
 }
 
 TEST_F(SharedProcessorsOf, TheHostWithTheMostWorkersForAThread) {
   run.place(0, "node2", "[0, 1]").place(1, "node3", "[0, 1]").place(2, "node4", "[0, 1]");
   EXPECT_FALSE(found()) << "numbers of other hosts";
   run.place(2, "node4", "[7]");
-  const auto shared = found();
-  ASSERT_TRUE(shared);
-  EXPECT_EQ(shared->workers, 2U);
-  EXPECT_EQ(shared->pus, 1U);
+  EXPECT_THAT(found(), Optional(FieldsAre(2U, 1U)));
 }
 
 TEST_F(SharedProcessorsOf, DevicesComputeElsewhere) {

@@ -279,18 +279,17 @@ class Judge {
       }
     }
     if (worst == nullptr) return;
-    const std::string what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'", grouped(outliers),
-                                         history_.texts[worst->codelet]);
+    Finding finding{.key = "slow_executions", .lost_ns = excess_ns / workers(),
+                    .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'", grouped(outliers),
+                                        history_.texts[worst->codelet]),
+                    .remedy = "other programs on these cores; first use of memory; a lock in the kernel; a slow core"};
     if (const auto shared = shared_processors(history_)) {
-      add({.key = "shared_cores", .lost_ns = excess_ns / workers(),
-           .what = fmt::format("{}: {} workers took turns on {} hardware thread{} of a host.", what, shared->workers, shared->pus,
-                               shared->pus == 1 ? "" : "s"),
-           .remedy = "no more workers, of all ranks of a host, than it has cores (tandem run -n, --tandem.workers); more hosts"});
-      return;
+      finding.key = "shared_cores";
+      finding.what += fmt::format(": {} workers took turns on {} hardware thread{} of a host", shared->workers, shared->pus, shared->pus == 1 ? "" : "s");
+      finding.remedy = "no more workers, of all ranks of a host, than it has cores (tandem run -n, --tandem.workers); more hosts";
     }
-    add({.key = "slow_executions", .lost_ns = excess_ns / workers(),
-         .what = what + ".",
-         .remedy = "other programs on these cores; first use of memory; a lock in the kernel; a slow core"});
+    finding.what += '.';
+    add(std::move(finding));
   }
 
   const History& history_;

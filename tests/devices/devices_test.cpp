@@ -168,8 +168,10 @@ class Flow {
     core_->waits().wait_all();
     std::uint64_t tasks = 0;
     const StatisticsReport statistics = core_->workers().statistics();
-    for (const WorkerReport& worker : statistics.workers) tasks += worker.tasks;
-    for (const WorkerReport& worker : statistics.workers) posted_behind_ += worker.posted_behind;
+    for (const WorkerReport& worker : statistics.workers) {
+      tasks += worker.tasks;
+      posted_behind_ += worker.posted_behind;
+    }
     for (const CodeletReport& codelet : statistics.codelets)
       if (codelet.name == "combine") tasks -= codelet.durations.count;
     for (Handle* const handle : handles) DataRegistry::drop_owner(handle);

@@ -251,7 +251,7 @@ function touch(timeline) {
   // Each picture that can be saved has a head: what is not white there.
   let heads = 0;
   for (const {panel} of timeline.views) {
-    const picture = timeline.picture(panel), high = picture.height - 3 * (panel.height + Timeline.top + 4);
+    const picture = timeline.picture(panel), high = picture.height - Timeline.fine * Timeline.heightOf(panel);
     if (picture.getContext('2d').getImageData(0, 0, picture.width, high).data.some(value => value < 255)) ++heads;
   }
   timeline.show(0, timeline.limit);

@@ -647,8 +647,9 @@ function inFlightPanel(run) {
 }
 
 /**
- * Makes all panels that this run has something for, in their order, each when it is asked for: what a later one needs costs the first nothing. The names are those of `tandem trace report --panel`, which draws
- * the same ones without a browser: python/tandem/plots/_report/panels.py.
+ * Makes all panels that this run has something for, in their order, each when it is asked for: what a later one needs costs the
+ * first nothing. The names are those of `tandem trace report --panel`, which draws the same ones without a browser:
+ * python/tandem/plots/_report/panels.py.
  */
 function* panelsOf(run, state) {
   const groups = new Groups(run), ran = run.kernels.length > 0, ranks = groups.ranks.length, panels = [];

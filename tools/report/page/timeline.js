@@ -91,6 +91,9 @@ class Timeline {
 
   static get titled() { return 22; }  // of a picture that is saved, for its title
   static get top() { return 16; }  // of each canvas, for the numbers of the time axis
+  static get fine() { return 3; }  // pixels of a picture that is saved for one on the screen: enough for print
+  /** Of its canvas. */
+  static heightOf(panel) { return panel.height + Timeline.top + 4; }
   width() { return Math.max(this.place.clientWidth - this.left - this.right, 50); }
   perPixel() { return (this.to - this.from) / this.width(); }
   timeAt(view, event) { return this.from + (event.offsetX - this.left) * this.perPixel(); }
@@ -197,7 +200,7 @@ class Timeline {
   draw() {
     const ratio = window.devicePixelRatio || 1;
     for (const view of this.views) {
-      const width = this.place.clientWidth, height = view.panel.height + Timeline.top + 4;
+      const width = this.place.clientWidth, height = Timeline.heightOf(view.panel);
       const {canvas} = view;
       const bounds = canvas.getBoundingClientRect();
       if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -253,7 +256,7 @@ class Timeline {
   /** A canvas with what the page shows of a panel: its title, of which run it is, its legend, and the stretch of time that is seen. */
   picture(panel) {
     const view = this.views.find(one => one.panel === panel);
-    const width = this.place.clientWidth, height = panel.height + Timeline.top + 4, ratio = 3;  // fine enough for print
+    const width = this.place.clientWidth, height = Timeline.heightOf(panel), ratio = Timeline.fine;
     const drawn = element('canvas', {});
     drawn.width = width * ratio;
     drawn.height = height * ratio;
