@@ -67,6 +67,8 @@ void register_options(base::Registry& registry) {
                 .help = "CUDA devices, each with a worker of its own (0: none)", .minimum = 0, .maximum = 14});
   registry.add({.name = "cuda.depth", .type = OptionType::integer, .default_value = "4",
                 .help = "tasks that a CUDA device may have in flight, each on a stream of its own", .minimum = 1, .maximum = 64});
+  registry.add({.name = "cuda.graphs", .type = OptionType::boolean, .default_value = "false",
+                .help = "small kernels from source that come again one behind the other (see device_stretch) are launched as CUDA graphs"});
   registry.add({.name = "cuda.memory", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
   registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",

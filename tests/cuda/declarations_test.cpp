@@ -44,9 +44,21 @@ constexpr bool alike<OurResult (*)(Ours...), TheirResult (*)(Theirs...)> =
 
 #define CHECK(member, symbol, parameters) static_assert(alike<Status(*) parameters, decltype(&::symbol)>, #symbol);
 TANDEM_CUDA_DRIVER(CHECK)
+TANDEM_CUDA_GRAPHS(CHECK)
 TANDEM_CUDA_NVRTC(CHECK)
 static_assert(alike<decltype(Driver::parameter_info), decltype(&::cuFuncGetParamInfo)>);
 
+static_assert(sizeof(KernelNode) == sizeof(CUDA_KERNEL_NODE_PARAMS));
+#define OFFSET(ours, theirs) static_assert(offsetof(KernelNode, ours) == offsetof(CUDA_KERNEL_NODE_PARAMS, theirs));
+OFFSET(function, func)
+OFFSET(blocks, gridDimX)
+OFFSET(threads, blockDimX)
+OFFSET(shared_bytes, sharedMemBytes)
+OFFSET(arguments, kernelParams)
+OFFSET(extra, extra)
+OFFSET(kernel, kern)
+OFFSET(context, ctx)
+#undef OFFSET
 static_assert(sizeof(Copy2D) == sizeof(CUDA_MEMCPY2D));
 #define OFFSET(ours, theirs) static_assert(offsetof(Copy2D, ours) == offsetof(CUDA_MEMCPY2D, theirs));
 OFFSET(from_x_bytes, srcXInBytes)
@@ -101,7 +113,6 @@ VALUE(kMemoryDevice, CU_MEMORYTYPE_DEVICE)
 VALUE(kPointerMemoryType, CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
 VALUE(kStreamNonBlocking, CU_STREAM_NON_BLOCKING)
 VALUE(kEventBlockingSync, CU_EVENT_BLOCKING_SYNC)
-VALUE(kEventDisableTiming, CU_EVENT_DISABLE_TIMING)
 VALUE(kHostAllocPortable, CU_MEMHOSTALLOC_PORTABLE)
 VALUE(kHostRegisterPortable, CU_MEMHOSTREGISTER_PORTABLE)
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -56,6 +57,7 @@ constexpr const char* kSource = R"(
     c[i + j * ldc] += sum;
   }
   __global__ void bump(int by, int* value) { *value += by; }
+  __global__ void step(int by, int* value) { *value = (*value * 3 + by) % 1000003; }
   __global__ void count(const size_t* x, size_t n, int* found) {
     *found = 0;
     for (size_t i = 0; i < n; ++i) *found += x[i] == 7;
@@ -79,6 +81,10 @@ void add_kernels(fake_cuda::Control& control) {
                          multiply(matrix(0), matrix(4), matrix(8));
                        }});
   control.add("bump", {{4, 8}, [](const Launch& launch) { *launch.get<int*>(1) += launch.get<int>(0); }});
+  control.add("step", {{4, 8}, [](const Launch& launch) {
+                         int& value = *launch.get<int*>(1);
+                         value = (value * 3 + launch.get<int>(0)) % 1'000'003;
+                       }});
   control.add("count", {{8, 8, 8}, [](const Launch& launch) {
                           int found = 0;
                           for (std::size_t i = 0; i < launch.get<std::size_t>(1); ++i) found += launch.get<const Word*>(0)[i] == 7;
@@ -94,16 +100,17 @@ struct Cuda : testing::Test {
   void TearDown() override {
     EXPECT_EQ(control.blocks, 0) << "memory of the device that was not given back";
     EXPECT_EQ(control.contexts, 0);
+    EXPECT_EQ(control.graphs, 0);
     EXPECT_EQ(control.host_blocks, 0) << "page-locked memory that was not given back";
   }
   /// On `workers` cores and devices, whose copies are counted.
   std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
-                                 test::LogLines* lines = nullptr, std::optional<std::string> sched = {}) {
+                                 test::LogLines* lines = nullptr, std::optional<std::string> sched = {}, const std::string& graphs = "false") {
     auto resources = test::test_resources(lines);
     const base::Config config = test::test_config(
         {.workers = workers,
          .sched = std::move(sched),
-         .more = {{"cuda", devices}, {"cuda.memory", memory}, {"cuda.depth", "4"}, {"cuda.libraries", TANDEM_FAKE_CUDA}}});
+         .more = {{"cuda", devices}, {"cuda.memory", memory}, {"cuda.depth", "4"}, {"cuda.graphs", graphs}, {"cuda.libraries", TANDEM_FAKE_CUDA}}});
     runtime::World world = make_real_world(config, *resources);
     add_cuda_devices(world, config, *resources->log);
     for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
@@ -171,7 +178,8 @@ TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
     control.refuse_launches = 0;
     // Sometimes with memory for few matrices at a time, and launches that are refused.
     const unsigned devices = 1 + flow.draw(2), workers = 1 + flow.draw(3);
-    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), std::to_string(devices));
+    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), std::to_string(devices),
+                    nullptr, {}, seed % 2 == 0 ? "true" : "false");
     const bool refuses = flow.draw(2) == 0;
     const auto refuse_some = [&] {
       if (refuses && flow.draw(8) == 0) control.refuse_launches = 1;
@@ -396,8 +404,12 @@ TEST_F(Cuda, ReadsNumbersBeforeATaskEnds) {
   EXPECT_EQ(seen, 2);
 }
 
-TEST_F(Cuda, PostsTasksBehindTheOneThatTheyWaitForWithScratchMemoryThatGrows) {
-  auto rt = start(1, "0", "1", nullptr, "lws");
+/// Policies that learn take part since the driver measures what each task takes.
+struct CudaStretches : Cuda, testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Policies, CudaStretches, testing::Values("lws", "plan"));
+
+TEST_P(CudaStretches, HaveScratchMemoryThatGrows) {
+  auto rt = start(1, "0", "1", nullptr, GetParam());
   std::vector<Word> x(100, 7);
   const auto count = Codelet("count", [](std::size_t, std::span<Word>) {})
                          .cuda([](CudaQueue& queue, std::size_t scratch_bytes, std::span<Word> data) {
@@ -440,6 +452,171 @@ TEST_F(Cuda, PostsNoneBehindATaskThatReadsANumber) {
   ASSERT_EQ(seen_at_launch.size(), 20U);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(seen_at_launch[static_cast<std::size_t>(i)], 100 * i);
   EXPECT_EQ(rt->statistics().workers[1].posted_behind, 0U);
+}
+
+/// Chains of small tasks whose order shows in their values, with graphs.
+struct CudaGraphs : Cuda {
+  static int stepped(int value, int by) { return (value * 3 + by) % 1'000'003; }
+  static CudaArgument address_of(const int& value) { return {&value, 0}; }
+  static void launch_step(CudaQueue& queue, int by, int& value) {
+    const CudaArgument arguments[] = {{&by, sizeof(by)}, address_of(value)};
+    queue.launch({kSource, "step", ""}, arguments, 1);
+  }
+  std::unique_ptr<Runtime> start_with_graphs(const std::string& sched = "lws") { return start(1, "0", "1", nullptr, sched, "true"); }
+  static std::uint64_t behind(Runtime& rt) { return rt.statistics().workers.back().posted_behind; }
+};
+
+const auto kStep = Codelet("step", [](int by, int& v) { v = CudaGraphs::stepped(v, by); })
+                       .cuda(kSource, "step", [](int, int&) { return 1; })
+                       .can_run(on_cuda);
+/// Two kernels.
+const auto kTwoSteps = Codelet("two steps", [](int, int&) {})
+                           .cuda([](CudaQueue& queue, int by, int& v) {
+                             CudaGraphs::launch_step(queue, by, v);
+                             CudaGraphs::launch_step(queue, by + 1, v);
+                           })
+                           .can_run(on_cuda);
+/// A kernel before and one behind the use of scratch memory, with which it leaves a batch.
+const auto kStepsWithScratch = Codelet("scratch", [](int, int&) {})
+                                   .cuda([](CudaQueue& queue, int by, int& v) {
+                                     CudaGraphs::launch_step(queue, by, v);
+                                     queue.scratch(64);
+                                     CudaGraphs::launch_step(queue, by + 1, v);
+                                   })
+                                   .can_run(on_cuda);
+/// Which reads its value: none is posted behind it.
+const auto kReadingStep = Codelet("reading", [](int, int&) {})
+                              .cuda([](CudaQueue& queue, int by, int& v) {
+                                CudaGraphs::launch_step(queue, by, v);
+                                queue.read_int(&v, [](int) {});
+                              })
+                              .can_run(on_cuda);
+
+TEST_F(CudaGraphs, LaunchWhatComesAgain) {
+  for (const char* sched : {"lws", "plan"}) {
+    auto rt = start_with_graphs(sched);
+    const int kernels_before = control.kernels, launches_before = control.graph_launches;
+    int value = 1, expected = 1;
+    auto x = rt->data(value);
+    Graph graph = rt->record([&] {
+      for (int i = 0; i < 100; ++i) rt->submit(kStep, i, read_write(x));
+    });
+    for (int replay = 0; replay < 20; ++replay) {
+      rt->replay(graph);
+      for (int i = 0; i < 100; ++i) expected = stepped(expected, i);
+    }
+    rt->wait(x);
+    EXPECT_EQ(value, expected);
+    EXPECT_EQ(control.kernels - kernels_before, 2'000);
+    EXPECT_GT(behind(*rt), 1'000U) << sched;
+    EXPECT_GT(control.graph_launches, launches_before + 20) << sched;
+    EXPECT_GT(control.graphs, 0);
+  }
+}
+
+TEST_F(CudaGraphs, AreNotMadeOfWhatChangesEachTime) {
+  auto rt = start_with_graphs();
+  int value = 1, expected = 1;
+  auto x = rt->data(value);
+  for (int i = 0; i < 3'000; ++i) {
+    rt->submit(kStep, i, read_write(x));
+    expected = stepped(expected, i);
+  }
+  rt->wait(x);
+  EXPECT_EQ(value, expected);
+  EXPECT_EQ(control.graph_launches, 0);
+}
+
+TEST_F(CudaGraphs, AreDoneWithoutWhereTheDriverRefusesThem) {
+  auto rt = start_with_graphs();
+  control.refuse_graphs = true;
+  int value = 1, expected = 1;
+  auto x = rt->data(value);
+  Graph graph = rt->record([&] {
+    for (int i = 0; i < 50; ++i) rt->submit(kStep, i, read_write(x));
+  });
+  for (int replay = 0; replay < 10; ++replay) {
+    rt->replay(graph);
+    for (int i = 0; i < 50; ++i) expected = stepped(expected, i);
+  }
+  rt->wait(x);
+  EXPECT_EQ(value, expected);
+  EXPECT_EQ(control.graph_launches, 0);
+}
+
+TEST_F(CudaGraphs, KeepTheOrderOfAllThatIsPosted) {
+  int launches = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937_64 random(seed);
+    auto rt = start_with_graphs(random() % 2 == 0 ? "lws" : "plan");
+    control.graph_launches = 0;
+    control.kernel_ns = random() % 2 == 0 ? 0 : 5'000;
+    Numbers numbers(*rt, 1 + random() % 3);
+    for (int& value : numbers.values) value = 1;
+    std::vector<int> expected = numbers.values;
+    struct Step {
+      unsigned kind, at;
+      int by;
+    };
+    std::vector<Step> steps(20 + random() % 100);
+    const auto draw = [&random](std::size_t below) { return static_cast<unsigned>(random() % below); };
+    for (Step& step : steps) step = {draw(20), draw(expected.size()), static_cast<int>(draw(3))};
+    std::vector<TaskRef> tasks;
+    Graph graph = rt->record([&] {
+      for (const Step& step : steps) {
+        const auto& x = numbers.data[step.at];
+        if (step.kind == 0) rt->submit(kStepsWithScratch, step.by, read_write(x));
+        else if (step.kind == 1) rt->submit(kReadingStep, step.by, read_write(x));
+        else if (step.kind < 6) rt->submit(kTwoSteps, step.by, read_write(x));
+        else rt->submit(kStep, step.by, read_write(x));
+      }
+    });
+    for (int replay = 0; replay < 8; ++replay) {
+      rt->replay(graph);
+      // One more between two replays, which a core runs.
+      const auto core_step = [](int& v) { v = stepped(v, 5); };
+      const bool has_more = random() % 3 == 0;
+      if (has_more) rt->submit("core", core_step, read_write(numbers.data[0]));
+      for (const Step& step : steps) {
+        int& value = expected[step.at];
+        value = stepped(value, step.by);
+        if (step.kind == 0 || (step.kind > 1 && step.kind < 6)) value = stepped(value, step.by + 1);
+      }
+      if (has_more) expected[0] = stepped(expected[0], 5);
+    }
+    EXPECT_EQ(numbers.result(), expected) << "seed " << seed;
+    launches += control.graph_launches;
+  }
+  EXPECT_GT(launches, 40);
+}
+
+TEST_F(CudaGraphs, SayWhichTaskADeviceRefusesLater) {
+  auto rt = start_with_graphs();
+  int value = 1;
+  auto x = rt->data("x", value);
+  Graph graph = rt->record([&] {
+    for (int i = 0; i < 200; ++i) rt->submit(kStep, i, read_write(x));
+  });
+  for (int replay = 0; replay < 4; ++replay) rt->replay(graph);
+  rt->wait();
+  EXPECT_GT(control.graph_launches, 0);
+  control.refuse_launches = 20;
+  rt->replay(graph);
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("step"), HasSubstr("cuda 0 (Fake)"), HasSubstr("OUT_OF_RESOURCES")));
+}
+
+TEST_F(CudaGraphs, FailWithTheDevice) {
+  auto rt = start_with_graphs();
+  int value = 1;
+  auto x = rt->data("x", value);
+  Graph graph = rt->record([&] {
+    for (int i = 0; i < 100; ++i) rt->submit(kStep, i, read_write(x));
+  });
+  for (int replay = 0; replay < 5; ++replay) rt->replay(graph);
+  rt->wait();
+  control.lose_at = 60;
+  rt->replay(graph);
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("step"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
 }
 
 TEST_F(Cuda, WaitsForWhatAFunctionHasPostedBeforeItThrew) {
@@ -555,6 +732,7 @@ TEST_F(PageLocked, IsNotThereWithoutDevicesOrWithABoundOfNothing) {
     EXPECT_EQ(rt.statistics().page_locked.bound, 0U);
     EXPECT_EQ(control.host_allocations, 0);
     EXPECT_EQ(control.contexts, 0);
+    EXPECT_EQ(control.graphs, 0);
   }
   auto rt = start_with("0");
   EXPECT_EQ(go_to_and_fro(*rt, 1), std::vector<Word>{8});
@@ -707,6 +885,24 @@ TEST_F(RealCuda, RunsAKernelOnADevice) {
   for (int i = 0; i < 10; ++i) rt.submit(kAxpy.can_run(on_cuda), Word{3}, read(hx), read_write(hy));
   rt.wait(hy);
   EXPECT_EQ(y, std::vector<Word>(1'000'000, 61));
+}
+
+// What the ends of tasks in a graph rely on: its events count as recorded once it is launched, and not before they have passed.
+TEST_F(RealCuda, LaunchesGraphs) {
+  Runtime rt(Options{.workers = 1, .sched = "lws", .more = {{"cuda", "1"}, {"cuda.graphs", "true"}, {"ranks", "alone"}}});
+  int value = 1, expected = 1;
+  auto x = rt.data(value);
+  Graph graph = rt.record([&] {
+    for (int i = 0; i < 200; ++i) rt.submit(kStep, i, read_write(x));
+  });
+  for (int replay = 0; replay < 50; ++replay) {
+    rt.replay(graph);
+    for (int i = 0; i < 200; ++i) expected = CudaGraphs::stepped(expected, i);
+    int seen = 0;
+    rt.submit("see", [&seen](const int& v) { seen = v; }, read(x));
+    rt.wait();
+    ASSERT_EQ(seen, expected) << replay;
+  }
 }
 
 TEST_F(RealCuda, AddsToPrivateCopies) {

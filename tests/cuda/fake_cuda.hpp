@@ -63,6 +63,7 @@ struct Control {
   std::atomic<std::int64_t> kernel_ns{0};                        ///< how long each kernel takes at least
   std::atomic<int> refuse_launches{0};                           ///< so many of the next launches are refused
   std::atomic<int> lose_at{0};  ///< the kernel after so many fails, and its context runs nothing any more; 0: none does
+  std::atomic<bool> refuse_graphs{false};                        ///< none is instantiated
   std::atomic<bool> has_blas{true};                              ///< cuBLAS and cuSOLVER give handles
 
   std::atomic<int> kernels{0};                ///< run
@@ -72,6 +73,8 @@ struct Control {
   std::atomic<int> peer_copies{0};            ///< between two devices
   std::atomic<int> pageable_copies{0};        ///< from or to main memory that is not page-locked
   std::atomic<int> compilations{0};
+  std::atomic<int> graphs{0};                 ///< instantiated, and not destroyed
+  std::atomic<int> graph_launches{0};
   std::atomic<std::int64_t> blocks{0};        ///< pieces of memory of devices that are allocated
   std::atomic<int> contexts{0};               ///< retained
   std::atomic<int> host_blocks{0};            ///< pieces of page-locked memory that are allocated
@@ -93,6 +96,8 @@ struct Control {
     copy_ns = kernel_ns = 0;
     refuse_launches = lose_at = 0;
     has_blas = true;
+    refuse_graphs = false;
+    graph_launches = 0;
     host_bytes = std::size_t{1} << 40;
     host_allocations = copies_of_columns = 0;
     kernels = kernels_now = most_kernels = copies_beside_kernels = peer_copies = pageable_copies = compilations = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -91,10 +92,21 @@ struct EventObject {
   std::condition_variable changed;
   unsigned recorded = 0;
   unsigned passed = 0;
+  std::chrono::steady_clock::time_point at{};  ///< when it passed last
 };
 
 struct FunctionObject {
   fake_cuda::Kernel kernel;
+};
+struct GraphNodeObject {
+  std::function<void()> kernel = {};
+  Event event = nullptr;  ///< recorded there; null: a kernel
+};
+struct GraphObject {
+  std::deque<GraphNodeObject> nodes;  ///< in the order of the chain
+};
+struct GraphExecObject {
+  std::deque<GraphNodeObject> nodes;
 };
 struct ModuleObject {
   std::deque<FunctionObject> functions;  ///< found in it

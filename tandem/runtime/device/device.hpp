@@ -94,7 +94,8 @@ class DeviceTask {
 /// Stretches. A device whose lanes are in order may say so (`runs_behind`). Then the worker launches a task already while the one task that it
 /// waits for is in flight, in that one's lane, and so on: up to `depth` lanes have some tasks each. Such a device calls the kernel in `launch`,
 /// throws there what that throws, and says `refused` there alone. A failure that it reports later need not keep what is behind from running:
-/// the worker looks whether that has seen what the failed task should have written.
+/// the worker looks whether that has seen what the failed task should have written. What is launched behind others the device may keep until
+/// `flush`, and post it at once.
 ///
 /// Threads: the worker's thread calls all functions. Called by it under no lock; they do not block for long.
 class Device {
@@ -139,6 +140,10 @@ class Device {
     static_cast<void>(before), static_cast<void>(task);
     return false;
   }
+  /// How many small tasks behind others it would get before a `flush`, at best.
+  virtual unsigned batch() const noexcept { return 1; }
+  /// What was launched is posted now: the worker launches nothing behind it for a while.
+  virtual void flush() {}
 };
 
 /// A device with its memory, for a runtime.

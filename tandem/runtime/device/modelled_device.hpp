@@ -35,6 +35,10 @@ class ModelledDevice final : public Device {
     if (behind_ != nullptr) behind_->finish();
   }
   bool runs_behind(const DeviceTask& before, const Task& task) const override;
+  unsigned batch() const noexcept override { return behind_ != nullptr ? behind_->batch() : 1; }
+  void flush() override {
+    if (behind_ != nullptr) behind_->flush();
+  }
 
  private:
   std::optional<EmulatedWork> work_of(const Task& task, unsigned implementation) const;

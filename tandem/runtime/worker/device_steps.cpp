@@ -17,6 +17,10 @@ namespace {
 /// A stretch gets longer while what is posted takes about so long: a more urgent task waits for that.
 constexpr std::int64_t kAheadNs = 200'000;
 
+/// Every replay cuts its stretches into batches behind the same tasks, so that batches come again wherever a stretch begins. One task in eight: the
+/// tasks of a stretch may be any distance apart in the recording, and multiples of the golden ratio are even at each distance.
+bool ends_batch(const Task& task) { return task.recorded && task.recording->index * 2'654'435'769U < 1U << 29; }
+
 /// Calls `visit(task)` for tasks that wait for `before`, which has not ended: for the first ones, if there are many.
 template <class Visit>
 void for_each_successor(const Task& before, const Visit& visit) {
@@ -130,23 +134,32 @@ void Worker::post(DeviceTask& launched, std::int64_t now_ns) {
 void Worker::post_behind() {
   if (options_.stretch == 1 || in_flight_->empty() || next_ != nullptr || lost_ != nullptr || hold_.is_on()) return;
   if (!executor_.queues().looks_empty(index_) || executor_.queues().stages_enough(index_)) return;
-  for (unsigned lane = 0; lane < in_flight_->lane_count() && lost_ == nullptr; ++lane) lengthen(lane);
+  for (unsigned lane = 0; lane < in_flight_->lane_count() && lost_ == nullptr; ++lane)
+    while (lengthen(lane)) continue;
+  if (lost_ == nullptr) device_->flush();
 }
 
-void Worker::lengthen(unsigned lane) {
-  while (!in_flight_->lane(lane).empty()) {
-    const std::size_t count = in_flight_->lane(lane).size();
-    if (count == options_.stretch || (count > 1 && (usual_ns_ == 0 || static_cast<std::int64_t>(count) * usual_ns_ > kAheadNs))) return;
-    const unsigned last = in_flight_->lane(lane).back();
+/// By one batch; false: that is all for now.
+bool Worker::lengthen(unsigned lane) {
+  const std::size_t count = in_flight_->lane(lane).size();
+  const bool is_known = usual_ns_ != 0;
+  if (count > 1 && (!is_known || static_cast<std::int64_t>(count) * usual_ns_ > kAheadNs)) return false;
+  unsigned batch = is_known ? std::min(device_->batch(), std::max(options_.stretch / 2, 1U)) : 1;
+  if (batch * usual_ns_ > kAheadNs / 2) batch = 1;  // kernels of that length hide what a launch costs
+  if (count + batch > options_.stretch) return false;
+  for (unsigned i = 0; i < batch && !in_flight_->lane(lane).empty(); ++i) {
     const std::int64_t now_ns = clock_.now_ns();
-    Task* const task = next_of_stretch(last, now_ns);
-    if (task == nullptr) return;
+    Task* const task = next_of_stretch(in_flight_->lane(lane).back(), now_ns);
+    if (task == nullptr) return false;
+    const bool is_last = ends_batch(*task);
     // The end of the one before it counts it down, and does not make it ready.
     task->waits.store(2, std::memory_order_relaxed);
     task->progress = static_cast<std::uint16_t>(index_);
     measurements_.count_behind();
     post(in_flight_->take_behind(lane, *task, implementation_for(*task), executor_.memory(), now_ns), now_ns);
+    if (is_last) break;
   }
+  return !in_flight_->lane(lane).empty();
 }
 
 /// The task that can be posted behind that at place `last`, whose memory it has then; or null. Of several the most urgent one.

@@ -76,7 +76,7 @@ struct WorkerOptions {
 /// waits for that task alone, would run here, and needs no memory that is not free and no copy. So the way of the end to the host and back costs
 /// nothing. The successor's count gets one more for that time, so that the end of the one before it does not make it ready. Others see nothing of
 /// it: tasks of a stretch end in their order, and each comes to the front, and begins, at the end of the one before it. A task that would go
-/// elsewhere if its device failed after it had begun has none behind it.
+/// elsewhere if its device failed after it had begun has none behind it. A device that posts several at once gets them in batches (`Device::flush`).
 ///
 /// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), tasks that its device has (`InFlight`), what the
 /// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), its side of the gate for memory-bound tasks (`MemoryGate`), the network (`IdleProgress`), private memory (`PrivateMemory`).
@@ -163,7 +163,7 @@ class Worker final : public base::Steppable {
   void launch(Task& task);
   void post(DeviceTask& launched, std::int64_t now_ns);
   void post_behind();
-  void lengthen(unsigned lane);
+  bool lengthen(unsigned lane);
   Task* next_of_stretch(unsigned last, std::int64_t now_ns);
   bool stays_if_it_fails(Task& task, const Task* before) const noexcept;
   void come_to_front(unsigned lane);

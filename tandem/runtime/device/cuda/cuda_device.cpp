@@ -19,7 +19,8 @@ namespace tandem::runtime::cuda {
 /// scratch memory, since the stream runs them in order. The worker's thread uses it during a launch; what the lane's thread needs is given to it.
 class CudaDevice::Place final : public CudaQueue {
  public:
-  explicit Place(CudaDevice& device) : device_(device), lane_(device.card_->driver(), device.card_->context()) {
+  explicit Place(CudaDevice& device)
+      : device_(device), lane_(device.card_->driver(), device.card_->context()), graphs_(device.card_->driver()) {
     void* ints = nullptr;
     driver().check(driver().allocate_host(&ints, kInts * sizeof(int), kHostAllocPortable), "no page-locked memory");
     ints_ = static_cast<int*>(ints);
@@ -38,34 +39,50 @@ class CudaDevice::Place final : public CudaQueue {
   /// The task that was launched last reads numbers.
   bool reads() const noexcept { return reads_; }
   /// A launch begins, of a task that is behind others of the lane, or not.
-  void begin(bool is_behind) noexcept {
+  void begin(bool is_behind) {
     has_posted_ = false;
     has_scratch_ = false;
     readings_.clear();
     is_behind_ = is_behind;
+    holds_ = is_behind && device_.has_graphs_;
     if (!is_behind) release_outgrown();
+    if (!holds_) driver().check(lane_.mark(since_), "no event");
   }
   /// The launch has ended: the device reports when the task at `place` has.
   Status report_end(unsigned place) {
     reads_ = !readings_.empty();
-    return lane_.when_ended([this, place, readings = std::move(readings_)](Status status) {
+    if (holds_) {
+      batch_.end_task(place);
+      return kSuccess;
+    }
+    return lane_.when_ended(std::exchange(since_, nullptr), [this, place, readings = std::move(readings_)](Status status, std::int64_t took_ns) {
       if (status == kSuccess)
         for (std::size_t i = 0; i < readings.size(); ++i) readings[i](ints_[i]);
-      device_.report(place, status);
+      device_.report(place, status, took_ns);
     });
   }
+  /// The launch has failed, and what it had posted has ended.
+  void give_up() {
+    batch_.take_open_task();
+    lane_.forget(std::exchange(since_, nullptr));
+  }
+  /// What the tasks behind others have launched is posted now: as a graph if it comes again.
+  void post_batch();
 
   void launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) override;
   void* stream() override {
+    hold_no_longer();
     has_posted_ = true;
     return lane_.stream();
   }
   void* blas() override {
+    hold_no_longer();
     if (blas_ == nullptr) blas_ = device_.libraries_->blas.create(lane_.stream());
     has_posted_ = true;
     return blas_;
   }
   void* solver() override {
+    hold_no_longer();
     if (solver_ == nullptr) solver_ = device_.libraries_->solver.create(lane_.stream());
     has_posted_ = true;
     return solver_;
@@ -78,6 +95,11 @@ class CudaDevice::Place final : public CudaQueue {
  private:
   static constexpr std::size_t kInts = 8;
   const Driver& driver() const noexcept { return device_.card_->driver(); }
+  /// The task that is launched posts by itself from now on.
+  void hold_no_longer();
+  void post_one_by_one();
+  void start_all(const Batch::Content& kernels);
+  Status start(const KernelNode& kernel);
   void release_outgrown() noexcept {
     for (const auto& [memory, bytes] : outgrown_) device_.card_->release(memory, bytes);
     outgrown_.clear();
@@ -85,7 +107,11 @@ class CudaDevice::Place final : public CudaQueue {
 
   CudaDevice& device_;
   Lane lane_;
+  Graphs graphs_;
+  Batch batch_;              ///< what tasks behind others have launched, and is not posted
+  Event since_ = nullptr;    ///< before the task that is launched
   bool is_behind_ = false;   ///< the task that is launched
+  bool holds_ = false;       ///< its kernels go to the batch
   bool reads_ = false;
   bool has_posted_ = false;  ///< or may have
   bool has_scratch_ = false;
@@ -98,8 +124,8 @@ class CudaDevice::Place final : public CudaQueue {
   std::vector<std::function<void(int)>> readings_;
 };
 
-CudaDevice::CudaDevice(std::shared_ptr<Card> card, std::shared_ptr<Libraries> libraries, unsigned depth)
-    : card_(std::move(card)), libraries_(std::move(libraries)) {
+CudaDevice::CudaDevice(std::shared_ptr<Card> card, std::shared_ptr<Libraries> libraries, unsigned depth, bool graphs)
+    : card_(std::move(card)), libraries_(std::move(libraries)), has_graphs_(graphs && card_->driver().has_graphs) {
   const Within within(card_->driver(), card_->context());
   for (unsigned i = 0; i < depth; ++i) places_.push_back(std::make_unique<Place>(*this));
 }
@@ -121,11 +147,13 @@ Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
   } catch (const DeviceError& error) {
     // What it had posted before uses the task's data, and may have changed it.
     const Status status = driver.synchronize_stream(place.lane().stream());
+    place.give_up();
     if (is_lost(status)) std::rethrow_exception(driver.failure_of(status, "the kernel has failed", true));
     if (place.has_posted() && error.effect() == DeviceEffect::refused) throw DeviceError(DeviceEffect::broken, error.what());
     throw;
   } catch (...) {
     driver.synchronize_stream(place.lane().stream());
+    place.give_up();
     throw;
   }
   return Launched::posted;
@@ -134,16 +162,24 @@ Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
 /// A stream is in order. But what a task reads is told before others begin.
 bool CudaDevice::runs_behind(const DeviceTask& before, const Task&) const { return !places_[before.lane()]->reads(); }
 
-void CudaDevice::report(unsigned place, Status status) {
+void CudaDevice::flush() {
+  if (!has_graphs_) return;
+  card_->enter();
+  for (const auto& place : places_) place->post_batch();
+}
+
+void CudaDevice::report(unsigned place, Status status, std::int64_t took_ns) {
   const std::lock_guard guard(mutex_);
-  reports_.push_back({place, status});
+  reports_.push_back({place, status, took_ns});
   waker_->wake();
 }
 
 std::int64_t CudaDevice::poll(std::int64_t, std::vector<Ended>& ended) {
   const std::lock_guard guard(mutex_);
   for (const Report& report : reports_)
-    ended.push_back({.place = report.place, .failure = card_->driver().failure_of(report.status, "the kernel has failed", true)});
+    ended.push_back({.place = report.place,
+                     .failure = card_->driver().failure_of(report.status, "the kernel has failed", true),
+                     .kernel_ns = report.took_ns});
   reports_.clear();
   return kWhenWoken;
 }
@@ -196,17 +232,81 @@ void CudaDevice::Place::launch(const CudaSource& source, std::span<const CudaArg
     if (count > INT_MAX) throw UsageError(fmt::format("CUDA kernel '{}' is to run with {} blocks in one dimension", source.kernel, count));
     blocks[i] = static_cast<unsigned>(count);
   }
-  // The driver copies what these point to.
-  std::vector<void*> values;
-  for (const CudaArgument& argument : arguments)
-    values.push_back(const_cast<void*>(argument.bytes == 0 ? static_cast<const void*>(&argument.value) : argument.value));
-  driver().check(driver().launch(kernel.function, blocks[0], blocks[1], blocks[2], range.block[0], range.block[1], range.block[2], range.shared_bytes,
-                                 lane_.stream(), values.data(), nullptr),
-                 "the launch was refused");
-  has_posted_ = true;
+  const KernelLaunch launch{kernel.function, blocks, range.block, range.shared_bytes, arguments};
+  if (holds_) return batch_.add(launch);
+  Batch alone;
+  alone.add(launch);
+  start_all(alone.content());
+}
+
+/// The kernels of the task that is launched.
+void CudaDevice::Place::start_all(const Batch::Content& kernels) {
+  Batch::visit(
+      kernels,
+      [this](const KernelNode& kernel) {
+        driver().check(start(kernel), "the launch was refused");
+        has_posted_ = true;
+      },
+      [] {});
+}
+
+/// The driver copies what the arguments point to.
+Status CudaDevice::Place::start(const KernelNode& kernel) {
+  return driver().launch(kernel.function, kernel.blocks[0], kernel.blocks[1], kernel.blocks[2], kernel.threads[0], kernel.threads[1],
+                         kernel.threads[2], kernel.shared_bytes, lane_.stream(), kernel.arguments, nullptr);
+}
+
+void CudaDevice::Place::hold_no_longer() {
+  if (!std::exchange(holds_, false)) return;
+  const Batch::Content begun = batch_.take_open_task();
+  post_batch();
+  driver().check(lane_.mark(since_), "no event");
+  start_all(begun);
+}
+
+void CudaDevice::Place::post_batch() {
+  const std::vector<unsigned>& places = batch_.places();
+  if (places.empty()) return;
+  Graph* const graph = places.size() > 1 ? graphs_.find(batch_) : nullptr;
+  if (graph != nullptr && graph->launch(lane_.stream()) == kSuccess) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+      lane_.when_passed(graph->event(i), graph->event(i + 1),
+                        [this, graph, place = places[i], is_last = i + 1 == places.size()](Status status, std::int64_t took_ns) {
+                          if (is_last) graph->land();
+                          device_.report(place, status, took_ns);
+                        });
+  } else {
+    post_one_by_one();
+  }
+  batch_.clear();
+}
+
+/// A task whose kernels the driver refuses ends as one that has failed later: its launch was a success.
+void CudaDevice::Place::post_one_by_one() {
+  auto place = batch_.places().begin();
+  Event since = nullptr;
+  Status status = lane_.mark(since);
+  Batch::visit(
+      batch_.content(),
+      [&](const KernelNode& kernel) {
+        if (status == kSuccess) status = start(kernel);
+      },
+      [&] {
+        if (status == kSuccess)
+          status = lane_.when_ended(std::exchange(since, nullptr), [this, at = *place](Status ended, std::int64_t took_ns) {
+            device_.report(at, ended, took_ns);
+          });
+        if (status != kSuccess) {
+          driver().synchronize_stream(lane_.stream());
+          lane_.forget(std::exchange(since, nullptr));
+          device_.report(*place, status, 0);
+        }
+        status = ++place != batch_.places().end() ? lane_.mark(since) : kSuccess;
+      });
 }
 
 void* CudaDevice::Place::scratch(std::size_t bytes) {
+  hold_no_longer();
   if (has_scratch_) throw UsageError("a task asks for scratch memory of its CUDA queue a second time; ask once, for all of it");
   has_scratch_ = true;
   if (bytes > scratch_bytes_) {
@@ -220,6 +320,7 @@ void* CudaDevice::Place::scratch(std::size_t bytes) {
 }
 
 void CudaDevice::Place::read_int(const void* device_address, std::function<void(int)> then) {
+  hold_no_longer();
   if (readings_.size() == kInts) throw UsageError("a task reads more than eight numbers by its CUDA queue");
   driver().check(driver().copy_to_host(ints_ + readings_.size(), reinterpret_cast<std::uintptr_t>(device_address), sizeof(int), lane_.stream()),
                  "a copy was refused");

@@ -21,6 +21,10 @@ base::Result<std::shared_ptr<const Driver>> load_once(const std::string& folder)
   if (!library.find(#symbol, driver->member)) return Error{ErrorCode::unsupported, "the CUDA driver is too old: it has no " #symbol};
   TANDEM_CUDA_DRIVER(TANDEM_CUDA_FIND)
 #undef TANDEM_CUDA_FIND
+  driver->has_graphs = true;
+#define TANDEM_CUDA_FIND(member, symbol, parameters) driver->has_graphs = library.find(#symbol, driver->member) && driver->has_graphs;
+  TANDEM_CUDA_GRAPHS(TANDEM_CUDA_FIND)
+#undef TANDEM_CUDA_FIND
   library.find("cuFuncGetParamInfo", driver->parameter_info);
   const Status status = driver->init(0);
   if (status != kSuccess && status != kNoDevice)

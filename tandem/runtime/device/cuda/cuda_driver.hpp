@@ -22,6 +22,9 @@ using Stream = struct StreamObject*;      ///< CUstream
 using Event = struct EventObject*;        ///< CUevent
 using ModuleHandle = struct ModuleObject*;    ///< CUmodule
 using Function = struct FunctionObject*;  ///< CUfunction
+using GraphHandle = struct GraphObject*;      ///< CUgraph
+using GraphNode = struct GraphNodeObject*;    ///< CUgraphNode
+using GraphExec = struct GraphExecObject*;    ///< CUgraphExec
 
 /// Values of enumerations in cuda.h.
 enum : int {
@@ -65,7 +68,6 @@ enum : int {
 enum : unsigned {
   kStreamNonBlocking = 1,
   kEventBlockingSync = 1,
-  kEventDisableTiming = 2,
   kHostAllocPortable = 1,
   kHostRegisterPortable = 1,
 };
@@ -88,6 +90,18 @@ struct Copy2D {
   std::size_t to_pitch = 0;
   std::size_t width_bytes = 0;
   std::size_t height = 0;
+};
+
+/// CUDA_KERNEL_NODE_PARAMS, of version 2.
+struct KernelNode {
+  Function function = nullptr;
+  unsigned blocks[3] = {};
+  unsigned threads[3] = {};  ///< of a block
+  unsigned shared_bytes = 0;
+  void** arguments = nullptr;
+  void** extra = nullptr;
+  void* kernel = nullptr;
+  Context context = nullptr;
 };
 
 /// F(member, symbol, parameters)
@@ -123,11 +137,22 @@ struct Copy2D {
   F(destroy_event, cuEventDestroy_v2, (Event))                                                                                   \
   F(record_event, cuEventRecord, (Event, Stream))                                                                                \
   F(synchronize_event, cuEventSynchronize, (Event))                                                                              \
+  F(elapsed_ms, cuEventElapsedTime, (float*, Event, Event))                                                                      \
   F(load_module, cuModuleLoadData, (ModuleHandle*, const void*))                                                                 \
   F(unload_module, cuModuleUnload, (ModuleHandle))                                                                               \
   F(find_function, cuModuleGetFunction, (Function*, ModuleHandle, const char*))                                                  \
   F(launch, cuLaunchKernel,                                                                                                      \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**))
+
+/// Of graphs: CUDA 12 and newer have all of them.
+#define TANDEM_CUDA_GRAPHS(F)                                                                                                    \
+  F(create_graph, cuGraphCreate, (GraphHandle*, unsigned))                                                                       \
+  F(destroy_graph, cuGraphDestroy, (GraphHandle))                                                                                \
+  F(add_kernel, cuGraphAddKernelNode_v2, (GraphNode*, GraphHandle, const GraphNode*, std::size_t, const KernelNode*))            \
+  F(add_event, cuGraphAddEventRecordNode, (GraphNode*, GraphHandle, const GraphNode*, std::size_t, Event))                       \
+  F(instantiate, cuGraphInstantiateWithFlags, (GraphExec*, GraphHandle, unsigned long long))                                     \
+  F(launch_graph, cuGraphLaunch, (GraphExec, Stream))                                                                            \
+  F(destroy_exec, cuGraphExecDestroy, (GraphExec))
 
 /// The driver, loaded and initialised. Thread-safe, as CUDA's functions are.
 struct Driver {
@@ -137,6 +162,10 @@ struct Driver {
 #define TANDEM_CUDA_MEMBER(member, symbol, parameters) Status(*member) parameters = nullptr;
   TANDEM_CUDA_DRIVER(TANDEM_CUDA_MEMBER)
 #undef TANDEM_CUDA_MEMBER
+#define TANDEM_CUDA_MEMBER(member, symbol, parameters) Status(*member) parameters = nullptr;
+  TANDEM_CUDA_GRAPHS(TANDEM_CUDA_MEMBER)
+#undef TANDEM_CUDA_MEMBER
+  bool has_graphs = false;  ///< the driver has the functions of graphs
   /// Of CUDA 12.4 and newer; null before.
   Status (*parameter_info)(Function, std::size_t, std::size_t*, std::size_t*) = nullptr;
 

@@ -1,6 +1,7 @@
 // tandem/runtime/device/cuda/cuda_lane.cpp: the loop of a lane's thread.
 #include "tandem/runtime/device/cuda/cuda_lane.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tandem::runtime::cuda {
@@ -22,7 +23,8 @@ Lane::~Lane() {
   driver_.destroy_stream(stream_);
 }
 
-Status Lane::record(Event& event) {
+Status Lane::mark(Event& event) {
+  event = nullptr;
   {
     const std::lock_guard guard(mutex_);
     if (!events_.empty()) {
@@ -31,8 +33,16 @@ Status Lane::record(Event& event) {
     }
   }
   if (event == nullptr)
-    if (const Status status = driver_.create_event(&event, kEventBlockingSync | kEventDisableTiming); status != kSuccess) return status;
-  return driver_.record_event(event, stream_);
+    if (const Status status = driver_.create_event(&event, kEventBlockingSync); status != kSuccess) return status;
+  const Status status = driver_.record_event(event, stream_);
+  if (status != kSuccess) forget(std::exchange(event, nullptr));
+  return status;
+}
+
+void Lane::forget(Event since) {
+  if (since == nullptr) return;
+  const std::lock_guard guard(mutex_);
+  events_.push_back(since);
 }
 
 void Lane::add(Order order) {
@@ -42,14 +52,18 @@ void Lane::add(Order order) {
   changed_.notify_all();
 }
 
-Status Lane::when_ended(Ended ended) {
+Status Lane::when_ended(Event since, Ended ended) {
   Event event = nullptr;
-  if (const Status status = record(event); status != kSuccess) {
-    if (event != nullptr) driver_.destroy_event(event);
+  if (const Status status = mark(event); status != kSuccess) {
+    forget(since);
     return status;
   }
-  add({.begin = {}, .event = event, .ended = std::move(ended)});
+  add({.since = since, .event = event, .ended = std::move(ended)});
   return kSuccess;
+}
+
+void Lane::when_passed(Event since, Event event, Ended ended) {
+  add({.since = since, .event = event, .has_events = false, .ended = std::move(ended)});
 }
 
 void Lane::post(Begin begin, Ended ended) { add({.begin = std::move(begin), .ended = std::move(ended)}); }
@@ -57,17 +71,25 @@ void Lane::post(Begin begin, Ended ended) { add({.begin = std::move(begin), .end
 void Lane::begin(Order& order) {
   if (order.event != nullptr) return;
   order.begun = std::exchange(order.begin, nullptr)();
-  if (order.begun == kSuccess) order.begun = record(order.event);
+  if (order.begun == kSuccess) order.begun = mark(order.event);
   if (order.begun != kSuccess) driver_.synchronize_stream(stream_);  // a part of it may run: its memory must not be used any more
 }
 
 void Lane::end(Order& order) {
   const Status status = order.begun == kSuccess ? driver_.synchronize_event(order.event) : order.begun;
-  if (order.event != nullptr) {
-    const std::lock_guard guard(mutex_);
-    events_.push_back(order.event);
+  const std::int64_t took_ns = status == kSuccess && order.since != nullptr ? ns_between(order.since, order.event) : 0;
+  if (order.has_events) {
+    forget(order.since);
+    forget(order.event);
   }
-  order.ended(status);
+  order.ended(status, took_ns);
+}
+
+/// At least 1: the driver's clock takes steps of half a microsecond.
+std::int64_t Lane::ns_between(Event since, Event event) const {
+  float ms = 0;
+  if (driver_.elapsed_ms(&ms, since, event) != kSuccess) return 0;
+  return std::max(static_cast<std::int64_t>(ms * 1e6), std::int64_t{1});
 }
 
 void Lane::serve() {

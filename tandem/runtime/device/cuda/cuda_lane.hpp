@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -23,7 +24,7 @@ namespace tandem::runtime::cuda {
 class Lane {
  public:
   using Begin = std::function<Status()>;
-  using Ended = std::function<void(Status)>;
+  using Ended = std::function<void(Status, std::int64_t took_ns)>;  ///< 0: it was not measured
 
   /// A stream of `context`, which outlives it, and is current here and when it is destroyed. Throws DeviceError.
   Lane(const Driver& driver, Context context);
@@ -33,8 +34,15 @@ class Lane {
 
   Stream stream() const noexcept { return stream_; }
 
-  /// `ended` is called when all that the caller has posted to the stream has ended. An error: it is not called.
-  Status when_ended(Ended ended);
+  /// An event behind all that the caller has posted to the stream, for `when_ended`. An error: there is none.
+  Status mark(Event& since);
+  /// An event that `mark` has made is not needed.
+  void forget(Event since);
+  /// `ended` is called when all that the caller has posted to the stream has ended, with the time since `since`, which belongs to the lane from now on.
+  /// An error: it is not called.
+  Status when_ended(Event since, Ended ended);
+  /// The same when `event` has passed, which is the caller's, as `since` is, and is in the stream.
+  void when_passed(Event since, Event event, Ended ended);
   /// The lane's thread calls `begin`, which posts to the stream, and `ended` when that has ended, or has not begun.
   void post(Begin begin, Ended ended);
   /// Waits for all that was posted, and for all calls. Nothing is posted from then on, except by these calls.
@@ -42,15 +50,17 @@ class Lane {
 
  private:
   struct Order {
-    Begin begin;
-    Event event = nullptr;  ///< null: to be begun
+    Begin begin = {};
+    Event since = nullptr;    ///< null: it is not measured
+    Event event = nullptr;    ///< null: to be begun
+    bool has_events = true;  ///< they are the lane's
     Status begun = kSuccess;
     Ended ended;
   };
   void serve();
   void begin(Order& order);
   void end(Order& order);
-  Status record(Event& event);
+  std::int64_t ns_between(Event since, Event event) const;
   void add(Order order);
 
   const Driver& driver_;

@@ -104,7 +104,7 @@ CopyState CudaCopier::start(const CopyRequest& request, CopyEnded ended) {
     return to_device ? copy_to_device(*to, direct, stream) : copy_to_host(*from, direct, stream);
   };
   // Whoever hears of the end finds the memory between given back.
-  lane.post(std::move(begin), [&card, request, stage = std::move(stage), to_device, ended = std::move(ended)](Status status) mutable {
+  lane.post(std::move(begin), [&card, request, stage = std::move(stage), to_device, ended = std::move(ended)](Status status, std::int64_t) mutable {
     if (stage != nullptr && !to_device && status == kSuccess) copy_matrix(with_packed(request, stage.get(), true));
     stage.reset();
     ended(status == kSuccess ? nullptr : card.driver().failure_of(status, fmt::format("a copy from or to {} has failed", card.name()), false));

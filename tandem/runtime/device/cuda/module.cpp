@@ -48,7 +48,7 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
       }
       cards.push_back(card);
       units.push_back({.kind = DeviceKind::cuda,
-                       .device = std::make_unique<CudaDevice>(card, libraries, options.depth),
+                       .device = std::make_unique<CudaDevice>(card, libraries, options.depth, options.graphs),
                        .memory = std::make_unique<CudaMemory>(card),
                        .copier = std::make_unique<CudaCopier>(card, options.page_locked),
                        .budget = budget,

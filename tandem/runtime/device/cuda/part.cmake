@@ -2,10 +2,12 @@
 # itself, by declarations of its own: no toolkit is needed to build it.
 if(TANDEM_CUDA)
   add_library(tandem_device_cuda MODULE
+    device/cuda/cuda_batch.cpp
     device/cuda/cuda_card.cpp
     device/cuda/cuda_compiler.cpp
     device/cuda/cuda_device.cpp
     device/cuda/cuda_driver.cpp
+    device/cuda/cuda_graphs.cpp
     device/cuda/cuda_lane.cpp
     device/cuda/cuda_math.cpp
     device/cuda/cuda_memory.cpp

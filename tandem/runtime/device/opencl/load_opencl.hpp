@@ -29,7 +29,7 @@ struct OpenClOptions {
 
 /// What the module says of itself; a program calls its functions only if the first three members equal its own.
 struct OpenClModule {
-  std::uint32_t interface = 2;  ///< changes with `Device`, `MemoryNode`, `Copier` and the types in them
+  std::uint32_t interface = 3;  ///< changes with `Device`, `MemoryNode`, `Copier` and the types in them
   std::uint32_t layout = [] {
     std::uint32_t hash = 0;
     for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task), sizeof(KernelCall),
