@@ -67,8 +67,11 @@ TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
 
 TEST(MemoryBudget, TheThreadOfTheFileIsKnownAsOurs) {  // others that compute beside workers are warned of
   const auto rt = small_runtime();
-  for (int i = 0; i < 8; ++i)  // more than fits: the thread works
-    rt->submit("fill", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords)));
+  std::vector<Data<Vector<std::uint64_t>>> data;
+  for (int i = 0; i < 8; ++i) {  // more than fits: the thread works
+    data.push_back(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords));
+    rt->submit("fill", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(data.back()));
+  }
   rt->wait();
   std::vector<std::string> names;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -261,6 +264,88 @@ TEST(MemoryBudget, TheTraceSaysThatTasksWaitForMemory) {
   ASSERT_EQ(stages.size(), 3u) << "for room, for data, and that all is there";
   for (const auto& [stage, count] : stages) EXPECT_GT(count, 10) << "stage " << stage;
   EXPECT_TRUE(stages_of("0").empty()) << "without a budget nothing is recorded";
+}
+
+/// `count` temporaries of 64 KiB, each filled at once, or as soon as `gate` has a value, and used one after the other. Looks at what passes after each.
+void use_temporaries(Runtime& rt, int count, const Data<std::uint64_t>& total, const Data<std::uint64_t>* gate, const std::function<void()>& look = {}) {
+  for (int i = 0; i < count; ++i) {
+    const auto temporary = rt.vector<std::uint64_t>("temporary", kWords);
+    if (gate == nullptr) rt.submit("fill", [](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 1); }, write(temporary));
+    else rt.submit("fill", [](std::uint64_t one, std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), one); }, read(*gate), write(temporary));
+    rt.submit("add", [](std::span<const std::uint64_t> v, std::uint64_t& to) {
+      for (int turn = 0; turn < 20; ++turn)
+        for (const std::uint64_t x : v) to += x;
+    }, read(temporary), read_write(total));
+    if (look) look();
+  }
+}
+
+TEST(MemoryBudget, TemporariesDoNotGoToTheFile) {
+  constexpr int kCount = 500;
+  const trace::test::TempFolder folder;
+  std::uint64_t sum = 0;
+  {
+    Runtime rt(Options{.workers = 2, .more = {{"memory", "512KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}, {"ranks", "alone"},
+                                              {"trace", "all"}, {"trace.folder", (folder.path() / "run").string()}}});
+    use_temporaries(rt, kCount, rt.data("sum", sum), nullptr);
+    rt.wait();
+  }
+  EXPECT_EQ(sum, std::uint64_t{kCount} * 20 * kWords);
+  EXPECT_EQ(copies_in(folder.path() / "run"), 0U);
+}
+
+TEST(MemoryBudget, SubmissionWaitsForDataThatTheProgramHasDropped) {
+  constexpr std::size_t kBytes = kWords * sizeof(std::uint64_t);
+  const auto rt = test::loop_runtime({.main_bytes = 8 * kBytes}, {});
+  const runtime::Room& room = rt->core().memory().room();
+  std::uint64_t sum = 0;
+  std::size_t most = 0;
+  use_temporaries(*rt, 200, rt->data("sum", sum), nullptr, [&] { most = std::max(most, room.passing_bytes()); });
+  EXPECT_EQ(most, 6 * kBytes) << "three quarters of the budget";
+  rt->wait();
+  EXPECT_EQ(room.passing_bytes(), 0U);
+  EXPECT_EQ(sum, 200U * 20 * kWords);
+}
+
+/// Nothing can end before the program goes on.
+void submit_behind_an_event(Runtime& rt) {
+  std::uint64_t sum = 0;
+  const auto total = rt.data("sum", sum);
+  const auto gate = rt.scalar<std::uint64_t>("gate");
+  std::atomic<std::uint64_t*> place{nullptr};
+  Event event = rt.event("open", Release::with_readable, [&](Event) { place = static_cast<std::uint64_t*>(gate.handle()->home.pointer); }, write(gate));
+  use_temporaries(rt, 100, total, &gate);
+  EXPECT_EQ(sum, 0U);
+  ASSERT_NE(place.load(), nullptr);
+  *place.load() = 1;
+  event.readable();
+  rt.wait();
+  EXPECT_EQ(sum, 100U * 20 * kWords);
+}
+
+TEST(MemoryBudget, SubmissionGoesOnWhenWhatItWaitsForWaitsForTheProgram) {
+  submit_behind_an_event(*small_runtime());
+  submit_behind_an_event(*test::loop_runtime({.main_bytes = 8 * kWords * sizeof(std::uint64_t)}, {}));
+}
+
+TEST(MemoryBudget, ASumOfTasksThatTheProgramHasDroppedIsStillMade) {
+  const auto rt = small_runtime();
+  std::uint64_t seen = 0;
+  {
+    const auto out = rt->data("seen", seen);
+    auto sum = rt->vector<std::uint64_t>("sum", kWords);
+    sum.reduction([](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 0); },
+                  [](std::span<std::uint64_t> into, std::span<const std::uint64_t> from) {
+                    for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+                  });
+    rt->submit("begin", [](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 1); }, write(sum));
+    rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));
+    rt->submit("look", [](std::span<const std::uint64_t> v, std::uint64_t& to) { to = v[0] + v[1]; }, read(sum), write(out));
+    rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));  // nobody sees it
+  }
+  use_much(*rt, 1);
+  rt->wait();
+  EXPECT_EQ(seen, 3U);
 }
 
 }  // namespace

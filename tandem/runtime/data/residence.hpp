@@ -76,6 +76,8 @@ struct Residence {
   unsigned goes_to = kNowhere;
   bool unwanted = false;         ///< the program will not use it soon, but for the submitted tasks
   bool evicted = false;          ///< it leaves as soon as no submitted task uses it
+  bool abandoned = false;        ///< the program has dropped it: nobody sees its value but the submitted tasks
+  bool passing = false;          ///< its bytes count in `Room::passing_bytes`
   bool stuck = false;            ///< it could not be moved away, and will not be tried again
   bool freed = false;            ///< the data is gone; its memory goes when the move has ended
 };

@@ -365,6 +365,7 @@ bool Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node
     if (room_.any()) room.lock();
     const std::lock_guard guard(handle.lock);
     if (handle.valid_on(node)) return false;
+    if (handle.valid.load(std::memory_order_relaxed) == 0 && task.kind == TaskKind::event && task.extra->is_hint) return false;  // it is given up
     Transfer& transfer = handle.transfer_to(node);
     wait_for(transfer, task, link);
     if (transfer.under_way) return true;

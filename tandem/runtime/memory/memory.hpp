@@ -177,6 +177,12 @@ class Memory {
     room_.note_unwanted(handle, now);
     follow_orders();
   }
+  /// As `Room::note_abandoned`; nothing where no memory is limited.
+  void note_abandoned(Handle& handle) {
+    if (handle.residence == nullptr) return;
+    room_.note_abandoned(handle);
+    follow_orders();
+  }
   /// Memory for `handle` in main memory, as the first task that writes it there would have it. Throws OutOfMemory.
   void allocate_home(Handle& handle) { ensure_allocated(handle, 0); }
   /// With limited memories: its value may come to main memory though no task asks for it.

@@ -67,6 +67,7 @@ void Room::note_uses(Task& task) {
     const std::uint64_t next = handle.residence->uses.next();
     handle.residence->uses.add(flow_position(task));
     handle.residence->unwanted = handle.residence->evicted = false;
+    count_passing(handle);
     if (handle.residence->uses.next() != next) use_changed(handle);
   });
   task.room |= kNoted;
@@ -83,10 +84,35 @@ void Room::note_unwanted(Handle& handle, bool now) {
   leave_if_evicted(handle);
 }
 
+void Room::note_abandoned(Handle& handle) {
+  const std::lock_guard guard(mutex_);
+  handle.residence->abandoned = true;
+  count_passing(handle);
+  leave_if_evicted(handle);
+  serve_all();
+}
+
+/// After a change of what tasks use, and of who has the data.
+void Room::count_passing(Handle& handle) {
+  Residence& residence = *handle.residence;
+  const bool passes = residence.abandoned && residence.uses.next() != UpcomingUses::kNone && counts(handle, 0);
+  if (passes == std::exchange(residence.passing, passes)) return;
+  if (passes) passing_bytes_.fetch_add(handle.shape.bytes(), std::memory_order_release);
+  else passing_bytes_.fetch_sub(handle.shape.bytes(), std::memory_order_release);
+}
+
+std::size_t Room::processor_budget() const noexcept {
+  std::size_t bytes = 0;
+  for (NodeIndex node = 0; is_limited(0) && node < nodes_.size(); ++node)
+    if (nodes_[node].limited && (node == 0 || memory_.reaches_home(node))) bytes += nodes_[node].budget;
+  return bytes;
+}
+
 void Room::leave_if_evicted(Handle& handle) {
-  if (!handle.residence->evicted || handle.residence->uses.next() != UpcomingUses::kNone) return;
+  const Residence& residence = *handle.residence;
+  if (!(residence.evicted || residence.abandoned) || residence.uses.next() != UpcomingUses::kNone) return;
   for (NodeIndex node = 0; node < nodes_.size(); ++node)
-    if (handle.residence->stays[node].may_leave && target_for(handle, node)) evict(handle, node);
+    if (residence.stays[node].may_leave && (residence.abandoned || target_for(handle, node))) evict(handle, node);
 }
 
 void Room::use_changed(Handle& handle) {
@@ -366,12 +392,13 @@ bool Room::end(Task& task, NodeIndex node) {
     if ((room & kNoted) != 0) {
       const std::uint64_t next = handle.residence->uses.next();
       handle.residence->uses.end(flow_position(task));
+      count_passing(handle);
       if (handle.residence->uses.next() != next) use_changed(handle);
     }
     if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone) handle.residence->last_use = 0;
     if ((room & kHolds) != 0) unpin(handle, node);
     if ((room & kBeside) != 0 && handle.residence->stays[node].beside) nodes_[node].arrived.push_back(&handle);
-    if (handle.residence->evicted) leave_if_evicted(handle);
+    leave_if_evicted(handle);
   });
   if ((room & kHolds) == 0) return false;
   if ((room & kBeside) != 0) return true;
@@ -471,7 +498,8 @@ void Room::evict(Handle& handle, NodeIndex node) {
     const std::lock_guard guard(handle.lock);
     is_only = handle.valid.load(std::memory_order_acquire) == 1U << node;
   }
-  if (!is_only) return drop(handle, node);  // others have it, or it has no value
+  const bool is_needed = !handle.residence->abandoned || handle.residence->uses.next() != UpcomingUses::kNone;
+  if (!is_only || !is_needed) return drop(handle, node);  // others have it, or it has no value, or nobody sees it
   const std::optional<NodeIndex> goes_to = stopped_ ? std::nullopt : target_for(handle, node);
   if (!goes_to) {
     handle.residence->stuck = true;
@@ -539,6 +567,7 @@ Room::EndedMove Room::end_move(Handle& handle, bool arrived) {
     if (arrived) drop(handle, from);
     else residence.stuck = true;
   }
+  if (!ended.is_last) leave_if_evicted(handle);
   serve_all();
   TANDEM_AUDIT_ASSERT(is_sound(from) && is_sound(to));
   return ended;
@@ -553,6 +582,7 @@ bool Room::may_come_home(Handle& handle) {
 
 bool Room::forget(Handle& handle) {
   const std::lock_guard guard(mutex_);
+  if (std::exchange(handle.residence->passing, false)) passing_bytes_.fetch_sub(handle.shape.bytes(), std::memory_order_release);
   if (handle.residence->leaves != Residence::kNowhere) {
     handle.residence->freed = true;
     handle.references.fetch_add(1, std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 // tandem/runtime/memory/room.hpp: memory nodes with budgets: which task gets memory, and which replica leaves.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -41,7 +42,7 @@ class Memory;
 /// budget. So such an event holds its memory beside the budget (`hold_beside`), and who submits it bounds these bytes. When it
 /// has ended, its data comes into the budget: with the first task that uses it, or when there is room and no task waits for it.
 ///
-/// Threads. All functions may be called from any thread, `note_uses` by the submitting one. One mutex guards everything, residences of
+/// Threads. All functions may be called from any thread, those that say so by the submitting one. One mutex guards everything, residences of
 /// data included; `Handle::lock` may be taken under it, never the other way round. Nothing is called under it but
 /// `MemoryNode::release`, and `on_wait` of `reserve`.
 ///
@@ -96,12 +97,20 @@ class Room {
   std::size_t bytes_of(Task& task, NodeIndex node) const noexcept;
   static bool counts(const Handle& handle, NodeIndex node) noexcept;
 
-  /// `task` is submitted, or will run in a replay that begins.
+  /// `task` is submitted, or will run in a replay that begins. By the submitting thread.
   void note_uses(Task& task);
 
   /// The program will not use the data soon, beyond the tasks that it has submitted: it leaves before other data. `now`: it leaves when
   /// these have ended, also where nobody wants the memory. A task that is submitted later takes that back. By the submitting thread.
   void note_unwanted(Handle& handle, bool now);
+
+  /// The program has dropped the data, which lies in memory of Tandem's and is no part of other data: when its submitted tasks have ended
+  /// it leaves without being moved. Until then it is *passing*. By the submitting thread.
+  void note_abandoned(Handle& handle);
+  /// What passing data takes in main memory. Any thread.
+  std::size_t passing_bytes() const noexcept { return passing_bytes_.load(std::memory_order_acquire); }
+  /// The budgets of main memory and of the NUMA nodes that are memories of their own; 0: main memory has none.
+  std::size_t processor_budget() const noexcept;
 
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
   /// orders of this call or a later one; `on_wait` was called then, under the mutex.
@@ -203,6 +212,7 @@ class Room {
   void unlist(Handle& handle, NodeIndex node);
   void use_changed(Handle& handle);
   void leave_if_evicted(Handle& handle);
+  void count_passing(Handle& handle);
   std::size_t missing(Task& task, NodeIndex node);
   void hold(Task& task, NodeIndex node);
   bool may_hold(const Task& task, NodeIndex node) const noexcept;
@@ -234,6 +244,7 @@ class Room {
   bool any_ = false;
   bool stopped_ = false;
   std::uint64_t ended_ = 0;  ///< accesses
+  std::atomic<std::size_t> passing_bytes_{0};  ///< written under the mutex
   std::vector<Handle*> moving_;
   Orders orders_;
 };

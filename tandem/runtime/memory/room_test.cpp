@@ -348,6 +348,57 @@ TEST(Room, WhatIsEvictedLeavesWhenItsTasksHaveEnded) {
   EXPECT_TRUE(m.is_sound());
 }
 
+TEST(Room, WhatTheProgramHasDroppedPassesUntilItsTasksHaveEnded) {
+  Machine m(2, 1);
+  Handle &a = m.data(), &b = m.data(), &c = m.data();
+  Task &write_a = m.task({{&a, AccessMode::write}}), &read_a = m.task({{&a, AccessMode::read}, {&b, AccessMode::write}});
+  m.memory.note_abandoned(a);
+  EXPECT_EQ(m.memory.room().passing_bytes(), kBytes);
+  m.run(write_a, 0, 5);
+  EXPECT_EQ(a.valid.load(), 1U) << "a task sees it yet";
+  m.run(read_a, 0, 6);
+  EXPECT_EQ(m.memory.room().passing_bytes(), 0U);
+  EXPECT_EQ(a.valid.load(), 0U);
+  EXPECT_EQ(a.home.pointer, nullptr) << "at once, though nobody wants the memory";
+  EXPECT_EQ(m.memory.room().used(0), kBytes);
+  m.run(m.task({{&c, AccessMode::write}}), 1, 7);
+  m.memory.note_abandoned(c);
+  EXPECT_EQ(m.memory.room().passing_bytes(), 0U) << "no task uses it";
+  EXPECT_EQ(m.memory.room().used(1), 0U);
+  EXPECT_TRUE(m.copies.empty()) << "nothing was moved";
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, WhatTheProgramHasDroppedWhileItMovesGoesBehindTheMove) {
+  Machine m(4, 1);
+  Handle &a = m.data(), &b = m.data();
+  m.run(m.task({{&a, AccessMode::write}}), 1, 5);
+  Task& write_b = m.task({{&b, AccessMode::write}});
+  EXPECT_EQ(m.memory.acquire(write_b, 1), Memory::Staging::pending);
+  ASSERT_EQ(m.copies.size(), 1U);
+  m.memory.note_abandoned(a);
+  m.deliver(0);
+  EXPECT_EQ(a.valid.load(), 0U);
+  EXPECT_EQ(m.memory.room().used(0), 0U);
+  m.finish(write_b, 1, 6);
+  EXPECT_TRUE(m.is_sound());
+}
+
+TEST(Room, AHintForWhatIsGivenUpBringsNothing) {
+  Machine m(2, 0);
+  Handle& a = m.data();
+  TaskExtra extra;
+  extra.is_hint = true;
+  Task& hint = m.task({{&a, AccessMode::read}}, false);
+  hint.kind = TaskKind::event;
+  hint.extra = &extra;
+  m.run(m.task({{&a, AccessMode::write}}), 0, 5);
+  m.memory.note_abandoned(a);
+  EXPECT_EQ(a.valid.load(), 0U);
+  EXPECT_EQ(m.memory.prefetch(hint, 1), Memory::Staging::ready);
+  EXPECT_TRUE(m.copies.empty());
+}
+
 TEST(Room, ACopyOfWhatIsElsewhereIsDroppedWithoutATransfer) {
   Machine m(0, 1);
   std::uint64_t value = 7;

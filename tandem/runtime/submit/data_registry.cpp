@@ -139,9 +139,21 @@ void DataRegistry::end_on_submitting_thread(Handle& handle) noexcept {
   logged([&] {
     if (end_of_data_.abandoned) end_of_data_.abandoned(handle);
   });
-  if (!handle.user_memory) return orphans_.push_back(&handle);
+  if (!handle.user_memory) {
+    give_up(handle);
+    return orphans_.push_back(&handle);
+  }
   logged([&] { unregister(handle); });
   handle.drop_reference();
+}
+
+/// The last owner of memory of Tandem's is away. Where tasks may be submitted later that see the value, for a sum or for the parts of the whole, it
+/// stays a value like others.
+void DataRegistry::give_up(Handle& handle) noexcept {
+  const bool is_divided = handle.division != nullptr || handle.is_part || handle.has_parts;
+  if (handle.residence == nullptr || is_divided || handle.flow.kind == GroupKind::reducers) return;
+  memory_.note_abandoned(handle);
+  users_->note_dropped();
 }
 
 bool DataRegistry::check_invariants(TaskId last) const {
@@ -164,11 +176,14 @@ bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
 }
 
 void DataRegistry::free_orphans(bool all) {
+  std::vector<Handle*> others;
   {
     std::lock_guard guard(end_mutex());
-    orphans_.insert(orphans_.end(), orphans_of_others_.begin(), orphans_of_others_.end());
-    orphans_of_others_.clear();
+    others = std::exchange(orphans_of_others_, {});
   }
+  for (Handle* const handle : others)
+    if (owns(*handle) && !handle->user_memory) give_up(*handle);
+  orphans_.insert(orphans_.end(), others.begin(), others.end());
   // `unregister` may wait, and the wait may call this again: work on a list of this call.
   std::vector<Handle*> orphans = std::exchange(orphans_, {});
   std::erase_if(orphans, [&](Handle* handle) {

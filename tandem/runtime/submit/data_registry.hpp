@@ -27,6 +27,8 @@ class DataUsers {
   virtual void wait_for_users(Handle& handle, bool wanted) = 0;
   /// The registry forgets `handle`.
   virtual void forget(Handle& handle) noexcept = 0;
+  /// The program has dropped data, which may make submission wait.
+  virtual void note_dropped() noexcept = 0;
 };
 
 /// What the trace and the layer above want to know of data.
@@ -113,6 +115,7 @@ class DataRegistry {
   [[noreturn]] void refuse(const char* action, const Handle& handle, const SourceLine& where) const;
   static std::mutex& end_mutex() noexcept;
   static bool nobody_uses(const Handle& handle) noexcept;
+  void give_up(Handle& handle) noexcept;
   bool check_handle(Handle& handle, TaskId last) const;
   void end_on_submitting_thread(Handle& handle) noexcept;
   void free_orphans(bool all);

@@ -96,14 +96,39 @@ Task& Submission::enter_beside(TaskKind kind, std::int32_t waits) {
 void Submission::throttle() {
   if (window_.postponed()) return;
   window_.note_finished(executor_.finished());
-  if (!window_.looks_full(submitted_)) return;
+  const bool is_crowded = window_.is_crowded() && this->is_crowded();
+  if (!is_crowded && !window_.is_full(submitted_)) return;
   flush();
   trace().emit<trace::Type::submission_throttled>();
   struct Resumed {
     trace::Stream& trace;
     ~Resumed() { trace.emit<trace::Type::submission_resumed>(); }
   } resumed{trace()};
+  if (is_crowded) wait_for_passing_data();
+  if (!window_.is_full(submitted_)) return;
   waiter_->wait_until_ended(window_.resume_at(submitted_));
+  window_.note_finished(executor_.finished());
+}
+
+/// Looks again: tasks have ended since.
+bool Submission::is_crowded() noexcept {
+  note_passing_data();
+  return window_.is_crowded();
+}
+
+/// Data that the program has dropped goes when its tasks have ended, so waiting makes room for what will be submitted.
+void Submission::wait_for_passing_data() {
+  struct Wanted {
+    const Room& room;
+    std::size_t most;
+  } wanted{executor_.memory().room(), window_.resume_below()};
+  const bool is_freed = waiter_->wait_while_tasks_end(
+      [](void* context) {
+        const auto& [room, most] = *static_cast<const Wanted*>(context);
+        return room.passing_bytes() <= most;
+      },
+      &wanted);
+  window_.end_crowded(!is_freed, wanted.room.passing_bytes());
   window_.note_finished(executor_.finished());
 }
 

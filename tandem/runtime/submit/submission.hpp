@@ -27,6 +27,8 @@ class EndWaiter {
   virtual ~EndWaiter() = default;
   /// Returns once `count` tasks of all that were submitted have ended.
   virtual void wait_until_ended(std::uint64_t count) = 0;
+  /// Returns true once `done(context)`, false when nothing happens any more that could make it so: no kernel runs, and for a while no task has ended.
+  virtual bool wait_while_tasks_end(bool (*done)(void*), void* context) = 0;
 };
 
 /// The submission of tasks: numbers them, checks their accesses, infers their dependencies (`Flow`), and starts those that are
@@ -97,11 +99,14 @@ class Submission final : private FlowHost {
   void expect_budgets(bool at_once) noexcept {
     has_budgets_ = looks_closer_ = true;
     budgeted_at_once_ = at_once;
+    window_.set_budget(executor_.memory().room().processor_budget());
   }
   /// A policy gives tasks of the program to workers: all are restricted but those of `Executor::is_everyone`. Before any task.
   void restrict_all() noexcept { restricts_all_ = looks_closer_ = true; }
   SubmittingThread& thread() noexcept { return thread_; }
   Window& window() noexcept { return window_; }
+  /// The program has dropped data of Tandem's, which submitted tasks use: whether the next submission waits.
+  void note_passing_data() noexcept { window_.note_passing(executor_.memory().room().passing_bytes()); }
   Flow& flow() noexcept { return flow_; }
   TaskPool& pool() noexcept { return pool_; }
   /// The submitter's stream of trace events; layers above write theirs there, too.
@@ -239,6 +244,8 @@ class Submission final : private FlowHost {
     if (__builtin_expect(window_.looks_full(submitted_), 0)) throttle();
   }
   void throttle();
+  bool is_crowded() noexcept;
+  void wait_for_passing_data();
   /// Ends joins that became ready while something was entered, and counts.
   void settle();
   static void note_mode(Task& task, const AccessSlot& slot) noexcept {

@@ -64,6 +64,7 @@ class Accesses final : public DataUsers {
   // DataUsers
   void wait_for_users(Handle& handle, bool wanted) override;
   void forget(Handle& handle) noexcept override { submission_.forget(handle); }
+  void note_dropped() noexcept override { submission_.note_passing_data(); }
 
   using Begun = std::unique_ptr<ApplicationAccess>;
   /// Submits an access to `handle`, if there is one, after `after`, if there is one, and waits until it is granted. When that

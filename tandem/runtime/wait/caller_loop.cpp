@@ -10,24 +10,37 @@
 
 namespace tandem::runtime {
 
+namespace {
+constexpr std::int64_t kLookNs = 1'000'000;        ///< so often a wait for tasks that end looks at what they have freed
+constexpr std::int64_t kNothingEndsNs = 20'000'000;  ///< then it goes on, unless a kernel runs
+}  // namespace
+
+/// While it lives, the submitting thread waits.
+struct CallerLoop::Waiting {
+  explicit Waiting(CallerLoop& caller_loop) : loop(caller_loop), runs_kernels(loop.submission_.thread()) {
+    loop.submission_.trace().emit<trace::Type::wait_began>();
+    if (loop.watches_kernels_ && loop.kernel_watch_ == nullptr) {
+      loop.kernel_watch_ = std::make_unique<KernelWatch>(loop.executor_, loop.workers_, loop.log_, loop.watchdog_.after_ns);
+      loop.driver_.add(*loop.kernel_watch_, {.name = "tandem-watchdog"}).wake();
+    }
+    if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->begin_wait();
+  }
+  ~Waiting() {
+    if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->end_wait();
+    loop.workers_.leave_caller(loop.driver_.now_ns());
+    loop.submission_.trace().emit<trace::Type::wait_ended>();
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  CallerLoop& loop;
+  SubmittingThread::RunsKernels runs_kernels;
+};
+
 void CallerLoop::run_until(bool (*done)(void*), void* context) {
   if (done(context)) return;
   if (workers_.are_paused()) throw UsageError("what is waited for has not ended, and the workers are paused: call resume() first");
-  submission_.trace().emit<trace::Type::wait_began>();
-  if (watches_kernels_ && kernel_watch_ == nullptr) {
-    kernel_watch_ = std::make_unique<KernelWatch>(executor_, workers_, log_, watchdog_.after_ns);
-    driver_.add(*kernel_watch_, {.name = "tandem-watchdog"}).wake();
-  }
-  if (kernel_watch_ != nullptr) kernel_watch_->begin_wait();
-  struct Waiting {
-    CallerLoop& loop;
-    SubmittingThread::RunsKernels runs_kernels{loop.submission_.thread()};
-    ~Waiting() {
-      if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->end_wait();
-      loop.workers_.leave_caller(loop.driver_.now_ns());
-      loop.submission_.trace().emit<trace::Type::wait_ended>();
-    }
-  } waiting{*this};
+  const Waiting waiting(*this);
 
   // Each is due when no task has ended for so long; `kNever`: it is off.
   const auto due_after = [](std::int64_t now_ns, std::int64_t after_ns) { return after_ns > 0 ? now_ns + after_ns : base::kNever; };
@@ -82,6 +95,32 @@ void CallerLoop::wait_until_ended(std::uint64_t count) {
         return wanted.executor.finished() >= wanted.count;
       },
       &ended);
+}
+
+/// No deadlock: what is waited for may need what is not submitted yet, a release by the application, or a message of a rank that waits as well. Then
+/// no task ends, and no kernel runs.
+bool CallerLoop::wait_while_tasks_end(bool (*done)(void*), void* context) {
+  if (done(context)) return true;
+  if (workers_.are_paused()) return false;
+  const Waiting waiting(*this);
+  struct Woken {
+    Executor& executor;
+    ~Woken() { executor.caller().wake(); }  // nobody else does, and its worker may have gone to sleep: the next wait steps it
+  } woken{executor_};
+  std::uint64_t seen = executor_.finished();
+  std::int64_t now_ns = driver_.now_ns(), ended_ns = now_ns;
+  for (;;) {
+    const base::RunEnd end = driver_.run_until(done, context, now_ns + kLookNs);
+    if (end == base::RunEnd::done) return true;
+    if (end == base::RunEnd::stuck) return false;
+    now_ns = driver_.now_ns();
+    if (const std::uint64_t finished = executor_.finished(); finished != seen || !workers_.running().empty()) {
+      seen = finished;
+      ended_ns = now_ns;
+    } else if (now_ns - ended_ns >= kNothingEndsNs) {
+      return false;
+    }
+  }
 }
 
 }  // namespace tandem::runtime

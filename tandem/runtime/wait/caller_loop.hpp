@@ -43,6 +43,7 @@ class CallerLoop final : public EndWaiter {
   /// Works, or sleeps, until `done(context)`. Throws StuckError.
   void run_until(bool (*done)(void*), void* context);
   void wait_until_ended(std::uint64_t count) override;
+  bool wait_while_tasks_end(bool (*done)(void*), void* context) override;
   /// Each task that waits, and what it waits for, as text for the log. While no thread works on tasks.
   std::string explain_stuck();
   base::Log& log() noexcept { return log_; }
@@ -51,6 +52,8 @@ class CallerLoop final : public EndWaiter {
   void watch_kernels() noexcept { watches_kernels_ = watchdog_.after_ns > 0; }
 
  private:
+  struct Waiting;
+
   base::Driver& driver_;
   Submission& submission_;
   Executor& executor_;
