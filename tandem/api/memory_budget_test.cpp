@@ -348,5 +348,31 @@ TEST(MemoryBudget, ASumOfTasksThatTheProgramHasDroppedIsStillMade) {
   EXPECT_EQ(seen, 3U);
 }
 
+TEST(MemoryBudget, ScratchMemoryCounts) {
+  const auto rt = small_runtime();
+  const auto workspace = rt->vector<std::uint64_t>("workspace", 5 * kWords / 2);
+  std::atomic<int> inside{0}, most{0};
+  std::vector<Data<Vector<std::uint64_t>>> data;
+  for (int i = 0; i < 8; ++i) {
+    data.push_back(rt->vector<std::uint64_t>("v", kWords));
+    rt->submit("work", [&](std::span<std::uint64_t> v, std::span<std::uint64_t> space) {
+      const int now = ++inside;
+      for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+      std::fill(space.begin(), space.end(), 7);
+      std::copy_n(space.begin(), v.size(), v.begin());
+      --inside;
+    }, write(data.back()), scratch(workspace));
+  }
+  rt->wait();
+  EXPECT_EQ(most, 1) << "the workspaces of two do not fit";
+  for (const auto& each : data) EXPECT_EQ((*rt->acquire(read(each)))[kWords - 1], 7U);
+  EXPECT_LE(rt->core().memory().room().used(0), 4 * kWords * 8);
+  const auto large = rt->vector<std::uint64_t>("large", 7 * kWords / 2);
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] {
+                rt->submit("work", [](std::span<std::uint64_t>, std::span<std::uint64_t>) {}, write(data[0]), scratch(large));
+              }),
+              AllOf(HasSubstr("'work'"), HasSubstr("takes 294912 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -10,6 +10,8 @@ DeviceTask::DeviceTask(unsigned place, unsigned lane, unsigned worker, NodeIndex
 DeviceTask::~DeviceTask() = default;
 DeviceTask::DeviceTask(DeviceTask&&) noexcept = default;
 
+void DeviceTask::release_scratch() noexcept { private_memory_->release_scratch(); }
+
 const std::string& DeviceTask::codelet() const noexcept { return task_->codelet->name; }
 
 void DeviceTask::run(void* queue) {

@@ -62,6 +62,8 @@ class DeviceTask {
   unsigned implementation() const noexcept { return implementation_; }
   /// The task there.
   Task& task() const noexcept { return *task_; }
+  /// Its kernel has ended: its scratch memory is given back.
+  void release_scratch() noexcept;
   /// @}
 
  private:

@@ -10,9 +10,11 @@
 
 namespace tandem::runtime {
 
-PrivateMemory::~PrivateMemory() {
-  for (const Scratch& scratch : scratch_)
-    if (scratch.memory != nullptr) node_->release(scratch.memory, scratch.bytes);
+PrivateMemory::~PrivateMemory() { release_scratch(); }
+
+void PrivateMemory::release_scratch() noexcept {
+  for (Scratch& scratch : scratch_)
+    if (scratch.memory != nullptr) node_->release(std::exchange(scratch.memory, nullptr), scratch.bytes);
 }
 
 void PrivateMemory::invoke(KernelCall& call, Memory& memory) {

@@ -10,7 +10,7 @@
 namespace tandem::runtime {
 
 /// The private memory of one worker's kernels, or of those in one place of a device. Scratch memory lies where the kernel works, is
-/// kept from task to task and only grows; private copies belong to their data. Devices have copies that move
+/// kept from task to task and only grows; where a budget counts it, it goes at each task's end (`release_scratch`). Private copies belong to their data. Devices have copies that move
 /// (`Memory::bind_private_copies`) instead. Used by one thread at a time.
 class PrivateMemory {
  public:
@@ -21,6 +21,8 @@ class PrivateMemory {
 
   /// Calls the kernel of a task with `scratch` or `reduce` accesses. Throws what it throws, and std::bad_alloc.
   void invoke(KernelCall& call, Memory& memory);
+  /// The kernel has ended; the next one gets other memory.
+  void release_scratch() noexcept;
 
  private:
   /// Memory of one access, on the node where the kernels work.

@@ -25,6 +25,14 @@ void for_each_datum(Task& task, const Visit& visit) {
   }
 }
 
+/// What `task` gets for the time of its kernel.
+std::size_t scratch_bytes(const Task& task) noexcept {
+  std::size_t bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i)
+    if (task.accesses()[i].mode() == AccessMode::scratch) bytes += task.accesses()[i].handle()->shape.bytes();
+  return bytes;
+}
+
 }  // namespace
 
 bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const noexcept {
@@ -49,7 +57,7 @@ bool Room::counts(const Handle& handle, NodeIndex node) noexcept {
 }
 
 std::size_t Room::bytes_of(Task& task, NodeIndex node) const noexcept {
-  std::size_t bytes = 0;
+  std::size_t bytes = scratch_bytes(task);
   for_each_datum(task, [&](const Handle& handle, unsigned) {
     if (counts(handle, node)) bytes += handle.shape.bytes();
   });
@@ -191,7 +199,7 @@ void Room::discharge_everywhere(Handle& handle) {
 // --- tasks
 
 std::size_t Room::missing(Task& task, NodeIndex node) {
-  std::size_t bytes = 0;
+  std::size_t bytes = scratch_bytes(task);
   for_each_datum(task, [&](const Handle& handle, unsigned) {
     if (counts(handle, node) && !handle.residence->stays[node].charged) bytes += handle.shape.bytes();
   });
@@ -206,6 +214,7 @@ void Room::hold(Task& task, NodeIndex node) {
     handle.residence->stays[node].is_hinted = false;
   });
   Node& here = nodes_[node];
+  here.used += scratch_bytes(task);
   ++here.holders;
   ++here.granted;
   here.kernels += task.kind == TaskKind::kernel;
@@ -402,6 +411,7 @@ bool Room::end(Task& task, NodeIndex node) {
   });
   if ((room & kHolds) == 0) return false;
   if ((room & kBeside) != 0) return true;
+  nodes_[node].used -= scratch_bytes(task);
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
   return true;
@@ -417,6 +427,7 @@ void Room::give_back(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
   const std::uint8_t room = std::exchange(task.room, task.room & static_cast<std::uint8_t>(~(kHolds | kBehind)));
   for_each_datum(task, [&](Handle& handle, unsigned) { unpin(handle, node); });
+  nodes_[node].used -= scratch_bytes(task);
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
   serve(node);

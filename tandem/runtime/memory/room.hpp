@@ -37,6 +37,8 @@ class Memory;
 /// or without a value, are dropped; the only valid one is moved (`Move`) first: from a device to main memory, from there, or when
 /// there is no room, to the storage node.
 ///
+/// Scratch memory counts as data does, from the moment when its task gets memory to the task's end.
+///
 /// Data beside the budget. An event that waits for something outside, such as the end of a message, may need memory while it waits. If that
 /// counted, tasks would wait for the memory, and what the event waits for might wait for these tasks: on another rank, which has its own
 /// budget. So such an event holds its memory beside the budget (`hold_beside`), and who submits it bounds these bytes. When it
@@ -93,7 +95,7 @@ class Room {
   /// Some node is limited.
   bool any() const noexcept { return any_; }
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
-  /// What the data of `task` takes on `node`: memory of the program's counts nowhere.
+  /// What the data of `task` and its scratch memory take on `node`: memory of the program's counts nowhere.
   std::size_t bytes_of(Task& task, NodeIndex node) const noexcept;
   static bool counts(const Handle& handle, NodeIndex node) noexcept;
 
@@ -112,7 +114,7 @@ class Room {
   /// The budgets of main memory and of the NUMA nodes that are memories of their own; 0: main memory has none.
   std::size_t processor_budget() const noexcept;
 
-  /// True: all data of `task` has memory on the limited `node`, and stays there until its end. False: it waits, and is among the
+  /// True: all data of `task` has memory on the limited `node`, and stays there until its end; and its scratch memory has room. False: it waits, and is among the
   /// orders of this call or a later one; `on_wait` was called then, under the mutex.
   bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
   /// The same for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or that of replicas

@@ -412,6 +412,29 @@ TEST(Room, ACopyOfWhatIsElsewhereIsDroppedWithoutATransfer) {
   EXPECT_EQ(a.valid.load(), 1U);
 }
 
+TEST(Room, ScratchMemoryCountsUntilItsTaskEnds) {
+  Machine m(0, 3);
+  Handle &a = m.data(), &b = m.data(), &space = m.data();
+  Task &first = m.task({{&a, AccessMode::write}, {&space, AccessMode::scratch}});
+  Task &second = m.task({{&b, AccessMode::write}, {&space, AccessMode::scratch}}), &given_back = m.task({{&a, AccessMode::read}, {&space, AccessMode::scratch}});
+  ASSERT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
+  EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
+  EXPECT_EQ(m.memory.acquire(second, 1), Memory::Staging::pending) << "one place is left, and each has memory of its own";
+  m.finish(first, 1, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&second}));
+  EXPECT_EQ(m.memory.room().used(1), 3 * kBytes);
+  m.finish(second, 1, 2);
+  EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
+  ASSERT_EQ(m.memory.acquire(given_back, 1), Memory::Staging::ready);
+  EXPECT_EQ(m.memory.room().used(1), 3 * kBytes);
+  m.memory.give_back(given_back, 1);
+  EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
+  m.run(given_back, 1);
+  EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
+  EXPECT_EQ(m.memory.room().bytes_of(first, 1), 2 * kBytes);
+  EXPECT_TRUE(m.is_sound());
+}
+
 TEST(Room, TasksWaitInTheirOrderForOthersToEnd) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();

@@ -250,6 +250,7 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
   Task& task = place.task();
   const bool goes_elsewhere = failure.is_devices && !in_flight_->has_behind(ended.place);
   const InFlight::Run run = in_flight_->leave(ended.place);
+  if (task.special && executor_.memory().is_limited(spec_.node)) place.release_scratch();
   const std::int64_t now_ns = clock_.now_ns();
   const std::int64_t since_ns = ended.kernel_ns > 0 ? now_ns - ended.kernel_ns : std::max(run.launched_ns, ended_at_ns_);
   const std::int64_t took_ns = std::max<std::int64_t>(now_ns - since_ns, 1);

@@ -418,6 +418,7 @@ void Worker::invoke(Task& task, unsigned implementation) {
   } catch (...) {
     fail(task, std::current_exception());
   }
+  if (task.special && executor_.memory().is_limited(spec_.node)) [[unlikely]] private_memory_.release_scratch();
   if (counters_ != nullptr) [[unlikely]] counters_->end();
 }
 
