@@ -52,6 +52,7 @@ struct TaskSpec {
   unsigned number = 0;
 
   std::atomic<unsigned> runs{0};
+  std::atomic<unsigned> runs_behind_broken{0};  ///< of `runs`, behind a task that the device had broken: they count only if they see nothing of that
   std::atomic<unsigned> callbacks{0};
   unsigned expected_runs = 0;
   unsigned expected_callbacks = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -26,7 +27,7 @@ struct DeviceManner {
   unsigned depth = 1;
   bool wakes = true;             ///< wakes its worker; else it says when to poll next
   std::uint64_t lost_after = 0;  ///< it is lost at a launch after so many; 0: never
-  bool in_order = false;         ///< tasks may be posted behind others; kernels run in `launch`, and their ends are reported later, in any order
+  bool in_order = false;         ///< tasks may be posted behind others; kernels run in `launch`, and their ends and faults are reported later, in any order
   bool times = false;            ///< it says how long kernels ran
   bool main_memory_is_limited = false;  ///< a value that is there, too, may leave it while the task runs
 };
@@ -34,43 +35,57 @@ struct DeviceManner {
 /// Runs kernels on the thread of `network`. What fails says the label of the task.
 class FakeDevice final : public Device {
  public:
-  using FaultOf = std::function<DeviceFault(const DeviceTask&, std::string& label)>;
+  /// What is to happen to a task.
+  struct Plan {
+    DeviceFault fault = DeviceFault::none;
+    std::string label;
+    bool fails_anyway = false;  ///< with a fault it runs nowhere
+    std::atomic<unsigned>* runs_behind_broken = nullptr;
+  };
+  using PlanOf = std::function<Plan(const DeviceTask&)>;
 
-  FakeDevice(FakeNetwork& network, unsigned number, const DeviceManner& manner, std::uint64_t seed, FaultOf fault_of)
-      : network_(network), number_(number), manner_(manner), random_(seed), fault_of_(std::move(fault_of)) {}
+  FakeDevice(FakeNetwork& network, unsigned number, const DeviceManner& manner, std::uint64_t seed, PlanOf plan_of)
+      : network_(network), number_(number), manner_(manner), random_(seed), plan_of_(std::move(plan_of)), lanes_(manner.depth) {}
 
   std::string name() const override { return "fake " + std::to_string(number_); }
   unsigned depth() const noexcept override { return manner_.depth; }
   void connect(base::Waker& waker) override { waker_ = &waker; }
 
   Launched launch(DeviceTask& task, std::int64_t) override {
-    std::string label;
-    DeviceFault fault = fault_of_(task, label);
+    const Plan plan = plan_of_(task);
+    const std::string& label = plan.label;
+    DeviceFault fault = plan.fault;
     ++launches_;
     if (manner_.lost_after != 0 && launches_ > manner_.lost_after && in_flight_ == 0 && fault == DeviceFault::none && inputs_are_elsewhere(task)) {
       damage(task);
       throw DeviceError(DeviceEffect::lost, label);
     }
-    const bool is_behind = task.place() != task.lane();
-    if (fault == DeviceFault::broken && (is_behind || !inputs_are_elsewhere(task))) fault = DeviceFault::refused;
+    Lane& lane = lanes_[task.lane()];
+    const bool is_behind = lane.in_flight != 0;
+    if (!is_behind) lane.is_broken = false;
+    // Its inputs are valid elsewhere if it is to run there; in a stretch it may fail for good, too.
+    const bool may_fail = manner_.in_order && plan.fails_anyway;
+    if (fault == DeviceFault::broken && !may_fail && (is_behind || !inputs_are_elsewhere(task))) fault = DeviceFault::refused;
     if (fault == DeviceFault::refused_later && manner_.in_order) fault = DeviceFault::refused;
     if (fault == DeviceFault::refused) throw DeviceError(DeviceEffect::refused, label);
+    if (fault == DeviceFault::none && lane.is_broken) plan.runs_behind_broken->fetch_add(1, std::memory_order_relaxed);
     if (fault == DeviceFault::none && random_() % 8 == 0) {
       task.run();
       return Launched::done;
     }
     if (manner_.in_order && fault == DeviceFault::none) task.run();
-    if (manner_.in_order && fault == DeviceFault::broken) {  // later, the kernels of tasks behind it would have been called
+    if (manner_.in_order && fault == DeviceFault::broken) {  // reported later: until then tasks behind it run
       damage(task);
-      throw DeviceError(DeviceEffect::broken, label);
+      lane.is_broken = true;
     }
     ++in_flight_;
+    ++lane.in_flight;
     network_.post([this, &task, fault, label, has_run = manner_.in_order] {
       const runtime::CallCount::Guard guard_of_call(calls_);
       std::exception_ptr failure;
       try {
         if (fault == DeviceFault::none && !has_run) task.run();
-        if (fault == DeviceFault::broken) damage(task);
+        if (fault == DeviceFault::broken && !has_run) damage(task);
         if (fault != DeviceFault::none)
           throw DeviceError(fault == DeviceFault::broken ? DeviceEffect::broken : DeviceEffect::refused, label);
       } catch (...) {
@@ -94,6 +109,7 @@ class FakeDevice final : public Device {
       ended.push_back(std::move(ended_.back()));
       ended_.pop_back();
       --in_flight_;
+      --lanes_[ended.back().place % lanes_.size()].in_flight;
     }
     return manner_.wakes ? base::kNever : now_ns + 1 + static_cast<std::int64_t>(random_() % 3'000);
   }
@@ -129,7 +145,12 @@ class FakeDevice final : public Device {
   const unsigned number_;
   const DeviceManner manner_;
   std::mt19937_64 random_;
-  const FaultOf fault_of_;
+  const PlanOf plan_of_;
+  struct Lane {
+    unsigned in_flight = 0;
+    bool is_broken = false;  ///< a task there was, and what came behind it may have seen that
+  };
+  std::vector<Lane> lanes_;
   base::Waker* waker_ = nullptr;
   std::uint64_t launches_ = 0;
   unsigned in_flight_ = 0;

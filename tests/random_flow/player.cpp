@@ -257,10 +257,9 @@ std::unique_ptr<Device> Player::make_device(unsigned number) {
                             .in_order = setup_.stretch > 1,
                             .times = setup_.seed % 5 < 3,
                             .main_memory_is_limited = setup_.main_bytes != 0};
-  return std::make_unique<FakeDevice>(*network_, number, manner, setup_.seed + number, [](const DeviceTask& task, std::string& label) {
-    const TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;
-    label = spec.label;
-    return spec.device_fault;
+  return std::make_unique<FakeDevice>(*network_, number, manner, setup_.seed + number, [](const DeviceTask& task) -> FakeDevice::Plan {
+    TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;
+    return {.fault = spec.device_fault, .label = spec.label, .fails_anyway = spec.fails_on_devices(), .runs_behind_broken = &spec.runs_behind_broken};
   });
 }
 

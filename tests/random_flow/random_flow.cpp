@@ -235,10 +235,10 @@ TaskSpec& RandomFlow::draw_task(const std::vector<Use>& uses, const std::string&
   spec.with_callback = chance(15);
   spec.where = static_cast<Where>(chance(recorded ? 80 : setup_.depth != 0 ? 40 : 70) ? 0 : draw(4));
   if (setup_.devices == 0 && spec.where == Where::device) spec.where = Where::cpu_or_device;
-  if (setup_.device_faults && spec.where >= Where::cpu_or_device && chance(spec.where == Where::device ? 5 : 40))
+  if (setup_.device_faults && spec.where >= Where::cpu_or_device && chance(spec.where == Where::cpu_or_device ? 40 : setup_.stretch > 1 ? 15 : 5))
     spec.device_fault = static_cast<DeviceFault>(1 + draw(3));
   // Meanwhile a copy in a limited main memory may leave, and the task would fail.
-  if (setup_.main_bytes != 0 && spec.device_fault == DeviceFault::broken) spec.device_fault = DeviceFault::refused_later;
+  if (setup_.main_bytes != 0 && spec.device_fault == DeviceFault::broken && !spec.fails_on_devices()) spec.device_fault = DeviceFault::refused_later;
   if (chance(5)) spec.fault = chance(50) ? Fault::before : spec.with_callback && !recorded ? Fault::callback : Fault::halfway;
   return spec;
 }
@@ -539,7 +539,7 @@ void RandomFlow::compare(unsigned number, const Cells& cells, const char* when) 
 
 void RandomFlow::compare_counts() {
   for (const TaskSpec& spec : specs_) {
-    if (spec.runs.load() != spec.expected_runs)
+    if (spec.runs.load() < spec.expected_runs || spec.runs.load() > spec.expected_runs + spec.runs_behind_broken.load())
       throw mistake(fmt::format("{} ran {} times instead of {}", spec.label, spec.runs.load(), spec.expected_runs));
     if (spec.callbacks.load() != spec.expected_callbacks)
       throw mistake(fmt::format("the callback of {} ran {} times instead of {}", spec.label, spec.callbacks.load(),
