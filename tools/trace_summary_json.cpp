@@ -147,6 +147,14 @@ Json json_of(const History& history, const std::vector<NodeMemory>& memory) {
   return nodes;
 }
 
+Json json_of(const std::vector<PageLockedRow>& pools) {
+  Json ranks = Json::array();
+  for (const PageLockedRow& pool : pools)
+    ranks.push_back({{"rank", pool.rank}, {"most_used_bytes", pool.most_used}, {"most_locked_bytes", pool.most_locked}, {"bound_bytes", pool.bound},
+                     {"allocations", pool.allocations}, {"from_driver", pool.from_driver}, {"refused", pool.refused}, {"refused_bytes", pool.refused_bytes}});
+  return ranks;
+}
+
 Json json_of(const model::Watts& watts) {
   return {{"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}};
 }
@@ -245,6 +253,7 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   object["contention"] = json_of(numbers.summary.contention);
   object["broadcasts"] = json_of(numbers.broadcasts);
   object["memory"] = json_of(history, numbers.memory);
+  object["page_locked"] = json_of(history.page_locked);
   object["energy"] = json_of(numbers.energy);
   object["realised_path"] = Json();
   object["verdict"] = findings;

@@ -285,6 +285,19 @@ void print_memory(const History& history, const std::vector<NodeMemory>& memory)
   print_rest(memory.size(), "nodes");
 }
 
+/// Main memory that CUDA devices copy from and to by themselves.
+void print_page_locked(const std::vector<PageLockedRow>& pools) {
+  if (pools.empty()) return;
+  fmt::print("\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12} {:>24}\n", "page-locked", "peak", "locked", "allowed", "allocations", "from driver", "had no room");
+  for (std::size_t i = 0; i < std::min(most_rows, pools.size()); ++i) {
+    const PageLockedRow& pool = pools[i];
+    const auto bytes = [](std::uint64_t count) { return short_bytes(static_cast<double>(count)); };
+    fmt::print("{:<16} {:>12} {:>12} {:>12} {:>12} {:>12} {:>24}\n", fmt::format("rank {}", pool.rank), bytes(pool.most_used), bytes(pool.most_locked),
+               bytes(pool.bound), pool.allocations, pool.from_driver, fmt::format("{} ({})", pool.refused, bytes(pool.refused_bytes)));
+  }
+  print_rest(pools.size(), "ranks");
+}
+
 /// What the counters of energy have shown, and the part of each kernel.
 void print_energy(const RunEnergy& energy) {
   if (energy.counters.empty()) return;
@@ -351,6 +364,7 @@ void print_summary_text(const RunNumbers& numbers) {
   print_contention(numbers.summary.contention);
   print_broadcasts(numbers.broadcasts);
   print_memory(history, numbers.memory);
+  print_page_locked(history.page_locked);
   print_energy(numbers.energy);
   print_bounds(history, summary);
   print_distribution(history, summary.area);

@@ -174,6 +174,18 @@ struct ExpectedRow {
   std::int64_t copies_ns = 0;  ///< how long it would wait for copies before
 };
 
+/// A rank's pool of page-locked memory, from which its data in main memory comes where it has CUDA devices: the most of what it said in the run.
+struct PageLockedRow {
+  std::uint32_t rank = 0;
+  std::uint64_t most_used = 0;    ///< bytes that data and copies had at one moment
+  std::uint64_t most_locked = 0;  ///< bytes that were locked at one moment
+  std::uint64_t bound = 0;        ///< bytes that may be
+  std::uint64_t allocations = 0;  ///< that the pool has served
+  std::uint64_t from_driver = 0;  ///< of these, those for which it asked the driver, which is slow
+  std::uint64_t refused = 0;      ///< that got other memory, since there was no room
+  std::uint64_t refused_bytes = 0;
+};
+
 /// A counter of energy, and the workers of its rank whose energy it shows.
 struct EnergyCounter {
   std::uint32_t rank = 0;
@@ -308,6 +320,7 @@ class History {
   SpillVector<ExpectedRow> expected{memory_, SpillUse::table};  ///< of a task that got another worker later several; the last one counts
   std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
   SpillVector<MemoryRow> memory{memory_, SpillUse::table};
+  std::vector<PageLockedRow> page_locked;  ///< of the ranks that have some, by rank
   std::vector<EnergyCounter> energy_counters;
   SpillVector<EnergyRow> energy{memory_, SpillUse::table};  ///< their mean powers are among `counters`, too
   SpillVector<ValueRow> counters{memory_, SpillUse::table}, marks{memory_, SpillUse::table};

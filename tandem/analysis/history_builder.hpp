@@ -171,6 +171,7 @@ class HistoryBuilder {
   void set_state(const trace::Event& event, const Rank& rank, Actor& actor, ActorState state);
   void close_state(std::uint32_t rank, Actor& actor, std::int64_t until_ns);
   void add_memory(const trace::Event& event, Rank& rank);
+  void add_page_locked(const trace::Event& event);
   void add_wait(const trace::Event& event, Actor& actor);
   void add_tracer(const trace::Event& event, Rank& rank, Actor& actor);
   void add_user(const trace::Event& event, const Rank& rank, Actor& actor);

@@ -54,8 +54,19 @@ void HistoryBuilder::add_memory(const Event& event, Rank& rank) {
       break;
     }
     case Type::data_staging: return stage(event, rank);
+    case Type::data_page_locked: return add_page_locked(event);
     default: break;
   }
+}
+
+/// What several threads have seen may stand in another order than it was so.
+void HistoryBuilder::add_page_locked(const Event& event) {
+  std::vector<PageLockedRow>& rows = history_.page_locked;
+  auto row = std::ranges::lower_bound(rows, event.rank, {}, &PageLockedRow::rank);
+  if (row == rows.end() || row->rank != event.rank) row = rows.insert(row, {.rank = event.rank});
+  std::uint64_t* const most[] = {&row->most_used,   &row->most_locked, &row->bound,        &row->allocations,
+                                 &row->from_driver, &row->refused,     &row->refused_bytes};
+  for (std::size_t i = 0; i < std::size(most); ++i) *most[i] = std::max(*most[i], event.number(i + 1));
 }
 
 void HistoryBuilder::add_wait(const Event& event, Actor& actor) {

@@ -426,6 +426,7 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   all.add(Type::data_allocated, at(80), {0, 1, 100})
       .add(Type::data_allocated, at(82), {1, 1, 50})
       .add(Type::data_freed, at(84), {0, 1, 100});
+  all.add(Type::data_page_locked, at(85), {30, 90, 200, 400, 7, 3, 1, 50}).add(Type::data_page_locked, at(85), {20, 80, 220, 400, 8, 3, 1, 50});
   all.add(Type::data_numa, at(86), {1, 3}).add(Type::data_numa, at(88), {9'999, 1});
   all.add(Type::transfer_started, at(90), {0, 0, 1, 64}).add(Type::transfer_started, at(92), {0, 0, 1, 65});
   all.add(Type::transfer_ended, at(94), {0, 0, 1})
@@ -441,6 +442,14 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   EXPECT_EQ(history->waits[1].kind, WaitKind::throttled);
   ASSERT_EQ(history->memory.size(), 3u);
   EXPECT_EQ(history->memory[2].used_bytes, 50);
+  ASSERT_EQ(history->page_locked.size(), 1u);
+  EXPECT_EQ(history->page_locked[0].most_used, 90u);
+  EXPECT_EQ(history->page_locked[0].most_locked, 220u);
+  EXPECT_EQ(history->page_locked[0].bound, 400u);
+  EXPECT_EQ(history->page_locked[0].allocations, 8u);
+  EXPECT_EQ(history->page_locked[0].from_driver, 3u);
+  EXPECT_EQ(history->page_locked[0].refused, 1u);
+  EXPECT_EQ(history->page_locked[0].refused_bytes, 50u);
   EXPECT_EQ(history->memory_name(0, 1), "the memory of a card");
   EXPECT_EQ(history->memory_name(0, 2), "memory 2") << "a text that names nothing";
   EXPECT_EQ(history->memories.size(), 1u);

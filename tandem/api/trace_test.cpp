@@ -5,12 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <latch>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <set>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -683,6 +689,41 @@ TEST_F(TraceTest, DataThatIsLetGoSaysOnWhichNumaNodeItLay) {
     return true;
   }).ok());
   EXPECT_EQ(recorded, (std::set<std::uint64_t>{0, 1}));
+}
+
+/// As the driver of a card.
+class PlainLocker final : public runtime::PageLocker {
+ public:
+  void* allocate(std::size_t bytes, std::string&) override { return std::aligned_alloc(4096, bytes); }
+  void release(void* memory) noexcept override { std::free(memory); }
+};
+
+TEST_F(TraceTest, SaysWhatThePoolOfPageLockedMemoryHolds) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;  // each is a block of its own
+  {
+    auto resources = test::test_resources();
+    auto world = make_test_world({}, *resources);
+    world.page_locked = std::make_shared<runtime::PageLockedPool>(std::make_unique<PlainLocker>(), 3 * kBytes, *resources->log);
+    Runtime rt(std::move(resources), std::move(world), {});
+    rt.trace().start("data", folder_);
+    for (int i = 0; i < 4; ++i) {  // the last one finds no room
+      const auto data = rt.vector<std::byte>("data", kBytes);
+      rt.submit(Codelet("fill", [](std::span<std::byte> bytes) { bytes[0] = std::byte{1}; }), write(data));
+    }
+    rt.wait();
+  }
+  auto run = trace::TraceReader::open(folder_);
+  ASSERT_TRUE(run.ok());
+  std::vector<std::array<std::uint64_t, 8>> recorded;
+  ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
+    if (event.type != Type::data_page_locked) return true;
+    auto& fields = recorded.emplace_back();
+    for (unsigned i = 0; i < fields.size(); ++i) fields[i] = event.number(i);
+    return true;
+  }).ok());
+  ASSERT_EQ(recorded.size(), 4u);
+  const std::array<std::uint64_t, 8> last = {3 * kBytes, 3 * kBytes, 3 * kBytes, 3 * kBytes, 3, 3, 1, kBytes};
+  EXPECT_EQ(recorded.back(), last);
 }
 
 TEST_F(TraceTest, TheCallersThreadIsTheSubmitterOutsideOfWaitsAndAWorkerWithin) {

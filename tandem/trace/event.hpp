@@ -143,6 +143,8 @@ enum class Type : std::uint16_t {
   task_implementation = 116,
   // worker, again
   energy = 117,
+  // data, last
+  data_page_locked = 118,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -419,6 +421,11 @@ inline constexpr EventSpec event_table[] = {
      "which implementation of its codelet, from 0, the task runs that this worker begins next; of codelets with several for one kind of worker"},
     {Type::energy, Category::worker, "worker.energy", {{{"counter", u32}, {"joules", f64}, {"ns", u64}}},
      "what a counter of energy has shown in the last `ns`, as far as it is this rank's; the counter is a name"},
+    {Type::data_page_locked, Category::data, "data.page_locked",
+     {{{"used", u64}, {"most_used", u64}, {"locked", u64}, {"bound", u64}, {"allocations", u64}, {"from_driver", u64}, {"refused", u64},
+       {"refused_bytes", u64}}},
+     "the rank's pool of page-locked memory, when memory for data was asked of it: bytes that data and copies have, at most so far, that are locked and "
+     "that may be; allocations so far, of these for which the driver was asked, and those that got other memory, with their bytes"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

@@ -246,6 +246,7 @@ void* Memory::allocate(const Handle& handle, NodeIndex node) {
   if (memory == nullptr) refuse_memory(handle, node);
   nodes_[node].bytes->fetch_add(handle.shape.bytes(), std::memory_order_relaxed);
   emit<trace::Type::data_allocated>(handle.number, node, handle.shape.bytes());
+  if (handle.object == nullptr && node == 0 && page_locked_ != nullptr) trace_page_locked();
   if (handle.object == nullptr) return memory;
   try {
     handle.object->construct(memory);
@@ -261,6 +262,14 @@ void Memory::trace_numa(const Handle& handle, const void* memory) const noexcept
   trace::Session* const session = trace_.load(std::memory_order_acquire);
   if (session == nullptr || !session->shares<trace::Type::data_numa>() || !numa_node_of_ || memory == nullptr) return;
   if (const auto node = numa_node_of_(memory, handle.shape.bytes())) emit<trace::Type::data_numa>(handle.number, *node);
+}
+
+void Memory::trace_page_locked() const {
+  trace::Session* const session = trace_.load(std::memory_order_acquire);
+  if (session == nullptr || !session->shares<trace::Type::data_page_locked>()) return;
+  const PageLockedReport pool = page_locked_->report();
+  emit<trace::Type::data_page_locked>(pool.used, pool.most_used, pool.locked, pool.bound, pool.allocations, pool.from_driver, pool.refused,
+                                      pool.refused_bytes);
 }
 
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {

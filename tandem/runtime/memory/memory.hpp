@@ -205,6 +205,7 @@ class Memory {
   /// Memory for a value, in which an object has begun.
   void* allocate(const Handle& handle, NodeIndex node);
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
+  void trace_page_locked() const;
   MemoryNode& source_for(const Handle& handle, NodeIndex node) noexcept {
     if (node == 0 && page_locked_ == nullptr && message_memory_ != nullptr && handle.is_received && !handle.travels_packed()) return *message_memory_;
     return handle.object != nullptr && plain_main_memory_ != nullptr ? *plain_main_memory_ : *nodes_[node].node;
