@@ -89,6 +89,12 @@ class Pieces {
   std::unique_ptr<std::vector<iovec>> many_;
 };
 
+/// Who can read the bytes of a message where they lie.
+enum class BufferMemory : std::uint8_t {
+  host,  ///< the processor
+  cuda,  ///< CUDA devices, and networks that know their memory; the processor must not touch it
+};
+
 /// What a send reads: a span of trivially copyable values, a strided block, or a list of pieces.
 class SendBuffer {
  public:

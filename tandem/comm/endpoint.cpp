@@ -219,6 +219,22 @@ Request Endpoint::isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& 
   return Request(parts_->post([&](internal::Engine& engine) { return engine.send(to, tag, std::move(buffer), options); }));
 }
 
+Request Endpoint::isend_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options) {
+  parts_->check_rank("isend_later", to);
+  if (to == rank()) internal::throw_to_itself("isend_later", to);
+  if (options.header.size() > max_header_bytes) internal::throw_long_header("isend_later", options.header.size());
+  return Request(parts_->post([&](internal::Engine& engine) { return engine.send_later(to, tag, bytes, options); }));
+}
+
+bool Endpoint::supply(const Request& send, SendBuffer buffer, BufferMemory memory) {
+  if (!send.valid() || send.released()) return false;
+  return parts_->post([&](internal::Engine& engine) { return engine.supply(*send.core_, std::move(buffer), memory); });
+}
+
+bool Endpoint::reads(Rank to, BufferMemory memory) {
+  return parts_->post([&](internal::Engine& engine) { return engine.reads(to, memory); });
+}
+
 Request Endpoint::irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options) {
   parts_->check_source("irecv", from);
   internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, std::move(buffer).take(), false, options);

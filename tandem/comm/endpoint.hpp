@@ -212,6 +212,15 @@ class Endpoint {
 
   /// Sends. The buffer must stay, and not change, until the request is *released*. A send to this rank itself is copied.
   Request isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options = SendOptions::none());
+  /// Sends `bytes` bytes that are not there yet. The message is announced, whatever its size, and `Callbacks::leaving` is called once a receive
+  /// has taken it; `supply` follows, from any thread. So a sender that waits for its receiver need not keep the bytes in one place. Not to
+  /// this rank itself.
+  Request isend_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options = SendOptions::none());
+  /// The bytes of such a send, all of them, once. They stay until the request is released. False: it has ended meanwhile, or its link does
+  /// not read such memory, and nothing has happened.
+  bool supply(const Request& send, SendBuffer buffer, BufferMemory memory = BufferMemory::host);
+  /// Whether the link to that rank reads such memory; false while it is not known which link that will be. Connects if needed.
+  bool reads(Rank to, BufferMemory memory);
   /// Receives. The buffer is complete when the request has *arrived*, and may be written when it is *released*. A message longer than
   /// the buffer ends as `truncated`.
   Request irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options = ReceiveOptions::none());

@@ -98,6 +98,81 @@ TEST(Endpoint, ShortBufferTruncatesThatReceiveAlone) {
   }
 }
 
+TEST(Endpoint, BytesThatComeLaterAreAskedForOnceTheirReceiverTakesThem) {
+  for (const bool remote : {false, true})
+    for (const std::size_t bytes : {1u, 100u, 5000u, 300'000u}) {
+      World world(2, {.remote_copy = remote, .copies = remote});
+      const Bytes sent = pattern(bytes, 1);
+      unsigned due = 0, released = 0;
+      const Request send = world.at[0]->isend_later(Rank{1}, Tag{1}, bytes, {.callbacks = {.released = [&](const Status&) { ++released; },
+                                                                                           .leaving = [&] { ++due; }}});
+      world.settle();
+      EXPECT_EQ(due, 0U) << "nobody waits for it";
+      Bytes got(bytes), next(3);
+      const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, got), after = world.at[1]->irecv(Rank{0}, Tag{1}, next);
+      world.at[0]->isend(Rank{1}, Tag{1}, Bytes{1, 2, 3});
+      world.settle();
+      EXPECT_EQ(due, 1U);
+      EXPECT_TRUE(after.released()) << "matched behind it";
+      EXPECT_FALSE(receive.arrived());
+      EXPECT_TRUE(world.at[0]->supply(send, sent));
+      EXPECT_EQ(world.at[1]->wait(receive).ending, Ending::done);
+      EXPECT_EQ(world.at[0]->wait(send).ending, Ending::done);
+      EXPECT_EQ(got, sent);
+      EXPECT_EQ(released, 1U);
+      EXPECT_FALSE(world.at[0]->supply(send, sent)) << "it has ended";
+      EXPECT_TRUE(world.at[0]->statistics().remote_copies == 0 && world.at[1]->statistics().remote_copies == 0) << "nothing to read yet";
+    }
+}
+
+TEST(Endpoint, BytesThatComeLaterMeetShortReceivesDeathsAndWrongWords) {
+  World world(3);
+  const Bytes sent = pattern(50'000, 1);
+  const Request truncated = world.at[0]->isend_later(Rank{1}, Tag{1}, sent.size());
+  Bytes small(10);
+  const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, small);
+  EXPECT_THROW(world.at[0]->supply(truncated, sent), UsageError) << "before it is due";
+  world.settle();
+  EXPECT_THROW(world.at[0]->supply(truncated, small), UsageError) << "too few";
+  EXPECT_TRUE(world.at[0]->supply(truncated, sent));
+  EXPECT_EQ(world.at[1]->wait(receive).ending, Ending::truncated);
+  EXPECT_EQ(world.at[0]->wait(truncated).ending, Ending::done);
+  EXPECT_TRUE(std::equal(small.begin(), small.end(), sent.begin()));
+  EXPECT_THROW(world.at[0]->isend_later(Rank{0}, Tag{1}, 5), UsageError) << "to itself";
+  EXPECT_THROW(world.at[0]->isend_later(Rank{7}, Tag{1}, 5), UsageError);
+
+  const Request untaken = world.at[0]->isend_later(Rank{2}, Tag{1}, 5), due = world.at[0]->isend_later(Rank{2}, Tag{2}, sent.size());
+  Bytes got(sent.size());
+  world.at[2]->irecv(Rank{0}, Tag{2}, got);
+  world.settle();
+  world.network->kill(Rank{2});
+  EXPECT_EQ(world.at[0]->wait(untaken).ending, Ending::peer_dead);
+  EXPECT_EQ(world.at[0]->wait(due).ending, Ending::peer_dead);
+  EXPECT_FALSE(world.at[0]->supply(due, sent));
+}
+
+TEST(Endpoint, ALinkIsGivenMemoryOfDevicesOnlyIfItReadsIt) {
+  for (const bool reads : {false, true})
+    for (const unsigned rails : {1u, 3u}) {
+      World world(2, {.rails = rails, .cuda_memory = reads});
+      const Bytes sent = pattern(200'000, 1);
+      const Request send = world.at[0]->isend_later(Rank{1}, Tag{1}, sent.size());
+      Bytes got(sent.size());
+      const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, got);
+      world.settle();
+      EXPECT_EQ(world.at[0]->reads(Rank{1}, BufferMemory::cuda), reads);
+      EXPECT_TRUE(world.at[0]->reads(Rank{1}, BufferMemory::host));
+      EXPECT_EQ(world.at[0]->supply(send, sent, BufferMemory::cuda), reads);
+      world.settle();
+      EXPECT_EQ(receive.arrived(), reads);
+      if (!reads) {
+        EXPECT_TRUE(world.at[0]->supply(send, sent)) << "brought to main memory";
+      }
+      EXPECT_EQ(world.at[1]->wait(receive).ending, Ending::done);
+      EXPECT_EQ(got, sent);
+    }
+}
+
 TEST(Endpoint, OwnedReceiveBringsItsMemory) {
   for (const std::size_t bytes : {0u, 5u, 3000u, 50000u}) {
     World world(2);

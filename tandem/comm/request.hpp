@@ -91,6 +91,7 @@ struct Callbacks {
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
   std::function<void(const Status&)> failed = {};    ///< instead of both: `Status::ending` says why
   /// Of a large send to another host: its receiver takes it, and its bytes begin to leave. Before `released` or `failed`; not of a broadcast.
+  /// Of `isend_later`: its receiver takes it, and `Endpoint::supply` is due.
   std::function<void()> leaving = {};
 };
 

@@ -18,6 +18,16 @@ void throw_long_header(std::string_view call, std::size_t bytes) {
                                           Endpoint::max_header_bytes, bytes));
 }
 
+void throw_to_itself(std::string_view call, base::Rank rank) {
+  throw tandem::UsageError(fmt::format("{}: rank {} cannot send to itself in this way; use isend", call, rank.value()));
+}
+
+void throw_wrong_supply(std::uint64_t announced, std::uint64_t bytes) {
+  if (announced != bytes)
+    throw tandem::UsageError(fmt::format("supply: the message was announced with {} bytes, and {} are given; give all of them", announced, bytes));
+  throw tandem::UsageError("supply: the message is not due, or has its bytes; give them once, after Callbacks::leaving");
+}
+
 void throw_second_handler(std::string_view channel) {
   throw tandem::UsageError(
       fmt::format("register_rpc: {} has a handler already; give each handler a channel of its own",

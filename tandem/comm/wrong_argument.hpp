@@ -14,6 +14,9 @@ namespace tandem::comm::internal {
 /// `call`: the member of Endpoint, as "isend".
 [[noreturn, gnu::cold, gnu::noinline]] void throw_no_such_rank(std::string_view call, base::Rank rank, std::uint32_t size);
 [[noreturn, gnu::cold, gnu::noinline]] void throw_long_header(std::string_view call, std::size_t bytes);
+[[noreturn, gnu::cold, gnu::noinline]] void throw_to_itself(std::string_view call, base::Rank rank);
+/// `supply` before the receiver has taken the message, or twice, or with another number of bytes.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_wrong_supply(std::uint64_t announced, std::uint64_t bytes);
 /// `channel`: its name; empty: the default channel.
 [[noreturn, gnu::cold, gnu::noinline]] void throw_second_handler(std::string_view channel);
 [[noreturn, gnu::cold, gnu::noinline]] void throw_same_channel(std::string_view name, std::string_view other);

@@ -141,6 +141,7 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   Peer* peer = nullptr;
   std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
+  bool late = false;                 ///< announced without `pieces`, which come once it is granted (`OutgoingTransfers::supply`)
   OutgoingStream* stream = nullptr;  ///< when it is announced
   DeferredSend* held = nullptr;              ///< while it is held back
   Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then no user waits for this send

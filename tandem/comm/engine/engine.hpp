@@ -43,6 +43,16 @@ class Engine final : public PacketSink {
     }
     return parts_.sends.send_otherwise(to, tag, std::move(buffer), options);
   }
+  RequestCore* send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options) {
+    return parts_.sends.send_later(to, tag, bytes, options);
+  }
+  bool supply(RequestCore& core, SendBuffer&& buffer, BufferMemory memory) {
+    return core.kind == RequestCore::Kind::send && parts_.outgoing.supply(static_cast<SendCore&>(core), std::move(buffer).take(), memory);
+  }
+  bool reads(Rank to, BufferMemory memory) {
+    const Peer* const peer = memory == BufferMemory::host ? nullptr : parts_.peers.peer_for(to);
+    return memory == BufferMemory::host || (peer != nullptr && Peers::reads(*peer, memory));
+  }
   [[gnu::always_inline]] RequestCore* receive(ReceiveCore& core) {
     const Rank from = core.pattern.source;
     TANDEM_DEBUG_ASSERT(from.value() < parts_.context.size);

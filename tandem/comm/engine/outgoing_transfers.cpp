@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tandem/comm/engine/parts.hpp"
+#include "tandem/comm/wrong_argument.hpp"
 
 namespace tandem::comm::internal {
 
@@ -108,6 +109,18 @@ const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) 
   return nullptr;
 }
 
+bool OutgoingTransfers::supply(SendCore& core, Pieces&& pieces, BufferMemory memory) {
+  if (core.stream == nullptr || !Peers::reads(*core.peer, memory)) return false;
+  OutgoingStream& stream = *core.stream;
+  if (!core.late || stream.granted == 0 || stream.available != 0 || pieces.bytes() != core.bytes) throw_wrong_supply(core.bytes, pieces.bytes());
+  core.pieces = std::move(pieces);
+  stream.available = stream.length;
+  stream.started_ns = context_.now();
+  refresh(stream);
+  packets_.pump(*core.peer);  // it may have ended now
+  return true;
+}
+
 /// The receiver has read everything that it wanted from our memory.
 const char* OutgoingTransfers::take_finish(Peer& peer, const wire::Finish& finish) {
   OutgoingStream* const found = peer.outgoing.find(finish.stream);
@@ -136,7 +149,7 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
   if (found == nullptr) return nullptr;
   OutgoingStream& stream = *found;
   const bool begun = stream.granted > 0 || stream.cursor > 0;
-  if (stream.send == nullptr || begun || !stream.source->contiguous()) return "a share in a message that is not shared";
+  if (stream.send == nullptr || stream.send->late || begun || !stream.source->contiguous()) return "a share in a message that is not shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
     return "a share in bytes that the message does not have";
   }

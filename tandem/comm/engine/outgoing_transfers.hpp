@@ -42,6 +42,8 @@ class OutgoingTransfers {
   void end_stream(OutgoingStream& stream);
   /// Ends a stream, and nothing takes its place.
   void drop_stream(OutgoingStream& stream);
+  /// The bytes of a `late` message, which is granted. False: it has ended, or its rails do not read such memory.
+  bool supply(SendCore& core, Pieces&& pieces, BufferMemory memory);
   const char* take_grant(Peer& peer, const wire::Grant& grant);
   const char* take_finish(Peer& peer, const wire::Finish& finish);
   const char* take_share(Rail& rail, const wire::Share& share);

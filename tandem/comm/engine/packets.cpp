@@ -163,7 +163,7 @@ void PacketSender::write_record(SendItem& item, wire::Writer& writer) {
 
 wire::Announce PacketSender::announcement(const SendCore& core) noexcept {
   const bool along = core.SendItem::kind == SendKind::whole;
-  const bool readable = !along && core.pieces.contiguous();
+  const bool readable = !along && !core.late && core.pieces.contiguous();
   wire::Announce announce{.stream = core.stream->id,
                           .channel = core.SendItem::channel,
                           .after = core.after,

@@ -98,6 +98,10 @@ class Peers {
   static constexpr std::int64_t kCardPatienceNs = 100'000'000;
   /// Whether packets can go to the peer, if not now.
   static bool has_transport(const Peer& peer) noexcept { return peer.transport != nullptr && !peer.awaited; }
+  /// Whether the rails to the peer read the bytes of messages in such memory.
+  static bool reads(const Peer& peer, BufferMemory memory) noexcept {
+    return memory == BufferMemory::host || (has_transport(peer) && peer.transport->capabilities().cuda_memory);
+  }
   /// On which memory of the peer's process can be read and written.
   static Link& copy_link(Peer& peer) noexcept {
     const auto real = std::ranges::find_if(peer.all_rails, [](const auto& rail) { return !rail->awaited; });

@@ -71,47 +71,63 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   return sent_at_once(peer, tag, bytes, units_of(bytes, options.header.size()), block.size(), options);
 }
 
+static bool is_gone(const Peer* peer) noexcept { return peer == nullptr || peer->dead || peer->left; }
+
 /// Any send but a short one whose rail is free (sends_inline.hpp).
 RequestCore* Sends::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
   if (to.value() >= context_.size) throw_no_such_rank("isend", to, context_.size);
   if (options.header.size() > Endpoint::max_header_bytes) throw_long_header("isend", options.header.size());
-  std::uint32_t after = 0;
-  if (!broadcasts_.by_key.empty()) {
-    root_.start_those_before(to, options.channel, tag);
-    after = root_.last_broadcast_to(to, options.channel, tag);
-  }
+  const std::uint32_t after = broadcast_before(to, options.channel, tag);
   Peer* peer = peers_.peer_for(to);
-  const bool gone = peer == nullptr || peer->dead || peer->left;
-  if (!gone) [[likely]] {
+  if (!is_gone(peer)) [[likely]] {
     if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) [[likely]] return sent;
   }
-  ++statistics_.messages_sent;
   auto* core = new SendCore;
-  core->keep();
-  core->other = to;
-  core->RequestCore::tag = tag;
-  core->SendItem::channel = options.channel.value();
   core->pieces = std::move(buffer).take();
   core->bytes = core->pieces.bytes();
-  core->SendItem::priority = options.priority;
-  core->after = after;
-  core->keep_header(options.header);
-  completions_.keep_notify(*core, options);
+  return send_queued(*core, to, tag, peer, after, options);
+}
+
+RequestCore* Sends::send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options) {
+  const std::uint32_t after = broadcast_before(to, options.channel, tag);
+  auto* core = new SendCore;
+  core->bytes = bytes;
+  core->late = true;
+  return send_queued(*core, to, tag, peers_.peer_for(to), after, options);
+}
+
+/// The broadcast of the same key that a message must be matched after; 0: none.
+inline std::uint32_t Sends::broadcast_before(Rank to, Channel channel, Tag tag) {
+  if (broadcasts_.by_key.empty()) return 0;
+  root_.start_those_before(to, channel, tag);
+  return root_.last_broadcast_to(to, channel, tag);
+}
+
+inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint32_t after, const SendOptions& options) {
+  ++statistics_.messages_sent;
+  core.keep();
+  core.other = to;
+  core.RequestCore::tag = tag;
+  core.SendItem::channel = options.channel.value();
+  core.SendItem::priority = options.priority;
+  core.after = after;
+  core.keep_header(options.header);
+  completions_.keep_notify(core, options);
   completions_.begin();
-  trace_.send_posted(*core);
-  if (gone) {
-    finish_send(*core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
-    return core;
+  trace_.send_posted(core);
+  if (is_gone(peer)) {
+    finish_send(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
+    return &core;
   }
-  core->peer = peer;
+  core.peer = peer;
   if (to == context_.rank) {
-    prepare(*core, *peer);
-    send_to_self(*core, *peer);
+    prepare(core, *peer);
+    send_to_self(core, *peer);
   } else {
-    deferral_.enqueue(*core, *peer);
+    deferral_.enqueue(core, *peer);
     packets_.pump(*peer);
   }
-  return core;
+  return &core;
 }
 
 /// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when
@@ -120,8 +136,8 @@ void Sends::prepare(SendCore& core, Peer& peer) {
   core.SendItem::tag = core.RequestCore::tag.value();
   core.ordered = true;
   const bool self = peer.transport == nullptr;
-  core.whole = self || core.bytes <= peers_.eager_limit(peer);
-  if (!core.whole) {
+  core.whole = self || (!core.late && core.bytes <= peers_.eager_limit(peer));
+  if (!core.whole && !core.late) {
     core.bulk_bytes = bytes_unasked(core, peer);
     core.whole = core.bulk_bytes == core.bytes && context_.options.eager_bytes == 0 &&
                  peers_.within_credit(peer, core.bytes, core.header().size());
@@ -158,7 +174,8 @@ void Sends::make_stream(SendCore& core, Peer& peer) {
   OutgoingStream& stream = outgoing_.new_stream(peer);
   stream.send = &core;
   stream.source = &core.pieces;
-  stream.length = stream.limit = stream.available = core.bytes;
+  stream.length = stream.limit = core.bytes;
+  stream.available = core.late ? 0 : core.bytes;
   stream.priority = core.SendItem::priority;
   stream.call = peer.deferred != nullptr && peer.deferred->takes_all(core.SendItem::channel);
   if (stream.call) ++peer.announced_calls;

@@ -32,6 +32,8 @@ class Sends {
   RequestCore* send_short(Peer& peer, Tag tag, const Pieces& pieces, const SendOptions& options);
   /// Any send that `send_short` cannot take.
   RequestCore* send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
+  /// One whose bytes come later.
+  RequestCore* send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options);
   static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
   /// Decides from its size how a message travels, and fills its `SendItem`.
   void prepare(SendCore& core, Peer& peer);
@@ -44,6 +46,8 @@ class Sends {
 
  private:
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after, const SendOptions& options);
+  std::uint32_t broadcast_before(Rank to, Channel channel, Tag tag);
+  RequestCore* send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint32_t after, const SendOptions& options);
   RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, std::size_t packet_bytes,
                             const SendOptions& options);
   std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;

@@ -18,7 +18,7 @@ namespace tandem::comm::internal {
 
 /// Changes with every change of `transport.hpp`, of `TransportNeeds` and of the types in them: the program calls the module's
 /// objects directly, and the module calls the program's.
-inline constexpr std::uint32_t transport_interface = 1;
+inline constexpr std::uint32_t transport_interface = 2;
 
 /// What a transport is made from. Valid during the call; `sink` and `log` outlive the transport.
 struct TransportNeeds {

@@ -154,6 +154,7 @@ class LoopTransport final : public Transport {
                                  .remote_read = options.remote_copy,
                                  .remote_copy_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
                                  .remote_broadcast_bytes = options.remote_copy ? options.eager_bytes * 2 : 0,
+                                 .cuda_memory = options.cuda_memory,
                                  .shared_memory = options.remote_copy,
                                  .latency_ns = std::max<std::int64_t>(1000, options.latency_max_ns),
                                  .bytes_per_ns = options.bytes_per_ns > 0 ? options.bytes_per_ns : 10.0};

@@ -36,6 +36,7 @@ struct LoopOptions {
   std::size_t payload_bytes = 0;              ///< of a packet at most; 0: a segment
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
   bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work, and there is no network in between
+  bool cuda_memory = false;                   ///< it says that it reads the memory of CUDA devices, which must be plain memory here
   unsigned remote_copies_allowed = UINT_MAX;  ///< per link; later ones are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets

@@ -83,6 +83,7 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Worker> wo
                    .max_payload_bytes = max_payload_bytes,
                    .segment_bytes = segment_bytes,
                    .eager_bytes = 16 << 10,
+                   .cuda_memory = worker_->knows_cuda_memory(),
                    .latency_ns = 5'000,
                    .bytes_per_ns = 5.0};
 }

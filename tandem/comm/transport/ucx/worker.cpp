@@ -64,6 +64,7 @@ Result<void> Worker::open_context(const UcxOptions& options) {
   attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
   if (ucp_context_query(context_, &attributes) == UCS_OK) {
     knows_other_memory_ = (attributes.memory_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) != 0;
+    knows_cuda_memory_ = (attributes.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
   }
   return {};
 }

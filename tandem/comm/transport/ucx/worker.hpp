@@ -27,6 +27,7 @@ class Worker {
   std::size_t max_header_bytes() const noexcept { return max_header_bytes_; }
   int wait_descriptor() const noexcept { return wait_descriptor_; }
   bool knows_other_memory() const noexcept { return knows_other_memory_; }  ///< memory of devices, which memcpy may not touch
+  bool knows_cuda_memory() const noexcept { return knows_cuda_memory_; }
 
  private:
   Worker() = default;
@@ -39,6 +40,7 @@ class Worker {
   std::size_t max_header_bytes_ = 0;
   int wait_descriptor_ = -1;
   bool knows_other_memory_ = false;
+  bool knows_cuda_memory_ = false;
 };
 
 /// An error of UCX as ours: `what` names the call, `remedy` what the user can do.
