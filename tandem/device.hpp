@@ -12,5 +12,6 @@ using runtime::Device;
 using runtime::DeviceTask;
 using runtime::DeviceUnit;
 using runtime::MemoryNode;
+using runtime::MessageMemory;
 
 }  // namespace tandem

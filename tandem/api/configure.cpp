@@ -154,6 +154,8 @@ void register_options(base::Registry& registry) {
                 .help = "announce a message while its writer runs, so that less urgent ones make room"});
   registry.add({.name = "incoming", .type = OptionType::boolean, .default_value = "true",
                 .help = "a worker may wait for an urgent task whose data is arriving, instead of starting a long one"});
+  registry.add({.name = "device_messages", .type = OptionType::boolean, .default_value = "true",
+                .help = "large data that is in a device's memory alone is sent from there, where the memory and the network allow it"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks; all ranks use the smallest value (0: no limit)",
                 .minimum = 0});
@@ -183,6 +185,7 @@ dist::FlowOptions flow_options(const base::Config& config) {
   options.transfers.announce = config.get_bool("announce");
   options.transfers.incoming = config.get_bool("incoming");
   options.transfers.early_read = config.get_bool("early_read");
+  if (!config.get_bool("device_messages")) options.transfers.device_message_bytes = SIZE_MAX;
   options.idle_progress = config.get_bool("idle_progress");
   options.prune = config.get_bool("prune");
   options.compare_after_ns = config.get_duration_ns("compare_after");

@@ -42,13 +42,15 @@ class LoopClock final : public clock::Clock {
 /// A memory that only copies reach: in fact main memory, at addresses that nobody else knows.
 class DistantMemory final : public runtime::MemoryNode {
  public:
-  explicit DistantMemory(unsigned index) : index_(index) {}
+  DistantMemory(unsigned index, runtime::MessageMemory messages) : index_(index), messages_(messages) {}
   std::string name() const override { return fmt::format("test memory {}", index_); }
   void* allocate(std::size_t bytes) override { return std::malloc(bytes == 0 ? 1 : bytes); }
   void release(void* memory, std::size_t) noexcept override { std::free(memory); }
+  runtime::MessageMemory messages() const noexcept override { return messages_; }
 
  private:
   unsigned index_;
+  runtime::MessageMemory messages_;
 };
 
 /// Copies at a later date of the loop.
@@ -241,7 +243,7 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   world.log = resources.log.get();
   world.add_cpu_workers(options.workers);
   const auto add_memory = [&](runtime::NodeKind kind, std::size_t budget) {
-    auto memory = std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()));
+    auto memory = std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()), options.device_messages);
     std::string name = memory->name();
     std::unique_ptr<runtime::Copier> copier;
     if (options.link) copier = std::make_unique<LinkCopier>(*loop, *options.link, options.memory);

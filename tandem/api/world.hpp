@@ -73,6 +73,8 @@ struct TestWorldOptions {
   std::int64_t copy_ns = 1'000;
   /// Set: a copy takes this time instead, and the copies from or to a device go one after the other.
   std::optional<runtime::MachineLink> link = {};
+  /// Which messages are read in these memories, which are plain memory. Such a message takes none of the time of `link`.
+  runtime::MessageMemory device_messages = runtime::MessageMemory::none;
   std::size_t device_bytes = 0;  ///< budget of each device's memory; 0: no limit
   std::size_t main_bytes = 0;    ///< budget of main memory, beside which there is a storage node then; 0: no limit
   runtime::ModelledMemory* memory = nullptr;  ///< which copies of `link` share with modelled kernels; null: they hinder nobody. Outlives the world

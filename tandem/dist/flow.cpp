@@ -425,6 +425,7 @@ FlowStatistics Flow::statistics() const {
   statistics.skipped = pruning_->skipped();
   versions_->add_to(statistics);
   statistics.received = transfers_->received();
+  statistics.sent_from_devices = transfers_->sent_from_devices();
   statistics.received_bytes = transfers_->received_bytes();
   statistics.most_copy_bytes = copies_->most_reserved();
   return statistics;

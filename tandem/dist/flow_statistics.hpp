@@ -18,6 +18,7 @@ struct FlowStatistics {
   std::uint64_t late = 0;             ///< recipients that came too late for the first message of their version
   std::uint64_t received = 0;         ///< messages with a version
   std::uint64_t received_bytes = 0;   ///< of these messages
+  std::uint64_t sent_from_devices = 0;  ///< messages that were read in the memory of a device
   std::uint64_t most_copy_bytes = 0;  ///< reserved for copies at once, at most
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/dist/bytes_of.hpp"
 #include "tandem/dist/message_head.hpp"
 #include "tandem/runtime/task/main_memory_codelet.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
@@ -72,13 +73,6 @@ constexpr std::int64_t kShortNs = 100'000;
 /// Smaller than the ids of all kernels' failures.
 constexpr runtime::TaskId kJobFailure = 1;
 
-comm::SendBuffer bytes_of(const runtime::Handle& handle) {
-  const runtime::Shape& shape = handle.shape;
-  const runtime::Replica& home = handle.home;
-  if (shape.cols <= 1 || home.ld == shape.rows) return {home.pointer, shape.bytes()};
-  return comm::Strided{home.pointer, shape.rows * shape.element_bytes, home.ld * shape.element_bytes, shape.cols};
-}
-
 comm::ReceiveBuffer room_of(const runtime::Handle& handle) {
   const runtime::Shape& shape = handle.shape;
   const runtime::Replica& home = handle.home;
@@ -120,7 +114,9 @@ std::shared_ptr<Bag> Transfers::send(runtime::Handle& handle, const Address& add
     if (started.transfers->in_turns_) started.transfers->step(started, ready);
     else started.transfers->start(started, ready);
   };
-  task.extra->asks = in_turns_;
+  const std::uint32_t devices = device_nodes(handle);
+  task.extra->asks = in_turns_ || devices != 0;
+  runtime::ExternalEvents::may_read_in(task, devices);
   if (options_.announce && !in_turns_) {
     task.extra->on_expected = [](void* context, std::int64_t in_ns) {
       auto& expected = *static_cast<Bag*>(context);
@@ -191,19 +187,23 @@ std::vector<std::byte> Transfers::header_of(Bag& bag, Task& task, bool& is_empty
 }
 
 void Transfers::start(Bag& bag, Task& task) {
+  if (bag.is_due) return supply(bag, task);
   bool is_empty = false;
   const std::vector<std::byte> header = header_of(bag, task, is_empty);
+  const runtime::NodeIndex node = is_empty ? 0 : runtime::ExternalEvents::node_of(task);
+  if (node != 0 && !leaves_from(node, bag)) return bring_home(bag, task);
   std::vector<comm::Recipient> recipients;
   std::uint64_t announced = 0;
   {
     const std::lock_guard guard(bag.lock);
-    bag.started = true;
-    recipients = std::move(bag.recipients);
+    bag.started = node == 0 || bag.recipients.size() == 1;
+    if (bag.started) recipients = std::move(bag.recipients);
     announced = bag.announced;
   }
+  if (recipients.empty()) return bring_home(bag, task);  // another one has joined
   const comm::Rank first = recipients.front().rank;
   if (options_.announce && endpoint_.uses_announcements(first)) core_.workers().report_expected_ends();
-  post(bag, recipients, is_empty, header);
+  post(bag, recipients, is_empty ? Content::nothing : node != 0 ? Content::later : Content::value, header);
   if (announced != 0) endpoint_.withdraw(first, announced);
 }
 
@@ -229,24 +229,27 @@ runtime::FlowFailure* Transfers::pack(Bag& bag, const Task& task) {
   return core_.executor().failures().add(task.id, exception, why);
 }
 
-void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header) {
+/// `later`: to one recipient, by a plain message whose bytes come when they are due.
+void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Content content, std::span<const std::byte> header) {
+  const bool empty = content == Content::nothing, later = content == Content::later;
   const auto buffer = [&] {
     if (empty) return comm::SendBuffer();
-    return bag.packed != nullptr ? comm::SendBuffer(bag.bytes) : bytes_of(*bag.handle);
+    return bag.packed != nullptr ? comm::SendBuffer(bag.bytes) : bytes_of(*bag.handle, 0);
   };
   comm::Callbacks ended{.released = [&bag](const comm::Status&) { bag.transfers->sent(bag); },
                         .failed = [&bag](const comm::Status&) { bag.transfers->sent(bag); }};
   // A message may end before this thread goes on: `alive` keeps the bag until all are counted.
   const std::shared_ptr<Bag> alive = bag.itself;
   const std::int64_t hold_ns = in_turns_ ? 0 : options_.hold_ns;
-  const bool broadcast = options_.broadcasts && (recipients.size() > 1 || hold_ns > 0);
+  const bool broadcast = !later && options_.broadcasts && (recipients.size() > 1 || hold_ns > 0);
   const bool is_urgent = !empty && needs_memory(bag.handle->travel_bytes());
   const bool is_counted = !empty && core_.executor().counts_messages(bag.handle->travel_bytes());
-  if (is_urgent || is_counted) [[unlikely]] {
+  if (is_urgent || is_counted || later) [[unlikely]] {
     const int priority = std::ranges::max_element(recipients, {}, &comm::Recipient::priority)->priority;
-    const auto begin = [&bag, priority, is_urgent, is_counted] {
+    const auto begin = [&bag, priority, is_urgent, is_counted, later] {
       if (is_urgent) bag.transfers->begin_urgent(bag.urgent, priority);
       if (is_counted) bag.transfers->begin_counted(bag.is_counted);
+      if (later) bag.transfers->due(bag);
     };
     if (broadcast) begin();
     else ended.leaving = begin;
@@ -260,6 +263,11 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, bool
     posted = bag.posted = endpoint_.mcast(recipients, comm::Tag(bag.tag), buffer(),
                                           {.channel = bag.channel, .tree = options_.tree, .hold_ns = hold_ns,
                                            .header = header, .callbacks = ended, .plan = in_turns_ ? nullptr : bag.plan});
+  } else if (later) {
+    const comm::Recipient& recipient = recipients.front();
+    const std::lock_guard guard(bag.lock);  // `supply` may come before this thread goes on
+    posted = bag.late = endpoint_.isend_later(recipient.rank, comm::Tag(bag.tag), bag.handle->shape.bytes(),
+                                              {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
   } else {
     for (const comm::Recipient& recipient : recipients) {
       if (posted.valid()) trace_sent(*alive, posted);

@@ -49,6 +49,12 @@ namespace tandem::dist {
 /// alone, whose data comes into the budgets. A send needs memory and the notice of its receive, which stands at the same position
 /// and waits for earlier ones alone. So the earliest one ends.
 ///
+/// From devices. A value that is in a device's memory alone leaves from there, if it goes to one rank, is large (option `device_messages`), and the
+/// link reads such memory (`MessageMemory`). It may not stay there until its receiver takes it: tasks may wait for that memory, and the receiver,
+/// perhaps by way of further ranks, for these tasks. So the message is announced without its bytes (`Endpoint::isend_later`). When its receiver
+/// has taken it, the send asks for memory, and finds the value where it is by then: in the device's memory, where it stays until the message has
+/// left, or in main memory. Broadcasts leave main memory, from which their recipients pass them on, too.
+///
 /// Threads: `send`, `add` and `receive` the submitting thread; `abort` any. Nodes start on any thread; the endpoint calls back
 /// one at a time. `mutex_` guards the receives under way, so that `abort` finds them, and
 /// `origins_`.
@@ -130,6 +136,7 @@ class Transfers {
 
   std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
   std::uint64_t received_bytes() const noexcept { return received_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t sent_from_devices() const noexcept { return sent_from_devices_.load(std::memory_order_relaxed); }
 
  private:
   struct Receive;
@@ -144,9 +151,18 @@ class Transfers {
   void start(Bag& bag, runtime::Task& task);
   void announce(Bag& bag, std::int64_t in_ns);
   runtime::FlowFailure* pack(Bag& bag, const runtime::Task& task);
-  void post(Bag& bag, std::span<const comm::Recipient> recipients, bool empty, std::span<const std::byte> header);
+  enum class Content : std::uint8_t { value, nothing, later };
+  void post(Bag& bag, std::span<const comm::Recipient> recipients, Content content, std::span<const std::byte> header);
   void sent(Bag& bag);
   std::vector<std::byte> header_of(Bag& bag, runtime::Task& task, bool& is_empty);
+
+  // From devices.
+  std::uint32_t device_nodes(const runtime::Handle& handle) const;
+  std::uint32_t device_nodes_for(const runtime::Handle& handle, comm::Rank to);
+  bool leaves_from(runtime::NodeIndex node, Bag& bag);
+  void bring_home(const Bag& bag, runtime::Task& task);
+  void due(Bag& bag);
+  void supply(Bag& bag, runtime::Task& task);
 
   // In turns.
   bool expect_receive(const std::shared_ptr<Bag>& bag, comm::Recipient recipient);
@@ -201,6 +217,7 @@ class Transfers {
   std::uint32_t bags_ = 0;                       ///< opened so far; the submitting thread's
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> received_bytes_{0};
+  std::atomic<std::uint64_t> sent_from_devices_{0};
 };
 
 }  // namespace tandem::dist

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "tandem/dist/agreement.hpp"
@@ -107,12 +108,14 @@ void Transfers::step(Bag& bag, Task& task) {
 void Transfers::advance(Bag& bag) {
   std::shared_ptr<Bag> last;
   runtime::TaskRef event;
+  std::optional<comm::Rank> only;  ///< to which the turn sends
   {
     const std::lock_guard guard(bag.lock);
     if (!bag.started || bag.in_turn || bag.ended) return;
     event = bag.event.readable;
     if (!bag.posted_at.empty()) {
       bag.in_turn = true;
+      if (bag.posted_at.size() == 1) only = bag.posted_at.front().rank;
     } else if (bag.recipients.empty()) {
       bag.ended = true;
       last = std::move(bag.itself);
@@ -120,22 +123,28 @@ void Transfers::advance(Bag& bag) {
       return;
     }
   }
-  if (last == nullptr) return core_.events().ask(event);
+  if (last == nullptr) {
+    runtime::ExternalEvents::may_read_in(*event.task, only ? device_nodes_for(*bag.handle, *only) : 0);
+    return core_.events().ask(event);
+  }
   record<trace::Type::bag_closed>(last->number, last->served, last->last_request);
   core_.events().complete_read(event);
 }
 
 void Transfers::send_turn(Bag& bag, Task& task) {
+  const bool from_device = runtime::ExternalEvents::node_of(task) != 0;
   std::vector<comm::Recipient> recipients;
   {
     const std::lock_guard guard(bag.lock);
-    recipients = std::move(bag.posted_at);
-    bag.posted_at.clear();
+    // From a device's memory one message leaves: who has joined meanwhile has the next turn.
+    const auto end = from_device ? bag.posted_at.begin() + 1 : bag.posted_at.end();
+    recipients.assign(bag.posted_at.begin(), end);
+    bag.posted_at.erase(bag.posted_at.begin(), end);
   }
   bag.served += static_cast<std::uint32_t>(recipients.size());
   bool is_empty = false;
   const std::vector<std::byte> header = header_of(bag, task, is_empty);
-  post(bag, recipients, is_empty, header);
+  post(bag, recipients, is_empty ? Content::nothing : from_device ? Content::later : Content::value, header);
 }
 
 /// The last message of a turn has ended.

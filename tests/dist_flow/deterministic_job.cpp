@@ -126,6 +126,9 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
         world_options.workers = setup.workers;
         world_options.sched = setup.sched;
         world_options.main_bytes = setup.main_bytes;
+        world_options.devices = setup.devices;
+        world_options.device_bytes = setup.device_bytes;
+        world_options.device_messages = setup.device_messages;
         world_options.loop = &loop_;
         if (setup.adjust) setup.adjust(rank, world_options);
         auto world = make_test_world(world_options, *resources);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,10 @@ struct JobSetup {
   unsigned workers = 1;
   bool caller = true;  ///< the thread of the program is one of them; in `DeterministicJob`
   std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
-  unsigned devices = 0;  ///< further workers of each rank, each with a memory apart; in `run_job`
+  unsigned devices = 0;  ///< further workers of each rank, each with a memory apart
+  std::size_t device_bytes = 0;  ///< budget of each of these memories; 0: none
+  runtime::MessageMemory device_messages = runtime::MessageMemory::host;  ///< which messages may be read there
+  std::function<std::unique_ptr<runtime::Copier>()> device_copier = {};  ///< between main memory and a device's; empty: the processor; in `run_job`
   std::string sched = "lws";
   std::size_t main_bytes = 0;  ///< budget of main memory; 0: none
   std::vector<std::size_t> main_bytes_of = {};  ///< of each rank, instead; in `run_job`

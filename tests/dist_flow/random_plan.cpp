@@ -7,6 +7,17 @@
 
 namespace tandem::dist_test {
 
+/// In words: what the largest task needs, and the sum of two that a reduction gathers.
+static std::size_t largest_task(const Plan& plan) {
+  std::size_t most = 2 * *std::max_element(plan.sizes.begin(), plan.sizes.end());
+  for (const Operation& operation : plan.operations) {
+    std::size_t words = 0;
+    for (const unsigned datum : operation.data) words += plan.sizes[datum];
+    most = std::max(most, words);
+  }
+  return most;
+}
+
 Plan draw(std::uint64_t seed) {
   std::mt19937_64 random(seed * 77 + 5);
   const auto below = [&](std::uint64_t n) { return static_cast<unsigned>(random() % n); };
@@ -123,14 +134,14 @@ Plan draw(std::uint64_t seed) {
     setup.core.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6},
                                   .beside_messages = {1, 0.7, 0.4}, .of_streams = {1, 0.8, 0.3}};
   if (std::mt19937_64 of_memory(seed * 191 + 3); plan.ranks > 1 && of_memory() % 3 == 0) {
-    // What the largest task needs, and the sum of two that a reduction gathers; or somewhat more.
-    std::size_t most = 2 * *std::max_element(plan.sizes.begin(), plan.sizes.end());
-    for (const Operation& operation : plan.operations) {
-      std::size_t words = 0;
-      for (const unsigned datum : operation.data) words += plan.sizes[datum];
-      most = std::max(most, words);
-    }
-    setup.main_bytes = std::max<std::size_t>(most * sizeof(Word) * std::vector<unsigned>{8, 8, 9, 12}[of_memory() % 4] / 8, 1);
+    setup.main_bytes = std::max<std::size_t>(largest_task(plan) * sizeof(Word) * std::vector<unsigned>{8, 8, 9, 12}[of_memory() % 4] / 8, 1);
+  }
+  if (std::mt19937_64 of_devices(seed * 307 + 13); !plan.objects && of_devices() % 2 == 0) {
+    setup.devices = 1 + static_cast<unsigned>(of_devices() % 2);
+    setup.flow.transfers.device_message_bytes = 1 + of_devices() % 2 * 1000;
+    if (of_devices() % 2 == 0) setup.device_bytes = std::max<std::size_t>(largest_task(plan) * sizeof(Word) * (4 + of_devices() % 4) / 4, 1);
+    setup.network.cuda_memory = of_devices() % 2 == 0;
+    if (of_devices() % 3 == 0) setup.device_messages = runtime::MessageMemory::cuda;
   }
   const bool records = !plan.faults && !plan.may_be_refused;
   for (std::size_t from = 0, to = 0; records && from < plan.operations.size(); from = std::max(to, from + 1)) {
@@ -158,8 +169,8 @@ Plan draw_with_cancels(std::uint64_t seed) {
 }
 
 void print(const Plan& plan) {
-  std::printf("%u ranks, %u workers, %s, copies %zu, memory %zu%s\n", plan.ranks, plan.setup.workers, plan.setup.sched.c_str(),
-              plan.setup.flow.copy_bytes, plan.setup.main_bytes, plan.objects ? ", objects" : "");
+  std::printf("%u ranks, %u workers, %u devices of %zu, %s, copies %zu, memory %zu%s\n", plan.ranks, plan.setup.workers, plan.setup.devices,
+              plan.setup.device_bytes, plan.setup.sched.c_str(), plan.setup.flow.copy_bytes, plan.setup.main_bytes, plan.objects ? ", objects" : "");
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
     std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
                 plan.allocated[i] ? ", allocated" : "");

@@ -27,12 +27,15 @@ void submit_next(Runtime& rt, const AllData<objects>& data, std::size_t position
                  const Accesses&... accesses) {
   constexpr std::size_t index = sizeof...(accesses);
   if (index == operation.data.size()) {
-    const Codelet codelet("task", [](const Operation* what, std::size_t at, Runtime* runtime, auto&&... views) {
+    const auto kernel = [](const Operation* what, std::size_t at, Runtime* runtime, auto&&... views) {
       const View all[] = {view_of(views)...};
       run_kernel(*what, at, *runtime, all);
-    });
-    rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt, accesses...);
-    return;
+    };
+    const auto submit = [&](const auto& codelet) {
+      rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt, accesses...);
+    };
+    if constexpr (objects) return submit(Codelet("task", kernel));
+    else return submit(Codelet("task", kernel).also(DeviceKind::user, kernel));
   }
   if constexpr (index < kMostUses) {
     const auto& next = data[operation.data[index]];

@@ -39,6 +39,19 @@ class TraceFolder {
   bool temporary_ = false;
 };
 
+/// Plain memory, of which messages may be read in place or not.
+class DeviceMemory final : public runtime::MemoryNode {
+ public:
+  explicit DeviceMemory(runtime::MessageMemory messages) : messages_(messages) {}
+  std::string name() const override { return "device memory"; }
+  void* allocate(std::size_t bytes) override { return std::malloc(bytes == 0 ? 1 : bytes); }
+  void release(void* memory, std::size_t) noexcept override { std::free(memory); }
+  runtime::MessageMemory messages() const noexcept override { return messages_; }
+
+ private:
+  const runtime::MessageMemory messages_;
+};
+
 std::unique_ptr<trace::Session> open_session(const TraceFolder& folder, std::uint32_t rank, std::uint32_t ranks,
                                              WorldResources& resources) {
   if (folder.path().empty()) return nullptr;
@@ -68,8 +81,10 @@ std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runt
                                                .more = {{"bind", "false"}, {"memory", std::to_string(main_bytes)}}});
         auto world = make_real_world(config, *resources);
         for (unsigned i = 0; i < setup.devices; ++i)
-          world.machine.workers.push_back({DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = "device"},
-                                                                              runtime::make_main_memory(), runtime::make_processor_copier())});
+          world.machine.workers.push_back(
+              {DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = "device", .budget = setup.device_bytes},
+                                                  std::make_unique<DeviceMemory>(setup.device_messages),
+                                                  setup.device_copier ? setup.device_copier() : runtime::make_processor_copier())});
         auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
         auto session = open_session(trace, rank, setup.ranks, *resources);
         Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow, std::move(session));

@@ -93,7 +93,8 @@ void ExternalEvents::note_written(Task& event) {
 void ExternalEvents::ask(const TaskRef& event) {
   const CallCount::Guard guard(calls_);
   Task& task = *event.task;
-  if (executor_.memory().is_limited(task.extra->node)) task.room |= Room::kAsks;
+  const Memory& memory = executor_.memory();
+  if (task.extra->sources != 0 ? memory.is_limited() : memory.is_limited(task.extra->node)) task.room |= Room::kAsks;
   Origin origin;
   executor_.dispatch(task, origin);
 }

@@ -56,6 +56,16 @@ class ExternalEvents {
   }
   bool is_behind_end(const Task& event) const noexcept { return executor_.is_behind_end(flow_position(event)); }
 
+  // --- events that only read one datum
+  /// `event` may read it in one of `nodes` (bit n: memory n), if main memory does not have the value. It asks for its memory. Before it is
+  /// submitted, or while it waits to ask again. 0: in main memory alone, and if it has not asked before, it is ready once the value is there.
+  static void may_read_in(Task& event, std::uint32_t nodes) noexcept {
+    event.extra->sources = nodes;
+    if (nodes == 0) event.extra->node = 0;
+  }
+  /// For `on_ready`: where the value is.
+  static NodeIndex node_of(const Task& event) noexcept { return static_cast<NodeIndex>(event.extra->node); }
+
   // --- events that ask for their memory (`TaskExtra::asks`), on any thread, each by one at a time
   /// `event` is ready: its `on_ready` is called again once its data has memory, and its value is there. At once, or from another thread.
   void ask(const TaskRef& event);

@@ -40,7 +40,7 @@ void Executor::dispatch(Task& task, Origin& origin) {
       return;
     case TaskKind::event:
     case TaskKind::application:
-      if (stage(task, task.extra->node) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
+      if (stage(task, choose_node(task)) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
       return;
   }
 }
@@ -58,6 +58,12 @@ bool Executor::stage(Task& task, NodeIndex node) {
     staging_failed(task, std::current_exception());
     return true;
   }
+}
+
+/// The memory to which the data of `task`, an event or an application's access, comes.
+NodeIndex Executor::choose_node(Task& task) {
+  if (task.extra->sources != 0) [[unlikely]] task.extra->node = memory_->source_of(task);
+  return static_cast<NodeIndex>(task.extra->node);
 }
 
 /// Where `task`, whose data was staged, works.

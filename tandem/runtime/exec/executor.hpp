@@ -185,6 +185,7 @@ class Executor final : public StagingListener {
   Cutoff::Answer ask(const Task& task, std::int64_t now_ns);
   void note_messages();
   bool stage(Task& task, NodeIndex node);
+  NodeIndex choose_node(Task& task);
   std::optional<unsigned> next_device(const Task& task, unsigned worker) const noexcept;
   NodeIndex node_of(const Task& task) const noexcept;
   void end_with_joins(Task& task, Origin& origin) {

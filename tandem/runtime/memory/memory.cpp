@@ -47,6 +47,7 @@ Memory::Memory(StagingListener& listener) : listener_(listener) { nodes_.push_ba
 
 NodeIndex Memory::add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier) {
   TANDEM_ASSERT(nodes_.size() < kMaxNodes);
+  message_nodes_[static_cast<unsigned>(node->messages())] |= 1U << nodes_.size();
   nodes_.push_back({std::move(node), std::move(copier)});
   return static_cast<NodeIndex>(nodes_.size() - 1);
 }
@@ -155,6 +156,17 @@ Memory::Staging Memory::acquire_beside(Task& event, NodeIndex node) {
   follow_orders();
   if (event.extra->memory != EventMemory::none) ensure_allocated(*event.accesses()[0].handle(), node);
   return Staging::ready;
+}
+
+NodeIndex Memory::source_of(Task& event) {
+  const Handle& handle = *event.accesses()[0].handle();
+  const std::uint32_t valid = handle.seen_valid();
+  const std::uint32_t there = valid & event.extra->sources & ~no_messages_.load(std::memory_order_relaxed);
+  if ((valid & 1U) != 0 || there == 0) return 0;
+  const auto node = static_cast<NodeIndex>(std::countr_zero(there));
+  // Without its memory it has only seen where the value is; it may leave before the event asks.
+  if (room_.is_limited(node) && (event.room & Room::kAsks) != 0 && !room_.reserve_valid(event, node)) return 0;
+  return node;
 }
 
 Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {

@@ -1,6 +1,7 @@
 // tandem/runtime/memory/memory.hpp: makes the data of a task present and valid on the node where it will run.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,10 @@ class Memory {
   /// At most `bytes` of replicas are on `node`: others leave for new ones; `kernels` as `Room::limit` has it. Before any handle exists.
   void limit(NodeIndex node, std::size_t bytes, unsigned kernels = Room::kNoLimit);
   /// Replicas may go to `node`, where no worker works, when main memory has no room. Before any handle exists.
-  void set_storage(NodeIndex node) { room_.set_storage(node); }
+  void set_storage(NodeIndex node) {
+    room_.set_storage(node);
+    keep_messages_out_of(node);
+  }
   /// Some node is limited: replicas come and go, and tasks go through `acquire` each time.
   bool is_limited() const noexcept { return room_.any(); }
   bool is_limited(NodeIndex node) const noexcept { return room_.is_limited(node); }
@@ -69,7 +73,14 @@ class Memory {
   void set_numa_place(NodeIndex node, std::size_t numa_place) {
     nodes_[node].numa_place = numa_place;
     reach_home_ |= 1U << node;
+    keep_messages_out_of(node);
   }
+  /// The memories but main memory in which messages of this kind may be read; bit n: n.
+  std::uint32_t message_nodes(MessageMemory kind) const noexcept {
+    return message_nodes_[static_cast<unsigned>(kind)] & ~no_messages_.load(std::memory_order_relaxed);
+  }
+  /// The device that works in `node` is lost: what lies there is brought to main memory for messages, or fails there. Any thread.
+  void end_messages_from(NodeIndex node) noexcept { no_messages_.fetch_or(1U << node, std::memory_order_relaxed); }
   /// So it is.
   bool reaches_home(NodeIndex node) const noexcept { return (reach_home_ >> node & 1U) != 0; }
   /// Decides which workers use `handle` where it lies in main memory: objects, which do not move, from all NUMA nodes; memory of the program's
@@ -102,6 +113,10 @@ class Memory {
   /// Without waiting, for a task that waits for `before` alone, which is in flight on `node`: true, all its data has memory there, and is valid or
   /// will be when `before` has ended. False: nothing has changed. By the worker that will run both.
   bool acquire_behind(Task& task, const Task& before, NodeIndex node);
+  /// Where `event`, which may read its one datum in `TaskExtra::sources`, finds it: main memory if its value is there, or in none of these. In a
+  /// memory with a budget the datum stays until the event's end or `give_back`, if the event has asked for its memory. By the thread that made
+  /// the event ready.
+  NodeIndex source_of(Task& event);
   /// The same for a hint, a task with one access that reads: without room that nobody else needs, nothing is done. `pending`: a transfer is
   /// under way, at whose end the listener is called once. By the thread that made the hint ready.
   Staging prefetch(Task& task, NodeIndex node);
@@ -201,6 +216,8 @@ class Memory {
   };
 
   void settle_home_on_numa_nodes(Handle& handle) const;
+  /// NUMA nodes and storage, of whatever memory they are made.
+  void keep_messages_out_of(NodeIndex node) noexcept { end_messages_from(node); }
   void ensure_allocated(Handle& handle, NodeIndex node);
   /// Memory for a value, in which an object has begun.
   void* allocate(const Handle& handle, NodeIndex node);
@@ -259,6 +276,8 @@ class Memory {
   std::unique_ptr<MemoryNode> plain_main_memory_;  ///< for objects, where there is page-locked memory; else null
   std::unique_ptr<MemoryNode> message_memory_;     ///< null: what messages bring is in main memory like all else
   std::uint32_t reach_home_ = 0;  ///< bit n: the memory of a NUMA node
+  std::array<std::uint32_t, 3> message_nodes_{};  ///< by `MessageMemory`; bit n: what memory n says
+  std::atomic<std::uint32_t> no_messages_{1};     ///< bit n: messages are not read there all the same
   Room room_{*this};
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -12,6 +13,13 @@
 
 namespace tandem::runtime {
 
+/// Which messages to other ranks may be read where they lie in a memory, instead of in main memory.
+enum class MessageMemory : std::uint8_t {
+  none,  ///< no messages: only copiers reach it
+  host,  ///< all: it is memory of this process, which the processor reads
+  cuda,  ///< those over a network that reads the memory of CUDA devices; the processor must not touch it
+};
+
 /// A memory: main memory, a NUMA node, a device's. Any worker may allocate and release at any time.
 class MemoryNode {
  public:
@@ -21,6 +29,8 @@ class MemoryNode {
   virtual void* allocate(std::size_t bytes) = 0;
   /// Takes back what `allocate` gave for `bytes`.
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
+  /// What is asked once, before any data exists.
+  virtual MessageMemory messages() const noexcept { return MessageMemory::none; }
 };
 
 /// Where a transfer reads and writes. Leading dimensions are in elements.

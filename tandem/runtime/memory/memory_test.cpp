@@ -171,6 +171,36 @@ TEST(Memory, ANumaNodeIsMainMemoryForDevices) {
   EXPECT_EQ(f.copier->copies, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 1}, {1, 0}})) << "at once, and its copier sees main memory";
 }
 
+TEST(Memory, AnEventReadsInADevicesMemoryWhatMainMemoryHasNot) {
+  Fixture f;  // its node 1 is reached by copies alone
+  f.memory.add_node(make_main_memory(), make_processor_copier());
+  EXPECT_EQ(f.memory.message_nodes(MessageMemory::host), 4U) << "but main memory, which is no device's";
+  EXPECT_EQ(f.memory.message_nodes(MessageMemory::cuda), 0U);
+  Handle& x = f.owned(3);
+  x.elsewhere = std::make_unique<Handle::Place[]>(2);
+  Task& event = f.task({{&x, AccessMode::read}});
+  f.pool.extra_of(event).sources = f.memory.message_nodes(MessageMemory::host);
+  const auto source = [&](std::uint32_t valid) {
+    x.valid.store(valid);
+    return f.memory.source_of(event);
+  };
+  EXPECT_EQ(source(4), 2U);
+  EXPECT_EQ(source(4 | Handle::kMoving), 2U) << "it is still there";
+  EXPECT_EQ(source(4 | 2), 2U);
+  EXPECT_EQ(source(4 | 1), 0U) << "main memory comes first";
+  EXPECT_EQ(source(2), 0U) << "it is brought";
+  EXPECT_EQ(source(0), 0U);
+  event.extra->sources = 0;
+  EXPECT_EQ(source(4), 0U);
+  event.extra->sources = 4;
+  f.memory.end_messages_from(2);
+  EXPECT_EQ(source(4), 0U) << "its device is lost";
+  EXPECT_EQ(f.memory.message_nodes(MessageMemory::host), 0U);
+  x.valid.store(0);
+}
+
+TEST(Memory, MessagesAreNotReadInMemoriesOfNumaNodes) { EXPECT_EQ(NumaFixture().memory.message_nodes(MessageMemory::host), 0U); }
+
 TEST(Memory, ManyReadersCostOneTransfer) {
   Fixture f;
   std::vector<double> values{1};

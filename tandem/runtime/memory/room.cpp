@@ -254,6 +254,14 @@ bool Room::reserve_spare(Task& hint, NodeIndex node) {
   return true;
 }
 
+bool Room::reserve_valid(Task& event, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  if (!event.accesses()[0].handle()->valid_on(node) || missing(event, node) != 0) return false;
+  hold(event, node);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+  return true;
+}
+
 bool Room::reserve_behind(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
   Node& here = nodes_[node];

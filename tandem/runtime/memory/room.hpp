@@ -120,6 +120,8 @@ class Room {
   /// The same for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or that of replicas
   /// that are valid elsewhere, too, and are used later; not while a task waits for memory there.
   bool reserve_spare(Task& hint, NodeIndex node);
+  /// The same for an event that reads its one datum, if its value is there: nothing is brought, and nobody leaves.
+  bool reserve_valid(Task& event, NodeIndex node);
   /// The same for a task that will run behind one which holds memory on the limited `node` and waits for nothing any more. So it ends without
   /// waiting, and does not count among the kernels. True: all its data has memory there, or gets some that is free. While any task waits for memory
   /// there, nothing is reserved: what the next one needs would stay for longer.

@@ -68,6 +68,7 @@ void TaskPool::clear(TaskExtra& extra) noexcept {
   extra.callback = nullptr;
   extra.node = 0;
   extra.is_hint = extra.asks = false;
+  extra.sources = 0;
   extra.memory = EventMemory::within;
   extra.facts = {};
 }

@@ -143,6 +143,7 @@ struct TaskExtra {
   unsigned node = 0;                              ///< event and application tasks: the memory to which their data comes
   bool is_hint = false;                           ///< event tasks: only brings its data there, if there is room
   bool asks = false;                              ///< event tasks, of data with a budget: has memory only after `ExternalEvents::ask`
+  std::uint32_t sources = 0;                      ///< event tasks that only read one datum: see `ExternalEvents::may_read_in`
   EventMemory memory = EventMemory::within;       ///< event tasks
   TaskFacts facts;                                ///< where they are recorded, now or at a replay
 

@@ -328,6 +328,7 @@ void Worker::lose_device(const std::exception_ptr& failure, const DeviceFailure&
   options_.log->error("{} is lost, and runs no further tasks: {}", device_->name(), look.what);
   lost_ = failure;
   executor_.queues().retire(index_);
+  executor_.memory().end_messages_from(spec_.node);
   while (!in_flight_->empty()) end_run({.place = in_flight_->oldest(), .failure = failure}, look);
   if (next_ != nullptr) refuse(*std::exchange(next_, nullptr), failure);
 }
