@@ -69,6 +69,8 @@ void register_options(base::Registry& registry) {
                 .help = "tasks that a CUDA device may have in flight, each on a stream of its own", .minimum = 1, .maximum = 64});
   registry.add({.name = "cuda.graphs", .type = OptionType::boolean, .default_value = "false",
                 .help = "small kernels from source that come again one behind the other (see device_stretch) are launched as CUDA graphs"});
+  registry.add({.name = "cuda.messages", .type = OptionType::boolean, .default_value = "false",
+                .help = "links that can (UCX with CUDA) read messages in the memory of CUDA devices (see device_messages)"});
   registry.add({.name = "cuda.memory", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
   registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",

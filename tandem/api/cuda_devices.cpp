@@ -25,6 +25,7 @@ void add_cuda_devices(runtime::World& world, const base::Config& config, base::L
   auto units = module.value()->make({.most_devices = wanted,
                                      .depth = static_cast<unsigned>(config.get_int("cuda.depth")),
                                      .graphs = config.get_bool("cuda.graphs"),
+                                     .messages = config.get_bool("cuda.messages"),
                                      .memory_bytes = static_cast<std::size_t>(config.get_bytes("cuda.memory")),
                                      .page_locked = page_locked,
                                      .libraries = libraries});

@@ -14,13 +14,16 @@ namespace tandem::runtime::cuda {
 /// A replica's pointer is its address on the device, which main memory has not.
 class CudaMemory final : public MemoryNode {
  public:
-  explicit CudaMemory(std::shared_ptr<Card> card) : card_(std::move(card)) {}
+  /// `messages`: links that can may read it.
+  CudaMemory(std::shared_ptr<Card> card, bool messages) : card_(std::move(card)), messages_(messages ? MessageMemory::cuda : MessageMemory::none) {}
   std::string name() const override { return "the memory of " + card_->name(); }
   void* allocate(std::size_t bytes) override { return card_->allocate(bytes); }
   void release(void* memory, std::size_t bytes) noexcept override { card_->release(memory, bytes); }
+  MessageMemory messages() const noexcept override { return messages_; }
 
  private:
   const std::shared_ptr<Card> card_;
+  const MessageMemory messages_;
 };
 
 /// Posts copies to the lanes of cards. One between two cards goes by the lane of the one that has the data.

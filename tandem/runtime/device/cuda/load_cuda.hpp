@@ -26,6 +26,7 @@ struct CudaOptions {
   unsigned most_devices = 0;
   unsigned depth = 4;            ///< tasks in flight on each, each with a stream
   bool graphs = false;           ///< kernels that come again one behind the other are launched as graphs
+  bool messages = false;         ///< messages to other ranks may be read in the memory of the devices
   std::size_t memory_bytes = 0;  ///< budget of each device's memory; 0: three quarters of it
   std::shared_ptr<PageLockedPool> page_locked = {};  ///< for copies of the devices; null: there is none
   std::string libraries;         ///< folder of NVIDIA's libraries, which comes before others; empty: where the dynamic loader looks

@@ -49,7 +49,7 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
       cards.push_back(card);
       units.push_back({.kind = DeviceKind::cuda,
                        .device = std::make_unique<CudaDevice>(card, libraries, options.depth, options.graphs),
-                       .memory = std::make_unique<CudaMemory>(card),
+                       .memory = std::make_unique<CudaMemory>(card, options.messages),
                        .copier = std::make_unique<CudaCopier>(card, options.page_locked),
                        .budget = budget,
                        .bus_address = card->facts().bus_address});
