@@ -3,6 +3,7 @@
 // DEVICES_SEED=n plays the flow of that seed alone.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -115,9 +116,9 @@ class Flow {
                                 .lost_after = has_fallback && draw(3) == 0 ? 1 + draw(10) : 0,
                                 .in_order = draw(3) != 0,
                                 .times = draw(2) == 0};
-      DeviceUnit unit{.device = std::make_unique<FakeDevice>(*network_, i, manner, random_(), [](const DeviceTask& task, std::string& label) {
-        label = "fault";
-        return spec_of(task.task()).fault;
+      DeviceUnit unit{.device = std::make_unique<FakeDevice>(*network_, i, manner, random_(), [](const DeviceTask& task) {
+        static std::atomic<unsigned> unused{0};
+        return FakeDevice::Plan{.fault = spec_of(task.task()).fault, .label = "fault", .runs_behind_broken = &unused};
       })};
       if (draw(4) != 0) {
         unit.memory = make_main_memory();
