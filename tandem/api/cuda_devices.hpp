@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-/// By options `cuda`, `cuda.depth`, `cuda.memory` and `cuda.libraries`: a worker for each device, with its memory. Throws StartError when there
+/// By option `cuda` and those whose names begin with `cuda.`: a worker for each device, with its memory. Throws StartError when there
 /// is none, or CUDA cannot be used.
 void add_cuda_devices(runtime::World& world, const base::Config& config, base::Log& log);
 

@@ -469,6 +469,19 @@ struct CudaGraphs : Cuda {
 const auto kStep = Codelet("step", [](int by, int& v) { v = CudaGraphs::stepped(v, by); })
                        .cuda(kSource, "step", [](int, int&) { return 1; })
                        .can_run(on_cuda);
+void expect_replays_of_a_chain(Runtime& rt, int tasks, int replays) {
+  int value = 1, expected = 1;
+  auto x = rt.data(value);
+  Graph graph = rt.record([&] {
+    for (int i = 0; i < tasks; ++i) rt.submit(kStep, i, read_write(x));
+  });
+  for (int replay = 0; replay < replays; ++replay) {
+    rt.replay(graph);
+    for (int i = 0; i < tasks; ++i) expected = CudaGraphs::stepped(expected, i);
+  }
+  rt.wait(x);
+  EXPECT_EQ(value, expected);
+}
 /// Two kernels.
 const auto kTwoSteps = Codelet("two steps", [](int, int&) {})
                            .cuda([](CudaQueue& queue, int by, int& v) {
@@ -496,17 +509,7 @@ TEST_F(CudaGraphs, LaunchWhatComesAgain) {
   for (const char* sched : {"lws", "plan"}) {
     auto rt = start_with_graphs(sched);
     const int kernels_before = control.kernels, launches_before = control.graph_launches;
-    int value = 1, expected = 1;
-    auto x = rt->data(value);
-    Graph graph = rt->record([&] {
-      for (int i = 0; i < 100; ++i) rt->submit(kStep, i, read_write(x));
-    });
-    for (int replay = 0; replay < 20; ++replay) {
-      rt->replay(graph);
-      for (int i = 0; i < 100; ++i) expected = stepped(expected, i);
-    }
-    rt->wait(x);
-    EXPECT_EQ(value, expected);
+    expect_replays_of_a_chain(*rt, 100, 20);
     EXPECT_EQ(control.kernels - kernels_before, 2'000);
     EXPECT_GT(behind(*rt), 1'000U) << sched;
     EXPECT_GT(control.graph_launches, launches_before + 20) << sched;
@@ -530,17 +533,7 @@ TEST_F(CudaGraphs, AreNotMadeOfWhatChangesEachTime) {
 TEST_F(CudaGraphs, AreDoneWithoutWhereTheDriverRefusesThem) {
   auto rt = start_with_graphs();
   control.refuse_graphs = true;
-  int value = 1, expected = 1;
-  auto x = rt->data(value);
-  Graph graph = rt->record([&] {
-    for (int i = 0; i < 50; ++i) rt->submit(kStep, i, read_write(x));
-  });
-  for (int replay = 0; replay < 10; ++replay) {
-    rt->replay(graph);
-    for (int i = 0; i < 50; ++i) expected = stepped(expected, i);
-  }
-  rt->wait(x);
-  EXPECT_EQ(value, expected);
+  expect_replays_of_a_chain(*rt, 50, 10);
   EXPECT_EQ(control.graph_launches, 0);
 }
 
