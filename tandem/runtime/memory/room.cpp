@@ -38,7 +38,8 @@ std::size_t scratch_bytes(const Task& task) noexcept {
 bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const noexcept {
   const auto key = [](const WaitingTask& waiting) {
     const Task& task = *waiting.task;
-    return std::tuple(task.kind == TaskKind::kernel, waiting.missing, -std::int64_t{task.priority}, flow_position(task), &task);
+    const std::int64_t urgency = waiting.missing == 0 ? std::int64_t{task.priority} : 0;
+    return std::tuple(task.kind == TaskKind::kernel, waiting.missing, -urgency, flow_position(task), &task);
   };
   return key(*a) < key(*b);
 }

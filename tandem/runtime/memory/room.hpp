@@ -28,9 +28,10 @@ class Memory;
 /// leave, it stays the next one until it has its memory, and the others hold nothing. Tasks that hold memory wait for no other memory,
 /// so they end, and the next one goes on: there is no deadlock and no livelock.
 ///
-/// The next one is the task of which the fewest bytes are missing; among equals that of the highest priority, then the first of the
-/// flow (StarPU's policy `dmdar` sorts by what is there, too). No task waits while more than `kPatience` others get memory. Only a few
-/// kernels hold memory at a time (`limit`), so that the choice is made late, when what is there is known, and what they hold is little.
+/// The next one is the task of which the fewest bytes are missing (StarPU's policy `dmdar` sorts by what is there, too). Of tasks that miss nothing it is
+/// that of the highest priority. Those that miss something come in the order of the flow, by which is chosen what leaves: in another one, data would leave
+/// just before it is used. No task waits while more than `kPatience` others get memory. Only a few kernels hold memory at a time (`limit`), so that the
+/// choice is made late, when what is there is known, and what they hold is little.
 ///
 /// What leaves is what is used last (Belady), as far as the submitted tasks tell: first the data that none of them uses, the one
 /// unused for longest before the others, then the one whose next task stands furthest in the flow. Replicas with a valid copy elsewhere,

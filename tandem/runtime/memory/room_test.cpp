@@ -474,7 +474,7 @@ TEST(Room, TheTaskThatMissesTheFewestBytesIsNext) {
   EXPECT_TRUE(m.is_sound());
 }
 
-TEST(Room, AmongEqualsTheMoreUrgentIsNextAndThenTheFirstOfTheFlow) {
+TEST(Room, OfTasksThatMissNothingTheMoreUrgentIsNextAndThenTheFirstOfTheFlow) {
   Machine m(0, 1, 1);
   Handle& a = m.data();
   Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&a, AccessMode::write}}), &late = m.task({{&a, AccessMode::write}});
@@ -484,6 +484,17 @@ TEST(Room, AmongEqualsTheMoreUrgentIsNextAndThenTheFirstOfTheFlow) {
   for (Task* const task : {&late, &early, &urgent}) EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
   for (Task* const task : {&running, &urgent, &early, &late}) m.finish(*task, 1, 1);
   EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&urgent, &early, &late}));
+}
+
+TEST(Room, OfTasksThatMissAsMuchTheFirstOfTheFlowIsNextHoweverUrgentAnotherIs) {
+  Machine m(0, 2, 1);
+  Handle &a = m.data(), &b = m.data();
+  Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&b, AccessMode::write}}), &urgent = m.task({{&b, AccessMode::write}});
+  urgent.priority = 1;
+  EXPECT_EQ(m.memory.acquire(running, 1), Memory::Staging::ready);
+  for (Task* const task : {&urgent, &early}) EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
+  for (Task* const task : {&running, &early, &urgent}) m.finish(*task, 1, 1);
+  EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&early, &urgent}));
 }
 
 TEST(Room, WhoWaitsIsOvertakenSoManyTimesOnly) {
