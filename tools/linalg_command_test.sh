@@ -59,6 +59,8 @@ done
 refused 2 "computes nothing that --check" potrf -n 100 --emulate-kernels 1 --check
 refused 2 "--emulate-kernels is for" gels -n 100 --emulate-kernels 1
 refused 2 "takes one precision" potrf -n 100 --emulate-kernels 1 --precision s,d
+refused 2 "option comm.progress_core: 'near' is neither" potrf -n 100 --tandem.comm.progress_core=near
+refused 2 "option message_node: 'near' is neither" potrf -n 100 --tandem.message_node=near
 
 # --- conjugate gradients, a stencil, and copies: on one rank and on several, with the same number of steps
 for shape in "cg -n 150" "cg -n 150 --uplo upper" "cg -n 1" "copy -n 150 -m 70" "copy -n 1"; do

@@ -7,6 +7,7 @@
 #include "tandem/api/configure.hpp"
 #include "tandem/api/options.hpp"
 #include "tandem/base/config.hpp"
+#include "tandem/base/exceptions.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tools/subcommands.hpp"
@@ -66,6 +67,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const tandem::StartError& error) {
+    std::fprintf(stderr, "tandem: error: %s\n", error.what());
+    return wrong_use;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tandem: error: %s\n", error.what());
     return 1;

@@ -109,6 +109,11 @@ MessageChoice choose_messages(const base::Config& config, const MessageHost& hos
   return choice;
 }
 
+void check_message_options(const base::Config& config, const base::Topology& own) {
+  static_cast<void>(memory_by_option(config, own));
+  static_cast<void>(comm::progress_core(config));
+}
+
 std::optional<std::size_t> place_messages(base::Config& config, const MessageHost& host, base::Log& log) {
   std::optional<std::size_t> memory = memory_by_option(config, host.own);
   if (comm::progress_core(config)) return memory;

@@ -36,5 +36,7 @@ MessageChoice choose_messages(const base::Config& config, const MessageHost& hos
 /// `own` of memory for what messages bring, by option message_node or as chosen; none: as the system places it. The log says what was chosen and why. Throws
 /// StartError: an option has a wrong value.
 std::optional<std::size_t> place_messages(base::Config& config, const MessageHost& host, base::Log& log);
+/// For a program without messages: the same options, which throw as there.
+void check_message_options(const base::Config& config, const base::Topology& own);
 
 }  // namespace tandem

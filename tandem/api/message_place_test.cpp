@@ -133,6 +133,7 @@ TEST_F(PlaceOfMessages, ByNumbers) {
 TEST_F(PlaceOfMessages, WrongValuesAreRefused) {
   base::Config options = test::test_config({.more = {{"message_node", "2"}}});
   EXPECT_THAT(test::thrown_by<StartError>([&] { place_messages(options, host(), *log); }), HasSubstr("'2' is neither auto nor off, nor one of this host's NUMA nodes: 0, 1"));
+  EXPECT_THAT(test::thrown_by<StartError>([&] { check_message_options(options, machine); }), HasSubstr("message_node")) << "without messages, too";
   for (const char* const wrong : {"modell", "-2", "", "1.5"}) {
     options = test::test_config({.more = {{"comm.progress_core", wrong}}});
     EXPECT_THAT(test::thrown_by<StartError>([&] { place_messages(options, host(), *log); }), HasSubstr("comm.progress_core")) << wrong;

@@ -200,7 +200,7 @@ void Runtime::start(const Options& program) {
       find_contention_machine(*config_, base::process_environment(), machine_name(resources_->topology->cpu_model()), *resources_->log);
   std::optional<std::size_t> message_memory;
   if (job) message_memory = find_message_memory(*config_, contention_machine, *resources_);
-  else static_cast<void>(comm::progress_core(*config_));  // throws for a wrong value
+  else check_message_options(*config_, *resources_->topology);
   runtime::World world = make_program_world(*config_, *resources_, program.devices);
   settle_policy(world, *config_, *resources_);
   measure_links_for_policy(world, *resources_->log);
