@@ -482,6 +482,46 @@ TEST(Placing, ChargesNobodyWhenAllTasksHaveEnded) {
   }
 }
 
+/// The message is announced for a time in the middle of the second of ten long tasks, and comes at the end of the third. So a core that would begin the
+/// second one waits for it, a quarter longer than announced, and then goes on.
+TEST(Placing, CoresHoldForATaskThatArrivesAQuarterLongerThanAnnounced) {
+  for (const char* sched : {"heteroprio", "darts", "plan"})
+    for (const bool is_told : {true, false}) {
+      auto resources = test::test_resources();
+      runtime::World world = make_test_world({.workers = 1, .sched = sched, .devices = 1, .copy_ns = 0}, *resources);
+      world.caller_works = false;
+      const auto rt = std::make_unique<Runtime>(std::move(resources), std::move(world), takes(8'000'000, 2'000'000'000));
+      runtime::Placer& placer = *rt->core().executor().placer();
+      std::vector<double> values(11);
+      std::vector<Data<double>> data;
+      for (double& value : values) data.push_back(rt->data("x", value));
+      for (int i = 0; i < 40; ++i) {  // some on each, so that durations are known
+        rt->submit(kWork, read_write(data[i % 10]));
+        if (i % 2 == 1) rt->wait();
+      }
+      const std::uint64_t held = rt->statistics().workers[0].holds;
+      const std::int64_t began_ns = rt->resources().loop->now_ns();
+      const auto ms = [&] { return static_cast<double>(rt->resources().loop->now_ns() - began_ns) * 1e-6; };
+      Event message = rt->event("message", Release::with_readable, {}, write(data[10]));
+      double urgent_ms = 0;
+      rt->submit({.priority = 5, .callback = [&] { urgent_ms = ms(); }}, kWork, read_write(data[10]));
+      const std::uint64_t number = rt->core().events().expect_end(message.task(), 10'000'000);
+      EXPECT_NE(number, 0U);
+      EXPECT_TRUE(placer.check_invariants());
+      if (!is_told) rt->core().events().expect_no_more(number);
+      for (int i = 0; i < 10; ++i) {
+        const auto end = [&message, i] { if (i == 2) message.readable(); };
+        rt->submit({.callback = end}, kWork, read_write(data[i]));
+      }
+      rt->wait();
+      rt->core().events().expect_no_more(number);
+      EXPECT_TRUE(placer.check_invariants());
+      EXPECT_EQ(rt->statistics().workers[0].holds - held, is_told ? 1U : 0U) << sched;
+      EXPECT_NEAR(urgent_ms, is_told ? 36.5 : 32, 0.1) << sched;
+      EXPECT_NEAR(ms(), is_told ? 92.5 : 88, 0.1) << sched;
+    }
+}
+
 // --- the caller
 
 /// Two cores and a card, on threads.

@@ -25,6 +25,7 @@ struct Setting {
   std::int64_t chore_ns = 8 * kMs;  ///< tasks of priority 0 that could run meanwhile
   bool chained = false;             ///< they run one after the other, however many workers there are
   bool for_all = false;             ///< the message is a broadcast to three ranks
+  bool card = false;                ///< each rank has one that is slow, so that a policy places tasks
 };
 
 struct Times {
@@ -35,12 +36,13 @@ struct Times {
 
 /// Rank 0 makes 1 MB in 1 ms, which takes 10 ms to come to rank 1, where a task needs it. Rank 1 has chores of its own.
 Times last_round(const Setting& setting) {
-  JobSetup setup{.ranks = setting.for_all ? 4u : 2u, .workers = setting.workers, .sched = setting.sched};
+  JobSetup setup{.ranks = setting.for_all ? 4u : 2u, .workers = setting.workers, .caller = !setting.card, .sched = setting.sched};
   setup.flow.transfers.incoming = setting.incoming;
   setup.network = {.latency_min_ns = 1000, .latency_max_ns = 1000, .bytes_per_ns = 0.1};
   setup.core.timeline = true;
+  if (setting.card) setup.adjust = [](std::uint32_t, TestWorldOptions& world) { world.devices = 1; };
   setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::int64_t {
-    return task.codelet == "chore" ? setting.chore_ns : kMs;
+    return (task.codelet == "chore" ? setting.chore_ns : kMs) * (task.device == DeviceKind::cpu ? 1 : 300);
   };
   Times times;
   double produced_ms = 0, used_ms = 0;
@@ -50,12 +52,13 @@ Times last_round(const Setting& setting) {
     std::vector<Data<int>> chores, others;
     for (int i = 0; i < 8; ++i) chores.push_back(rt.scalar<int>("c", {.owner = 1}));
     for (std::uint32_t rank = 2; rank < rt.size(); ++rank) others.push_back(rt.scalar<int>("o", {.owner = rank}));
-    const Codelet produce("produce", [](std::span<unsigned char>) {});
-    const Codelet chore("chore", [](int&) {});
-    const Codelet use("use", [](std::span<const unsigned char>, int&) {});
+    const auto on_all = [](const char* name, auto body) { return Codelet(name, body).also(DeviceKind::user, body); };
+    const Codelet produce = on_all("produce", [](std::span<unsigned char>) {});
+    const Codelet chore = on_all("chore", [](int&) {});
+    const Codelet use = on_all("use", [](std::span<const unsigned char>, int&) {});
     std::size_t before = 0;
     std::int64_t start_ns = 0;
-    for (int round = 0; round < 3; ++round) {  // the first ones measure the rate of the network
+    for (int round = 0; round < (setting.card ? 24 : 3); ++round) {  // the first ones measure the rate of the network, and tasks
       before = rt.timeline().size();
       start_ns = job.loop().now_ns();
       for (const auto& one : chores) rt.submit(chore, write(setting.chained ? chores.front() : one));
@@ -90,6 +93,19 @@ TEST(DistIncoming, AWorkerWaitsForAnUrgentTaskInsteadOfBeginningALongOne) {
     EXPECT_EQ(unhinted.holds, 0u);
     EXPECT_GE(hinted.holds, 1u);
     EXPECT_LE(hinted.holds, 3u) << "once for each message";
+  }
+}
+
+TEST(DistIncoming, SoItIsWherePoliciesPlaceTasks) {
+  for (const char* sched : {"plan", "heteroprio", "darts"}) {
+    const Times hinted = last_round({.sched = sched, .card = true}), unhinted = last_round({.incoming = false, .sched = sched, .card = true});
+    EXPECT_GE(unhinted.use_ms, 16) << sched;
+    EXPECT_LT(hinted.use_ms, 11.5) << sched;
+    EXPECT_LT(hinted.chores_ms, unhinted.chores_ms + 4) << sched;
+    EXPECT_EQ(unhinted.holds, 0u) << sched;
+    EXPECT_GE(hinted.holds, 1u) << sched;
+    EXPECT_EQ(last_round({.sched = sched, .urgency = 0, .card = true}).holds, 0u) << sched;
+    EXPECT_EQ(last_round({.sched = sched, .chore_ns = kMs / 20, .card = true}).holds, 0u) << sched;
   }
 }
 

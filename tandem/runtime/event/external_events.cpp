@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/base/exceptions.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
@@ -123,29 +124,37 @@ void ExternalEvents::drop_behind_end(const TaskRef& event) {
   executor_.complete(*event.task);
 }
 
-/// The greatest priority of the tasks that wait for `event` and that `counts`; nothing: there are none.
+/// The most urgent of the tasks that wait for `event` and that `counts`; null: there are none.
 template <class Counts>
-static std::optional<std::int32_t> most_urgent_behind(const TaskRef& event, const Counts& counts) {
+static const Task* most_urgent_behind(const TaskRef& event, const Counts& counts) {
   constexpr unsigned most_links = 64;  // that are looked at
-  std::optional<std::int32_t> priority;
+  const Task* best = nullptr;
   unsigned looked = 0;
   for (const Link* link = event.task->successors.peek(); link != nullptr && looked < most_links; link = link->next, ++looked) {
     const Task& next = *link->task();
-    if (next.kind == TaskKind::kernel && counts(next)) priority = std::max(priority.value_or(next.priority), next.priority);
+    if (next.kind == TaskKind::kernel && counts(next) && (best == nullptr || next.priority > best->priority)) best = &next;
   }
-  return priority;
+  return best;
 }
 
 std::optional<std::int32_t> ExternalEvents::urgency_of(const TaskRef& event) {
-  return most_urgent_behind(event, [](const Task&) { return true; });
+  const Task* const task = most_urgent_behind(event, [](const Task&) { return true; });
+  return task != nullptr ? std::optional(task->priority) : std::nullopt;
 }
 
 std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_ns) {
-  const auto priority = most_urgent_behind(event, [](const Task& next) { return next.waits.load(std::memory_order_relaxed) == 1; });
-  if (!priority) return 0;
+  const Task* const task = most_urgent_behind(event, [](const Task& next) { return next.waits.load(std::memory_order_relaxed) == 1; });
+  if (task == nullptr) return 0;
   workers_.report_expected_ends();  // the policy needs to know how long tasks take
   const std::int64_t now_ns = clock_.now_ns();
-  return executor_.expected().add(*priority, now_ns + in_ns, now_ns);
+  const std::uint64_t number = executor_.expected().add(task->priority, now_ns + in_ns, now_ns);
+  if (Placer* const placer = executor_.placer()) placer->expect(number, *task, now_ns + in_ns, now_ns);
+  return number;
+}
+
+void ExternalEvents::expect_no_more(std::uint64_t expected) {
+  executor_.expected().remove(expected);
+  if (Placer* const placer = executor_.placer()) placer->expect_no_more(expected);
 }
 
 }  // namespace tandem::runtime

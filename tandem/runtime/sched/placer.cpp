@@ -179,8 +179,7 @@ bool Placer::select_workers(const WorkerGroup& group) {
 // --- kinds of tasks
 
 /// The number of the kind of `task`, which uses it from now on.
-unsigned Placer::kind_of(const Task& task) {
-  const model::Footprint footprint = task.extra->placed.footprint;
+unsigned Placer::kind_of(const Task& task, model::Footprint footprint) {
   const WorkerGroup* const group = task.extra->group;
   const std::uint64_t of_codelet = std::hash<std::string_view>{}(task.codelet->name) ^ std::hash<const void*>{}(group);
   const std::uint64_t key = base::mix64(of_codelet ^ footprint.shape);
@@ -275,11 +274,12 @@ Task* Placer::offer(Task& task) {
   placed.footprint = footprint_of(task);
   Chain chosen;
   const std::lock_guard guard(lock_);
-  placed.kind = kind_of(task);
+  placed.kind = kind_of(task, placed.footprint);
   if (placing_ != nullptr) {
     choose(task, chosen);
     return chosen.first;
   }
+  if (const auto known = std::ranges::find(arrivals_, &task, &Arrival::task); known != arrivals_.end()) end_arrival(known - arrivals_.begin());
   look_at(task);
   ReadyKind& kind = kinds_[placed.kind];
   const OpenTask open{task.priority, flow_position(task), placed.kind, bytes_, &task};
@@ -326,8 +326,9 @@ Task* Placer::feed(unsigned worker) {
   Load& load = loads_[worker];
   load.is_hungry = false;
   if (load.all.tasks >= load.most) return nullptr;  // it has looked since its last task ended
+  if (!arriving_.empty() || load.holds_until_ns != 0) [[unlikely]] forget_late(load, clock_.now_ns());
   if (waiting_ != 0) give_trials(chosen);
-  while (load.all.tasks < load.most && pull(worker, chosen)) {
+  while (load.all.tasks < load.most && pull(worker, chosen, true)) {
   }
   load.is_hungry = load.all.tasks < load.most;
   if (waiting_ != 0) pull_for_hungry(chosen);
@@ -425,19 +426,71 @@ void Placer::note_refused(unsigned worker) {
     if (machine_.workers[other].kind == here.kind && machine_.workers[other].node == here.node) loads_[other].refused_at = changes_;
 }
 
-/// A task for `worker`. False: it gets none.
-bool Placer::pull(unsigned worker, Chain& chosen) {
+/// A task for `worker`. False: it gets none. `may_hold`: it is awake, or will look again.
+bool Placer::pull(unsigned worker, Chain& chosen, bool may_hold) {
   if (waiting_ == 0 || !works(worker)) return false;
   Load& own = loads_[worker];
   if (own.all.tasks == 0 && own.refused_at == changes_) return false;
   const LoadView load = look_at_loads(0, clock_.now_ns());
   const OpenTask* const picked = pulling_->pick(worker, *this, load);
   if (picked == nullptr || !may_get(worker, *picked, *this, load)) {
+    own.holds_until_ns = 0;
     if (own.all.tasks == 0) note_refused(worker);
     return false;
   }
+  if (!arriving_.empty() && may_hold && begin_hold(worker, *picked, load)) [[unlikely]] return false;
   give(*picked, worker, load, chosen);
   return true;
+}
+
+/// True: it waits for a task that arrives, and was told so by the policy.
+bool Placer::begin_hold(unsigned worker, const OpenTask& picked, const LoadView& load) {
+  Load& own = loads_[worker];
+  if (machine_.workers[worker].kind != DeviceKind::cpu || own.all.tasks != 0 || !pulling_->holds(worker, picked, arriving_, *this, load)) return false;
+  own.refused_at = changes_;
+  if (own.holds_until_ns != 0) return true;
+  own.holds_until_ns = std::ranges::min(arrivals_, {}, &Arrival::until_ns).until_ns;
+  ++own.holds;
+  return true;
+}
+
+void Placer::expect(std::uint64_t number, const Task& task, std::int64_t due_ns, std::int64_t now_ns) {
+  if (pulling_ == nullptr || !task.restricted) return;
+  const model::Footprint footprint = footprint_of(task);
+  const std::lock_guard guard(lock_);
+  arriving_.push_back({task.priority, kind_of(task, footprint), due_ns});
+  arrivals_.push_back({number, &task, due_ns + (due_ns - now_ns) / 4});
+}
+
+void Placer::expect_no_more(std::uint64_t number) {
+  if (pulling_ == nullptr) return;
+  const std::lock_guard guard(lock_);
+  if (const auto known = std::ranges::find(arrivals_, number, &Arrival::number); known != arrivals_.end()) end_arrival(known - arrivals_.begin());
+}
+
+void Placer::end_arrival(std::size_t place) {
+  ++changes_;
+  has_first_ = true;  // who waits for it is asked again
+  leave_kind(arriving_[place].kind);
+  arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
+  arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+/// Tasks that are later than a hold lasts; and that of the worker with `load` may have ended.
+void Placer::forget_late(Load& load, std::int64_t now_ns) {
+  if (load.holds_until_ns <= now_ns) load.holds_until_ns = 0;
+  for (std::size_t place = arrivals_.size(); place-- > 0;)
+    if (arrivals_[place].until_ns <= now_ns) end_arrival(place);
+}
+
+std::int64_t Placer::holds_until_ns(unsigned worker) const {
+  const std::lock_guard guard(lock_);
+  return loads_[worker].holds_until_ns;
+}
+
+std::uint64_t Placer::holds(unsigned worker) const {
+  const std::lock_guard guard(lock_);
+  return loads_[worker].holds;
 }
 
 /// Tasks whose duration is not known on some kind of workers, to those of these that could run one and have none like it.
@@ -476,21 +529,21 @@ void Placer::pull_for_hungry(Chain& chosen) {
   for (unsigned worker = 0; worker < loads_.size() && waiting_ != 0; ++worker) {
     Load& load = loads_[worker];
     if (!load.is_hungry || (!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
-    while (load.all.tasks < load.most && pull(worker, chosen)) {
+    while (load.all.tasks < load.most && pull(worker, chosen, load.holds_until_ns > now_ns)) {
     }
     load.is_hungry = load.all.tasks < load.most;
     if (load.is_hungry) load.ask_at_ns = now_ns + load.last_ns / 8;
   }
-  if (waiting_ == 0 || somebody_works()) return;
+  if (waiting_ == 0 || somebody_goes_on(now_ns)) return;
   const OpenTask task = *MostUrgentFirst(kinds_).next();
   take_out(task);
   choose(*task.task, chosen);
 }
 
-/// Some worker has a task, and will look for another when that has ended.
-bool Placer::somebody_works() const noexcept {
+/// Some worker has a task, and will look for another when that has ended; or it will look at a time.
+bool Placer::somebody_goes_on(std::int64_t now_ns) const noexcept {
   for (unsigned worker = 0; worker < loads_.size(); ++worker)
-    if (loads_[worker].all.tasks != 0 && works(worker)) return true;
+    if ((loads_[worker].all.tasks != 0 || loads_[worker].holds_until_ns > now_ns) && works(worker)) return true;
   return false;
 }
 
@@ -517,6 +570,7 @@ void Placer::give(Task& task, unsigned worker, const TaskView& view, const LoadV
   placed.charged_ns = waits_ns + static_cast<std::int64_t>(kernel.mean_ns);
   placed.priority = task.priority;
   charged.last_ns = placed.charged_ns;
+  charged.holds_until_ns = 0;
   add(charged, placed.priority, placed.charged_ns);
   if (memory_ != nullptr) [[unlikely]] placed.demand = memory_->charge(placed.kind, worker, placed.kernel_ns, load.now_ns);
   ++kinds_[placed.kind].given[worker];
@@ -589,6 +643,7 @@ bool Placer::check_invariants() const {
       tasks[worker] += kinds_[kind].given[worker];
       total += kinds_[kind].given[worker];
     }
+    total += static_cast<std::size_t>(std::ranges::count(arriving_, kind, &ArrivingTask::kind));
     if (total != uses_[kind].tasks) return false;
   }
   if (waiting != waiting_ || kind_numbers_.size() + free_kinds_.size() != kinds_.size()) return false;

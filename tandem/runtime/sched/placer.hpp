@@ -32,7 +32,7 @@ class Explainer;
 /// A `PlacingPolicy` is asked when a task becomes ready. With a `PullingPolicy` tasks wait here: it is asked for a worker that has fewer
 /// tasks than `set_most` allows, when the worker looks for one (`feed`), and, for a worker that has found none, after each change: a
 /// task that becomes ready, and another worker that looks for one, as each does when a task has ended. While tasks wait here, some
-/// worker has one, or is given one without asking: so there is always a change to come.
+/// worker has one, or is given one without asking, or looks again at a time: so there is always a change to come.
 ///
 /// A task is charged to its worker from that choice to `forget`: the time that it will take there, and the copies of its data that no
 /// other task there has been charged with. An end of a task corrects the worker's load, so that wrong estimates do not add up.
@@ -75,6 +75,15 @@ class Placer : private ReadyView {
   void end_message() noexcept { messages_.fetch_sub(1, std::memory_order_relaxed); }
   /// That are counted now. For tests.
   std::uint32_t messages_under_way() const noexcept { return messages_.load(std::memory_order_relaxed); }
+  /// `task`, of the program, waits for a message alone and will be ready at `due_ns`; it is not ready before this returns. With a `PullingPolicy` a core
+  /// may wait for it rather than begin a long one (`PullingPolicy::holds`), at most a quarter longer than announced. `number` is for `expect_no_more`.
+  void expect(std::uint64_t number, const Task& task, std::int64_t due_ns, std::int64_t now_ns);
+  /// It is ready, or will not be. Without effect for others.
+  void expect_no_more(std::uint64_t number);
+  /// When `worker`, which has looked for a task, is to look again although nothing has changed, since it waits for one that arrives; 0: it does not.
+  std::int64_t holds_until_ns(unsigned worker) const;
+  /// How often it has done so.
+  std::uint64_t holds(unsigned worker) const;
   /// Whether `feed` has an effect.
   bool feeds() const noexcept { return pulling_ != nullptr; }
   /// The worker that `task`, from `offer` or `feed`, is for.
@@ -117,6 +126,8 @@ class Placer : private ReadyView {
     bool is_hungry = true;    ///< when it looked for tasks last it got fewer than that
     std::int64_t ask_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
     std::int64_t last_ns = 0;    ///< how long the last task was expected to take that it was given
+    std::int64_t holds_until_ns = 0;  ///< the worker waits for a task that arrives, and looks again then; 0: it does not
+    std::uint64_t holds = 0;          ///< how often
     std::uint64_t refused_at = 0;  ///< of `changes_`, when it had no task and got none
     std::int64_t since_ns = 0;  ///< when it began with the first of them
     Sum all;
@@ -151,7 +162,7 @@ class Placer : private ReadyView {
   void look_at(const Task& task) const;
   bool has_room(NodeIndex node, std::size_t bytes) const noexcept;
   bool select_workers(const WorkerGroup& group);
-  unsigned kind_of(const Task& task);
+  unsigned kind_of(const Task& task, model::Footprint footprint);
   void leave_kind(unsigned kind);
   void ask_durations(unsigned number);
   void ask_powers(ReadyKind& kind);
@@ -162,10 +173,13 @@ class Placer : private ReadyView {
   LoadView look_at_loads(std::int32_t priority, std::int64_t now_ns);
   void choose(Task& task, Chain& chosen);
   void take_out(const OpenTask& task);
-  bool pull(unsigned worker, Chain& chosen);
+  bool pull(unsigned worker, Chain& chosen, bool may_hold);
+  bool begin_hold(unsigned worker, const OpenTask& picked, const LoadView& load);
+  void forget_late(Load& load, std::int64_t now_ns);
+  void end_arrival(std::size_t place);
   void note_refused(unsigned worker);
   void pull_for_hungry(Chain& chosen);
-  bool somebody_works() const noexcept;
+  bool somebody_goes_on(std::int64_t now_ns) const noexcept;
   void give(Task& task, unsigned worker, const TaskView& view, const LoadView& load);
   void give(const OpenTask& open, unsigned worker, const LoadView& load, Chain& chosen);
 
@@ -208,6 +222,14 @@ class Placer : private ReadyView {
   std::optional<EnergyAim> aim_;  ///< nothing: time counts alone
   double seen_ = 0;             ///< sum over `kinds_` when prices were set
   double unpriced_ = 0;         ///< tasks that became ready since
+  /// Tasks that arrive, and when each is given up, in the same order, with their numbers and tasks, which may be gone.
+  std::vector<ArrivingTask> arriving_;
+  struct Arrival {
+    std::uint64_t number = 0;
+    const Task* task = nullptr;
+    std::int64_t until_ns = 0;
+  };
+  std::vector<Arrival> arrivals_;
   std::vector<unsigned> free_kinds_;
   std::unordered_map<std::uint64_t, unsigned> kind_numbers_;  ///< by a hash of codelet and footprint, of kinds in use
   // Of the task that is looked at.

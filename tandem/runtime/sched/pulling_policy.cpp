@@ -29,6 +29,26 @@ double ReadyKind::draw_on(DeviceKind kind) const noexcept {
   return 0;
 }
 
+bool PullingPolicy::holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready,
+                          const LoadView& load) const {
+  const DeviceKind here = load.machine.workers[worker].kind;
+  const double picked_ns = ready.kind_of(picked).kernel_on(here).mean_ns;
+  for (const ArrivingTask& task : arriving) {
+    const ReadyKind& kind = ready.kinds()[task.kind];
+    const Estimate kernel = kind.kernel_on(here);
+    if (task.priority <= picked.priority || !kernel.known || !std::ranges::binary_search(kind.workers, worker)) continue;
+    const double in_ns = static_cast<double>(std::max<std::int64_t>(task.due_ns - load.now_ns, 0));
+    double end_ns = picked_ns + kernel.mean_ns;  // if the worker does not wait
+    for (const unsigned other : kind.workers) {
+      const Estimate there = kind.kernel_on(load.machine.workers[other].kind);
+      if (other == worker || !there.known || !ready.works(other)) continue;
+      end_ns = std::min(end_ns, std::max(static_cast<double>(load.workers[other].free_ns - load.now_ns), in_ns) + there.mean_ns);
+    }
+    if (end_ns - (in_ns + kernel.mean_ns) > in_ns) return true;
+  }
+  return false;
+}
+
 KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
   KindTimes times;
   for (const KindWorkers& some : kind.by_kind) {

@@ -63,6 +63,13 @@ struct ReadyKind {
   double draw_on(DeviceKind kind) const noexcept;
 };
 
+/// A task that a message will make ready, and that waits for nothing else.
+struct ArrivingTask {
+  std::int32_t priority = 0;
+  unsigned kind = 0;        ///< index among `ReadyView::kinds`
+  std::int64_t due_ns = 0;  ///< when it is expected to be ready; on the clock of `LoadView`
+};
+
 /// Tasks of one kind that memory serves at once.
 struct BusRoom {
   unsigned now = UINT_MAX;   ///< that may begin beside what runs
@@ -133,6 +140,9 @@ class PullingPolicy : public MixedPolicy {
   /// these, one at a time; and when nobody has anything to do, the most urgent task is given away.
   virtual const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const = 0;
 
+  /// Whether `worker`, a core for which it has picked a task, rather waits for one of those that arrive: it is asked again when something changes, and
+  /// when the message is late. The default: it would end one that is more urgent more than that wait sooner, and no other worker would.
+  virtual bool holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready, const LoadView& load) const;
   /// When it leaves a worker that has nothing to do without a task, it would leave others of the same kind and memory without one, too.
   virtual bool treats_alike() const noexcept { return false; }
   /// False: `LoadView::prices` need not be set.

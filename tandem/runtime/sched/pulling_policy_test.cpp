@@ -34,7 +34,7 @@ class Scene final : public ReadyView, public Estimates {
     ReadyKind made;
     made.codelet = codelet;
     made.workers = workers_;
-    made.by_kind = {{DeviceKind::cpu, 0, 2, {core_ns, 0, true}}, {DeviceKind::user, 2, 2, {card_ns, 0, true}}};
+    made.by_kind = {{DeviceKind::cpu, 0, 2, {core_ns, 0, core_ns > 0}}, {DeviceKind::user, 2, 2, {card_ns, 0, card_ns > 0}}};
     made.given.resize(4);
     made.seen = seen;
     kinds_.push_back(std::move(made));
@@ -59,6 +59,12 @@ class Scene final : public ReadyView, public Estimates {
                         .energy = by_energy_ ? &aim_ : nullptr};
     const OpenTask* const task = PolicyRegistry().make(policy)->pulling()->pick(worker, *this, load);
     return task == nullptr ? -1 : static_cast<int>(task->sequence);
+  }
+
+  /// Whether core 0 waits for `arriving` rather than beginning the first task of `kind`.
+  bool holds(unsigned kind, std::span<const ArrivingTask> arriving) {
+    const LoadView load{.machine = machine, .estimates = *this, .now_ns = kNow, .workers = loads, .links = links};
+    return PolicyRegistry().make("plan")->pulling()->holds(0, *kinds_[kind].tasks.begin(), arriving, *this, load);
   }
 
   std::size_t count() const noexcept override { return count_; }
@@ -207,6 +213,25 @@ TEST(Plan, TakesTheTaskWhoseDataIsThereAmongEquals) {
   scene.add(kind, 0, {{AccessMode::read, 1'000, kOnFirstCard, 0, &data[1]}});
   EXPECT_EQ(scene.pick("plan", 2), 1);
   EXPECT_EQ(scene.pick("plan", 3), 0);
+}
+
+TEST(PullingPolicies, HoldACoreWhereThatGainsMoreThanItCosts) {
+  Scene scene;
+  const unsigned large = scene.kind("large", 1000, 5000, 10), urgent = scene.kind("urgent", 100, 400, 10), unknown = scene.kind("unknown", 0, 0, 10);
+  scene.add(large, 1);
+  scene.loads[1].free_ns = kNow + 2000;
+  const auto holds = [&](ArrivingTask task) { return scene.holds(large, {&task, 1}); };
+  EXPECT_TRUE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 100})) << "it ends after 200, and after 500 on a card";
+  EXPECT_FALSE(holds({.priority = 1, .kind = urgent, .due_ns = kNow + 100})) << "it is as urgent";
+  EXPECT_FALSE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 600})) << "the core would be idle for longer than it gains";
+  EXPECT_TRUE(holds({.priority = 2, .kind = urgent, .due_ns = kNow - 50})) << "it is a little late";
+  EXPECT_FALSE(holds({.priority = 2, .kind = unknown, .due_ns = kNow + 100}));
+  const ArrivingTask two[] = {{.priority = 0, .kind = urgent, .due_ns = kNow}, {.priority = 2, .kind = urgent, .due_ns = kNow + 100}};
+  EXPECT_TRUE(scene.holds(large, two));
+  scene.loads[1].free_ns = kNow + 150;
+  EXPECT_FALSE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 100})) << "the other core ends it after 250";
+  scene.loads[1].free_ns = kNow;
+  EXPECT_FALSE(holds({.priority = 2, .kind = urgent, .due_ns = kNow})) << "the other core is idle";
 }
 
 TEST(PullingPolicies, PickNothingThatIsNotThere) {

@@ -192,8 +192,9 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
   woken_ = false;  // no queue has a task, and a thread that pushes one from now on sees that this worker sleeps
   waits_awake_ = awake_ns > 0;
   if (waits_awake_) return now_ns + awake_ns;
-  trace_.enter_state(hold_.is_on() ? WorkerState::holding : WorkerState::sleeping);
-  return hold_.is_on() ? hold_.until_ns() : base::kNever;
+  const std::int64_t until_ns = feeds_ && !hold_.is_on() ? executor_.placer()->holds_until_ns(index_) : hold_.until_ns();  // 0: it does not hold
+  trace_.enter_state(until_ns != 0 ? WorkerState::holding : WorkerState::sleeping);
+  return until_ns != 0 ? until_ns : base::kNever;
 }
 
 /// Adaptive polling. A worker on hold does not take every task, and one of a device none of those that anybody may run: they poll as ever.
@@ -258,6 +259,7 @@ void Worker::leave(std::int64_t now_ns) {
 WorkerReport Worker::report(std::int64_t now_ns) const {
   WorkerReport report = measurements_.report(now_ns);
   report.steals = executor_.queues().steals(index_);
+  if (const Placer* const placer = executor_.placer()) report.holds += placer->holds(index_);
   return report;
 }
 

@@ -1,0 +1,127 @@
+// tests/dist_flow/arriving_tasks_test.cpp: cores that wait for an urgent task whose message comes, where a policy places tasks (`PullingPolicy::holds`).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deterministic_job.hpp"
+#include "tandem/api/world.hpp"
+
+namespace tandem::dist_test {
+namespace {
+
+constexpr std::uint32_t kRanks = 2;
+constexpr std::size_t kNumbers = 125'000;
+constexpr unsigned kSteps = 60, kUpdates = 60;
+
+struct Flow {
+  unsigned cores = 2;    ///< of each rank
+  double message_ms = 1;  ///< of a vector
+  double update_ms = 4;  ///< on a core
+  double card_gain = 1;  ///< how many times faster a card is with it; of steps it takes ten times as long
+};
+
+struct Result {
+  double ms = 0;            ///< of all of it
+  std::uint64_t holds = 0;  ///< of all workers, in the second run
+};
+
+/// Two ranks of two cores and a device. They pass a vector to each other, with an urgent task on it at each step, and each has long tasks besides.
+Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint64_t seed) {
+  JobSetup setup{.ranks = kRanks, .caller = false, .sched = sched};
+  setup.network = {.ranks_per_host = 1, .latency_min_ns = 20'000, .latency_max_ns = 20'000,
+                   .bytes_per_ns = kNumbers * sizeof(double) / (flow.message_ms * 1e6)};
+  setup.adjust = [&](std::uint32_t, TestWorldOptions& world) {
+    world.workers = flow.cores;
+    world.devices = 1;
+    world.link = runtime::MachineLink{.bytes_per_ns = 100, .latency_ns = 1'000};
+  };
+  setup.flow.transfers.incoming = incoming;
+  setup.core.poll_for_ns = 0;
+  setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
+    const bool is_core = task.device == DeviceKind::cpu;
+    if (task.codelet == std::string_view("step")) return is_core ? 500'000 : 5'000'000;
+    if (task.codelet == std::string_view("update")) return static_cast<std::int64_t>(flow.update_ms * 1e6 / (is_core ? 1 : flow.card_gain));
+    return 1'000;
+  };
+  Result result;
+  std::array<std::uint64_t, kRanks> before{}, after{};
+  DeterministicJob job(seed);
+  const DeterministicJob::Outcome outcome = job.run(setup, [&](Runtime& rt, DeterministicJob& running) {
+    const auto change = [](std::span<double>) {};
+    const auto from_other = [](std::span<const double>, std::span<double>) {};
+    const Codelet step = Codelet("step", from_other).also(DeviceKind::user, from_other);
+    const Codelet update = Codelet("update", change).also(DeviceKind::user, change);
+    std::vector<Data<Vector<double>>> passed;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) passed.push_back(rt.vector<double>("passed", kNumbers, {.owner = rank}));
+    std::vector<Data<Vector<double>>> own;
+    for (unsigned i = 0; i < kUpdates * kRanks; ++i) own.push_back(rt.vector<double>("own", 8, {.owner = i % kRanks}));
+    const Codelet begin("begin", [](std::span<double>) {});
+    for (const auto& data : passed) rt.submit(begin, write(data));
+    for (const auto& data : own) rt.submit(begin, write(data));
+    const auto holds = [&] {
+      std::uint64_t sum = 0;
+      for (const runtime::WorkerReport& worker : rt.statistics().workers) sum += worker.holds;
+      return sum;
+    };
+    for (const bool is_measured : {false, true}) {
+      rt.wait();
+      before[rt.rank()] = holds();
+      const std::int64_t began_ns = running.loop().now_ns();
+      for (unsigned i = 0; i < kSteps; ++i) rt.submit({.priority = 1}, step, read(passed[(i + 1) % kRanks]), write(passed[i % kRanks]));
+      for (const auto& data : own) rt.submit(update, read_write(data));
+      rt.wait();
+      after[rt.rank()] = holds();
+      if (is_measured) result.ms = std::max(result.ms, static_cast<double>(running.loop().now_ns() - began_ns) * 1e-6);
+    }
+  });
+  EXPECT_FALSE(outcome.stuck) << outcome.why;
+  for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "");
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) result.holds += after[rank] - before[rank];
+  return result;
+}
+
+TEST(ArrivingTasks, CoresWaitForUrgentOnesWhoseMessageComes) {
+  constexpr std::uint64_t kSeeds = 1;
+  std::printf("told of messages that come / not told, in time\n%-12s %5s %10s %9s %9s %7s %6s\n", "scheduler", "cores", "message ms", "update ms", "card gain", "ratio", "holds");
+  for (const char* const sched : {"plan", "heteroprio", "darts"}) {
+    double log_sum = 0, worst = 0;
+    unsigned flows = 0;
+    std::uint64_t all_holds = 0;
+    for (const unsigned cores : {1U, 2U, 6U})
+      for (const double message_ms : {0.5, 1.0, 2.0})
+        for (const double update_ms : {2.0, 8.0})
+          for (const double card_gain : {0.5, 4.0}) {
+            const Flow flow{cores, message_ms, update_ms, card_gain};
+            double with_ms = 0, without_ms = 0;
+            std::uint64_t holds = 0;
+            for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+              const Result with = play(flow, sched, true, seed), without = play(flow, sched, false, seed);
+              EXPECT_EQ(without.holds, 0U);
+              with_ms += with.ms;
+              without_ms += without.ms;
+              holds += with.holds;
+            }
+            const double ratio = with_ms / without_ms;
+            std::printf("%-12s %5u %10.1f %9.0f %9.1f %7.3f %6llu\n", sched, cores, message_ms, update_ms, card_gain, ratio, static_cast<unsigned long long>(holds));
+            log_sum += std::log(ratio);
+            worst = std::max(worst, ratio);
+            all_holds += holds;
+            ++flows;
+          }
+    std::printf("%-12s mean %.3f, worst %.3f, %llu holds\n", sched, std::exp(log_sum / flows), worst, static_cast<unsigned long long>(all_holds));
+    EXPECT_GT(all_holds, 0U) << sched;
+    EXPECT_LT(std::exp(log_sum / flows), 1) << sched;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::dist_test
