@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "deterministic_job.hpp"
+#include "environment.hpp"
 #include "tandem/api/world.hpp"
 
 namespace tandem::dist_test {
@@ -117,11 +117,6 @@ double makespan_ms(const std::string& sched, unsigned blocks, double copy_weight
   EXPECT_FALSE(outcome.stuck) << outcome.why;
   for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "");
   return ms;
-}
-
-unsigned number_of(const char* variable, unsigned otherwise) {
-  const char* const given = std::getenv(variable);
-  return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : otherwise;
 }
 
 /// LU_BLOCKS: rows of blocks. LU_SEEDS: orders of steps, of which the mean counts: one alone differs by up to 4 %. In the mean of five, plan takes

@@ -8,12 +8,17 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "deterministic_job.hpp"
+#include "environment.hpp"
 #include "tandem/api/world.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/sched/placer.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -34,7 +39,7 @@ struct Result {
   std::uint64_t holds = 0;  ///< of all workers, in the second run
 };
 
-/// Two ranks of two cores and a device. They pass a vector to each other, with an urgent task on it at each step, and each has long tasks besides.
+/// Two ranks with a card each. They pass a vector to each other, with an urgent task on it at each step, and each has long tasks besides.
 Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint64_t seed) {
   JobSetup setup{.ranks = kRanks, .caller = false, .sched = sched};
   setup.network = {.ranks_per_host = 1, .latency_min_ns = 20'000, .latency_max_ns = 20'000,
@@ -121,6 +126,84 @@ TEST(ArrivingTasks, CoresWaitForUrgentOnesWhoseMessageComes) {
     EXPECT_GT(all_holds, 0U) << sched;
     EXPECT_LT(std::exp(log_sum / flows), 1) << sched;
   }
+}
+
+/// Random tasks of three kinds on vectors of all ranks, in several waits: whoever waits goes on, also where messages are late since others share the
+/// network. Returns the holds.
+std::uint64_t play_random(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::uint64_t count) { return random() % count; };
+  JobSetup setup{.ranks = static_cast<std::uint32_t>(2 + below(2)), .caller = below(3) == 0,
+                 .sched = std::array{"plan", "heteroprio", "darts"}[below(3)]};
+  setup.network = {.ranks_per_host = 1, .latency_min_ns = 1'000, .latency_max_ns = 100'000, .bytes_per_ns = 0.2 + 0.1 * static_cast<double>(below(10))};
+  const unsigned cores = static_cast<unsigned>(1 + below(3)), cards = static_cast<unsigned>(1 + below(2));
+  setup.adjust = [&](std::uint32_t, TestWorldOptions& world) {
+    world.workers = cores;
+    world.devices = cards;
+  };
+  setup.core.poll_for_ns = below(2) == 0 ? 0 : 50'000;
+  std::array<std::int64_t, 3> on_core_ns{}, on_card_ns{};
+  for (std::size_t kind = 0; kind < 3; ++kind) {
+    on_core_ns[kind] = static_cast<std::int64_t>((kind == 0 ? 20'000 : 1'000'000) << below(5));  // those of kind 0 are urgent
+    on_card_ns[kind] = static_cast<std::int64_t>((kind == 0 ? 100'000 : 1'000'000) << below(6));
+  }
+  setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
+    const std::size_t kind = task.codelet.back() - '0';
+    return (task.device == DeviceKind::cpu ? on_core_ns : on_card_ns)[kind];
+  };
+  constexpr std::size_t kVectors = 30, kShort = 30;
+  const std::size_t waits = 2 + below(3), tasks = 100 + below(200);
+  std::vector<std::uint32_t> owners;
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < kVectors; ++i) {
+    owners.push_back(static_cast<std::uint32_t>(below(setup.ranks)));
+    sizes.push_back(std::size_t{1000} << below(8));
+  }
+  const std::uint64_t flow = random();
+  std::uint64_t ran = 0, holds = 0;
+  const DeterministicJob::Outcome outcome = DeterministicJob(seed).run(setup, [&](Runtime& rt, DeterministicJob& job) {
+    const auto body = [](std::span<const double>, std::span<double>) {};
+    const std::array codelets{Codelet("kind 0", body).also(DeviceKind::user, body), Codelet("kind 1", body).also(DeviceKind::user, body),
+                              Codelet("kind 2", body).also(DeviceKind::user, body)};
+    std::vector<Data<Vector<double>>> vectors, short_ones;
+    for (std::size_t i = 0; i < kVectors; ++i) vectors.push_back(rt.vector<double>("vector", sizes[i], {.owner = owners[i]}));
+    for (std::uint32_t i = 0; i < kShort; ++i) short_ones.push_back(rt.vector<double>("short", 10, {.owner = i % rt.size()}));
+    for (const auto& vector : short_ones) rt.submit(Codelet("begin 0", [](std::span<double>) {}), write(vector));
+    for (const auto& vector : vectors) rt.submit(Codelet("begin 0", [](std::span<double>) {}), write(vector));
+    std::mt19937_64 draw(flow);
+    for (std::size_t wait = 0; wait < waits; ++wait) {
+      for (std::size_t i = 0; i < tasks; ++i) {
+        const std::size_t vector = draw() % kVectors, short_one = draw() % kShort, kind = draw() % 3;
+        const int urgency = static_cast<int>(1 + draw() % 3);
+        if (kind == 0) rt.submit({.priority = urgency}, codelets[kind], read(vectors[vector]), write(short_ones[short_one]));
+        else rt.submit(codelets[kind], read(short_ones[short_one]), read_write(vectors[vector]));
+        job.maybe_yield(rt.rank());
+      }
+      rt.wait();
+      EXPECT_TRUE(rt.core().executor().placer()->check_invariants()) << "ARRIVING_TASKS_SEED=" << seed;
+    }
+    for (const runtime::WorkerReport& worker : rt.statistics().workers) {
+      ran += worker.tasks;
+      holds += worker.holds;
+    }
+  });
+  EXPECT_FALSE(outcome.stuck) << outcome.why << "; ARRIVING_TASKS_SEED=" << seed;
+  for (const Ending& ending : outcome.endings) EXPECT_EQ(ending.error, "") << "ARRIVING_TASKS_SEED=" << seed;
+  EXPECT_GE(ran, kVectors + kShort + waits * tasks) << "ARRIVING_TASKS_SEED=" << seed;
+  return holds;
+}
+
+/// ARRIVING_TASKS_SEED=n plays the flow of that seed alone, ARRIVING_TASKS_COUNT=n so many.
+TEST(ArrivingTasks, RandomFlowsEnd) {
+  if (const unsigned only = number_of("ARRIVING_TASKS_SEED", 0); only != 0) {
+    play_random(only);
+    return;
+  }
+  std::uint64_t holds = 0;
+  const unsigned count = number_of("ARRIVING_TASKS_COUNT", 60);
+  for (std::uint64_t seed = 1; seed <= count && !testing::Test::HasFailure(); ++seed) holds += play_random(seed);
+  EXPECT_GT(holds, count / 10);
+  std::printf("%u flows, %llu holds\n", count, static_cast<unsigned long long>(holds));
 }
 
 }  // namespace
