@@ -469,8 +469,10 @@ void Placer::expect_no_more(std::uint64_t number) {
 }
 
 void Placer::end_arrival(std::size_t place) {
-  ++changes_;
-  has_first_ = true;  // who waits for it is asked again
+  if (std::ranges::any_of(loads_, [](const Load& load) { return load.holds_until_ns != 0; })) {
+    ++changes_;
+    has_first_ = true;  // who waits for it is asked again
+  }
   leave_kind(arriving_[place].kind);
   arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
   arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -478,9 +480,9 @@ void Placer::end_arrival(std::size_t place) {
 
 /// Tasks that are later than a hold lasts; and that of the worker with `load` may have ended.
 void Placer::forget_late(Load& load, std::int64_t now_ns) {
-  if (load.holds_until_ns <= now_ns) load.holds_until_ns = 0;
   for (std::size_t place = arrivals_.size(); place-- > 0;)
     if (arrivals_[place].until_ns <= now_ns) end_arrival(place);
+  if (load.holds_until_ns <= now_ns) load.holds_until_ns = 0;
 }
 
 std::int64_t Placer::holds_until_ns(unsigned worker) const {
