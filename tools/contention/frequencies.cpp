@@ -106,14 +106,15 @@ struct FrequencyLog::State {
 };
 
 FrequencyLog::FrequencyLog(const FrequencyReader& reader, std::int64_t period_ns) : state_(std::make_unique<State>()) {
+  state_->readings.push_back(reader.read());
   state_->thread = std::thread([&state = *state_, &reader, period_ns] {
     std::unique_lock lock(state.mutex);
-    do {
+    while (!state.ends.wait_for(lock, std::chrono::nanoseconds(period_ns), [&] { return state.is_over; })) {
       lock.unlock();
       auto reading = reader.read();
       lock.lock();
       state.readings.push_back(std::move(reading));
-    } while (!state.ends.wait_for(lock, std::chrono::nanoseconds(period_ns), [&] { return state.is_over; }));
+    }
   });
 }
 

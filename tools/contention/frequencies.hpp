@@ -43,7 +43,7 @@ class FrequencyReader {
 /// Reads at once, and every `period_ns` from then on by a thread of its own, until `finish`.
 class FrequencyLog {
  public:
-  /// `reader` outlives this.
+  /// Reads once before it returns, and then once in a period. `reader` outlives this.
   FrequencyLog(const FrequencyReader& reader, std::int64_t period_ns);
   ~FrequencyLog();
   std::vector<FrequencyReader::Reading> finish();

@@ -9,7 +9,6 @@
 
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/base/exceptions.hpp"
-#include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::runtime {
@@ -147,14 +146,7 @@ std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_n
   if (task == nullptr) return 0;
   workers_.report_expected_ends();  // the policy needs to know how long tasks take
   const std::int64_t now_ns = clock_.now_ns();
-  const std::uint64_t number = executor_.expected().add(task->priority, now_ns + in_ns, now_ns);
-  if (Placer* const placer = executor_.placer()) placer->expect(number, *task, now_ns + in_ns, now_ns);
-  return number;
-}
-
-void ExternalEvents::expect_no_more(std::uint64_t expected) {
-  executor_.expected().remove(expected);
-  if (Placer* const placer = executor_.placer()) placer->expect_no_more(expected);
+  return executor_.expect(*task, now_ns + in_ns, now_ns);
 }
 
 }  // namespace tandem::runtime

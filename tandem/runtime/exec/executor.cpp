@@ -295,6 +295,17 @@ void Executor::complete(Task& task) {
   flush(origin);
 }
 
+std::uint64_t Executor::expect(const Task& task, std::int64_t due_ns, std::int64_t now_ns) {
+  const std::uint64_t number = expected_.add(task.priority, due_ns, now_ns);
+  if (placer_ != nullptr) placer_->expect(number, task, due_ns, now_ns);
+  return number;
+}
+
+void Executor::expect_no_more(std::uint64_t number) {
+  expected_.remove(number);
+  if (placer_ != nullptr) placer_->expect_no_more(number);
+}
+
 void Executor::begin_urgent_message(std::int32_t priority) {
   memory_gate_.message_begins(priority);
   note_messages();

@@ -96,6 +96,10 @@ class Executor final : public StagingListener {
 
   FailureLog& failures() noexcept { return failures_; }
   ExpectedTasks& expected() noexcept { return expected_; }
+  /// A message that comes will make `task` ready at `due_ns`, not before this returns: for who waits for it (`ExpectedTasks`, `Placer::expect`). Returns
+  /// the number for `expect_no_more`. Any thread.
+  std::uint64_t expect(const Task& task, std::int64_t due_ns, std::int64_t now_ns);
+  void expect_no_more(std::uint64_t number);
   MemoryGate& memory_gate() noexcept { return memory_gate_; }
   /// What the network does, for idle workers.
   MessageLoad& messages() noexcept { return messages_; }
