@@ -10,18 +10,13 @@ unset "${!TANDEM_@}" "${!SLURM_@}" "${!LSB_@}" PBS_NODEFILE OAR_NODEFILE
 # The memory that main memory moves data to makes links on every machine.
 export TANDEM_MEMORY=64MiB TANDEM_WORKERS=1
 
-# measures FILE COUNT: the file of the machine has so many figures of links under load. What a busy machine does not measure in its time is left out, so
-# it gets three tries.
-measures() {
-  for _ in 1 2 3; do
-    tandem_ends 0 run -n 2 "${@:3}" "$tandem" machine --links --save "$1"
-    (($(grep -cE '^(loaded|beside_messages)_gb_s = ' "$1") == $2)) && return
-  done
-  fail "links have no figures under load:"
-  cat "$1" >&2
-}
-
-measures machine.toml 4
+# What a busy machine does not measure in its time is left out, so it gets three tries.
+for _ in 1 2 3; do
+  tandem_ends 0 run -n 2 "$tandem" machine --links --save machine.toml
+  figures=$(grep -cE '^(loaded|beside_messages)_gb_s = ' machine.toml)
+  ((figures == 4)) && break
+done
+((figures == 4)) || { fail "links have no figures under load:"; cat machine.toml >&2; }
 holds out 'memory 0|main memory'
 holds out 'beside messages +of it$'
 holds out 'messages over shm \(measured\)$'
@@ -30,11 +25,14 @@ holds machine.toml '^\[network\.shm\]$'
 one='[0-9.e+]+([KM]iB|B)?'
 for key in sizes alone_us both_ways_us loaded_us; do holds machine.toml "^$key += \" *$one( +$one){7}\"$"; done
 
-measures tcp.toml 4 -x TANDEM_COMM_TRANSPORTS=tcp
-tandem_ends 0 run -n 2 "$tandem" machine --json --tandem.machine=tcp.toml
-json_holds "[(m['transport'], m['source'], len(m['sizes'])) for m in o['machine']['messages']] == [('tcp', 'measured', 8)] and all(
+all_measured="[(m['transport'], m['source'], len(m['sizes'])) for m in o['machine']['messages']] == [('tcp', 'measured', 8)] and all(
   s[k] > 0 for s in o['machine']['messages'][0]['sizes'] for k in ('alone_us', 'both_ways_us', 'loaded_us')) and all(
   l['beside_messages_gb_s'] > 0 for l in o['machine']['links'])"
+for _ in 1 2 3; do
+  tandem_ends 0 run -n 2 -x TANDEM_COMM_TRANSPORTS=tcp "$tandem" machine --links --json
+  python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($all_measured))" 2> err && break
+done
+json_holds "$all_measured"
 
 # What was saved is read, saved again as it was, and used.
 tandem_ends 0 run -n 2 "$tandem" machine --save again.toml --tandem.machine=machine.toml
