@@ -289,15 +289,10 @@ void add_machine(Subcommand app, ToolContext& context) {
                    "copies; up to half a minute for each");
   command.add_option("--save", options->save, "Write workers, memories and links to this file, for option machine of programs").type_name("FILE");
   command.callback([options, &context] {
-    try {
-      const auto shown = show_machine(*options, context);
-      if (shown) return;
-      context.log.error("{}", shown.error().message);
-      context.exit_status = 1;
-    } catch (const StartError& error) {
-      context.log.error("{}", error.what());
-      context.exit_status = 2;
-    }
+    const auto shown = show_machine(*options, context);
+    if (shown) return;
+    context.log.error("{}", shown.error().message);
+    context.exit_status = 1;
   });
 }
 

@@ -60,11 +60,6 @@ using Block = Data<Matrix<double>>;
 using In = MatrixView<const double>;
 using Out = MatrixView<double>;
 
-template <class Body>
-auto on_all(const char* name, Body body) {
-  return Codelet(name, body).also(DeviceKind::user, body);
-}
-
 void lu(Runtime& rt, std::vector<std::vector<Block>>& a) {
   static const auto fill = Codelet("fill", [](Out) {});
   static const auto getrf = on_all("getrf", [](Out) {});

@@ -62,10 +62,8 @@ Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint
   std::array<std::uint64_t, kRanks> before{}, after{};
   DeterministicJob job(seed);
   const DeterministicJob::Outcome outcome = job.run(setup, [&](Runtime& rt, DeterministicJob& running) {
-    const auto change = [](std::span<double>) {};
-    const auto from_other = [](std::span<const double>, std::span<double>) {};
-    const Codelet step = Codelet("step", from_other).also(DeviceKind::user, from_other);
-    const Codelet update = Codelet("update", change).also(DeviceKind::user, change);
+    const Codelet step = on_all("step", [](std::span<const double>, std::span<double>) {});
+    const Codelet update = on_all("update", [](std::span<double>) {});
     std::vector<Data<Vector<double>>> passed;
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) passed.push_back(rt.vector<double>("passed", kNumbers, {.owner = rank}));
     std::vector<Data<Vector<double>>> own;
@@ -164,8 +162,7 @@ std::uint64_t play_random(std::uint64_t seed) {
   std::uint64_t ran = 0, holds = 0;
   const DeterministicJob::Outcome outcome = DeterministicJob(seed).run(setup, [&](Runtime& rt, DeterministicJob& job) {
     const auto body = [](std::span<const double>, std::span<double>) {};
-    const std::array codelets{Codelet("kind 0", body).also(DeviceKind::user, body), Codelet("kind 1", body).also(DeviceKind::user, body),
-                              Codelet("kind 2", body).also(DeviceKind::user, body)};
+    const std::array codelets{on_all("kind 0", body), on_all("kind 1", body), on_all("kind 2", body)};
     std::vector<Data<Vector<double>>> vectors, short_ones;
     for (std::size_t i = 0; i < kVectors; ++i) vectors.push_back(rt.vector<double>("vector", sizes[i], {.owner = owners[i]}));
     for (std::uint32_t i = 0; i < kShort; ++i) short_ones.push_back(rt.vector<double>("short", 10, {.owner = i % rt.size()}));

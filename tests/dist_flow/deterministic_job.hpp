@@ -59,6 +59,12 @@ class DeterministicJob {
   RankThread* running_ = nullptr;      ///< null: the main thread
 };
 
+/// A codelet that workers of all kinds can run.
+template <class Body>
+auto on_all(const char* name, Body body) {
+  return Codelet(name, body).also(DeviceKind::user, body);
+}
+
 /// Kills the rank of this program after `after_ns`, unless it has ended before. No other rank hears from it again; its thread
 /// still ends, with a JobError.
 class Killer {

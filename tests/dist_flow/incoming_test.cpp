@@ -52,7 +52,6 @@ Times last_round(const Setting& setting) {
     std::vector<Data<int>> chores, others;
     for (int i = 0; i < 8; ++i) chores.push_back(rt.scalar<int>("c", {.owner = 1}));
     for (std::uint32_t rank = 2; rank < rt.size(); ++rank) others.push_back(rt.scalar<int>("o", {.owner = rank}));
-    const auto on_all = [](const char* name, auto body) { return Codelet(name, body).also(DeviceKind::user, body); };
     const Codelet produce = on_all("produce", [](std::span<unsigned char>) {});
     const Codelet chore = on_all("chore", [](int&) {});
     const Codelet use = on_all("use", [](std::span<const unsigned char>, int&) {});

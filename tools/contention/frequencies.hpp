@@ -40,10 +40,10 @@ class FrequencyReader {
   std::string source_;
 };
 
-/// Reads at once, and every `period_ns` from then on by a thread of its own, until `finish`.
+/// Reads before the constructor returns, and every `period_ns` from then on by a thread of its own, until `finish`.
 class FrequencyLog {
  public:
-  /// Reads once before it returns, and then once in a period. `reader` outlives this.
+  /// `reader` outlives this.
   FrequencyLog(const FrequencyReader& reader, std::int64_t period_ns);
   ~FrequencyLog();
   std::vector<FrequencyReader::Reading> finish();

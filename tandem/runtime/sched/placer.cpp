@@ -279,7 +279,7 @@ Task* Placer::offer(Task& task) {
     choose(task, chosen);
     return chosen.first;
   }
-  if (const auto known = std::ranges::find(arrivals_, &task, &Arrival::task); known != arrivals_.end()) end_arrival(known - arrivals_.begin());
+  if (const auto known = std::ranges::find(arriving_, &task, &ArrivingTask::task); known != arriving_.end()) end_arrival(known);
   look_at(task);
   ReadyKind& kind = kinds_[placed.kind];
   const OpenTask open{task.priority, flow_position(task), placed.kind, bytes_, &task};
@@ -449,7 +449,7 @@ bool Placer::begin_hold(unsigned worker, const OpenTask& picked, const LoadView&
   if (machine_.workers[worker].kind != DeviceKind::cpu || own.all.tasks != 0 || !pulling_->holds(worker, picked, arriving_, *this, load)) return false;
   own.refused_at = changes_;
   if (own.holds_until_ns != 0) return true;
-  own.holds_until_ns = std::ranges::min(arrivals_, {}, &Arrival::until_ns).until_ns;
+  own.holds_until_ns = std::ranges::min(arriving_, {}, &ArrivingTask::until_ns).until_ns;
   ++own.holds;
   return true;
 }
@@ -458,30 +458,28 @@ void Placer::expect(std::uint64_t number, const Task& task, std::int64_t due_ns,
   if (pulling_ == nullptr || !task.restricted) return;
   const model::Footprint footprint = footprint_of(task);
   const std::lock_guard guard(lock_);
-  arriving_.push_back({task.priority, kind_of(task, footprint), due_ns});
-  arrivals_.push_back({number, &task, due_ns + (due_ns - now_ns) / 4});
+  arriving_.push_back({task.priority, kind_of(task, footprint), due_ns, due_ns + (due_ns - now_ns) / 4, number, &task});
 }
 
 void Placer::expect_no_more(std::uint64_t number) {
   if (pulling_ == nullptr) return;
   const std::lock_guard guard(lock_);
-  if (const auto known = std::ranges::find(arrivals_, number, &Arrival::number); known != arrivals_.end()) end_arrival(known - arrivals_.begin());
+  if (const auto known = std::ranges::find(arriving_, number, &ArrivingTask::number); known != arriving_.end()) end_arrival(known);
 }
 
-void Placer::end_arrival(std::size_t place) {
+void Placer::end_arrival(std::vector<ArrivingTask>::iterator place) {
   if (std::ranges::any_of(loads_, [](const Load& load) { return load.holds_until_ns != 0; })) {
     ++changes_;
     has_first_ = true;  // who waits for it is asked again
   }
-  leave_kind(arriving_[place].kind);
-  arriving_.erase(arriving_.begin() + static_cast<std::ptrdiff_t>(place));
-  arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(place));
+  leave_kind(place->kind);
+  arriving_.erase(place);
 }
 
 /// Tasks that are later than a hold lasts; and that of the worker with `load` may have ended.
 void Placer::forget_late(Load& load, std::int64_t now_ns) {
-  for (std::size_t place = arrivals_.size(); place-- > 0;)
-    if (arrivals_[place].until_ns <= now_ns) end_arrival(place);
+  for (std::size_t i = arriving_.size(); i-- > 0;)
+    if (arriving_[i].until_ns <= now_ns) end_arrival(arriving_.begin() + static_cast<std::ptrdiff_t>(i));
   if (load.holds_until_ns <= now_ns) load.holds_until_ns = 0;
 }
 

@@ -176,7 +176,7 @@ class Placer : private ReadyView {
   bool pull(unsigned worker, Chain& chosen, bool may_hold);
   bool begin_hold(unsigned worker, const OpenTask& picked, const LoadView& load);
   void forget_late(Load& load, std::int64_t now_ns);
-  void end_arrival(std::size_t place);
+  void end_arrival(std::vector<ArrivingTask>::iterator place);
   void note_refused(unsigned worker);
   void pull_for_hungry(Chain& chosen);
   bool somebody_goes_on(std::int64_t now_ns) const noexcept;
@@ -222,14 +222,7 @@ class Placer : private ReadyView {
   std::optional<EnergyAim> aim_;  ///< nothing: time counts alone
   double seen_ = 0;             ///< sum over `kinds_` when prices were set
   double unpriced_ = 0;         ///< tasks that became ready since
-  /// Tasks that arrive, and when each is given up, in the same order, with their numbers and tasks, which may be gone.
   std::vector<ArrivingTask> arriving_;
-  struct Arrival {
-    std::uint64_t number = 0;
-    const Task* task = nullptr;
-    std::int64_t until_ns = 0;
-  };
-  std::vector<Arrival> arrivals_;
   std::vector<unsigned> free_kinds_;
   std::unordered_map<std::uint64_t, unsigned> kind_numbers_;  ///< by a hash of codelet and footprint, of kinds in use
   // Of the task that is looked at.

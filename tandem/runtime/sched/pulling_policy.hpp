@@ -66,8 +66,11 @@ struct ReadyKind {
 /// A task that a message will make ready, and that waits for nothing else.
 struct ArrivingTask {
   std::int32_t priority = 0;
-  unsigned kind = 0;        ///< index among `ReadyView::kinds`
-  std::int64_t due_ns = 0;  ///< when it is expected to be ready; on the clock of `LoadView`
+  unsigned kind = 0;           ///< index among `ReadyView::kinds`
+  std::int64_t due_ns = 0;     ///< when it is expected to be ready; on the clock of `LoadView`
+  std::int64_t until_ns = 0;   ///< nobody waits for it longer
+  std::uint64_t number = 0;    ///< of the runtime
+  const Task* task = nullptr;  ///< of the runtime; it may be gone
 };
 
 /// Tasks of one kind that memory serves at once.
