@@ -70,7 +70,7 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "cuda.graphs", .type = OptionType::boolean, .default_value = "false",
                 .help = "small kernels from source that come again one behind the other (see device_stretch) are launched as CUDA graphs"});
   registry.add({.name = "cuda.messages", .type = OptionType::boolean, .default_value = "false",
-                .help = "links that can (UCX with CUDA) read messages in the memory of CUDA devices (see device_messages)"});
+                .help = "links that can (UCX with CUDA) read and write messages in the memory of CUDA devices (see device_messages)"});
   registry.add({.name = "cuda.memory", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
   registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",
@@ -157,7 +157,7 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "incoming", .type = OptionType::boolean, .default_value = "true",
                 .help = "a worker may wait for an urgent task whose data is arriving, instead of starting a long one"});
   registry.add({.name = "device_messages", .type = OptionType::boolean, .default_value = "true",
-                .help = "large data that is in a device's memory alone is sent from there, where the memory and the network allow it"});
+                .help = "large data that is in a device's memory alone is sent from there, and received where its first reader runs, where the memory and the network allow it"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks; all ranks use the smallest value (0: no limit)",
                 .minimum = 0});

@@ -524,6 +524,8 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
   if (!placed && !call.looked && flow_->try_skip(call.uses, call.where)) return nullptr;
   if (flow_->is_over()) return nullptr;
   call.wish.where = call.where;
+  call.wish.codelet = codelet.get();
+  core_->submission().adopt(codelet);
   if (call.options != nullptr) {
     call.wish.on = call.options->on;
     call.wish.priority = call.options->priority;

@@ -237,6 +237,12 @@ bool Endpoint::reads(Rank to, BufferMemory memory) {
 
 Request Endpoint::irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options) {
   parts_->check_source("irecv", from);
+  if (options.memory != BufferMemory::host) [[unlikely]] {
+    internal::RequestCore* const core =
+        parts_->post([&](internal::Engine& engine) { return engine.receive_placed(from, tag, std::move(buffer).take(), options); });
+    if (core == nullptr) internal::throw_not_placed();
+    return Request(core);
+  }
   internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, std::move(buffer).take(), false, options);
   return Request(parts_->post([&core](internal::Engine& engine) { return engine.receive(core); }));
 }
@@ -274,6 +280,12 @@ Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::by
 std::optional<Peeked> Endpoint::probe(Source from, TagPattern tag, Channel channel) {
   parts_->check_source("probe", from);
   return parts_->post([&](internal::Engine& engine) { return engine.probe(from, tag, channel); });
+}
+
+Request Endpoint::iprobe(Rank from, Tag tag, const ReceiveOptions& options) {
+  parts_->check_rank("iprobe", from);
+  internal::ReceiveCore& core = internal::Engine::make_receive(from, tag, Pieces(), false, options);
+  return Request(parts_->post([&core](internal::Engine& engine) { return engine.await_message(core); }));
 }
 
 bool Endpoint::cancel(const Request& request) {

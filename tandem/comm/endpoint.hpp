@@ -48,6 +48,8 @@ struct SendOptions {
 /// Of a receive.
 struct ReceiveOptions {
   Channel channel{0};                ///< of the messages that it takes
+  /// Where the buffer lies. Other memory than the host's is for a message that is known to be `Peeked::placed`.
+  BufferMemory memory = BufferMemory::host;
   Callbacks callbacks = {};          ///< called when data arrives, and when the receive ends
   CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well
   std::uint64_t user = 0;            ///< returned in these entries
@@ -89,6 +91,8 @@ struct Peeked {
   Tag tag{0};                     ///< of the message
   std::uint64_t bytes = 0;        ///< of the message
   std::vector<std::byte> header;  ///< its small header
+  bool announced = false;         ///< it is a plain message of which no byte is here: they come once a receive takes it
+  bool placed = false;            ///< announced, and its bytes may go into `BufferMemory::cuda`
 };
 
 /// The header of an active message, as its handler gets it.
@@ -219,10 +223,10 @@ class Endpoint {
   /// The bytes of such a send, all of them, once. They stay until the request is released. False: it has ended meanwhile, or its link does
   /// not read such memory, and nothing has happened.
   bool supply(const Request& send, SendBuffer buffer, BufferMemory memory = BufferMemory::host);
-  /// Whether the link to that rank reads such memory; false while it is not known which link that will be. Connects if needed.
+  /// Whether the link to that rank reads such memory (for receives: `Peeked::placed`); false while it is not known which link that will be. Connects if needed.
   bool reads(Rank to, BufferMemory memory);
   /// Receives. The buffer is complete when the request has *arrived*, and may be written when it is *released*. A message longer than
-  /// the buffer ends as `truncated`.
+  /// the buffer ends as `truncated`. Throws UsageError for memory beyond the host's, if the message is not one that `probe` calls `placed`.
   Request irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options = ReceiveOptions::none());
   /// Receives into memory of the message's size that the library allocates: `Status::owned`. `truncated` when there is none left.
   Request irecv_owned(Source from, TagPattern tag, const ReceiveOptions& options = ReceiveOptions::none());
@@ -242,7 +246,11 @@ class Endpoint {
 
   /// The message that a receive posted now would match; the message stays. Empty: there is none.
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel = Channel{0});
-  /// Cancels a receive that has not matched, a send that waits in its queue, or a broadcast that has not started. True: the
+  /// A request that ends once there is a message that a receive posted then would match (`released`; `Status` has its size). The message
+  /// stays: so its receive can be posted when it is known how it comes (`probe`). It waits for one rank and one tag. A receive that is posted
+  /// already takes the message first, and the request waits for the next one. It ends as receives do when the rank dies or leaves.
+  Request iprobe(Rank from, Tag tag, const ReceiveOptions& options = ReceiveOptions::none());
+  /// Cancels a receive that has not matched, a probe, a send that waits in its queue, or a broadcast that has not started. True: the
   /// request ends as `cancelled`. False: it is too late.
   bool cancel(const Request& request);
 

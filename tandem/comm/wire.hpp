@@ -57,6 +57,7 @@ struct BlockHead {
 /// Flags of `Eager`, `Announce`.
 inline constexpr std::uint8_t flag_after = 1;    ///< match only after the broadcast `after` was matched
 inline constexpr std::uint8_t flag_payload = 2;  ///< the packet's payload is the data, or the announced stream's beginning
+inline constexpr std::uint8_t flag_placed = 4;   ///< of an announcement: the network itself writes the payloads of its stream, also into the memory of CUDA devices
 
 struct Eager {
   Prefix prefix{Kind::eager};

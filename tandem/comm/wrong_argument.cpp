@@ -28,6 +28,12 @@ void throw_wrong_supply(std::uint64_t announced, std::uint64_t bytes) {
   throw tandem::UsageError("supply: the message is not due, or has its bytes; give them once, after Callbacks::leaving");
 }
 
+void throw_not_placed() {
+  throw tandem::UsageError(
+      "irecv: a buffer beyond the host's memory takes a message that is here and that the network can write there; ask iprobe and probe "
+      "(Peeked::placed) first");
+}
+
 void throw_second_handler(std::string_view channel) {
   throw tandem::UsageError(
       fmt::format("register_rpc: {} has a handler already; give each handler a channel of its own",

@@ -16,6 +16,7 @@ namespace tandem::comm::internal {
 [[noreturn, gnu::cold, gnu::noinline]] void throw_long_header(std::string_view call, std::size_t bytes);
 [[noreturn, gnu::cold, gnu::noinline]] void throw_to_itself(std::string_view call, base::Rank rank);
 /// `supply` before the receiver has taken the message, or twice, or with another number of bytes.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_not_placed();
 [[noreturn, gnu::cold, gnu::noinline]] void throw_wrong_supply(std::uint64_t announced, std::uint64_t bytes);
 /// `channel`: its name; empty: the default channel.
 [[noreturn, gnu::cold, gnu::noinline]] void throw_second_handler(std::string_view channel);

@@ -211,7 +211,7 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   if (options_.check_pruning) pruning_->check_task(executor, needs_, wish);
   const bool here = executor == rank_ || executor == kEverywhere;
   for (const Need& need : needs_)
-    if (need.sees) versions_->bring(*need.handle, executor, need.makes() ? Purpose::possession : Purpose::copy, wish.priority);
+    if (need.sees) versions_->bring(*need.handle, executor, need.makes() ? Purpose::possession : Purpose::copy, wish.priority, wish.codelet);
   if (here) check_copies(wish);
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
@@ -426,6 +426,7 @@ FlowStatistics Flow::statistics() const {
   versions_->add_to(statistics);
   statistics.received = transfers_->received();
   statistics.sent_from_devices = transfers_->sent_from_devices();
+  statistics.received_in_devices = transfers_->received_in_devices();
   statistics.received_bytes = transfers_->received_bytes();
   statistics.most_copy_bytes = copies_->most_reserved();
   return statistics;

@@ -147,7 +147,7 @@ void Flow::replay(Recording& recording) {
     for (const Use& use : operation.uses) settle(*use.handle);
     begin_operation();
     copies_->drop_refused();
-    const Wish wish{.priority = operation.priority, .where = operation.where};
+    const Wish wish{.priority = operation.priority, .where = operation.where, .codelet = operation.codelet()};
     if (sends_ahead) {
       gather_needs(operation.uses, needs_);
       check_values(executor, wish);  // throws before anything is sent

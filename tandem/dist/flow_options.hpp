@@ -14,7 +14,8 @@ struct TransferOptions {
   std::int64_t hold_ns = 0;                         ///< how long a broadcast waits for late recipients
   bool announce = true;                             ///< workers announce a message to the endpoint when its writer begins
   bool incoming = true;                             ///< the endpoint announces arriving messages to the scheduler
-  std::size_t device_message_bytes = 16 << 10;      ///< larger ones leave from a device's memory, if their value is there alone; SIZE_MAX: none
+  /// Larger ones leave from a device's memory, if their value is there alone, and come into one, if their first reader runs there; SIZE_MAX: none.
+  std::size_t device_message_bytes = 16 << 10;
   bool early_read = true;                           ///< readers start when data has *arrived*; else when it is *released*
 };
 

@@ -19,6 +19,7 @@ struct FlowStatistics {
   std::uint64_t received = 0;         ///< messages with a version
   std::uint64_t received_bytes = 0;   ///< of these messages
   std::uint64_t sent_from_devices = 0;  ///< messages that were read in the memory of a device
+  std::uint64_t received_in_devices = 0;  ///< messages that were written into it
   std::uint64_t most_copy_bytes = 0;  ///< reserved for copies at once, at most
 };
 

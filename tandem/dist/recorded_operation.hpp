@@ -31,6 +31,9 @@ struct RecordedOperation {
   std::uint32_t sendings = 0;
   std::uint64_t tasks = 0;         ///< of `skip`: so many
   bool skipped = false;            ///< with `check_pruning`: this rank would not have submitted it
+
+  /// Of a task that runs here; else null.
+  const runtime::CodeletCore* codelet() const noexcept { return model != nullptr ? model->codelet : nullptr; }
 };
 
 /// A version goes to a rank when the first task that sees it is submitted. The sendings of one version stand together.
@@ -38,6 +41,7 @@ struct RecordedSending {
   runtime::Handle* handle;
   std::uint32_t recipient;
   int priority;
+  const runtime::CodeletCore* reader = nullptr;  ///< codelet of that task; null: it runs on another rank, or is none
   std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< of the first sending of a version, on its sender: shared by all replays
 };
 

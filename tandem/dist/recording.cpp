@@ -167,7 +167,7 @@ void Recording::find_sendings() {
       if (readers.ranks.empty()) readers.first = i;
       const auto known = std::find_if(readers.ranks.begin(), readers.ranks.end(),
                                       [&](const RecordedSending& sending) { return sending.recipient == operation.executor; });
-      if (known == readers.ranks.end()) readers.ranks.push_back({use.handle, operation.executor, operation.priority});
+      if (known == readers.ranks.end()) readers.ranks.push_back({use.handle, operation.executor, operation.priority, operation.codelet()});
       else known->priority = std::max(known->priority, operation.priority);
     }
     for (const Use& use : operation.uses)

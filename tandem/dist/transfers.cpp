@@ -14,6 +14,7 @@
 
 #include "tandem/dist/bytes_of.hpp"
 #include "tandem/dist/message_head.hpp"
+#include "tandem/dist/receive.hpp"
 #include "tandem/runtime/task/main_memory_codelet.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
@@ -21,35 +22,7 @@ namespace tandem::dist {
 
 using runtime::Task;
 
-/// A receive under way: from its submission until both its nodes have ended.
-struct Transfers::Receive {
-  Transfers* transfers = nullptr;
-  runtime::Handle* handle = nullptr;
-  Address address;
-  std::uint32_t source = 0;
-  runtime::EventTasks event;
-  comm::Request request;
-  std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
-  std::optional<std::int32_t> urgent;       ///< priority by which `MemoryGate` knows of it
-  bool is_counted = false;                  ///< copies between memories are expected beside it (`Placer::begin_message`)
-  runtime::FlowFailure* failure = nullptr;  ///< why there is no value
-  bool readable = false;                    ///< its first node has ended
-  std::atomic<unsigned> waits{1};           ///< in turns, before it is posted: for its predecessors, and for its part of `arriving_`
-  bool asked = false;                       ///< in turns: for its memory
-  std::shared_ptr<CopyBudget> part_of = {}; ///< in turns, of an object or an array: gets `part` back at the end
-  std::size_t part = 0;
-  std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
-  std::shared_ptr<Receive> itself = {};     ///< until both have ended
-
-  Receive() = default;
-  Receive(const Receive&) = delete;
-  Receive& operator=(const Receive&) = delete;
-  ~Receive() {
-    if (part_of != nullptr) part_of->give_back(part);
-  }
-  /// Makes the object. Throws a SerializationError that names the data.
-  void unpack() const;
-};
+runtime::NodeIndex Transfers::node_of(const Receive& receive) { return runtime::ExternalEvents::node_of(*receive.event.readable.task); }
 
 void Transfers::Receive::unpack() const {
   const auto what_is_wrong = [this] {
@@ -72,13 +45,6 @@ namespace {
 constexpr std::int64_t kShortNs = 100'000;
 /// Smaller than the ids of all kernels' failures.
 constexpr runtime::TaskId kJobFailure = 1;
-
-comm::ReceiveBuffer room_of(const runtime::Handle& handle) {
-  const runtime::Shape& shape = handle.shape;
-  const runtime::Replica& home = handle.home;
-  if (shape.cols <= 1 || home.ld == shape.rows) return {home.pointer, shape.bytes()};
-  return comm::MutableStrided{home.pointer, shape.rows * shape.element_bytes, home.ld * shape.element_bytes, shape.cols};
-}
 
 }  // namespace
 
@@ -304,7 +270,8 @@ void Transfers::sent(Bag& bag) {
 // --- receives
 
 void Transfers::receive(runtime::Handle& handle, const Address& address, std::uint32_t source,
-                        const runtime::TaskRef& after, int priority) {
+                        const runtime::TaskRef& after, int priority, const runtime::CodeletCore* reader) {
+  const runtime::NodeIndex wanted = reader != nullptr && !in_turns_ ? device_for(handle, *reader) : runtime::NodeIndex{0};
   const auto receive = std::make_shared<Receive>();
   receive->transfers = this;
   receive->handle = &handle;
@@ -317,9 +284,15 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   task.extra->on_ready = [](Task&, void* context) {
     auto& started = *static_cast<Receive*>(context);
     if (started.transfers->in_turns_) started.transfers->step(started);
+    else if (started.awaits) started.transfers->await(started);
     else started.transfers->start(started);
   };
   if (in_turns_) plan_arrival(*receive, task);
+  if (wanted != 0) {
+    receive->wanted = wanted;
+    receive->awaits = true;
+    task.extra->memory = runtime::EventMemory::later;
+  }
   // An object or an array has memory of its own: its next writer need not wait until the message was forwarded.
   trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
   try {
@@ -379,30 +352,39 @@ void Transfers::go_on(Receive& receive) {
   core_.events().ask(receive.event.readable);
 }
 
-void Transfers::start(Receive& receive) {
-  const std::uint32_t from = receive.source;
-  const Address address = receive.address;
-  bool is_posted = false;
+/// Posts it, or, if it awaits its message, a probe. False: the job has failed, and the receive has ended.
+bool Transfers::post(Receive& receive, comm::ReceiveOptions options) {
   {
     // Held while it is posted: neither its end nor `abort` comes between the post and the entry in `waiting_`.
     const std::lock_guard guard(mutex_);
     if (aborted_ == nullptr) {
-      const comm::ReceiveOptions options{
-          .channel = receive.address.channel,
-          .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
-                        .released = [&receive](const comm::Status&) { receive.transfers->released(receive); },
-                        .failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); }}};
+      options.channel = receive.address.channel;
+      options.callbacks.failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); };
       const comm::Rank source(receive.source);
       const comm::Tag tag(receive.address.tag);
-      receive.request = receive.handle->travels_packed() ? endpoint_.irecv_owned(source, tag, options)
-                                                          : endpoint_.irecv(source, tag, room_of(*receive.handle), options);
-      waiting_.emplace(receive.address.tag, &receive);
-      core_.executor().messages().begin_receive(receive.handle->travel_bytes());
+      if (receive.awaits) receive.request = endpoint_.iprobe(source, tag, options);
+      else if (receive.handle->travels_packed()) receive.request = endpoint_.irecv_owned(source, tag, options);
+      else receive.request = endpoint_.irecv(source, tag, room_of(*receive.handle, node_of(receive)), options);
+      if (!std::exchange(receive.is_known, true)) {
+        waiting_.emplace(receive.address.tag, &receive);
+        core_.executor().messages().begin_receive(receive.handle->travel_bytes());
+      }
+      return true;
     }
-    is_posted = aborted_ == nullptr;
   }
-  if (!is_posted) return end(receive, job_failure());
-  if (in_turns_) tell_posted(from, address);  // the receive may have ended
+  forget(receive);
+  end(receive, job_failure());
+  return false;
+}
+
+void Transfers::start(Receive& receive) {
+  const std::uint32_t from = receive.source;
+  const Address address = receive.address;
+  const bool is_posted =
+      post(receive, {.memory = is_cuda(node_of(receive)) ? comm::BufferMemory::cuda : comm::BufferMemory::host,
+                     .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
+                                   .released = [&receive](const comm::Status&) { receive.transfers->released(receive); }}});
+  if (is_posted && in_turns_) tell_posted(from, address);  // the receive may have ended
 }
 
 void Transfers::arrived(Receive& receive, const comm::Status& status) {
@@ -411,6 +393,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   end_counted(receive.is_counted);
   received_.fetch_add(1, std::memory_order_relaxed);
   received_bytes_.fetch_add(status.bytes, std::memory_order_relaxed);
+  if (node_of(receive) != 0) received_in_devices_.fetch_add(1, std::memory_order_relaxed);
   const std::optional<MessageHead> read = MessageHead::read(status.header);
   const MessageHead head = read.value_or(MessageHead{});
   const runtime::Handle& handle = *receive.handle;

@@ -55,6 +55,10 @@ namespace tandem::dist {
 /// has taken it, the send asks for memory, and finds the value where it is by then: in the device's memory, where it stays until the message has
 /// left, or in main memory. Broadcasts leave main memory, from which their recipients pass them on, too.
 ///
+/// Into devices. A large message may come into the memory of the device where its first reader runs (decision 113). Its receive posts a probe, and has no
+/// memory until the message is announced. Then its sender is ready, so who holds memory of a device for a message ends by itself. A message that
+/// comes otherwise is received in main memory.
+///
 /// Threads: `send`, `add` and `receive` the submitting thread; `abort` any. Nodes start on any thread; the endpoint calls back
 /// one at a time. `mutex_` guards the receives under way, so that `abort` finds them, and
 /// `origins_`.
@@ -87,9 +91,9 @@ class Transfers {
   static void raise(Bag& bag, comm::Recipient recipient);
 
   /// The next version of `handle` comes from `source`. `after`: a node that comes first, or none. `priority`: of the task that
-  /// makes an object of the message.
+  /// makes an object of the message. `reader`: codelet of the first task that sees the value; null: not known.
   void receive(runtime::Handle& handle, const Address& address, std::uint32_t source, const runtime::TaskRef& after,
-               int priority);
+               int priority, const runtime::CodeletCore* reader = nullptr);
 
   /// Set before anything is posted: `call` gets the reason for which the job fails, on the thread that finds it.
   void on_abort(std::function<void(const std::string& text)> call) { on_abort_ = std::move(call); }
@@ -137,6 +141,7 @@ class Transfers {
   std::uint64_t received() const noexcept { return received_.load(std::memory_order_relaxed); }
   std::uint64_t received_bytes() const noexcept { return received_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t sent_from_devices() const noexcept { return sent_from_devices_.load(std::memory_order_relaxed); }
+  std::uint64_t received_in_devices() const noexcept { return received_in_devices_.load(std::memory_order_relaxed); }
 
  private:
   struct Receive;
@@ -163,6 +168,12 @@ class Transfers {
   void bring_home(const Bag& bag, runtime::Task& task);
   void due(Bag& bag);
   void supply(Bag& bag, runtime::Task& task);
+  bool is_cuda(runtime::NodeIndex node) const;
+
+  // Into devices.
+  runtime::NodeIndex device_for(const runtime::Handle& handle, const runtime::CodeletCore& reader) const;
+  void await(Receive& receive);
+  void choose_memory(Receive& receive);
 
   // In turns.
   bool expect_receive(const std::shared_ptr<Bag>& bag, comm::Recipient recipient);
@@ -181,6 +192,8 @@ class Transfers {
   void go_on(Receive& receive);
 
   void unpack_after(const std::shared_ptr<Receive>& receive, int priority);
+  static runtime::NodeIndex node_of(const Receive& receive);
+  bool post(Receive& receive, comm::ReceiveOptions options);
   void start(Receive& receive);
   void arrived(Receive& receive, const comm::Status& status);
   void released(Receive& receive);
@@ -218,6 +231,7 @@ class Transfers {
   std::atomic<std::uint64_t> received_{0};
   std::atomic<std::uint64_t> received_bytes_{0};
   std::atomic<std::uint64_t> sent_from_devices_{0};
+  std::atomic<std::uint64_t> received_in_devices_{0};
 };
 
 }  // namespace tandem::dist

@@ -21,6 +21,7 @@ struct Wish {
   int priority = 0;
   SourceLine where = {};
   bool is_task = true;                   ///< false: an access of the application
+  const runtime::CodeletCore* codelet = nullptr;  ///< of the task, adopted by the submission; null: not known
 };
 
 }  // namespace tandem::dist

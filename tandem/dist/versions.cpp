@@ -31,11 +31,11 @@ Versions::Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfe
 
 // --- the current version travels
 
-void Versions::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int priority) {
+void Versions::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int priority, const runtime::CodeletCore* reader) {
   const Place& place = place_of(handle);
   if (place.owner == kEverywhere || executor == place.holder) return;
   if (place.holder != rank_) {
-    if (executor == rank_ || executor == kEverywhere) receive(handle, purpose, priority);
+    if (executor == rank_ || executor == kEverywhere) receive(handle, purpose, priority, reader);
     return;
   }
   recipients_.clear();
@@ -51,7 +51,7 @@ void Versions::bring_recorded(std::span<RecordedSending> sendings) {
     recipients_.clear();
     for (; count < sendings.size() && sendings[count].handle == &handle; ++count) {
       const RecordedSending& sending = sendings[count];
-      if (place_of(handle).holder != rank_) bring(handle, sending.recipient, Purpose::copy, sending.priority);
+      if (place_of(handle).holder != rank_) bring(handle, sending.recipient, Purpose::copy, sending.priority, sending.reader);
       else if (sending.recipient != rank_) add_recipients(sending.recipient, sending.priority);
     }
     if (place_of(handle).owner != kEverywhere && !recipients_.empty()) {
@@ -87,13 +87,13 @@ void Versions::send(Handle& handle, const std::shared_ptr<comm::BroadcastPlan>& 
   if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved_.size());
 }
 
-void Versions::receive(Handle& handle, Purpose purpose, int priority) {
+void Versions::receive(Handle& handle, Purpose purpose, int priority, const runtime::CodeletCore* reader) {
   table_.datum_of(handle);
   if (copies_.is_here(handle)) return;
   runtime::TaskRef room;
   if (purpose == Purpose::copy && !handle.stays()) room = copies_.reserve(handle);
   Place& place = place_of(handle);
-  transfers_.receive(handle, {place.id, channel_, place.version, pruning_.knows_version(place)}, place.holder, room, priority);
+  transfers_.receive(handle, {place.id, channel_, place.version, pruning_.knows_version(place)}, place.holder, room, priority, reader);
   place.copied = true;
 }
 

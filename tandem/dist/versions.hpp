@@ -40,8 +40,8 @@ class Versions {
 
   /// The executor gets the current version as a copy, or to hold it from here on.
   enum class Purpose { copy, possession };
-  /// Of a task on `executor`, or on all ranks (`kEverywhere`), that sees the data.
-  void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority);
+  /// Of a task on `executor`, or on all ranks (`kEverywhere`), that sees the data. `reader`: its codelet; null: not known.
+  void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority, const runtime::CodeletCore* reader = nullptr);
   /// Of all readers of a recorded version at once.
   void bring_recorded(std::span<RecordedSending> sendings);
 
@@ -69,7 +69,7 @@ class Versions {
  private:
   void add_recipients(std::uint32_t executor, int priority);
   void send(runtime::Handle& handle, const std::shared_ptr<comm::BroadcastPlan>& plan);
-  void receive(runtime::Handle& handle, Purpose purpose, int priority);
+  void receive(runtime::Handle& handle, Purpose purpose, int priority, const runtime::CodeletCore* reader);
   void close_version(Datum& datum, const Place& place);
   static void count_version(const Datum& datum, FlowStatistics& statistics);
 

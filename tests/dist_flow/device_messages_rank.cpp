@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   constexpr unsigned rounds = 20;
   bool is_right = true;
   for (const std::size_t words : {std::size_t{4096}, std::size_t{500'000}}) {
-    const std::uint64_t before = rt.flow_statistics().sent_from_devices;
+    const std::uint64_t sent_before = rt.flow_statistics().sent_from_devices, received_before = rt.flow_statistics().received_in_devices;
     const auto a = rt.vector<std::uint64_t>("a", words, {.owner = 0}), b = rt.vector<std::uint64_t>("b", words, {.owner = 1});
     rt.submit(fill_there, std::uint64_t{1}, write(a));
     rt.submit(fill_there, std::uint64_t{1}, write(b));
@@ -67,12 +67,14 @@ int main(int argc, char** argv) {
       x += y, times_x += times_y;
     }
     rt.wait();
-    const std::uint64_t sent = rt.flow_statistics().sent_from_devices - before;
+    const std::uint64_t sent = rt.flow_statistics().sent_from_devices - sent_before;
+    const std::uint64_t received = rt.flow_statistics().received_in_devices - received_before;
     const auto& mine = rt.rank() == 0 ? a : b;
     const bool is_home = mine.handle()->valid_on(0);
-    if (rt.rank() < 2 && (sent != rounds || is_home)) {
-      std::fprintf(stderr, "rank %u: %zu words: %llu of %u messages left from the device%s\n", rt.rank(), words,
-                   static_cast<unsigned long long>(sent), rounds, is_home ? ", and main memory has a copy" : "");
+    if (rt.rank() < 2 && (sent != rounds || received != rounds || is_home)) {
+      std::fprintf(stderr, "rank %u: %zu words: %llu of %u messages left from the device, %llu came into it%s\n", rt.rank(), words,
+                   static_cast<unsigned long long>(sent), rounds, static_cast<unsigned long long>(received),
+                   is_home ? ", and main memory has a copy" : "");
       is_right = false;
     }
     if (auto view = rt.acquire_at_owner(read(a)))

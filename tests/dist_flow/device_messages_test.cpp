@@ -1,4 +1,4 @@
-// tests/dist_flow/device_messages_test.cpp: messages that are read in the memory of a device.
+// tests/dist_flow/device_messages_test.cpp: messages that are read, and written, in the memory of a device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,6 +67,142 @@ Sent send_ten(const JobSetup& setup, std::size_t words = kWords) {
       }
   }));
   return sent;
+}
+
+/// What rank 1 counts of 10 versions that rank 0 writes, each of which its device adds up.
+struct Received {
+  std::uint64_t in_devices = 0;
+  bool in_main_memory = false;  ///< some version came there
+};
+template <class Fill, class Add>
+Received receive_ten(const JobSetup& setup, const Fill& fill, const Add& add, std::size_t words = kWords) {
+  Received received;
+  expect_well(run_job(setup, [&](Runtime& rt) {
+    const Words value = rt.vector<std::uint64_t>("value", words, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", words, {.owner = 1});
+    rt.submit("zero", [](std::span<std::uint64_t> to) { std::ranges::fill(to, 0); }, write(sum));
+    for (std::uint64_t round = 0; round < 10; ++round) {
+      rt.submit(fill, 100 * round, write(value));
+      rt.submit(add, read(value), read_write(sum));
+    }
+    rt.wait();
+    if (rt.rank() == 1) received = {rt.flow_statistics().received_in_devices, value.handle()->home.pointer != nullptr};
+    if (auto view = rt.acquire_at_owner(read(sum))) {
+      EXPECT_EQ((**view)[words - 1], 4500 + 10 * (words - 1));
+    }
+  }));
+  return received;
+}
+
+const Codelet fill_here("fill", [](std::uint64_t first, std::span<std::uint64_t> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = first + i;
+});
+const auto add_anywhere = Codelet("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+                            for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+                          }).also(DeviceKind::user, [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+});
+
+TEST(DeviceMessages, AValueComesIntoTheDeviceThatReadsItAndMainMemoryGetsNoCopy) {
+  for (const bool copies : {true, false})
+    for (const bool remote : {true, false}) {
+      const JobSetup setup{.devices = 1, .network = {.remote_copy = remote, .copies = copies}};
+      const Received from_main = receive_ten(setup, fill_here, add_there), from_device = receive_ten(setup, fill_there, add_there);
+      EXPECT_EQ(from_main.in_devices, 10U);
+      EXPECT_FALSE(from_main.in_main_memory);
+      EXPECT_EQ(from_device.in_devices, 10U) << "from one device to another";
+      EXPECT_FALSE(from_device.in_main_memory);
+    }
+}
+
+TEST(DeviceMessages, WhatCoresMayReadFirstComesToMainMemory) {
+  for (const Received& received : {receive_ten({.devices = 1}, fill_here, add_anywhere), receive_ten({.devices = 2}, fill_here, add_there)}) {
+    EXPECT_EQ(received.in_devices, 0U);
+    EXPECT_TRUE(received.in_main_memory);
+  }
+}
+
+TEST(DeviceMessages, WhatIsNotAnnouncedComesToMainMemory) {
+  EXPECT_EQ(receive_ten({.devices = 1}, fill_here, add_there, 16).in_devices, 0U);
+  JobSetup setup{.devices = 1};
+  setup.flow.transfers.device_message_bytes = 1;
+  EXPECT_EQ(receive_ten(setup, fill_here, add_there, 16).in_devices, 0U) << "it comes with its envelope";
+  EXPECT_EQ(receive_ten(setup, fill_there, add_there, 16).in_devices, 10U) << "those of devices are announced";
+  EXPECT_EQ(receive_ten({.devices = 1, .device_messages = runtime::MessageMemory::none}, fill_here, add_there).in_devices, 0U);
+}
+
+TEST(DeviceMessages, IntoMemoryOfCudaTheNetworkWrites) {
+  JobSetup setup{.devices = 1, .device_messages = runtime::MessageMemory::cuda};
+  setup.network.remote_copy = true;
+  for (const bool knows : {true, false}) {
+    setup.network.cuda_memory = knows;
+    const Received received = receive_ten(setup, fill_here, add_there);
+    EXPECT_EQ(received.in_devices, knows ? 10U : 0U);
+    EXPECT_EQ(received.in_main_memory, !knows);
+  }
+}
+
+TEST(DeviceMessages, WithoutMemoryInTheDeviceMainMemoryDoes) {
+  for (const std::size_t budget : {std::size_t{0}, 3 * kBytes}) {
+    // The first allocation there is that of the message: the sum of rank 1 is written by a core, and brought for the same task.
+    const Received received = receive_ten({.devices = 1, .device_bytes = budget, .device_refusals = 1}, fill_here, add_there);
+    EXPECT_EQ(received.in_devices, 9U);
+  }
+}
+
+TEST(DeviceMessages, ALostDeviceReceivesNoMore) {
+  expect_well(run_job({.devices = 1}, [&](Runtime& rt) {
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    rt.core().memory().end_messages_from(1);
+    rt.submit(fill_there, std::uint64_t{0}, write(sum));
+    rt.submit(fill_here, std::uint64_t{1}, write(value));
+    rt.submit(add_there, read(value), read_write(sum));
+    rt.wait();
+    EXPECT_EQ(rt.flow_statistics().received_in_devices, 0U);
+  }));
+}
+
+TEST(DeviceMessages, ABroadcastComesToMainMemory) {
+  expect_well(run_job({.ranks = 3, .devices = 1}, [](Runtime& rt) {
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0});
+    std::vector<Words> sums;
+    for (std::uint32_t rank = 1; rank < 3; ++rank) sums.push_back(rt.vector<std::uint64_t>("sum", kWords, {.owner = rank}));
+    for (const Words& sum : sums) rt.submit(fill_there, std::uint64_t{5}, write(sum));
+    Graph graph = rt.record([&] {  // which knows all recipients
+      rt.submit(fill_here, std::uint64_t{7}, write(value));
+      for (const Words& sum : sums) rt.submit(add_there, read(value), read_write(sum));
+    });
+    rt.replay(graph);
+    rt.wait();
+    EXPECT_EQ(rt.flow_statistics().received_in_devices, 0U);
+    for (const Words& sum : sums)
+      if (auto view = rt.acquire_at_owner(read(sum))) {
+        EXPECT_EQ((**view)[5], 12U + 2 * 5);
+      }
+  }));
+}
+
+TEST(DeviceMessages, AFailureComesInPlaceOfTheValueThatADeviceAwaits) {
+  const auto endings = run_job({.devices = 1}, [](Runtime& rt) {
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    rt.submit(fill_there, std::uint64_t{5}, write(sum));
+    rt.submit("bad", [](std::span<std::uint64_t>) { throw std::runtime_error("no luck"); }, write(value));
+    rt.submit(add_there, read(value), read_write(sum));
+    rt.wait();
+  });
+  for (const Ending& ending : endings) EXPECT_THAT(ending.error, HasSubstr("no luck"));
+}
+
+TEST(DeviceMessages, ARankThatLeavesEndsTheWaitOfADevice) {
+  const auto endings = run_job({.devices = 1}, [](Runtime& rt) {
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    rt.submit(fill_there, std::uint64_t{5}, write(sum));
+    if (rt.rank() == 0) throw std::runtime_error("gone");
+    rt.submit(fill_here, std::uint64_t{1}, write(value));
+    rt.submit(add_there, read(value), read_write(sum));
+    rt.wait();
+  });
+  EXPECT_EQ(endings[0].error, "gone");
+  EXPECT_THAT(endings[1].error, HasSubstr("rank 0 left in the middle of the flow"));
 }
 
 TEST(DeviceMessages, AValueLeavesFromTheDeviceThatHasItAndMainMemoryGetsNoCopy) {
@@ -206,12 +342,14 @@ void exchange(Runtime& rt, std::size_t count, unsigned rounds) {
 TEST(DeviceMessages, MemoriesOfFewDataAreSharedWithTasks) {
   for (const std::size_t main_bytes : {std::size_t{0}, 3 * kBytes})
     for (const std::size_t data : {2U, 5U}) {
-      std::atomic<std::uint64_t> from_devices = 0;
+      std::atomic<std::uint64_t> from_devices = 0, in_devices = 0;
       expect_well(run_job({.ranks = 3, .devices = 1, .device_bytes = data * kBytes, .main_bytes = main_bytes}, [&](Runtime& rt) {
         exchange(rt, 6, 4);
         from_devices += rt.flow_statistics().sent_from_devices;
+        in_devices += rt.flow_statistics().received_in_devices;
       }));
       EXPECT_GT(from_devices, 0U) << main_bytes << ", " << data;
+      EXPECT_EQ(in_devices > 0, main_bytes == 0) << "with a budget of main memory a receive holds its memory beside it";
     }
 }
 
@@ -325,6 +463,7 @@ TEST(DeviceMessages, ARecordedFlowSendsThem) {
     for (unsigned replay = 0; replay < replays; ++replay) rt.replay(graph);
     rt.wait();
     EXPECT_EQ(rt.flow_statistics().sent_from_devices, replays);
+    EXPECT_EQ(rt.flow_statistics().received_in_devices, replays);
     std::uint64_t x = 1, y = 1;
     for (unsigned replay = 0; replay < replays; ++replay) {
       y += x;

@@ -35,7 +35,9 @@ void submit_next(Runtime& rt, const AllData<objects>& data, std::size_t position
       rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt, accesses...);
     };
     if constexpr (objects) return submit(Codelet("task", kernel));
-    else return submit(Codelet("task", kernel).also(DeviceKind::user, kernel));
+    const auto everywhere = Codelet("task", kernel).also(DeviceKind::user, kernel);
+    submit(position % 2 == 0 ? everywhere : everywhere.prefer_devices());
+    return;
   }
   if constexpr (index < kMostUses) {
     const auto& next = data[operation.data[index]];

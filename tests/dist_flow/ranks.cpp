@@ -42,14 +42,18 @@ class TraceFolder {
 /// Plain memory, of which messages may be read in place or not.
 class DeviceMemory final : public runtime::MemoryNode {
  public:
-  explicit DeviceMemory(runtime::MessageMemory messages) : messages_(messages) {}
+  DeviceMemory(runtime::MessageMemory messages, unsigned refusals) : messages_(messages), refusals_(static_cast<int>(refusals)) {}
   std::string name() const override { return "device memory"; }
-  void* allocate(std::size_t bytes) override { return std::malloc(bytes == 0 ? 1 : bytes); }
+  void* allocate(std::size_t bytes) override {
+    if (refusals_.load() > 0 && refusals_.fetch_sub(1) > 0) return nullptr;
+    return std::malloc(bytes == 0 ? 1 : bytes);
+  }
   void release(void* memory, std::size_t) noexcept override { std::free(memory); }
   runtime::MessageMemory messages() const noexcept override { return messages_; }
 
  private:
   const runtime::MessageMemory messages_;
+  std::atomic<int> refusals_;
 };
 
 std::unique_ptr<trace::Session> open_session(const TraceFolder& folder, std::uint32_t rank, std::uint32_t ranks,
@@ -83,7 +87,7 @@ std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runt
         for (unsigned i = 0; i < setup.devices; ++i)
           world.machine.workers.push_back(
               {DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = "device", .budget = setup.device_bytes},
-                                                  std::make_unique<DeviceMemory>(setup.device_messages),
+                                                  std::make_unique<DeviceMemory>(setup.device_messages, setup.device_refusals),
                                                   setup.device_copier ? setup.device_copier() : runtime::make_processor_copier())});
         auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
         auto session = open_session(trace, rank, setup.ranks, *resources);

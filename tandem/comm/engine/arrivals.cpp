@@ -20,9 +20,9 @@ Arrivals::Arrivals(EngineParts& parts)
       recipient_(parts.recipient),
       allowed_(Allowance::of(parts.context.options)) {}
 
-/// A receive that is posted, from a rank that cannot be reached (null) or is gone.
+/// A receive or a probe that is posted, from a rank that cannot be reached (null) or is gone.
 void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
-  matcher_.cancel(core);
+  if (!matcher_.cancel(core)) stop_awaiting(core);
   completions_.fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
 }
 
@@ -156,6 +156,7 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   envelope->call = call;
   envelope->late = true;
   envelope->after = early ? announce.after : 0;
+  envelope->placed = (announce.prefix.flags & wire::flag_placed) != 0 && Peers::reads(peer, BufferMemory::cuda);
   if (early) recipient_.wait_for_broadcast(*envelope);
   else set_aside(*envelope);
   return nullptr;
@@ -182,6 +183,51 @@ void Arrivals::keep(Envelope& envelope) {
   }
   envelope.kept = true;
   matcher_.keep(envelope);
+  if (!awaiting_.empty()) [[unlikely]] tell_awaiting(envelope);
+}
+
+void Arrivals::await_message(ReceiveCore& core) {
+  if (ArrivedEnvelope* const found = matcher_.peek(core.pattern)) return end_awaiting(core, static_cast<Envelope&>(*found));
+  awaiting_.emplace(core.pattern.tag, &core);
+  if (deferral_.any_peer_defers()) deferral_.want_from_all(core.pattern);
+}
+
+/// A message is kept.
+void Arrivals::tell_awaiting(const Envelope& envelope) {
+  for (auto [at, end] = awaiting_.equal_range(envelope.key.tag); at != end;) {
+    ReceiveCore& core = *at->second;
+    if (!core.pattern.matches(envelope.key)) {
+      ++at;
+      continue;
+    }
+    at = awaiting_.erase(at);
+    end_awaiting(core, envelope);
+  }
+}
+
+void Arrivals::end_awaiting(ReceiveCore& core, const Envelope& envelope) {
+  core.other = envelope.key.source;
+  core.bytes = envelope.bytes;
+  core.ending = Ending::done;
+  completions_.end(core, CompletionQueue::Event::released);
+}
+
+bool Arrivals::stop_awaiting(ReceiveCore& core) noexcept {
+  const auto [first, last] = awaiting_.equal_range(core.pattern.tag);
+  const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == &core; });
+  if (found == last) return false;
+  awaiting_.erase(found);
+  return true;
+}
+
+std::vector<ReceiveCore*> Arrivals::extract_awaiting(std::optional<Rank> from) {
+  std::vector<ReceiveCore*> found;
+  std::erase_if(awaiting_, [&](const auto& entry) {
+    const bool is_wanted = !from || entry.second->pattern.source == *from;
+    if (is_wanted) found.push_back(entry.second);
+    return is_wanted;
+  });
+  return found;
 }
 
 void Arrivals::keep_no_more(Envelope& envelope) {
@@ -294,7 +340,14 @@ std::optional<Peeked> Arrivals::probe(Source from, TagPattern tag, Channel chann
   return Peeked{.source = envelope.key.source,
                 .tag = Tag{envelope.key.tag},
                 .bytes = envelope.bytes,
-                .header = {header.begin(), header.end()}};
+                .header = {header.begin(), header.end()},
+                .announced = envelope.kind == Envelope::Kind::announced,
+                .placed = envelope.placed};
+}
+
+bool Arrivals::is_placed(const MatchPattern& pattern) {
+  const ArrivedEnvelope* const found = matcher_.peek(pattern);
+  return found != nullptr && static_cast<const Envelope*>(found)->placed;
 }
 
 bool Arrivals::register_rpc(Channel channel, RpcHandler handler) {

@@ -1,11 +1,13 @@
 // tandem/comm/engine/arrivals.hpp: from arrived messages to receives: matching, unexpected messages, active messages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "tandem/comm/engine/broadcast.hpp"
 #include "tandem/comm/engine/completions.hpp"
@@ -61,7 +63,7 @@ class Arrivals {
   void notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
   /// The posted receive that a message goes to, which is posted no more. Null: none, or a handler takes it.
   ReceiveCore* match(MatchKey key);
-  /// A receive was posted from a rank that cannot be reached (null) or is gone.
+  /// A receive or a probe was posted from a rank that cannot be reached (null) or is gone.
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
   /// A message takes its place in the order of its key. The envelope may be gone then.
   void match_envelope(Envelope& envelope);
@@ -77,10 +79,28 @@ class Arrivals {
   /// As `PacketSink::landed`.
   void landed(Link& link, std::uint64_t token);
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
+  /// `core` ends once a message is there that it would match, and takes nothing.
+  void await_message(ReceiveCore& core);
+  /// It waits no more. False: it does not wait for a message.
+  bool stop_awaiting(ReceiveCore& core) noexcept;
+  /// Of those that wait for a message of this rank; of all, without one. They wait no more.
+  std::vector<ReceiveCore*> extract_awaiting(std::optional<Rank> from);
+  std::size_t awaiting_count() const noexcept { return awaiting_.size(); }
+  bool awaits(Rank rank) const noexcept {
+    return std::ranges::any_of(awaiting_, [&](const auto& entry) { return entry.second->pattern.source == rank; });
+  }
+  /// Calls `act(pattern)` for each of them.
+  template <class Act>
+  void for_each_awaited(Act act) const {
+    for (const auto& [tag, core] : awaiting_) act(core->pattern);
+  }
+  /// Whether the message that a receive posted now would match is written by the network itself.
+  bool is_placed(const MatchPattern& pattern);
   bool register_rpc(Channel channel, RpcHandler handler);
   /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
+    core->beyond_host = options.memory != BufferMemory::host;
     Completions::keep_notify(*core, options);
     if (core->notifies) [[unlikely]] core->keep();
     else core->leave_to_users();
@@ -112,6 +132,8 @@ class Arrivals {
                                            std::span<const std::byte> header, std::span<const std::byte> data);
   void keep(Envelope& envelope);
   void finish_envelope(Envelope& envelope, ReceiveCore& core);
+  [[gnu::noinline]] void tell_awaiting(const Envelope& envelope);
+  void end_awaiting(ReceiveCore& core, const Envelope& envelope);
   void hand_over(Envelope& envelope);
   void answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& handler);
 
@@ -128,6 +150,7 @@ class Arrivals {
   std::unordered_map<std::uint32_t, RpcHandler> handlers_;
   const Allowance allowed_;  ///< to each peer
   std::unordered_set<Envelope*> asked_;  ///< active messages whose handler has not answered yet
+  std::unordered_multimap<std::uint64_t, ReceiveCore*> awaiting_;  ///< requests of `Endpoint::iprobe`, by tag
 };
 
 }  // namespace tandem::comm::internal

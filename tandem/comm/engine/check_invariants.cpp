@@ -94,7 +94,8 @@ bool Engine::check_invariants() const {
 
   // Messages without a receive.
   matcher.check_invariants();
-  TANDEM_ASSERT(parts_.completions.outstanding() >= matcher.posted_count());
+  TANDEM_ASSERT(parts_.completions.outstanding() >= matcher.posted_count() + parts_.arrivals.awaiting_count());
+  parts_.arrivals.for_each_awaited([&](const MatchPattern& pattern) { TANDEM_ASSERT(!pattern.any_source && !pattern.any_tag); });
   std::uint64_t unexpected_bytes = 0;
   matcher.for_each_kept([&](const ArrivedEnvelope& kept) {
     const auto& envelope = static_cast<const Envelope&>(kept);

@@ -93,6 +93,7 @@ class RequestCore : public RequestLife<std::atomic> {
   const Kind kind : 2;
   bool notifies : 1 = false;        ///< `extra` has callbacks or a queue
   bool owns_buffer : 1 = false;  ///< a receive, for which the library brings the memory
+  bool beyond_host : 1 = false;  ///< a receive, into memory that the processor must not touch
   Ending ending = Ending::pending;
   Rank other{0};                 ///< destination of a send; source of a receive, when matched
   std::uint32_t request = 0;     ///< its number in the trace; 0: none

@@ -190,6 +190,7 @@ const char* Deferral::take_defer(Peer& peer, const wire::Defer& record) {
 void Deferral::tell_wants(Peer& peer) {
   std::size_t wanted = peer.probed.size();
   arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { wanted += concerns(posted.pattern, peer); });
+  arrivals_.for_each_awaited([&](const MatchPattern& pattern) { wanted += concerns(pattern, peer); });
   arrivals_.for_each_handler([&](std::uint32_t) { ++wanted; });
   peer.wants_sent = 0;
   // So that wishes are renewed seldom, and each one costs little on the average.
@@ -201,6 +202,7 @@ void Deferral::tell_wants(Peer& peer) {
   }
   arrivals_.for_each_handler([&](std::uint32_t channel) { want_all(peer, channel); });
   arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
+  arrivals_.for_each_awaited([&](const MatchPattern& pattern) { want(peer, pattern); });
   for (const MatchPattern& probed : peer.probed) want(peer, probed);
 }
 
@@ -233,7 +235,7 @@ void Deferral::want(Peer& peer, const MatchPattern& pattern) {
   packets_.post_control(peer, record);
 }
 
-/// A receive was posted that has met nothing.
+/// A receive or a request of `Endpoint::iprobe` was posted that has met nothing.
 void Deferral::want_from_all(const MatchPattern& pattern) {
   for (Peer* peer : deferring_peers_) want(*peer, pattern);
 }

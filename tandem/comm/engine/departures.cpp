@@ -83,6 +83,7 @@ void Departures::end_everything() {
   for (PostedReceive* posted : arrivals_.matcher().extract_all_posted()) {
     completions_.fail_receive(static_cast<ReceiveCore&>(*posted), Ending::cancelled, Rank{0});
   }
+  for (ReceiveCore* core : arrivals_.extract_awaiting({})) completions_.fail_receive(*core, Ending::cancelled, Rank{0});
   for (const auto& [rank, peer] : peers_.all()) {
     if (!peer->dead) fail_peer(*peer, Ending::cancelled);
   }
@@ -147,16 +148,20 @@ void Departures::peer_unreachable(Rank rank, std::string_view reason) {
 bool Departures::waits_for(const Peer& peer) const {
   const auto needs = [&](const auto& entry) { return entry.second->root == peer.rank && recipient_.orphaned(*entry.second); };
   return !peer.queue.idle() || peer.deferred != nullptr || !peer.outgoing.empty() || !peer.incoming.empty() ||
-         arrivals_.matcher().waits_for(peer.rank) || std::ranges::any_of(broadcasts_.all, needs);
+         arrivals_.matcher().waits_for(peer.rank) || arrivals_.awaits(peer.rank) || std::ranges::any_of(broadcasts_.all, needs);
 }
 
 /// The peer said goodbye: it will send nothing more. What is queued for it goes out until it closes.
 void Departures::peer_has_left(Peer& peer) {
   peer.at_once_below = peers_.at_once_below(peer);
   deferral_.forget_deferring_peer(peer);
-  for (PostedReceive* posted : arrivals_.matcher().extract_posted_from(peer.rank)) {
-    completions_.fail_receive(static_cast<ReceiveCore&>(*posted), Ending::peer_left, peer.rank);
-  }
+  fail_posted_from(peer.rank, Ending::peer_left);
+}
+
+void Departures::fail_posted_from(Rank rank, Ending ending) {
+  for (PostedReceive* posted : arrivals_.matcher().extract_posted_from(rank))
+    completions_.fail_receive(static_cast<ReceiveCore&>(*posted), ending, rank);
+  for (ReceiveCore* core : arrivals_.extract_awaiting(rank)) completions_.fail_receive(*core, ending, rank);
 }
 
 /// Ends everything that is under way with the peer.
@@ -164,9 +169,7 @@ void Departures::fail_peer(Peer& peer, Ending ending) {
   peer.dead = true;
   peer.at_once_below = peers_.at_once_below(peer);
   peers_.forget_recent(peer);
-  for (PostedReceive* posted : arrivals_.matcher().extract_posted_from(peer.rank)) {
-    completions_.fail_receive(static_cast<ReceiveCore&>(*posted), ending, peer.rank);
-  }
+  fail_posted_from(peer.rank, ending);
   deferral_.forget_deferring_peer(peer);
   fail_landings(peer, ending);
   fail_outgoing(peer, ending);

@@ -55,6 +55,8 @@ class Departures {
  private:
   bool waits_for(const Peer& peer) const;
   void peer_has_left(Peer& peer);
+  /// The receives and probes that are posted for that rank alone.
+  void fail_posted_from(Rank rank, Ending ending);
   void fail_peer(Peer& peer, Ending ending);
   void fail_landings(Peer& peer, Ending ending);
   void fail_outgoing(Peer& peer, Ending ending);

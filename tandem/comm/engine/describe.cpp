@@ -24,9 +24,9 @@ std::string strand_words(const Strand& strand) {
 }  // namespace
 
 std::string Engine::describe() const {
-  std::string text = fmt::format("rank {}: {} requests under way, {} receives posted, {} messages unexpected\n",
-                                 parts_.context.rank.value(), parts_.completions.outstanding(),
-                                 parts_.arrivals.matcher().posted_count(), parts_.arrivals.matcher().kept_count());
+  std::string text = fmt::format("rank {}: {} requests under way, {} receives and {} probes posted, {} messages unexpected\n",
+                                 parts_.context.rank.value(), parts_.completions.outstanding(), parts_.arrivals.matcher().posted_count(),
+                                 parts_.arrivals.awaiting_count(), parts_.arrivals.matcher().kept_count());
   for (const auto& [rank, peer] : parts_.peers.all()) {
     const std::size_t held = peer->deferred != nullptr ? peer->deferred->size() : 0;
     if (peer->queue.empty() && held == 0 && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;

@@ -105,10 +105,19 @@ void Engine::trim_requests() noexcept {
   for_each_recycled([]<class T>() { T::trim(); });
 }
 
+RequestCore* Engine::await_message(ReceiveCore& core) {
+  parts_.completions.begin();
+  parts_.arrivals.await_message(core);
+  if (core.stage_now() != 0) return &core;
+  Peer* const peer = parts_.peers.peer_for(core.pattern.source);
+  if (peer == nullptr || peer->dead || peer->left) parts_.arrivals.fail_posted(core, peer);
+  return &core;
+}
+
 bool Engine::cancel(RequestCore& core) {
   if (core.kind == RequestCore::Kind::receive) {
     auto& receive = static_cast<ReceiveCore&>(core);
-    if (!parts_.arrivals.matcher().cancel(receive)) return false;
+    if (!parts_.arrivals.matcher().cancel(receive) && !parts_.arrivals.stop_awaiting(receive)) return false;
     parts_.completions.fail_receive(receive, Ending::cancelled, Rank{0});
     return true;
   }

@@ -70,6 +70,13 @@ class Engine final : public PacketSink {
     }
     return &core;
   }
+  /// Into memory that the processor must not touch. Null: the message that it would match is not here, or comes in another way.
+  RequestCore* receive_placed(Source from, TagPattern tag, Pieces&& pieces, const ReceiveOptions& options) {
+    const bool may_come = !from.any() && !parts_.peers.is_dead(from.rank());  // from a dead rank nothing does: the receive says so
+    if (may_come && !parts_.arrivals.is_placed(Arrivals::pattern_of(from, tag, options.channel))) return nullptr;
+    return receive(make_receive(from, tag, std::move(pieces), false, options));
+  }
+  RequestCore* await_message(ReceiveCore& core);
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     return Arrivals::make_receive(from, tag, std::move(pieces), owned, options);
   }

@@ -58,6 +58,7 @@ std::optional<CopyWay> IncomingTransfers::choose_way(const Incoming& incoming, s
   const Peer& peer = *incoming.peer;
   const std::size_t least = peer.transport->capabilities().remote_copy_bytes;
   if (!can_pull(peer) || least == 0 || incoming.length < least || address == 0) return std::nullopt;
+  if (incoming.receive->beyond_host) return std::nullopt;
   const bool sharable = peer.shared == nullptr && !peer.no_sharing && incoming.receive->pieces.contiguous();
   return peer.port->copies.choose(incoming.length, sharable);
 }

@@ -172,6 +172,7 @@ wire::Announce PacketSender::announcement(const SendCore& core) noexcept {
                           .address = readable ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
   if (core.after != 0) announce.prefix.flags |= wire::flag_after;
   if (along) announce.prefix.flags |= wire::flag_payload;
+  if (Peers::reads(*core.peer, BufferMemory::cuda)) announce.prefix.flags |= wire::flag_placed;
   announce.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
   return announce;
 }

@@ -273,7 +273,8 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   bool lost : 1 = false;           ///< its data will not come
   bool counted : 1 = false;        ///< in `Peer::occupied`
   bool call : 1 = false;           ///< in `Peer::occupied`, as an announcement for a handler
-  std::uint8_t unused : 2 = 0;     ///< so that nothing of the byte need be read before it is written
+  bool placed : 1 = false;         ///< announced: the network writes its payloads, also into the memory of CUDA devices
+  std::uint8_t unused : 1 = 0;     ///< so that nothing of the byte need be read before it is written
 };
 static_assert(sizeof(wire::Eager) + Envelope::small_bytes <= sizeof(wire::Announce),
               "a small message costs what its announcement does");

@@ -98,7 +98,7 @@ class Peers {
   static constexpr std::int64_t kCardPatienceNs = 100'000'000;
   /// Whether packets can go to the peer, if not now.
   static bool has_transport(const Peer& peer) noexcept { return peer.transport != nullptr && !peer.awaited; }
-  /// Whether the rails to the peer read the bytes of messages in such memory.
+  /// Whether the rails to the peer read, and write, the bytes of messages in such memory.
   static bool reads(const Peer& peer, BufferMemory memory) noexcept {
     return memory == BufferMemory::host || (has_transport(peer) && peer.transport->capabilities().cuda_memory);
   }

@@ -135,7 +135,7 @@ struct Capabilities {
   bool remote_read = false;            ///< `Link::read_remote` may work, and `write_remote`, where links have shared words
   std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads may be faster than segments; 0: never
   std::size_t remote_broadcast_bytes = 0;  ///< from this size on, recipients of broadcasts read remotely; 0: never
-  bool cuda_memory = false;            ///< payloads that are sent may lie in the memory of CUDA devices, on all rails
+  bool cuda_memory = false;            ///< payloads may lie in the memory of CUDA devices on either side, if both say so, on all rails
   bool shared_memory = false;          ///< no network in between: how fast rails take packets depends on cores, so they have no rate
   std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement
   double bytes_per_ns = 0;             ///< first guess of the bandwidth, replaced by measurement

@@ -85,7 +85,7 @@ void ExternalEvents::note_written(Task& event) {
   for (unsigned i = 0; i < event.access_count; ++i) {
     Handle& handle = *event.accesses()[i].handle();
     if (!makes_value(event.accesses()[i].mode())) continue;
-    Memory::note_written(handle, 0);
+    Memory::note_written(handle, node_of(event));
     handle.poison.clear();
   }
 }

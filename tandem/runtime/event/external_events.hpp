@@ -63,10 +63,17 @@ class ExternalEvents {
     event.extra->sources = nodes;
     if (nodes == 0) event.extra->node = 0;
   }
-  /// For `on_ready`: where the value is.
+  /// For `on_ready`: where the value is, or where the event writes it.
   static NodeIndex node_of(const Task& event) noexcept { return static_cast<NodeIndex>(event.extra->node); }
 
-  // --- events that ask for their memory (`TaskExtra::asks`), on any thread, each by one at a time
+  // --- events that replace the value of one datum
+  /// `event` was submitted with `EventMemory::later`: it will write in `node`, or, without memory there, in main memory (`node_of`). Before it asks.
+  static void write_in(Task& event, NodeIndex node) noexcept {
+    event.extra->memory = EventMemory::within;
+    event.extra->node = node;
+  }
+
+  // --- events that ask for their memory (`TaskExtra::asks`, `EventMemory::later`), on any thread, each by one at a time
   /// `event` is ready: its `on_ready` is called again once its data has memory, and its value is there. At once, or from another thread.
   void ask(const TaskRef& event);
   /// It needs the memory no longer, and may ask again.

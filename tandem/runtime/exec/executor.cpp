@@ -47,6 +47,7 @@ void Executor::dispatch(Task& task, Origin& origin) {
 
 /// Whether the data of `task`, which no worker has taken, is on `node`, or will not come; else the listener is called.
 bool Executor::stage(Task& task, NodeIndex node) {
+  if (task.kind == TaskKind::event && task.extra->memory == EventMemory::later) return true;
   try {
     const bool is_hint = task.kind == TaskKind::event && task.extra->is_hint;
     if (why_cancelled(task) != nullptr) {
@@ -55,9 +56,19 @@ bool Executor::stage(Task& task, NodeIndex node) {
     }
     return (is_hint ? memory_->prefetch(task, node) : memory_->acquire(task, node)) == Memory::Staging::ready;
   } catch (...) {
+    if (writes_in_device(task)) {  // main memory does as well
+      memory_->give_back(task, node);
+      task.extra->node = 0;
+      return stage(task, 0);
+    }
     staging_failed(task, std::current_exception());
     return true;
   }
+}
+
+/// An event for which a memory was chosen (`ExternalEvents::write_in`).
+bool Executor::writes_in_device(const Task& task) noexcept {
+  return task.kind == TaskKind::event && task.extra->node != 0 && !task.extra->is_hint && task.extra->sources == 0;
 }
 
 /// The memory to which the data of `task`, an event or an application's access, comes.
@@ -200,6 +211,13 @@ void Executor::enqueue_budgeted(Task& task, Origin& origin) {
   trace_pushed_to(ReadyQueues::kAnyQueue, task, origin);
   task.progress = 0;
   if (stage(task, workers_[0].node)) queues_->push_staged(0, &task);
+}
+
+NodeIndex Executor::only_memory_of(const CodeletCore& codelet) {
+  const WorkerGroup* const group = codelet.plain ? nullptr : group_of(codelet);
+  if (group == nullptr) return 0;
+  const NodeIndex node = workers_[group->members.front()].node;
+  return std::ranges::all_of(group->members, [&](unsigned worker) { return workers_[worker].node == node; }) ? node : NodeIndex{0};
 }
 
 WorkerGroup* Executor::group_of(const CodeletCore& codelet) {

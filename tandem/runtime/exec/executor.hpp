@@ -127,6 +127,8 @@ class Executor final : public StagingListener {
   /// The workers that have an implementation of the codelet and to which its predicate agrees; null: there are none. The predicate is
   /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
   WorkerGroup* group_of(const CodeletCore& codelet);
+  /// The memory in which all workers work that run tasks of `codelet`; 0: several, or main memory.
+  NodeIndex only_memory_of(const CodeletCore& codelet);
   /// The workers that share all tasks, and no others; where a placer gives tasks away, only if they work in one memory.
   bool is_everyone(const WorkerGroup& group) const noexcept;
 
@@ -190,6 +192,7 @@ class Executor final : public StagingListener {
   void note_messages();
   bool stage(Task& task, NodeIndex node);
   NodeIndex choose_node(Task& task);
+  static bool writes_in_device(const Task& task) noexcept;
   std::optional<unsigned> next_device(const Task& task, unsigned worker) const noexcept;
   NodeIndex node_of(const Task& task) const noexcept;
   void end_with_joins(Task& task, Origin& origin) {

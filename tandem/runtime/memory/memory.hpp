@@ -75,11 +75,11 @@ class Memory {
     reach_home_ |= 1U << node;
     keep_messages_out_of(node);
   }
-  /// The memories but main memory in which messages of this kind may be read; bit n: n.
+  /// The memories but main memory in which messages of this kind may be read and written; bit n: n.
   std::uint32_t message_nodes(MessageMemory kind) const noexcept {
     return message_nodes_[static_cast<unsigned>(kind)] & ~no_messages_.load(std::memory_order_relaxed);
   }
-  /// The device that works in `node` is lost: what lies there is brought to main memory for messages, or fails there. Any thread.
+  /// The device that works in `node` is lost: what lies there is brought to main memory for messages, or fails there; no message comes there. Any thread.
   void end_messages_from(NodeIndex node) noexcept { no_messages_.fetch_or(1U << node, std::memory_order_relaxed); }
   /// So it is.
   bool reaches_home(NodeIndex node) const noexcept { return (reach_home_ >> node & 1U) != 0; }

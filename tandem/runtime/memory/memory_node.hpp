@@ -13,11 +13,11 @@
 
 namespace tandem::runtime {
 
-/// Which messages to other ranks may be read where they lie in a memory, instead of in main memory.
+/// Which messages to and from other ranks may be read and written in a memory, instead of in main memory.
 enum class MessageMemory : std::uint8_t {
   none,  ///< no messages: only copiers reach it
-  host,  ///< all: it is memory of this process, which the processor reads
-  cuda,  ///< those over a network that reads the memory of CUDA devices; the processor must not touch it
+  host,  ///< all: it is memory of this process, which the processor reads and writes
+  cuda,  ///< those over a network that knows the memory of CUDA devices; the processor must not touch it
 };
 
 /// A memory: main memory, a NUMA node, a device's. Any worker may allocate and release at any time.

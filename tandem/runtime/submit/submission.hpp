@@ -192,6 +192,8 @@ class Submission final : private FlowHost {
     flow_.trace().look_at_clock();
     executor_.flush(origin_);
   }
+  /// `codelet` lives as long as this, so that what is known of it may be kept. `begin` does it, too.
+  void adopt(const std::shared_ptr<CodeletCore>& codelet) { codelets_.adopt(codelet); }
   /// No task uses `handle` any more.
   void forget(Handle& handle) noexcept { std::erase(open_reductions_, &handle); }
 

@@ -127,6 +127,7 @@ enum class EventMemory : std::uint8_t {
   beside,   ///< beside it
   counted,  ///< beside it, and `Memory::on_settled` is told when it no longer does
   none,     ///< the event frees what there is, and gets nothing
+  later,    ///< it gets nothing until it is known in which memory it writes; see `ExternalEvents::write_in`
 };
 
 /// What few tasks have; kept apart so that the others stay small. Owned by the task, reused with it.
