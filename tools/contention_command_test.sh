@@ -123,7 +123,7 @@ models() {
   holds err 'the campaign has no kernel copy; there are memset'
   campaign henri short 3
   contention 2 fit short
-  holds err 'needs measurements with at least 4 different numbers of computing cores, there are 3'
+  holds err 'needs measurements with at least 4 different numbers of computing cores, and has 3'
   echo 'memset,1,0,0,,2,computation,fast,1,1,,,' >> short/samples.csv
   contention 1 fit short
   holds err 'short/samples.csv, line [0-9]+: repetition is wrong'
@@ -172,7 +172,7 @@ END
   contention 0 page small
   holds out '^page: small/contention.html \('
   holds small/contention.html '<td>primes</td><td>1</td><td>0/0</td><td>4 B</td>'
-  holds small/contention.html 'needs measurements with at least 4 different numbers of computing cores, there are 1'
+  holds small/contention.html 'needs measurements with at least 4 different numbers of computing cores, and has 1'
   holds small/contention.html 'Note: .*one host'
   cp -r small disturbed
   awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "cpu_share") at = i } NR == 2 { $at = 0.125 } 1' small/samples.csv > disturbed/samples.csv
@@ -181,7 +181,7 @@ END
   contention 2 page nowhere
   holds err 'nowhere'
   contention 2 fit small
-  holds err 'needs measurements with at least 4 different numbers of computing cores, there are 1'
+  holds err 'needs measurements with at least 4 different numbers of computing cores, and has 1'
 }
 
 applications() {
@@ -280,7 +280,7 @@ END
   # Too few cores for a fit: points alone.
   campaign henri short 2
   contention 0 plot short --svg short.svg
-  holds err 'there are 2: the picture has no predicted lines'
+  holds err 'and has 2: the picture has no predicted lines'
   contention 2 plot henri
   holds err 'say which file to draw'
   contention 2 plot henri --applications --svg none.svg

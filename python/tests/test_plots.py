@@ -191,6 +191,9 @@ def test_contention(plots, tmp_path):
     file = tmp_path / "picture.json"
     file.write_text(json.dumps(points))
     assert "communication, soft model" not in [text.get_text() for text in plots.contention(file).legends[0].get_texts()]
+    assert {axes.get_ylabel() for axes in plots.contention(file).axes} == {"communication (GB/s)", "computation (GB/s)"}
+    one_core = plots.contention({**picture, "panels": [contention_panel(0, 0, 1, predicted=False)]}, stacked=True)
+    assert [bar.get_height() for bar in one_core.axes[0].patches] == [4.5, 10.5]
     with pytest.raises(ValueError, match="no picture"):
         plots.contention({"picture": "contention", "panels": []})
 

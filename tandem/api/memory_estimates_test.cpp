@@ -184,6 +184,8 @@ double makespan_ms(const Run& run, const Flow& flow, std::uint64_t seed) {
 
 // --- the limit
 
+constexpr const char* kPlacing[] = {"plan", "heteroprio", "darts", "dm", "dmda", "dmdar", "dmdas"};
+
 /// Four cores, two of which fill the bus, and a card. Kernels take 1 ms alone.
 std::unique_ptr<Runtime> runtime_with_limit(const std::string& sched) {
   static const runtime::Emulation one_ms = [](const runtime::EmulatedTask&) { return runtime::EmulatedWork(1'000'000); };
@@ -231,11 +233,11 @@ void expect_at_most_on_cores(const std::string& sched, unsigned most, bool messa
 }
 
 TEST(MemoryLimit, HoldsForCoresBesideDevices) {
-  for (const char* sched : {"plan", "heteroprio", "darts"}) expect_at_most_on_cores(sched, 2, false);
+  for (const char* sched : kPlacing) expect_at_most_on_cores(sched, 2, false);
 }
 
 TEST(MemoryLimit, IsLowerBesideUrgentMessages) {
-  for (const char* sched : {"plan", "heteroprio", "darts"}) expect_at_most_on_cores(sched, 1, true);
+  for (const char* sched : kPlacing) expect_at_most_on_cores(sched, 1, true);
 }
 
 TEST(MemoryLimit, RisesWhenTheMessageEnds) {
@@ -323,6 +325,12 @@ TEST(MemoryEstimates, DmdasEndsNoLater) {
   EXPECT_LT(aware.mean, 1);
   EXPECT_LT(aware.best, 0.98);
   EXPECT_LT(aware.worst, 1.035);
+}
+
+TEST(MemoryEstimates, DmdasEndsNoLaterWithALimitOfMemoryBoundTasks) {
+  const Result gated = compare("dmdas", true);
+  EXPECT_LT(gated.mean, 1.005);
+  EXPECT_LT(gated.worst, 1.05);
 }
 
 /// Many of these flows update the same data again and again.

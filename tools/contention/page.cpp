@@ -138,8 +138,9 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
     if (m.step == "both" && m.computation_mb_s && m.communication_mb_s) kernels.emplace(m.kernel, m.cursor);
   if (kernels.empty()) return "";
   const std::string title = "<h2>Bandwidths by number of computing cores</h2>\n";
-  std::string text = title + paragraph("A panel for each placement of data. Round points: alone; triangles: both at once. Full lines: the soft model; dashed lines: "
-                                       "the thesis's; a panel with a thick frame gave the parameters.");
+  std::string text = title + paragraph("A panel for each placement of data on NUMA nodes. Communication (blue, left scale) and computation (orange, right scale) have scales of "
+                                       "their own. Round points: alone; triangles: both at once. Full lines: the soft model; dashed lines: the thesis's; panels with a "
+                                       "thick frame gave the parameters.");
   const auto work = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
   if (!work) return title + paragraph("No pictures: " + work.error().message);
   for (const auto& [kernel, cursor] : kernels) {

@@ -8,10 +8,12 @@ from typing import Any, Optional
 
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
 
 from ._figure import COLOURS, Source, new_figure
 
 COMPUTATION, COMMUNICATION, ALONE = COLOURS[1], COLOURS[0], COLOURS[2]
+THESIS = {"computation": "#7a4d00", "communication": "#00344f"}  # darker, since both models may lie on one line
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -42,9 +44,11 @@ def contention(source: Source, stacked: bool = False) -> Figure:
         axes.set_xlim(0.5, most_cores + 0.5)
         if stacked:
             _stack(axes, panel)
+            if panel["computation_node"] == columns[0]:
+                axes.set_ylabel("both (GB/s)", fontsize=8)
             axes.set_ylim(0, 1.1 * highest)
         else:
-            _lines(axes, panel, most)
+            _lines(axes, panel, most, left=panel["computation_node"] == columns[0], right=panel["computation_node"] == columns[-1])
     handles, labels = _legend(figure)
     columns_of_legend = min(4, 1 + len(columns))
     room = 0.22 * (1 + (len(labels) - 1) // columns_of_legend) / figure.get_figheight()
@@ -71,13 +75,13 @@ def _totals(panel: Mapping[str, Any]) -> list[float]:
 
 def _frame(axes: Any, panel: Mapping[str, Any]) -> None:
     """Bold and thick where parameters come from."""
-    axes.set_title(f"data: computation {panel['computation_node']}, communication {panel['communication_node']}", fontsize=8,
+    axes.set_title(f"NUMA nodes: computation {panel['computation_node']}, communication {panel['communication_node']}", fontsize=8,
                    fontweight="bold" if panel["sample"] else "normal")
     for spine in axes.spines.values():
         spine.set_linewidth(2 if panel["sample"] else 0.8)
     axes.set_xlabel("computing cores", fontsize=8)
     axes.tick_params(labelsize=7)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.label_outer()
 
 
@@ -86,16 +90,27 @@ def _series(rows: Rows, key: str) -> tuple[list[int], list[float]]:
     return [cores for cores, _ in known], [value for _, value in known]
 
 
-def _lines(axes: Any, panel: Mapping[str, Any], most: Mapping[str, float]) -> None:
-    right = axes.twinx()
-    right.tick_params(labelsize=7, colors=COMPUTATION)
+def _beside(series: tuple[list[int], list[float]], by: float) -> tuple[list[float], list[float]]:
+    return [cores + by for cores in series[0]], series[1]
+
+
+def _lines(axes: Any, panel: Mapping[str, Any], most: Mapping[str, float], left: bool, right: bool) -> None:
+    """Each bandwidth has its own scale; `left` and `right`: it is said here. Points of the two stand beside each other, since they would cover each other."""
+    other = axes.twinx()
+    other.tick_params(labelsize=7, colors=COMPUTATION)
     axes.tick_params(axis="y", colors=COMMUNICATION)
-    for where, name, colour in ((axes, "communication", COMMUNICATION), (right, "computation", COMPUTATION)):
+    for spine in other.spines.values():
+        spine.set_visible(False)  # the frame is that of `axes`
+    if left:
+        axes.set_ylabel("communication (GB/s)", fontsize=8, color=COMMUNICATION)
+    if right:
+        other.set_ylabel("computation (GB/s)", fontsize=8, color=COMPUTATION)
+    for where, name, colour, by in ((axes, "communication", COMMUNICATION, -0.1), (other, "computation", COMPUTATION, 0.1)):
         where.set_ylim(0, most[name])
-        where.plot(*_series(panel["points"], name + "_alone"), "o", color=colour, markersize=3.5, alpha=0.7, mew=0, label=f"{name} alone")
-        where.plot(*_series(panel["points"], name), "v", color=colour, markersize=4, alpha=0.7, mew=0, label=f"{name}, both at once")
-        where.plot(*_series(panel.get("soft", ()), name), "-", color=colour, linewidth=1.4, label=f"{name}, soft model")
-        where.plot(*_series(panel.get("thesis", ()), name), "--", color=colour, linewidth=1.1, label=f"{name}, the thesis's model")
+        where.plot(*_beside(_series(panel["points"], name + "_alone"), by), "o", color=colour, markersize=3.5, alpha=0.7, mew=0, label=f"{name} alone")
+        where.plot(*_beside(_series(panel["points"], name), by), "v", color=colour, markersize=4, alpha=0.7, mew=0, label=f"{name}, both at once")
+        where.plot(*_series(panel.get("soft", ()), name), "-", color=colour, linewidth=1.8, label=f"{name}, soft model")
+        where.plot(*_series(panel.get("thesis", ()), name), linestyle=(0, (3, 4)), color=THESIS[name], linewidth=1.2, label=f"{name}, the thesis's model")
 
 
 def _means(rows: Rows, *keys: str) -> tuple[list[int], list[list[float]]]:
@@ -111,10 +126,14 @@ def _stack(axes: Any, panel: Mapping[str, Any]) -> None:
     measured = bool(panel["points"])
     rows = panel["points"] if measured else panel.get("thesis", ())
     cores, (computation, communication) = _means(rows, "computation", "communication")
-    axes.stackplot(cores, computation, communication, colors=[COMPUTATION, COMMUNICATION], alpha=0.55,
-                   labels=["computation, both at once", "communication, both at once"])
+    labels = ["computation, both at once", "communication, both at once"]
+    if len(cores) > 1:
+        axes.stackplot(cores, computation, communication, colors=[COMPUTATION, COMMUNICATION], alpha=0.55, labels=labels)
+    else:  # an area needs two numbers of cores
+        for heights, below, colour, label in ((computation, 0, COMPUTATION, labels[0]), (communication, computation, COMMUNICATION, labels[1])):
+            axes.bar(cores, heights, 0.3, below, color=colour, alpha=0.55, label=label)
     cores, (alone,) = _means(rows, "computation_alone")
-    axes.plot(cores, alone, "-", color=ALONE, linewidth=1.5, label="computation alone")
+    axes.plot(cores, alone, "-" if len(cores) > 1 else "o", color=ALONE, linewidth=1.5, label="computation alone")
     for name, style in (("soft", "-"), ("thesis", "--")):
         if measured and panel.get(name):
             cores, (computation, communication) = _means(panel[name], "computation", "communication")

@@ -40,7 +40,7 @@ double student_975(double freedom) {
 base::Error too_few(std::size_t there) {
   return {
       base::ErrorCode::invalid_argument,
-      "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of computing cores, there are " +
+      "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of computing cores, and has " +
           std::to_string(there)};
 }
 

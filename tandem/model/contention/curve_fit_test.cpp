@@ -192,7 +192,7 @@ TEST(CurveFit, FewerThanFourNumbersOfCoresAreRefused) {
   ASSERT_FALSE(fit.ok());
   EXPECT_EQ(
       fit.error().message,
-      "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of computing cores, there are 3");
+      "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of computing cores, and has 3");
   EXPECT_TRUE(fit_curve(generate({truth}, 4, 0.01, 1), BusShape::sharp).ok());
 }
 

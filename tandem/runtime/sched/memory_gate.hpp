@@ -34,6 +34,9 @@ struct MemoryGateRule {
 /// `MemoryGateRule::most`, or `most_beside_messages` while a long message is under way that is as urgent as the task. The others wait here, and their
 /// workers run what needs no memory, or rest.
 ///
+/// Tasks are here that any CPU worker may run: those that all share, and those that a `PlacingPolicy` has given to one of several alike
+/// (`Placer::may_move`). The worker that has room takes what is most urgent of both. Tasks of a `PullingPolicy` are limited when they are given away.
+///
 /// A worker is *inside* from the memory-bound task that it takes until it takes another kind or rests. For each task that it has taken it asks:
 /// if it is inside and not one of too many, or if there is room, it runs the task, or a more urgent one that waits here; else its task waits here.
 ///
@@ -66,9 +69,10 @@ class MemoryGate {
     bool waits = false;       ///< the task waits here
   };
   /// A worker has taken `task`, or found none (null). `inside` is the worker's own.
-  Answer ask(Task* task, bool is_memory_bound, bool& inside) {
+  /// `stays`: no other worker may run the task, so it is not handed on; it is not memory-bound.
+  Answer ask(Task* task, bool is_memory_bound, bool& inside, bool stays = false) {
     if (is_memory_bound == inside && !is_busy_.load(std::memory_order_relaxed)) [[likely]] return {.run = task};
-    return ask_slowly(task, is_memory_bound, inside);
+    return ask_slowly(task, is_memory_bound, inside, !stays);
   }
   /// A worker rests. What it hands on, or null.
   [[nodiscard]] Task* leave(bool& inside) { return inside ? ask_slowly(nullptr, false, inside, false).hand_on : nullptr; }

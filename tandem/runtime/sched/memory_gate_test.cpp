@@ -113,6 +113,21 @@ TEST(MemoryGate, TheBusIsKeptFull) {
   EXPECT_TRUE(gate.check_invariants());
 }
 
+TEST(MemoryGate, ATaskThatNoOtherWorkerMayRunIsNotHandedOn) {
+  Tasks tasks;
+  MemoryGate gate;
+  gate.set({.most = 1, .most_beside_messages = 1});
+  bool first = false, second = false;
+  EXPECT_NE(gate.ask(tasks.make(0), true, first).run, nullptr);
+  Task *const waits = tasks.make(0), *const stays = tasks.make(0);
+  EXPECT_TRUE(gate.ask(waits, true, second).waits);
+  const MemoryGate::Answer answer = gate.ask(stays, false, first, true);
+  EXPECT_EQ(answer.run, stays);
+  EXPECT_EQ(answer.hand_on, waits) << "there is room, and another worker runs it";
+  EXPECT_FALSE(first);
+  EXPECT_TRUE(gate.check_invariants());
+}
+
 TEST(MemoryGate, AnEndLetsGoOfWhatIsMoreUrgentThanTheRest) {
   Tasks tasks;
   MemoryGate gate;

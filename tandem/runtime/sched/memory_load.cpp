@@ -17,8 +17,8 @@ constexpr double kLeastDemand = 0.05;   // below, memory does not matter to a ke
 
 }  // namespace
 
-MemoryLoad::MemoryLoad(MemoryShares shares, const Machine& machine)
-    : shares_(std::move(shares)), bound_(std::max(0.5, shares_.of_cores.back() / 2)), buses_(machine.nodes.size()), workers_(machine.workers.size()) {
+MemoryLoad::MemoryLoad(MemoryShares shares, const Machine& machine, const MemoryGateRule& rule)
+    : shares_(std::move(shares)), rule_(rule), bound_(std::max(0.5, shares_.of_cores.back() / 2)), buses_(machine.nodes.size()), workers_(machine.workers.size()) {
   TANDEM_ASSERT(shares_.is_known() && shares_.of_cores.size() > 1);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     workers_[i].is_core = machine.workers[i].kind == DeviceKind::cpu;
@@ -33,12 +33,16 @@ double MemoryLoad::of_socket(const Bus& bus, double cores) const noexcept {
   return bus.workers > most ? cores * most / bus.workers : cores;
 }
 
-double MemoryLoad::share(const Bus& bus, double cores) const noexcept { return shares_.share_of(of_socket(bus, cores), messages_); }
+/// What a core has beside those that run.
+double MemoryLoad::share_now(const Bus& bus) const noexcept {
+  const double limit = messages_ ? rule_.most_beside_messages : rule_.most, waiting = std::max(0.0, bus.bound_rate - limit);
+  return shares_.share_of(of_socket(bus, bus.cores - waiting), messages_);
+}
 
 void MemoryLoad::settle(Bus& bus, std::int64_t now_ns) noexcept {
   if (now_ns <= bus.settled_ns) return;
   const auto passed_ns = static_cast<double>(now_ns - bus.settled_ns);
-  bus.progress_ns += share(bus, bus.cores) * passed_ns;
+  bus.progress_ns += share_now(bus) * passed_ns;
   bus.mean_cores += (bus.cores - bus.mean_cores) * passed_ns / (passed_ns + bus.window_ns);
   bus.settled_ns = now_ns;
 }
@@ -62,12 +66,29 @@ void MemoryLoad::change(Worker& worker, double demand, double kernel_ns, int tas
   Bus& bus = buses_[worker.node];
   settle(bus, now_ns);
   bus.cores -= worker.demand();
+  bus.bound_rate -= worker.bound_demand();
   worker.tasks += static_cast<std::uint32_t>(tasks);
   const double sign = tasks;
   worker.kernel_ns = worker.tasks != 0 ? worker.kernel_ns + sign * kernel_ns : 0;
   worker.demand_ns = worker.tasks != 0 ? std::max(0.0, worker.demand_ns + sign * demand * kernel_ns) : 0;
+  worker.bound_ns = worker.tasks != 0 ? std::max(0.0, worker.bound_ns + (is_bound(demand) ? sign * demand * kernel_ns : 0)) : 0;
   bus.cores = std::max(0.0, bus.cores + worker.demand());
+  bus.bound_rate = std::max(0.0, bus.bound_rate + worker.bound_demand());
   if (is_bound(demand)) bus.bound_cores = std::max(0.0, bus.bound_cores + sign * demand);
+}
+
+/// One task more.
+void MemoryLoad::add(Worker& worker, double demand, std::int64_t kernel_ns, std::int64_t now_ns) noexcept {
+  const bool begins = worker.tasks == 0;
+  change(worker, demand, static_cast<double>(std::max<std::int64_t>(kernel_ns, 1)), 1, now_ns);
+  if (!begins) return;
+  worker.since_ns = now_ns;
+  worker.since_progress_ns = buses_[worker.node].progress_ns;
+}
+
+void MemoryLoad::move(float demand, unsigned from, unsigned to, std::int64_t kernel_ns, std::int64_t now_ns) {
+  change(workers_[from], demand, static_cast<double>(std::max<std::int64_t>(kernel_ns, 1)), -1, now_ns);
+  add(workers_[to], demand, kernel_ns, now_ns);
 }
 
 float MemoryLoad::charge(unsigned kind, unsigned worker, std::int64_t kernel_ns, std::int64_t now_ns) {
@@ -75,12 +96,7 @@ float MemoryLoad::charge(unsigned kind, unsigned worker, std::int64_t kernel_ns,
   if (!on.is_core) return 0;
   const auto demand = static_cast<float>(kinds_[kind].use.demand);
   buses_[on.node].window_ns = static_cast<double>(std::max<std::int64_t>(kernel_ns, 2)) / 2;
-  const bool begins = on.tasks == 0;
-  change(on, demand, static_cast<double>(std::max<std::int64_t>(kernel_ns, 1)), 1, now_ns);
-  if (begins) {
-    on.since_ns = now_ns;
-    on.since_progress_ns = buses_[on.node].progress_ns;
-  }
+  add(on, demand, kernel_ns, now_ns);
   return demand;
 }
 
@@ -111,7 +127,7 @@ void MemoryLoad::learn(unsigned kind, unsigned worker, double duration_ns, std::
   Bus& bus = buses_[on.node];
   settle(bus, now_ns);
   const auto passed_ns = static_cast<double>(now_ns - on.since_ns);
-  const double had = passed_ns > 0 ? (bus.progress_ns - on.since_progress_ns) / passed_ns : share(bus, bus.cores);
+  const double had = passed_ns > 0 ? (bus.progress_ns - on.since_progress_ns) / passed_ns : share_now(bus);
   Kind& of = kinds_[kind];
   if (!std::exchange(of.is_warm, true)) return;  // it loads code or warms caches
   judge(of, of.bytes / (duration_ns * shares_.core_bytes_per_ns), had);

@@ -9,6 +9,7 @@
 #include "tandem/model/tasks/history.hpp"
 #include "tandem/runtime/machine/machine.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
+#include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/memory_shares.hpp"
 
 namespace tandem::runtime {
@@ -41,8 +42,9 @@ struct MemoryUse {
 /// Threads: none; `Placer` calls it under its lock.
 class MemoryLoad {
  public:
-  /// `shares` is known; of each memory. `machine` outlives this.
-  MemoryLoad(MemoryShares shares, const Machine& machine);
+  /// `shares` is known; of each memory. Of the memory-bound tasks that are charged, no more run at once than `rule` allows; the others wait. `machine`
+  /// outlives this.
+  MemoryLoad(MemoryShares shares, const Machine& machine, const MemoryGateRule& rule = {});
 
   /// Messages use memory from now on, or no longer.
   void set_messages(bool are_under_way, std::int64_t now_ns);
@@ -55,6 +57,8 @@ class MemoryLoad {
   /// `worker`, a CPU worker or not, is charged with a task of `kind` whose kernel is expected to take `kernel_ns`. Returns its demand, for `forget`.
   float charge(unsigned kind, unsigned worker, std::int64_t kernel_ns, std::int64_t now_ns);
   void forget(float demand, unsigned worker, std::int64_t kernel_ns, std::int64_t now_ns);
+  /// A task that has not begun, charged to `from`, is charged to `to` instead; both are CPU workers of one memory.
+  void move(float demand, unsigned from, unsigned to, std::int64_t kernel_ns, std::int64_t now_ns);
   /// A kernel of `kind` took `duration_ns` on `worker`, and has just ended. Before `forget`.
   void learn(unsigned kind, unsigned worker, double duration_ns, std::int64_t now_ns);
 
@@ -77,6 +81,7 @@ class MemoryLoad {
     unsigned workers = 0;      ///< CPU workers that work in it
     double cores = 0;          ///< sum of their demands
     double bound_cores = 0;    ///< sum of those of memory-bound tasks
+    double bound_rate = 0;     ///< part of `cores` that is for memory-bound tasks
     double progress_ns = 0;    ///< P(`settled_ns`)
     double mean_cores = 0;     ///< of `cores`, over about the last `window_ns`: copies that are planned begin at any time
     double window_ns = 1;      ///< half of what a kernel takes
@@ -87,10 +92,12 @@ class MemoryLoad {
     NodeIndex node = 0;
     std::uint32_t tasks = 0;   ///< that it is charged with
     double demand_ns = 0;      ///< sum of demand times duration
+    double bound_ns = 0;       ///< of that, the part of memory-bound tasks
     double kernel_ns = 0;      ///< sum of durations
     std::int64_t since_ns = 0;  ///< when the first of them began
     double since_progress_ns = 0;  ///< P at that time
     double demand() const noexcept { return kernel_ns > 0 ? demand_ns / kernel_ns : 0; }
+    double bound_demand() const noexcept { return kernel_ns > 0 ? bound_ns / kernel_ns : 0; }
   };
   struct Kind {
     MemoryUse use;
@@ -102,12 +109,14 @@ class MemoryLoad {
   };
 
   double of_socket(const Bus& bus, double cores) const noexcept;
-  double share(const Bus& bus, double cores) const noexcept;
+  double share_now(const Bus& bus) const noexcept;
   void settle(Bus& bus, std::int64_t now_ns) noexcept;
   void change(Worker& worker, double demand, double kernel_ns, int tasks, std::int64_t now_ns) noexcept;
+  void add(Worker& worker, double demand, std::int64_t kernel_ns, std::int64_t now_ns) noexcept;
   static void judge(Kind& kind, double moved, double had) noexcept;
 
   const MemoryShares shares_;
+  const MemoryGateRule rule_;
   const double bound_;  ///< tasks of this demand are memory-bound
   bool messages_ = false;
   std::vector<Bus> buses_;       // by memory

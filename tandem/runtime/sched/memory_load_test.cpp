@@ -36,9 +36,9 @@ constexpr unsigned kCard = 4;
 
 struct Scene {
   Machine machine = four_cores_and_a_card();
-  MemoryLoad load{shares_of_two(), machine};
+  MemoryLoad load;
   std::int64_t now_ns = 1'000;
-  Scene() {
+  explicit Scene(const MemoryGateRule& rule = {}) : load(shares_of_two(), machine, rule) {
     load.begin_kind(kMoves, 10'000, {});  // 1000 ns at least
     load.begin_kind(kComputes, 100, {});
     load.begin_kind(kHalf, 5'000, {});
@@ -141,6 +141,33 @@ TEST(MemoryLoad, TheCodeletHasTheLastWord) {
   EXPECT_EQ(scene.load.use_of(kMoves).demand, 0);
   EXPECT_EQ(scene.load.use_of(kComputes).demand, 1);
   EXPECT_NEAR(scene.load.use_of(kComputes).alone_ns, 1'000, 1);
+}
+
+TEST(MemoryLoad, TasksThatWaitForMemoryHinderNobodyMeanwhile) {
+  Scene scene({.most = 2, .most_beside_messages = 1});
+  std::vector<float> demands;
+  for (int round = 0; round < 3; ++round) {
+    demands.clear();
+    for (unsigned worker = 0; worker < 4; ++worker) demands.push_back(scene.load.charge(kMoves, worker, 1'000, scene.now_ns));
+    scene.now_ns += 1'000;  // two of the four ran, and memory did not limit them
+    for (unsigned worker = 0; worker < 2; ++worker) scene.load.learn(kMoves, worker, 1'000, scene.now_ns);
+    for (unsigned worker = 0; worker < 4; ++worker) scene.load.forget(demands[worker], worker, 1'000, scene.now_ns);
+    EXPECT_TRUE(scene.load.use_of(kMoves).is_bound) << round << ": otherwise caches seem to serve it";
+  }
+  EXPECT_NEAR(scene.load.use_of(kMoves).alone_ns, 1'000, 1);
+  EXPECT_TRUE(scene.load.is_idle());
+}
+
+TEST(MemoryLoad, ATaskMovesFromCoreToCore) {
+  Scene scene;
+  scene.load.begin_kind(kHalf, 5'000, true);
+  const float demand = scene.load.charge(kHalf, 0, 1'000, scene.now_ns);
+  EXPECT_EQ(scene.load.cores(0), 1);
+  scene.load.move(demand, 0, 2, 1'000, scene.now_ns);
+  EXPECT_EQ(scene.load.cores(0), 1);
+  EXPECT_EQ(scene.load.bound_cores(0), 1);
+  scene.load.forget(demand, 2, 1'000, scene.now_ns);
+  EXPECT_TRUE(scene.load.is_idle());
 }
 
 TEST(MemoryLoad, CopiesHaveWhatCoresLeave) {

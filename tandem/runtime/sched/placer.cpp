@@ -36,12 +36,21 @@ std::uint32_t copies_of_sum(Handle& handle, const Machine& machine) {
   return nodes;
 }
 
+/// The number of CPU workers if they share one memory; else 0.
+unsigned cores_of_one_memory(const Machine& machine) {
+  const unsigned cores = machine.cpu_workers();
+  const NodeIndex node = machine.workers.front().node;
+  const bool is_one = std::all_of(machine.workers.begin(), machine.workers.begin() + cores, [&](const MachineWorker& worker) { return worker.node == node; });
+  return is_one ? cores : 0;
+}
+
 }  // namespace
 
 Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller)
     : placing_(policy.placing()),
       pulling_(policy.pulling()),
       by_priority_(placing_ != nullptr && policy.by_priority()),
+      alike_(placing_ != nullptr ? cores_of_one_memory(machine) : 0),
       machine_(machine),
       queues_(queues),
       clock_(clock),
@@ -77,7 +86,7 @@ void Placer::aim_at(Objective objective, const Powers& powers) {
 void Placer::use_memory(const MemoryShares& shares, const MemoryGate& gate) {
   if (!shares.is_known()) return;
   gate_ = &gate;
-  memory_ = std::make_unique<MemoryLoad>(shares, machine_);
+  memory_ = std::make_unique<MemoryLoad>(shares, machine_, gate.rule());
   for (const LinkLoad& link : links_)
     rates_.push_back({link.link.bytes_per_ns, link.link.loaded_bytes_per_ns.value_or(0), link.link.beside_messages_bytes_per_ns.value_or(0)});
 }
@@ -595,6 +604,22 @@ void Placer::forget(Task& task) {
   }
   --kinds_[placed.kind].given[worker];
   leave_kind(placed.kind);
+}
+
+void Placer::move(Task& task, unsigned worker) {
+  PlacedTask& placed = task.extra->placed;
+  if (placed.worker == worker || !may_move(task)) return;
+  const std::int64_t now_ns = clock_.now_ns();
+  const std::lock_guard guard(lock_);
+  const unsigned from = std::exchange(placed.worker, worker);
+  Load& to = loads_[worker];
+  ++changes_;
+  remove(loads_[from], placed.priority, placed.charged_ns);
+  if (to.all.tasks == 0) to.since_ns = now_ns;
+  add(to, placed.priority, placed.charged_ns);
+  if (memory_ != nullptr) memory_->move(placed.demand, from, worker, placed.kernel_ns, now_ns);
+  --kinds_[placed.kind].given[from];
+  ++kinds_[placed.kind].given[worker];
 }
 
 void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) {

@@ -37,6 +37,9 @@ class Explainer;
 /// A task is charged to its worker from that choice to `forget`: the time that it will take there, and the copies of its data that no
 /// other task there has been charged with. An end of a task corrects the worker's load, so that wrong estimates do not add up.
 ///
+/// Memory-bound tasks of a `PlacingPolicy` may wait at the `MemoryGate` before they begin, still charged to their worker. Another worker with room may
+/// run one (`may_move`), and is charged with it from then on.
+///
 /// Not chosen: a caller that does not wait, whose queue nobody would look into; a device that is lost; a device whose budget is smaller
 /// than the task's data. If none is left, they are.
 ///
@@ -98,6 +101,14 @@ class Placer : private ReadyView {
   }
   /// `task` has ended, or goes elsewhere. Without effect when nobody is charged with it.
   void forget(Task& task);
+  /// Any CPU worker may run `task`, which has not begun: a `PlacingPolicy` has given it to one of them, all can run it, and they share one memory.
+  bool may_move(const Task& task) const noexcept {
+    if (task.extra->placed.worker >= alike_) return false;
+    const std::vector<unsigned>& members = task.extra->group->members;  // from the least; CPU workers are the first
+    return members.size() >= alike_ && members[alike_ - 1] == alike_ - 1;
+  }
+  /// `worker`, a CPU worker, runs `task` instead of the one that is charged with it. Without effect unless `may_move`.
+  void move(Task& task, unsigned worker);
   /// The kernel of `task` took `duration_ns` on a worker of `kind`.
   void learn(const Task& task, DeviceKind kind, std::int64_t duration_ns);
 
@@ -186,6 +197,7 @@ class Placer : private ReadyView {
   const PlacingPolicy* const placing_;
   const PullingPolicy* const pulling_;
   const bool by_priority_;
+  const unsigned alike_;  ///< CPU workers, if they share one memory and a `PlacingPolicy` gives tasks to them; else 0
   const Machine& machine_;
   ReadyQueues& queues_;
   const clock::Clock& clock_;

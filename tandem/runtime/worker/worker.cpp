@@ -96,11 +96,13 @@ Task* Worker::take_unless_holding() {
 /// What runs of `task`, which is null if there is none, and the tasks that wait at the gate for memory; or null.
 Task* Worker::pass_memory_gate(Task* task) {
   while (true) {
-    const bool is_bound = task != nullptr && is_memory_bound(*task);
-    const MemoryGate::Answer answer = gate_->ask(task, is_bound, inside_gate_);
+    const bool stays = task != nullptr && stays_here(*task);
+    const bool is_bound = task != nullptr && !stays && is_memory_bound(*task);
+    const MemoryGate::Answer answer = gate_->ask(task, is_bound, inside_gate_, stays);
     if (answer.hand_on != nullptr) executor_.queues().push_released(index_, answer.hand_on);
     if (is_bound && answer.run != task) measurements_.count_aside();
     if (answer.run != nullptr && answer.run != task) trace_.note_taken(*answer.run, [] { return std::optional<unsigned>(); });
+    if (answer.run != nullptr && answer.run->restricted && !stays) executor_.placer()->move(*answer.run, index_);
     if (!answer.waits) return answer.run;
     task = take();
   }
@@ -111,9 +113,14 @@ void Worker::leave_memory_gate() {
   if (Task* const task = gate_->leave(inside_gate_)) executor_.queues().push_released(index_, task);
 }
 
+/// No other worker may run it, as far as the gate knows.
+bool Worker::stays_here(const Task& task) const {
+  return task.restricted && (executor_.placer() == nullptr || !executor_.placer()->may_move(task));
+}
+
 /// By what the program says of its codelet, or by how long its kernels take here.
 bool Worker::is_memory_bound(const Task& task) const {
-  if (task.restricted || task.budgeted || task.ops->serves) return false;
+  if (task.budgeted || task.ops->serves) return false;
   if (task.codelet->memory_bound) return *task.codelet->memory_bound;
   const auto known_ns = expected_ns(task);
   return known_ns && static_cast<double>(moved_bytes(task)) >= gate_->rule().least_bytes_per_ns * static_cast<double>(*known_ns);

@@ -39,7 +39,7 @@ struct WorkerOptions {
   unsigned stretch = 16;               ///< tasks in one lane of a device, at most; 1: none is launched before the one that it waits for has ended
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
-  bool gated = false;                  ///< memory-bound tasks that CPU workers share are limited in number (`MemoryGate`); for those that it gives away a placer does it
+  bool gated = false;                  ///< memory-bound tasks that CPU workers share, or a `PlacingPolicy` gives them, are limited in number (`MemoryGate`)
   bool metered = false;                ///< somebody asks which kernels run (`Measurements::visit_busy`)
   const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
   const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
@@ -127,6 +127,7 @@ class Worker final : public base::Steppable {
   Task* pass_memory_gate(Task* task);
   void leave_memory_gate();
   bool is_memory_bound(const Task& task) const;
+  bool stays_here(const Task& task) const;
   void explain(const Task& task, bool kept);
   void queue_kept();
   void run(Task& task);
