@@ -114,7 +114,6 @@ void Placer::remove(Load& load, std::int32_t priority, std::int64_t ns) {
 
 std::int64_t Placer::free_ns(const Load& load, std::int32_t priority, std::int64_t now_ns) const noexcept {
   if (load.all.tasks == 0) return now_ns;
-  if (!by_priority_) return std::max(now_ns, load.since_ns + load.all.ns);
   Sum ahead;
   for (const auto& [other, sum] : load.by_priority) {
     if (other < priority) break;
@@ -127,20 +126,24 @@ std::int64_t Placer::free_ns(const Load& load, std::int32_t priority, std::int64
 
 /// The data of `task`, for a view.
 void Placer::look_at(const Task& task) const {
-  accesses_.clear();
-  bytes_ = 0;
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    const AccessSlot& slot = task.accesses()[i];
+  const std::span<const AccessSlot> slots(task.accesses(), task.access_count);
+  if (access_room_.size() < slots.size()) access_room_.resize(slots.size());
+  AccessView* view = access_room_.data();
+  for (const AccessSlot& slot : slots) {
     Handle& handle = *slot.handle();
-    if (slot.mode() == AccessMode::reduce) {
-      accesses_.push_back({AccessMode::read_write, handle.travel_bytes(), copies_of_sum(handle, machine_), 0, &handle});
-      bytes_ += handle.shape.bytes();
-    }
-    if (!is_moved(slot)) continue;
-    accesses_.push_back({slot.mode(), handle.travel_bytes(), handle.seen_valid(),
-                         handle.coming.load(std::memory_order_relaxed), &handle});
-    bytes_ += handle.shape.bytes();
+    if (is_moved(slot)) [[likely]]
+      *view++ = {slot.mode(), handle.travel_bytes(), handle.seen_valid(), handle.coming.load(std::memory_order_relaxed), &handle};
+    else if (slot.mode() == AccessMode::reduce)
+      *view++ = {AccessMode::read_write, handle.travel_bytes(), copies_of_sum(handle, machine_), 0, &handle};
   }
+  accesses_ = {access_room_.data(), view};
+}
+
+/// Of the data of the task that was looked at.
+std::size_t Placer::data_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const AccessView& access : accesses_) bytes += static_cast<const Handle*>(access.datum)->shape.bytes();
+  return bytes;
 }
 
 std::span<const AccessView> Placer::accesses(const OpenTask& task) const {
@@ -157,6 +160,14 @@ bool Placer::has_room(NodeIndex node, std::size_t bytes) const noexcept {
   return memory.kind != NodeKind::device || memory.budget == 0 || bytes <= memory.budget;
 }
 
+/// Bit n: memory n has room for `bytes`.
+std::uint32_t Placer::memories_with_room(std::size_t bytes) const noexcept {
+  std::uint32_t memories = ~0U;
+  for (NodeIndex node = 0; node < machine_.nodes.size(); ++node)
+    if (!has_room(node, bytes)) memories &= ~(1U << node);
+  return memories;
+}
+
 BusRoom Placer::bus_room(const OpenTask& task, NodeIndex node) const noexcept {
   if (memory_ == nullptr || !kinds_[task.kind].memory.is_bound) return {};
   const unsigned limit = gate_->limit(task.priority);
@@ -169,8 +180,9 @@ BusRoom Placer::bus_room(const OpenTask& task, NodeIndex node) const noexcept {
 /// False: none of them may get the task that was looked at, so all stand there.
 bool Placer::select_workers(const WorkerGroup& group) {
   candidates_.clear();
+  const std::uint32_t memories = memories_with_room(data_bytes());
   for (const unsigned worker : group.members)
-    if (works(worker) && has_room(machine_.workers[worker].node, bytes_)) candidates_.push_back(worker);
+    if (works(worker) && (memories >> machine_.workers[worker].node & 1U) != 0) candidates_.push_back(worker);
   if (!candidates_.empty()) return true;
   candidates_ = group.members;
   return false;
@@ -282,7 +294,8 @@ Task* Placer::offer(Task& task) {
   if (const auto known = std::ranges::find(arriving_, &task, &ArrivingTask::task); known != arriving_.end()) end_arrival(known);
   look_at(task);
   ReadyKind& kind = kinds_[placed.kind];
-  const OpenTask open{task.priority, flow_position(task), placed.kind, bytes_, &task};
+  const std::size_t bytes = data_bytes();
+  const OpenTask open{task.priority, flow_position(task), placed.kind, memories_with_room(bytes), bytes, &task};
   if (spare_.empty()) kind.tasks.insert(open);
   else {
     spare_.back().value() = open;
@@ -376,7 +389,7 @@ void Placer::look_at_memory() {
 LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
     const Load& load = loads_[worker];
-    views_[worker] = {free_ns(load, priority, now_ns), load.all.tasks};
+    views_[worker] = {by_priority_ ? free_ns(load, priority, now_ns) : free_ns(load, now_ns), load.all.tasks};
   }
   for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
   if (knows_loaded_links_) look_at_links(now_ns);

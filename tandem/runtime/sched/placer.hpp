@@ -153,14 +153,18 @@ class Placer : private ReadyView {
   const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
   std::span<const AccessView> accesses(const OpenTask& task) const override;
   bool works(unsigned worker) const noexcept override;
-  bool fits(const OpenTask& task, NodeIndex node) const noexcept override { return has_room(node, task.bytes); }
   BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept override;
 
   void add(Load& load, std::int32_t priority, std::int64_t ns);
   void remove(Load& load, std::int32_t priority, std::int64_t ns);
   std::int64_t free_ns(const Load& load, std::int32_t priority, std::int64_t now_ns) const noexcept;
+  static std::int64_t free_ns(const Load& load, std::int64_t now_ns) noexcept {
+    return load.all.tasks == 0 ? now_ns : std::max(now_ns, load.since_ns + load.all.ns);
+  }
   void look_at(const Task& task) const;
+  std::size_t data_bytes() const noexcept;
   bool has_room(NodeIndex node, std::size_t bytes) const noexcept;
+  std::uint32_t memories_with_room(std::size_t bytes) const noexcept;
   bool select_workers(const WorkerGroup& group);
   unsigned kind_of(const Task& task, model::Footprint footprint);
   void leave_kind(unsigned kind);
@@ -226,8 +230,8 @@ class Placer : private ReadyView {
   std::vector<unsigned> free_kinds_;
   std::unordered_map<std::uint64_t, unsigned> kind_numbers_;  ///< by a hash of codelet and footprint, of kinds in use
   // Of the task that is looked at.
-  mutable std::vector<AccessView> accesses_;
-  mutable std::size_t bytes_ = 0;
+  mutable std::vector<AccessView> access_room_;  ///< for `accesses_`, and more
+  mutable std::span<const AccessView> accesses_;
   std::vector<unsigned> candidates_;
   std::vector<WorkerLoad> views_;
 };

@@ -1,14 +1,13 @@
 // tandem/runtime/sched/plan.cpp: whenever a worker needs a task, the most urgent ones are planned over all workers.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory_resource>
 #include <optional>
 #include <vector>
 
-#include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
@@ -22,11 +21,13 @@ constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for co
 /// Data that planned tasks bring to memories.
 class Brought {
  public:
-  bool comes(const void* datum, NodeIndex node) const noexcept {
-    if (some_ == 0 || (some_ & mark_of(datum)) == 0) return false;
+  /// Of `nodes`, bit n for memory n, those to which it comes.
+  std::uint32_t comes(const void* datum, std::uint32_t nodes) const noexcept {
+    if (some_ == 0 || (some_ & mark_of(datum)) == 0) return 0;
+    std::uint32_t there = 0;
     for (std::size_t i = 0; i < count_; ++i)
-      if (data_[i].datum == datum && data_[i].node == node) return true;
-    return false;
+      if (data_[i].datum == datum) there |= 1U << data_[i].node;
+    return nodes & there;
   }
   /// When there is no place, it is forgotten: the copies count twice then.
   void add(const void* datum, NodeIndex node) noexcept {
@@ -41,7 +42,9 @@ class Brought {
     NodeIndex node;
   };
   /// One of 64 bits. Most data that is asked for is not here: a look at `some_` mostly says so.
-  static std::uint64_t mark_of(const void* datum) noexcept { return std::uint64_t{1} << (base::mix64(reinterpret_cast<std::uintptr_t>(datum)) >> 58U); }
+  static std::uint64_t mark_of(const void* datum) noexcept {
+    return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(datum) * 0x9e37'79b9'7f4a'7c15U >> 58U);  // 2^64 divided by the golden ratio
+  }
 
   std::uint64_t some_ = 0;
   std::array<Datum, 64> data_;
@@ -78,46 +81,41 @@ class Lanes {
   std::optional<Place> place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) const {
     std::array<Place, kMostLanes> places;  // the first `count`
     std::size_t count = 0;
-    const std::uint32_t missing = missing_somewhere(accesses);
-    double first_ns = 0;
+    const Copies copies(*this, accesses);
+    double first_ns = kNever;
     for (std::size_t i = 0; i < count_; ++i) {
       const Lane& lane = lanes_[i];
-      Estimate kernel = kind.kernel_on(lane.kind);
-      if (!kernel.known || !ready.fits(task, lane.node)) continue;
+      const KindWorkers* const alike = kind.workers_of(lane.kind);
+      if (alike == nullptr || !alike->kernel.known || !ready.fits(task, lane.node)) continue;
       const unsigned worker = first_among(lane, kind.workers);
       if (worker == kNobody) continue;
-      if (load_.memory != nullptr) [[unlikely]] load_.memory->adjust(kernel, kind.memory, worker);
+      Place& place = places[count++];
+      place.lane = i;
+      place.worker = worker;
+      place.fills_bus = place.waits = false;
+      double kernel_ns = alike->kernel.mean_ns;
       double at_ns = free_[worker].at_ns;
-      bool fills_bus = false, waits = false;
-      if (load_.memory != nullptr && lane.kind == DeviceKind::cpu) [[unlikely]] {
-        const BusRoom room = ready.bus_room(task, lane.node);
-        fills_bus = room.most != UINT_MAX;
-        waits = fills_bus && filling_[lane.node] >= room.now;
-        if (waits) at_ns = std::max(at_ns, kernel.mean_ns * (filling_[lane.node] - room.now + 1) / room.most);
-      }
-      const auto [copies_ns, ready_ns] = (missing >> lane.node & 1U) != 0 ? copies_to(lane.node, accesses) : CopyTimes();
-      const double end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel.mean_ns;
-      if (count == 0 || end_ns < first_ns) first_ns = end_ns;
-      places[count++] = {.lane = i,
-                         .worker = worker,
-                         .end_ns = end_ns,
-                         .free_ns = std::max(at_ns, ready_ns) + kernel.mean_ns,
-                         .copies_ns = copies_ns,
-                         .cost_ns = load_.prices[worker] * std::max(kernel.mean_ns, copies_ns),
-                         .fills_bus = fills_bus,
-                         .waits = waits};
-      if constexpr (kByEnergy) places[count - 1].cost_ns += kind.draw_on(lane.kind) * kernel.mean_ns;
+      if (load_.memory != nullptr) [[unlikely]] look_at_memory(place, kind, task, ready, kernel_ns, at_ns);
+      const auto [copies_ns, ready_ns] = copies.to(lane.node);
+      place.end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel_ns;
+      place.free_ns = std::max(at_ns, ready_ns) + kernel_ns;
+      place.copies_ns = copies_ns;
+      place.cost_ns = load_.prices[worker] * std::max(kernel_ns, copies_ns);
+      if constexpr (kByEnergy) place.cost_ns += alike->draw * kernel_ns;
+      first_ns = std::min(first_ns, place.end_ns);
     }
     if constexpr (kByEnergy) {
       for (std::size_t i = 0; i < count; ++i) places[i].cost_ns += std::max(0.0, places[i].end_ns - first_ns - slack_ns);
       slack_ns = kNever;
     }
+    const double late_ns = first_ns + slack_ns;
     double least_ns = kNever;  // of the costs
     for (std::size_t i = 0; i < count; ++i)
-      if (places[i].end_ns <= first_ns + slack_ns) least_ns = std::min(least_ns, places[i].cost_ns);
+      if (places[i].end_ns <= late_ns) least_ns = std::min(least_ns, places[i].cost_ns);
+    const double dear_ns = (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns;
     const Place* best = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
-      if (places[i].end_ns > first_ns + slack_ns || places[i].cost_ns > (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns) continue;
+      if (places[i].end_ns > late_ns || places[i].cost_ns > dear_ns) continue;
       if (best == nullptr || places[i].end_ns < best->end_ns) best = &places[i];
     }
     return best != nullptr ? std::optional(*best) : std::nullopt;
@@ -134,7 +132,7 @@ class Lanes {
     if (place.copies_ns == 0) return;
     links_[lane.node] += place.copies_ns;
     for (const AccessView& access : accesses)
-      if (access.is_missing(lane.node) && !brought_.comes(access.datum, lane.node)) brought_.add(access.datum, lane.node);
+      if (access.is_missing(lane.node) && brought_.comes(access.datum, 1U << lane.node) == 0) brought_.add(access.datum, lane.node);
   }
 
  private:
@@ -159,7 +157,10 @@ class Lanes {
     std::size_t i = count_;  // mostly it is like the one before it
     while (i > 0 && (lanes_[i - 1].kind != here.kind || lanes_[i - 1].node != here.node)) --i;
     if (i == 0 && count_ == kMostLanes) return;
-    if (i == 0) lanes_[count_++] = {here.kind, here.node, worker, kNobody};
+    if (i == 0) {
+      lanes_[count_++] = {here.kind, here.node, worker, kNobody};
+      nodes_ |= 1U << here.node;
+    }
     Lane& lane = lanes_[i == 0 ? count_ - 1 : i - 1];
     free_[worker] = {static_cast<double>(load_.workers[worker].free_ns - load_.now_ns), came_++, lane.any};
     lane.any = worker;
@@ -177,24 +178,58 @@ class Lanes {
     return first_of(lane, [&](unsigned worker) { return std::ranges::binary_search(workers, worker); });
   }
 
-  /// Bit n: memory n lacks some of them.
-  static std::uint32_t missing_somewhere(std::span<const AccessView> accesses) noexcept {
-    std::uint32_t nodes = 0;
-    for (const AccessView& access : accesses)
-      if (sees_value(access.mode) && access.valid != 0) nodes |= ~access.valid;
-    return nodes;
-  }
-  CopyTimes copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
-    return copies_behind(accesses, load_, node, links_[node], [&](const AccessView& access) { return brought_.comes(access.datum, node); });
+  /// The copies of a task's data to each memory, behind those of the tasks that are planned.
+  class Copies {
+   public:
+    Copies(const Lanes& lanes, std::span<const AccessView> accesses) : lanes_(lanes) {
+      for (const AccessView& access : accesses) {
+        if (!sees_value(access.mode) || access.valid == 0) continue;
+        std::uint32_t missing = lanes.nodes_ & ~access.valid;
+        if (missing != 0) missing &= ~lanes.brought_.comes(access.datum, missing);
+        for (; missing != 0; missing &= missing - 1) {
+          const auto node = static_cast<NodeIndex>(std::countr_zero(missing));
+          if ((some_ >> node & 1U) == 0) queues_[node].of = {};
+          some_ |= 1U << node;
+          queues_[node].of.add(access, lanes.load_.link(access.source(), node), lanes.load_);
+        }
+      }
+    }
+    CopyTimes to(NodeIndex node) const noexcept {
+      return (some_ >> node & 1U) != 0 ? queues_[node].of.behind(lanes_.links_[node]) : CopyTimes();
+    }
+
+   private:
+    union Unset {  // so that memories without copies cost nothing
+      Unset() noexcept {}
+      CopyQueue of;
+    };
+
+    const Lanes& lanes_;
+    std::uint32_t some_ = 0;  // bit n: there are some to memory n
+    std::array<Unset, kMaxNodes> queues_;
+  };
+
+  /// Where memory is shared by kernels.
+  void look_at_memory(Place& place, const ReadyKind& kind, const OpenTask& task, const ReadyView& ready, double& kernel_ns, double& at_ns) const {
+    const Lane& lane = lanes_[place.lane];
+    Estimate kernel = kind.kernel_on(lane.kind);
+    load_.memory->adjust(kernel, kind.memory, place.worker);
+    kernel_ns = kernel.mean_ns;
+    if (lane.kind != DeviceKind::cpu) return;
+    const BusRoom room = ready.bus_room(task, lane.node);
+    place.fills_bus = room.most != UINT_MAX;
+    place.waits = place.fills_bus && filling_[lane.node] >= room.now;
+    if (place.waits) at_ns = std::max(at_ns, kernel_ns * (filling_[lane.node] - room.now + 1) / room.most);
   }
 
   const LoadView& load_;
   std::array<Lane, kMostLanes> lanes_;  // the first `count_`
   std::size_t count_ = 0;
+  std::uint32_t nodes_ = 0;  // bit n: some lane is in memory n
   unsigned came_ = 0;  // workers that were added, and tasks that were planned since
-  std::array<std::byte, 128 * sizeof(Free)> some_memory_;  // enough for most machines
-  std::pmr::monotonic_buffer_resource memory_{some_memory_.data(), some_memory_.size()};
-  std::pmr::vector<Free> free_{load_.workers.size(), &memory_};  // by worker
+  std::array<Free, 128> few_;  // enough for most machines
+  std::vector<Free> many_{load_.workers.size() > few_.size() ? load_.workers.size() : 0};
+  Free* const free_ = many_.empty() ? few_.data() : many_.data();  // by worker
   std::array<unsigned, kMaxNodes> filling_{};  ///< by memory, planned tasks that fill its bus
   std::array<double, kMaxNodes> links_{};  ///< what planned tasks copy to each memory, in ns
   Brought brought_;

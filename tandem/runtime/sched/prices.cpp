@@ -15,33 +15,39 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
     else classes.emplace_back(worker.kind, 1U);
   }
   const std::size_t count = classes.size();
-  struct Work {
-    double tasks = 0;
-    std::vector<double> ns;  // by class; 0: not known
+  struct Work {  // by class
+    std::vector<double> ns;  // 0: not known
     std::vector<double> draw;
+    std::vector<double> load;  // of each worker, if all is done there
   };
   std::vector<Work> work;
   for (const ReadyKind& kind : kinds) {
     if (kind.seen <= 0) continue;
-    Work& one = work.emplace_back(Work{kind.seen, std::vector<double>(count), std::vector<double>(count)});
+    Work& one = work.emplace_back(Work{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)});
     for (std::size_t c = 0; c < count; ++c) {
       one.draw[c] = kind.draw_on(classes[c].first);
       if (const Estimate kernel = kind.kernel_on(classes[c].first); kernel.known) one.ns[c] = std::max(1.0, kernel.mean_ns);
+      one.load[c] = kind.seen * one.ns[c] / classes[c].second;
     }
   }
   std::vector<double> price(count, 1.0 / static_cast<double>(machine.workers.size()));
   std::vector<double> mean = price;
+  std::vector<double> load(count);  // of a worker
   constexpr int kRounds = 100;
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<double> load(count);  // of a worker
+    std::ranges::fill(load, 0);
     double total = 0;
     for (const Work& one : work) {
       std::size_t best = count;
-      const auto cost = [&](std::size_t c) { return one.ns[c] * (price[c] + one.draw[c]); };
-      for (std::size_t c = 0; c < count; ++c)
-        if (one.ns[c] > 0 && (best == count || cost(c) < cost(best))) best = c;
+      double least = 0;
+      for (std::size_t c = 0; c < count; ++c) {
+        const double cost = one.ns[c] * (price[c] + one.draw[c]);
+        if (one.ns[c] <= 0 || (best != count && cost >= least)) continue;
+        best = c;
+        least = cost;
+      }
       if (best == count) continue;
-      load[best] += one.tasks * one.ns[best] / classes[best].second;
+      load[best] += one.load[best];
       total = std::max(total, load[best]);
     }
     if (total == 0) break;
