@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -42,15 +43,20 @@ Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, R
     : placing_(policy.placing()),
       pulling_(policy.pulling()),
       by_priority_(placing_ != nullptr && policy.by_priority()),
+      has_budgets_(machine.has_budgets()),
       machine_(machine),
       queues_(queues),
       clock_(clock),
       estimates_(given),
       caller_is_away_(caller),
       loads_(machine.workers.size()),
+      hungry_((machine.workers.size() + 63) / 64),
       views_(machine.workers.size()) {
   TANDEM_ASSERT((placing_ != nullptr) != (pulling_ != nullptr));
-  for (unsigned worker = 0; worker < machine.workers.size(); ++worker) own_.push_back(&queues.group_of({worker}));
+  for (unsigned worker = 0; worker < machine.workers.size(); ++worker) {
+    own_.push_back(&queues.group_of({worker}));
+    note_hungry(worker);
+  }
   for (NodeIndex from = 0; from < machine.nodes.size(); ++from)
     for (NodeIndex to = 0; to < machine.nodes.size(); ++to) {
       links_.push_back({.link = machine.link(from, to)});
@@ -152,7 +158,7 @@ std::span<const AccessView> Placer::accesses(const OpenTask& task) const {
 }
 
 bool Placer::works(unsigned worker) const noexcept {
-  return !(worker == 0 && caller_is_away_.load(std::memory_order_relaxed)) && !queues_.is_retired(worker);
+  return !(worker == 0 && caller_is_away_.load(std::memory_order_relaxed)) && !(queues_.has_retired() && queues_.is_retired(worker));
 }
 
 bool Placer::has_room(NodeIndex node, std::size_t bytes) const noexcept {
@@ -163,6 +169,7 @@ bool Placer::has_room(NodeIndex node, std::size_t bytes) const noexcept {
 /// Bit n: memory n has room for `bytes`.
 std::uint32_t Placer::memories_with_room(std::size_t bytes) const noexcept {
   std::uint32_t memories = ~0U;
+  if (!has_budgets_) return memories;
   for (NodeIndex node = 0; node < machine_.nodes.size(); ++node)
     if (!has_room(node, bytes)) memories &= ~(1U << node);
   return memories;
@@ -337,13 +344,13 @@ Task* Placer::feed(unsigned worker) {
   const std::lock_guard guard(lock_);
   if (!works(worker)) ++changes_;  // it has left: others may get what was planned for it
   Load& load = loads_[worker];
-  load.is_hungry = false;
+  note_hungry(worker);
   if (load.all.tasks >= load.most) return nullptr;  // it has looked since its last task ended
   if (!arriving_.empty() || load.holds_until_ns != 0) [[unlikely]] forget_late(load, clock_.now_ns());
   if (waiting_ != 0) give_trials(chosen);
   while (load.all.tasks < load.most && pull(worker, chosen, true)) {
   }
-  load.is_hungry = load.all.tasks < load.most;
+  note_hungry(worker);
   if (waiting_ != 0) pull_for_hungry(chosen);
   return chosen.first;
 }
@@ -437,6 +444,13 @@ void Placer::note_refused(unsigned worker) {
   const MachineWorker& here = machine_.workers[worker];
   for (unsigned other = 0; other < loads_.size(); ++other)
     if (machine_.workers[other].kind == here.kind && machine_.workers[other].node == here.node) loads_[other].refused_at = changes_;
+}
+
+/// Whether `worker` has fewer tasks than it may have.
+void Placer::note_hungry(unsigned worker) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << worker % 64;
+  if (loads_[worker].all.tasks < loads_[worker].most) hungry_[worker / 64] |= bit;
+  else hungry_[worker / 64] &= ~bit;
 }
 
 /// A task for `worker`. False: it gets none. `may_hold`: it is awake, or will look again.
@@ -539,14 +553,16 @@ void Placer::pull_for_hungry(Chain& chosen) {
   if (has_new_tasks) unasked_ = 0;
   has_first_ = false;
   const std::int64_t now_ns = clock_.now_ns();
-  for (unsigned worker = 0; worker < loads_.size() && waiting_ != 0; ++worker) {
-    Load& load = loads_[worker];
-    if (!load.is_hungry || (!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
-    while (load.all.tasks < load.most && pull(worker, chosen, load.holds_until_ns > now_ns)) {
+  for (std::size_t part = 0; part < hungry_.size(); ++part)
+    for (std::uint64_t some = hungry_[part]; some != 0 && waiting_ != 0; some &= some - 1) {
+      const auto worker = static_cast<unsigned>(part * 64) + static_cast<unsigned>(std::countr_zero(some));
+      Load& load = loads_[worker];
+      if ((!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
+      while (load.all.tasks < load.most && pull(worker, chosen, load.holds_until_ns > now_ns)) {
+      }
+      note_hungry(worker);
+      if (load.all.tasks < load.most) load.ask_at_ns = now_ns + load.last_ns / 8;
     }
-    load.is_hungry = load.all.tasks < load.most;
-    if (load.is_hungry) load.ask_at_ns = now_ns + load.last_ns / 8;
-  }
   if (waiting_ == 0 || somebody_goes_on(now_ns)) return;
   const OpenTask task = *MostUrgentFirst(kinds_).next();
   take_out(task);

@@ -123,7 +123,6 @@ class Placer : private ReadyView {
   };
   struct Load {
     unsigned most = 1;        ///< see `set_most`
-    bool is_hungry = true;    ///< when it looked for tasks last it got fewer than that
     std::int64_t ask_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
     std::int64_t last_ns = 0;    ///< how long the last task was expected to take that it was given
     std::int64_t holds_until_ns = 0;  ///< the worker waits for a task that arrives, and looks again then; 0: it does not
@@ -153,6 +152,7 @@ class Placer : private ReadyView {
   const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
   std::span<const AccessView> accesses(const OpenTask& task) const override;
   bool works(unsigned worker) const noexcept override;
+  bool all_work() const noexcept override { return !caller_is_away_.load(std::memory_order_relaxed) && !queues_.has_retired(); }
   BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept override;
 
   void add(Load& load, std::int32_t priority, std::int64_t ns);
@@ -182,6 +182,7 @@ class Placer : private ReadyView {
   void forget_late(Load& load, std::int64_t now_ns);
   void end_arrival(std::vector<ArrivingTask>::iterator place);
   void note_refused(unsigned worker);
+  void note_hungry(unsigned worker) noexcept;
   void pull_for_hungry(Chain& chosen);
   bool somebody_goes_on(std::int64_t now_ns) const noexcept;
   void give(Task& task, unsigned worker, const TaskView& view, const LoadView& load);
@@ -190,6 +191,7 @@ class Placer : private ReadyView {
   const PlacingPolicy* const placing_;
   const PullingPolicy* const pulling_;
   const bool by_priority_;
+  const bool has_budgets_;
   const Machine& machine_;
   ReadyQueues& queues_;
   const clock::Clock& clock_;
@@ -205,6 +207,7 @@ class Placer : private ReadyView {
 
   mutable base::SpinLock lock_;  ///< guards what follows
   std::vector<Load> loads_;
+  std::vector<std::uint64_t> hungry_;  ///< bit w % 64 of entry w / 64: when worker w looked for tasks last it got fewer than it may have
   std::vector<LinkLoad> links_;
   std::unique_ptr<MemoryLoad> memory_;  ///< null: nothing is known of memory contention
   const MemoryGate* gate_ = nullptr;    ///< set where `memory_` is

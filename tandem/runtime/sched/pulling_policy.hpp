@@ -93,6 +93,7 @@ class ReadyView {
   virtual const std::vector<ReadyKind>& kinds() const noexcept = 0;       ///< in which they stand; some have no tasks at the moment
   virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;  ///< its data; valid until the next call
   virtual bool works(unsigned worker) const noexcept = 0;                 ///< it takes tasks: its device is not lost, and a caller waits
+  virtual bool all_work() const noexcept { return false; }                ///< true: `works` is true of all workers
   /// How many tasks like it CPU workers of memory `node` may run at once before they fill its bus.
   virtual BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept { return static_cast<void>(task), static_cast<void>(node), BusRoom(); }
 
