@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -51,15 +52,20 @@ Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, R
       pulling_(policy.pulling()),
       by_priority_(placing_ != nullptr && policy.by_priority()),
       alike_(placing_ != nullptr ? cores_of_one_memory(machine) : 0),
+      has_budgets_(machine.has_budgets()),
       machine_(machine),
       queues_(queues),
       clock_(clock),
       estimates_(given),
       caller_is_away_(caller),
       loads_(machine.workers.size()),
+      hungry_((machine.workers.size() + 63) / 64),
       views_(machine.workers.size()) {
   TANDEM_ASSERT((placing_ != nullptr) != (pulling_ != nullptr));
-  for (unsigned worker = 0; worker < machine.workers.size(); ++worker) own_.push_back(&queues.group_of({worker}));
+  for (unsigned worker = 0; worker < machine.workers.size(); ++worker) {
+    own_.push_back(&queues.group_of({worker}));
+    note_hungry(worker);
+  }
   for (NodeIndex from = 0; from < machine.nodes.size(); ++from)
     for (NodeIndex to = 0; to < machine.nodes.size(); ++to) {
       links_.push_back({.link = machine.link(from, to)});
@@ -123,7 +129,6 @@ void Placer::remove(Load& load, std::int32_t priority, std::int64_t ns) {
 
 std::int64_t Placer::free_ns(const Load& load, std::int32_t priority, std::int64_t now_ns) const noexcept {
   if (load.all.tasks == 0) return now_ns;
-  if (!by_priority_) return std::max(now_ns, load.since_ns + load.all.ns);
   Sum ahead;
   for (const auto& [other, sum] : load.by_priority) {
     if (other < priority) break;
@@ -136,20 +141,24 @@ std::int64_t Placer::free_ns(const Load& load, std::int32_t priority, std::int64
 
 /// The data of `task`, for a view.
 void Placer::look_at(const Task& task) const {
-  accesses_.clear();
-  bytes_ = 0;
-  for (unsigned i = 0; i < task.access_count; ++i) {
-    const AccessSlot& slot = task.accesses()[i];
+  const std::span<const AccessSlot> slots(task.accesses(), task.access_count);
+  if (access_room_.size() < slots.size()) access_room_.resize(slots.size());
+  AccessView* view = access_room_.data();
+  for (const AccessSlot& slot : slots) {
     Handle& handle = *slot.handle();
-    if (slot.mode() == AccessMode::reduce) {
-      accesses_.push_back({AccessMode::read_write, handle.travel_bytes(), copies_of_sum(handle, machine_), 0, &handle});
-      bytes_ += handle.shape.bytes();
-    }
-    if (!is_moved(slot)) continue;
-    accesses_.push_back({slot.mode(), handle.travel_bytes(), handle.seen_valid(),
-                         handle.coming.load(std::memory_order_relaxed), &handle});
-    bytes_ += handle.shape.bytes();
+    if (is_moved(slot)) [[likely]]
+      *view++ = {slot.mode(), handle.travel_bytes(), handle.seen_valid(), handle.coming.load(std::memory_order_relaxed), &handle};
+    else if (slot.mode() == AccessMode::reduce)
+      *view++ = {AccessMode::read_write, handle.travel_bytes(), copies_of_sum(handle, machine_), 0, &handle};
   }
+  accesses_ = {access_room_.data(), view};
+}
+
+/// Of the data of the task that was looked at.
+std::size_t Placer::data_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const AccessView& access : accesses_) bytes += static_cast<const Handle*>(access.datum)->shape.bytes();
+  return bytes;
 }
 
 std::span<const AccessView> Placer::accesses(const OpenTask& task) const {
@@ -158,12 +167,21 @@ std::span<const AccessView> Placer::accesses(const OpenTask& task) const {
 }
 
 bool Placer::works(unsigned worker) const noexcept {
-  return !(worker == 0 && caller_is_away_.load(std::memory_order_relaxed)) && !queues_.is_retired(worker);
+  return !(worker == 0 && caller_is_away_.load(std::memory_order_relaxed)) && !(queues_.has_retired() && queues_.is_retired(worker));
 }
 
 bool Placer::has_room(NodeIndex node, std::size_t bytes) const noexcept {
   const MachineNode& memory = machine_.nodes[node];
   return memory.kind != NodeKind::device || memory.budget == 0 || bytes <= memory.budget;
+}
+
+/// Bit n: memory n has room for `bytes`.
+std::uint32_t Placer::memories_with_room(std::size_t bytes) const noexcept {
+  std::uint32_t memories = ~0U;
+  if (!has_budgets_) return memories;
+  for (NodeIndex node = 0; node < machine_.nodes.size(); ++node)
+    if (!has_room(node, bytes)) memories &= ~(1U << node);
+  return memories;
 }
 
 BusRoom Placer::bus_room(const OpenTask& task, NodeIndex node) const noexcept {
@@ -178,8 +196,9 @@ BusRoom Placer::bus_room(const OpenTask& task, NodeIndex node) const noexcept {
 /// False: none of them may get the task that was looked at, so all stand there.
 bool Placer::select_workers(const WorkerGroup& group) {
   candidates_.clear();
+  const std::uint32_t memories = memories_with_room(data_bytes());
   for (const unsigned worker : group.members)
-    if (works(worker) && has_room(machine_.workers[worker].node, bytes_)) candidates_.push_back(worker);
+    if (works(worker) && (memories >> machine_.workers[worker].node & 1U) != 0) candidates_.push_back(worker);
   if (!candidates_.empty()) return true;
   candidates_ = group.members;
   return false;
@@ -291,7 +310,8 @@ Task* Placer::offer(Task& task) {
   if (const auto known = std::ranges::find(arriving_, &task, &ArrivingTask::task); known != arriving_.end()) end_arrival(known);
   look_at(task);
   ReadyKind& kind = kinds_[placed.kind];
-  const OpenTask open{task.priority, flow_position(task), placed.kind, bytes_, &task};
+  const std::size_t bytes = data_bytes();
+  const OpenTask open{task.priority, flow_position(task), placed.kind, memories_with_room(bytes), bytes, &task};
   if (spare_.empty()) kind.tasks.insert(open);
   else {
     spare_.back().value() = open;
@@ -333,13 +353,13 @@ Task* Placer::feed(unsigned worker) {
   const std::lock_guard guard(lock_);
   if (!works(worker)) ++changes_;  // it has left: others may get what was planned for it
   Load& load = loads_[worker];
-  load.is_hungry = false;
+  note_hungry(worker);
   if (load.all.tasks >= load.most) return nullptr;  // it has looked since its last task ended
   if (!arriving_.empty() || load.holds_until_ns != 0) [[unlikely]] forget_late(load, clock_.now_ns());
   if (waiting_ != 0) give_trials(chosen);
   while (load.all.tasks < load.most && pull(worker, chosen, true)) {
   }
-  load.is_hungry = load.all.tasks < load.most;
+  note_hungry(worker);
   if (waiting_ != 0) pull_for_hungry(chosen);
   return chosen.first;
 }
@@ -385,7 +405,7 @@ void Placer::look_at_memory() {
 LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
     const Load& load = loads_[worker];
-    views_[worker] = {free_ns(load, priority, now_ns), load.all.tasks};
+    views_[worker] = {by_priority_ ? free_ns(load, priority, now_ns) : free_ns(load, now_ns), load.all.tasks};
   }
   for (LinkLoad& link : links_) link.free_ns = std::max(link.free_ns, now_ns);
   if (knows_loaded_links_) look_at_links(now_ns);
@@ -433,6 +453,13 @@ void Placer::note_refused(unsigned worker) {
   const MachineWorker& here = machine_.workers[worker];
   for (unsigned other = 0; other < loads_.size(); ++other)
     if (machine_.workers[other].kind == here.kind && machine_.workers[other].node == here.node) loads_[other].refused_at = changes_;
+}
+
+/// Whether `worker` has fewer tasks than it may have.
+void Placer::note_hungry(unsigned worker) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << worker % 64;
+  if (loads_[worker].all.tasks < loads_[worker].most) hungry_[worker / 64] |= bit;
+  else hungry_[worker / 64] &= ~bit;
 }
 
 /// A task for `worker`. False: it gets none. `may_hold`: it is awake, or will look again.
@@ -535,14 +562,16 @@ void Placer::pull_for_hungry(Chain& chosen) {
   if (has_new_tasks) unasked_ = 0;
   has_first_ = false;
   const std::int64_t now_ns = clock_.now_ns();
-  for (unsigned worker = 0; worker < loads_.size() && waiting_ != 0; ++worker) {
-    Load& load = loads_[worker];
-    if (!load.is_hungry || (!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
-    while (load.all.tasks < load.most && pull(worker, chosen, load.holds_until_ns > now_ns)) {
+  for (std::size_t part = 0; part < hungry_.size(); ++part)
+    for (std::uint64_t some = hungry_[part]; some != 0 && waiting_ != 0; some &= some - 1) {
+      const auto worker = static_cast<unsigned>(part * 64) + static_cast<unsigned>(std::countr_zero(some));
+      Load& load = loads_[worker];
+      if ((!has_new_tasks && now_ns < load.ask_at_ns) || !works(worker)) continue;
+      while (load.all.tasks < load.most && pull(worker, chosen, load.holds_until_ns > now_ns)) {
+      }
+      note_hungry(worker);
+      if (load.all.tasks < load.most) load.ask_at_ns = now_ns + load.last_ns / 8;
     }
-    load.is_hungry = load.all.tasks < load.most;
-    if (load.is_hungry) load.ask_at_ns = now_ns + load.last_ns / 8;
-  }
   if (waiting_ == 0 || somebody_goes_on(now_ns)) return;
   const OpenTask task = *MostUrgentFirst(kinds_).next();
   take_out(task);

@@ -134,7 +134,6 @@ class Placer : private ReadyView {
   };
   struct Load {
     unsigned most = 1;        ///< see `set_most`
-    bool is_hungry = true;    ///< when it looked for tasks last it got fewer than that
     std::int64_t ask_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
     std::int64_t last_ns = 0;    ///< how long the last task was expected to take that it was given
     std::int64_t holds_until_ns = 0;  ///< the worker waits for a task that arrives, and looks again then; 0: it does not
@@ -164,14 +163,19 @@ class Placer : private ReadyView {
   const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
   std::span<const AccessView> accesses(const OpenTask& task) const override;
   bool works(unsigned worker) const noexcept override;
-  bool fits(const OpenTask& task, NodeIndex node) const noexcept override { return has_room(node, task.bytes); }
+  bool all_work() const noexcept override { return !caller_is_away_.load(std::memory_order_relaxed) && !queues_.has_retired(); }
   BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept override;
 
   void add(Load& load, std::int32_t priority, std::int64_t ns);
   void remove(Load& load, std::int32_t priority, std::int64_t ns);
   std::int64_t free_ns(const Load& load, std::int32_t priority, std::int64_t now_ns) const noexcept;
+  static std::int64_t free_ns(const Load& load, std::int64_t now_ns) noexcept {
+    return load.all.tasks == 0 ? now_ns : std::max(now_ns, load.since_ns + load.all.ns);
+  }
   void look_at(const Task& task) const;
+  std::size_t data_bytes() const noexcept;
   bool has_room(NodeIndex node, std::size_t bytes) const noexcept;
+  std::uint32_t memories_with_room(std::size_t bytes) const noexcept;
   bool select_workers(const WorkerGroup& group);
   unsigned kind_of(const Task& task, model::Footprint footprint);
   void leave_kind(unsigned kind);
@@ -189,6 +193,7 @@ class Placer : private ReadyView {
   void forget_late(Load& load, std::int64_t now_ns);
   void end_arrival(std::vector<ArrivingTask>::iterator place);
   void note_refused(unsigned worker);
+  void note_hungry(unsigned worker) noexcept;
   void pull_for_hungry(Chain& chosen);
   bool somebody_goes_on(std::int64_t now_ns) const noexcept;
   void give(Task& task, unsigned worker, const TaskView& view, const LoadView& load);
@@ -198,6 +203,7 @@ class Placer : private ReadyView {
   const PullingPolicy* const pulling_;
   const bool by_priority_;
   const unsigned alike_;  ///< CPU workers, if they share one memory and a `PlacingPolicy` gives tasks to them; else 0
+  const bool has_budgets_;
   const Machine& machine_;
   ReadyQueues& queues_;
   const clock::Clock& clock_;
@@ -213,6 +219,7 @@ class Placer : private ReadyView {
 
   mutable base::SpinLock lock_;  ///< guards what follows
   std::vector<Load> loads_;
+  std::vector<std::uint64_t> hungry_;  ///< bit w % 64 of entry w / 64: when worker w looked for tasks last it got fewer than it may have
   std::vector<LinkLoad> links_;
   std::unique_ptr<MemoryLoad> memory_;  ///< null: nothing is known of memory contention
   const MemoryGate* gate_ = nullptr;    ///< set where `memory_` is
@@ -238,8 +245,8 @@ class Placer : private ReadyView {
   std::vector<unsigned> free_kinds_;
   std::unordered_map<std::uint64_t, unsigned> kind_numbers_;  ///< by a hash of codelet and footprint, of kinds in use
   // Of the task that is looked at.
-  mutable std::vector<AccessView> accesses_;
-  mutable std::size_t bytes_ = 0;
+  mutable std::vector<AccessView> access_room_;  ///< for `accesses_`, and more
+  mutable std::span<const AccessView> accesses_;
   std::vector<unsigned> candidates_;
   std::vector<WorkerLoad> views_;
 };

@@ -4,7 +4,10 @@
 namespace tandem::runtime {
 
 Transfers transfers_to(const TaskView& task, const LoadView& load, NodeIndex node) {
-  const CopyTimes copies = copies_behind(task.accesses, load, node, 0, [](const AccessView&) { return false; });
+  CopyQueue queue;
+  for (const AccessView& access : task.accesses)
+    if (access.is_missing(node)) queue.add(access, load.link(access.source(), node), load);
+  const CopyTimes copies = queue.behind(0);
   return {copies.alone_ns, load.now_ns + static_cast<std::int64_t>(copies.ready_ns)};
 }
 

@@ -97,14 +97,34 @@ struct Transfers {
 /// What `task` needs before it can run in memory `node`. Data without a value, and data that comes there anyway, needs nothing.
 Transfers transfers_to(const TaskView& task, const LoadView& load, NodeIndex node);
 
-/// The same of some accesses.
+/// The same, of some accesses.
 struct CopyTimes {
   double alone_ns = 0;  ///< as of `Transfers`
   double ready_ns = 0;  ///< from now on
 };
-/// Behind `queued_ns` more on the links. `skips(access)`: it needs no copy.
-template <class Skips>
-CopyTimes copies_behind(std::span<const AccessView> accesses, const LoadView& load, NodeIndex node, double queued_ns, const Skips& skips);
+/// Copies to one memory, while they are added one after the other.
+class CopyQueue {
+ public:
+  /// Of `access`, by `link`.
+  void add(const AccessView& access, const LinkLoad& link, const LoadView& load) noexcept {
+    const double free_ns = static_cast<double>(link.free_ns - load.now_ns);
+    if (access.is_coming(link.link.to)) {
+      come_ns_ = std::max(come_ns_, free_ns);
+      return;
+    }
+    alone_ns_ += link.copy_ns(access.bytes);
+    waited_ns_ = std::max(waited_ns_, free_ns);
+  }
+  /// Behind `queued_ns` more on the links.
+  CopyTimes behind(double queued_ns) const noexcept {
+    return {alone_ns_, alone_ns_ > 0 ? std::max(come_ns_, waited_ns_ + queued_ns + alone_ns_) : come_ns_};
+  }
+
+ private:
+  double alone_ns_ = 0;
+  double come_ns_ = 0;    ///< the copies that others need
+  double waited_ns_ = 0;  ///< behind the links' other copies
+};
 
 /// A worker whose kind has not run tasks like `task` often enough, and that has none of them: the first that is free; nothing: there is
 /// none. So each kind is tried, by a few workers at a time.
@@ -146,25 +166,6 @@ class PlacingPolicy : public MixedPolicy {
 };
 
 // --- implementation
-
-template <class Skips>
-CopyTimes copies_behind(std::span<const AccessView> accesses, const LoadView& load, NodeIndex node, double queued_ns, const Skips& skips) {
-  CopyTimes copies;
-  double waited_ns = 0;  // behind the links' other copies
-  for (const AccessView& access : accesses) {
-    if (!access.is_missing(node) || skips(access)) continue;
-    const LinkLoad& link = load.link(access.source(), node);
-    const double free_ns = static_cast<double>(link.free_ns - load.now_ns);
-    if (access.is_coming(node)) {
-      copies.ready_ns = std::max(copies.ready_ns, free_ns);
-      continue;
-    }
-    copies.alone_ns += link.copy_ns(access.bytes);
-    waited_ns = std::max(waited_ns, free_ns);
-  }
-  if (copies.alone_ns > 0) copies.ready_ns = std::max(copies.ready_ns, waited_ns + queued_ns + copies.alone_ns);
-  return copies;
-}
 
 /// The durations of a task on the kinds of workers, each asked once, or once for each memory if it matters.
 class KernelTimes {

@@ -1,14 +1,12 @@
 // tandem/runtime/sched/plan.cpp: whenever a worker needs a task, the most urgent ones are planned over all workers.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory_resource>
-#include <optional>
 #include <vector>
 
-#include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
@@ -22,11 +20,13 @@ constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for co
 /// Data that planned tasks bring to memories.
 class Brought {
  public:
-  bool comes(const void* datum, NodeIndex node) const noexcept {
-    if (some_ == 0 || (some_ & mark_of(datum)) == 0) return false;
+  /// Of `nodes`, bit n for memory n, those to which it comes.
+  std::uint32_t comes(const void* datum, std::uint32_t nodes) const noexcept {
+    if (some_ == 0 || (some_ & mark_of(datum)) == 0) return 0;
+    std::uint32_t there = 0;
     for (std::size_t i = 0; i < count_; ++i)
-      if (data_[i].datum == datum && data_[i].node == node) return true;
-    return false;
+      if (data_[i].datum == datum) there |= 1U << data_[i].node;
+    return nodes & there;
   }
   /// When there is no place, it is forgotten: the copies count twice then.
   void add(const void* datum, NodeIndex node) noexcept {
@@ -41,7 +41,9 @@ class Brought {
     NodeIndex node;
   };
   /// One of 64 bits. Most data that is asked for is not here: a look at `some_` mostly says so.
-  static std::uint64_t mark_of(const void* datum) noexcept { return std::uint64_t{1} << (base::mix64(reinterpret_cast<std::uintptr_t>(datum)) >> 58U); }
+  static std::uint64_t mark_of(const void* datum) noexcept {
+    return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(datum) * 0x9e37'79b9'7f4a'7c15U >> 58U);  // 2^64 divided by the golden ratio
+  }
 
   std::uint64_t some_ = 0;
   std::array<Datum, 64> data_;
@@ -57,14 +59,15 @@ class Lanes {
  public:
   /// `first` goes before others that are free at the same time.
   Lanes(unsigned first, const ReadyView& ready, const LoadView& load) : load_(load) {
-    add(first);
+    const bool all_work = ready.all_work();
+    Lane* lane = add(first, nullptr);
     for (unsigned worker = 0; worker < load.workers.size(); ++worker)
-      if (worker != first && ready.works(worker)) add(worker);
+      if (worker != first && (all_work || ready.works(worker))) lane = add(worker, lane);
   }
 
   /// A place for a task; times in ns from now.
   struct Place {
-    std::size_t lane;
+    unsigned lane;
     unsigned worker;
     double end_ns;     ///< when it will have ended
     double free_ns;    ///< when the worker is free again: copies run beside its other kernels
@@ -75,52 +78,56 @@ class Lanes {
   };
   /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
   /// it costs least, or nearly so, the one that ends it first. By energy no worker ends it too late: what is later than that costs its time, too.
-  std::optional<Place> place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) const {
-    std::array<Place, kMostLanes> places;  // the first `count`
+  /// Null: nobody can run it. Valid until the next one.
+  const Place* place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) {
     std::size_t count = 0;
-    const std::uint32_t missing = missing_somewhere(accesses);
-    double first_ns = 0;
+    const Copies copies(*this, accesses);
+    ask(kind);
+    const bool for_all = kind.workers.size() == load_.workers.size();
+    double first_ns = kNever;
     for (std::size_t i = 0; i < count_; ++i) {
       const Lane& lane = lanes_[i];
-      Estimate kernel = kind.kernel_on(lane.kind);
-      if (!kernel.known || !ready.fits(task, lane.node)) continue;
-      const unsigned worker = first_among(lane, kind.workers);
+      const OnLane& on = on_[i];
+      if (!on.is_known || !ready.fits(task, lane.node)) continue;
+      const unsigned worker = for_all ? lane.first : first_among(lane, kind.workers);
       if (worker == kNobody) continue;
-      if (load_.memory != nullptr) [[unlikely]] load_.memory->adjust(kernel, kind.memory, worker);
-      double at_ns = free_[worker].at_ns;
-      bool fills_bus = false, waits = false;
-      if (load_.memory != nullptr && lane.kind == DeviceKind::cpu) [[unlikely]] {
-        const BusRoom room = ready.bus_room(task, lane.node);
-        fills_bus = room.most != UINT_MAX;
-        waits = fills_bus && filling_[lane.node] >= room.now;
-        if (waits) at_ns = std::max(at_ns, kernel.mean_ns * (filling_[lane.node] - room.now + 1) / room.most);
+      Place& place = places_[count++];
+      place.lane = static_cast<unsigned>(i);
+      place.worker = worker;
+      place.fills_bus = place.waits = false;
+      double at_ns = free_[worker].at_ns, kernel_ns = on.kernel_ns;
+      place.cost_ns = on.cost_ns;
+      if (load_.memory != nullptr) [[unlikely]] {
+        look_at_memory(place, kind, task, ready, kernel_ns, at_ns);
+        place.cost_ns = on.price * kernel_ns;
       }
-      const auto [copies_ns, ready_ns] = (missing >> lane.node & 1U) != 0 ? copies_to(lane.node, accesses) : CopyTimes();
-      const double end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel.mean_ns;
-      if (count == 0 || end_ns < first_ns) first_ns = end_ns;
-      places[count++] = {.lane = i,
-                         .worker = worker,
-                         .end_ns = end_ns,
-                         .free_ns = std::max(at_ns, ready_ns) + kernel.mean_ns,
-                         .copies_ns = copies_ns,
-                         .cost_ns = load_.prices[worker] * std::max(kernel.mean_ns, copies_ns),
-                         .fills_bus = fills_bus,
-                         .waits = waits};
-      if constexpr (kByEnergy) places[count - 1].cost_ns += kind.draw_on(lane.kind) * kernel.mean_ns;
+      place.end_ns = place.free_ns = at_ns + kernel_ns;
+      place.copies_ns = 0;
+      if (copies.are_to(lane.node)) {
+        const auto [copies_ns, ready_ns] = copies.to(lane.node);
+        place.end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel_ns;
+        place.free_ns = std::max(at_ns, ready_ns) + kernel_ns;
+        place.copies_ns = copies_ns;
+        if (copies_ns > kernel_ns) place.cost_ns = on.price * copies_ns;
+      }
+      if constexpr (kByEnergy) place.cost_ns += load_.memory != nullptr ? kind.draw_on(lane.kind) * kernel_ns : on.draw_ns;
+      first_ns = std::min(first_ns, place.end_ns);
     }
     if constexpr (kByEnergy) {
-      for (std::size_t i = 0; i < count; ++i) places[i].cost_ns += std::max(0.0, places[i].end_ns - first_ns - slack_ns);
+      for (std::size_t i = 0; i < count; ++i) places_[i].cost_ns += std::max(0.0, places_[i].end_ns - first_ns - slack_ns);
       slack_ns = kNever;
     }
+    const double late_ns = first_ns + slack_ns;
     double least_ns = kNever;  // of the costs
     for (std::size_t i = 0; i < count; ++i)
-      if (places[i].end_ns <= first_ns + slack_ns) least_ns = std::min(least_ns, places[i].cost_ns);
+      if (places_[i].end_ns <= late_ns) least_ns = std::min(least_ns, places_[i].cost_ns);
+    const double dear_ns = (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns;
     const Place* best = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
-      if (places[i].end_ns > first_ns + slack_ns || places[i].cost_ns > (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns) continue;
-      if (best == nullptr || places[i].end_ns < best->end_ns) best = &places[i];
+      if (places_[i].end_ns > late_ns || places_[i].cost_ns > dear_ns) continue;
+      if (best == nullptr || places_[i].end_ns < best->end_ns) best = &places_[i];
     }
-    return best != nullptr ? std::optional(*best) : std::nullopt;
+    return best;
   }
   /// A task with this data is planned there.
   void take(const Place& place, std::span<const AccessView> accesses) {
@@ -134,7 +141,7 @@ class Lanes {
     if (place.copies_ns == 0) return;
     links_[lane.node] += place.copies_ns;
     for (const AccessView& access : accesses)
-      if (access.is_missing(lane.node) && !brought_.comes(access.datum, lane.node)) brought_.add(access.datum, lane.node);
+      if (access.is_missing(lane.node) && brought_.comes(access.datum, 1U << lane.node) == 0) brought_.add(access.datum, lane.node);
   }
 
  private:
@@ -152,19 +159,53 @@ class Lanes {
     NodeIndex node;
     unsigned first;  ///< the one that is free first
     unsigned any;    ///< one of them, from which `Free::next` leads to all
+
+    bool is_of(const MachineWorker& worker) const noexcept { return kind == worker.kind && node == worker.node; }
+  };
+  /// Of a kind of tasks.
+  struct OnLane {
+    bool is_known;      ///< how long they take
+    double kernel_ns;   ///< how long
+    double price;       ///< of a worker's time
+    double cost_ns;     ///< of a kernel, by that
+    double draw_ns;     ///< and by what it draws
   };
 
-  void add(unsigned worker) {
-    const MachineWorker& here = load_.machine.workers[worker];
-    std::size_t i = count_;  // mostly it is like the one before it
-    while (i > 0 && (lanes_[i - 1].kind != here.kind || lanes_[i - 1].node != here.node)) --i;
-    if (i == 0 && count_ == kMostLanes) return;
-    if (i == 0) lanes_[count_++] = {here.kind, here.node, worker, kNobody};
-    Lane& lane = lanes_[i == 0 ? count_ - 1 : i - 1];
-    free_[worker] = {static_cast<double>(load_.workers[worker].free_ns - load_.now_ns), came_++, lane.any};
-    lane.any = worker;
-    if (free_[worker] < free_[lane.first]) lane.first = worker;
+  /// Asks for `kind`, mostly that of the task before.
+  void ask(const ReadyKind& kind) {
+    if (asked_ == &kind) return;
+    asked_ = &kind;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const KindWorkers* const alike = kind.workers_of(lanes_[i].kind);
+      on_[i].is_known = alike != nullptr && alike->kernel.known;
+      if (!on_[i].is_known) continue;
+      on_[i].kernel_ns = alike->kernel.mean_ns;
+      on_[i].price = load_.prices[lanes_[i].first];
+      on_[i].cost_ns = on_[i].price * on_[i].kernel_ns;
+      if constexpr (kByEnergy) on_[i].draw_ns = alike->draw * alike->kernel.mean_ns;
+    }
   }
+
+  /// Returns its lane; null: there is no room for one. Mostly it is like `before`, that of the worker before it.
+  Lane* add(unsigned worker, Lane* before) {
+    const MachineWorker& here = load_.machine.workers[worker];
+    Lane* const lane = before != nullptr && before->is_of(here) ? before : lane_of(here);
+    if (lane == nullptr) return nullptr;
+    Free& free = free_[worker];
+    free = {static_cast<double>(load_.workers[worker].free_ns - load_.now_ns), came_++, lane->any};
+    lane->any = worker;
+    if (lane->first == kNobody || free < free_[lane->first]) lane->first = worker;
+    return lane;
+  }
+  Lane* lane_of(const MachineWorker& worker) {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (lanes_[i].is_of(worker)) return &lanes_[i];
+    if (count_ == kMostLanes) return nullptr;
+    nodes_ |= 1U << worker.node;
+    lanes_[count_] = {worker.kind, worker.node, kNobody, kNobody};
+    return &lanes_[count_++];
+  }
+  /// The first of those that may.
   template <class May>
   unsigned first_of(const Lane& lane, const May& may) const {
     unsigned first = kNobody;
@@ -173,28 +214,69 @@ class Lanes {
     return first;
   }
   unsigned first_among(const Lane& lane, std::span<const unsigned> workers) const {
-    if (workers.size() == load_.workers.size() || std::ranges::binary_search(workers, lane.first)) return lane.first;
+    if (std::ranges::binary_search(workers, lane.first)) return lane.first;
     return first_of(lane, [&](unsigned worker) { return std::ranges::binary_search(workers, worker); });
   }
 
-  /// Bit n: memory n lacks some of them.
-  static std::uint32_t missing_somewhere(std::span<const AccessView> accesses) noexcept {
-    std::uint32_t nodes = 0;
-    for (const AccessView& access : accesses)
-      if (sees_value(access.mode) && access.valid != 0) nodes |= ~access.valid;
-    return nodes;
-  }
-  CopyTimes copies_to(NodeIndex node, std::span<const AccessView> accesses) const {
-    return copies_behind(accesses, load_, node, links_[node], [&](const AccessView& access) { return brought_.comes(access.datum, node); });
+  static constexpr unsigned kSeeValue = [] {  // bit m: `sees_value` of mode m, in one look
+    unsigned modes = 0;
+    for (unsigned mode = 0; mode <= static_cast<unsigned>(AccessMode::scratch); ++mode) modes |= sees_value(static_cast<AccessMode>(mode)) ? 1U << mode : 0U;
+    return modes;
+  }();
+  /// The copies of a task's data to each memory, behind those of the tasks that are planned.
+  class Copies {
+   public:
+    Copies(const Lanes& lanes, std::span<const AccessView> accesses) : lanes_(lanes) {
+      for (const AccessView& access : accesses) {
+        if ((kSeeValue >> static_cast<unsigned>(access.mode) & 1U) == 0 || access.valid == 0) continue;
+        std::uint32_t missing = lanes.nodes_ & ~access.valid;
+        if (missing != 0) missing &= ~lanes.brought_.comes(access.datum, missing);
+        for (; missing != 0; missing &= missing - 1) {
+          const auto node = static_cast<NodeIndex>(std::countr_zero(missing));
+          if ((some_ >> node & 1U) == 0) queues_[node].of = {};
+          some_ |= 1U << node;
+          queues_[node].of.add(access, lanes.load_.link(access.source(), node), lanes.load_);
+        }
+      }
+    }
+    bool are_to(NodeIndex node) const noexcept { return (some_ >> node & 1U) != 0; }
+    CopyTimes to(NodeIndex node) const noexcept { return queues_[node].of.behind(lanes_.links_[node]); }
+
+   private:
+    union Unset {  // so that memories without copies cost nothing
+      Unset() noexcept {}
+      CopyQueue of;
+    };
+
+    const Lanes& lanes_;
+    std::uint32_t some_ = 0;  // bit n: there are some to memory n
+    std::array<Unset, kMaxNodes> queues_;
+  };
+
+  /// Where memory is shared by kernels.
+  void look_at_memory(Place& place, const ReadyKind& kind, const OpenTask& task, const ReadyView& ready, double& kernel_ns, double& at_ns) const {
+    const Lane& lane = lanes_[place.lane];
+    Estimate kernel = kind.kernel_on(lane.kind);
+    load_.memory->adjust(kernel, kind.memory, place.worker);
+    kernel_ns = kernel.mean_ns;
+    if (lane.kind != DeviceKind::cpu) return;
+    const BusRoom room = ready.bus_room(task, lane.node);
+    place.fills_bus = room.most != UINT_MAX;
+    place.waits = place.fills_bus && filling_[lane.node] >= room.now;
+    if (place.waits) at_ns = std::max(at_ns, kernel_ns * (filling_[lane.node] - room.now + 1) / room.most);
   }
 
   const LoadView& load_;
   std::array<Lane, kMostLanes> lanes_;  // the first `count_`
+  const ReadyKind* asked_ = nullptr;
+  std::array<OnLane, kMostLanes> on_;  // by lane, of `asked_`
+  std::array<Place, kMostLanes> places_;  // of the task that was asked for last
   std::size_t count_ = 0;
+  std::uint32_t nodes_ = 0;  // bit n: some lane is in memory n
   unsigned came_ = 0;  // workers that were added, and tasks that were planned since
-  std::array<std::byte, 128 * sizeof(Free)> some_memory_;  // enough for most machines
-  std::pmr::monotonic_buffer_resource memory_{some_memory_.data(), some_memory_.size()};
-  std::pmr::vector<Free> free_{load_.workers.size(), &memory_};  // by worker
+  std::array<Free, 128> few_;  // enough for most machines
+  std::vector<Free> many_{load_.workers.size() > few_.size() ? load_.workers.size() : 0};
+  Free* const free_ = many_.empty() ? few_.data() : many_.data();  // by worker
   std::array<unsigned, kMaxNodes> filling_{};  ///< by memory, planned tasks that fill its bus
   std::array<double, kMaxNodes> links_{};  ///< what planned tasks copy to each memory, in ns
   Brought brought_;
@@ -311,8 +393,8 @@ class Plan final : public PullingPolicy {
       const OpenTask* const task = tasks.next();
       if (task == nullptr) return nullptr;
       const std::span<const AccessView> accesses = asked.ready.accesses(*task);
-      const auto place = lanes.place(asked.ready.kind_of(*task), accesses, *task, asked.ready, asked.slack_ns);
-      if (!place) continue;
+      const auto* const place = lanes.place(asked.ready.kind_of(*task), accesses, *task, asked.ready, asked.slack_ns);
+      if (place == nullptr) continue;
       if (place->worker == asked.worker && !place->waits) return best_alike(asked, *task, *place, tasks, lanes);
       lanes.take(*place, accesses);
     }
@@ -321,7 +403,7 @@ class Plan final : public PullingPolicy {
 
   template <bool kByEnergy>
   static const OpenTask* best_alike(const Question& asked, const OpenTask& first, typename Lanes<kByEnergy>::Place of_best, MostUrgentFirst& tasks,
-                                    const Lanes<kByEnergy>& lanes) {
+                                    Lanes<kByEnergy>& lanes) {
     const OpenTask* best = &first;
     double gain = times_of(asked.ready.kind_of(*best), asked.here).gain();
     const bool has_priority = first.priority != 0;
@@ -335,8 +417,8 @@ class Plan final : public PullingPolicy {
       const ReadyKind& kind = asked.ready.kind_of(*task);
       const double gains = task->kind == best->kind ? gain : times_of(kind, asked.here).gain();
       if (gains < gain) continue;
-      const auto place = lanes.place(kind, asked.ready.accesses(*task), *task, asked.ready, asked.slack_ns);
-      if (!place || place->worker != asked.worker || place->waits) continue;
+      const auto* const place = lanes.place(kind, asked.ready.accesses(*task), *task, asked.ready, asked.slack_ns);
+      if (place == nullptr || place->worker != asked.worker || place->waits) continue;
       if (gains == gain && !is_better(*place, kind.kernel_on(asked.here).mean_ns)) continue;
       best = task;
       gain = gains;

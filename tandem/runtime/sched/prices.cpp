@@ -15,50 +15,65 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
     else classes.emplace_back(worker.kind, 1U);
   }
   const std::size_t count = classes.size();
-  struct Work {
-    double tasks = 0;
-    std::vector<double> ns;  // by class; 0: not known
-    std::vector<double> draw;
+  struct Cell {  // a kind of tasks on a class
+    double ns = 0;  // 0: not known
+    double draw = 0;
+    double load = 0;  // of each worker, if all is done there
   };
-  std::vector<Work> work;
+  std::vector<Cell> work;  // by class, one kind after the other
   for (const ReadyKind& kind : kinds) {
     if (kind.seen <= 0) continue;
-    Work& one = work.emplace_back(Work{kind.seen, std::vector<double>(count), std::vector<double>(count)});
-    for (std::size_t c = 0; c < count; ++c) {
-      one.draw[c] = kind.draw_on(classes[c].first);
-      if (const Estimate kernel = kind.kernel_on(classes[c].first); kernel.known) one.ns[c] = std::max(1.0, kernel.mean_ns);
+    for (const auto& [of, workers] : classes) {
+      Cell& cell = work.emplace_back();
+      cell.draw = kind.draw_on(of);
+      if (const Estimate kernel = kind.kernel_on(of); kernel.known) cell.ns = std::max(1.0, kernel.mean_ns);
+      cell.load = kind.seen * cell.ns / workers;
     }
   }
-  std::vector<double> price(count, 1.0 / static_cast<double>(machine.workers.size()));
-  std::vector<double> mean = price;
+  struct Class {
+    double workers, price, mean;
+    double load;  // of each
+  };
+  std::vector<Class> of;
+  for (const auto& [kind, workers] : classes) {
+    const double price = 1.0 / static_cast<double>(machine.workers.size());
+    of.push_back({.workers = static_cast<double>(workers), .price = price, .mean = price, .load = 0});
+  }
   constexpr int kRounds = 100;
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<double> load(count);  // of a worker
+    for (Class& one : of) one.load = 0;
     double total = 0;
-    for (const Work& one : work) {
+    for (std::size_t kind = 0; kind < work.size(); kind += count) {
       std::size_t best = count;
-      const auto cost = [&](std::size_t c) { return one.ns[c] * (price[c] + one.draw[c]); };
-      for (std::size_t c = 0; c < count; ++c)
-        if (one.ns[c] > 0 && (best == count || cost(c) < cost(best))) best = c;
+      double least = 0;
+      for (std::size_t c = 0; c < count; ++c) {
+        const Cell& cell = work[kind + c];
+        const double cost = cell.ns * (of[c].price + cell.draw);
+        if (cell.ns <= 0 || (best != count && cost >= least)) continue;
+        best = c;
+        least = cost;
+      }
       if (best == count) continue;
-      load[best] += one.tasks * one.ns[best] / classes[best].second;
-      total = std::max(total, load[best]);
+      of[best].load += work[kind + best].load;
+      total = std::max(total, of[best].load);
     }
     if (total == 0) break;
     const double step = 1.0 / (1 + round / 4.0);
     double sum = 0;
-    for (std::size_t c = 0; c < count; ++c) {
-      price[c] = std::clamp(price[c] * std::exp(step * (load[c] / total - 0.5)), 1e-9, 1e9);
-      sum += price[c] * classes[c].second;
+    for (Class& one : of) {
+      one.price = std::clamp(one.price * std::exp(step * (one.load / total - 0.5)), 1e-9, 1e9);
+      sum += one.price * one.workers;
     }
-    for (std::size_t c = 0; c < count; ++c) {
-      price[c] /= sum;
-      mean[c] = round < kRounds / 2 ? price[c] : mean[c] + (price[c] - mean[c]) / (round - kRounds / 2 + 2);
+    for (Class& one : of) {
+      one.price /= sum;
+      one.mean = round < kRounds / 2 ? one.price : one.mean + (one.price - one.mean) / (round - kRounds / 2 + 2);
     }
   }
   std::vector<double> prices;
-  for (const MachineWorker& worker : machine.workers)
-    prices.push_back(mean[static_cast<std::size_t>(std::ranges::find(classes, worker.kind, &std::pair<DeviceKind, unsigned>::first) - classes.begin())]);
+  for (const MachineWorker& worker : machine.workers) {
+    const auto known = std::ranges::find(classes, worker.kind, &std::pair<DeviceKind, unsigned>::first);
+    prices.push_back(of[static_cast<std::size_t>(known - classes.begin())].mean);
+  }
   return prices;
 }
 

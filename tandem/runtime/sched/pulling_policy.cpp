@@ -24,9 +24,8 @@ bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, cons
 }
 
 double ReadyKind::draw_on(DeviceKind kind) const noexcept {
-  for (const KindWorkers& some : by_kind)
-    if (some.kind == kind) return some.draw;
-  return 0;
+  const KindWorkers* const some = workers_of(kind);
+  return some != nullptr ? some->draw : 0;
 }
 
 bool PullingPolicy::holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready,

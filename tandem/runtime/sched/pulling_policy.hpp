@@ -23,6 +23,7 @@ struct OpenTask {
   std::int32_t priority = 0;   ///< higher first
   std::uint64_t sequence = 0;  ///< in the order of the flow
   unsigned kind = 0;           ///< index among `ReadyView::kinds`
+  std::uint32_t fits = ~0U;    ///< bit n: its data fits into memory n
   std::size_t bytes = 0;       ///< of its data
   Task* task = nullptr;        ///< of the runtime
 
@@ -53,11 +54,16 @@ struct ReadyKind {
   double seen = 0;                       ///< such tasks that have become ready; what was long ago counts less
   MemoryUse memory = {};                 ///< of their kernels on cores, where `LoadView::memory` is set
 
+  /// Those of `kind`; null: none of them can run it.
+  const KindWorkers* workers_of(DeviceKind kind) const noexcept {
+    for (const KindWorkers& some : by_kind)
+      if (some.kind == kind) return &some;
+    return nullptr;
+  }
   /// How long a kernel takes on workers of `kind`.
   Estimate kernel_on(DeviceKind kind) const noexcept {
-    for (const KindWorkers& some : by_kind)
-      if (some.kind == kind) return some.kernel;
-    return {};
+    const KindWorkers* const some = workers_of(kind);
+    return some != nullptr ? some->kernel : Estimate();
   }
   /// What it draws there: `KindWorkers::draw`.
   double draw_on(DeviceKind kind) const noexcept;
@@ -87,11 +93,12 @@ class ReadyView {
   virtual const std::vector<ReadyKind>& kinds() const noexcept = 0;       ///< in which they stand; some have no tasks at the moment
   virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;  ///< its data; valid until the next call
   virtual bool works(unsigned worker) const noexcept = 0;                 ///< it takes tasks: its device is not lost, and a caller waits
-  virtual bool fits(const OpenTask& task, NodeIndex node) const noexcept = 0;  ///< its data into the memory
+  virtual bool all_work() const noexcept { return false; }                ///< true: `works` is true of all workers
   /// How many tasks like it CPU workers of memory `node` may run at once before they fill its bus.
   virtual BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept { return static_cast<void>(task), static_cast<void>(node), BusRoom(); }
 
   const ReadyKind& kind_of(const OpenTask& task) const noexcept { return kinds()[task.kind]; }  ///< what it is like
+  bool fits(const OpenTask& task, NodeIndex node) const noexcept { return (task.fits >> node & 1U) != 0; }  ///< its data into the memory
 };
 
 /// Tasks of some kinds, the most urgent first, one after the other.

@@ -71,7 +71,6 @@ class Scene final : public ReadyView, public Estimates {
   const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
   std::span<const AccessView> accesses(const OpenTask& task) const override { return data_.at(task.sequence); }
   bool works(unsigned) const noexcept override { return true; }
-  bool fits(const OpenTask&, NodeIndex) const noexcept override { return true; }
   Estimate expected_ns(std::string_view, model::Footprint, DeviceKind) const override { return {}; }
 
  private:

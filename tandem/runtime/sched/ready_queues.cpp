@@ -159,6 +159,7 @@ bool ReadyQueues::serves(const Lane& lane, const WorkerGroup& group) const noexc
 
 void ReadyQueues::retire(unsigned worker) noexcept {
   lanes_[worker]->retired.store(true);
+  has_retired_.store(true);
   for (const Membership* member = lanes_[worker]->groups.load(); member != nullptr; member = member->next)
     if (filled(member->group->queue)) wake_member(*member->group);
 }

@@ -117,6 +117,8 @@ class ReadyQueues {
   /// `worker` can run nothing any more: of its groups it takes only what no other member can run. By that worker.
   void retire(unsigned worker) noexcept;
   bool is_retired(unsigned worker) const noexcept { return lanes_[worker]->retired.load(); }
+  /// Some worker is.
+  bool has_retired() const noexcept { return has_retired_.load(); }
   /// `worker` takes no further tasks of its groups before some of its data has come.
   bool stages_enough(unsigned worker) const noexcept { return !takes_from_groups(*lanes_[worker]); }
 
@@ -212,6 +214,7 @@ class ReadyQueues {
   bool keeps_released_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<bool> has_retired_{false};  ///< written after `Lane::retired`
   std::vector<std::unique_ptr<WorkerGroup>> groups_;  ///< the submitting thread's; workers find theirs in their lanes
   std::vector<std::unique_ptr<Membership>> memberships_;
   std::uint64_t submitted_sequence_ = 0;
