@@ -64,6 +64,7 @@ void invoke(runtime::KernelCall& call) {
     cells.push_back(Player::cells_of(call.memory(i), call.shape(i)));
     numbers.push_back(Player::number_of(*call.task.accesses()[i].handle()));
   }
+  player.check_worker(call);
   player.check_private_copies(call, values.spec->uses);
   if (values.tag != "tag of " + values.spec->label)
     throw std::logic_error("the values of " + values.spec->label + " are damaged");
@@ -200,6 +201,12 @@ void Player::end() {
 
 void Player::breathe(unsigned most) {
   if (!setup_.threads) runtime_->resources().loop->step_some(most);
+}
+
+/// It is one that the codelet's predicate agrees to.
+void Player::check_worker(const runtime::KernelCall& call) const {
+  const auto& can_run = call.task.codelet->can_run;
+  if (can_run && !can_run({call.worker, call.worker < setup_.workers ? DeviceKind::cpu : DeviceKind::user})) throw std::logic_error("a worker that cannot run it");
 }
 
 /// A device adds to copies in its own memory.

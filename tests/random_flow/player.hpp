@@ -102,6 +102,7 @@ class Player {
   /// Numbers of the tasks in the order in which they ran; on the event loop only.
   const std::vector<unsigned>& order() const { return order_; }
   void note_run(TaskSpec& spec);
+  void check_worker(const runtime::KernelCall& call) const;
   void check_private_copies(const runtime::KernelCall& call, const std::vector<Use>& uses) const;
 
   static runtime::Handle* handle_of(const AnyData& data);
