@@ -11,14 +11,10 @@
 #include <vector>
 
 #include "runner.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::comm_traffic {
 namespace {
-
-std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 struct Seeds {
   std::uint64_t first;
@@ -26,9 +22,9 @@ struct Seeds {
 };
 
 Seeds seeds(std::uint64_t count) {
-  if (std::getenv("COMM_TRAFFIC_SEED")) return {number_from("COMM_TRAFFIC_SEED", 0), 1};
+  if (std::getenv("COMM_TRAFFIC_SEED")) return {test::number_of("COMM_TRAFFIC_SEED", 0), 1};
   const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  return {number_from("COMM_TRAFFIC_FRESH", 0) != 0 ? now : 0, number_from("COMM_TRAFFIC_COUNT", count)};
+  return {test::number_of("COMM_TRAFFIC_FRESH", 0) != 0 ? now : 0, test::number_of("COMM_TRAFFIC_COUNT", count)};
 }
 
 /// Plays each seed; what `play` says is what was wrong, or nothing.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tandem/comm/engine/engine.hpp"
+#include "tests/environment.hpp"
 
 // Sizes that damaged records ask for are refused as they are without a sanitizer.
 extern "C" const char* __asan_default_options();
@@ -338,14 +339,9 @@ class LyingWorld {
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 
-std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 TEST(FuzzWire, DamagedRecordsOfOneRankHarmNoMessagesOfOthers) {
-  const std::uint64_t first = number_from("FUZZ_WIRE_SEED", 0);
-  const std::uint64_t count = std::getenv("FUZZ_WIRE_SEED") != nullptr ? 1 : number_from("FUZZ_WIRE_COUNT", 500);
+  const std::uint64_t first = test::number_of("FUZZ_WIRE_SEED", 0);
+  const std::uint64_t count = std::getenv("FUZZ_WIRE_SEED") != nullptr ? 1 : test::number_of("FUZZ_WIRE_COUNT", 500);
   std::set<std::string> reasons;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     LyingWorld world(seed);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "ranks.hpp"
 #include "tandem/base/sanitizers.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -116,12 +116,8 @@ void play_random(std::uint64_t seed) {
 }
 
 TEST(AdaptivePolling, RandomFlowsOfShortAndLongMessagesEndAndAreRight) {
-  const auto from_environment = [](const char* name, std::uint64_t otherwise) {
-    const char* const text = std::getenv(name);
-    return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
-  };
-  if (const std::uint64_t only = from_environment("ADAPTIVE_POLLING_SEED", 0); only != 0) return play_random(only);
-  const std::uint64_t count = from_environment("ADAPTIVE_POLLING_COUNT", base::under_sanitizer ? 20 : 100);
+  if (const std::uint64_t only = test::number_of("ADAPTIVE_POLLING_SEED", 0); only != 0) return play_random(only);
+  const std::uint64_t count = test::number_of("ADAPTIVE_POLLING_COUNT", base::under_sanitizer ? 20 : 100);
   for (std::uint64_t seed = 1; seed <= count && !HasFailure(); ++seed) play_random(seed);
 }
 

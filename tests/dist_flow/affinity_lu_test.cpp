@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "deterministic_job.hpp"
-#include "environment.hpp"
 #include "tandem/api/world.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -117,7 +117,7 @@ double makespan_ms(const std::string& sched, unsigned blocks, double copy_weight
 /// LU_BLOCKS: rows of blocks. LU_SEEDS: orders of steps, of which the mean counts: one alone differs by up to 4 %. In the mean of thirty, plan takes
 /// 1.001 of dmdas with 24 rows of blocks, and of five 1.007 with 40: none of them is ahead.
 TEST(AffinityLu, PlanIsAsGoodAsDmdas) {
-  const unsigned blocks = number_of("LU_BLOCKS", 24), seeds = number_of("LU_SEEDS", 3);
+  const auto blocks = static_cast<unsigned>(test::number_of("LU_BLOCKS", 24)), seeds = static_cast<unsigned>(test::number_of("LU_SEEDS", 3));
   const auto mean_ms = [&](const char* sched, double copy_weight) {
     double sum_ms = 0;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) sum_ms += makespan_ms(sched, blocks, copy_weight, seed);

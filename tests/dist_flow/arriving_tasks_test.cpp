@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "deterministic_job.hpp"
-#include "environment.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/sanitizers.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/sched/placer.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -193,12 +193,12 @@ std::uint64_t play_random(std::uint64_t seed) {
 
 /// ARRIVING_TASKS_SEED=n plays the flow of that seed alone, ARRIVING_TASKS_COUNT=n so many.
 TEST(ArrivingTasks, RandomFlowsEnd) {
-  if (const unsigned only = number_of("ARRIVING_TASKS_SEED", 0); only != 0) {
+  if (const auto only = static_cast<unsigned>(test::number_of("ARRIVING_TASKS_SEED", 0)); only != 0) {
     play_random(only);
     return;
   }
   std::uint64_t holds = 0;
-  const unsigned count = number_of("ARRIVING_TASKS_COUNT", base::under_sanitizer ? 12 : 60);
+  const auto count = static_cast<unsigned>(test::number_of("ARRIVING_TASKS_COUNT", base::under_sanitizer ? 12 : 60));
   for (std::uint64_t seed = 1; seed <= count && !testing::Test::HasFailure(); ++seed) holds += play_random(seed);
   EXPECT_GT(holds, count / 10);
   std::printf("%u flows, %llu holds\n", count, static_cast<unsigned long long>(holds));

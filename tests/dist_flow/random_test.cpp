@@ -15,16 +15,12 @@
 #include "random_plan.hpp"
 #include "random_program.hpp"
 #include "tandem/base/sanitizers.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::dist_test {
 namespace {
 
 using testing::HasSubstr;
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// How many messages were read, and written, in the memory of devices.
 struct OfDevices {
@@ -33,7 +29,7 @@ struct OfDevices {
 
 OfDevices play(const Plan& plan) {
   const std::uint64_t seed = plan.seed;
-  if (from_environment("DIST_FLOW_VERBOSE", 0) != 0) {
+  if (test::number_of("DIST_FLOW_VERBOSE", 0) != 0) {
     print(plan);
     std::fflush(stdout);
   }
@@ -75,7 +71,7 @@ void play_with_a_death(std::uint64_t seed, Interrupted& interrupted) {
   plan.setup.network.deaths_are_seen_by_all = random() % 2 == 0;
   const auto victim = static_cast<std::uint32_t>(random() % plan.ranks);
   const auto after_ns = static_cast<std::int64_t>(random() % (std::uint64_t{1} << (8 + random() % 14)));
-  if (from_environment("DIST_FLOW_VERBOSE", 0) != 0) {
+  if (test::number_of("DIST_FLOW_VERBOSE", 0) != 0) {
     print(plan);
     std::printf("rank %u dies after %lld ns\n", victim, static_cast<long long>(after_ns));
     std::fflush(stdout);
@@ -108,13 +104,13 @@ class RandomDistFlow : public testing::TestWithParam<unsigned> {
   /// Plays the seeds of this chunk, or the one that was asked for.
   static void play_seeds(std::uint64_t usual, const std::function<void(std::uint64_t)>& one) {
     if (base::under_sanitizer) usual /= 10;
-    const std::uint64_t count = from_environment("DIST_FLOW_COUNT", usual);
+    const std::uint64_t count = test::number_of("DIST_FLOW_COUNT", usual);
     std::uint64_t first = GetParam() * count + 1;
-    if (from_environment("DIST_FLOW_FRESH", 0) != 0) {
+    if (test::number_of("DIST_FLOW_FRESH", 0) != 0) {
       first = (std::uint64_t{std::random_device()()} << 20) + GetParam() * count;
       std::printf("seeds from %llu on\n", static_cast<unsigned long long>(first));
     }
-    if (const std::uint64_t only = from_environment("DIST_FLOW_SEED", 0); only != 0) return one(only);
+    if (const std::uint64_t only = test::number_of("DIST_FLOW_SEED", 0); only != 0) return one(only);
     for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) one(seed);
   }
 };

@@ -7,32 +7,27 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 
 #include "tandem/base/sanitizers.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::random_flow {
 namespace {
-
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 constexpr std::uint64_t kNoSeed = ~std::uint64_t{0};
 
 Outcome play(const FlowSetup& setup) { return RandomFlow(setup).play(20 + static_cast<unsigned>(setup.seed * 37 % 140)); }
 
 void play_chunk(std::uint64_t chunk, std::uint64_t count, bool threads) {
-  count = from_environment("RANDOM_FLOW_COUNT", count);
+  count = test::number_of("RANDOM_FLOW_COUNT", count);
   std::uint64_t first = chunk * count + 1;
-  if (from_environment("RANDOM_FLOW_FRESH", 0) != 0) {
+  if (test::number_of("RANDOM_FLOW_FRESH", 0) != 0) {
     first = (std::uint64_t{std::random_device()()} << 20) + chunk * count;
     std::printf("seeds from %llu on\n", static_cast<unsigned long long>(first));
   }
-  const std::uint64_t only = from_environment("RANDOM_FLOW_SEED", kNoSeed);
+  const std::uint64_t only = test::number_of("RANDOM_FLOW_SEED", kNoSeed);
   if (only != kNoSeed) {
     first = only;
     count = 1;

@@ -15,7 +15,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
 constexpr double kAsCheapInEnergy = 1.02;
-constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies does not leave the flow's order
+constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies leaves neither the flow's order nor that of priorities
 
 /// Data that planned tasks bring to memories.
 class Brought {
@@ -72,6 +72,7 @@ class Lanes {
     double end_ns;     ///< when it will have ended
     double free_ns;    ///< when the worker is free again: copies run beside its other kernels
     double copies_ns;  ///< how long they take
+    double waits_ns;   ///< how long the worker has nothing to do before they have ended
     double cost_ns;    ///< what its time there is worth
     bool fills_bus;    ///< it is one of those tasks of which memory serves few at once
     bool waits;        ///< until one of these has ended
@@ -102,12 +103,13 @@ class Lanes {
         place.cost_ns = on.price * kernel_ns;
       }
       place.end_ns = place.free_ns = at_ns + kernel_ns;
-      place.copies_ns = 0;
+      place.copies_ns = place.waits_ns = 0;
       if (copies.are_to(lane.node)) {
         const auto [copies_ns, ready_ns] = copies.to(lane.node);
         place.end_ns = std::max(at_ns + copies_ns, ready_ns) + kernel_ns;
         place.free_ns = std::max(at_ns, ready_ns) + kernel_ns;
         place.copies_ns = copies_ns;
+        place.waits_ns = std::max(0.0, ready_ns - at_ns);
         if (copies_ns > kernel_ns) place.cost_ns = on.price * copies_ns;
       }
       if constexpr (kByEnergy) place.cost_ns += load_.memory != nullptr ? kind.draw_on(lane.kind) * kernel_ns : on.draw_ns;
@@ -291,7 +293,7 @@ class Lanes {
 /// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind the task with the
 /// fewest bytes to copy. Of tasks to which the program gave no priority it takes the first one in the flow, unless with another one the worker waits
 /// less for copies, by a good part of a kernel: otherwise it would run a few chains of tasks to their ends, and those that wait meanwhile would then
-/// be too few for all workers.
+/// be too few for all workers. For such a wait it prefers a less urgent task of as much gain to a more urgent one, too.
 ///
 /// With an aim at energy (`LoadView::energy`) what a kernel draws is a part of its cost, and prices follow from the linear program that has it, too
 /// (`prices_of`). A task may end later than that, at the price of the time.
@@ -410,16 +412,21 @@ class Plan final : public PullingPolicy {
     const auto is_better = [&](const auto& place, double kernel_ns) {
       return has_priority ? place.copies_ns < of_best.copies_ns : of_best.free_ns - place.free_ns > kWaits * kernel_ns;
     };
+    const double first_kernel_ns = asked.ready.kind_of(first).kernel_on(asked.here).mean_ns;
     for (unsigned looked = 0; looked < kAlike; ++looked) {
       const OpenTask* const task = tasks.next();
-      if (task == nullptr || task->priority != first.priority) break;
+      if (task == nullptr) break;
+      const bool is_less_urgent = task->priority != first.priority;
+      if (is_less_urgent && of_best.waits_ns <= kWaits * first_kernel_ns) break;
       if (task->kind == best->kind && of_best.copies_ns == 0) continue;
       const ReadyKind& kind = asked.ready.kind_of(*task);
       const double gains = task->kind == best->kind ? gain : times_of(kind, asked.here).gain();
-      if (gains < gain) continue;
+      if (gains < gain || (is_less_urgent && gains != gain)) continue;
       const auto* const place = lanes.place(kind, asked.ready.accesses(*task), *task, asked.ready, asked.slack_ns);
       if (place == nullptr || place->worker != asked.worker || place->waits) continue;
-      if (gains == gain && !is_better(*place, kind.kernel_on(asked.here).mean_ns)) continue;
+      if (is_less_urgent ? of_best.waits_ns - place->waits_ns <= kWaits * first_kernel_ns
+                         : gains == gain && !is_better(*place, kind.kernel_on(asked.here).mean_ns))
+        continue;
       best = task;
       gain = gains;
       of_best = *place;

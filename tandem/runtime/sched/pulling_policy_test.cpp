@@ -214,6 +214,20 @@ TEST(Plan, TakesTheTaskWhoseDataIsThereAmongEquals) {
   EXPECT_EQ(scene.pick("plan", 3), 0);
 }
 
+TEST(Plan, TakesALessUrgentTaskOnlyWhereItWouldWaitForCopies) {
+  static const int data[2] = {};
+  for (const std::size_t bytes : {400U, 1'000U}) {  // copied in 40 and 100 ns; a kernel takes 200, of which a quarter counts
+    Scene scene;
+    const unsigned kind = scene.kind("work", 10'000, 200, 10);
+    scene.add(kind, 5, {{AccessMode::read, bytes, kInMain, 0, &data[0]}});
+    scene.add(kind, 3, {{AccessMode::read, bytes, kOnFirstCard, 0, &data[1]}});
+    EXPECT_EQ(scene.pick("plan", 2), bytes == 400 ? 0 : 1);
+    scene.loads[2].free_ns = kNow + 100;
+    scene.loads[3].free_ns = kNow + 100;
+    EXPECT_EQ(scene.pick("plan", 2), 0) << "copies run beside another kernel";
+  }
+}
+
 TEST(PullingPolicies, HoldACoreWhereThatGainsMoreThanItCosts) {
   Scene scene;
   const unsigned large = scene.kind("large", 1000, 5000, 10), urgent = scene.kind("urgent", 100, 400, 10), unknown = scene.kind("unknown", 0, 0, 10);
