@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "deterministic_job.hpp"
-#include "environment.hpp"
 #include "tandem/api/memory_contention.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/sanitizers.hpp"
@@ -23,6 +22,7 @@
 #include "tandem/runtime/device/modelled_memory.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
+#include "tests/environment.hpp"
 
 namespace tandem::dist_test {
 namespace {
@@ -247,7 +247,7 @@ Result play(const Machine& machine, const Flow& flow, const Way& way, std::uint6
 /// GATE_SEEDS: so many orders of steps for each case.
 TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
   const std::vector<Machine> machines{{"henri", {0, 0}}, {"henri", {1, 1}}, {"henrisubnuma", {0, 0}}, {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}, {"bora", {0, 0}}};
-  const unsigned seeds = number_of("GATE_SEEDS", 1);
+  const unsigned seeds = static_cast<unsigned>(test::number_of("GATE_SEEDS", 1));
   double log_sum = 0, worst = 0, best = 1;
   unsigned count = 0;
   std::printf("%-14s %-6s %-6s  %-30s %10s %10s %8s %8s %8s\n", "machine", "nodes", "most", "flow", "dmdas ms", "gated ms", "ratio", "bound", "aside");
@@ -283,7 +283,7 @@ TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
 /// Each rank has a card, so a policy places tasks; it knows how kernels share memory, with the limit and without. GATE_SEEDS as above.
 TEST(DistMemoryGate, BesideCardsPlacedTasksEndEarlierInTheMean) {
   const std::vector<Machine> machines{{"henri", {0, 0}}, {"henri", {1, 1}}, {"henrisubnuma", {0, 0}}, {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}};
-  const unsigned seeds = number_of("GATE_SEEDS", 1);
+  const unsigned seeds = static_cast<unsigned>(test::number_of("GATE_SEEDS", 1));
   double log_known = 0, log_gated = 0, worst = 0, best = 1;
   unsigned count = 0;
   std::printf("%-14s %-6s %-30s %10s %12s %8s %8s\n", "machine", "nodes", "flow", "dmdas ms", "by the model", "limited", "aside");
@@ -383,12 +383,12 @@ std::uint64_t play_random(std::uint64_t seed) {
 
 /// GATE_RANDOM_SEED=n plays the flow of that seed alone, GATE_RANDOM_COUNT=n so many.
 TEST(DistMemoryGate, RandomFlowsOfPlacedTasksEnd) {
-  if (const unsigned only = number_of("GATE_RANDOM_SEED", 0); only != 0) {
+  if (const unsigned only = static_cast<unsigned>(test::number_of("GATE_RANDOM_SEED", 0)); only != 0) {
     play_random(only);
     return;
   }
   std::uint64_t aside = 0;
-  const unsigned count = number_of("GATE_RANDOM_COUNT", base::under_sanitizer ? 12 : 60);
+  const unsigned count = static_cast<unsigned>(test::number_of("GATE_RANDOM_COUNT", base::under_sanitizer ? 12 : 60));
   for (std::uint64_t seed = 1; seed <= count && !testing::Test::HasFailure(); ++seed) aside += play_random(seed);
   EXPECT_GT(aside, count);
   std::printf("%u flows, tasks waited %llu times\n", count, static_cast<unsigned long long>(aside));
