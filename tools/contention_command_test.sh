@@ -165,6 +165,14 @@ END
   holds err 'small holds another campaign: choose another folder, or give the options of that one'
   contention 0 measure shorter --shortened --samples --cores 1 --seconds 0.02 --array 1MiB --messages 64KiB --repetitions 1
   grep -q '"shortened": true' shorter/campaign.json || fail "--shortened has no effect"
+  contention 0 measure unused --buffers fresh --kernels copy --cores 1 --seconds 0.02 --array 1MiB --messages 64KiB,4 --repetitions 1
+  awk -F, 'NR > 1 && ($9 $10 $11 $12 == "" || $11 == "0" || $12 == "0") { exit 1 } END { exit NR != 6 }' unused/samples.csv ||
+    fail "not 5 samples: $(cat unused/samples.csv)"
+  grep -q '"buffers": "fresh"' unused/campaign.json || fail "--buffers has no effect"
+  contention 2 measure unused --kernels copy --cores 1 --seconds 0.02 --array 1MiB --messages 64KiB,4 --repetitions 1
+  holds err 'unused holds another campaign'
+  contention 2 measure other --buffers new
+  holds err '--buffers'
   contention 2 measure other --cores 5000
   holds err '--cores 5000: at most [0-9]+ can compute here'
   contention 2 measure other --messages 1parsec

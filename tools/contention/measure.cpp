@@ -61,6 +61,7 @@ struct MeasureOptions {
   std::optional<std::int64_t> communication_core;
   std::optional<double> core_mhz, uncore_mhz;
   std::string turbo;  ///< on, off, or empty: as it is
+  std::string buffers = "recycled";  ///< or fresh
   bool json = false;
 
   FrequencyWish frequencies() const {
@@ -107,6 +108,7 @@ Json protocol_of(const MeasureOptions& options, const Layout& layout, std::strin
   if (options.core_mhz) protocol["core_mhz"] = *options.core_mhz;
   if (options.uncore_mhz) protocol["uncore_mhz"] = *options.uncore_mhz;
   if (!options.turbo.empty()) protocol["turbo"] = options.turbo;
+  if (options.buffers != "recycled") protocol["buffers"] = options.buffers;
   return protocol;
 }
 
@@ -274,7 +276,7 @@ class Runner {
     const auto receive = [&] {
       if (auto made = message_memory(m); !made) {
         outcome = made.error();
-      } else if (auto rate = partner_.receive(*messages_, m.message_bytes, options_.seconds); !rate) {
+      } else if (auto rate = partner_.receive(*messages_, fresh_memory(m), m.message_bytes, options_.seconds); !rate) {
         outcome = rate.error();
       } else {
         network = rate.value();
@@ -327,10 +329,16 @@ class Runner {
     return {};
   }
 
+  /// Makes memory for each message, if that is asked for.
+  Partner::MakeMemory fresh_memory(const Measurement& m) const {
+    if (options_.buffers != "fresh") return {};
+    return [this, place = place_of(m.communication_node)](std::size_t bytes) { return NodeMemory::create(topology_, bytes, place); };
+  }
+
   Result<void> message_memory(const Measurement& m) {
     const std::size_t bytes = std::max<std::size_t>(2 * m.message_bytes, 4096);  // two halves, for round trips
     const auto kind = std::tuple(m.communication_node, bytes);
-    if (messages_ && kind == messages_kind_) return {};
+    if (messages_ && kind == messages_kind_ && messages_->bytes() >= bytes) return {};
     messages_.reset();
     auto made = NodeMemory::create(topology_, bytes, place_of(m.communication_node));
     if (!made) return made.error();
@@ -619,6 +627,8 @@ void add_measure(Subcommand contention, ToolContext& context) {
       .between(0, 1e6);
   command.add_option("--core-mhz", options->core_mhz, "Set the frequency of the cores meanwhile (needs root and cpufreq)").between(1, 1e5);
   command.add_option("--uncore-mhz", options->uncore_mhz, "Set the frequency of the uncore meanwhile (needs root and intel_uncore_frequency)").between(1, 1e5);
+  command.add_option("--buffers", options->buffers, "recycled or fresh: whether messages lie where those before lay, or in memory that none was in")
+      .one_of({"recycled", "fresh"});
   command.add_option("--turbo", options->turbo, "on or off: whether cores may exceed their nominal frequency meanwhile (needs root)").one_of({"on", "off"});
   ApplicationOptions& applications = options->applications;
   command.add_option("--applications", applications.applications,

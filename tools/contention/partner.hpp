@@ -1,7 +1,9 @@
 // tools/contention/partner.hpp: messages between the measured rank 0 and rank 1, which sends what it is asked for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "tandem/base/result.hpp"
@@ -19,20 +21,27 @@ struct NetworkRate {
 /// Messages of at most so many bytes are measured by round trips, larger ones by receiving.
 inline constexpr std::uint64_t latency_bytes = 64;
 
+struct Question;
+
 /// Rank 0's side.
 class Partner {
  public:
   explicit Partner(comm::Endpoint& endpoint) : endpoint_(endpoint) {}
 
+  /// Makes memory of so many bytes.
+  using MakeMemory = std::function<base::Result<NodeMemory>(std::size_t bytes)>;
+
   /// Asks for message after message of `bytes` into `memory`, for `seconds` and at least four. The first and the last do not
-  /// count. Errors: io, when rank 1 is gone.
-  base::Result<NetworkRate> receive(const NodeMemory& memory, std::uint64_t bytes, double seconds);
+  /// count. With `make`, each message is in memory that none was in before, on both ranks: of large ones, new memory is made between two messages, which
+  /// does not count; of small ones, each is on a page of its own. Errors: io, when rank 1 is gone; those of `make`.
+  base::Result<NetworkRate> receive(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds);
   /// Ends `serve` on rank 1, and says whether applications follow.
   void dismiss(bool applications_follow);
 
  private:
-  base::Result<NetworkRate> receive_large(const NodeMemory& memory, std::uint64_t bytes, double seconds);
-  base::Result<NetworkRate> round_trips(const NodeMemory& memory, std::uint64_t bytes, double seconds);
+  base::Result<NetworkRate> receive_large(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds);
+  base::Result<NetworkRate> round_trips(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds);
+  base::Result<void> renew(NodeMemory& memory, const MakeMemory& make, const Question& question);
   comm::Endpoint& endpoint_;
 };
 
