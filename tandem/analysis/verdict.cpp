@@ -194,6 +194,10 @@ class Judge {
       if (row.stage == trace::StagingState::memory) room_ns += row.end_ns - row.start_ns;
     }
     const double room = all_ns > 0 ? 100 * static_cast<double>(room_ns) / static_cast<double>(all_ns) : 0;
+    if (room < 1)
+      return find("copies", Spent::awaiting_memory, "Workers were idle while the data of tasks was copied from one memory to another.",
+                  "a scheduler that looks ahead, so that copies are made while others compute (--tandem.sched=plan); tasks that compute more with what "
+                  "is copied");
     find("memory_budget", Spent::awaiting_memory,
          fmt::format("Workers were idle because tasks waited for memory: {:.0f} % of this for room within the budget, {:.0f} % for data that "
                      "was copied in or out, for instance from the spill file.", room, 100 - room),

@@ -104,17 +104,29 @@ TEST(Verdict, ACoreIsNotSlowBesideAGpu) {
   for (const Finding& finding : verdict(*history, Summary(*history))) EXPECT_NE(finding.key, "slow_worker") << finding.what;
 }
 
-TEST(Verdict, ASmallBudgetOfMemoryIsNamed) {
+/// Each task waits for its data, for which there is room after `room_ns`, and runs at the end of that.
+std::vector<Finding> judge_waits_for_data(std::int64_t room_ns) {
   VerdictRun run;
   for (std::uint32_t i = 0; i < 20; ++i) {
     const std::int64_t ready_ns = 10'000 * i;
     run.submit(0, 0, i, 1);
-    run.stream(0, 4).add(Type::data_staging, at(ready_ns), {i, static_cast<std::uint8_t>(trace::StagingState::memory)});
-    run.stream(0, 4).add(Type::data_staging, at(ready_ns + 6'000), {i, static_cast<std::uint8_t>(trace::StagingState::data)});
+    if (room_ns > 0) run.stream(0, 4).add(Type::data_staging, at(ready_ns), {i, static_cast<std::uint8_t>(trace::StagingState::memory)});
+    run.stream(0, 4).add(Type::data_staging, at(ready_ns + room_ns), {i, static_cast<std::uint8_t>(trace::StagingState::data)});
     run.stream(0, 2 + i % 2).add(Type::task_ready, at(ready_ns), {i});
     run.execute(0, 2 + i % 2, i, ready_ns + 8'000, ready_ns + 10'000);
   }
-  const auto findings = run.judge();
+  return run.judge();
+}
+
+TEST(Verdict, CopiesToADeviceAreNoLackOfMemory) {
+  const auto findings = judge_waits_for_data(0);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "copies");
+  EXPECT_EQ(findings[0].remedy.find("--tandem.memory"), std::string::npos) << findings[0].remedy;
+}
+
+TEST(Verdict, ASmallBudgetOfMemoryIsNamed) {
+  const auto findings = judge_waits_for_data(6'000);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].key, "memory_budget");
   EXPECT_NE(findings[0].what.find("75 % of this for room"), std::string::npos) << findings[0].what;

@@ -21,7 +21,7 @@ const spentTexts = {
   scheduling: 'choosing and preparing tasks',
   holding: 'holding a core for an urgent task',
   ready_elsewhere: 'idle: a ready task was not taken',
-  awaiting_memory: 'idle: waiting for room in memory',
+  awaiting_memory: 'idle: waiting for room or copies',
   awaiting_message: 'idle: waiting for another rank\'s data',
   no_ready_task: 'idle: no task was ready',
   awaiting_submission: 'idle: waiting for the program to submit',
