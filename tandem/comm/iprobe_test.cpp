@@ -34,7 +34,8 @@ TEST(Iprobe, EndsOnceAMessageIsThereAndLeavesItToItsReceive) {
         }}});
       };
       if (early) post();
-      world.at[0]->isend(Rank{1}, Tag{5}, Bytes(3));
+      const Bytes other(3);
+      world.at[0]->isend(Rank{1}, Tag{5}, other);
       world.settle();
       const Request send = world.at[0]->isend(Rank{1}, Tag{4}, sent);
       world.settle();
@@ -55,18 +56,19 @@ TEST(Iprobe, EndsOnceAMessageIsThereAndLeavesItToItsReceive) {
 
 TEST(Iprobe, AReceiveThatIsPostedTakesTheMessageFirst) {
   World world(2);
+  const Bytes first = pattern(10, 1), second = pattern(10, 2);
   Bytes got(10);
   const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, got);
   const Request a = world.at[1]->iprobe(Rank{0}, Tag{1}), b = world.at[1]->iprobe(Rank{0}, Tag{1});
-  world.at[0]->isend(Rank{1}, Tag{1}, pattern(10, 1));
+  world.at[0]->isend(Rank{1}, Tag{1}, first);
   world.settle();
   EXPECT_TRUE(receive.released());
   EXPECT_FALSE(a.released() || b.released());
-  world.at[0]->isend(Rank{1}, Tag{1}, pattern(10, 2));
+  world.at[0]->isend(Rank{1}, Tag{1}, second);
   world.settle();
   EXPECT_TRUE(a.released() && b.released()) << "neither takes it from the other";
   EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done);
-  EXPECT_EQ(got, pattern(10, 2));
+  EXPECT_EQ(got, second);
 }
 
 TEST(Iprobe, SeesBroadcastsThatAreNotAnnounced) {
@@ -111,8 +113,9 @@ TEST(Iprobe, IsCancelledAndEndsWithItsRank) {
 
 TEST(Iprobe, AMessageWhoseSenderDiesIsLostToItsReceiveAlone) {
   World world(2);
+  const Bytes sent = pattern(300'000, 1);
   const Request probe = world.at[0]->iprobe(Rank{1}, Tag{1});
-  world.at[1]->isend(Rank{0}, Tag{1}, pattern(300'000, 1));
+  world.at[1]->isend(Rank{0}, Tag{1}, sent);
   EXPECT_EQ(world.at[0]->wait(probe).ending, Ending::done);
   world.network->kill(Rank{1});
   world.settle();
@@ -143,19 +146,19 @@ TEST(Iprobe, MemoryOfDevicesIsForMessagesThatTheNetworkPlaces) {
   for (const bool knows : {false, true})
     for (const bool along : {false, true}) {
       World world(2, {.remote_copy = true, .cuda_memory = knows, .copies = true});
+      const Bytes small(100), before = pattern(300'000, 3), sent = pattern(300'000, 1);
       Bytes got(300'000);
       const ReceiveOptions there{.memory = BufferMemory::cuda};
       EXPECT_THROW(world.at[1]->irecv(Rank{0}, Tag{1}, got, there), UsageError) << "nothing is here";
-      world.at[0]->isend(Rank{1}, Tag{2}, Bytes(100));
+      world.at[0]->isend(Rank{1}, Tag{2}, small);
       world.settle();
       EXPECT_THROW(world.at[1]->irecv(Rank{0}, Tag{2}, got, there), UsageError) << "it comes whole";
       if (along) {  // so that the next announcement brings its beginning
         const Request receive = world.at[1]->irecv(Rank{0}, Tag{3}, got);
         world.settle();
-        world.at[0]->isend(Rank{1}, Tag{3}, pattern(300'000, 3));
+        world.at[0]->isend(Rank{1}, Tag{3}, before);
         world.at[1]->wait(receive);
       }
-      const Bytes sent = pattern(300'000, 1);
       const Request probe = world.at[1]->iprobe(Rank{0}, Tag{1}), send = world.at[0]->isend(Rank{1}, Tag{1}, sent);
       world.at[1]->wait(probe);
       ASSERT_EQ(world.at[1]->probe(Rank{0}, Tag{1})->placed, knows);
