@@ -6,20 +6,20 @@
 
 namespace tandem::dist {
 
-/// The value of `handle` on `node`, where it has memory.
-inline comm::SendBuffer bytes_of(runtime::Handle& handle, runtime::NodeIndex node) {
+/// The bytes of `handle` on `node`, where it has memory.
+template <class Buffer, class Strided>
+Buffer buffer_of(runtime::Handle& handle, runtime::NodeIndex node) {
   const runtime::Shape& shape = handle.shape;
   const runtime::Replica& replica = handle.replica(node);
   if (shape.cols <= 1 || replica.ld == shape.rows) return {replica.pointer, shape.bytes()};
-  return comm::Strided{replica.pointer, shape.rows * shape.element_bytes, replica.ld * shape.element_bytes, shape.cols};
+  return Strided{replica.pointer, shape.rows * shape.element_bytes, replica.ld * shape.element_bytes, shape.cols};
 }
 
-/// Where the value of `handle` goes on `node`, where it has memory.
+/// What a send reads.
+inline comm::SendBuffer bytes_of(runtime::Handle& handle, runtime::NodeIndex node) { return buffer_of<comm::SendBuffer, comm::Strided>(handle, node); }
+/// What a receive writes.
 inline comm::ReceiveBuffer room_of(runtime::Handle& handle, runtime::NodeIndex node) {
-  const runtime::Shape& shape = handle.shape;
-  const runtime::Replica& replica = handle.replica(node);
-  if (shape.cols <= 1 || replica.ld == shape.rows) return {replica.pointer, shape.bytes()};
-  return comm::MutableStrided{replica.pointer, shape.rows * shape.element_bytes, replica.ld * shape.element_bytes, shape.cols};
+  return buffer_of<comm::ReceiveBuffer, comm::MutableStrided>(handle, node);
 }
 
 }  // namespace tandem::dist

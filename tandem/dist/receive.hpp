@@ -28,8 +28,7 @@ struct Transfers::Receive {
   bool readable = false;                    ///< its first node has ended
   std::atomic<unsigned> waits{1};           ///< in turns, before it is posted: for its predecessors, and for its part of `arriving_`
   bool asked = false;                       ///< in turns: for its memory
-  runtime::NodeIndex wanted = 0;            ///< the memory of a device into which it comes if it is announced; 0: main memory
-  bool awaits = false;                      ///< its message, to see how it comes
+  runtime::NodeIndex wanted = 0;            ///< it awaits its message, which comes into the memory of this device if it is announced; 0: no longer, or never
   bool is_known = false;                    ///< it is in `waiting_`; under `mutex_`
   std::shared_ptr<CopyBudget> part_of = {}; ///< in turns, of an object or an array: gets `part` back at the end
   std::size_t part = 0;

@@ -284,15 +284,12 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   task.extra->on_ready = [](Task&, void* context) {
     auto& started = *static_cast<Receive*>(context);
     if (started.transfers->in_turns_) started.transfers->step(started);
-    else if (started.awaits) started.transfers->await(started);
+    else if (started.wanted != 0) started.transfers->await(started);
     else started.transfers->start(started);
   };
   if (in_turns_) plan_arrival(*receive, task);
-  if (wanted != 0) {
-    receive->wanted = wanted;
-    receive->awaits = true;
-    task.extra->memory = runtime::EventMemory::later;
-  }
+  receive->wanted = wanted;
+  if (wanted != 0) task.extra->memory = runtime::EventMemory::later;
   // An object or an array has memory of its own: its next writer need not wait until the message was forwarded.
   trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
   try {
@@ -362,7 +359,7 @@ bool Transfers::post(Receive& receive, comm::ReceiveOptions options) {
       options.callbacks.failed = [&receive](const comm::Status& status) { receive.transfers->failed(receive, status); };
       const comm::Rank source(receive.source);
       const comm::Tag tag(receive.address.tag);
-      if (receive.awaits) receive.request = endpoint_.iprobe(source, tag, options);
+      if (receive.wanted != 0) receive.request = endpoint_.iprobe(source, tag, options);
       else if (receive.handle->travels_packed()) receive.request = endpoint_.irecv_owned(source, tag, options);
       else receive.request = endpoint_.irecv(source, tag, room_of(*receive.handle, node_of(receive)), options);
       if (!std::exchange(receive.is_known, true)) {

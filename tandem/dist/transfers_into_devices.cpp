@@ -1,4 +1,6 @@
 // tandem/dist/transfers_into_devices.cpp: receives whose value comes into the memory of a device.
+#include <utility>
+
 #include "tandem/dist/receive.hpp"
 
 namespace tandem::dist {
@@ -23,11 +25,10 @@ void Transfers::await(Receive& receive) {
 /// The message is announced, or has come otherwise: the receive asks for memory, behind which it is posted.
 void Transfers::choose_memory(Receive& receive) {
   const auto message = endpoint_.probe(comm::Rank(receive.source), comm::Tag(receive.address.tag), receive.address.channel);
-  NodeIndex node = receive.wanted;
+  NodeIndex node = std::exchange(receive.wanted, NodeIndex{0});
   const bool is_lost = (device_nodes(*receive.handle) >> node & 1U) == 0;
   const bool may_come = message && message->announced && message->bytes == receive.handle->shape.bytes() && !is_lost;
   if (!may_come || (is_cuda(node) && !message->placed)) node = 0;
-  receive.awaits = false;
   ExternalEvents::write_in(*receive.event.readable.task, node);
   core_.events().ask(receive.event.readable);
 }

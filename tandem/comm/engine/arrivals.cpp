@@ -22,7 +22,7 @@ Arrivals::Arrivals(EngineParts& parts)
 
 /// A receive or a probe that is posted, from a rank that cannot be reached (null) or is gone.
 void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
-  if (!matcher_.cancel(core)) stop_awaiting(core);
+  take_back(core);
   completions_.fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
 }
 
@@ -212,7 +212,8 @@ void Arrivals::end_awaiting(ReceiveCore& core, const Envelope& envelope) {
   completions_.end(core, CompletionQueue::Event::released);
 }
 
-bool Arrivals::stop_awaiting(ReceiveCore& core) noexcept {
+bool Arrivals::take_back(ReceiveCore& core) noexcept {
+  if (matcher_.cancel(core)) return true;
   const auto [first, last] = awaiting_.equal_range(core.pattern.tag);
   const auto found = std::find_if(first, last, [&](const auto& entry) { return entry.second == &core; });
   if (found == last) return false;

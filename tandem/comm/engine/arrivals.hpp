@@ -81,8 +81,8 @@ class Arrivals {
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
   /// `core` ends once a message is there that it would match, and takes nothing.
   void await_message(ReceiveCore& core);
-  /// It waits no more. False: it does not wait for a message.
-  bool stop_awaiting(ReceiveCore& core) noexcept;
+  /// A receive or a probe is posted no more. False: it was not.
+  bool take_back(ReceiveCore& core) noexcept;
   /// Of those that wait for a message of this rank; of all, without one. They wait no more.
   std::vector<ReceiveCore*> extract_awaiting(std::optional<Rank> from);
   std::size_t awaiting_count() const noexcept { return awaiting_.size(); }

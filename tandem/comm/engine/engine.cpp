@@ -117,7 +117,7 @@ RequestCore* Engine::await_message(ReceiveCore& core) {
 bool Engine::cancel(RequestCore& core) {
   if (core.kind == RequestCore::Kind::receive) {
     auto& receive = static_cast<ReceiveCore&>(core);
-    if (!parts_.arrivals.matcher().cancel(receive) && !parts_.arrivals.stop_awaiting(receive)) return false;
+    if (!parts_.arrivals.take_back(receive)) return false;
     parts_.completions.fail_receive(receive, Ending::cancelled, Rank{0});
     return true;
   }
