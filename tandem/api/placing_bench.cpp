@@ -1,6 +1,8 @@
 // tandem/api/placing_bench.cpp: what a decision costs with each policy, on 14 cores and two cards that are modelled.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/event_loop.hpp"
+#include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem {
 namespace {
@@ -29,15 +32,83 @@ class Known final : public runtime::Estimates {
   }
 };
 
+/// How long a policy has thought. One thread runs all.
+struct Thoughts {
+  using Clock = std::chrono::steady_clock;
+  Clock::duration time{};
+  std::uint64_t count = 0;
+
+  template <class Decide>
+  auto timed(const Decide& decide) {
+    const Clock::time_point begin = Clock::now();
+    const auto decision = decide();
+    time += Clock::now() - begin;
+    ++count;
+    return decision;
+  }
+  /// What looking at the clock adds to each.
+  static Clock::duration of_clock() {
+    Thoughts nothing;
+    for (int i = 0; i < 10'000; ++i) nothing.timed([] { return 0; });
+    return nothing.time / nothing.count;
+  }
+};
+
+/// Another placing policy, and how long it thinks.
+class TimedPlacing final : public runtime::PlacingPolicy {
+ public:
+  TimedPlacing(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) : policy_(std::move(policy)), thoughts_(thoughts) {}
+  std::string_view name() const noexcept override { return policy_->name(); }
+  std::string_view help() const noexcept override { return policy_->help(); }
+  bool by_priority() const noexcept override { return policy_->by_priority(); }
+  bool by_data() const noexcept override { return policy_->by_data(); }
+  unsigned choose(const runtime::TaskView& task, const runtime::LoadView& load) const override {
+    return thoughts_.timed([&] { return policy_->placing()->choose(task, load); });
+  }
+
+ private:
+  std::unique_ptr<runtime::Policy> policy_;
+  Thoughts& thoughts_;
+};
+
+/// Another pulling policy, and how long it thinks.
+class TimedPulling final : public runtime::PullingPolicy {
+ public:
+  TimedPulling(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) : policy_(std::move(policy)), thoughts_(thoughts) {}
+  std::string_view name() const noexcept override { return policy_->name(); }
+  std::string_view help() const noexcept override { return policy_->help(); }
+  bool treats_alike() const noexcept override { return policy_->pulling()->treats_alike(); }
+  bool uses_prices() const noexcept override { return policy_->pulling()->uses_prices(); }
+  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready, const runtime::LoadView& load) const override {
+    return thoughts_.timed([&] { return policy_->pulling()->pick(worker, ready, load); });
+  }
+
+ private:
+  std::unique_ptr<runtime::Policy> policy_;
+  Thoughts& thoughts_;
+};
+
+/// The policy, which tells `thoughts` how long it thinks, if it decides for each task.
+std::unique_ptr<runtime::Policy> timed(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) {
+  if (policy->placing() != nullptr) return std::make_unique<TimedPlacing>(std::move(policy), thoughts);
+  if (policy->pulling() != nullptr) return std::make_unique<TimedPulling>(std::move(policy), thoughts);
+  return policy;
+}
+
 /// A Cholesky factorisation whose kernels take modelled time, so what is measured is the runtime's own. With `lws` tasks wait in queues
-/// that workers share, and nothing is decided: what others take more is what their decisions cost.
-void cholesky(benchmark::State& state, const std::string& sched) {
+/// that workers share, and nothing is decided: what others take more is what their decisions cost, and what they are told. `decision`: what the policy
+/// alone takes for a task, with what it is asked in vain. `card_tiles`: so many fit into the memory of a card; 0: all.
+void cholesky(benchmark::State& state, const std::string& sched, std::size_t card_tiles = 0) {
   std::uint64_t tasks = 0;
+  Thoughts thoughts;
   for (auto _ : state) {
     state.PauseTiming();
     auto resources = test::test_resources();
+    resources->policies.add(sched, [&, plain = resources->policies] { return timed(plain.make(sched), thoughts); });
     runtime::World world = make_test_world(
-        {.workers = kCores, .sched = sched, .devices = kCards, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100}}, *resources);
+        {.workers = kCores, .sched = sched, .devices = kCards, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100},
+         .device_bytes = card_tiles * sizeof(double)},
+        *resources);
     world.estimates = std::make_unique<Known>();
     runtime::CoreOptions options;
     options.emulation = [](const runtime::EmulatedTask& task) { return Known::ns(task.codelet, task.device); };
@@ -64,6 +135,8 @@ void cholesky(benchmark::State& state, const std::string& sched) {
     rt.reset();
     state.ResumeTiming();
   }
+  const std::chrono::duration<double> decisions = thoughts.time - thoughts.count * Thoughts::of_clock();
+  state.counters["decision"] = decisions.count() / static_cast<double>(tasks);
   state.counters["per_task"] = benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
@@ -75,6 +148,8 @@ BENCHMARK_CAPTURE(cholesky, dmdar, "dmdar");
 BENCHMARK_CAPTURE(cholesky, heteroprio, "heteroprio");
 BENCHMARK_CAPTURE(cholesky, darts, "darts");
 BENCHMARK_CAPTURE(cholesky, plan, "plan");
+BENCHMARK_CAPTURE(cholesky, darts_small_memory, "darts", 40U);
+BENCHMARK_CAPTURE(cholesky, plan_small_memory, "plan", 40U);
 
 }  // namespace
 }  // namespace tandem

@@ -319,6 +319,7 @@ Task* Placer::offer(Task& task) {
     spare_.pop_back();
   }
   ++waiting_;
+  waiting_bytes_ += bytes;
   ++changes_;
   see(kind);
   ++unasked_;
@@ -440,6 +441,7 @@ void Placer::choose(Task& task, Chain& chosen) {
 
 void Placer::take_out(const OpenTask& task) {
   std::set<OpenTask>::node_type node = kinds_[task.kind].tasks.extract(task);
+  waiting_bytes_ -= node.value().bytes;
   if (spare_.size() < kMostSpare) spare_.push_back(std::move(node));
   --waiting_;
 }
@@ -689,10 +691,11 @@ std::vector<std::uint32_t> Placer::charged() const {
 bool Placer::check_invariants() const {
   const std::lock_guard guard(lock_);
   std::vector<std::uint32_t> tasks(loads_.size());
-  std::size_t waiting = 0;
+  std::size_t waiting = 0, bytes = 0;
   for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
     std::size_t total = kinds_[kind].tasks.size();
     waiting += total;
+    for (const OpenTask& task : kinds_[kind].tasks) bytes += task.bytes;
     for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
       tasks[worker] += kinds_[kind].given[worker];
       total += kinds_[kind].given[worker];
@@ -700,7 +703,7 @@ bool Placer::check_invariants() const {
     total += static_cast<std::size_t>(std::ranges::count(arriving_, kind, &ArrivingTask::kind));
     if (total != uses_[kind].tasks) return false;
   }
-  if (waiting != waiting_ || kind_numbers_.size() + free_kinds_.size() != kinds_.size()) return false;
+  if (waiting != waiting_ || bytes != waiting_bytes_ || kind_numbers_.size() + free_kinds_.size() != kinds_.size()) return false;
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
     const Load& load = loads_[worker];
     Sum sum;

@@ -160,6 +160,7 @@ class Placer : private ReadyView {
 
   // As a pulling policy sees it.
   std::size_t count() const noexcept override { return waiting_; }
+  std::size_t bytes() const noexcept override { return waiting_bytes_; }
   const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
   std::span<const AccessView> accesses(const OpenTask& task) const override;
   bool works(unsigned worker) const noexcept override;
@@ -229,6 +230,7 @@ class Placer : private ReadyView {
   std::vector<Rates> rates_;  ///< of `links_` beside no kernels, if `memory_` is set
   bool knows_loaded_links_ = false;  ///< of some link the rate under load is known
   std::size_t waiting_ = 0;     ///< tasks without a worker, in `kinds_`
+  std::size_t waiting_bytes_ = 0;  ///< of the data of each
   /// What a policy is told has changed so often: a task has become ready, was given to a worker or has ended there, durations, or how memory is used.
   /// Time passes, and copies end, without a change.
   std::uint64_t changes_ = 1;

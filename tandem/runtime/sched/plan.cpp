@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "tandem/runtime/sched/pulling_policy.hpp"
+#include "tandem/runtime/sched/best_reuse.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -298,6 +298,9 @@ class Lanes {
 /// With an aim at energy (`LoadView::energy`) what a kernel draws is a part of its cost, and prices follow from the linear program that has it, too
 /// (`prices_of`). A task may end later than that, at the price of the time.
 ///
+/// In a memory too small for what is ready, what was loaded leaves again. So if the worker would wait for copies by a good part of a kernel, it takes the task of `BestReuse`
+/// among those of the same kind and priority (where it helps others, in any case).
+///
 /// Where more than `kFew` tasks are ready, only those are planned that cost least on workers of this kind. If none falls to the worker, it
 /// helps others: with the least urgent task of the kind that loses least here, when those for whom it costs least come to it later than
 /// the worker ends it, or, if it costs as little here, not much sooner.
@@ -306,6 +309,7 @@ class Plan final : public PullingPolicy {
   static constexpr std::size_t kFew = 12;
   static constexpr std::size_t kWindow = 16;  ///< of tasks of the worker's own
   static constexpr unsigned kAlike = 24;
+  static constexpr unsigned kReuse = 256;  ///< tasks among which it looks for the one that uses best what is in a small memory
 
   std::string_view name() const noexcept override { return "plan"; }
   std::string_view help() const noexcept override { return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each"; }
@@ -406,6 +410,7 @@ class Plan final : public PullingPolicy {
   template <bool kByEnergy>
   static const OpenTask* best_alike(const Question& asked, const OpenTask& first, typename Lanes<kByEnergy>::Place of_best, MostUrgentFirst& tasks,
                                     Lanes<kByEnergy>& lanes) {
+    if (const OpenTask* const reuse = best_reuse(asked, first, of_best, lanes)) return reuse;
     const OpenTask* best = &first;
     double gain = times_of(asked.ready.kind_of(*best), asked.here).gain();
     const bool has_priority = first.priority != 0;
@@ -432,6 +437,27 @@ class Plan final : public PullingPolicy {
       of_best = *place;
     }
     return best;
+  }
+
+  /// Of the tasks from `task` on that are as urgent, the best one for a small memory. Null: there is no room for one of them.
+  template <class At>
+  static const OpenTask* best_reuse_of(const Question& asked, At task, At end) {
+    BestReuse best(asked.load.machine.workers[asked.worker].node, asked.ready);
+    const std::int32_t priority = task->priority;
+    for (unsigned looked = 0; looked < kReuse && task != end && task->priority == priority && !best.needs_nothing(); ++looked, ++task)
+      if (has_room(asked.worker, *task, asked.ready, asked.load)) best.add(*task);
+    return best.task();
+  }
+
+  /// Instead of the first task that falls to the worker, if it would wait for its copies. Null: nothing is better.
+  template <bool kByEnergy>
+  static const OpenTask* best_reuse(const Question& asked, const OpenTask& first, const typename Lanes<kByEnergy>::Place& of_first, Lanes<kByEnergy>& lanes) {
+    const ReadyKind& kind = asked.ready.kind_of(first);
+    if (of_first.waits_ns <= kWaits * kind.kernel_on(asked.here).mean_ns || !has_small_memory(asked.worker, asked.ready, asked.load)) return nullptr;
+    const OpenTask* const found = best_reuse_of(asked, kind.tasks.find(first), kind.tasks.end());
+    if (found == nullptr || found == &first) return nullptr;
+    const auto* const place = lanes.place(kind, asked.ready.accesses(*found), *found, asked.ready, asked.slack_ns);
+    return place != nullptr && place->worker == asked.worker && !place->waits ? found : nullptr;
   }
 
   /// Whether the time that a worker of the kind `here` saves those to whom the task costs least is worth more than what it draws more. These share that
@@ -464,7 +490,9 @@ class Plan final : public PullingPolicy {
       best = &last;
       most = gain;
     }
-    return best;
+    if (best == nullptr || !has_small_memory(asked.worker, asked.ready, asked.load)) return best;
+    const ReadyKind& kind = asked.ready.kind_of(*best);
+    return best_reuse_of(asked, kind.tasks.rbegin(), kind.tasks.rend());
   }
 };
 

@@ -16,11 +16,22 @@ TaskView view_of(const OpenTask& task, const ReadyView& ready) {
           .memory = kind.memory};
 }
 
-bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
-  const std::span<const unsigned> workers = ready.kind_of(task).workers;
+bool can_run(unsigned worker, const ReadyKind& kind, const LoadView& load) {
+  return kind.workers.size() == load.workers.size() || std::ranges::binary_search(kind.workers, worker);
+}
+
+bool has_room(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
   const MachineWorker& here = load.machine.workers[worker];
-  return (workers.size() == load.workers.size() || std::ranges::binary_search(workers, worker)) && ready.works(worker) && ready.fits(task, here.node) &&
-         (load.memory == nullptr || here.kind != DeviceKind::cpu || ready.bus_room(task, here.node).now != 0);
+  return ready.fits(task, here.node) && (load.memory == nullptr || here.kind != DeviceKind::cpu || ready.bus_room(task, here.node).now != 0);
+}
+
+bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
+  return can_run(worker, ready.kind_of(task), load) && ready.works(worker) && has_room(worker, task, ready, load);
+}
+
+bool has_small_memory(unsigned worker, const ReadyView& ready, const LoadView& load) {
+  const std::size_t budget = load.machine.nodes[load.machine.workers[worker].node].budget;
+  return budget != 0 && budget < ready.bytes();
 }
 
 double ReadyKind::draw_on(DeviceKind kind) const noexcept {

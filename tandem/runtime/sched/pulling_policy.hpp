@@ -90,6 +90,7 @@ class ReadyView {
  public:
   virtual ~ReadyView() = default;
   virtual std::size_t count() const noexcept = 0;                         ///< how many there are
+  virtual std::size_t bytes() const noexcept = 0;                         ///< of their data, of which each datum counts as often as tasks use it
   virtual const std::vector<ReadyKind>& kinds() const noexcept = 0;       ///< in which they stand; some have no tasks at the moment
   virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;  ///< its data; valid until the next call
   virtual bool works(unsigned worker) const noexcept = 0;                 ///< it takes tasks: its device is not lost, and a caller waits
@@ -164,8 +165,14 @@ class PullingPolicy : public MixedPolicy {
 
 /// `task` as placing policies see it; its data is valid until the next call.
 TaskView view_of(const OpenTask& task, const ReadyView& ready);
-/// Whether `worker` may be given `task`.
+/// Whether `worker` can run tasks of `kind`.
+bool can_run(unsigned worker, const ReadyKind& kind, const LoadView& load);
+/// Whether there is room for `task` where `worker` works, which can run it: for its data, and on the bus.
+bool has_room(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load);
+/// Whether `worker` may be given `task`: both, and it takes tasks.
 bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load);
+/// Whether the data of all ready tasks may be too much for the budget of the memory where `worker` works: what is loaded may leave before it is used again.
+bool has_small_memory(unsigned worker, const ReadyView& ready, const LoadView& load);
 
 /// How long kernels of one kind of tasks take on a kind of worker, and on others.
 struct KindTimes {

@@ -49,6 +49,7 @@ class Scene final : public ReadyView, public Estimates {
   /// The number of the task.
   std::uint64_t add(unsigned kind, int priority = 0, std::vector<AccessView> data = {}) {
     kinds_[kind].tasks.insert({.priority = priority, .sequence = count_, .kind = kind});
+    for (const AccessView& access : data) bytes_ += access.bytes;
     data_[count_] = std::move(data);
     return count_++;
   }
@@ -68,6 +69,7 @@ class Scene final : public ReadyView, public Estimates {
   }
 
   std::size_t count() const noexcept override { return count_; }
+  std::size_t bytes() const noexcept override { return bytes_; }
   const std::vector<ReadyKind>& kinds() const noexcept override { return kinds_; }
   std::span<const AccessView> accesses(const OpenTask& task) const override { return data_.at(task.sequence); }
   bool works(unsigned) const noexcept override { return true; }
@@ -77,7 +79,7 @@ class Scene final : public ReadyView, public Estimates {
   std::vector<unsigned> workers_{0, 1, 2, 3};
   std::vector<ReadyKind> kinds_;
   std::map<std::uint64_t, std::vector<AccessView>> data_;
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, bytes_ = 0;
   std::vector<double> prices_;
   const EnergyAim aim_{.powers = nullptr, .late_watts = 1};
   bool by_energy_ = false;
@@ -183,6 +185,18 @@ TEST(Darts, TakesATaskWithoutCopiesThenTheDatumThatFreesMost) {
   EXPECT_EQ(scene.pick("darts", 3), 1) << "but not on the second";
 }
 
+TEST(Darts, LooksFurtherWhereMemoryIsSmall) {
+  static const int data[41] = {};
+  const auto in_main = [&](int datum) { return AccessView{AccessMode::read, 1'000, kInMain, 0, &data[datum]}; };
+  Scene scene;
+  const unsigned kind = scene.kind("work", 1000, 100, 10);
+  for (int i = 0; i < 40; ++i) scene.add(kind, 0, {in_main(i)});
+  for (int i = 0; i < 2; ++i) scene.add(kind, 0, {in_main(40)});
+  EXPECT_EQ(scene.pick("darts", 2), 0);
+  scene.machine.nodes[1].budget = 10'000;
+  EXPECT_EQ(scene.pick("darts", 2), 40) << "two tasks need its datum alone";
+}
+
 TEST(Plan, GivesFewTasksToThoseThatEndThemFirst) {
   Scene scene;
   const unsigned kind = scene.kind("work", 1000, 200, 10);
@@ -212,6 +226,36 @@ TEST(Plan, TakesTheTaskWhoseDataIsThereAmongEquals) {
   scene.add(kind, 0, {{AccessMode::read, 1'000, kOnFirstCard, 0, &data[1]}});
   EXPECT_EQ(scene.pick("plan", 2), 1);
   EXPECT_EQ(scene.pick("plan", 3), 0);
+}
+
+TEST(Plan, LoadsWhatFreesMostWhereMemoryIsSmallAndItWouldWait) {
+  static const int data[4] = {};
+  const auto in_main = [&](int datum) { return AccessView{AccessMode::read, 1'000, kInMain, 0, &data[datum]}; };  // copied in 100 ns
+  Scene scene;
+  const unsigned kind = scene.kind("work", 10'000, 200, 10);
+  scene.add(kind, 2, {in_main(0)});
+  scene.add(kind, 2, {in_main(1), in_main(2)});
+  scene.add(kind, 2, {in_main(3)});
+  scene.add(kind, 2, {in_main(3)});
+  for (int i = 0; i < 3; ++i) scene.add(kind, 1, {in_main(1)});
+  scene.machine.nodes[1].budget = 1'000'000;
+  EXPECT_EQ(scene.pick("plan", 2), 0) << "all data fits";
+  scene.machine.nodes[1].budget = 5'000;
+  EXPECT_EQ(scene.pick("plan", 2), 2) << "of those that are as urgent, two need datum 3 alone";
+  scene.loads[2].free_ns = scene.loads[3].free_ns = kNow + 100;
+  EXPECT_EQ(scene.pick("plan", 2), 0) << "copies run beside another kernel";
+}
+
+TEST(Plan, HelpsWithWhatIsInASmallMemory) {
+  static const int data[20] = {};
+  Scene scene;
+  const unsigned large = scene.kind("large", 250, 10, 100), small = scene.kind("small", 100, 50, 10);
+  static_cast<void>(large);
+  for (int i = 0; i < 20; ++i) scene.add(small, 0, {{AccessMode::read, 100, i == 12 ? kInMain | kOnFirstCard : kInMain, 0, &data[i]}});
+  EXPECT_EQ(scene.pick("plan", 2), 19) << "small ones cost less on cores, which come to the last one late";
+  scene.machine.nodes[1].budget = 1'000;
+  EXPECT_EQ(scene.pick("plan", 2), 12) << "it is there";
+  EXPECT_EQ(scene.pick("plan", 3), 19);
 }
 
 TEST(Plan, TakesALessUrgentTaskOnlyWhereItWouldWaitForCopies) {
