@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "tandem/analysis/broadcasts.hpp"
+#include "tandem/analysis/idle_kinds.hpp"
 #include "tandem/analysis/polling_neighbours.hpp"
 #include "tandem/analysis/shared_processors.hpp"
 #include "tandem/analysis/short_time.hpp"
@@ -27,7 +28,10 @@ constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that he
 class Judge {
  public:
   Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()), speeds_(worker_speeds(history, summary.kernels)),
-        polling_(polling_neighbours(history)), contention_(summary.contention) {}
+        polling_(polling_neighbours(history)), contention_(summary.contention), idle_kinds_(idle_kinds(history, summary.split, summary.kernels)) {
+    for (const IdleKind& kind : idle_kinds_)
+      for (std::size_t spent = 0; spent < spent_kinds; ++spent) total_[spent] -= kind.ns[spent];
+  }
 
   std::vector<Finding> judge() {
     if (summary_.split.makespan_ns == 0 || summary_.split.workers.empty()) return {};
@@ -38,6 +42,7 @@ class Judge {
     find("ready_tasks_not_taken", Spent::ready_elsewhere, "Workers were idle although a task of their rank was ready.",
          "tasks of 50 us or more, so that waking a worker pays; --tandem.sched=lws; fewer workers");
     memory();
+    kinds_without_work();
     small_tasks();
     find("fetching", Spent::fetching, "Workers waited for copies between memories.", "data on the node of its tasks; larger tasks");
     find("held_cores", Spent::holding, "Workers held their cores free for urgent tasks.", "shorter tasks beside the urgent ones");
@@ -204,6 +209,18 @@ class Judge {
          "a larger budget (--tandem.memory); smaller pieces of data; tasks that use the same data submitted one after the other");
   }
 
+  void kinds_without_work() {
+    if (idle_kinds_.empty()) return;
+    const WorkerKinds kinds(history_);
+    for (const IdleKind& kind : idle_kinds_) {
+      std::int64_t idle_ns = 0;
+      for (const std::int64_t ns : kind.ns) idle_ns += ns;
+      add({.key = "kind_without_work", .lost_ns = idle_ns / workers(),
+           .what = fmt::format("Workers of kind {} were idle while all ready tasks were of kernels that ran on other kinds alone.", kinds.names()[kind.kind]),
+           .remedy = "implementations of these kernels for these workers, too; other work for them; if there is none, fewer of them"});
+    }
+  }
+
   void slow_workers() {
     std::int64_t excess_ns = 0;
     const WorkerSpeed* worst = nullptr;
@@ -302,6 +319,7 @@ class Judge {
   std::vector<WorkerSpeed> speeds_;
   PollingNeighbours polling_;
   const Contention& contention_;
+  std::vector<IdleKind> idle_kinds_;  ///< whose times are not in `total_`
   std::vector<Finding> found_;
 };
 

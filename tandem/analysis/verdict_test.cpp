@@ -1,6 +1,8 @@
 // tandem/analysis/verdict_test.cpp: planted faults are named first, and a clean run is not accused.
 #include "tandem/analysis/verdict.hpp"
 
+#include <gmock/gmock.h>
+
 #include "tandem/analysis/small_run.hpp"
 
 namespace tandem::analysis {
@@ -82,6 +84,37 @@ TEST(Verdict, TasksThatNobodyTakesAreNamed) {
   const auto findings = run.judge();
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].key, "ready_tasks_not_taken");
+}
+
+/// Two cores and a card, and tasks that are all ready at 0 and run on the card one after the other. `on_core`: so many of their codelet have run on a core.
+std::vector<Finding> judge_work_for_a_card(std::uint32_t on_core) {
+  VerdictRun run;
+  run.actor(0, 5, trace::ActorKind::worker, 2, "cuda worker 2");
+  run.stream(0, 5).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
+  std::uint32_t id = 0;
+  for (; id < on_core; ++id) run.task(id, 0, 0, 1'000);
+  for (std::uint32_t i = 0; i < 10; ++i, ++id) {
+    run.submit(0, 0, id, 1);
+    run.stream(0, 1).add(Type::task_ready, at(0), {id});
+    run.execute(0, 5, id, 10'000 * i, 10'000 * (i + 1));
+  }
+  return run.judge();
+}
+
+TEST(Verdict, WorkersWhoseKindRunsNothingOfWhatIsReadyAreNamed) {
+  const auto findings = judge_work_for_a_card(0);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "kind_without_work");
+  EXPECT_EQ(findings[0].lost_ns, 2 * 90'000 / 3) << "two of three workers, until the last task begins";
+  EXPECT_THAT(findings[0].what, testing::HasSubstr("kind cpu"));
+  for (const Finding& finding : findings) EXPECT_NE(finding.key, "ready_tasks_not_taken");
+}
+
+TEST(Verdict, WorkersThatCouldRunWhatIsReadyAreNotSaidToBeOfTheWrongKind) {
+  const auto findings = judge_work_for_a_card(1);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].key, "ready_tasks_not_taken");
+  for (const Finding& finding : findings) EXPECT_NE(finding.key, "kind_without_work");
 }
 
 TEST(Verdict, ACoreIsNotSlowBesideAGpu) {

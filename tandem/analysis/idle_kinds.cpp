@@ -1,0 +1,48 @@
+// tandem/analysis/idle_kinds.cpp: for each kind of worker, its idle times beside the tasks that it could have run.
+#include "tandem/analysis/idle_kinds.hpp"
+
+#include <set>
+#include <utility>
+
+#include "tandem/analysis/step_function.hpp"
+#include "tandem/analysis/tasks_of_ranks.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
+
+namespace tandem::analysis {
+
+std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split, const std::vector<KernelProfile>& kernels) {
+  const WorkerKinds kinds(history);
+  std::vector<IdleKind> result;
+  if (!kinds.are_several()) return result;
+  std::set<std::pair<std::uint32_t, Texts::Id>> runs;  // a kind of workers has run a codelet
+  for (const KernelProfile& kernel : kernels)
+    for (const KernelOnKind& on : kernel.kinds) runs.insert({on.kind, kernel.codelet});
+  std::set<std::uint32_t> ranks;
+  for (const WorkerTimes& worker : split.workers) ranks.insert(worker.rank);
+  const TaskTable& tasks = history.tasks;
+  const TasksOfRanks readied(history, tasks.readied());
+  const Interval makespan{split.begin_ns, split.end_ns()};
+  for (std::uint32_t kind = 0; kind < kinds.names().size(); ++kind) {
+    IdleKind& of = result.emplace_back();
+    of.kind = kind;
+    for (const std::uint32_t rank : ranks) {
+      IntervalList can_run(history.memory_of_tables());
+      readied.for_each(rank, [&](std::uint32_t row) {
+        if (tasks.has_run(row) && runs.contains({kind, tasks.codelet(row)})) can_run.add({tasks.ready_ns[row], tasks.start_ns[row]});
+      });
+      const StepFunction its = StepFunction::count(std::move(can_run));
+      for (const Spent spent : {Spent::ready_elsewhere, Spent::awaiting_memory}) {
+        IntervalList idle(history.memory_of_tables());
+        for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
+          if (stretch.spent == spent && kinds.of(rank, history.find_actor(rank, stretch.actor)->index) == kind) idle.add({stretch.start_ns, stretch.end_ns});
+        });
+        for_each_part(its, StepFunction::count(std::move(idle)), makespan, [&](Interval part, std::int64_t ready, std::int64_t workers) {
+          if (ready == 0) of.ns[static_cast<std::size_t>(spent)] += part.length_ns() * workers;
+        });
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace tandem::analysis
