@@ -20,6 +20,7 @@ struct BenchArguments : BenchOptions {
   std::vector<unsigned> tiles;
   std::string precision = "d";
   unsigned kib = 1024, blocks = 32, steps = 20;  ///< device
+  unsigned order = 32'768, tile = 2'048;         ///< cuda
 };
 
 BenchSuite tasks_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers) {
@@ -172,6 +173,31 @@ void add_device(Subcommand bench, ToolContext& context) {
   });
 }
 
+BenchSuite cuda_suite(const Programs& programs, const BenchArguments& arguments) {
+  const std::vector<std::string> words{"--n", std::to_string(arguments.order), "--tile", std::to_string(arguments.tile)};
+  BenchSuite suite{fmt::format("linear algebra on a CUDA device, d, n = {}, tile {}", arguments.order, arguments.tile),
+                   {programs.ours("bench_cuda", words)},
+                   true,
+                   {{"n", arguments.order}, {"nb", arguments.tile}}};
+  suite.programs.push_back(programs.peer("cudastf", "peer_cuda_cudastf", words));
+  suite.warms_up = false;
+  return suite;
+}
+
+void add_cuda(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("cuda", "Products and Cholesky factorisations on a CUDA device: in tiles, beside one call of its library, and out of core");
+  const auto arguments = std::make_shared<BenchArguments>();
+  add_bench_options(command, *arguments);
+  command.add_option("-n", arguments->order, "Order of the matrices").positive().show_default();
+  command.add_option("--nb", arguments->tile, "Order of a tile").positive().show_default();
+  command.callback([arguments, &context] {
+    run_bench("cuda", *arguments, context, [&](const Programs& programs, unsigned) {
+      return std::vector{cuda_suite(programs, *arguments)};
+    });
+  });
+}
+
 }  // namespace
 
 void add_bench(Subcommand app, ToolContext& context) {
@@ -183,6 +209,7 @@ void add_bench(Subcommand app, ToolContext& context) {
   add_bench_flushes(bench, context);
   add_cholesky(bench, context);
   add_device(bench, context);
+  add_cuda(bench, context);
   add_bench_pingpong(bench, context);
   add_bench_flow_pingpong(bench, context);
   add_bench_arrival(bench, context);

@@ -1,15 +1,7 @@
-// benchmarks/device/bench_cuda.cpp: products and Cholesky factorisations on a CUDA device, in tiles, against one call of cuBLAS and cuSOLVER, and
-// with a budget of a third of the data.
+// benchmarks/device/bench_cuda.cpp: `cuda_harness.hpp` with Tandem: flows of linalg.
 //
-// Usage: bench_cuda [n [tile [repetitions [seconds]]]]. It begins no further measurement after so many seconds.
-//
-// All are flows of linalg: one call of the library is a flow of one tile. `gemm` and `potrf` begin with all data on the device, and leave it there.
-// `third`: the device's budget is a third of the data, which lies in page-locked main memory, and comes and goes.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
+// Usage: bench_cuda [--n 32768] [--tile 2048] [--repetitions 3] [--seconds 300] [--tandem.OPTION=...]
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,39 +10,36 @@
 #include <tandem/tandem.hpp>
 #include <vector>
 
+#include "benchmarks/device/cuda_harness.hpp"
+
 namespace {
 
 using namespace tandem::linalg;
-using Clock = std::chrono::steady_clock;
+using benchmarks::cuda::Layout;
 
-struct Job {
-  std::size_t n = 32'768;
-  std::size_t tile = 2'048;
-  int repetitions = 3;
-  double seconds = 300;
-  const Clock::time_point start = Clock::now();
+/// The command line: each runtime takes its options out of a copy.
+std::vector<char*> command_line;
 
-  bool has_time() const { return std::chrono::duration<double>(Clock::now() - start).count() < seconds; }
-};
-
-/// GFlop/s of each repetition.
-using Rates = std::vector<double>;
-
-double median(Rates rates) {
-  std::sort(rates.begin(), rates.end());
-  return rates.empty() ? 0 : rates[rates.size() / 2];
-}
-
-double seconds_of(const std::function<void()>& action) {
-  const auto start = Clock::now();
-  action();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+std::unique_ptr<tandem::Runtime> start(std::vector<char*>& arguments, std::size_t budget) {
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  auto rt = std::make_unique<tandem::Runtime>(count, arguments.data(),
+                                              tandem::Options{.more = {{"cuda", "1"}, {"cuda.memory", std::to_string(budget)}}});
+  arguments.resize(static_cast<std::size_t>(count));
+  return rt;
 }
 
 /// Its memory is page-locked.
 struct Tiled {
   Tiled(tandem::Runtime& rt, const char* name, TileShape shape)
       : matrix(shape), lock(rt, matrix.tile(0, 0).data, matrix.bytes()), data(rt, name, matrix) {}
+
+  double element(tandem::Runtime& rt, std::size_t i, std::size_t j) const {
+    const std::size_t tile = matrix.tile_size();
+    auto acquired = rt.acquire(read(data(i / tile, j / tile)));
+    return (*acquired)(i % tile, j % tile);
+  }
+
   TileMatrix<double> matrix;
   tandem::PageLock lock;
   TiledData<double> data;
@@ -67,97 +56,66 @@ void touch(tandem::Runtime& rt, const TiledData<double>& data) {
   rt.wait();
 }
 
-/// One repetition more than is counted: the first loads libraries.
-Rates rates(const Job& job, double operations, const std::function<void()>& prepare, const std::function<void()>& timed) {
-  Rates all;
-  for (int i = 0; i <= job.repetitions && job.has_time(); ++i) {
-    prepare();
-    const double seconds = seconds_of(timed);
-    if (i > 0) all.push_back(operations / seconds * 1e-9);
+class TandemAdapter {
+ public:
+  static constexpr const char* name = "tandem";
+
+  explicit TandemAdapter(std::size_t budget) {
+    std::vector<char*> arguments = command_line;
+    rt = start(arguments, budget);
   }
-  return all;
-}
+  std::string version() const { return "0.1.0"; }
+  unsigned workers() const { return static_cast<unsigned>(rt->worker_count()); }
 
-Rates products(tandem::Runtime& rt, const Job& job, std::size_t tile, bool in_core) {
-  const TileShape shape{.rows = job.n, .cols = job.n, .tile = tile};
-  Tiled a(rt, "A", shape), b(rt, "B", shape), c(rt, "C", shape);
-  for (Tiled* const one : {&a, &b, &c}) generate(rt, RandomGeneral{.seed = 1}, one->data);
-  if (in_core)
-    for (Tiled* const one : {&a, &b, &c}) touch(rt, one->data);
-  const double order = static_cast<double>(job.n);
-  return rates(job, 2 * order * order * order, [] {}, [&] { gemm(rt, Op::no_trans, Op::no_trans, 1.0, a.data, b.data, 0.5, c.data); });
-}
+  class Product {
+   public:
+    Product(TandemAdapter& adapter, Layout layout) : Product(*adapter.rt, {.rows = layout.n, .cols = layout.n, .tile = layout.tile}) {
+      generate(rt_, benchmarks::cuda::general_a, a_.data);
+      generate(rt_, benchmarks::cuda::general_b, b_.data);
+      generate(rt_, benchmarks::cuda::general_c, c_.data);
+      if (!layout.is_on_device) return;
+      for (Tiled* const one : {&a_, &b_, &c_}) touch(rt_, one->data);
+    }
+    void prepare() {}
+    void run() { gemm(rt_, Op::no_trans, Op::no_trans, 1.0, a_.data, b_.data, benchmarks::cuda::product_beta, c_.data); }
+    double element(std::size_t i, std::size_t j) { return c_.element(rt_, i, j); }
 
-Rates factorisations(tandem::Runtime& rt, const Job& job, std::size_t tile, bool in_core) {
-  Tiled a(rt, "A", {.rows = job.n, .cols = job.n, .tile = tile, .uplo = Uplo::lower});
-  const double order = static_cast<double>(job.n);
-  return rates(
-      job, order * order * order / 3,
-      [&] {
-        generate(rt, RandomPositiveDefinite{.seed = 1, .order = job.n}, a.data);
-        if (in_core) touch(rt, a.data);
-      },
-      [&] {
-        if (const std::size_t info = potrf(rt, Uplo::lower, a.data); info != 0) {
-          std::fprintf(stderr, "bench_cuda: the leading minor of order %zu is not positive definite\n", info);
-          std::exit(1);
-        }
-      });
-}
+   private:
+    Product(tandem::Runtime& rt, TileShape shape) : rt_(rt), a_(rt, "A", shape), b_(rt, "B", shape), c_(rt, "C", shape) {}
+    tandem::Runtime& rt_;
+    Tiled a_, b_, c_;
+  };
 
-void print(const char* name, const Rates& rates, const Rates* against, const char* end) {
-  if (rates.empty()) {
-    std::printf("{\"name\": \"%s\", \"skipped\": \"out of time\"}%s", name, end);
-    return;
-  }
-  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-  std::printf("{\"name\": \"%s\", \"unit\": \"GFlop/s\", \"median\": %.5g, \"min\": %.5g, \"max\": %.5g, \"n\": %zu", name, median(rates), *least, *most,
-              rates.size());
-  if (against != nullptr && !against->empty()) std::printf(", \"ratio\": %.4g", median(rates) / median(*against));
-  std::printf("}%s", end);
-}
+  class Factorisation {
+   public:
+    Factorisation(TandemAdapter& adapter, Layout layout)
+        : rt_(*adapter.rt), a_(rt_, "A", {.rows = layout.n, .cols = layout.n, .tile = layout.tile, .uplo = Uplo::lower}), layout_(layout) {}
+    void prepare() {
+      generate(rt_, benchmarks::cuda::positive_definite(layout_.n), a_.data);
+      if (layout_.is_on_device) touch(rt_, a_.data);
+    }
+    void run() {
+      if (const std::size_t info = potrf(rt_, Uplo::lower, a_.data); info != 0) {
+        std::fprintf(stderr, "bench_cuda: the leading minor of order %zu is not positive definite\n", info);
+        std::exit(1);
+      }
+    }
+    double element(std::size_t i, std::size_t j) { return a_.element(rt_, i, j); }
 
-/// A runtime takes its options out of `arguments`.
-std::unique_ptr<tandem::Runtime> start(std::vector<char*>& arguments, std::size_t budget) {
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
-  auto rt = std::make_unique<tandem::Runtime>(count, arguments.data(),
-                                              tandem::Options{.more = {{"cuda", "1"}, {"cuda.memory", std::to_string(budget)}}});
-  arguments.resize(static_cast<std::size_t>(count));
-  return rt;
-}
+   private:
+    tandem::Runtime& rt_;
+    Tiled a_;
+    Layout layout_;
+  };
+
+  std::unique_ptr<tandem::Runtime> rt;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Job job;
-  const std::vector<char*> all(argv, argv + argc);
-  std::vector<char*> ours = all;
-  auto rt = start(ours, 0);
-  if (ours.size() > 1) job.n = std::strtoul(ours[1], nullptr, 10);
-  if (ours.size() > 2) job.tile = std::strtoul(ours[2], nullptr, 10);
-  if (ours.size() > 3) job.repetitions = std::atoi(ours[3]);
-  if (ours.size() > 4) job.seconds = std::atof(ours[4]);
-  if (job.n == 0 || job.tile == 0 || job.repetitions <= 0) {
-    std::fprintf(stderr, "usage: bench_cuda [n [tile [repetitions [seconds]]]], all above 0\n");
-    return 2;
-  }
-  const Rates cublas = products(*rt, job, job.n, true), gemm_rates = products(*rt, job, job.tile, true);
-  const Rates cusolver = factorisations(*rt, job, job.n, true), potrf_rates = factorisations(*rt, job, job.tile, true);
-  rt.reset();
-  const std::size_t bytes = job.n * job.n * sizeof(double);
-  // Of the three matrices of a product a third is one; of the triangle of a factorisation it is a sixth of the square.
-  const auto with_budget = [&](std::size_t budget) {
-    std::vector<char*> arguments = all;
-    return start(arguments, std::max(budget, 8 * job.tile * job.tile * sizeof(double)));
-  };
-  const Rates gemm_third = products(*with_budget(bytes), job, job.tile, false);
-  const Rates potrf_third = factorisations(*with_budget(bytes / 6), job, job.tile, false);
-  std::printf("{\"peer\": \"tandem\", \"n\": %zu, \"tile\": %zu, \"results\": [", job.n, job.tile);
-  print("cublas", cublas, nullptr, ", ");
-  print("gemm", gemm_rates, &cublas, ", ");
-  print("gemm_third", gemm_third, &gemm_rates, ", ");
-  print("cusolver", cusolver, nullptr, ", ");
-  print("potrf", potrf_rates, &cusolver, ", ");
-  print("potrf_third", potrf_third, &potrf_rates, "]}\n");
+  command_line.assign(argv, argv + argc);
+  std::vector<char*> ours = command_line;
+  start(ours, 0).reset();  // without a device it says so, and the program ends
+  benchmarks::cuda::measure<TandemAdapter>(benchmarks::cuda::Plan(static_cast<int>(ours.size()), ours.data()));
 }
