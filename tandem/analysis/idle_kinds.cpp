@@ -31,15 +31,19 @@ std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split,
         if (tasks.has_run(row) && runs.contains({kind, tasks.codelet(row)})) can_run.add({tasks.ready_ns[row], tasks.start_ns[row]});
       });
       const StepFunction its = StepFunction::count(std::move(can_run));
-      for (const Spent spent : {Spent::ready_elsewhere, Spent::awaiting_memory}) {
-        IntervalList idle(history.memory_of_tables());
-        for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
-          if (stretch.spent == spent && kinds.of(rank, history.find_actor(rank, stretch.actor)->index) == kind) idle.add({stretch.start_ns, stretch.end_ns});
-        });
+      IntervalList ready_elsewhere(history.memory_of_tables()), awaiting_memory(history.memory_of_tables());
+      for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
+        if (stretch.spent != Spent::ready_elsewhere && stretch.spent != Spent::awaiting_memory) return;
+        if (kinds.of(rank, history.find_actor(rank, stretch.actor)->index) != kind) return;
+        (stretch.spent == Spent::awaiting_memory ? awaiting_memory : ready_elsewhere).add({stretch.start_ns, stretch.end_ns});
+      });
+      const auto add_idle = [&](Spent spent, IntervalList&& idle) {
         for_each_part(its, StepFunction::count(std::move(idle)), makespan, [&](Interval part, std::int64_t ready, std::int64_t workers) {
           if (ready == 0) of.ns[static_cast<std::size_t>(spent)] += part.length_ns() * workers;
         });
-      }
+      };
+      add_idle(Spent::ready_elsewhere, std::move(ready_elsewhere));
+      add_idle(Spent::awaiting_memory, std::move(awaiting_memory));
     }
   }
   return result;

@@ -27,8 +27,15 @@ constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that he
 
 class Judge {
  public:
-  Judge(const History& history, const Summary& summary) : history_(history), summary_(summary), total_(summary.split.total()), speeds_(worker_speeds(history, summary.kernels)),
-        polling_(polling_neighbours(history)), contention_(summary.contention), idle_kinds_(idle_kinds(history, summary.split, summary.kernels)) {
+  Judge(const History& history, const Summary& summary)
+      : history_(history),
+        summary_(summary),
+        kinds_(history),
+        total_(summary.split.total()),
+        speeds_(worker_speeds(history, summary.kernels)),
+        polling_(polling_neighbours(history)),
+        contention_(summary.contention),
+        idle_kinds_(idle_kinds(history, summary.split, summary.kernels)) {
     for (const IdleKind& kind : idle_kinds_)
       for (std::size_t spent = 0; spent < spent_kinds; ++spent) total_[spent] -= kind.ns[spent];
   }
@@ -211,12 +218,11 @@ class Judge {
 
   void kinds_without_work() {
     if (idle_kinds_.empty()) return;
-    const WorkerKinds kinds(history_);
     for (const IdleKind& kind : idle_kinds_) {
       std::int64_t idle_ns = 0;
       for (const std::int64_t ns : kind.ns) idle_ns += ns;
       add({.key = "kind_without_work", .lost_ns = idle_ns / workers(),
-           .what = fmt::format("Workers of kind {} were idle while all ready tasks were of kernels that ran on other kinds alone.", kinds.names()[kind.kind]),
+           .what = fmt::format("Workers of kind {} were idle while all ready tasks were of kernels that ran on other kinds alone.", kinds_.names()[kind.kind]),
            .remedy = "implementations of these kernels for these workers, too; other work for them; if there is none, fewer of them"});
     }
   }
@@ -286,12 +292,11 @@ class Judge {
     }
     if (some_slow) {  // what these tasks took is told already
       const TaskTable& tasks = history_.tasks;
-      const WorkerKinds kinds(history_);
       std::vector<const KernelProfile*> kernels(history_.texts.size());
       for (const KernelProfile& kernel : summary_.kernels) kernels[kernel.codelet] = &kernel;
       for (const std::uint32_t row : tasks.rows()) {
         if (!tasks.has_run(row)) continue;
-        const Durations& kernel = kernels[tasks.codelet(row)]->on(kinds.of(tasks.rank[row], tasks.worker[row]));
+        const Durations& kernel = kernels[tasks.codelet(row)]->on(kinds_.of(tasks.rank[row], tasks.worker[row]));
         const std::int64_t ns = tasks.end_ns[row] - tasks.start_ns[row];
         const bool is_told = is_slow(row) || std::ranges::binary_search(polling_.slowed, row) || std::ranges::binary_search(contention_.slowed, row);
         if (static_cast<double>(ns) <= kernel.fence_ns || !is_told) continue;
@@ -315,6 +320,7 @@ class Judge {
 
   const History& history_;
   const Summary& summary_;
+  const WorkerKinds kinds_;
   SpentTimes total_;
   std::vector<WorkerSpeed> speeds_;
   PollingNeighbours polling_;

@@ -70,6 +70,7 @@ struct TestWorldOptions {
   /// Further workers of kind DeviceKind::user, each with a memory node of its own that is reached only by copies; a copy takes up
   /// to `copy_ns` of the loop's time, drawn from the seed.
   unsigned devices = 0;
+  unsigned device_depth = 1;  ///< tasks that each of them has in flight, whose kernels run one after the other
   std::int64_t copy_ns = 1'000;
   /// Set: a copy takes this time instead, and the copies from or to a device go one after the other.
   std::optional<runtime::MachineLink> link = {};

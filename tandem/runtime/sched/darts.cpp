@@ -4,14 +4,10 @@
 namespace tandem::runtime {
 namespace {
 
-/// In the manner of DARTS (Gonthier, Marchal, Thibault 2023: memory-aware scheduling of tasks sharing data on multiple GPUs): a worker
-/// first takes a task that needs no copy. If there is none, it loads the datum with which most tasks need no other, and takes the most
-/// urgent of them; if no single datum frees a task, the task that needs the fewest bytes. It looks at the `kWindow` most urgent tasks.
-///
-/// Tasks that others run faster are left to them as by `heteroprio`.
+/// A worker takes what `BestReuse` says of the most urgent tasks. Tasks that others run faster are left to them as by `heteroprio`.
 class Darts final : public PullingPolicy {
  public:
-  static constexpr unsigned kWindow = 256;
+  static constexpr unsigned kWindow = 256;  ///< how many tasks it looks at
   static constexpr unsigned kWindowOfLargeMemory = 16;  ///< where what is loaded stays, so that the order matters little
 
   std::string_view name() const noexcept override { return "darts"; }

@@ -295,6 +295,8 @@ class Lanes {
 /// less for copies, by a good part of a kernel: otherwise it would run a few chains of tasks to their ends, and those that wait meanwhile would then
 /// be too few for all workers. For such a wait it prefers a less urgent task of as much gain to a more urgent one, too.
 ///
+/// It takes durations as their means, however much they vary (decision 115).
+///
 /// With an aim at energy (`LoadView::energy`) what a kernel draws is a part of its cost, and prices follow from the linear program that has it, too
 /// (`prices_of`). A task may end later than that, at the price of the time.
 ///
