@@ -15,6 +15,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
 constexpr double kAsCheapInEnergy = 1.02;
+constexpr double kTooLate = 3;   // a worker takes none of its own tasks if others end all that is ready in a third of its time
 constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies leaves neither the flow's order nor that of priorities
 
 /// Data that planned tasks bring to memories.
@@ -305,7 +306,8 @@ class Lanes {
 ///
 /// Where more than `kFew` tasks are ready, only those are planned that cost least on workers of this kind. If none falls to the worker, it
 /// helps others: with the least urgent task of the kind that loses least here, when those for whom it costs least come to it later than
-/// the worker ends it, or, if it costs as little here, not much sooner.
+/// the worker ends it, or, if it costs as little here, not much sooner. Costs are nearly the same wherever a kind of task runs at all, on slow workers, too: so a
+/// task for which it takes `kTooLate` times as long as all that is ready takes is left to the others.
 class Plan final : public PullingPolicy {
  public:
   static constexpr std::size_t kFew = 12;
@@ -487,7 +489,9 @@ class Plan final : public PullingPolicy {
       if (cheapest->kind != asked.here && others_ns <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns)) continue;
       if constexpr (kByEnergy)
         if (cheapest->kind != asked.here && !saves_energy(kind, asked.here, *cheapest, others_ns)) continue;
-      const double gain = times_of(kind, asked.here).gain();
+      const KindTimes times = times_of(kind, asked.here);
+      if (cheapest->kind == asked.here && kernel.mean_ns > kTooLate * (times.elsewhere_ns + asked.slack_ns)) continue;
+      const double gain = times.gain();
       if (best != nullptr && gain <= most) continue;
       best = &last;
       most = gain;

@@ -246,6 +246,17 @@ TEST(Plan, LoadsWhatFreesMostWhereMemoryIsSmallAndItWouldWait) {
   EXPECT_EQ(scene.pick("plan", 2), 0) << "copies run beside another kernel";
 }
 
+TEST(Plan, LeavesATaskToOthersWhereItWouldTakeFarTooLong) {
+  Scene scene;
+  const unsigned slow = scene.kind("slow on cards", 20, 2'000, 1);
+  scene.kind("slower", 100, 20'000, 1'000);
+  for (int i = 0; i < 13; ++i) scene.add(slow);
+  EXPECT_EQ(scene.pick("plan", 2), -1) << "a card's time is worth a 200th of a core's, so that the task costs less there, but cores end all of them in 130";
+  EXPECT_EQ(scene.pick("plan", 0), 12);
+  for (int i = 0; i < 200; ++i) scene.add(slow);
+  EXPECT_NE(scene.pick("plan", 2), -1);
+}
+
 TEST(Plan, HelpsWithWhatIsInASmallMemory) {
   static const int data[20] = {};
   Scene scene;
