@@ -71,7 +71,7 @@ inline tandem::linalg::RandomPositiveDefinite positive_definite(std::size_t n) {
 
 /// Two elements of L L^T in the last row, which depends on all others.
 template <class Factorisation>
-void check_factor(Factorisation& factorisation, std::size_t n) {
+void check_factor(Factorisation& factorisation, std::size_t n, unsigned) {
   const auto a = positive_definite(n);
   double square = 0;
   for (std::size_t j = 0; j < n; ++j) square += std::pow(factorisation.element(n - 1, j), 2);
@@ -80,40 +80,36 @@ void check_factor(Factorisation& factorisation, std::size_t n) {
   require_near("the factor", factorisation.element(n - 1, 0) * factorisation.element(0, 0), a.element<double>(n - 1, 0), tolerance);
 }
 
-/// GFlop/s of each repetition. One more than is counted: the first loads libraries.
-template <class Job>
-std::vector<double> rates(const Plan& plan, double operations, Job& job, unsigned& done) {
+/// GFlop/s of each repetition, after one that does not count, since the first loads libraries. None: there was no time. `check(job, n, repetitions)`
+/// looks at the result.
+template <class Job, class Adapter, class Check>
+std::vector<double> rates(Adapter& adapter, const Plan& plan, Layout layout, double operations, const Check& check) {
   std::vector<double> all;
-  for (done = 0; done <= plan.repetitions && plan.has_time(); ++done) {
+  if (!plan.has_time()) return all;
+  Job job(adapter, layout);
+  unsigned done = 0;
+  do {
     job.prepare();
     const auto start = Clock::now();
     job.run();
     const double seconds = seconds_since(start);
     if (done > 0) all.push_back(operations / seconds * 1e-9);
-  }
+    ++done;
+  } while (done <= plan.repetitions && plan.has_time());
+  check(job, plan.n, done);
   return all;
 }
 
 template <class Adapter>
 std::vector<double> products(Adapter& adapter, const Plan& plan, Layout layout) {
-  if (!plan.has_time()) return {};
-  typename Adapter::Product product(adapter, layout);
-  const double order = static_cast<double>(plan.n);
-  unsigned done = 0;
-  const auto all = rates(plan, 2 * order * order * order, product, done);
-  check_product(product, plan.n, done);
-  return all;
+  using Product = typename Adapter::Product;
+  return rates<Product>(adapter, plan, layout, 2 * std::pow(static_cast<double>(plan.n), 3), check_product<Product>);
 }
 
 template <class Adapter>
 std::vector<double> factorisations(Adapter& adapter, const Plan& plan, Layout layout) {
-  if (!plan.has_time()) return {};
-  typename Adapter::Factorisation factorisation(adapter, layout);
-  const double order = static_cast<double>(plan.n);
-  unsigned done = 0;
-  const auto all = rates(plan, order * order * order / 3, factorisation, done);
-  if (done > 0) check_factor(factorisation, plan.n);
-  return all;
+  using Factorisation = typename Adapter::Factorisation;
+  return rates<Factorisation>(adapter, plan, layout, std::pow(static_cast<double>(plan.n), 3) / 3, check_factor<Factorisation>);
 }
 
 /// `Adapter(budget)`: the device's memory for data, in bytes; 0: all. `Adapter::Product` and `Adapter::Factorisation` are made of an adapter and a
