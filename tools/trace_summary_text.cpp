@@ -36,7 +36,7 @@ void print_times(const Summary& summary) {
   fmt::print("\n{:<40} {:>10} {:>8}\n", "time of all workers", "seconds", "share");
   constexpr std::array<std::string_view, spent_kinds> texts{
       "executing tasks", "copying between memories", "choosing and preparing tasks", "holding a core for an urgent task",
-      "idle: a ready task was not taken", "idle: waiting for room or copies", "idle: waiting for another rank's data", "idle: no task was ready",
+      "idle: a task was ready", "idle: waiting for room or copies", "idle: waiting for another rank's data", "idle: no task was ready",
       "idle: waiting for the program to submit", "in the program, or submitting", "idle: before or after the rank's tasks", "unknown"};
   for (std::size_t i = 0; i < spent_kinds; ++i)
     if (total[i] != 0) fmt::print("{:<40} {:>10.6f} {:>6.1f} %\n", texts[i], in_seconds(total[i]), share(total[i], all));

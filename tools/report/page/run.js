@@ -20,7 +20,7 @@ const spentTexts = {
   fetching: 'copying between memories',
   scheduling: 'choosing and preparing tasks',
   holding: 'holding a core for an urgent task',
-  ready_elsewhere: 'idle: a ready task was not taken',
+  ready_elsewhere: 'idle: a task was ready',
   awaiting_memory: 'idle: waiting for room or copies',
   awaiting_message: 'idle: waiting for another rank\'s data',
   no_ready_task: 'idle: no task was ready',
