@@ -1,10 +1,12 @@
 // benchmarks/device/bench_cuda.cpp: `cuda_harness.hpp` with Tandem: flows of linalg.
 //
 // Usage: bench_cuda [--n 32768] [--tile 2048] [--repetitions 3] [--seconds 300] [--tandem.OPTION=...]
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <tandem/cuda.hpp>
 #include <tandem/linalg.hpp>
 #include <tandem/tandem.hpp>
@@ -17,17 +19,8 @@ namespace {
 using namespace tandem::linalg;
 using benchmarks::cuda::Layout;
 
-/// The command line: each runtime takes its options out of a copy.
+/// The command line: each runtime takes its options, `--tandem.NAME=VALUE`, out of a copy.
 std::vector<char*> command_line;
-
-std::unique_ptr<tandem::Runtime> start(std::vector<char*>& arguments, std::size_t budget) {
-  int count = static_cast<int>(arguments.size());
-  arguments.push_back(nullptr);
-  auto rt = std::make_unique<tandem::Runtime>(count, arguments.data(),
-                                              tandem::Options{.more = {{"cuda", "1"}, {"cuda.memory", std::to_string(budget)}}});
-  arguments.resize(static_cast<std::size_t>(count));
-  return rt;
-}
 
 /// Its memory is page-locked.
 struct Tiled {
@@ -62,7 +55,10 @@ class TandemAdapter {
 
   explicit TandemAdapter(std::size_t budget) {
     std::vector<char*> arguments = command_line;
-    rt = start(arguments, budget);
+    int count = static_cast<int>(arguments.size());
+    arguments.push_back(nullptr);
+    rt = std::make_unique<tandem::Runtime>(count, arguments.data(),
+                                           tandem::Options{.more = {{"cuda", "1"}, {"cuda.memory", std::to_string(budget)}}});
   }
   std::string version() const { return "0.1.0"; }
   unsigned workers() const { return static_cast<unsigned>(rt->worker_count()); }
@@ -115,7 +111,7 @@ class TandemAdapter {
 
 int main(int argc, char** argv) {
   command_line.assign(argv, argv + argc);
-  std::vector<char*> ours = command_line;
-  start(ours, 0).reset();  // without a device it says so, and the program ends
-  benchmarks::cuda::measure<TandemAdapter>(benchmarks::cuda::Plan(static_cast<int>(ours.size()), ours.data()));
+  std::vector<char*> words = command_line;
+  std::erase_if(words, [](std::string_view word) { return word.starts_with("--tandem."); });
+  benchmarks::cuda::measure<TandemAdapter>(benchmarks::cuda::Plan(static_cast<int>(words.size()), words.data()));
 }

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/copies_seen.hpp"
+#include "tandem/api/plain_device.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/device.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
@@ -65,18 +66,6 @@ void play_on_loop(const Rooms& rooms, const Flow& flow, std::size_t most_copies,
   }
 }
 
-/// Runs each kernel where it is launched.
-class PlainDevice final : public Device {
- public:
-  std::string name() const override { return "plain device"; }
-  unsigned depth() const noexcept override { return 2; }
-  Launched launch(DeviceTask& task, std::int64_t) override {
-    task.run();
-    return Launched::done;
-  }
-  std::int64_t poll(std::int64_t, std::vector<Ended>&) override { return kWhenWoken; }
-};
-
 class OwnMemory final : public MemoryNode {
  public:
   std::string name() const override { return "memory of a plain device"; }
@@ -91,7 +80,7 @@ void play_on_threads(const Rooms& rooms, const Flow& flow, int rounds = 3) {
     Options options{.workers = 2};
     for (unsigned device = 0; device < rooms.devices; ++device)
       options.devices.push_back([&] {
-        return DeviceUnit{.device = std::make_unique<PlainDevice>(), .memory = std::make_unique<OwnMemory>(), .copier = nullptr,
+        return DeviceUnit{.device = std::make_unique<PlainDevice>(2), .memory = std::make_unique<OwnMemory>(), .copier = nullptr,
                           .budget = rooms.on_device * bytes};
       });
     options.more = {{"ranks", "alone"}, {"bind", "false"}, {"watchdog", "20s"}, {"watchdog_throws", "true"}};

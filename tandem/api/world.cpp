@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "tandem/api/plain_device.hpp"
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
@@ -37,22 +38,6 @@ class LoopClock final : public clock::Clock {
 
  private:
   base::EventLoop& loop_;
-};
-
-/// Runs each kernel where it is launched.
-class DeepDevice final : public runtime::Device {
- public:
-  explicit DeepDevice(unsigned depth) : depth_(depth) {}
-  std::string name() const override { return "a device with tasks in flight"; }
-  unsigned depth() const noexcept override { return depth_; }
-  Launched launch(runtime::DeviceTask& task, std::int64_t) override {
-    task.run();
-    return Launched::done;
-  }
-  std::int64_t poll(std::int64_t, std::vector<Ended>&) override { return kWhenWoken; }
-
- private:
-  const unsigned depth_;
 };
 
 /// A memory that only copies reach: in fact main memory, at addresses that nobody else knows.
@@ -277,7 +262,7 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   };
   for (unsigned i = 0; i < options.devices; ++i) {
     world.machine.workers.push_back({DeviceKind::user, add_memory(runtime::NodeKind::device, options.device_bytes)});
-    if (options.device_depth > 1) world.set_device(options.workers + i, std::make_unique<DeepDevice>(options.device_depth));
+    if (options.device_depth > 1) world.set_device(options.workers + i, std::make_unique<PlainDevice>(options.device_depth));
   }
   world.machine.nodes[0].budget = options.main_bytes;
   if (options.main_bytes != 0) add_memory(runtime::NodeKind::storage, 0);
