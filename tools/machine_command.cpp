@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "tandem/api/machine_option.hpp"
 #include "tandem/api/memory_contention.hpp"
 #include "tandem/api/message_place.hpp"
 #include "tandem/api/model_folder.hpp"
@@ -222,10 +223,6 @@ struct MachineOptions {
 };
 
 /// Which machine that is, for people.
-std::string found_on(const base::Topology& topology) {
-  return topology.cpu_model().empty() ? base::host_name() : fmt::format("{}, {}", base::host_name(), topology.cpu_model());
-}
-
 /// With option comm.progress_core=model, where a rank that has this host for itself would serve messages, and why; else empty. `config` gets the core.
 std::string place_of_messages(base::Config& config, const base::Topology& topology, std::optional<double> quota, base::Log& log) {
   if (comm::progress_core(config)) return {};

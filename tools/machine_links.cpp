@@ -91,11 +91,11 @@ std::string size_table(std::string_view title, const LinkView& view, const Figur
 
 std::string network_text(const MachineNetwork& network) {
   const auto us = [](const std::optional<double>& ns) { return ns ? fmt::format("{:>10.4g}", *ns / 1e3) : fmt::format("{:>10}", "-"); };
-  std::string text = fmt::format("\nmessages over {} ({})\n{:>8}  {:>10}  {:>10}  {:>13}  {:>10}\n", network.transport, runtime::word_of(network.source),
-                                 "bytes", "alone, us", "GB/s", "both ways, us", "loaded, us");
+  std::string text = fmt::format("\nmessages over {} ({})\n{:>8}  {:>10}  {:>10}  {:>13}  {:>10}  {:>13}\n", network.transport, runtime::word_of(network.source),
+                                 "bytes", "alone, us", "GB/s", "both ways, us", "loaded, us", "all pairs, us");
   for (const MessageTimes& one : network.times)
-    text += fmt::format("{:>8}  {}  {:>10.3g}  {:>3}{}  {}\n", base::format_bytes(static_cast<std::int64_t>(one.bytes)), us(one.alone_ns),
-                        static_cast<double>(one.bytes) / one.alone_ns, "", us(one.both_ways_ns), us(one.loaded_ns));
+    text += fmt::format("{:>8}  {}  {:>10.3g}  {:>3}{}  {}  {:>3}{}\n", base::format_bytes(static_cast<std::int64_t>(one.bytes)), us(one.alone_ns),
+                        static_cast<double>(one.bytes) / one.alone_ns, "", us(one.both_ways_ns), us(one.loaded_ns), "", us(one.all_pairs_ns));
   return text;
 }
 
@@ -131,7 +131,8 @@ Json network_json(const MachineNetwork& network) {
     sizes.push_back({{"bytes", one.bytes},
                      {"alone_us", one.alone_ns / 1e3},
                      {"both_ways_us", us_or_null(one.both_ways_ns)},
-                     {"loaded_us", us_or_null(one.loaded_ns)}});
+                     {"loaded_us", us_or_null(one.loaded_ns)},
+                     {"all_pairs_us", us_or_null(one.all_pairs_ns)}});
   return {{"transport", network.transport},
           {"latency_us", static_cast<double>(network.latency_ns()) / 1e3},
           {"gb_s", network.bytes_per_ns()},
@@ -186,8 +187,8 @@ class LinkFinder {
 
   void measure_messages(runtime::LinkMeter& links, ProgressLine& line) {
     const std::vector<comm::Rank> partners = partners_of(*job_);
+    NetworkMeterOptions options{.here = job_->here};
     const auto endpoint = open();
-    NetworkMeterOptions options;
     options.progress = [&](unsigned step, unsigned steps, std::string_view what) { line.write(fmt::format("messages {}/{}: {}", step + 1, steps, what)); };
     auto networks = measure_networks(*endpoint, partners, links, *world_->clock, options);
     if (!networks.ok()) throw StartError(networks.error().message);

@@ -45,14 +45,14 @@ TEST(MachineLinks, TablesHaveMessagesAndCopiesBesideThem) {
   view.machine.links[0].beside_messages_bytes_per_ns = 8;
   view.machine.networks.push_back({.transport = "tcp",
                                    .source = runtime::LinkSource::measured,
-                                   .times = {{.bytes = 8, .alone_ns = 15'250}, {.bytes = 1 << 20, .alone_ns = 524'288, .both_ways_ns = 600'000, .loaded_ns = 1e6}}});
+                                   .times = {{.bytes = 8, .alone_ns = 15'250}, {.bytes = 1 << 20, .alone_ns = 524'288, .both_ways_ns = 600'000, .loaded_ns = 1e6, .all_pairs_ns = 750'000}}});
   const std::string text = links_text(view);
   EXPECT_THAT(text, Not(HasSubstr("Messages are measured on several ranks")));
   EXPECT_THAT(text, HasSubstr("from    to       GB/s    latency  at once, GB/s     of it  beside messages     of it\n"
                               "   0 -> 1          10       0 ns           5     50 %                8     80 %  measured\n"));
-  EXPECT_THAT(text, HasSubstr("messages over tcp (measured)\n   bytes   alone, us        GB/s  both ways, us  loaded, us\n"
-                              "      8B       15.25    0.000525              -           -\n"
-                              "    1MiB       524.3           2            600        1000\n"));
+  EXPECT_THAT(text, HasSubstr("messages over tcp (measured)\n   bytes   alone, us        GB/s  both ways, us  loaded, us  all pairs, us\n"
+                              "      8B       15.25    0.000525              -           -              -\n"
+                              "    1MiB       524.3           2            600        1000            750\n"));
   Json machine = Json::object();
   add_links_json(view, machine);
   EXPECT_NEAR(machine["links"].at(0)["beside_messages_gb_s"].number(), 8, 1e-6);
@@ -62,6 +62,7 @@ TEST(MachineLinks, TablesHaveMessagesAndCopiesBesideThem) {
   EXPECT_NEAR(messages["gb_s"].number(), 2, 1e-6);
   EXPECT_TRUE(messages["sizes"].at(0)["loaded_us"].is_null());
   EXPECT_NEAR(messages["sizes"].at(1)["loaded_us"].number(), 1'000, 1e-6);
+  EXPECT_NEAR(messages["sizes"].at(1)["all_pairs_us"].number(), 750, 1e-6);
 }
 
 TEST(MachineLinks, WithoutAMeasurementTheTextSaysHowToGetOne) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/machine_ranks_test.sh: `tandem machine --links` on two ranks: messages are measured beside copies, one rank writes, and programs take the file.
+# tools/machine_ranks_test.sh: `tandem machine --links` on several ranks: messages are measured beside copies and other ranks, one rank writes, and programs
+# take the file.
 # Usage: machine_ranks_test.sh PATH_OF_TANDEM
 set -uo pipefail
 
@@ -26,10 +27,10 @@ one='[0-9.e+]+([KM]iB|B)?'
 for key in sizes alone_us both_ways_us loaded_us; do holds machine.toml "^$key += \" *$one( +$one){7}\"$"; done
 
 all_measured="[(m['transport'], m['source'], len(m['sizes'])) for m in o['machine']['messages']] == [('tcp', 'measured', 8)] and all(
-  s[k] > 0 for s in o['machine']['messages'][0]['sizes'] for k in ('alone_us', 'both_ways_us', 'loaded_us')) and all(
+  s[k] > 0 for s in o['machine']['messages'][0]['sizes'] for k in ('alone_us', 'both_ways_us', 'loaded_us', 'all_pairs_us')) and all(
   l['beside_messages_gb_s'] > 0 for l in o['machine']['links'])"
 for _ in 1 2 3; do
-  tandem_ends 0 run -n 2 -x TANDEM_COMM_TRANSPORTS=tcp "$tandem" machine --links --json
+  tandem_ends 0 run -n 4 -x TANDEM_COMM_TRANSPORTS=tcp "$tandem" machine --links --json
   python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($all_measured))" 2> err && break
 done
 json_holds "$all_measured"

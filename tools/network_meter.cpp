@@ -2,6 +2,7 @@
 #include "tools/network_meter.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -24,9 +25,11 @@ using runtime::MachineNetwork;
 enum class StepKind : std::uint64_t {
   answer,        ///< `count` times: receives a message, and sends one
   exchange,      ///< `count` times: sends and receives at once
-  flow,          ///< exchanges until a message begins with `kLast`
+  flow,          ///< exchanges with `other` until a message begins with `kLast`
   start_copies,  ///< over all links, of `bytes`
   stop_copies,   ///< these
+  lead_pair,     ///< exchanges with `other`, which gets `flow`, until there is a next step; answers after the first exchange
+  end_pair,      ///< answers
   leave,         ///< nothing more
 };
 /// What rank 0 says.
@@ -34,6 +37,7 @@ struct MeterStep {
   StepKind kind = StepKind::leave;
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;
+  std::uint64_t other = 0;  ///< rank
 };
 constexpr std::string_view kMessages = "tandem machine: messages", kSteps = "tandem machine: steps";  ///< channels
 constexpr std::byte kLast{1};
@@ -50,12 +54,17 @@ class PartnerTalk {
   PartnerTalk(comm::Endpoint& endpoint, Rank other)
       : endpoint_(endpoint), other_(other), messages_(endpoint.channel(kMessages)), steps_(endpoint.channel(kSteps)) {}
 
+  Rank other() const noexcept { return other_; }
+  /// Also an answer to a step.
   void tell(const MeterStep& step) { wait(endpoint_.isend(other_, {}, {&step, sizeof step}, {.channel = steps_})); }
   MeterStep listen() {
     MeterStep step;
     wait(endpoint_.irecv(other_, comm::Tag{}, {&step, sizeof step}, {.channel = steps_}));
     return step;
   }
+
+  /// Of the next one; it may fail, as that will.
+  comm::Request next_step() { return endpoint_.iprobe(other_, comm::Tag{}, {.channel = steps_}); }
 
   /// A message there and one back.
   void ask(std::size_t bytes) {
@@ -100,17 +109,57 @@ class PartnerTalk {
 
 /// Times by size.
 struct MessageCurves {
-  model::TransferCurve alone, both_ways, loaded;
+  model::TransferCurve alone, both_ways, loaded, all_pairs;
+};
+
+/// Ranks that exchange messages with each other while another pair is measured. The first one of each leads it.
+class OtherPairs {
+ public:
+  OtherPairs(comm::Endpoint& endpoint, std::span<const Rank> here, Rank partner) {
+    std::vector<Rank> near, far;
+    const auto is_here = [&](Rank rank) { return std::ranges::find(here, rank) != here.end(); };
+    for (std::uint32_t rank = 1; rank < endpoint.size(); ++rank)
+      if (Rank(rank) != partner) (is_here(Rank(rank)) ? near : far).emplace_back(rank);
+    if (!is_here(partner))  // they use the network of this host, too
+      for (; !near.empty() && !far.empty(); near.pop_back(), far.pop_back()) add(endpoint, near.back(), far.back());
+    for (std::vector<Rank>* const left : {&near, &far})
+      for (; left->size() >= 2; left->resize(left->size() - 2)) add(endpoint, left->end()[-2], left->back());
+  }
+
+  bool is_empty() const noexcept { return pairs_.empty(); }
+  /// Returns when all pairs have exchanged a message.
+  void start(std::size_t bytes) {
+    for (Pair& pair : pairs_) {
+      pair.led->tell({.kind = StepKind::flow, .bytes = bytes, .other = pair.leader->other().value()});
+      pair.leader->tell({.kind = StepKind::lead_pair, .bytes = bytes, .other = pair.led->other().value()});
+    }
+    for (Pair& pair : pairs_) pair.leader->listen();
+  }
+  /// The same when they have ended.
+  void stop() {
+    for (Pair& pair : pairs_) pair.leader->tell({.kind = StepKind::end_pair});
+    for (Pair& pair : pairs_) pair.leader->listen();
+  }
+
+ private:
+  struct Pair {
+    std::unique_ptr<PartnerTalk> leader, led;
+  };
+  void add(comm::Endpoint& endpoint, Rank leader, Rank led) {
+    pairs_.push_back({std::make_unique<PartnerTalk>(endpoint, leader), std::make_unique<PartnerTalk>(endpoint, led)});
+  }
+  std::vector<Pair> pairs_;
 };
 
 class PartnerMeter {
  public:
   PartnerMeter(comm::Endpoint& endpoint, Rank partner, runtime::LinkMeter& links, const clock::Clock& clock, const NetworkMeterOptions& options)
-      : partner_(partner), transport_(endpoint.transport_to(partner)), talk_(endpoint, partner), links_(links), clock_(clock), options_(options) {}
+      : partner_(partner), transport_(endpoint.transport_to(partner)), talk_(endpoint, partner), other_pairs_(endpoint, options.here, partner), links_(links),
+        clock_(clock), options_(options) {}
 
   std::optional<MachineNetwork> measure() {
     const auto sizes = static_cast<unsigned>(options_.sizes.size());
-    kinds_ = links_.has_links() ? 3 : 2;
+    kinds_ = 2 + (links_.has_links() ? 1 : 0) + (other_pairs_.is_empty() ? 0 : 1);
     steps_ = kinds_ * sizes;
     MessageCurves curves;
     measure_sizes(StepKind::answer, curves.alone, "alone");
@@ -120,6 +169,11 @@ class PartnerMeter {
       measure_sizes(StepKind::answer, curves.loaded, "beside copies");
       links_.stop_traffic();
       talk_.tell({.kind = StepKind::stop_copies});
+    }
+    if (!other_pairs_.is_empty()) {
+      other_pairs_.start(options_.load_bytes);
+      measure_sizes(StepKind::answer, curves.all_pairs, "beside other ranks");
+      other_pairs_.stop();
     }
     return network_of(curves);
   }
@@ -190,13 +244,15 @@ class PartnerMeter {
     for (const std::size_t bytes : options_.sizes)
       if (const auto alone = time_of(curves.alone, bytes))
         network.times.push_back(
-            {.bytes = bytes, .alone_ns = *alone, .both_ways_ns = time_of(curves.both_ways, bytes), .loaded_ns = time_of(curves.loaded, bytes)});
+            {.bytes = bytes, .alone_ns = *alone, .both_ways_ns = time_of(curves.both_ways, bytes), .loaded_ns = time_of(curves.loaded, bytes),
+             .all_pairs_ns = time_of(curves.all_pairs, bytes)});
     return network.times.empty() ? std::nullopt : std::optional(std::move(network));
   }
 
   const Rank partner_;
   const std::string transport_;
   PartnerTalk talk_;
+  OtherPairs other_pairs_;
   runtime::LinkMeter& links_;
   const clock::Clock& clock_;
   const NetworkMeterOptions& options_;
@@ -213,6 +269,15 @@ void dismiss(comm::Endpoint& endpoint) {
   for (const comm::Request& one : told)
     if (one.status().ending != comm::Ending::done)
       throw BrokenMessage{fmt::format("the message to a rank that the measurement is over ended as {}", name_of(one.status().ending))};
+}
+
+void lead_pair(comm::Endpoint& endpoint, PartnerTalk& zero, const MeterStep& step) {
+  PartnerTalk other(endpoint, Rank(static_cast<std::uint32_t>(step.other)));
+  static_cast<void>(other.exchange(step.bytes));
+  zero.tell(step);
+  const comm::Request next = zero.next_step();
+  while (!next.arrived()) static_cast<void>(other.exchange(step.bytes));
+  static_cast<void>(other.exchange(step.bytes, true));
 }
 
 base::Error error_of(const BrokenMessage& broken) { return {base::ErrorCode::io, broken.what}; }
@@ -247,10 +312,14 @@ base::Result<void> serve_network(comm::Endpoint& endpoint, const std::function<r
         case StepKind::exchange:
           for (std::uint64_t i = 0; i < step.count; ++i) static_cast<void>(talk.exchange(step.bytes));
           break;
-        case StepKind::flow:
-          while (!talk.exchange(step.bytes)) {
+        case StepKind::flow: {
+          PartnerTalk other(endpoint, Rank(static_cast<std::uint32_t>(step.other)));
+          while (!other.exchange(step.bytes)) {
           }
           break;
+        }
+        case StepKind::lead_pair: lead_pair(endpoint, talk, step); break;
+        case StepKind::end_pair: talk.tell({.kind = StepKind::end_pair}); break;
         case StepKind::start_copies: links().start_traffic(step.bytes); break;
         case StepKind::stop_copies: links().stop_traffic(); break;
         case StepKind::leave: return {};

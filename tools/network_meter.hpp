@@ -1,4 +1,4 @@
-// tools/network_meter.hpp: messages between the ranks of a job for a series of sizes, alone, in both directions, and beside copies.
+// tools/network_meter.hpp: messages between the ranks of a job for a series of sizes, alone, in both directions, beside copies, and beside other ranks.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ struct NetworkMeterOptions {
   std::vector<std::size_t> sizes{8, 4'096, 16'384, 65'536, 262'144, 1 << 20, 4 << 20, 16 << 20};  ///< bytes, ascending, from 1
   std::int64_t most_ns = 15'000'000'000;  ///< about so long for each partner, at most
   unsigned trips = 29;                    ///< messages of each size in each direction, if the time suffices
-  std::size_t load_bytes = 4 << 20;       ///< of a copy beside messages, and of a message beside copies
+  std::size_t load_bytes = 4 << 20;       ///< of a copy beside messages, of a message beside copies, and of those between other ranks
+  std::vector<comm::Rank> here = {};      ///< those of rank 0's host, with itself; it says who exchanges messages with whom
   /// Before each of `steps` steps.
   std::function<void(unsigned step, unsigned steps, std::string_view what)> progress = {};
 };
@@ -31,9 +32,11 @@ struct NetworkMeterOptions {
 ///   alone       a message goes there, and one comes back: half of the time of both
 ///   both ways   both ranks send a message at once, and wait for both
 ///   loaded      as alone, while both ranks copy over all links between memories that they have
+///   all pairs   as alone, while all other ranks, in pairs, send each other messages of `load_bytes`, both ways and over and over: a partner of rank 0's
+///               host has pairs of that host beside it, a partner of another host pairs of a rank there and one of other hosts
 ///
 /// Then it measures its links while large messages come and go between it and the last partner (`LinkMeter::measure_beside_messages`). What needs links is
-/// left out where `links` has none. Sizes that get too few messages in the time are left out, with all larger ones. At the end all other ranks are told
+/// left out where `links` has none, and what needs other ranks where there are fewer than two. Sizes that get too few messages in the time are left out, with all larger ones. At the end all other ranks are told
 /// to leave.
 ///
 /// Returns a network for each partner of another transport. Errors: io (a message has failed).

@@ -1,4 +1,4 @@
-// tools/network_meter_test.cpp: three ranks of one process measure messages, with and without links between memories.
+// tools/network_meter_test.cpp: ranks of one process measure messages, with and without links between memories, and beside other ranks.
 #include "tools/network_meter.hpp"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,6 @@ struct PlainCopier final : runtime::Copier {
   std::atomic<std::uint64_t>& copies;
 };
 
-constexpr std::uint32_t kRanks = 3;
-
 /// Rank 0 measures, with the last rank as partner.
 struct MeasuredNetwork : testing::Test {
   struct RankWorld {
@@ -58,15 +56,15 @@ struct MeasuredNetwork : testing::Test {
     options.load_bytes = 65'536;
   }
 
-  void run(bool has_links) {
-    comm::LoopNetwork network({.ranks = kRanks});
+  void run(bool has_links, std::uint32_t size = 3) {
+    comm::LoopNetwork network({.ranks = size});
     std::vector<std::unique_ptr<comm::Endpoint>> at;
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
       at.push_back(comm::Endpoint::open_loop(network, comm::Rank(rank), {}, log, nullptr));
       ranks.push_back(std::make_unique<RankWorld>(clock, has_links));
     }
     std::vector<std::jthread> others;
-    for (std::uint32_t rank = 1; rank < kRanks; ++rank)
+    for (std::uint32_t rank = 1; rank < size; ++rank)
       others.emplace_back([&, rank] {
         const auto served = serve_network(*at[rank], [&]() -> runtime::LinkMeter& {
           if (!ranks[rank]->links) ranks[rank]->links.emplace(ranks[rank]->world, link_options);
@@ -76,12 +74,13 @@ struct MeasuredNetwork : testing::Test {
       });
     runtime::LinkMeter links(ranks[0]->world, link_options);
     links.measure();
-    const comm::Rank partner(kRanks - 1);
+    const comm::Rank partner(size - 1);
     auto measured = measure_networks(*at[0], std::span(&partner, 1), links, clock, options);
     others.clear();
     ASSERT_TRUE(measured.ok()) << measured.error().message;
     networks = std::move(measured).value();
     curves = links.curves();
+    for (const auto& one : at) sent.push_back(one->statistics().messages_sent);
     at.clear();
   }
 
@@ -92,6 +91,7 @@ struct MeasuredNetwork : testing::Test {
   std::vector<std::unique_ptr<RankWorld>> ranks;
   std::vector<runtime::MachineNetwork> networks;
   std::vector<runtime::LinkCurves> curves;
+  std::vector<std::uint64_t> sent;  ///< messages, by rank
 };
 
 TEST_F(MeasuredNetwork, HasTimesAloneBothWaysAndBesideCopies) {
@@ -106,6 +106,7 @@ TEST_F(MeasuredNetwork, HasTimesAloneBothWaysAndBesideCopies) {
     EXPECT_GT(times.alone_ns, 0);
     EXPECT_GT(times.both_ways_ns.value_or(0), 0);
     EXPECT_GT(times.loaded_ns.value_or(0), 0);
+    EXPECT_FALSE(times.all_pairs_ns) << "one rank alone is no pair";
   }
   EXPECT_EQ(ranks[1]->copies.load(), 0U) << "it is no partner";
   EXPECT_GT(ranks[2]->copies.load(), 0U);
@@ -125,6 +126,25 @@ TEST_F(MeasuredNetwork, IsMeasuredWithoutLinksBetweenMemories) {
     EXPECT_FALSE(times.loaded_ns);
   }
   EXPECT_TRUE(curves.empty());
+}
+
+TEST_F(MeasuredNetwork, HasTimesBesidePairsOfOtherRanks) {
+  options.sizes = {8, 4'096};
+  options.here = {comm::Rank(0), comm::Rank(3)};
+  run(false, 6);  // the partner, 5, is far: 3 talks with 4, and 1 with 2
+  ASSERT_EQ(networks.size(), 1U);
+  ASSERT_EQ(networks[0].times.size(), 2U);
+  for (const runtime::MessageTimes& times : networks[0].times) EXPECT_GT(times.all_pairs_ns.value_or(0), 0);
+  for (const std::uint32_t rank : {1, 2, 3, 4}) EXPECT_GE(sent[rank], 2U) << "rank " << rank;
+}
+
+TEST_F(MeasuredNetwork, ARankThatIsLeftOverWaits) {
+  options.sizes = {8, 4'096};
+  run(false, 5);  // 2 talks with 3
+  ASSERT_EQ(networks.size(), 1U);
+  EXPECT_TRUE(networks[0].times[0].all_pairs_ns);
+  EXPECT_EQ(sent[1], 0U);
+  EXPECT_GE(sent[2], 2U);
 }
 
 TEST_F(MeasuredNetwork, LeavesOutWhatTakesTooLong) {

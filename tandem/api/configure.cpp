@@ -21,7 +21,7 @@ void register_options(base::Registry& registry) {
                 .help = "schedulers that look ahead take copies for so many times as long as they are: more to save the links, 0 to ignore them",
                 .minimum = 0});
   registry.add({.name = "objective", .type = OptionType::choice, .default_value = "time",
-                .help = "what plan, dm, dmda, dmdar and dmdas make small: time; energy, of the whole machine until all has ended; or edp, the product of both. "
+                .help = "what plan, heteroprio, darts, dm, dmda, dmdar and dmdas make small: time; energy, of the whole machine until all has ended; or edp, the product of both. "
                         "Powers come from the file of option machine, or from counters, in this run and in earlier ones with option models",
                 .choices = {"time", "energy", "edp"}});
   registry.add({.name = "energy", .type = OptionType::boolean, .default_value = "true",
@@ -86,6 +86,9 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "machine", .type = OptionType::text, .default_value = "",
                 .help = "file from which links between memories, and names and budgets of memories, are taken instead of being measured; tandem machine "
                         "--links --save writes it; empty: none"});
+  registry.add({.name = "machine.save", .type = OptionType::text, .default_value = "",
+                .help = "before the first task, rank 0 measures the links between its memories, alone and all at once, and writes them and the machine to this "
+                        "file, for option machine; 10 s at most; empty: it does not"});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",

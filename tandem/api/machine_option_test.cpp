@@ -110,6 +110,30 @@ TEST_F(MachineOption, GivesNetworksToEndpoints) {
   EXPECT_NEAR(known[0].message_ns(500'500), 260'000, 1);
 }
 
+TEST_F(MachineOption, ASavedFileHasTheLinksOfTheProgramsDevices) {
+  Options measures = options("");
+  measures.more.emplace_back("machine.save", file);
+  {
+    Runtime rt(measures);
+    EXPECT_EQ(rt.core().world().machine.link(0, 1).source, LinkSource::measured) << "instead of what the device has said";
+  }
+  const auto saved = runtime::read_machine(file);
+  ASSERT_TRUE(saved.ok()) << saved.error().message;
+  ASSERT_EQ(saved.value().links.size(), 2U);
+  Runtime rt(options(file));
+  for (const MachineLink& link : saved.value().links) {
+    EXPECT_EQ(link.source, LinkSource::measured);
+    EXPECT_TRUE(link.loaded_bytes_per_ns);
+    EXPECT_EQ(rt.core().world().machine.link(link.from, link.to).bytes_per_ns, link.bytes_per_ns);
+  }
+}
+
+TEST_F(MachineOption, SaysWhereItCannotSave) {
+  Options measures = options("");
+  measures.more.emplace_back("machine.save", file + "/in/no/folder.toml");
+  EXPECT_THAT(thrown_by<StartError>([&] { Runtime rt(measures); }), AllOf(HasSubstr("option machine.save: "), HasSubstr("/in/no/")));
+}
+
 TEST_F(MachineOption, RefusesAnotherMachine) {
   described.workers.insert(described.workers.begin(), runtime::MachineWorker{});
   described.distance.assign(3, {1, 1, 1});

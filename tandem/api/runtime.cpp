@@ -203,6 +203,7 @@ void Runtime::start(const Options& program) {
   else check_message_options(*config_, *resources_->topology);
   runtime::World world = make_program_world(*config_, *resources_, program.devices);
   settle_policy(world, *config_, *resources_);
+  if (place.rank == 0) save_measured_machine(world, *config_, *resources_);
   measure_links_for_policy(world, *resources_->log);
   const bool traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
   trace_ = std::make_unique<Trace>(

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -224,8 +223,7 @@ void settle_policy(runtime::World& world, base::Config& config, const WorldResou
 
 void measure_links_for_policy(runtime::World& world, base::Log& log) {
   if (world.policy->placing() == nullptr && world.policy->pulling() == nullptr) return;
-  constexpr std::array kinds{DeviceKind::cpu, DeviceKind::opencl, DeviceKind::cuda};
-  runtime::measure_links(world, kinds);
+  runtime::measure_links(world);
   for (const runtime::MachineLink& link : world.machine.links)
     if (link.source == runtime::LinkSource::measured)
       log.info("copies from {} to {}: {:.1f} GB/s and {:.0f} us", world.machine.nodes[link.from].name, world.machine.nodes[link.to].name,

@@ -59,8 +59,8 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
 inline constexpr const char* kAutomaticPolicy = "auto";
 /// When all workers are known: the policy for them where the option leaves it open, and its name in `config`.
 void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources);
-/// Afterwards, if the policy looks ahead: how fast copies between NUMA nodes, and to and from OpenCL and CUDA devices are, as far as nobody has said it. Told at log
-/// level `info`.
+/// Afterwards, if the policy looks ahead: how fast copies between NUMA nodes, and to and from devices are, as far as nobody has said it. Told at log level
+/// `info`.
 void measure_links_for_policy(runtime::World& world, base::Log& log);
 
 struct TestWorldOptions {

@@ -109,7 +109,7 @@ void Machine::check() const {
       const MessageTimes& of = one.times[j];
       if (of.bytes == 0 || (j != 0 && of.bytes <= one.times[j - 1].bytes))
         refuse(fmt::format("the sizes of messages over {} do not ascend from 1 byte", one.transport));
-      if (!(of.alone_ns > 0) || !(of.both_ways_ns.value_or(1) > 0) || !(of.loaded_ns.value_or(1) > 0))
+      if (!(of.alone_ns > 0) || !(of.both_ways_ns.value_or(1) > 0) || !(of.loaded_ns.value_or(1) > 0) || !(of.all_pairs_ns.value_or(1) > 0))
         refuse(fmt::format("a message of {} bytes over {} takes no time", of.bytes, one.transport));
     }
     for (std::size_t j = 0; j < i; ++j)

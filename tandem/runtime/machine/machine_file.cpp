@@ -265,7 +265,7 @@ class MachineReader {
   }
 
   void make_networks() {
-    static const std::vector<std::string> keys{"source", "sizes", "alone_us", "both_ways_us", "loaded_us"};
+    static const std::vector<std::string> keys{"source", "sizes", "alone_us", "both_ways_us", "loaded_us", "all_pairs_us"};
     for (const auto& [transport, table] : networks_) {
       const std::string name = fmt::format("network.{}", transport);
       check_keys(table, keys);
@@ -277,12 +277,13 @@ class MachineReader {
         const base::TomlValue* const value = find(table, key);
         return value != nullptr ? times_in(*value, count) : std::vector<std::optional<double>>(count);
       };
-      const auto both_ways = optional_times("both_ways_us"), loaded = optional_times("loaded_us");
+      const auto both_ways = optional_times("both_ways_us"), loaded = optional_times("loaded_us"), all_pairs = optional_times("all_pairs_us");
       for (std::size_t i = 0; i < count; ++i) {
         if (!alone[i]) refuse_value(*find(table, "alone_us"), "a time for each of the sizes, or leave out the sizes that have none");
         network.times[i].alone_ns = *alone[i];
         network.times[i].both_ways_ns = both_ways[i];
         network.times[i].loaded_ns = loaded[i];
+        network.times[i].all_pairs_ns = all_pairs[i];
       }
       machine_.networks.push_back(std::move(network));
     }
@@ -434,10 +435,13 @@ std::string networks_text(const Machine& machine) {
     const auto us = [](std::optional<double> ns) { return ns ? fmt::format("{:.6g}", *ns / 1e3) : std::string("-"); };
     row("sizes", [](const MessageTimes& one) { return base::format_bytes(static_cast<std::int64_t>(one.bytes)); });
     row("alone_us", [&](const MessageTimes& one) { return us(one.alone_ns); });
-    if (std::ranges::any_of(network.times, [](const MessageTimes& one) { return one.both_ways_ns.has_value(); }))
-      row("both_ways_us", [&](const MessageTimes& one) { return us(one.both_ways_ns); });
-    if (std::ranges::any_of(network.times, [](const MessageTimes& one) { return one.loaded_ns.has_value(); }))
-      row("loaded_us", [&](const MessageTimes& one) { return us(one.loaded_ns); });
+    const auto row_if_known = [&](std::string_view key, std::optional<double> MessageTimes::* time) {
+      if (std::ranges::any_of(network.times, [&](const MessageTimes& one) { return (one.*time).has_value(); }))
+        row(key, [&](const MessageTimes& one) { return us(one.*time); });
+    };
+    row_if_known("both_ways_us", &MessageTimes::both_ways_ns);
+    row_if_known("loaded_us", &MessageTimes::loaded_ns);
+    row_if_known("all_pairs_us", &MessageTimes::all_pairs_ns);
   }
   return text;
 }
@@ -472,7 +476,8 @@ std::string to_text(const Machine& machine, std::string_view found_on) {
       "# [memory.N]: budget is the bytes of data that may be there, 0: no limit. Memory 0 is main memory.\n"
       "# [link.FROM-TO]: copies between memories. loaded_gb_s: while all links copy at once; beside_messages_gb_s: while large messages come and go.\n"
       "# source: measured, given, or assumed, which a program measures itself. Add, change or remove links as you like.\n"
-      "# [network.TRANSPORT]: messages to another rank, by size: alone, while as large ones go the other way, and while all links copy.\n"
+      "# [network.TRANSPORT]: messages to another rank, by size: alone, while as large ones go the other way, while all links copy, and\n"
+      "# while all other ranks exchange messages in pairs.\n"
       "# [worker.N]: running_watts, idle_watts: what it draws while a kernel runs and while none does, for option objective; both or none.\n"
       "# [worker.N], [distance]: who works in which memory, and how far the CPU workers are from each other. They must be as in the program.\n";
   text += fmt::format("format = {}\n", kFormat);

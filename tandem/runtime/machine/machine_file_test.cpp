@@ -44,7 +44,7 @@ Machine machine() {
   one.networks.push_back({.transport = "tcp",
                           .source = LinkSource::measured,
                           .times = {{.bytes = 4'096, .alone_ns = 12'500, .both_ways_ns = 14'750},
-                                    {.bytes = 1 << 20, .alone_ns = 410'000, .loaded_ns = 822'500}}});
+                                    {.bytes = 1 << 20, .alone_ns = 410'000, .loaded_ns = 822'500, .all_pairs_ns = 633'250}}});
   one.check();
   return one;
 }
@@ -109,6 +109,7 @@ TEST(MachineFile, HasAllOfTheMachine) {
       EXPECT_EQ(there.alone_ns, here.alone_ns);
       EXPECT_EQ(there.both_ways_ns, here.both_ways_ns);
       EXPECT_EQ(there.loaded_ns, here.loaded_ns);
+      EXPECT_EQ(there.all_pairs_ns, here.all_pairs_ns);
     }
   }
   EXPECT_EQ(after.distance, before.distance);

@@ -22,6 +22,7 @@ struct MessageTimes {
   double alone_ns = 0;                     ///< while nothing else is under way
   std::optional<double> both_ways_ns = {};  ///< while a message of as many bytes goes the other way
   std::optional<double> loaded_ns = {};    ///< while all links between memories of both ranks copy
+  std::optional<double> all_pairs_ns = {};  ///< while all other ranks, in pairs, send each other large messages
 };
 
 /// Messages over one transport, to another rank of this host or to one of another host.

@@ -13,6 +13,7 @@ class Darts final : public PullingPolicy {
   std::string_view name() const noexcept override { return "darts"; }
   std::string_view help() const noexcept override { return "where memories differ: each worker takes tasks whose data is there, or loads what frees most"; }
   bool uses_prices() const noexcept override { return false; }
+  bool weighs_energy() const noexcept override { return true; }
   bool treats_alike() const noexcept override { return true; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {

@@ -6,12 +6,13 @@ namespace {
 
 /// HeteroPrio (Agullo, Bramas, Coulaud, Darve, Messner, Takahashi 2016), whose order of kinds comes from measured durations: a worker
 /// takes, of the kind of tasks that gains most from being run there, the most urgent one. A kind that others run faster is left to them
-/// while they will have run all that is ready of it before this worker would have run one.
+/// while they will have run all that is ready of it before this worker would have run one. With an aim at energy gains are of what a task costs.
 class HeteroPrio final : public PullingPolicy {
  public:
   std::string_view name() const noexcept override { return "heteroprio"; }
   std::string_view help() const noexcept override { return "where workers differ: each takes the tasks that gain most there"; }
   bool uses_prices() const noexcept override { return false; }
+  bool weighs_energy() const noexcept override { return true; }
   bool treats_alike() const noexcept override { return true; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {

@@ -62,9 +62,12 @@ bool PullingPolicy::holds(unsigned worker, const OpenTask& picked, std::span<con
 KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
   KindTimes times;
   for (const KindWorkers& some : kind.by_kind) {
-    if (some.kind == here) times.here = some.kernel;
-    else if (some.kernel.known && some.kernel.mean_ns < times.elsewhere_ns) {
+    if (some.kind == here) {
+      times.here = some.kernel;
+      times.draw_here = some.draw;
+    } else if (some.kernel.known && some.kernel.mean_ns * (1 + some.draw) < times.elsewhere_cost()) {
       times.elsewhere_ns = some.kernel.mean_ns;
+      times.draw_elsewhere = some.draw;
       times.elsewhere = some.count;
     }
   }
@@ -73,7 +76,11 @@ KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
 
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times) {
   if (!times.here.known) return true;
-  return times.gain() < 1 && static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere < times.here.mean_ns;
+  if (times.elsewhere == 0) return false;
+  const double all_ns = std::max(times.elsewhere_ns, static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere);
+  const double shared_ns = all_ns > times.elsewhere_ns ? times.elsewhere_ns / times.elsewhere : times.elsewhere_ns;
+  const double draws_more_ns = times.here.mean_ns * times.draw_here - times.elsewhere_ns * times.draw_elsewhere;
+  return std::min(all_ns - times.here.mean_ns, shared_ns) < draws_more_ns;
 }
 
 }  // namespace tandem::runtime

@@ -174,17 +174,21 @@ bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, cons
 /// Whether the data of all ready tasks may be too much for the budget of the memory where `worker` works: what is loaded may leave before it is used again.
 bool has_small_memory(unsigned worker, const ReadyView& ready, const LoadView& load);
 
-/// How long kernels of one kind of tasks take on a kind of worker, and on others.
+/// How long kernels of one kind of tasks take on a kind of worker, and on others. What a kernel costs where all wait for it: its duration, times 1 and
+/// its draw.
 struct KindTimes {
   Estimate here;              ///< on these workers
-  double elsewhere_ns = std::numeric_limits<double>::infinity();  ///< on the fastest other kind of worker; infinite: none is known
+  double draw_here = 0;       ///< `KindWorkers::draw`
+  double elsewhere_ns = std::numeric_limits<double>::infinity();  ///< on the other kind of worker where it costs least; infinite: none is known
+  double draw_elsewhere = 0;  ///< there
   unsigned elsewhere = 0;     ///< workers of that kind
-  double gain() const noexcept { return elsewhere_ns / here.mean_ns; }  ///< how many times faster here
+  double elsewhere_cost() const noexcept { return elsewhere_ns * (1 + draw_elsewhere); }
+  double gain() const noexcept { return elsewhere_cost() / (here.mean_ns * (1 + draw_here)); }  ///< how many times less it costs here
 };
 KindTimes times_of(const ReadyKind& kind, DeviceKind here);
 
-/// Others run this kind faster, and will have run all that is ready of it before this worker would have run one; or nobody knows how long
-/// it takes here.
+/// Others will have run all that is ready of this kind before this worker would have run one; or the time that it would save them is worth less than what
+/// it draws more than they; or nobody knows how long it takes here. They share that time while there are tasks for all of them.
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times);
 
 }  // namespace tandem::runtime

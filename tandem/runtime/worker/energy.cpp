@@ -41,7 +41,7 @@ void Energy::aim(Placer* placer, const CoreOptions& options) {
   const std::string option = options.objective == Objective::energy ? "option objective=energy" : "option objective=edp";
   if (!world_.machine.is_mixed()) return world_.log->warn("{} changes nothing: all workers are alike, so a task draws the same on each", option);
   if (placer == nullptr || !world_.policy->weighs_energy())
-    return world_.log->warn("{} changes nothing: scheduling policy {} does not count energy; option sched: plan, dm, dmda, dmdar and dmdas do", option,
+    return world_.log->warn("{} changes nothing: scheduling policy {} does not count energy; option sched: plan, heteroprio, darts, dm, dmda, dmdar and dmdas do", option,
                             world_.policy->name());
   const Powers* powers = world_.powers.get();
   if (powers == nullptr) powers = machine_powers_.get();

@@ -127,13 +127,6 @@ class LinkMeter::Measurement {
     ++step_;
   }
 
-  /// Copies from and to the memory need no poll of a device.
-  bool may_measure(NodeIndex node) const {
-    return std::ranges::none_of(machine_.workers, [&](const MachineWorker& worker) {
-      return worker.node == node && worker.kind != DeviceKind::cpu && worker.kind != DeviceKind::opencl && worker.kind != DeviceKind::cuda;
-    });
-  }
-
   /// What copies between them as `Memory` does it, without a step between; null: nothing does.
   Copier* copier_between(CopyRequest& request) {
     request = seen_by_copier(request, [this](NodeIndex node) { return is_kind(node, NodeKind::numa); });
@@ -153,7 +146,7 @@ class LinkMeter::Measurement {
     if (options_.sizes.empty()) return;
     for (NodeIndex from = 0; from < machine_.nodes.size(); ++from)
       for (NodeIndex to = 0; to < machine_.nodes.size(); ++to)
-        if (from != to && may_measure(from) && may_measure(to)) make_probe(from, to);
+        if (from != to) make_probe(from, to);
     choose_cores();
   }
 

@@ -38,7 +38,7 @@ struct LinkCurveOptions {
   std::function<void(unsigned step, unsigned steps, std::string_view what)> progress = {};
 };
 
-/// Measures all links over which one copy leads: between main memory, NUMA nodes, storage, and devices of OpenCL and CUDA. Each link has a thread, on a
+/// Measures all links over which one copy leads: between main memory, NUMA nodes, storage, and memories of devices. Each link has a thread, on a
 /// core of a worker of the memory that is copied to, if one is bound there, and memory of its own. Sizes are left out that do not fit well into a budget, or
 /// get too few copies in the time; links are left out whose copies fail or find no memory. Before the runtime begins; the world's machine stays as it is.
 ///

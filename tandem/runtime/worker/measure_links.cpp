@@ -41,12 +41,11 @@ std::optional<MachineLink> measured(Copier& copier, const CopyRequest& request, 
 
 }  // namespace
 
-void measure_links(World& world, std::span<const DeviceKind> kinds, std::size_t bytes) {
+void measure_links(World& world, std::size_t bytes) {
   Machine& machine = world.machine;
   std::vector<NodeIndex> nodes;
   for (const MachineWorker& worker : machine.workers)
-    if (worker.node != 0 && std::ranges::find(kinds, worker.kind) != kinds.end() && std::ranges::find(nodes, worker.node) == nodes.end())
-      nodes.push_back(worker.node);
+    if (worker.node != 0 && std::ranges::find(nodes, worker.node) == nodes.end()) nodes.push_back(worker.node);
 
   const std::unique_ptr<MemoryNode> main = world.make_main_memory();
   const auto memory_of = [&](NodeIndex node) -> MemoryNode& { return node == 0 ? *main : *world.nodes[node - 1].first; };

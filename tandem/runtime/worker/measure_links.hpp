@@ -2,19 +2,17 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
-#include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/worker/world.hpp"
 
 namespace tandem::runtime {
 
-/// Gives the machine of `world` the links between main memory and the memories of devices of these kinds, and among these as far as their
+/// Gives the machine of `world` the links between main memory and the other memories in which workers work, and among these as far as their
 /// copiers reach each other, in both directions. Links of which something is known stay as they are, and those stay unknown whose copies
-/// fail or find no memory. The copiers need no poll of a device to end a copy.
+/// fail or find no memory.
 ///
 /// The shortest of some copies of 4 KiB, and of `bytes` bytes or as many as a quarter of the memory's budget, each after one that does not
 /// count, give latency and rate. With 2 MiB that takes 2 to 20 ms for each link. Before the runtime begins.
-void measure_links(World& world, std::span<const DeviceKind> kinds, std::size_t bytes = std::size_t{2} << 20);
+void measure_links(World& world, std::size_t bytes = std::size_t{2} << 20);
 
 }  // namespace tandem::runtime

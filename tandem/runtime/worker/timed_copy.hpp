@@ -26,8 +26,7 @@ class Block {
   void* memory_;
 };
 
-/// Copies `bytes` bytes from `request.from` to `request.to`, and waits for the end, for which the copier needs no poll of a device. In ns; none: the
-/// copy has failed. Any thread.
+/// Copies `bytes` bytes from `request.from` to `request.to`, and waits for the end. In ns; none: the copy has failed. Any thread.
 std::optional<double> timed_copy(Copier& copier, CopyRequest request, std::size_t bytes, const clock::Clock& clock);
 
 }  // namespace tandem::runtime
