@@ -36,8 +36,8 @@ struct NetworkMeterOptions {
 ///               host has pairs of that host beside it, a partner of another host pairs of a rank there and one of other hosts
 ///
 /// Then it measures its links while large messages come and go between it and the last partner (`LinkMeter::measure_beside_messages`). What needs links is
-/// left out where `links` has none, and what needs other ranks where there are fewer than two. Sizes that get too few messages in the time are left out, with all larger ones. At the end all other ranks are told
-/// to leave.
+/// left out where `links` has none, and what needs other ranks where there are fewer than two. Sizes that get too few messages in the time are
+/// left out, with all larger ones. At the end all other ranks are told to leave.
 ///
 /// Returns a network for each partner of another transport. Errors: io (a message has failed).
 base::Result<std::vector<runtime::MachineNetwork>> measure_networks(comm::Endpoint& endpoint, std::span<const comm::Rank> partners, runtime::LinkMeter& links,

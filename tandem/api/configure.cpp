@@ -21,8 +21,8 @@ void register_options(base::Registry& registry) {
                 .help = "schedulers that look ahead take copies for so many times as long as they are: more to save the links, 0 to ignore them",
                 .minimum = 0});
   registry.add({.name = "objective", .type = OptionType::choice, .default_value = "time",
-                .help = "what plan, heteroprio, darts, dm, dmda, dmdar and dmdas make small: time; energy, of the whole machine until all has ended; or edp, the product of both. "
-                        "Powers come from the file of option machine, or from counters, in this run and in earlier ones with option models",
+                .help = "what plan, heteroprio, darts, dm, dmda, dmdar and dmdas make small: time; energy, of the whole machine until all has ended; or "
+                        "edp, the product of both. Powers come from the file of option machine, or from counters, in this run and in earlier ones with option models",
                 .choices = {"time", "energy", "edp"}});
   registry.add({.name = "energy", .type = OptionType::boolean, .default_value = "true",
                 .help = "options stats, models, trace, report and objective read the counters of energy, where there are some that may be read; tandem doctor "

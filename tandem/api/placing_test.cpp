@@ -296,6 +296,79 @@ TEST(Placing, AsksOnForOtherWorkersWhenOneIsLeftWithoutATask) {
   EXPECT_LE(counts[0] + counts[1] + counts[3], 6U) << "three trials of each kind, and no more";
 }
 
+struct AlwaysKnown final : runtime::Estimates {
+  runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind) const override { return {1'000, 0, true}; }
+};
+
+/// Notes in which order tasks go to workers, and their depths.
+struct DepthSpy final : runtime::PullingPolicy {
+  using Seen = std::vector<std::pair<std::string, std::uint32_t>>;
+  explicit DepthSpy(Seen& s) : seen(s) {}
+  std::string_view name() const noexcept override { return "spy"; }
+  std::string_view help() const noexcept override { return "for a test"; }
+  bool by_depth() const noexcept override { return true; }
+  const runtime::OpenTask* pick(unsigned, const runtime::ReadyView& ready, const runtime::LoadView&) const override {
+    const runtime::OpenTask* const first = runtime::MostUrgentFirst(ready.kinds()).next();
+    seen.emplace_back(ready.kind_of(*first).codelet, first->depth);
+    return first;
+  }
+  Seen& seen;
+};
+
+TEST(Placing, CountsHowManyTasksATaskFollowsInARow) {
+  DepthSpy::Seen seen;
+  auto resources = test::test_resources();
+  resources->policies.add("spy", [&] { return std::make_unique<DepthSpy>(seen); });
+  runtime::World world = make_test_world({.workers = 1, .sched = "spy", .devices = 1, .copy_ns = 0}, *resources);
+  world.estimates = std::make_unique<AlwaysKnown>();
+  runtime::CoreOptions options = takes(1'000, 1'000);
+  options.tasks_per_step = 1;
+  Runtime rt(std::move(resources), std::move(world), options);
+  const auto reads = [](const double&) {};
+  const auto changes = [](double&) {};
+  const auto anywhere = [](const char* name, auto kernel) { return Codelet(name, kernel).also(DeviceKind::user, kernel); };
+  std::array<double, 3> values{};
+  const auto x = rt.data("x", values[0]), y = rt.data("y", values[1]), z = rt.data("z", values[2]);
+  const auto depth_of = [&](const std::string& name) {
+    const auto found = std::ranges::find(seen, name, &std::pair<std::string, std::uint32_t>::first);
+    return found != seen.end() ? found->second : 0;
+  };
+  rt.submit(anywhere("x1", changes), write(x));
+  rt.submit(anywhere("x2", changes), read_write(x));
+  rt.submit(anywhere("x3", reads), read(x));
+  rt.submit(anywhere("y3", [](const double&, double&) {}), read(x), write(y));
+  rt.submit(anywhere("x4", changes), read_write(x));
+  rt.submit(anywhere("z1", changes), write(z));
+  rt.wait();
+  EXPECT_EQ(depth_of("x1"), 1U);
+  EXPECT_EQ(depth_of("x2"), 2U);
+  EXPECT_EQ(depth_of("x3"), 3U);
+  EXPECT_EQ(depth_of("y3"), 3U);
+  EXPECT_EQ(depth_of("x4"), 4U) << "it follows those that read";
+  EXPECT_EQ(depth_of("z1"), 1U);
+  ASSERT_GE(seen.size(), 2U);
+  EXPECT_EQ(seen[0].first, "x1");
+  EXPECT_EQ(seen[1].first, "z1") << "it stands last in the flow, and follows nothing";
+
+  Graph graph = rt.record([&] {
+    rt.submit(anywhere("first", changes), read_write(x));
+    rt.submit(anywhere("second", changes), read_write(x));
+  });
+  seen.clear();
+  rt.replay(graph);
+  rt.submit(anywhere("between", changes), read_write(x));
+  rt.wait();
+  const std::uint32_t before = depth_of("first");
+  EXPECT_GT(before, 4U);
+  EXPECT_EQ(depth_of("second"), before + 1);
+  EXPECT_EQ(depth_of("between"), before + 2);
+  seen.clear();
+  rt.replay(graph);
+  rt.wait();
+  EXPECT_EQ(depth_of("first"), before + 3) << "a replay follows all that its data have met";
+  EXPECT_EQ(depth_of("second"), before + 4);
+}
+
 TEST(Placing, TakesTheRateUnderLoadWhenOtherLinksAreBusy) {
   std::vector<LinkSpy::Seen> seen;
   auto resources = test::test_resources();

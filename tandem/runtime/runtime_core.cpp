@@ -82,6 +82,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   }
   if (const auto storage = world_.machine.storage()) memory_.set_storage(*storage);
   if (workers_->places_tasks()) submission_.restrict_all();
+  if (workers_->goes_by_depth()) submission_.count_depth();
   executor_.set_ahead(options_.begin_ahead_ns);
   submission_.connect(loop_);
   data_.connect(accesses_);

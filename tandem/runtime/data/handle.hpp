@@ -68,6 +68,12 @@ struct Reduction {
 
 class Handle;
 
+/// How many tasks use data in a row, for policies that go by it (`PullingPolicy::by_depth`). By the submitting thread.
+struct FlowDepth {
+  std::uint32_t written = 0;  ///< of the last task that changes it
+  std::uint32_t read = 0;     ///< the largest of those that only read it
+};
+
 /// A private copy of `reduce` accesses that moves between memories: a datum of its own, which the flow does not know. A task for a device has
 /// one instead of the data that it names, with mode `read_write` (`Memory::bind_private_copies`), so that it is brought, kept in budgets and
 /// given up like all data.
@@ -167,6 +173,7 @@ class alignas(64) Handle {
   std::unique_ptr<Reduction> reduction;  ///< how `reduce` accesses add up; null: they are errors
   const ObjectOps* object = nullptr;     ///< of an object: its type's; null: the value is its bytes
   std::unique_ptr<const Layout> layout;  ///< of an array, as it lies in main memory; null: it is none
+  FlowDepth depth;                       ///< of the tasks that were submitted so far
   std::size_t typical_bytes = 0;         ///< of an object: what it is said to take when it travels
   std::shared_ptr<void> division;        ///< of the layer above: how it is divided; null: it is not
 

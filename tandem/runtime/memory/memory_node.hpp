@@ -51,8 +51,8 @@ enum class CopyState { done, posted };
 using CopyEnded = std::function<void(const std::exception_ptr& failure)>;
 
 /// Moves bytes between its node and main memory, and between nodes whose copiers are of the same class. `start` either copies at once, or
-/// posts the copy and calls `ended` later, once, from any thread, with no lock held; nobody polls a device for it. What it throws, or reports as a failure, fails the tasks
-/// that wait for the copy. Called by workers, several at a time.
+/// posts the copy and calls `ended` later, once, from any thread, with no lock held; nobody polls a device for it. What it throws, or reports
+/// as a failure, fails the tasks that wait for the copy. Called by workers, several at a time.
 class Copier {
  public:
   virtual ~Copier() = default;

@@ -69,6 +69,7 @@ TaskRef RecordedGraph::replay() {
   Instance& instance = idle_instance();
   update(instance);
   instance.state.base = submission.begin_replay(templates_.size());
+  if (submission.counts_depth()) instance.state.depth = follow_depth();
   for (const RecordIndex index : boundary_) {
     Task& task = *instance.tasks[index];
     task.successors.reset();
@@ -85,6 +86,25 @@ TaskRef RecordedGraph::replay() {
     for (Task* const task : instance.tasks) memory.room().note_uses(*task);
   start(instance);
   return instance.end;
+}
+
+/// How much deeper a replay stands now than its tasks when they were recorded, as one block: it follows all that its data have met, and is
+/// followed as a whole.
+std::uint32_t RecordedGraph::follow_depth() {
+  std::uint32_t first = UINT32_MAX, last = 0, before = 0;
+  for (const Task* const task : templates_) {
+    if (task->extra == nullptr || task->extra->depth == 0) continue;
+    first = std::min(first, task->extra->depth);
+    last = std::max(last, task->extra->depth);
+  }
+  if (last == 0) return 0;
+  for (const RecordedUse& use : uses_) before = std::max({before, use.handle->depth.written, use.handle->depth.read});
+  const std::uint32_t deeper = before + 1 - first;  // modulo 2^32
+  for (const RecordedUse& use : uses_) {
+    FlowDepth& depth = use.handle->depth;
+    (use.exit_writer == kNoTask ? depth.read : depth.written) = last + deeper;
+  }
+  return deeper;
 }
 
 void RecordedGraph::enter_data(Instance& instance) {
@@ -165,6 +185,7 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
       TaskExtra& extra = runtime_.submission().extra_of(*task);
       extra.take_options(*model.extra);
       extra.group = model.extra->group;
+      extra.depth = model.extra->depth;
       extra.on_ready = model.extra->on_ready;
       extra.context = model.extra->context;
     }

@@ -98,6 +98,7 @@ class RecordedGraph {
   std::unique_ptr<Instance> build_instance();
   void update(Instance& instance);
   void note_change(RecordIndex task);
+  std::uint32_t follow_depth();
   void enter_data(Instance& instance);
   void leave_data(Instance& instance);
   void start(Instance& instance);

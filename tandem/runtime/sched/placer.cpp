@@ -281,7 +281,10 @@ void Placer::see(ReadyKind& kind) {
   unpriced_ = 0;
   if (aim_) [[unlikely]] aim_ = EnergyAim::of(objective_, *powers_);
   for (unsigned number = 0; number < kinds_.size(); ++number) ask_durations(number);
-  if (pulling_->uses_prices()) prices_ = prices_of(kinds_, machine_);
+  if (pulling_->uses_prices()) {
+    prices_ = prices_of(kinds_, machine_);
+    parts_ = parts_of(kinds_, prices_);
+  }
   if (seen_ <= kMemory) return;
   for (ReadyKind& known : kinds_) known.seen *= kMemory / seen_;
   seen_ = kMemory;
@@ -311,7 +314,8 @@ Task* Placer::offer(Task& task) {
   look_at(task);
   ReadyKind& kind = kinds_[placed.kind];
   const std::size_t bytes = data_bytes();
-  const OpenTask open{task.priority, flow_position(task), placed.kind, memories_with_room(bytes), bytes, &task};
+  const std::uint32_t depth = pulling_->by_depth() && task.priority == 0 ? flow_depth(task) : 0;
+  const OpenTask open{task.priority, flow_position(task), placed.kind, memories_with_room(bytes), bytes, &task, depth};
   if (spare_.empty()) kind.tasks.insert(open);
   else {
     spare_.back().value() = open;
@@ -415,7 +419,7 @@ LoadView Placer::look_at_loads(std::int32_t priority, std::int64_t now_ns) {
     for (LinkLoad& link : links_) link.has_messages = has_messages;
   }
   if (memory_ != nullptr) [[unlikely]] look_at_memory();
-  return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_,
+  return {.machine = machine_, .estimates = estimates_, .now_ns = now_ns, .workers = views_, .links = links_, .prices = prices_, .parts = parts_,
           .memory = memory_.get(), .energy = aim_ ? &*aim_ : nullptr};
 }
 

@@ -87,6 +87,8 @@ class Placer : private ReadyView {
   std::int64_t holds_until_ns(unsigned worker) const;
   /// How often it has done so.
   std::uint64_t holds(unsigned worker) const;
+  /// Whether `flow_depth` of tasks matters.
+  bool goes_by_depth() const noexcept { return pulling_ != nullptr && pulling_->by_depth(); }
   /// Whether `feed` has an effect.
   bool feeds() const noexcept { return pulling_ != nullptr; }
   /// The worker that `task`, from `offer` or `feed`, is for.
@@ -240,6 +242,7 @@ class Placer : private ReadyView {
   std::vector<std::set<OpenTask>::node_type> spare_;  ///< for further tasks in `kinds_`
   std::vector<KindUse> uses_;  ///< of `kinds_`
   std::vector<double> prices_;  ///< by worker
+  std::vector<KindPart> parts_;
   std::optional<EnergyAim> aim_;  ///< nothing: time counts alone
   double seen_ = 0;             ///< sum over `kinds_` when prices were set
   double unpriced_ = 0;         ///< tasks that became ready since

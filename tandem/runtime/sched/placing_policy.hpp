@@ -66,6 +66,12 @@ struct LinkLoad {
   double copy_ns(std::size_t bytes) const noexcept { return link.copy_ns(bytes, load, has_messages); }
 };
 
+/// Of the tasks that became ready so far, what was long ago counting less, the part that costs least on one kind of worker.
+struct KindPart {
+  DeviceKind kind = DeviceKind::cpu;
+  double part = 0;  ///< from 0 to 1
+};
+
 /// The machine at one moment.
 struct LoadView {
   const Machine& machine;               ///< its workers and memories
@@ -75,6 +81,7 @@ struct LoadView {
   std::span<const LinkLoad> links;      ///< `from * nodes + to`
   /// By worker, what its time is worth, for pulling policies; see `prices_of`. Their sum is 1.
   std::span<const double> prices = {};
+  std::span<const KindPart> parts = {};  ///< by kind of worker, where `prices` are set; see `parts_of`
   const MemoryLoad* memory = nullptr;  ///< set: kernels on cores take longer the more of them use memory
   const EnergyAim* energy = nullptr;   ///< set: it counts, and not the time alone
 

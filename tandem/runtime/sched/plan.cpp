@@ -4,10 +4,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <vector>
 
 #include "tandem/runtime/sched/best_reuse.hpp"
+#include "tandem/runtime/sched/prices.hpp"
 
 namespace tandem::runtime {
 namespace {
@@ -16,7 +18,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
 constexpr double kAsCheapInEnergy = 1.02;
 constexpr double kTooLate = 3;   // a worker takes none of its own tasks if others end all that is ready in a third of its time
-constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies leaves neither the flow's order nor that of priorities
+constexpr unsigned kAhead = 3;    // of tasks without priorities: by how many steps of the flow one may overtake others, for its data
+constexpr unsigned kLead = 4;     // and to bring work to others
+constexpr double kMuch = 0.1;     // of the tasks that were seen
+constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies leaves neither the order of depths nor that of priorities
 
 /// Data that planned tasks bring to memories.
 class Brought {
@@ -292,9 +297,13 @@ class Lanes {
 /// early as it can (HEFT), and a slow worker takes one only when the fast ones would come to it later.
 ///
 /// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind the task with the
-/// fewest bytes to copy. Of tasks to which the program gave no priority it takes the first one in the flow, unless with another one the worker waits
-/// less for copies, by a good part of a kernel: otherwise it would run a few chains of tasks to their ends, and those that wait meanwhile would then
-/// be too few for all workers. For such a wait it prefers a less urgent task of as much gain to a more urgent one, too.
+/// fewest bytes to copy. Of tasks to which the program gave no priority it takes the one that followed the fewest tasks (`OpenTask::depth`),
+/// unless with another one, at most `kAhead` steps deeper, the worker waits less for copies, by a good part of a kernel: otherwise it would run a
+/// few chains of tasks to their ends, and those that wait meanwhile would then be too few for all workers. For such a wait it prefers a less
+/// urgent task of as much gain to a more urgent one, too.
+///
+/// But while workers of another kind have nothing ready that costs least there, it takes, of tasks without priorities, one that is up to `kLead`
+/// steps further in the flow, so that what comes behind it is there sooner (`go_ahead`).
 ///
 /// It takes durations as their means, however much they vary (decision 115).
 ///
@@ -320,6 +329,7 @@ class Plan final : public PullingPolicy {
 
   bool weighs_energy() const noexcept override { return true; }
   bool treats_alike() const noexcept override { return true; }
+  bool by_depth() const noexcept override { return true; }
 
   const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const override {
     if (load.energy != nullptr) [[unlikely]] return pick_by<true>(worker, ready, load);
@@ -336,6 +346,7 @@ class Plan final : public PullingPolicy {
       MostUrgentFirst all(ready.kinds());
       return plan<kByEnergy>(question, all);
     }
+    if (const OpenTask* const ahead = go_ahead<kByEnergy>(question, shares)) return ahead;
     if (const OpenTask* const own = plan<kByEnergy>(question, shares.own)) return own;
     return help(question, shares);
   }
@@ -363,7 +374,7 @@ class Plan final : public PullingPolicy {
     Shares(DeviceKind here, const ReadyView& ready, const LoadView& load) {
       for (const ReadyKind& kind : ready.kinds()) {
         if (kind.tasks.empty()) continue;
-        const KindWorkers* const best = cheapest_of<kByEnergy>(kind, load);
+        const KindWorkers* const best = cheapest_of(kind, load.prices);
         if (best == nullptr) continue;
         if (best->kind == here) own.add(kind);
         const double tasks_ns = static_cast<double>(kind.tasks.size()) * best->kernel.mean_ns;
@@ -379,19 +390,34 @@ class Plan final : public PullingPolicy {
     }
   };
 
+  /// Where workers of another kind have nothing that costs least there, though much of what was seen does: of the tasks without priorities that cost least
+  /// here one that is further in the flow, if it falls to the worker, so that what comes behind it is there sooner. Null: they have, or all are equally far.
   template <bool kByEnergy>
-  static const KindWorkers* cheapest_of(const ReadyKind& kind, const LoadView& load) {
-    const KindWorkers* best = nullptr;
-    double least = 0;
-    for (const KindWorkers& some : kind.by_kind) {
-      double price = load.prices[some.first];
-      if constexpr (kByEnergy) price += some.draw;
-      const double cost = some.kernel.mean_ns * price;
-      if (!some.kernel.known || (best != nullptr && cost >= least)) continue;
-      best = &some;
-      least = cost;
-    }
-    return best;
+  static const OpenTask* go_ahead(const Question& asked, const Shares<kByEnergy>& shares) {
+    const auto lacks = [&](const KindPart& other) { return other.kind != asked.here && other.part > kMuch && shares.of_kind(other.kind) == 0; };
+    if (std::ranges::none_of(asked.load.parts, lacks)) return nullptr;
+    const auto for_each_own = [&](const auto& look) {
+      for (const ReadyKind& kind : asked.ready.kinds()) {
+        const KindWorkers* const best = kind.tasks.empty() ? nullptr : cheapest_of(kind, asked.load.prices);
+        if (best != nullptr && best->kind == asked.here) look(kind);
+      }
+    };
+    const OpenTask* first = nullptr;
+    for_each_own([&](const ReadyKind& kind) {
+      if (first == nullptr || *kind.tasks.begin() < *first) first = &*kind.tasks.begin();
+    });
+    if (first == nullptr || first->priority != 0) return nullptr;  // the program knows what is urgent
+    const OpenTask* furthest = first;
+    for_each_own([&](const ReadyKind& kind) {
+      const auto behind = kind.tasks.lower_bound({.depth = first->depth + kLead + 1});
+      if (behind == kind.tasks.begin()) return;
+      const std::uint32_t depth = std::prev(behind)->depth;
+      if (depth > furthest->depth) furthest = &*kind.tasks.lower_bound({.depth = depth});
+    });
+    if (furthest == first) return nullptr;
+    Lanes<kByEnergy> lanes(asked.worker, asked.ready, asked.load);
+    const auto* const place = lanes.place(asked.ready.kind_of(*furthest), asked.ready.accesses(*furthest), *furthest, asked.ready, asked.slack_ns);
+    return place != nullptr && place->worker == asked.worker && !place->waits ? furthest : nullptr;
   }
 
   /// The first of `tasks` that falls to the worker, or one like it that is better there.
@@ -426,6 +452,7 @@ class Plan final : public PullingPolicy {
       const OpenTask* const task = tasks.next();
       if (task == nullptr) break;
       const bool is_less_urgent = task->priority != first.priority;
+      if (!has_priority && task->depth > first.depth + kAhead) break;
       if (is_less_urgent && of_best.waits_ns <= kWaits * first_kernel_ns) break;
       if (task->kind == best->kind && of_best.copies_ns == 0) continue;
       const ReadyKind& kind = asked.ready.kind_of(*task);
@@ -480,7 +507,7 @@ class Plan final : public PullingPolicy {
     for (const ReadyKind& kind : asked.ready.kinds()) {
       if (kind.tasks.empty()) continue;
       const OpenTask& last = *kind.tasks.rbegin();
-      const KindWorkers* const cheapest = cheapest_of<kByEnergy>(kind, asked.load);
+      const KindWorkers* const cheapest = cheapest_of(kind, asked.load.prices);
       const Estimate kernel = kind.kernel_on(asked.here);
       if (cheapest == nullptr || !kernel.known || !may_get(asked.worker, last, asked.ready, asked.load)) continue;
       const double cost_ns = kernel.mean_ns * asked.load.prices[asked.worker];

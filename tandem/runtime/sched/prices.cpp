@@ -77,4 +77,31 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
   return prices;
 }
 
+const KindWorkers* cheapest_of(const ReadyKind& kind, std::span<const double> prices) {
+  const KindWorkers* best = nullptr;
+  double least = 0;
+  for (const KindWorkers& some : kind.by_kind) {
+    const double cost = some.kernel.mean_ns * (prices[some.first] + some.draw);
+    if (!some.kernel.known || (best != nullptr && cost >= least)) continue;
+    best = &some;
+    least = cost;
+  }
+  return best;
+}
+
+std::vector<KindPart> parts_of(std::span<const ReadyKind> kinds, std::span<const double> prices) {
+  std::vector<KindPart> parts;
+  double all = 0;
+  for (const ReadyKind& kind : kinds) {
+    const KindWorkers* const best = kind.seen > 0 ? cheapest_of(kind, prices) : nullptr;
+    if (best == nullptr) continue;
+    all += kind.seen;
+    auto part = std::ranges::find(parts, best->kind, &KindPart::kind);
+    if (part == parts.end()) part = parts.insert(part, {best->kind});
+    part->part += kind.seen;
+  }
+  for (KindPart& part : parts) part.part /= all;
+  return parts;
+}
+
 }  // namespace tandem::runtime

@@ -20,4 +20,10 @@ namespace tandem::runtime {
 /// Kinds of tasks whose durations are not known do not count.
 std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& machine);
 
+/// Where a task of `kind` costs least, by these; null: nobody knows how long it takes.
+const KindWorkers* cheapest_of(const ReadyKind& kind, std::span<const double> prices);
+
+/// By kind of worker, the tasks seen so far that cost least there.
+std::vector<KindPart> parts_of(std::span<const ReadyKind> kinds, std::span<const double> prices);
+
 }  // namespace tandem::runtime

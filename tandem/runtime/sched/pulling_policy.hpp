@@ -26,10 +26,12 @@ struct OpenTask {
   std::uint32_t fits = ~0U;    ///< bit n: its data fits into memory n
   std::size_t bytes = 0;       ///< of its data
   Task* task = nullptr;        ///< of the runtime
+  std::uint32_t depth = 0;     ///< see `flow_depth`; 0 with a priority, and where the policy does not go by it
 
   /// Whether this one goes before `other`.
   bool operator<(const OpenTask& other) const noexcept {
     if (priority != other.priority) return priority > other.priority;
+    if (depth != other.depth) return depth < other.depth;
     return sequence != other.sequence ? sequence < other.sequence : std::less<>{}(task, other.task);
   }
 };
@@ -156,6 +158,8 @@ class PullingPolicy : public MixedPolicy {
   virtual bool holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready, const LoadView& load) const;
   /// When it leaves a worker that has nothing to do without a task, it would leave others of the same kind and memory without one, too.
   virtual bool treats_alike() const noexcept { return false; }
+  /// Of tasks without a priority (0) those go first that followed fewer tasks (`OpenTask::depth`); the order of the flow decides after that.
+  virtual bool by_depth() const noexcept { return false; }
   /// False: `LoadView::prices` need not be set.
   virtual bool uses_prices() const noexcept { return true; }
 

@@ -103,6 +103,9 @@ class Submission final : private FlowHost {
   }
   /// A policy gives tasks of the program to workers: all are restricted but those of `Executor::is_everyone`. Before any task.
   void restrict_all() noexcept { restricts_all_ = looks_closer_ = true; }
+  /// The policy goes by `flow_depth`. After `restrict_all`.
+  void count_depth() noexcept { counts_depth_ = true; }
+  bool counts_depth() const noexcept { return counts_depth_; }
   SubmittingThread& thread() noexcept { return thread_; }
   Window& window() noexcept { return window_; }
   /// The program has dropped data of Tandem's, which submitted tasks use: whether the next submission waits.
@@ -280,6 +283,7 @@ class Submission final : private FlowHost {
   void check_runnable(Task& task);
   void look_closer(Task& task);
   void check_fits(Task& task);
+  void note_depth(Task& task);
   [[noreturn]] void refuse_recorded_predecessor(Task& task);
 
   Executor& executor_;
@@ -290,6 +294,7 @@ class Submission final : private FlowHost {
   bool has_budgets_ = false;
   bool restricts_all_ = false;
   bool budgeted_at_once_ = false;
+  bool counts_depth_ = false;
   TaskId last_id_ = 0;
   std::uint64_t submitted_ = 0;
   TaskPool pool_;

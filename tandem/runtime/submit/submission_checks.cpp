@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -135,6 +136,26 @@ void Submission::look_closer(Task& task) {
     check_runnable(task);
   }
   if (has_budgets_) check_fits(task);
+  if (counts_depth_ && task.kind == TaskKind::kernel) note_depth(task);
+}
+
+/// One more than the largest depth of the tasks that it follows, by its data. `reduce` counts as reading: such tasks do not follow each other.
+void Submission::note_depth(Task& task) {
+  const std::span<const AccessSlot> slots(task.accesses(), task.access_count);
+  const auto only_reads = [](const AccessSlot& slot) { return slot.mode() == AccessMode::read || slot.mode() == AccessMode::reduce; };
+  std::uint32_t before = 0;
+  for (const AccessSlot& slot : slots) {
+    if (slot.mode() == AccessMode::scratch) continue;
+    const FlowDepth& known = slot.handle()->depth;
+    before = std::max({before, known.written, only_reads(slot) ? 0 : known.read});
+  }
+  const std::uint32_t depth = before + 1;
+  for (const AccessSlot& slot : slots) {
+    FlowDepth& known = slot.handle()->depth;
+    if (only_reads(slot)) known.read = std::max(known.read, depth);
+    else if (slot.mode() != AccessMode::scratch) known.written = depth;
+  }
+  if (task.restricted) extra_of(task).depth = depth;
 }
 
 void Submission::check_fits(Task& task) {

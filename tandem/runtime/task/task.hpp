@@ -141,6 +141,7 @@ struct TaskExtra {
   struct LinkChunk* links = nullptr;              ///< edges beyond one per access
   WorkerGroup* group = nullptr;                   ///< of a restricted task: the workers that can run it
   PlacedTask placed;                              ///< with a placing policy
+  std::uint32_t depth = 0;                        ///< with a policy that goes by it: see `Submission::note_depth`
   unsigned node = 0;                              ///< event and application tasks: the memory to which their data comes
   bool is_hint = false;                           ///< event tasks: only brings its data there, if there is room
   bool asks = false;                              ///< event tasks, of data with a budget: has memory only after `ExternalEvents::ask`
@@ -161,6 +162,7 @@ class RecordedGraph;
 /// What the tasks of one replay have in common.
 struct ReplayState {
   TaskId base = 0;      ///< position in the flow of the first task
+  std::uint32_t depth = 0;  ///< by so much its tasks stand deeper than when they were recorded
   Task* end = nullptr;  ///< the node that follows all others
   Task* const* tasks = nullptr;    ///< by their index in the recording
   RecordedGraph* graph = nullptr;  ///< null once it is gone
@@ -231,6 +233,12 @@ static_assert(sizeof(Task) == 88);
 /// Position of a task in the flow, that of the present replay for a recorded one.
 inline TaskId flow_position(const Task& task) noexcept {
   return task.recorded && task.recording != nullptr ? task.recording->replay->base + task.recording->index : task.id;
+}
+
+/// The length of the longest chain of tasks that ends with it, by its data, as far as that is counted (`Submission::note_depth`); for a recorded one with that
+/// of the present replay. It has a `TaskExtra`.
+inline std::uint32_t flow_depth(const Task& task) noexcept {
+  return task.extra->depth + (task.recorded && task.recording != nullptr ? task.recording->replay->depth : 0);
 }
 
 /// A task named from outside: by the submitting thread, for as long as it likes, also after the task has ended. Empty: the task

@@ -100,6 +100,8 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
 
 WorkerTeam::~WorkerTeam() = default;
 
+bool WorkerTeam::goes_by_depth() const noexcept { return placer_ != nullptr && placer_->goes_by_depth(); }
+
 void WorkerTeam::start() { wake_all(); }
 
 void WorkerTeam::wake_all() {

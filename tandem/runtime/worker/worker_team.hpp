@@ -52,6 +52,7 @@ class WorkerTeam {
 
   /// The policy gives each task of the program to a worker: all of them are restricted.
   bool places_tasks() const noexcept { return placer_ != nullptr; }
+  bool goes_by_depth() const noexcept;  ///< `flow_depth` of tasks is to be counted
 
   void trace_to(trace::Session& session);
 
