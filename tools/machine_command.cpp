@@ -222,7 +222,6 @@ struct MachineOptions {
   std::string save;
 };
 
-/// Which machine that is, for people.
 /// With option comm.progress_core=model, where a rank that has this host for itself would serve messages, and why; else empty. `config` gets the core.
 std::string place_of_messages(base::Config& config, const base::Topology& topology, std::optional<double> quota, base::Log& log) {
   if (comm::progress_core(config)) return {};

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "tandem/api/machine_option.hpp"
 #include "tandem/api/program_world.hpp"
 #include "tandem/api/rank_cores.hpp"
 #include "tandem/base/exceptions.hpp"
@@ -160,7 +161,7 @@ class LinkFinder {
     if (job_) resources_.ranks_here = job_->ranks_here;
     find_cores(config, job_ ? &*job_ : nullptr, resources_);
     world_.emplace(make_program_world(config, resources_));
-    options_.bind = [this](int core) { static_cast<void>(resources_.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)))); };
+    options_ = link_curve_options(*resources_.topology);
   }
 
   void measure(LinkView& view) {
@@ -172,8 +173,7 @@ class LinkFinder {
     if (job_) measure_messages(links, line);
     view.curves = links.curves();
     view.sizes = options_.sizes;
-    for (const LinkCurves& curves : view.curves)
-      if (const auto link = curves.link()) world_->machine.set_link(*link);
+    runtime::take_links(world_->machine, view.curves);
   }
 
   const runtime::Machine& machine() const noexcept { return world_->machine; }

@@ -2,7 +2,6 @@
 #include "tools/network_meter.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -130,23 +129,23 @@ class OtherPairs {
   /// Returns when all pairs have exchanged a message.
   void start(std::size_t bytes) {
     for (Pair& pair : pairs_) {
-      pair.led->tell({.kind = StepKind::flow, .bytes = bytes, .other = pair.leader->other().value()});
-      pair.leader->tell({.kind = StepKind::lead_pair, .bytes = bytes, .other = pair.led->other().value()});
+      pair.led.tell({.kind = StepKind::flow, .bytes = bytes, .other = pair.leader.other().value()});
+      pair.leader.tell({.kind = StepKind::lead_pair, .bytes = bytes, .other = pair.led.other().value()});
     }
-    for (Pair& pair : pairs_) pair.leader->listen();
+    for (Pair& pair : pairs_) pair.leader.listen();
   }
   /// The same when they have ended.
   void stop() {
-    for (Pair& pair : pairs_) pair.leader->tell({.kind = StepKind::end_pair});
-    for (Pair& pair : pairs_) pair.leader->listen();
+    for (Pair& pair : pairs_) pair.leader.tell({.kind = StepKind::end_pair});
+    for (Pair& pair : pairs_) pair.leader.listen();
   }
 
  private:
   struct Pair {
-    std::unique_ptr<PartnerTalk> leader, led;
+    PartnerTalk leader, led;
   };
   void add(comm::Endpoint& endpoint, Rank leader, Rank led) {
-    pairs_.push_back({std::make_unique<PartnerTalk>(endpoint, leader), std::make_unique<PartnerTalk>(endpoint, led)});
+    pairs_.push_back({{endpoint, leader}, {endpoint, led}});
   }
   std::vector<Pair> pairs_;
 };

@@ -12,7 +12,6 @@
 #include "tandem/base/units.hpp"
 #include "tandem/runtime/machine/described_machine.hpp"
 #include "tandem/runtime/machine/machine_file.hpp"
-#include "tandem/runtime/worker/link_curves.hpp"
 
 namespace tandem {
 namespace {
@@ -57,14 +56,19 @@ void take_described_machine(runtime::World& world, const base::Config& config, b
   runtime::take_names_and_figures(found, described);
 }
 
+runtime::LinkCurveOptions link_curve_options(const base::Topology& topology) {
+  runtime::LinkCurveOptions options;
+  options.bind = [&topology](int core) { static_cast<void>(topology.bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)))); };
+  return options;
+}
+
 void save_measured_machine(runtime::World& world, const base::Config& config, const WorldResources& resources) {
   const std::string& file = config.get_string("machine.save");
   if (file.empty()) return;
-  runtime::LinkCurveOptions options{.most_ns = 10'000'000'000};
-  options.bind = [&](int core) { static_cast<void>(resources.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)))); };
+  runtime::LinkCurveOptions options = link_curve_options(*resources.topology);
+  options.most_ns = 10'000'000'000;
   options.progress = [&](unsigned step, unsigned steps, std::string_view what) { resources.log->info("option machine.save: {}/{}: {}", step + 1, steps, what); };
-  for (const runtime::LinkCurves& curves : runtime::measure_link_curves(world, options))
-    if (const auto link = curves.link()) world.machine.set_link(*link);
+  runtime::take_links(world.machine, runtime::measure_link_curves(world, options));
   const auto written = runtime::write_machine(file, world.machine, found_on(*resources.topology));
   if (!written.ok()) throw StartError(fmt::format("option machine.save: {}; name another file, or leave the option out", written.error().message));
   resources.log->info("option machine.save: {} has {} links between {} memories", file, world.machine.links.size(), world.machine.nodes.size());

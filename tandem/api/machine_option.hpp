@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "tandem/api/world.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
-#include "tandem/api/world.hpp"
 #include "tandem/comm/endpoint.hpp"
+#include "tandem/runtime/worker/link_curves.hpp"
 #include "tandem/runtime/worker/world.hpp"
 
 namespace tandem {
@@ -17,6 +18,9 @@ namespace tandem {
 /// links and networks of that file. Budgets that options opencl.memory and cuda.memory give stay. Throws StartError: the file cannot be read, or describes another
 /// machine.
 void take_described_machine(runtime::World& world, const base::Config& config, base::Log& log);
+
+/// How links are measured on the cores of `topology`, which outlives that.
+runtime::LinkCurveOptions link_curve_options(const base::Topology& topology);
 
 /// With option `machine.save`, when all workers and memories of `world` are there: measures the links between the memories as `tandem machine --links` does, those of
 /// the program's own devices among them, which that command cannot know; `world` has the figures, and the file has its machine. Told at log level `info`.

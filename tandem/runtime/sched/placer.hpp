@@ -242,7 +242,7 @@ class Placer : private ReadyView {
   std::vector<std::set<OpenTask>::node_type> spare_;  ///< for further tasks in `kinds_`
   std::vector<KindUse> uses_;  ///< of `kinds_`
   std::vector<double> prices_;  ///< by worker
-  std::vector<KindPart> parts_;
+  std::vector<KindPart> parts_;  ///< by kind of worker
   std::optional<EnergyAim> aim_;  ///< nothing: time counts alone
   double seen_ = 0;             ///< sum over `kinds_` when prices were set
   double unpriced_ = 0;         ///< tasks that became ready since

@@ -18,9 +18,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
 constexpr double kAsCheapInEnergy = 1.02;
 constexpr double kTooLate = 3;   // a worker takes none of its own tasks if others end all that is ready in a third of its time
-constexpr unsigned kAhead = 3;    // of tasks without priorities: by how many steps of the flow one may overtake others, for its data
-constexpr unsigned kLead = 4;     // and to bring work to others
-constexpr double kMuch = 0.1;     // of the tasks that were seen
+constexpr unsigned kAhead = 3;   // of tasks without priorities: by how many steps of the flow one may overtake others, for its data
+constexpr unsigned kLead = 4;    // and to bring work to others
+constexpr double kMuch = 0.1;    // of the tasks that were seen
 constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies leaves neither the order of depths nor that of priorities
 
 /// Data that planned tasks bring to memories.
@@ -491,15 +491,6 @@ class Plan final : public PullingPolicy {
     return place != nullptr && place->worker == asked.worker && !place->waits ? found : nullptr;
   }
 
-  /// Whether the time that a worker of the kind `here` saves those to whom the task costs least is worth more than what it draws more. These share that
-  /// time while they have tasks for all of them.
-  static bool saves_energy(const ReadyKind& kind, DeviceKind here, const KindWorkers& cheapest, double others_ns) {
-    const double kernel_ns = kind.kernel_on(here).mean_ns;
-    const double more_ns = kernel_ns * kind.draw_on(here) - cheapest.kernel.mean_ns * cheapest.draw;
-    const double most_ns = others_ns > cheapest.kernel.mean_ns ? cheapest.kernel.mean_ns / cheapest.count : cheapest.kernel.mean_ns;
-    return std::min(others_ns - kernel_ns, most_ns) > more_ns;
-  }
-
   template <bool kByEnergy>
   static const OpenTask* help(const Question& asked, const Shares<kByEnergy>& shares) {
     const OpenTask* best = nullptr;
@@ -515,7 +506,9 @@ class Plan final : public PullingPolicy {
       const double others_ns = shares.of_kind(cheapest->kind);
       if (cheapest->kind != asked.here && others_ns <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns)) continue;
       if constexpr (kByEnergy)
-        if (cheapest->kind != asked.here && !saves_energy(kind, asked.here, *cheapest, others_ns)) continue;
+        if (cheapest->kind != asked.here &&
+            worth_ns({kernel, kind.draw_on(asked.here), cheapest->kernel.mean_ns, cheapest->draw, cheapest->count}, others_ns) <= 0)
+          continue;
       const KindTimes times = times_of(kind, asked.here);
       if (cheapest->kind == asked.here && kernel.mean_ns > kTooLate * (times.elsewhere_ns + asked.slack_ns)) continue;
       const double gain = times.gain();

@@ -74,13 +74,16 @@ KindTimes times_of(const ReadyKind& kind, DeviceKind here) {
   return times;
 }
 
+double worth_ns(const KindTimes& times, double all_ns) {
+  const double shared_ns = all_ns > times.elsewhere_ns ? times.elsewhere_ns / times.elsewhere : times.elsewhere_ns;
+  const double draws_more_ns = times.here.mean_ns * times.draw_here - times.elsewhere_ns * times.draw_elsewhere;
+  return std::min(all_ns - times.here.mean_ns, shared_ns) - draws_more_ns;
+}
+
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times) {
   if (!times.here.known) return true;
   if (times.elsewhere == 0) return false;
-  const double all_ns = std::max(times.elsewhere_ns, static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere);
-  const double shared_ns = all_ns > times.elsewhere_ns ? times.elsewhere_ns / times.elsewhere : times.elsewhere_ns;
-  const double draws_more_ns = times.here.mean_ns * times.draw_here - times.elsewhere_ns * times.draw_elsewhere;
-  return std::min(all_ns - times.here.mean_ns, shared_ns) < draws_more_ns;
+  return worth_ns(times, std::max(times.elsewhere_ns, static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere)) < 0;
 }
 
 }  // namespace tandem::runtime

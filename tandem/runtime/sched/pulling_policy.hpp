@@ -191,8 +191,12 @@ struct KindTimes {
 };
 KindTimes times_of(const ReadyKind& kind, DeviceKind here);
 
-/// Others will have run all that is ready of this kind before this worker would have run one; or the time that it would save them is worth less than what
-/// it draws more than they; or nobody knows how long it takes here. They share that time while there are tasks for all of them.
+/// By how much the time that a worker saves others by running a task is worth more than what it draws more than they, who will have run all that they have in
+/// `all_ns`. They share that time while there are tasks for all of them.
+double worth_ns(const KindTimes& times, double all_ns);
+
+/// Others will have run all that is ready of this kind before this worker would have run one, or that is not worth what it draws more; or nobody knows how
+/// long it takes here.
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times);
 
 }  // namespace tandem::runtime

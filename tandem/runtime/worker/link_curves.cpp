@@ -304,6 +304,11 @@ void LinkMeter::start_traffic(std::size_t bytes) { measurement_->start_traffic(b
 void LinkMeter::stop_traffic() noexcept { measurement_->stop_traffic(); }
 std::vector<LinkCurves> LinkMeter::curves() const { return measurement_->curves(); }
 
+void take_links(Machine& machine, std::span<const LinkCurves> curves) {
+  for (const LinkCurves& one : curves)
+    if (const auto link = one.link()) machine.set_link(*link);
+}
+
 std::vector<LinkCurves> measure_link_curves(World& world, const LinkCurveOptions& options) {
   LinkMeter meter(world, options);
   meter.measure();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -70,6 +71,9 @@ class LinkMeter {
   class Measurement;
   const std::unique_ptr<Measurement> measurement_;
 };
+
+/// `machine` has these links now, as far as enough is known of them.
+void take_links(Machine& machine, std::span<const LinkCurves> curves);
 
 /// `LinkMeter::measure` alone.
 std::vector<LinkCurves> measure_link_curves(World& world, const LinkCurveOptions& options = {});
