@@ -20,7 +20,7 @@ struct BenchArguments : BenchOptions {
   std::vector<unsigned> tiles;
   std::string precision = "d";
   unsigned kib = 1024, blocks = 32, steps = 20;  ///< device
-  unsigned order = 32'768, tile = 2'048;         ///< cuda
+  unsigned order = 32'768, tile = 2'048;         ///< cuda; hybrid: tile
 };
 
 BenchSuite tasks_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers) {
@@ -198,6 +198,35 @@ void add_cuda(Subcommand bench, ToolContext& context) {
   });
 }
 
+BenchSuite hybrid_suite(const Programs& programs, unsigned order, unsigned tile) {
+  std::vector<std::string> words{"--n", std::to_string(order)};
+  if (tile != 0) words.insert(words.end(), {"--tile", std::to_string(tile)});
+  BenchSuite suite{fmt::format("linear algebra on cores, on a CUDA device, and on both, d, n = {}", order),
+                   {programs.ours("bench_hybrid", words)},
+                   true,
+                   {{"n", order}}};
+  suite.warms_up = false;
+  return suite;
+}
+
+void add_hybrid(Subcommand bench, ToolContext& context) {
+  Subcommand command =
+      bench.add_subcommand("hybrid", "Products and factorisations on cores, on a CUDA device, and on both: is the whole as fast as the better part?");
+  const auto arguments = std::make_shared<BenchArguments>();
+  arguments->orders = {2048, 4096, 8192, 16'384};
+  add_bench_options(command, *arguments);
+  command.add_option("-n", arguments->orders, "Orders of the matrices, separated by commas").list().positive().show_default();
+  command.add_option("--nb", arguments->tile, "Order of a tile (default: a sixteenth of the matrix, from 256 to 2048)").positive();
+  arguments->tile = 0;
+  command.callback([arguments, &context] {
+    run_bench("hybrid", *arguments, context, [&](const Programs& programs, unsigned) {
+      std::vector<BenchSuite> suites;
+      for (const unsigned order : arguments->orders) suites.push_back(hybrid_suite(programs, order, arguments->tile));
+      return suites;
+    });
+  });
+}
+
 }  // namespace
 
 void add_bench(Subcommand app, ToolContext& context) {
@@ -210,6 +239,7 @@ void add_bench(Subcommand app, ToolContext& context) {
   add_cholesky(bench, context);
   add_device(bench, context);
   add_cuda(bench, context);
+  add_hybrid(bench, context);
   add_bench_pingpong(bench, context);
   add_bench_flow_pingpong(bench, context);
   add_bench_arrival(bench, context);

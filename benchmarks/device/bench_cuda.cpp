@@ -13,36 +13,22 @@
 #include <vector>
 
 #include "benchmarks/device/cuda_harness.hpp"
+#include "benchmarks/device/tiled.hpp"
 
 namespace {
 
 using namespace tandem::linalg;
 using benchmarks::cuda::Layout;
+using benchmarks::cuda::Tiled;
 
 /// The command line: each runtime takes its options, `--tandem.NAME=VALUE`, out of a copy.
 std::vector<char*> command_line;
-
-/// Its memory is page-locked.
-struct Tiled {
-  Tiled(tandem::Runtime& rt, const char* name, TileShape shape)
-      : matrix(shape), lock(rt, matrix.tile(0, 0).data, matrix.bytes()), data(rt, name, matrix) {}
-
-  double element(tandem::Runtime& rt, std::size_t i, std::size_t j) const {
-    const std::size_t tile = matrix.tile_size();
-    auto acquired = rt.acquire(read(data(i / tile, j / tile)));
-    return (*acquired)(i % tile, j % tile);
-  }
-
-  TileMatrix<double> matrix;
-  tandem::PageLock lock;
-  TiledData<double> data;
-};
 
 /// Brings the tiles to the device.
 void touch(tandem::Runtime& rt, const TiledData<double>& data) {
   static const auto codelet = tandem::Codelet("touch", [](tandem::MatrixView<double>) {})
                                   .cuda([](tandem::CudaQueue&, tandem::MatrixView<double>) {})
-                                  .prefer_devices();
+                                  .can_run([](const tandem::WorkerDescription& worker) { return worker.device == tandem::DeviceKind::cuda; });
   for (std::size_t j = 0; j < data.col_tiles(); ++j)
     for (std::size_t i = 0; i < data.row_tiles(); ++i)
       if (data.matrix().stores(i, j)) rt.submit(codelet, read_write(data(i, j)));

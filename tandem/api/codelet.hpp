@@ -414,7 +414,8 @@ class Codelet {
   }
 
   /// The same codelet, whose tasks go to devices that have an implementation, and not to cores beside them, where there are such devices. Cores
-  /// run what devices could not (DeviceError), and what does not fit into their memory.
+  /// run what devices could not (DeviceError), and what does not fit into their memory. Schedulers that go by durations (`plan`, `dm` and their kin)
+  /// give cores such tasks where that is known to pay, and try them there only beside enough others.
   [[nodiscard]] Codelet prefer_devices() const {
     Codelet codelet = copy();
     codelet.typed_->prefers_devices = true;

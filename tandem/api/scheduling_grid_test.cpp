@@ -35,7 +35,7 @@ constexpr auto kOtherCard = static_cast<DeviceKind>(static_cast<int>(DeviceKind:
 /// Cores, and cards that run kernels faster.
 struct ModelledMachine {
   std::string name;
-  unsigned cores;
+  unsigned cores;             ///< 0: cards alone run the flow
   std::vector<double> cards;  ///< strength of each: 1 makes kernels as much faster as they say
   double copy_us;             ///< of a tile
 };
@@ -88,18 +88,24 @@ using Tile = Data<Matrix<double>>;
 using In = MatrixView<const double>;
 using Out = MatrixView<double>;
 
-/// The codelet of a name, made once.
+enum class Where { anywhere, rather_on_cards, on_cards_alone };
+
+/// The codelet of a name, made once for each answer.
 template <class Body>
-const auto& codelet(std::string_view name, Body body) {
-  const auto make = [&] { return Codelet(std::string(name), body).also(DeviceKind::user, body).also(kOtherCard, body); };
-  static std::map<std::string_view, decltype(make())> made;
-  return made.try_emplace(name, make()).first->second;
+const auto& codelet(std::string_view name, Where where, Body body) {
+  const auto make = [&] {
+    const auto anywhere = Codelet(std::string(name), body).also(DeviceKind::user, body).also(kOtherCard, body);
+    if (where == Where::rather_on_cards) return anywhere.prefer_devices();
+    return where == Where::anywhere ? anywhere : anywhere.can_run([](const WorkerDescription& worker) { return worker.device != DeviceKind::cpu; });
+  };
+  static std::map<std::pair<std::string_view, Where>, decltype(make())> made;
+  return made.try_emplace({name, where}, make()).first->second;
 }
 
 /// Tasks whose kernels are modelled, submitted together when all are known, so that they can have priorities.
 class Flow {
  public:
-  explicit Flow(Runtime& rt) : rt_(rt) {}
+  explicit Flow(Runtime& rt, Where where) : rt_(rt), where_(where) {}
   /// Tiles with a value in main memory.
   std::vector<Tile> tiles(unsigned count) {
     static const Codelet fill("fill", [](Out) {});
@@ -123,11 +129,11 @@ class Flow {
     for (Planned& task : tasks_) {
       const TaskOptions options{.priority = static_cast<int>(task.level_ms * 10)};
       auto& [kernel, in, out, level] = task;
-      if (out.size() == 2 && in.empty()) rt_.submit(options, codelet(kernel, [](Out, Out) {}), read_write(out[0]), read_write(out[1]));
-      else if (out.size() == 2) rt_.submit(options, codelet(kernel, [](In, Out, Out) {}), read(in[0]), read_write(out[0]), read_write(out[1]));
-      else if (in.empty()) rt_.submit(options, codelet(kernel, [](Out) {}), read_write(out[0]));
-      else if (in.size() == 1) rt_.submit(options, codelet(kernel, [](In, Out) {}), read(in[0]), read_write(out[0]));
-      else rt_.submit(options, codelet(kernel, [](In, In, Out) {}), read(in[0]), read(in[1]), read_write(out[0]));
+      if (out.size() == 2 && in.empty()) rt_.submit(options, codelet(kernel, where_, [](Out, Out) {}), read_write(out[0]), read_write(out[1]));
+      else if (out.size() == 2) rt_.submit(options, codelet(kernel, where_, [](In, Out, Out) {}), read(in[0]), read_write(out[0]), read_write(out[1]));
+      else if (in.empty()) rt_.submit(options, codelet(kernel, where_, [](Out) {}), read_write(out[0]));
+      else if (in.size() == 1) rt_.submit(options, codelet(kernel, where_, [](In, Out) {}), read(in[0]), read_write(out[0]));
+      else rt_.submit(options, codelet(kernel, where_, [](In, In, Out) {}), read(in[0]), read(in[1]), read_write(out[0]));
     }
   }
 
@@ -156,6 +162,7 @@ class Flow {
   }
 
   Runtime& rt_;
+  Where where_;
   std::vector<Planned> tasks_;
 };
 
@@ -163,6 +170,7 @@ struct NamedFlow {
   std::string name;
   bool with_priorities;
   std::function<void(Flow&)> make;
+  Where where = Where::anywhere;
 };
 
 void cholesky(Flow& flow, unsigned n) {
@@ -298,18 +306,18 @@ double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsign
   options.tasks_per_step = 1;
   const runtime::MachineLink link{.bytes_per_ns = kTileBytes / (machine.copy_us * 1e3), .latency_ns = 10'000};
   auto resources = test::test_resources();
-  runtime::World world = make_test_world({.workers = machine.cores,
+  runtime::World world = make_test_world({.workers = std::max(1U, machine.cores),
                                           .sched = sched,
                                           .devices = static_cast<unsigned>(machine.cards.size()),
                                           .link = link,
                                           .device_bytes = budget_tiles * kTileBytes},
                                          *resources);
   for (std::size_t card = 0; card < machine.cards.size(); ++card)
-    if (machine.cards[card] != machine.cards[0]) world.machine.workers[machine.cores + card].kind = kOtherCard;
+    if (machine.cards[card] != machine.cards[0]) world.machine.workers[std::max(1U, machine.cores) + card].kind = kOtherCard;
   if (is_known) world.estimates = std::make_unique<Known>(machine, noise.deviation);
   base::EventLoop& loop = *resources->loop;
   Runtime rt(std::move(resources), std::move(world), options);
-  Flow submits(rt);
+  Flow submits(rt, machine.cores == 0 ? Where::on_cards_alone : flow.where);
   flow.make(submits);
   rt.wait();
   const std::int64_t began_ns = loop.now_ns();
@@ -486,6 +494,78 @@ TEST(SchedulingGrid, PlanIsNotFarBehindWhereDataIsUsedAgain) {
   const auto [mean, worst] = comparison.result();
   EXPECT_LT(mean, 1.01);
   EXPECT_LT(worst, 1.25) << "1.43 where chains of two kinds of tasks go on in step";
+}
+
+/// One of the four operations of dense linear algebra, whose tasks prefer devices, and how many tiles it uses.
+struct SizedFlow {
+  NamedFlow flow;
+  unsigned tiles;
+};
+
+std::vector<SizedFlow> sized_flows() {
+  std::vector<SizedFlow> made;
+  const auto add = [&](const std::string& name, unsigned n, unsigned tiles, void (*make)(Flow&, unsigned)) {
+    made.push_back({{name + " " + std::to_string(n), true, [=](Flow& f) { make(f, n); }, Where::rather_on_cards}, tiles});
+  };
+  for (const unsigned n : {3U, 6U, 9U, 12U}) add("gemm", n, 3 * n * n, gemm);
+  for (const unsigned n : {4U, 8U, 16U, 24U}) add("cholesky", n, n * (n + 1) / 2, cholesky);
+  for (const unsigned n : {4U, 8U, 12U, 18U}) add("lu", n, n * n, lu);
+  for (const unsigned n : {4U, 8U, 12U, 16U}) add("qr", n, n * n, qr);
+  return made;
+}
+
+/// Cores alone, cards alone, and both.
+class Together {
+ public:
+  explicit Together(bool is_known) : is_known_(is_known) {
+    std::printf("%-30s %-14s %6s %10s %10s %10s %8s\n", "machine", "flow", "tiles", "cores", "cards", "together", "to best");
+  }
+  void add(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget) {
+    ModelledMachine cores = machine, cards = machine;
+    cores.cards.clear();
+    cards.cores = 0;
+    const double cores_ms = makespan_ms(cores, flow, budget, is_known_, "lws", {}), cards_ms = makespan_ms(cards, flow, budget, is_known_, "plan", {}),
+                 together_ms = makespan_ms(machine, flow, budget, is_known_, "plan", {}), ratio = together_ms / std::min(cores_ms, cards_ms);
+    std::printf("%-30s %-14s %6u %10.1f %10.1f %10.1f %8.3f\n", machine.name.c_str(), flow.name.c_str(), budget, cores_ms, cards_ms, together_ms, ratio);
+    worst_ = std::max(worst_, ratio);
+    log_sum_ += std::log(ratio);
+    if (ratio > 1.01) ++slower_;
+    ++count_;
+  }
+  struct Result {
+    double mean, worst;
+  };
+  Result result() const {
+    const Result result{std::exp(log_sum_ / count_), worst_};
+    std::printf("%u cases: together %.3f of the better alone in the geometric mean, %.3f at worst, and more than 1.01 in %u cases\n", count_, result.mean,
+                result.worst, slower_);
+    return result;
+  }
+
+ private:
+  const bool is_known_;
+  double worst_ = 0, log_sum_ = 0;
+  unsigned count_ = 0, slower_ = 0;
+};
+
+Together::Result on_all_machines(bool is_known) {
+  Together together(is_known);
+  for (const ModelledMachine& machine : machines())
+    for (const auto& [flow, tiles] : sized_flows())
+      for (const unsigned budget : {0U, std::max(8U, tiles / 3)}) together.add(machine, flow, budget);
+  return together.result();
+}
+
+TEST(SchedulingGrid, CoresAndCardsTogetherAreAsFastAsTheBetterAlone) {
+  const auto [mean, worst] = on_all_machines(true);
+  EXPECT_LT(mean, 0.85);
+  EXPECT_LT(worst, 1.08) << "few tiles for many cards";
+}
+
+TEST(SchedulingGrid, CardsComeFirstInFirstRuns) {
+  const auto [mean, worst] = on_all_machines(false);
+  EXPECT_LT(mean, 0.93) << "1.10 where every core tries";
+  EXPECT_LT(worst, 1.6) << "5.4 where every core tries";
 }
 
 }  // namespace

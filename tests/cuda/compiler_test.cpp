@@ -1,10 +1,12 @@
 // tests/cuda/compiler_test.cpp: what NVRTC makes of sources. Needs NVRTC, but no device.
+#include <complex>
 #include <stdexcept>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/linalg/kernels/cuda_functions.hpp"
 #include "tandem/runtime/device/cuda/cuda_compiler.hpp"
 #include "tandem/runtime/memory/device_error.hpp"
 
@@ -22,6 +24,12 @@ constexpr const char* kSource = R"(
   __global__ void mangled(int* v) { *v += BY; }
   template <class T> __global__ void scaled(T* v, size_t n) { for (size_t i = 0; i < n; ++i) v[i] *= T(2); }
 )";
+
+#define TANDEM_CUDA_KERNELS(...) #__VA_ARGS__
+constexpr const char* kRows =
+#include "tandem/linalg/kernels/cuda_rows.inc"
+    ;
+#undef TANDEM_CUDA_KERNELS
 
 struct CudaCompiler : testing::Test {
   Compiler compiler{""};
@@ -56,6 +64,17 @@ TEST_F(CudaCompiler, MakesPtxForDevicesThatAreNewerThanItself) {
   const CompiledKernel kernel = compiler.compile({kSource, "mangled", "-DBY=1"}, 999);
   const std::string text(kernel.code.data());
   EXPECT_THAT(text, AllOf(HasSubstr(".version"), HasSubstr(".target sm_"), HasSubstr(kernel.symbol)));
+}
+
+TEST_F(CudaCompiler, CompilesTheKernelsOfTiles) {
+  const auto expect_code = [&]<class T>(T) {
+    using Symbols = linalg::internal::CudaSymbols<T>;
+    for (const char* const kernel : {Symbols::exchange_rows, Symbols::laswp}) EXPECT_FALSE(compiler.compile({kRows, kernel, ""}, 90).code.empty()) << kernel;
+  };
+  expect_code(float());
+  expect_code(double());
+  expect_code(std::complex<float>());
+  expect_code(std::complex<double>());
 }
 
 TEST_F(CudaCompiler, RepeatsWhatNvrtcSays) {

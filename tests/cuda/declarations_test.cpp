@@ -129,6 +129,10 @@ using namespace linalg::internal;
   static_assert(alike<CublasGemm<T>*, decltype(&::cublas##letter##gemm_v2)>);              \
   static_assert(alike<CublasSyrk<T>*, decltype(&::cublas##letter##syrk_v2)>);              \
   static_assert(alike<CublasTrsm<T>*, decltype(&::cublas##letter##trsm_v2)>);              \
+  static_assert(alike<CublasTrmm<T>*, decltype(&::cublas##letter##trmm_v2)>);              \
+  static_assert(alike<CublasGeam<T>*, decltype(&::cublas##letter##geam)>);                 \
+  static_assert(alike<CusolverGetrfSize<T>*, decltype(&::cusolverDn##letter##getrf_bufferSize)>); \
+  static_assert(alike<CusolverGetrf<T>*, decltype(&::cusolverDn##letter##getrf)>);         \
   static_assert(alike<CusolverPotrfSize<T>*, decltype(&::cusolverDn##letter##potrf_bufferSize)>); \
   static_assert(alike<CusolverPotrf<T>*, decltype(&::cusolverDn##letter##potrf)>);
 ROUTINES(float, S)

@@ -1,4 +1,5 @@
 // tests/cuda/fake_blas.cpp: the part of cuBLAS and cuSOLVER that the tile kernels use, as loops over elements, for tests.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <type_traits>
@@ -108,6 +109,49 @@ int trsm(void* handle, int side, int uplo, int op, int diag, int m, int n, const
       a, b);
 }
 
+/// C := alpha op(A) B or alpha B op(A); C may be B.
+template <class T>
+int trmm(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, const T* b, int ldb, T* c, int ldc) {
+  return post(
+      handle,
+      [=, alpha = *alpha] {
+        const bool left = side == kCublasLeft;
+        const int order = left ? m : n;
+        const bool lower = (uplo == kCublasLower) == (op == kCublasNoTrans);  // op(A)
+        const auto coefficient = [&](int i, int j) {
+          if (i != j && lower != (i > j)) return T(0);
+          return i == j && diag == kCublasUnit ? T(1) : element(op, near(a), lda, i, j);
+        };
+        std::vector<T> product(static_cast<std::size_t>(m) * static_cast<std::size_t>(n));
+        for (int j = 0; j < n; ++j)
+          for (int i = 0; i < m; ++i) {
+            T sum(0);
+            for (int l = 0; l < order; ++l)
+              sum += left ? coefficient(i, l) * element(kCublasNoTrans, near(b), ldb, l, j) : element(kCublasNoTrans, near(b), ldb, i, l) * coefficient(l, j);
+            product[static_cast<std::size_t>(i + static_cast<std::ptrdiff_t>(j) * m)] = alpha * sum;
+          }
+        for (int j = 0; j < n; ++j)
+          for (int i = 0; i < m; ++i) near(c)[i + static_cast<std::ptrdiff_t>(j) * ldc] = product[static_cast<std::size_t>(i + static_cast<std::ptrdiff_t>(j) * m)];
+      },
+      a, b, c);
+}
+
+/// C := alpha op(A) + beta op(B), and B is not read with beta 0.
+template <class T>
+int geam(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {
+  if ((c == a && (op_a != kCublasNoTrans || lda != ldc)) || (c == b && (op_b != kCublasNoTrans || ldb != ldc))) return kInvalidValue;
+  return post(
+      handle,
+      [=, alpha = *alpha, beta = *beta] {
+        for (int j = 0; j < n; ++j)
+          for (int i = 0; i < m; ++i) {
+            const T of_a = alpha * element(op_a, near(a), lda, i, j);
+            near(c)[i + static_cast<std::ptrdiff_t>(j) * ldc] = beta == T(0) ? of_a : of_a + beta * element(op_b, near(b), ldb, i, j);
+          }
+      },
+      a, b, c);
+}
+
 template <class T>
 int potrf_size(int n, int* count) {
   *count = 16 * n;
@@ -143,6 +187,35 @@ int potrf(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count,
           }
         }
         *near(info) = 0;
+      },
+      a, workspace, info);
+}
+
+template <class T>
+int getrf_size(int m, int n, int* count) {
+  *count = 4 * (m + n);
+  return 0;
+}
+
+/// Column after column, without pivoting.
+template <class T>
+int getrf(void* handle, int m, int n, T* a, int lda, T* workspace, const int* pivots, int* info) {
+  if (pivots != nullptr) return kInvalidValue;  // nobody here asks for them
+  return post(
+      handle,
+      [=] {
+        near(workspace)[4 * (m + n) - 1] = T(0);  // it is there
+        const auto at = [&](int i, int j) -> T& { return near(a)[i + static_cast<std::ptrdiff_t>(j) * lda]; };
+        *near(info) = 0;
+        for (int k = 0; k < std::min(m, n); ++k) {
+          if (at(k, k) == T(0)) {
+            *near(info) = k + 1;
+            return;
+          }
+          for (int i = k + 1; i < m; ++i) at(i, k) /= at(k, k);
+          for (int j = k + 1; j < n; ++j)
+            for (int i = k + 1; i < m; ++i) at(i, j) -= at(i, k) * at(k, j);
+        }
       },
       a, workspace, info);
 }
@@ -184,6 +257,18 @@ int cusolverDnSetStream(void* handle, Stream stream) { return cublasSetStream_v2
   int cublas##letter##trsm_v2(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, T* b,       \
                               int ldb) {                                                                                                         \
     return trsm(handle, side, uplo, op, diag, m, n, alpha, a, lda, b, ldb);                                                                      \
+  }                                                                                                                                              \
+  int cublas##letter##trmm_v2(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, const T* b,      \
+                              int ldb, T* c, int ldc) {                                                                                           \
+    return trmm(handle, side, uplo, op, diag, m, n, alpha, a, lda, b, ldb, c, ldc);                                                               \
+  }                                                                                                                                              \
+  int cublas##letter##geam(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, \
+                           T* c, int ldc) {                                                                                                       \
+    return geam(handle, op_a, op_b, m, n, alpha, a, lda, beta, b, ldb, c, ldc);                                                                   \
+  }                                                                                                                                              \
+  int cusolverDn##letter##getrf_bufferSize(void*, int m, int n, T*, int, int* count) { return getrf_size<T>(m, n, count); }                      \
+  int cusolverDn##letter##getrf(void* handle, int m, int n, T* a, int lda, T* workspace, int* pivots, int* info) {                               \
+    return getrf(handle, m, n, a, lda, workspace, pivots, info);                                                                                 \
   }                                                                                                                                              \
   int cusolverDn##letter##potrf_bufferSize(void*, int, int n, T*, int, int* count) { return potrf_size<T>(n, count); }                           \
   int cusolverDn##letter##potrf(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count, int* info) {                              \

@@ -33,7 +33,8 @@ T* near(T* address) {
 /// One run of a kernel, with all its threads.
 class Launch {
  public:
-  Launch(std::vector<void*> arguments, std::size_t threads) : arguments_(std::move(arguments)), threads_(threads) {}
+  Launch(std::vector<void*> arguments, std::size_t blocks, std::size_t threads) : arguments_(std::move(arguments)), blocks_(blocks), threads_(threads) {}
+  std::size_t blocks() const { return blocks_; }
   /// Of all blocks, in all dimensions.
   std::size_t threads() const { return threads_; }
   /// Argument i: a value, or a pointer to memory of the device, which becomes one that this process can use.
@@ -46,6 +47,7 @@ class Launch {
 
  private:
   std::vector<void*> arguments_;
+  std::size_t blocks_;
   std::size_t threads_;
 };
 

@@ -12,6 +12,8 @@ using namespace runtime::cuda;
 
 Control& settings() {
   static Control control;
+  static const bool has_row_kernels = (add_row_kernels(control), true);
+  static_cast<void>(has_row_kernels);
   static const bool has_kernels = [] {  // of bench_stretch
     control.known["work"] = {{4, 8, 8}, [](const Launch& launch) {
                                float* const x = launch.get<float*>(1);
@@ -113,12 +115,13 @@ std::function<void()> work_of(const KernelNode& node, ContextObject& context) {
     const char* const value = static_cast<const char*>(node.arguments[i]);
     values.emplace_back(value, value + node.function->kernel.parameter_bytes[i]);
   }
-  std::size_t threads = 1;
-  for (unsigned i = 0; i < 3; ++i) threads *= std::size_t{node.blocks[i]} * node.threads[i];
-  return [function = node.function, threads, values = std::move(values), &context]() mutable {
+  std::size_t blocks = 1, threads = 1;
+  for (unsigned i = 0; i < 3; ++i) blocks *= node.blocks[i], threads *= node.threads[i];
+  threads *= blocks;
+  return [function = node.function, blocks, threads, values = std::move(values), &context]() mutable {
     std::vector<void*> pointers;
     for (std::vector<char>& value : values) pointers.push_back(value.data());
-    run_kernel(context, [&] { function->kernel.body(Launch(pointers, threads)); });
+    run_kernel(context, [&] { function->kernel.body(Launch(pointers, blocks, threads)); });
   };
 }
 

@@ -20,6 +20,8 @@ Control& settings();
 /// The calling thread is busy for so long.
 void spend(std::int64_t ns);
 bool is_far(const void* address);
+/// Those of the tile kernels (cuda_rows.inc).
+void add_row_kernels(Control& control);
 /// Counts itself among the kernels that run, and fails its context if it is told to.
 void run_kernel(runtime::cuda::ContextObject& context, const std::function<void()>& body);
 

@@ -5,8 +5,10 @@
 #include <span>
 
 #include "tandem/api/codelet.hpp"
+#include "tandem/api/cuda_kernel.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
 #include "tandem/linalg/flows/row_exchanges.hpp"
+#include "tandem/linalg/kernels/cuda.hpp"
 #include "tandem/linalg/kernels/getrf_nopiv.hpp"
 #include "tandem/linalg/kernels/laset.hpp"
 #include "tandem/linalg/kernels/laswp.hpp"
@@ -24,7 +26,9 @@ const auto& getrf_nopiv_codelet() {
   static const auto codelet = counted<T>("getrf", [](std::size_t first, MatrixView<T> a, Info* info) {
     if (skipped(info)) return;
     if (const std::size_t order = kernels::getrf_nopiv(a); order != 0) info->fail(first + order);
-  });
+  }).cuda([](CudaQueue& queue, std::size_t first, MatrixView<T> a, Info* info) {
+    if (!skipped(info)) kernels::cuda::getrf_nopiv(queue, a, [first, info](std::size_t order) { info->fail(first + order); });
+  }).prefer_devices();
   return codelet;
 }
 
@@ -90,19 +94,23 @@ inline const auto& pivots_codelet() {
 /// Exchanges of rows of tile a, the panel's first, and tile b, whose first row is the panel's row `first`.
 template <Scalar T>
 const auto& exchange_codelet() {
-  static const Codelet codelet("laswp", [](ConstIndices exchanges, std::size_t first, MatrixView<T> a, MatrixView<T> b,
-                                           const Info* info) {
+  static const auto codelet = Codelet("laswp", [](ConstIndices exchanges, std::size_t first, MatrixView<T> a, MatrixView<T> b,
+                                                  const Info* info) {
     if (!skipped(info)) kernels::exchange_rows(exchanges.first(exchanges.size() / 2), first, a, b);
-  });
+  }).cuda([](CudaQueue& queue, ConstIndices exchanges, std::size_t first, MatrixView<T> a, MatrixView<T> b, const Info* info) {
+    if (!skipped(info)) kernels::cuda::exchange_rows(queue, exchanges.first(exchanges.size() / 2), first, a, b);
+  }).prefer_devices();
   return codelet;
 }
 
 /// What remains: interchanges within the panel's first tile.
 template <Scalar T>
 const auto& interchange_codelet() {
-  static const Codelet codelet("laswp", [](ConstIndices exchanges, MatrixView<T> a, const Info* info) {
+  static const auto codelet = Codelet("laswp", [](ConstIndices exchanges, MatrixView<T> a, const Info* info) {
     if (!skipped(info)) kernels::laswp(exchanges.last(exchanges.size() / 2), a);
-  });
+  }).cuda([](CudaQueue& queue, ConstIndices exchanges, MatrixView<T> a, const Info* info) {
+    if (!skipped(info)) kernels::cuda::laswp(queue, exchanges.last(exchanges.size() / 2), a);
+  }).prefer_devices();
   return codelet;
 }
 

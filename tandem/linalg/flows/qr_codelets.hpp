@@ -2,7 +2,9 @@
 #pragma once
 
 #include "tandem/api/codelet.hpp"
+#include "tandem/api/cuda_kernel.hpp"
 #include "tandem/linalg/flows/codelets.hpp"
+#include "tandem/linalg/kernels/cuda.hpp"
 #include "tandem/linalg/kernels/geqrt.hpp"
 #include "tandem/linalg/kernels/tpmqrt.hpp"
 #include "tandem/linalg/kernels/tpqrt.hpp"
@@ -11,7 +13,7 @@
 
 namespace tandem::linalg::internal {
 
-// Codelets are immutable and shared by all runtimes; each is built at its first use.
+// Codelets are immutable and shared by all runtimes; each is built at its first use. Panels are factorised on cores, and CUDA devices take updates.
 
 template <Scalar T>
 const auto& geqrt_codelet() {
@@ -23,7 +25,9 @@ template <Scalar T>
 const auto& unmqr_codelet() {
   static const auto codelet = counted<T>("unmqr", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
     kernels::unmqr(op, v, t, c);
-  });
+  }).cuda([](CudaQueue& queue, Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
+    kernels::cuda::unmqr(queue, op, v, t, c);
+  }).prefer_devices();
   return codelet;
 }
 
@@ -36,7 +40,10 @@ const auto& tpqrt_codelet() {
 template <Scalar T>
 const auto& tpmqrt_codelet() {
   static const auto codelet = counted<T>("tpmqrt", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
-                                            MatrixView<T> b) { kernels::tpmqrt(op, v, t, a, b); });
+                                            MatrixView<T> b) { kernels::tpmqrt(op, v, t, a, b); })
+      .cuda([](CudaQueue& queue, Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a, MatrixView<T> b) {
+        kernels::cuda::tpmqrt(queue, op, v, t, a, b);
+      }).prefer_devices();
   return codelet;
 }
 

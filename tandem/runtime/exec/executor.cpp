@@ -232,7 +232,7 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
   for (const unsigned worker : members)
     if (workers_[worker].unit == nullptr && workers_[worker].device == DeviceKind::cpu) processors.push_back(worker);
   const bool is_mixed = !processors.empty() && processors.size() < members.size();
-  if (is_mixed && codelet.prefers_devices)
+  if (is_mixed && codelet.prefers_devices && placer_ == nullptr)  // which goes by durations
     std::erase_if(members, [&](unsigned worker) { return std::find(processors.begin(), processors.end(), worker) != processors.end(); });
   WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members, is_mixed ? &queues_->group_of(processors) : nullptr);
   groups_.emplace(&codelet, group);

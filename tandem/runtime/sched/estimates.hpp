@@ -14,6 +14,7 @@ struct Estimate {
   double mean_ns = 0;       ///< 0 when nothing is known
   double deviation_ns = 0;  ///< standard deviation of a single kernel
   bool known = false;       ///< enough was measured to decide by it
+  unsigned missing = 0;     ///< after so many more kernels it will be known; 0: it is, or that is not said
 };
 
 /// Says how long kernels take. Any thread, several at a time.

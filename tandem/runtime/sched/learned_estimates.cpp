@@ -23,9 +23,10 @@ Estimate LearnedEstimates::expected_ns(std::string_view codelet, model::Footprin
   const std::uint64_t key = key_of(codelet, footprint, kind);
   const std::lock_guard guard(lock_);
   const auto known = learned_.find(key);
-  if (known == learned_.end()) return {};
+  if (known == learned_.end()) return {.missing = kTrials + 1};
   const model::Estimate learned = known->second.history.estimate();
-  return {learned.mean_ns, learned.deviation_ns, learned.samples >= kTrials};
+  if (learned.samples >= kTrials) return {learned.mean_ns, learned.deviation_ns, true};
+  return {learned.mean_ns, learned.deviation_ns, false, kTrials - static_cast<unsigned>(learned.samples)};
 }
 
 void LearnedEstimates::add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {

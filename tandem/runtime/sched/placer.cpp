@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <climits>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -210,7 +211,7 @@ bool Placer::select_workers(const WorkerGroup& group) {
 unsigned Placer::kind_of(const Task& task, model::Footprint footprint) {
   const WorkerGroup* const group = task.extra->group;
   const std::uint64_t of_codelet = std::hash<std::string_view>{}(task.codelet->name) ^ std::hash<const void*>{}(group);
-  const std::uint64_t key = base::mix64(of_codelet ^ footprint.shape);
+  const std::uint64_t key = base::mix64(of_codelet ^ footprint.shape ^ (task.codelet->prefers_devices ? 1 : 0));
   const auto [known, is_new] = kind_numbers_.try_emplace(key, 0U);
   if (is_new) {
     if (free_kinds_.empty()) {
@@ -225,6 +226,8 @@ unsigned Placer::kind_of(const Task& task, model::Footprint footprint) {
     kind.footprint = footprint;
     kind.workers = group->members;
     kind.seen = 0;
+    kind.prefers_devices = task.codelet->prefers_devices;
+    kind.come = 0;
     kind.by_kind.clear();
     for (const unsigned worker : kind.workers) {
       const DeviceKind of = machine_.workers[worker].kind;
@@ -240,6 +243,7 @@ unsigned Placer::kind_of(const Task& task, model::Footprint footprint) {
     uses_[known->second].key = key;
   }
   ++uses_[known->second].tasks;
+  ++kinds_[known->second].come;
   return known->second;
 }
 
@@ -436,7 +440,9 @@ void Placer::choose(Task& task, Chain& chosen) {
                       .accesses = accesses_,
                       .workers = candidates_,
                       .alike = kind.given,
-                      .memory = kind.memory};
+                      .memory = kind.memory,
+                      .prefers_devices = kind.prefers_devices,
+                      .come = kind.come};
   unsigned worker = placing_ != nullptr ? placing_->choose(view, load) : earliest_end(view, load);
   if (std::find(candidates_.begin(), candidates_.end(), worker) == candidates_.end()) worker = candidates_.front();
   give(task, worker, view, load);
@@ -535,18 +541,37 @@ std::uint64_t Placer::holds(unsigned worker) const {
   return loads_[worker].holds;
 }
 
-/// Tasks whose duration is not known on some kind of workers, to those of these that could run one and have none like it.
+namespace {
+
+/// Of tasks that prefer devices: how many more cores may try now.
+unsigned trials_on_cores(const ReadyKind& kind, const KindWorkers& cores, const Machine& machine) noexcept {
+  std::size_t devices = 0;
+  for (const KindWorkers& some : kind.by_kind)
+    if (some.kind != DeviceKind::cpu && some.kernel.known) devices += some.count;
+  if (!may_try_on_cores(devices, kind.tasks.size(), kind.come)) return 0;
+  return trials_left(cores.kernel, tasks_on_cores(kind.workers, kind.given, machine));
+}
+
+}  // namespace
+
+/// Tasks whose duration is not known on some kind of workers, to those of these that could run one and have none like it. Cores, which may be far slower
+/// than devices, try what is least urgent.
 void Placer::give_trials(Chain& chosen) {
   for (unsigned number = 0; number < kinds_.size(); ++number) {
     const ReadyKind& kind = kinds_[number];
     if (uses_[number].is_known) continue;
     for (const KindWorkers& some : kind.by_kind) {
       if (some.kernel.known) continue;
+      const bool on_cores = some.kind == DeviceKind::cpu;
+      unsigned left = on_cores && kind.prefers_devices ? trials_on_cores(kind, some, machine_) : UINT_MAX;
       for (const unsigned worker : kind.workers) {
-        if (kind.tasks.empty()) break;
+        if (kind.tasks.empty() || left == 0) break;
         if (machine_.workers[worker].kind != some.kind || kind.given[worker] != 0 || loads_[worker].all.tasks >= loads_[worker].most) continue;
         const LoadView load = look_at_loads(0, clock_.now_ns());
-        if (may_get(worker, *kind.tasks.begin(), *this, load)) give(*kind.tasks.begin(), worker, load, chosen);
+        const OpenTask& task = on_cores ? *kind.tasks.rbegin() : *kind.tasks.begin();
+        if (!may_get(worker, task, *this, load)) continue;
+        give(task, worker, load, chosen);
+        --left;
       }
     }
   }

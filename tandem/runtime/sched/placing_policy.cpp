@@ -11,12 +11,38 @@ Transfers transfers_to(const TaskView& task, const LoadView& load, NodeIndex nod
   return {copies.alone_ns, load.now_ns + static_cast<std::int64_t>(copies.ready_ns)};
 }
 
+unsigned tasks_on_cores(std::span<const unsigned> workers, std::span<const std::uint32_t> alike, const Machine& machine) noexcept {
+  unsigned count = 0;
+  for (const unsigned worker : workers)
+    if (machine.workers[worker].kind == DeviceKind::cpu) count += alike[worker];
+  return count;
+}
+
+namespace {
+
+/// Whether a core may try one more `task`, which prefers devices.
+bool may_try_on_a_core(const TaskView& task, const LoadView& load, KernelTimes& times, const Estimate& on_core) {
+  std::size_t devices = 0, wait = 0;
+  for (const unsigned worker : task.workers) {
+    if (load.machine.workers[worker].kind == DeviceKind::cpu || !times.on(worker).known) continue;
+    ++devices;
+    if (!task.alike.empty()) wait += task.alike[worker];
+  }
+  return may_try_on_cores(devices, wait, task.come) &&
+         (task.alike.empty() || trials_left(on_core, tasks_on_cores(task.workers, task.alike, load.machine)) != 0);
+}
+
+}  // namespace
+
 std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load) {
   KernelTimes times(task, load);
   std::optional<unsigned> first;
   for (const unsigned worker : task.workers) {
-    if (times.on(worker).known || (!task.alike.empty() && task.alike[worker] != 0)) continue;
-    if (!first || load.workers[worker].free_ns < load.workers[*first].free_ns) first = worker;
+    const Estimate kernel = times.on(worker);
+    if (kernel.known || (!task.alike.empty() && task.alike[worker] != 0)) continue;
+    if (first && load.workers[worker].free_ns >= load.workers[*first].free_ns) continue;
+    if (task.prefers_devices && load.machine.workers[worker].kind == DeviceKind::cpu && !may_try_on_a_core(task, load, times, kernel)) continue;
+    first = worker;
   }
   return first;
 }

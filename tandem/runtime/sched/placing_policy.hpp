@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "tandem/runtime/data/access.hpp"
@@ -45,6 +47,8 @@ struct TaskView {
   std::span<const unsigned> workers;      ///< that may get it, in ascending order; never empty
   std::span<const std::uint32_t> alike;   ///< by worker: tasks of its codelet and footprint that were placed there and have not ended; empty: none
   MemoryUse memory = {};                  ///< of its kernel on a core, where `LoadView::memory` is set
+  bool prefers_devices = false;           ///< its codelet does
+  std::uint64_t come = 0;                 ///< tasks of its codelet and footprint that have become ready so far
 };
 
 /// What a worker has to do.
@@ -133,6 +137,18 @@ class CopyQueue {
   double waited_ns_ = 0;  ///< behind the links' other copies
 };
 
+/// Whether cores may try tasks that prefer devices. So many `devices` know how long these take and can run them, so many `wait` for devices, and so many
+/// have `come`: a kernel on a core may take as long as dozens on a device, and should make nobody wait.
+inline bool may_try_on_cores(std::size_t devices, std::size_t wait, std::uint64_t come) noexcept {
+  return devices != 0 && (wait >= 8 * devices || come >= 32);
+}
+/// How many more tasks they may try, beside those under way, until `kernel` is known.
+inline unsigned trials_left(const Estimate& kernel, unsigned under_way) noexcept {
+  return kernel.missing == 0 ? UINT_MAX : kernel.missing - std::min(kernel.missing, under_way);
+}
+/// Of the tasks that workers have (`alike`, by worker), those of cores.
+unsigned tasks_on_cores(std::span<const unsigned> workers, std::span<const std::uint32_t> alike, const Machine& machine) noexcept;
+
 /// A worker whose kind has not run tasks like `task` often enough, and that has none of them: the first that is free; nothing: there is
 /// none. So each kind is tried, by a few workers at a time.
 std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load);
@@ -215,11 +231,11 @@ unsigned cheapest(const TaskView& task, const LoadView& load, const Cost& cost) 
     least = here;
   }
   if (best) return *best;
-  const auto alike = [&](unsigned worker) { return task.alike.empty() ? 0U : task.alike[worker]; };
-  best = task.workers.front();
-  for (const unsigned worker : task.workers)
-    if (alike(worker) < alike(*best) || (alike(worker) == alike(*best) && load.workers[worker].tasks < load.workers[*best].tasks)) best = worker;
-  return *best;
+  const auto rank = [&](unsigned worker) {
+    const bool is_left_to_others = task.prefers_devices && load.machine.workers[worker].kind == DeviceKind::cpu;
+    return std::tuple(is_left_to_others, task.alike.empty() ? 0U : task.alike[worker], load.workers[worker].tasks);
+  };
+  return *std::ranges::min_element(task.workers, {}, rank);
 }
 
 }  // namespace tandem::runtime

@@ -27,10 +27,12 @@ struct Scene {
   std::vector<AccessView> accesses;
   std::vector<unsigned> workers{0, 1, 2, 3};
   std::vector<std::uint32_t> alike = std::vector<std::uint32_t>(4);
+  bool prefers_devices = false;
+  std::uint64_t come = 1;
   static constexpr std::int64_t kNow = 5'000;
 
   Scene() { durations.of = {{DeviceKind::cpu, 1'000}, {DeviceKind::user, 200}}; }
-  TaskView task() const { return {.codelet = "work", .accesses = accesses, .workers = workers, .alike = alike}; }
+  TaskView task() const { return {.codelet = "work", .accesses = accesses, .workers = workers, .alike = alike, .prefers_devices = prefers_devices, .come = come}; }
   LoadView load() const { return {.machine = machine, .estimates = durations, .now_ns = kNow, .workers = loads, .links = links}; }
   unsigned choice_of(const char* name) const {
     const auto policy = PolicyRegistry().make(name);
@@ -108,6 +110,32 @@ TEST(PlacingPolicies, TryWorkersWhoseKindIsNotKnown) {
   }
 }
 
+TEST(PlacingPolicies, TryCoresLateWhereTasksPreferDevices) {
+  for (const char* name : {"dm", "dmda", "dmdas"}) {
+    Scene scene;
+    scene.prefers_devices = true;
+    scene.durations.of.erase(DeviceKind::cpu);
+    EXPECT_EQ(scene.choice_of(name), 2U) << "devices have little to do";
+    scene.alike = {0, 0, 8, 7};
+    EXPECT_EQ(scene.choice_of(name), 2U);
+    scene.alike[3] = 8;
+    EXPECT_EQ(scene.choice_of(name), 0U) << "eight wait for each device";
+    scene.alike = {0, 0, 1, 1};
+    scene.come = 32;
+    EXPECT_EQ(scene.choice_of(name), 0U) << "many have come";
+    scene.alike[0] = 1;
+    scene.durations.missing = 2;
+    EXPECT_EQ(scene.choice_of(name), 1U) << "one more will make it known";
+    scene.durations.missing = 1;
+    EXPECT_EQ(scene.choice_of(name), 2U) << "the one under way is enough";
+    scene.durations.of.clear();
+    scene.alike = {0, 0, 2, 1};
+    EXPECT_EQ(scene.choice_of(name), 3U) << "nothing is known: devices, in turn";
+    scene.workers = {0, 1};
+    EXPECT_EQ(scene.choice_of(name), 0U) << "there is no device that can run it";
+  }
+}
+
 TEST(PlacingPolicies, TakeOfWorkersThatAreEqualTheFirst) {
   for (const char* name : {"dm", "dmda", "dmdas"}) {
     Scene scene;
@@ -153,6 +181,15 @@ TEST(LearnedEstimates, AreMeansByCodeletFootprintAndKind) {
   EXPECT_FALSE(estimates.expected_ns("other", 7, DeviceKind::cpu).known);
   EXPECT_FALSE(estimates.expected_ns("work", 8, DeviceKind::cpu).known);
   EXPECT_FALSE(estimates.expected_ns("work", 7, DeviceKind::user).known);
+}
+
+TEST(LearnedEstimates, SayHowManyKernelsAreMissing) {
+  LearnedEstimates estimates;
+  for (const unsigned missing : {3U, 2U, 1U, 0U}) {
+    EXPECT_EQ(learnt(estimates).missing, missing);
+    EXPECT_EQ(learnt(estimates).known, missing == 0);
+    estimates.add("work", 7, DeviceKind::cpu, 100);
+  }
 }
 
 TEST(LearnedEstimates, ForgetNothingForAccidents) {

@@ -13,7 +13,9 @@ TaskView view_of(const OpenTask& task, const ReadyView& ready) {
           .accesses = ready.accesses(task),
           .workers = kind.workers,
           .alike = kind.given,
-          .memory = kind.memory};
+          .memory = kind.memory,
+          .prefers_devices = kind.prefers_devices,
+          .come = kind.come};
 }
 
 bool can_run(unsigned worker, const ReadyKind& kind, const LoadView& load) {

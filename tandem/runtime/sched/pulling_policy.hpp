@@ -55,6 +55,8 @@ struct ReadyKind {
   std::vector<std::uint32_t> given;      ///< by worker: such tasks that it has been given and that have not ended
   double seen = 0;                       ///< such tasks that have become ready; what was long ago counts less
   MemoryUse memory = {};                 ///< of their kernels on cores, where `LoadView::memory` is set
+  bool prefers_devices = false;          ///< their codelet does
+  std::uint64_t come = 0;                ///< such tasks that have become ready so far
 
   /// Those of `kind`; null: none of them can run it.
   const KindWorkers* workers_of(DeviceKind kind) const noexcept {

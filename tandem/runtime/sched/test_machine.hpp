@@ -25,9 +25,10 @@ inline Machine two_cores_and_two_cards() {
 class Durations final : public Estimates {
  public:
   std::map<DeviceKind, double> of;
+  unsigned missing = 0;  ///< kernels, of the others
   Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override {
     const auto known = of.find(kind);
-    return known == of.end() ? Estimate{} : Estimate{known->second, 0, true};
+    return known == of.end() ? Estimate{.missing = missing} : Estimate{known->second, 0, true};
   }
 };
 

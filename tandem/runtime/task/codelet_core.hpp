@@ -69,7 +69,7 @@ class CodeletCore {
   std::function<double(std::span<const Shape>)> flops;
   std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
   std::optional<bool> memory_bound;     ///< its kernels take what memory gives; empty: the runtime finds out
-  bool prefers_devices = false;  ///< where devices run it, cores run only what these could not
+  bool prefers_devices = false;  ///< where devices run it, cores run only what these could not, or what a policy that knows durations gives them
   bool has_choice = false;       ///< several implementations are for one kind of worker; see `Implementations`
   bool in_main_memory = false;   ///< only for workers of main memory, where its kernel finds data by itself; not `plain`
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
