@@ -554,21 +554,21 @@ unsigned trials_on_cores(const ReadyKind& kind, const KindWorkers& cores, const 
 
 }  // namespace
 
-/// Tasks whose duration is not known on some kind of workers, to those of these that could run one and have none like it. Cores, which may be far slower
-/// than devices, try what is least urgent.
+/// Tasks whose duration is not known on some kind of workers, to those of these that could run one and have none like it. Of those that
+/// prefer devices cores, which may be far slower, try the least urgent.
 void Placer::give_trials(Chain& chosen) {
   for (unsigned number = 0; number < kinds_.size(); ++number) {
     const ReadyKind& kind = kinds_[number];
     if (uses_[number].is_known) continue;
     for (const KindWorkers& some : kind.by_kind) {
       if (some.kernel.known) continue;
-      const bool on_cores = some.kind == DeviceKind::cpu;
-      unsigned left = on_cores && kind.prefers_devices ? trials_on_cores(kind, some, machine_) : UINT_MAX;
+      const bool would_rather_not = some.kind == DeviceKind::cpu && kind.prefers_devices;
+      unsigned left = would_rather_not ? trials_on_cores(kind, some, machine_) : UINT_MAX;
       for (const unsigned worker : kind.workers) {
         if (kind.tasks.empty() || left == 0) break;
         if (machine_.workers[worker].kind != some.kind || kind.given[worker] != 0 || loads_[worker].all.tasks >= loads_[worker].most) continue;
         const LoadView load = look_at_loads(0, clock_.now_ns());
-        const OpenTask& task = on_cores ? *kind.tasks.rbegin() : *kind.tasks.begin();
+        const OpenTask& task = would_rather_not ? *kind.tasks.rbegin() : *kind.tasks.begin();
         if (!may_get(worker, task, *this, load)) continue;
         give(task, worker, load, chosen);
         --left;
