@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -265,7 +266,9 @@ TEST(DistTrace, ReceivedCopiesSayOnWhichNumaNodeTheyLay) {
 
 TEST(DistTrace, ARankThatLeavesByAnExceptionKeepsNobodyWaiting) {
   const Folder folder;
-  const auto endings = run_job({.ranks = kRanks, .trace = folder.path}, [](Runtime& rt) {
+  std::barrier begun(kRanks);  // a rank that leaves while others are in the first barrier of the clocks takes that point from them
+  const auto endings = run_job({.ranks = kRanks, .trace = folder.path}, [&](Runtime& rt) {
+    begun.arrive_and_wait();
     if (rt.rank() == 2) throw std::runtime_error("enough");
     factor(rt, 4);
   });
