@@ -147,6 +147,11 @@ class View {
   Fit fit_;
 };
 
+/// How far off `likely_ns`, from `base_ns` on, is at the time of `suspect` if that is right.
+double suspected_ns(const OffsetPoint& suspect, std::int64_t base_ns, double likely_ns) noexcept {
+  return std::abs(static_cast<double>(suspect.offset_ns - base_ns) - likely_ns) + static_cast<double>(suspect.error_ns);
+}
+
 }  // namespace
 
 DriftModel::DriftModel(const DriftLimits& limits, std::size_t most_points) : limits_(limits), most_points_(most_points) {
@@ -154,10 +159,32 @@ DriftModel::DriftModel(const DriftLimits& limits, std::size_t most_points) : lim
 }
 
 bool DriftModel::add(const OffsetPoint& point) {
-  TANDEM_ASSERT(points_.empty() || point.local_ns > points_.back().local_ns);
+  TANDEM_ASSERT(points_.empty() || point.local_ns > last().local_ns);
+  const std::optional<OffsetPoint> suspect = std::exchange(suspect_, std::nullopt);
+  if (add_if_it_agrees(point)) return true;
+  if (!suspect) {
+    suspect_ = point;
+    return false;
+  }
+  add_in_any_case(*suspect);  // it was right
+  add_in_any_case(point);
+  return false;
+}
+
+/// False: all is as before.
+bool DriftModel::add_if_it_agrees(const OffsetPoint& point) {
+  points_.push_back(point);
+  const bool agrees = agrees_with(limits_);
+  if (!agrees) points_.pop_back();
+  else if (points_.size() > most_points_) points_.pop_front();
+  return agrees;
+}
+
+/// False: the limits were raised, or the points before it were dropped.
+bool DriftModel::add_in_any_case(const OffsetPoint& point) {
+  if (add_if_it_agrees(point)) return true;
   points_.push_back(point);
   if (points_.size() > most_points_) points_.pop_front();
-  if (agrees_with(limits_)) return true;
   for (double factor = 2; factor <= kMostRaise; factor *= 2) {
     if (agrees_with({limits_.rate, limits_.rate_change_per_s * factor})) {
       limits_.rate_change_per_s *= factor * kRaiseMargin;
@@ -194,24 +221,33 @@ OffsetPoint DriftModel::at(std::int64_t local_ns) const {
   }
   const Extent offsets = view.offsets();
   const double likely_ns = offsets.nearest(view.likeliest().offset);
-  const double error_ns = offsets.farthest_from(likely_ns);
+  double error_ns = offsets.farthest_from(likely_ns);
+  if (suspect_ && local_ns > points_.back().local_ns) {
+    const double beyond_ns = limits_.rate * std::abs(static_cast<double>(local_ns - suspect_->local_ns));
+    error_ns = std::max(error_ns, suspected_ns(*suspect_, base_ns, likely_ns) + beyond_ns);
+  }
   return {local_ns, base_ns + std::llround(likely_ns), static_cast<std::int64_t>(std::ceil(error_ns + 0.5))};
 }
 
 GlobalClock DriftModel::line() const {
   TANDEM_ASSERT(!points_.empty());
-  const OffsetPoint& last = points_.back();
-  View view(limits_, last.local_ns, last.offset_ns, least_error_ns());
+  const std::int64_t origin_ns = last().local_ns, base_ns = points_.back().offset_ns;
+  View view(limits_, origin_ns, base_ns, least_error_ns());
   for (auto point = points_.rbegin(); point != points_.rend(); ++point) view.add(*point);
   const Extent offsets = view.offsets(), rates = view.rates();
   const Corner likeliest = view.likeliest();
   const double likely_ns = offsets.nearest(likeliest.offset), likely_rate = rates.nearest(likeliest.rate);
+  double error_ns = offsets.farthest_from(likely_ns), error_rate = rates.farthest_from(likely_rate);
+  if (suspect_) {
+    error_ns = std::max(error_ns, suspected_ns(*suspect_, base_ns, likely_ns));
+    error_rate = std::max(error_rate, limits_.rate + std::abs(likely_rate));
+  }
   const std::int64_t whole_ns = std::llround(likely_ns);
-  return GlobalClock({.origin_ns = last.local_ns,
-                      .offset_ns = last.offset_ns + whole_ns,
+  return GlobalClock({.origin_ns = origin_ns,
+                      .offset_ns = base_ns + whole_ns,
                       .rate = likely_rate,
-                      .error_ns = offsets.farthest_from(likely_ns) + std::abs(likely_ns - static_cast<double>(whole_ns)),
-                      .error_rate = rates.farthest_from(likely_rate),
+                      .error_ns = error_ns + std::abs(likely_ns - static_cast<double>(whole_ns)),
+                      .error_rate = error_rate,
                       .error_bend = limits_.rate_change_per_s * 1e-9});
 }
 

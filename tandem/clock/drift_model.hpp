@@ -28,8 +28,16 @@
 // for as long as its change is the same. This costs the bound some percent.
 // The offset at any t is the x of the same fit around t.
 //
-// When the polygon is empty the limits do not hold across the points. If a larger alpha, at most 16 times, makes them agree, it
-// was too small and is raised for good, with a margin; otherwise a clock was set, and all points before that are dropped.
+// A point that leaves the polygon empty is a *suspect*: its measurement may have been disturbed by more than it says, or the limits
+// do not hold. The next point tells. If that one agrees with the points before the suspect, the suspect was wrong and is dropped;
+// nothing else changes. Otherwise the suspect was right. If a larger alpha, at most 16 times, makes all points agree, it was too
+// small and is raised for good, with a margin; else a clock was set, and all points before the suspect are dropped.
+//
+// Until then, from the last point that is no suspect on, the error includes both: with (t_s, o_s, w_s) the suspect,
+//
+//     error(t)  >=  |theta(t) - o_s| + w_s + rho |t - t_s|                                                                  (4)
+//
+// where theta(t) is the offset of the other points. So one wrong measurement widens the error of its own interval.
 //
 // Example: points (0 s, 0, 100 ns) and (1 s, 0, 100 ns) with alpha = 0: r is in [-200, 200] ns/s at t = 1 s; one second later the
 // error is 100 + 200 = 300 ns. With alpha = 0.2 ppm/s the first strip is wider by 100 ns, and the error 100 + 300 + 100 = 500 ns.
@@ -38,6 +46,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 
 #include "tandem/clock/global_clock.hpp"
@@ -60,19 +69,25 @@ class DriftModel {
   /// Keeps the last `most_points`: what estimates cost is linear in it.
   explicit DriftModel(const DriftLimits& limits = {}, std::size_t most_points = usual_points);
 
-  /// Takes a point later than the ones before (assertion). False: it contradicts them within the limits, so that alpha was raised
-  /// or they were dropped; until then the bounds may have been wrong, and the next point is worth having soon.
+  /// Takes a point later than the ones before (assertion). False: it contradicts them within the limits, so that it is a suspect, or
+  /// alpha was raised, or they were dropped; until then the bounds may have been wrong, and the next point is worth having soon.
   bool add(const OffsetPoint& point);
-  void clear() noexcept { points_.clear(); }
+  void clear() noexcept {
+    points_.clear();
+    suspect_.reset();
+  }
 
   bool empty() const noexcept { return points_.empty(); }
-  const OffsetPoint& last() const { return points_.back(); }
-  std::size_t point_count() const noexcept { return points_.size(); }
+  /// The latest point, perhaps a suspect. There is one.
+  const OffsetPoint& last() const { return suspect_ ? *suspect_ : points_.back(); }
+  /// A suspect included.
+  std::size_t point_count() const noexcept { return points_.size() + (suspect_ ? 1 : 0); }
+  /// Without a suspect.
   const std::deque<OffsetPoint>& points() const noexcept { return points_; }
   /// As given, or as experience has raised them.
   const DriftLimits& limits() const noexcept { return limits_; }
 
-  /// The offset when our clock shows `local_ns`, by (3), and its error, by (1). There is a point.
+  /// The offset when our clock shows `local_ns`, by (3), and its error, by (1), with a suspect (4). There is a point.
   OffsetPoint at(std::int64_t local_ns) const;
   /// The line (2) from the last point on. There is a point.
   GlobalClock line() const;
@@ -81,12 +96,15 @@ class DriftModel {
   GlobalTime to_global(std::int64_t local_ns) const;
 
  private:
+  bool add_if_it_agrees(const OffsetPoint& point);
+  bool add_in_any_case(const OffsetPoint& point);
   bool agrees_with(const DriftLimits& limits) const;
   double least_error_ns() const;
 
   DriftLimits limits_;
   std::size_t most_points_;
   std::deque<OffsetPoint> points_;
+  std::optional<OffsetPoint> suspect_;  ///< later than all of these, of which there is one
 };
 
 }  // namespace tandem::clock

@@ -62,9 +62,53 @@ TEST(DriftModel, ForgetsWhatWasBeforeAStepOfTheClock) {
   DriftModel model({.rate = 100e-6, .rate_change_per_s = 0.1e-6});
   for (std::int64_t s = 0; s < 5; ++s) EXPECT_TRUE(model.add({s * second_ns, 0, 100}));
   EXPECT_FALSE(model.add({5 * second_ns, 80'000, 100})) << "a step of the clock";
-  EXPECT_EQ(model.point_count(), 1U);
-  EXPECT_EQ(model.at(5 * second_ns).offset_ns, 80'000);
+  EXPECT_FALSE(model.add({5 * second_ns + 1'000'000, 80'000, 100})) << "as the next point says";
+  EXPECT_EQ(model.point_count(), 2U);
+  EXPECT_NEAR(static_cast<double>(model.at(5 * second_ns).offset_ns), 80'000, 1);
   EXPECT_GT(model.at(6 * second_ns).error_ns, 100'000) << "nothing is known of the rate any more";
+}
+
+TEST(DriftModel, OneWrongMeasurementWidensTheErrorOfItsIntervalOnly) {
+  const DriftLimits limits{.rate = 500e-6, .rate_change_per_s = 0.2e-6};
+  for (const std::int64_t jump_ns : {20'000, -20'000, 3'000, 2'000'000}) {
+    DriftModel model(limits), undisturbed(limits);
+    const auto add = [&](std::int64_t s) {
+      const OffsetPoint point{s * second_ns, 1'000 * s, 100};
+      EXPECT_TRUE(undisturbed.add(point));
+      return model.add(point);
+    };
+    for (std::int64_t s = 0; s < 10; ++s) EXPECT_TRUE(add(s));
+    EXPECT_FALSE(model.add({10 * second_ns, 10'000 + jump_ns, 100}));
+    for (std::int64_t ms = 9'001; ms < 11'000; ms += 37) {  // the disturbed interval: either may be right
+      const std::int64_t local_ns = ms * 1'000'000, right_ns = ms, disturbed_ns = ms + jump_ns;
+      for (const std::int64_t true_ns : {right_ns, disturbed_ns}) {
+        EXPECT_LE(std::abs(model.at(local_ns).offset_ns - true_ns), model.at(local_ns).error_ns) << ms;
+        if (ms < 10'000) continue;
+        const GlobalTime line = model.line().to_global(local_ns);
+        EXPECT_LE(std::abs(line.ns - local_ns - true_ns), line.error_ns) << ms;
+      }
+    }
+    for (std::int64_t ms = 0; ms <= 9'000; ms += 250)
+      EXPECT_EQ(model.at(ms * 1'000'000).error_ns, undisturbed.at(ms * 1'000'000).error_ns) << "before it, at " << ms << " ms";
+    EXPECT_TRUE(add(11));
+    for (std::int64_t s = 12; s < 20; ++s) EXPECT_TRUE(add(s));
+    EXPECT_EQ(model.limits().rate_change_per_s, limits.rate_change_per_s);
+    EXPECT_EQ(model.point_count(), undisturbed.point_count());
+    for (std::int64_t ms = 0; ms <= 25'000; ms += 250) {
+      EXPECT_EQ(model.at(ms * 1'000'000).error_ns, undisturbed.at(ms * 1'000'000).error_ns) << "after it, at " << ms << " ms";
+      EXPECT_EQ(model.line().error_at(ms * 1'000'000), undisturbed.line().error_at(ms * 1'000'000));
+    }
+  }
+}
+
+TEST(DriftModel, AWrongFirstMeasurementIsForgottenWhenTwoContradictIt) {
+  DriftModel model({.rate = 100e-6, .rate_change_per_s = 0.1e-6});
+  EXPECT_TRUE(model.add({0, 900'000, 100}));
+  EXPECT_FALSE(model.add({second_ns, 0, 100}));
+  EXPECT_GE(model.at(second_ns).error_ns, 900'000 - 200'000) << "nobody knows which of the two is wrong";
+  EXPECT_FALSE(model.add({2 * second_ns, 0, 100}));
+  EXPECT_EQ(model.point_count(), 2U);
+  EXPECT_NEAR(static_cast<double>(model.at(2 * second_ns).offset_ns), 0, 100);
 }
 
 TEST(DriftModel, RaisesItsLimitOfTheChangeOfRateWhenThatProvesTooSmall) {
