@@ -102,15 +102,19 @@ void LineMerger::add_lines(std::uint32_t rank, std::string_view bytes) {
     begin_line(rank);
     queue += partial;
     queue += bytes.substr(0, newline + 1);
+    held_ -= partial.size();
     partial.clear();
     open_.reset();
     bytes.remove_prefix(newline + 1);
   }
   partial += bytes;
-  if (partial.size() <= longest_line) return;
+  held_ += bytes.size();
+  if (partial.size() <= limits_.longest_line && held_ <= limits_.most_held) return;
   begin_line(rank);
   queue += partial;
+  held_ -= partial.size();
   partial.clear();
+  partial.shrink_to_fit();
   open_ = rank;
 }
 
@@ -120,6 +124,7 @@ void LineMerger::finish(std::uint32_t rank) {
   if (!partial.empty() && !partial.mapped().empty()) {
     begin_line(rank);
     queue += partial.mapped();
+    held_ -= partial.mapped().size();
     open_ = rank;
   }
   if (open_ == rank) {

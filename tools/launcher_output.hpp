@@ -25,19 +25,24 @@ class ObjectEnd {
 };
 
 /// Merges what ranks write to one stream. With labels, each line is "[rank] line", whole: no other rank's bytes stand in it. A
-/// line longer than `longest_line` is passed on in pieces, and ended early when another rank writes in between; what a rank has
-/// not ended with a newline is passed on, with one, when the rank ends. All other bytes pass unchanged. Without labels,
-/// everything passes at once. Pure: the result gathers in `queue`.
+/// line longer than `Limits::longest_line` is passed on in pieces, and ended early when another rank writes in between, as is the line of a
+/// rank that writes while the lines that have not ended take more than `Limits::most_held`; what a rank has not ended with a newline is
+/// passed on, with one, when the rank ends. All other bytes pass unchanged. Without labels, everything passes at once. Pure: the
+/// result gathers in `queue`.
 ///
 /// With `objects`, JSON objects of the first rank that prints one pass whole and without labels, so that a program can read them.
 /// An object begins at the beginning of a line. One that does not end before the rank does, or within `longest_object`, gets
 /// labels after all.
 class LineMerger {
  public:
-  static constexpr std::size_t longest_line = 65536;
   static constexpr std::size_t longest_object = 64u << 20;
+  struct Limits {  ///< in bytes
+    std::size_t longest_line = 64u << 20;
+    std::size_t most_held = 256u << 20;
+  };
 
-  explicit LineMerger(bool labels, bool objects = false) : labels_(labels), objects_(labels && objects) {}
+  explicit LineMerger(bool labels, bool objects = false) : LineMerger(labels, objects, Limits()) {}
+  LineMerger(bool labels, bool objects, const Limits& limits) : labels_(labels), objects_(labels && objects), limits_(limits) {}
   void add(std::uint32_t rank, std::string_view bytes);
   void finish(std::uint32_t rank);
 
@@ -50,11 +55,13 @@ class LineMerger {
   void give_up_object(std::uint32_t rank);
 
   const bool labels_, objects_;
+  const Limits limits_;
   std::optional<std::uint32_t> speaker_;  ///< whose objects pass without labels
   std::string object_;                    ///< of the speaker, up to here; empty: none has begun
   ObjectEnd end_;                         ///< of that object
   bool swallow_newline_ = false;          ///< the speaker's next byte may be the newline behind its object
   std::map<std::uint32_t, std::string> partial_;  ///< what came after a rank's last newline
+  std::size_t held_ = 0;                          ///< bytes of all of these
   std::optional<std::uint32_t> open_;             ///< whose line in the queue has not been ended
 };
 

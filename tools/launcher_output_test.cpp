@@ -32,9 +32,25 @@ TEST(LineMerger, PassesAnyByteUnchanged) {
   EXPECT_EQ(lines.queue, "[0] " + all + "\n");
 }
 
-TEST(LineMerger, PassesALineWithoutEndOnInPiecesOfBoundedSize) {
+TEST(LineMerger, KeepsALongLineWholeThoughOthersWriteInBetween) {
   LineMerger lines(true);
-  const std::string piece(LineMerger::longest_line, 'x');
+  const std::string piece(65'536, 'x');  // as it comes from a pipe
+  for (int i = 0; i < 40; ++i) {
+    lines.add(0, piece);
+    lines.add(1, "me\n");
+  }
+  lines.add(0, "end\n");
+  std::string others;
+  for (int i = 0; i < 40; ++i) others += "[1] me\n";
+  EXPECT_TRUE(lines.queue.starts_with(others + "[0] x"));
+  EXPECT_EQ(lines.queue.size(), others.size() + 4 + 40 * piece.size() + 4);
+}
+
+constexpr LineMerger::Limits kSmall{.longest_line = 1'000, .most_held = 4'000};
+
+TEST(LineMerger, PassesALineWithoutEndOnInPiecesOfBoundedSize) {
+  LineMerger lines(true, false, kSmall);
+  const std::string piece(kSmall.longest_line, 'x');
   for (int i = 0; i < 10; ++i) lines.add(0, piece);
   EXPECT_GE(lines.queue.size(), 9 * piece.size());
   lines.add(0, "end\n");
@@ -43,12 +59,24 @@ TEST(LineMerger, PassesALineWithoutEndOnInPiecesOfBoundedSize) {
 }
 
 TEST(LineMerger, EndsALongLineEarlyForAnotherRank) {
-  LineMerger lines(true);
-  const std::string piece(LineMerger::longest_line + 1, 'x');
+  LineMerger lines(true, false, kSmall);
+  const std::string piece(kSmall.longest_line + 1, 'x');
   lines.add(0, piece);
   lines.add(1, "me\n");
   lines.add(0, "rest\n");
   EXPECT_EQ(lines.queue, "[0] " + piece + "\n[1] me\n[0] rest\n");
+}
+
+TEST(LineMerger, HoldsABoundedNumberOfBytesOfAllRanks) {
+  LineMerger lines(true, false, kSmall);
+  const std::string piece(kSmall.longest_line / 2, 'x');
+  constexpr std::uint32_t kRanks = 100;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    lines.add(rank, piece);
+    ASSERT_GE(lines.queue.size() + kSmall.most_held, (rank + 1) * piece.size());
+  }
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) lines.finish(rank);
+  EXPECT_GE(lines.queue.size(), kRanks * piece.size());
 }
 
 TEST(LineMerger, AnObjectOfOneRankPassesWhole) {
