@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tandem/base/utf8.hpp"
+
 namespace tandem::tools {
 
 /// A message that grows. Numbers of fields and their types are the caller's to know; fields that are left out have their
@@ -24,13 +26,16 @@ class ProtobufMessage {
     return *this;
   }
   ProtobufMessage& real(std::uint32_t field, double value) { return fixed64(field, std::bit_cast<std::uint64_t>(value)); }
-  ProtobufMessage& text(std::uint32_t field, std::string_view value) {
+  /// A string, which must be UTF-8: readers refuse the whole file otherwise. Other bytes become U+FFFD.
+  ProtobufMessage& text(std::uint32_t field, std::string_view value) { return raw(field, base::as_utf8(value)); }
+  /// Bytes, or the fields of a message.
+  ProtobufMessage& raw(std::uint32_t field, std::string_view value) {
     key(field, 2);
     varint(value.size());
     bytes_ += value;
     return *this;
   }
-  ProtobufMessage& message(std::uint32_t field, const ProtobufMessage& value) { return text(field, value.bytes_); }
+  ProtobufMessage& message(std::uint32_t field, const ProtobufMessage& value) { return raw(field, value.bytes_); }
 
   const std::string& bytes() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_.empty(); }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "tandem/base/utf8.hpp"
 #include "tools/counted.hpp"
 #include "tools/out_file.hpp"
 #include "tools/trace_export.hpp"
@@ -158,10 +159,10 @@ std::string_view colour_of(ActorState state) {
   return colours[static_cast<std::size_t>(state)];
 }
 
-/// In quotes, without what would end them.
+/// In quotes, without what would end them, and as UTF-8.
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) result += c == '"' ? '\'' : c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
+  for (const char c : base::as_utf8(text)) result += c == '"' ? '\'' : c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
   return result + '"';
 }
 

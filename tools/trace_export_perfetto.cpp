@@ -166,7 +166,7 @@ class PerfettoWriter {
         .text(event::categories, category);
     if (flow_field != 0) happening.fixed64(flow_field, flow);
     std::string bytes = happening.bytes() + annotations;
-    put(one.text(packet::track_event, bytes));
+    put(one.raw(packet::track_event, bytes));
   }
   void end(std::int64_t time_ns, std::uint64_t track) {
     put(stamped(time_ns).message(packet::track_event,

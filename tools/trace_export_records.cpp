@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 
+#include "tandem/base/utf8.hpp"
 #include "tools/out_file.hpp"
 #include "tools/trace_export.hpp"
 
@@ -15,7 +16,7 @@ std::string milliseconds(std::int64_t ns) { return fmt::format("{}.{:06}", ns / 
 std::string line_of(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
-  return text;
+  return base::as_utf8(text);
 }
 
 class RecordWriter {

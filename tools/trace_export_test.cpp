@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/base/utf8.hpp"
 #include "tools/protobuf_writer.hpp"
 #include "tools/trace_stats.hpp"
 
@@ -276,6 +277,32 @@ TEST(Export, AnEmptyTraceIsExported) {
   EXPECT_EQ(history->duration_ns, 0);
   EXPECT_TRUE(export_paje(*history, run.temporary() / "paje").ok());
   EXPECT_TRUE(export_perfetto(*history, run.temporary() / "run.pftrace").ok());
+}
+
+/// Whether all of it is UTF-8.
+bool is_utf8(std::string_view text) {
+  for (std::size_t length = 0; !text.empty(); text.remove_prefix(length))
+    if (length = base::utf8_length(text); length == 0) return false;
+  return true;
+}
+
+TEST(Export, NamesThatAreNoUtf8AreReplaced) {
+  SmallRun run;
+  run.usual(0);
+  constexpr const char* bad = "na\xFFme \xC3";
+  run.catalogue().add(Type::name, at(0), {0, 2, bad}).add(Type::name, at(0), {1, 1, bad}).add(Type::name, at(0), {2, 0, bad});
+  run.submit(0, 0, 1, 0, {access_word(0, 2)}).execute(0, 2, 1, 100, 400);
+  run.stream(0, 2).add(Type::span_began, at(710), {0}).add(Type::counter, at(720), {1, 0.5}).add(Type::mark, at(730), {2, 1.0}).add(Type::span_ended, at(740), {0});
+  const auto history = run.read();
+  const std::filesystem::path folder = run.temporary();
+  ASSERT_TRUE(export_paje(*history, folder / "paje").ok());
+  EXPECT_THAT(content(folder / "paje" / "paje.trace"), HasSubstr("\"na\xEF\xBF\xBDme \xEF\xBF\xBD"));
+  for (const auto& file : std::filesystem::directory_iterator(folder / "paje")) EXPECT_TRUE(is_utf8(content(file.path()))) << file.path();
+  ASSERT_TRUE(export_perfetto(*history, folder / "perfetto").ok());
+
+  const std::string perfetto = content(folder / "perfetto");
+  EXPECT_THAT(perfetto, HasSubstr("na\xEF\xBF\xBDme \xEF\xBF\xBD"));
+  EXPECT_THAT(perfetto, Not(HasSubstr("na\xFFme")));
 }
 
 TEST(Export, MessagesThatOverlapGoToTracksOfTheirOwn) {

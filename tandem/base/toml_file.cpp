@@ -11,6 +11,8 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/utf8.hpp"
+
 namespace tandem::base {
 namespace {
 
@@ -18,21 +20,6 @@ bool is_bare(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-/// Bytes of the UTF-8 sequence at the front of `text`, which is not empty; 0: there is none.
-std::size_t utf8_length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Longer than needed, a surrogate, or beyond U+10FFFF.
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
-  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
-  return length;
-}
 
 void append_utf8(std::string& text, std::uint32_t point) {
   const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
