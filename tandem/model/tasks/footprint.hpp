@@ -1,6 +1,7 @@
 // tandem/model/tasks/footprint.hpp: what is known of the data of a task before it runs.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace tandem::model {
@@ -16,5 +17,14 @@ struct Footprint {
   Footprint(std::uint64_t shape_hash, std::uint64_t all_bytes) noexcept : shape(shape_hash), bytes(all_bytes) {}
   bool operator==(const Footprint&) const = default;
 };
+
+/// The footprint that stands for all data of about as many bytes: a quarter of an octave, from 4, 5, 6 or 7 times a power of two on. So tasks whose
+/// shapes nobody has seen before, or that are too many to be told apart, are compared with tasks of about their size. Its bytes are the class's middle.
+inline Footprint size_class_of(const Footprint& footprint) noexcept {
+  const int octave = static_cast<int>(std::bit_width(footprint.bytes | 4)) - 3;
+  const std::uint64_t quarter = footprint.bytes >> octave;
+  const std::uint64_t bytes = footprint.bytes < 4 ? footprint.bytes : (quarter << octave) + ((std::uint64_t{1} << octave) - 1) / 2;
+  return {~bytes, bytes};  // shapes are hashes, or bytes
+}
 
 }  // namespace tandem::model

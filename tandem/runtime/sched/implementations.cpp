@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <utility>
 
 #include "tandem/base/splitmix64.hpp"
@@ -13,7 +12,7 @@ namespace tandem::runtime {
 Implementations::Candidates& Implementations::candidates_of(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
   std::uint64_t key = std::hash<std::string_view>{}(codelet.name) + static_cast<std::uint64_t>(kind);
   for (const DeviceKind device : codelet.devices) key = base::mix64(key + static_cast<std::uint64_t>(device));  // another one may have this name
-  Candidates& found = known_[base::mix64(key ^ footprint.shape)];
+  Candidates& found = known_.use(base::mix64(key ^ footprint.shape));
   if (!found.empty()) return found;
   for (unsigned i = 0; i < codelet.devices.size(); ++i) {
     if (codelet.devices[i] != kind) continue;
@@ -24,9 +23,7 @@ Implementations::Candidates& Implementations::candidates_of(const CodeletCore& c
   return found;
 }
 
-Implementations::Choice Implementations::choose(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
-  const std::lock_guard guard(lock_);
-  Candidates& all = candidates_of(codelet, footprint, kind);
+Implementations::Choice Implementations::choose_among(Candidates& all) {
   const auto begin = [](Candidate& candidate, bool is_usual) {
     ++candidate.begun;
     candidate.spent_ns = 0;
@@ -44,6 +41,29 @@ Implementations::Choice Implementations::choose(const CodeletCore& codelet, mode
   return {best.implementation, true};
 }
 
+void Implementations::note_begun(Candidates& all, unsigned implementation) {
+  const auto begins = std::ranges::find(all, implementation, &Candidate::implementation);
+  if (begins != all.end() && !begins->is_known()) ++begins->begun;
+}
+
+void Implementations::note_ended(Candidates& all, unsigned implementation, double duration_ns) {
+  const auto ran = std::ranges::find(all, implementation, &Candidate::implementation);
+  if (ran == all.end() || !std::exchange(ran->is_warm, true)) return;
+  ran->history.add(duration_ns);
+  const double least_ns = std::ranges::min_element(all, {}, &Candidate::mean_ns)->mean_ns();
+  if (duration_ns < least_ns) ran->spent_ns = std::numeric_limits<double>::infinity();
+}
+
+Implementations::Choice Implementations::choose(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+  const std::lock_guard guard(lock_);
+  Candidates& own = candidates_of(codelet, footprint, kind);
+  const bool has_run = std::ranges::any_of(own, [](const Candidate& one) { return one.begun != 0 || one.given_ns > 0; });
+  if (has_run) return choose_among(own);
+  const Choice choice = choose_among(candidates_of(codelet, model::size_class_of(footprint), kind));
+  note_begun(own, choice.implementation);
+  return choice;
+}
+
 std::vector<Implementations::Known> Implementations::known(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
   const std::lock_guard guard(lock_);
   std::vector<Known> result;
@@ -53,12 +73,10 @@ std::vector<Implementations::Known> Implementations::known(const CodeletCore& co
 
 void Implementations::add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns) {
   const std::lock_guard guard(lock_);
-  Candidates& all = candidates_of(codelet, footprint, kind);
-  const auto ran = std::ranges::find(all, implementation, &Candidate::implementation);
-  if (ran == all.end() || !std::exchange(ran->is_warm, true)) return;
-  ran->history.add(duration_ns);
-  const double least_ns = std::ranges::min_element(all, {}, &Candidate::mean_ns)->mean_ns();
-  if (duration_ns < least_ns) ran->spent_ns = std::numeric_limits<double>::infinity();
+  Candidates& own = candidates_of(codelet, footprint, kind);
+  const bool is_tried = std::ranges::all_of(own, &Candidate::is_known);
+  note_ended(own, implementation, duration_ns);
+  if (!is_tried) note_ended(candidates_of(codelet, model::size_class_of(footprint), kind), implementation, duration_ns);
 }
 
 }  // namespace tandem::runtime

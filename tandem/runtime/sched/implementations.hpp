@@ -1,14 +1,16 @@
 // tandem/runtime/sched/implementations.hpp: which of several implementations for one kind of worker runs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "tandem/base/lru_table.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/model/tasks/footprint.hpp"
 #include "tandem/model/tasks/history.hpp"
@@ -23,11 +25,17 @@ namespace tandem::runtime {
 /// so trials cost about 1 % for each of the others in the long run, however slow they are, and a machine or data that change are noticed. A trial
 /// that took less than the best one's mean is repeated at once.
 ///
+/// A shape that has not run yet goes by the *class* of its size (`model::size_class_of`), in which the first tasks of all such shapes are tried and
+/// compared: so tasks of ever new shapes run the implementation that is best for their size. From its second task on a shape is tried by itself.
+///
+/// Of shapes and classes the `kMostKnown` that ran last are known, 0.4 KiB for each implementation.
+///
 /// Threads: any. One spin lock, held for some 50 ns.
 class Implementations {
  public:
   static constexpr unsigned kTrials = 3;
   static constexpr double kShare = 100;
+  static constexpr std::size_t kMostKnown = 4'096;
 
   /// What is known before, in ns: of a codelet, a footprint, a kind of worker and the number of an implementation; 0: nothing.
   using Given = std::function<double(std::string_view, model::Footprint, DeviceKind, unsigned)>;
@@ -51,6 +59,11 @@ class Implementations {
   };
   /// What is known of those among which `choose` chooses.
   std::vector<Known> known(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind);
+  /// Shapes and classes of which something is known. For tests.
+  std::size_t size() const {
+    const std::lock_guard guard(lock_);
+    return known_.size();
+  }
 
  private:
   struct Candidate {
@@ -71,10 +84,13 @@ class Implementations {
   using Candidates = std::vector<Candidate>;
 
   Candidates& candidates_of(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind);
+  static Choice choose_among(Candidates& all);
+  static void note_begun(Candidates& all, unsigned implementation);
+  static void note_ended(Candidates& all, unsigned implementation, double duration_ns);
 
   const Given given_;
-  base::SpinLock lock_;
-  std::unordered_map<std::uint64_t, Candidates> known_;  ///< by a hash of name, implementations, footprint and kind
+  mutable base::SpinLock lock_;
+  base::LruTable<Candidates> known_{kMostKnown};  ///< by a hash of name, implementations, footprint and kind
 };
 
 }  // namespace tandem::runtime

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/base/splitmix64.hpp"
+
 namespace tandem::runtime {
 namespace {
 
@@ -87,6 +89,41 @@ TEST(Implementations, WhatIsGivenIsNotTried) {
   Implementations choices([](std::string_view, model::Footprint, DeviceKind, unsigned i) { return i == 0 ? 500.0 : 100.0; });
   const auto runs = play(choices, codelet_with(2), 100, [](unsigned i) { return i == 0 ? 500.0 : 100.0; });
   EXPECT_EQ(runs[0], 0U);
+}
+
+TEST(Implementations, EverNewShapesRunTheBestForTheirSize) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(2);
+  std::vector<unsigned> small(2), large(2);  // the first one is better for small data, the second for large
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const auto run = [&](std::uint64_t shape, std::uint64_t bytes, std::vector<unsigned>& runs, double first_ns) {
+      const model::Footprint footprint(base::mix64(shape), bytes);
+      const unsigned ran = choices.choose(codelet, footprint, DeviceKind::cpu).implementation;
+      ++runs[ran];
+      choices.add(codelet, footprint, DeviceKind::cpu, ran, ran == 0 ? first_ns : 1'000.0);
+    };
+    run(2 * i, 900 + i % 100, small, 100);
+    run(2 * i + 1, 1'000'000 + i, large, 10'000);
+  }
+  EXPECT_LE(small[1], 10U);
+  EXPECT_LE(large[0], 10U);
+}
+
+TEST(Implementations, AShapeThatComesAgainIsTriedByItself) {
+  Implementations choices;
+  const CodeletCore codelet = codelet_with(2);
+  play(choices, codelet, 100, [](unsigned i) { return i == 0 ? 100.0 : 200.0; }, {1, 5'000});
+  const auto runs = play(choices, codelet, 100, [](unsigned i) { return i == 0 ? 300.0 : 200.0; }, {2, 5'000});
+  EXPECT_GT(runs[1], 90U) << "of the same size, but another shape";
+}
+
+TEST(Implementations, AreKnownForABoundedNumberOfShapes) {
+  for (const std::uint64_t shapes : {2 * Implementations::kMostKnown, 20 * Implementations::kMostKnown}) {
+    Implementations choices;
+    const CodeletCore codelet = codelet_with(2);
+    for (std::uint64_t shape = 1; shape <= shapes; ++shape) play(choices, codelet, 1, [](unsigned) { return 100.0; }, {base::mix64(shape), shape});
+    EXPECT_EQ(choices.size(), Implementations::kMostKnown);
+  }
 }
 
 TEST(Implementations, TrialsOfSeveralWorkersAreSpread) {

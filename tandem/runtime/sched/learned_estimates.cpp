@@ -2,7 +2,6 @@
 #include "tandem/runtime/sched/learned_estimates.hpp"
 
 #include <functional>
-#include <mutex>
 #include <utility>
 
 #include "tandem/base/splitmix64.hpp"
@@ -22,23 +21,22 @@ Estimate LearnedEstimates::expected_ns(std::string_view codelet, model::Footprin
     if (const Estimate given = given_->expected_ns(codelet, footprint, kind); given.known) return given;
   const std::uint64_t key = key_of(codelet, footprint, kind);
   const std::lock_guard guard(lock_);
-  const auto known = learned_.find(key);
-  if (known == learned_.end()) return {.missing = kTrials + 1};
-  const model::Estimate learned = known->second.history.estimate();
+  const Learned* const known = learned_.find(key);
+  if (known == nullptr) return {.missing = kTrials + 1};
+  const model::Estimate learned = known->history.estimate();
   if (learned.samples >= kTrials) return {learned.mean_ns, learned.deviation_ns, true};
   return {learned.mean_ns, learned.deviation_ns, false, kTrials - static_cast<unsigned>(learned.samples)};
 }
 
 void LearnedEstimates::add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
   if (given_ != nullptr) given_->add(codelet, footprint, kind, duration_ns);
-  const std::uint64_t key = key_of(codelet, footprint, kind);
+  add_class(codelet, footprint, kind, duration_ns);
+}
+
+void LearnedEstimates::add_class(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
   const std::lock_guard guard(lock_);
-  auto known = learned_.find(key);
-  if (known == learned_.end()) {
-    if (learned_.size() >= kMostFootprints) return;
-    known = learned_.emplace(key, Learned{}).first;
-  }
-  if (Learned& learned = known->second; std::exchange(learned.is_warm, true)) learned.history.add(duration_ns);
+  Learned& learned = learned_.use(key_of(codelet, footprint, kind));
+  if (std::exchange(learned.is_warm, true)) learned.history.add(duration_ns);
 }
 
 }  // namespace tandem::runtime

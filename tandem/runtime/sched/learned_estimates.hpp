@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
-#include <unordered_map>
 
+#include "tandem/base/lru_table.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/model/tasks/history.hpp"
 #include "tandem/runtime/sched/estimates.hpp"
@@ -17,19 +18,28 @@ namespace tandem::runtime {
 ///
 /// The first kernel does not count, since it often loads code or warms caches. `kTrials` further ones make an estimate known.
 ///
+/// The `kMostFootprints` that ran last are kept (24 MiB), so that a program with ever new shapes learns what it runs now.
+///
 /// What `given` estimates know already is taken from there, and they hear of all kernels, too.
 ///
 /// Threads: any.
 class LearnedEstimates final : public Estimates {
  public:
   static constexpr unsigned kTrials = 2;
-  static constexpr std::size_t kMostFootprints = 1U << 16;  ///< further ones are not learnt
+  static constexpr std::size_t kMostFootprints = 1U << 16;
 
   /// `given` outlives this; null: there are none.
   explicit LearnedEstimates(Estimates* given = nullptr) : given_(given) {}
 
   Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override;
   void add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) override;
+  /// The same under the footprint of a class of tasks, besides `add` under the task's own: `given` estimates do not hear of it.
+  void add_class(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns);
+  /// Footprints that are kept. For tests.
+  std::size_t size() const {
+    const std::lock_guard guard(lock_);
+    return learned_.size();
+  }
 
  private:
   struct Learned {
@@ -39,7 +49,7 @@ class LearnedEstimates final : public Estimates {
 
   Estimates* const given_;
   mutable base::SpinLock lock_;
-  std::unordered_map<std::uint64_t, Learned> learned_;  ///< by a hash of all three
+  base::LruTable<Learned> learned_{kMostFootprints};  ///< by a hash of all three
 };
 
 }  // namespace tandem::runtime
