@@ -113,8 +113,8 @@ Json json_of(const Communication& communication) {
     matrix.push_back({{"source", pair.source}, {"destination", pair.destination}, {"messages", pair.messages}, {"bytes", pair.bytes},
                       {"total_s", in_seconds(pair.total_ns)}});
   for (const RankCommunication& rank : communication.ranks)
-    ranks.push_back({{"rank", rank.rank}, {"in", json_of(rank.in)}, {"out", json_of(rank.out)}, {"exposed_s", in_seconds(rank.exposed_ns)},
-                     {"exposed_under_way_s", in_seconds(rank.exposed_under_way_ns)}, {"overlapped_s", in_seconds(rank.overlapped_ns)}});
+    ranks.push_back({{"rank", rank.rank}, {"in", json_of(rank.in)}, {"out", json_of(rank.out)}, {"awaiting_s", in_seconds(rank.awaiting_ns)},
+                     {"exposed_s", in_seconds(rank.exposed_ns)}, {"overlapped_s", in_seconds(rank.overlapped_ns)}});
   return {{"messages", communication.messages()}, {"bytes", communication.bytes()}, {"overlap", json_of(communication.overlap())},
           {"sent_to_arrived", times_json(communication.sent_to_arrived)}, {"arrived_to_used", times_json(communication.arrived_to_used)},
           {"ranks", ranks}, {"matrix", matrix}};

@@ -227,13 +227,13 @@ void print_communication(const Communication& communication) {
   if (!communication.sent_to_arrived) return;
   RankCommunication all;
   for (const RankCommunication& rank : communication.ranks) {
+    all.awaiting_ns += rank.awaiting_ns;
     all.exposed_ns += rank.exposed_ns;
-    all.exposed_under_way_ns += rank.exposed_under_way_ns;
     all.overlapped_ns += rank.overlapped_ns;
   }
   fmt::print("\n{:<52} {:>12}\n", "messages and the time of workers", "seconds");
-  fmt::print("{:<52} {:>12.6f}\n", "exposed: idle while a message was under way", in_seconds(all.exposed_under_way_ns));
-  fmt::print("{:<52} {:>12.6f}\n", "idle before the data was sent", in_seconds(all.exposed_ns - all.exposed_under_way_ns));
+  fmt::print("{:<52} {:>12.6f}\n", "exposed: idle while a message was under way", in_seconds(all.exposed_ns));
+  fmt::print("{:<52} {:>12.6f}\n", "idle before the data was sent", in_seconds(all.awaiting_ns - all.exposed_ns));
   fmt::print("{:<52} {:>12.6f}", "overlapped: kernels while a message was under way", in_seconds(all.overlapped_ns));
   fmt::print("{}\n", communication.overlap() ? fmt::format("  ({:.1f} % of both)", 100 * *communication.overlap()) : "");
 }

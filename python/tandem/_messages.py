@@ -65,7 +65,7 @@ def overlap(run: Run) -> pa.Table:
     """Whether communication costs time, by rank: how long tasks ran while messages were under way.
 
     Columns: rank; communicating_ns, while a message from or to the rank was posted and had not arrived; computing_ns, while a worker of
-    the rank executed a task; overlap_ns, both at once; exposed_ns, communicating without computing; share, overlap / communicating
+    the rank executed a task; overlap_ns, both at once; alone_ns, communicating without computing; share, overlap / communicating
     (null where there was no communication).
     """
     whole = _whole(run)
@@ -74,7 +74,7 @@ def overlap(run: Run) -> pa.Table:
     source, destination = as_numpy(whole["source"]), as_numpy(whole["destination"])
     executing = run.states.filter(pc.equal(run.states["state"].cast(pa.string()), "executing"))
     runs_on, starts, ends = as_numpy(executing["rank"]), as_numpy(executing["start_ns"]), as_numpy(executing["end_ns"])
-    rows: dict[str, list[Any]] = {name: [] for name in ("rank", "communicating_ns", "computing_ns", "overlap_ns", "exposed_ns", "share")}
+    rows: dict[str, list[Any]] = {name: [] for name in ("rank", "communicating_ns", "computing_ns", "overlap_ns", "alone_ns", "share")}
     for rank in range(run.ranks):
         of_rank = ((source == rank) | (destination == rank)) & (source != destination)
         communicating = union(posted[of_rank], arrived[of_rank])
@@ -82,7 +82,7 @@ def overlap(run: Run) -> pa.Table:
         total = int(np.sum(communicating[1] - communicating[0]))
         both = overlap_ns(communicating, computing)
         for name, value in (("rank", rank), ("communicating_ns", total), ("computing_ns", int(np.sum(computing[1] - computing[0]))),
-                            ("overlap_ns", both), ("exposed_ns", total - both), ("share", both / total if total else None)):
+                            ("overlap_ns", both), ("alone_ns", total - both), ("share", both / total if total else None)):
             rows[name].append(value)
     return pa.table({"rank": pa.array(rows["rank"], pa.uint32()),
                      **{name: pa.array(rows[name], pa.int64()) for name in list(rows)[1:5]},

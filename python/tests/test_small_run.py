@@ -95,7 +95,7 @@ def test_messages(small):
 
 
 def test_overlap(small):
-    assert rows(small.overlap(), "rank", "communicating_ns", "computing_ns", "overlap_ns", "exposed_ns", "share") == [
+    assert rows(small.overlap(), "rank", "communicating_ns", "computing_ns", "overlap_ns", "alone_ns", "share") == [
         (0, 180, 320, 120, 60, 120 / 180), (1, 180, 1200, 0, 180, 0)]
 
 

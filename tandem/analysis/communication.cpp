@@ -115,8 +115,8 @@ Communication communication(const History& history, const TaskGraph& graph, cons
     if (stretch.spent == Spent::executing) {
       rank.times.overlapped_ns += under_way_ns;
     } else {
-      rank.times.exposed_ns += interval.length_ns();
-      rank.times.exposed_under_way_ns += under_way_ns;
+      rank.times.awaiting_ns += interval.length_ns();
+      rank.times.exposed_ns += under_way_ns;
     }
   });
   for (auto& [number, rank] : ranks) {
@@ -144,7 +144,7 @@ std::optional<double> Communication::overlap() const noexcept {
   double overlapped_ns = 0, exposed_ns = 0;
   for (const RankCommunication& rank : ranks) {
     overlapped_ns += static_cast<double>(rank.overlapped_ns);
-    exposed_ns += static_cast<double>(rank.exposed_under_way_ns);
+    exposed_ns += static_cast<double>(rank.exposed_ns);
   }
   return overlapped_ns + exposed_ns == 0 ? std::nullopt : std::optional(overlapped_ns / (overlapped_ns + exposed_ns));
 }

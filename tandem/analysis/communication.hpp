@@ -35,10 +35,10 @@ struct Traffic {
 struct RankCommunication {
   std::uint32_t rank = 0;
   Traffic in, out;
-  /// Idle, and only data of other ranks could have changed that (`Spent::awaiting_message`): exposed.
+  /// Idle, and only data of other ranks could have changed that (`Spent::awaiting_message`).
+  std::int64_t awaiting_ns = 0;
+  /// Exposed: the part of it in which some message for the rank was under way. In the rest the data had not been sent yet.
   std::int64_t exposed_ns = 0;
-  /// The part of it in which some message for the rank was under way; in the rest the data had not been sent yet.
-  std::int64_t exposed_under_way_ns = 0;
   /// Kernels that ran while some message for the rank was under way: hidden behind work.
   std::int64_t overlapped_ns = 0;
 };
@@ -52,7 +52,7 @@ struct Communication {
 
   std::uint64_t messages() const noexcept;
   std::uint64_t bytes() const noexcept;
-  /// The share of the time of workers that messages under way took or could have taken: overlapped / (overlapped + exposed under way). Nothing
+  /// The share of the time of workers that messages under way took or could have taken: overlapped / (overlapped + exposed). Nothing
   /// where both are 0.
   std::optional<double> overlap() const noexcept;
 };

@@ -47,12 +47,12 @@ TEST(Communication, IdleTimeIsExposedAndKernelsHideMessages) {
   EXPECT_EQ(receiver.out.messages, 0u);
   EXPECT_EQ(receiver.out.bytes_per_s(), 0);
   // Worker 0 is idle from 20 on, worker 1 from 200 on; the message is under way from 120 to 300.
-  EXPECT_EQ(receiver.exposed_ns, 280 + 100);
-  EXPECT_EQ(receiver.exposed_under_way_ns, 180 + 100);
+  EXPECT_EQ(receiver.awaiting_ns, 280 + 100);
+  EXPECT_EQ(receiver.exposed_ns, 180 + 100);
   EXPECT_EQ(receiver.overlapped_ns, 80);
   EXPECT_DOUBLE_EQ(result.overlap().value(), 80.0 / 360);
   EXPECT_EQ(result.ranks[0].out.messages, 1u);
-  EXPECT_EQ(result.ranks[0].exposed_ns, 0);
+  EXPECT_EQ(result.ranks[0].awaiting_ns, 0);
 }
 
 TEST(Communication, WhatNobodyKnowsIsLeftOut) {
@@ -123,12 +123,12 @@ TEST(Communication, RandomRunsAgreeWithBruteForce) {
       EXPECT_EQ(rank.in.busy_ns, busy_ns) << "seed " << seed;
       EXPECT_EQ(rank.in.most_at_once, most) << "seed " << seed;
       EXPECT_EQ(rank.overlapped_ns, hidden_ns) << "seed " << seed;
-      EXPECT_LE(rank.exposed_under_way_ns, rank.exposed_ns) << "seed " << seed;
+      EXPECT_LE(rank.exposed_ns, rank.awaiting_ns) << "seed " << seed;
       std::int64_t exposed_ns = 0;
       for (const WorkerTimes& worker : split.workers)
         if (worker.rank == rank.rank) exposed_ns += worker.ns[static_cast<std::size_t>(Spent::awaiting_message)];
-      EXPECT_EQ(rank.exposed_ns, exposed_ns) << "seed " << seed;
-      all_exposed_ns += rank.exposed_under_way_ns;
+      EXPECT_EQ(rank.awaiting_ns, exposed_ns) << "seed " << seed;
+      all_exposed_ns += rank.exposed_ns;
       all_hidden_ns += hidden_ns;
     }
   }
