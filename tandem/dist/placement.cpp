@@ -45,7 +45,7 @@ std::uint32_t Placement::executor_of(std::span<const Use> uses, const Wish& wish
   if (!several) return owner;
   if (own != nullptr)
     throw UsageError(fmt::format("a task{} writes {}, which each rank has for itself, and {}, which rank {} owns: it can run "
-                                 "neither everywhere nor on one rank; say where with on(rank)",
+                                 "neither everywhere nor on one rank; say where with TaskOptions{{.on = rank}}",
                                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", own->described(),
                                  shared->described(), owner_of(const_cast<Handle&>(*shared), recording)));
   return among_owners(uses, recording);

@@ -551,6 +551,18 @@ TEST(DistFlow, DevicesOfRanksAddToCopiesOfShares) {
   EXPECT_GE(on_devices, 3 * rounds * (tasks / 2 + 1));
 }
 
+TEST(DistFlow, ATaskThatNoRankCanRunSaysHowToChoose) {
+  expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
+    double shared = 1, own = 1;
+    auto of_rank_0 = rt.data("shared", shared, {.owner = 0}), of_each = rt.data("own", own);
+    const auto both = [](double& a, double& b) { a += b; };
+    EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.submit(both, read_write(of_rank_0), read_write(of_each)); }),
+                HasSubstr("say where with TaskOptions{.on = rank}"));
+    rt.submit({.on = 0}, [](double&) {}, read_write(of_rank_0));
+    rt.wait();
+  }));
+}
+
 TEST(DistFlow, WhatCannotBeRecordedSaysSo) {
   expect_well(run_job({.ranks = 2}, [](Runtime& rt) {
     double value = 1;

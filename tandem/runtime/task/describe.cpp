@@ -24,12 +24,13 @@ std::string name_of(const Task& task) {
     case TaskKind::kernel: return "kernel";
     case TaskKind::join: return "join";
     case TaskKind::event: return "event";
-    case TaskKind::application: return "application access";
+    case TaskKind::application: return "acquire";
   }
   return "?";
 }
 
 std::string describe(const Task& task) {
+  if (task.kind == TaskKind::application) return task.where ? fmt::format("acquire (at {})", describe(task.where)) : "acquire";  // no task of the program
   if (!task.where) return fmt::format("task {} '{}'", task.id, name_of(task));
   return fmt::format("task {} '{}' (submitted at {})", task.id, name_of(task), describe(task.where));
 }

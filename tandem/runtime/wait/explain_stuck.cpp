@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -50,9 +51,9 @@ std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
 std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running) {
   const WaitGraph graph(pool);
   const auto outside = std::count_if(graph.live.begin(), graph.live.end(), [](const Task* task) { return !task->recorded; });
-  std::string out = fmt::format("{} {} not ended, {} of them outside recorded graphs", unfinished,
-                                unfinished == 1 ? "task has" : "tasks have", outside);
+  std::string out = fmt::format("{} {} not ended", unfinished, unfinished == 1 ? "task has" : "tasks have");
   auto end = std::back_inserter(out);
+  if (std::cmp_less(outside, graph.live.size())) fmt::format_to(end, ", {} of them outside recorded graphs", outside);
 
   const auto runs = [&](const Task* task) { return std::ranges::find(running, task, &WorkerTeam::Running::task) != running.end(); };
   for (std::size_t i = 0; i < running.size(); ++i)
