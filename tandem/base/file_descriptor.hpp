@@ -1,6 +1,7 @@
 // tandem/base/file_descriptor.hpp: the owner of an open file descriptor.
 #pragma once
 
+#include <string>
 #include <utility>
 
 namespace tandem::base {
@@ -18,6 +19,8 @@ class FileDescriptor {
   explicit operator bool() const noexcept { return number_ >= 0; }
   /// For system calls; still owned by this object. -1 when there is none.
   int get() const noexcept { return number_; }
+  /// The number, which its caller owns from now on.
+  int release() noexcept { return std::exchange(number_, -1); }
   /// Closes now; nothing when there is none. Keeps `errno`.
   void close() noexcept;
 
@@ -28,5 +31,8 @@ class FileDescriptor {
 /// Raises the limit of open descriptors of this process to the most that it may have; children inherit it. Without effect when the
 /// system refuses.
 void raise_descriptor_limit() noexcept;
+
+/// The text of an error code of the system. When descriptors have run out (EMFILE, ENFILE), it names the limit and the remedy.
+std::string system_error_text(int code);
 
 }  // namespace tandem::base

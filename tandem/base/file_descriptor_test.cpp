@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/base/shortage.hpp"
+
 namespace tandem::base {
 namespace {
 
@@ -85,6 +87,39 @@ TEST(FileDescriptor, TheLimitOfAProcessIsRaised) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(Shortage, LastsWhenThereIsNoneForItsWholePatience) {
+  Shortage shortage(100);
+  EXPECT_FALSE(shortage.lasts(1000));
+  EXPECT_FALSE(shortage.lasts(1099));
+  EXPECT_TRUE(shortage.lasts(1100));
+  shortage.end();
+  EXPECT_FALSE(shortage.lasts(2000));
+}
+
+TEST(Shortage, OneDescriptorIsSetAsideForAMoment) {
+  set_spare_descriptor_aside();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(open_null().get());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(open_null());
+    with_spare_descriptor([] { EXPECT_TRUE(open_null()); });
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST(SystemErrorText, NamesTheLimitAndTheRemedyWhenDescriptorsHaveRunOut) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const std::string text = system_error_text(EMFILE);
+  EXPECT_NE(text.find("may have " + std::to_string(limit.rlim_cur) + " file descriptors"), std::string::npos) << text;
+  EXPECT_NE(text.find("ulimit -n"), std::string::npos) << text;
+  EXPECT_NE(system_error_text(ENFILE).find("fs.file-max"), std::string::npos);
+  EXPECT_EQ(system_error_text(ECONNREFUSED), "Connection refused");
 }
 
 }  // namespace
