@@ -122,6 +122,7 @@ Result<void> Launcher::open_rendezvous() {
     if (options_.server_address.front() == '[' || options_.server_address.find(':') == options_.server_address.rfind(':'))
       address = whole.value();
   }
+  if (address.host.starts_with('[') && address.host.ends_with(']')) address.host = address.host.substr(1, address.host.size() - 2);
   const bool local = std::all_of(options_.places.begin(), options_.places.end(), [](const auto& place) {
     return is_this_host(place.host);
   });
@@ -139,12 +140,16 @@ Result<void> Launcher::open_rendezvous() {
 Result<std::string> Launcher::server_towards(const std::string& host) const {
   if (!advertised_host_.empty()) return comm::internal::HostPort{advertised_host_, server_->port()}.text();
   if (is_this_host(host)) return comm::internal::HostPort{"127.0.0.1", server_->port()}.text();
-  auto own = comm::internal::own_address_towards(host);
+  auto own = comm::internal::own_addresses_towards(host);
   if (!own) {  // perhaps a name that ssh alone knows
     const auto name = host_name_of(options_.ssh, host);
-    if (name && name.value() != host) own = comm::internal::own_address_towards(name.value());
+    if (name && name.value() != host) own = comm::internal::own_addresses_towards(name.value());
   }
-  if (own) return comm::internal::HostPort{own.value(), server_->port()}.text();
+  if (own) {
+    std::vector<comm::internal::HostPort> places;
+    for (const std::string& address : own.value()) places.push_back({address, server_->port()});
+    return comm::internal::text_of(places);
+  }
   return Error{own.error().code, fmt::format("it is not known at which address {} reaches this host ({}): give --server-address",
                                              host, own.error().message)};
 }

@@ -81,7 +81,8 @@ std::unique_ptr<WorldResources> make_resources(const base::Config& config, const
 /// This process's place among the ranks of a job; null when it is alone.
 std::optional<comm::Job> join(const base::Config& config, WorldResources& resources) {
   if (config.get_string("ranks") == "alone") return {};
-  auto job = comm::join_job({.environment = base::process_environment(), .log = *resources.log});
+  auto job = comm::join_job({.environment = base::process_environment(), .log = *resources.log,
+                             .timeout_ns = config.get_duration_ns("comm.start_timeout")});
   if (!job.ok()) throw StartError(job.error().message);
   resources.ranks_here = job.value().ranks_here;
   if (job.value().size == 1) return {};

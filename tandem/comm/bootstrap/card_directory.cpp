@@ -1,6 +1,8 @@
 // tandem/comm/bootstrap/card_directory.cpp: what is checked before a peer's card is believed.
 #include "tandem/comm/bootstrap/card_directory.hpp"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "tandem/comm/bootstrap/card.hpp"
@@ -38,16 +40,40 @@ std::optional<Result<PeerCard>> CardDirectory::lookup_now(Rank peer) {
 
 Result<PeerCard> CardDirectory::lookup(Rank peer) {
   if (auto known = lookup_now(peer)) return *std::move(known);
+  auto bytes = store_->get(Entry::card, peer, 0);
+  if (!bytes) return bytes.error();
+  return take(peer, bytes.value());
+}
+
+std::optional<Result<PeerCard>> CardDirectory::lookup_for(Rank peer, std::int64_t slice_ns) {
+  if (auto known = lookup_now(peer)) return known;
+  const auto now = std::chrono::steady_clock::now();
+  std::int64_t left_ns = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto first = asked_.emplace(peer, now).first->second;
+    left_ns = store_->patience_ns() - std::chrono::nanoseconds(now - first).count();
+  }
+  auto bytes = store_->get(Entry::card, peer, std::clamp<std::int64_t>(left_ns, 1, slice_ns));
+  if (bytes) return take(peer, bytes.value());
+  if (bytes.error().code != ErrorCode::exhausted) return bytes.error();
+  if (left_ns > slice_ns) return std::nullopt;
+  return Error{ErrorCode::exhausted,
+               fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run? "
+                           "(comm.start_timeout says how long a rank waits)",
+                           self_.value(), store_->patience_ns() / 1'000'000'000, peer.value())};
+}
+
+Result<PeerCard> CardDirectory::take(Rank peer, const std::string& bytes) {
   PeerCard own;
   {
     const std::scoped_lock lock(mutex_);
     own = *own_;
   }
-  auto bytes = store_->get(Entry::card, peer, 0);
-  if (!bytes) return bytes.error();
-  auto card = read(peer, bytes.value(), own);
+  auto card = read(peer, bytes, own);
   if (!card) return card;
   const std::scoped_lock lock(mutex_);
+  asked_.erase(peer);
   return known_.emplace(peer, std::move(card).value()).first->second;
 }
 

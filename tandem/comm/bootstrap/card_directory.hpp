@@ -1,6 +1,7 @@
 // tandem/comm/bootstrap/card_directory.hpp: the Directory that all launchers share, above the store of its bytes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/fork.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
 
 namespace tandem::comm::internal {
@@ -23,6 +25,8 @@ class CardStore {
   virtual base::Result<void> put(Entry entry, const std::string& bytes) = 0;  ///< this rank's own
   /// Waits for it, so long at most, or as long as joining may take when that is 0. Errors as `Directory::lookup`.
   virtual base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) = 0;
+  /// How long joining, and each look-up of a card, may take.
+  virtual std::int64_t patience_ns() const = 0;
   virtual std::vector<Rank> missing() = 0;                                    ///< as `Directory::missing`
   virtual void give_up() {}                                                   ///< as `Directory::give_up`
 };
@@ -35,6 +39,10 @@ class CardDirectory final : public Directory {
  public:
   CardDirectory(std::unique_ptr<CardStore> store, Rank self, std::uint32_t size)
       : store_(std::move(store)), self_(self), size_(size) {}
+  /// In a child by fork() the store stays as it is: its threads are missing.
+  ~CardDirectory() override {
+    if (!made_here_.is_of_this_process()) (void)store_.release();
+  }
 
   /// A second card is an error (invalid_argument): peers may have read the first.
   base::Result<void> publish(const PeerCard& card) override;
@@ -42,6 +50,7 @@ class CardDirectory final : public Directory {
   /// format), malformed.
   base::Result<PeerCard> lookup(Rank peer) override;
   std::optional<base::Result<PeerCard>> lookup_now(Rank peer) override;
+  std::optional<base::Result<PeerCard>> lookup_for(Rank peer, std::int64_t slice_ns) override;
   base::Result<void> publish_place(const std::string& bytes) override { return store_->put(Entry::place, bytes); }
   base::Result<std::string> lookup_place(Rank peer, std::int64_t timeout_ns) override {
     return store_->get(Entry::place, peer, timeout_ns);
@@ -50,14 +59,17 @@ class CardDirectory final : public Directory {
   void give_up() override { store_->give_up(); }
 
  private:
+  base::Result<PeerCard> take(Rank peer, const std::string& bytes);
   base::Result<PeerCard> read(Rank peer, const std::string& bytes, const PeerCard& own) const;
 
-  const std::unique_ptr<CardStore> store_;
+  const base::ProcessMark made_here_;
+  std::unique_ptr<CardStore> store_;  ///< changed by the destructor alone
   const Rank self_;
   const std::uint32_t size_;
   std::mutex mutex_;
   std::unique_ptr<PeerCard> own_;  ///< null before publish()
   std::map<Rank, PeerCard> known_;
+  std::map<Rank, std::chrono::steady_clock::time_point> asked_;  ///< when `lookup_for` was called first; not of known ones
 };
 
 }  // namespace tandem::comm::internal

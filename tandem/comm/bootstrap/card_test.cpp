@@ -68,6 +68,7 @@ class FixedStore final : public internal::CardStore {
   FixedStore(std::string bytes, int& asked) : bytes_(std::move(bytes)), asked_(asked) {}
   base::Result<void> put(internal::Entry, const std::string&) override { return {}; }
   base::Result<std::string> get(internal::Entry, Rank, std::int64_t) override { return ++asked_, bytes_; }
+  std::int64_t patience_ns() const override { return 1; }
   std::vector<Rank> missing() override { return {}; }
 
  private:

@@ -25,6 +25,8 @@ using base::ErrorCode;
 using base::Result;
 using internal::Variables;
 
+constexpr std::int64_t without_limit_ns = 1'000'000'000'000'000'000;  ///< 31 years
+
 Job alone() {
   Job job;
   job.id = "alone-" + internal::random_name(4);
@@ -63,12 +65,13 @@ Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& op
   if (!place) return place.error();
   const auto server = variables.text("TANDEM_JOB_SERVER");
   if (!server) return server.error();
-  const auto address = internal::parse_host_port(server.value(), "TANDEM_JOB_SERVER");
-  if (!address) return address.error();
+  const auto servers = internal::parse_host_ports(server.value(), "TANDEM_JOB_SERVER");
+  if (!servers) return servers.error();
   const auto secret = launcher_secret(variables);
   if (!secret) return secret.error();
   const auto [rank, size] = place.value();
-  auto client = internal::RendezvousClient::join({address.value(), secret.value(), rank, size, options.timeout_ns});
+  auto client = internal::RendezvousClient::join({servers.value(), secret.value(), rank, size, options.join_timeout_ns(),
+                                                 options.timeout_ns > 0 ? options.timeout_ns : without_limit_ns});
   if (!client) return client.error();
   Job job = internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
   job.ranks_here = ranks_here(variables, "TANDEM_JOB_LOCAL_SIZE");

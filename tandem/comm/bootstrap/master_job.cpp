@@ -42,6 +42,7 @@ class ServerThread {
     thread_.join();
     server_->hand_over();
   }
+  HostPort place_on_this_host() const { return server_->place_on_this_host(); }
 
  private:
   void run() {
@@ -68,6 +69,7 @@ class ServingStore final : public CardStore {
   Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) override {
     return client_->get(entry, peer, timeout_ns);
   }
+  std::int64_t patience_ns() const override { return client_->patience_ns(); }
   std::vector<Rank> missing() override { return client_->missing(); }
   void give_up() override { client_->give_up(); }
 
@@ -141,16 +143,19 @@ Result<Job> join_master(const Variables& variables, const BootstrapOptions& opti
   const HostPort master{host.value(), static_cast<std::uint16_t>(port.value())};
   const auto own = base_secret(variables);
   if (!own) return own.error();
-  // Two jobs of one user at different places refuse each other's ranks.
-  const JobSecret secret = derive_secret(own.value(), fmt::format("tandem rendezvous {} {}", master.text(), size));
+  // Jobs of one user with other ports or sizes refuse each other's ranks. The address is no part of it: each rank may have another
+  // text for it.
+  const JobSecret secret = derive_secret(own.value(), fmt::format("tandem rendezvous {} {}", master.port, size));
 
   std::unique_ptr<ServerThread> server;
+  std::vector<HostPort> servers = {master};
   if (rank == 0) {
     auto served = serve(master, port_origin, size, secret, options.log);
     if (!served) return served.error();
     server = std::move(served).value();
+    servers = {server->place_on_this_host()};  // what MASTER_ADDR means to the others may lead nowhere from here
   }
-  auto client = RendezvousClient::join({master, secret, rank, size, options.timeout_ns});
+  auto client = RendezvousClient::join({servers, secret, rank, size, options.join_timeout_ns()});
   if (!client) return client.error();
   if (server == nullptr) return job_of(std::move(client).value(), secret, Rank(rank), size, "environment");
   const rendezvous::Membership membership = client.value()->membership();

@@ -4,8 +4,12 @@ if(TANDEM_PMIX)
   pkg_check_modules(pmix QUIET IMPORTED_TARGET pmix)
 endif()
 list(APPEND TANDEM_COMM_SOURCES
+  bootstrap/address_race.cpp
   bootstrap/card.cpp
   bootstrap/card_directory.cpp
+  bootstrap/connecting.cpp
+  bootstrap/host_address.cpp
+  bootstrap/job_roll.cpp
   bootstrap/join.cpp
   bootstrap/master_job.cpp
   bootstrap/process_sight.cpp
@@ -29,12 +33,15 @@ set_source_files_properties(bootstrap/rendezvous_wire.cpp PROPERTIES
                             COMPILE_DEFINITIONS "TANDEM_VERSION=\"${PROJECT_VERSION}\"")
 if(TANDEM_TESTS)
   list(APPEND TANDEM_COMM_TESTS
+    bootstrap/address_race_test.cpp
     bootstrap/card_test.cpp
+    bootstrap/job_roll_test.cpp
     bootstrap/join_test.cpp
     bootstrap/process_sight_test.cpp
     bootstrap/proof_test.cpp
     bootstrap/rendezvous_test.cpp
     bootstrap/secret_test.cpp
+    bootstrap/socket_test.cpp
     bootstrap/thread_job_test.cpp)
   # A rank that only joins: started by the tests of `tandem run`, and by mpirun.
   add_executable(join_probe bootstrap/join_probe.cpp)

@@ -137,6 +137,7 @@ class PmixStore final : public CardStore {
   Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) override {
     return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)], timeout_ns == 0 ? timeout_ns_ : timeout_ns);
   }
+  std::int64_t patience_ns() const override { return timeout_ns_; }
   std::vector<Rank> missing() override { return presence_->missing(); }
   void give_up() override { session_->give_up(); }
 
@@ -187,8 +188,8 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   const auto local_size = session->local_size();
   if (auto done = session->put(joined_key, "1"); !done) return done.error();
   const std::vector<std::uint32_t> here = ranks_here(*session);
-  auto presence = std::make_unique<PmixPresence>(self, size.value(), here, joined_key, options.timeout_ns, options.log);
-  const auto agreed = agree(*session, options.timeout_ns);
+  auto presence = std::make_unique<PmixPresence>(self, size.value(), here, joined_key, options.join_timeout_ns(), options.log);
+  const auto agreed = agree(*session, options.join_timeout_ns());
   if (!agreed) return agreed.error();
   Job job;
   if (agreed.value().size() <= job.secret.size())
@@ -202,7 +203,7 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   job.source = "pmix";
   job.directory =
       std::make_shared<CardDirectory>(
-          std::make_unique<PmixStore>(std::move(session), std::move(presence), options.timeout_ns), job.rank, job.size);
+          std::make_unique<PmixStore>(std::move(session), std::move(presence), options.join_timeout_ns()), job.rank, job.size);
   return job;
 }
 

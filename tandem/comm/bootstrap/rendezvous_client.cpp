@@ -25,9 +25,9 @@ Result<std::unique_ptr<RendezvousClient>> RendezvousClient::join(const Rendezvou
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(access.timeout_ns);
   const auto failed = [&](const Error& error) {
     return Error{error.code, fmt::format("rank {} of {} cannot join its job by the rendezvous server at {}: {}", access.rank,
-                                         access.size, access.server.text(), error.message)};
+                                         access.size, text_of(access.servers), error.message)};
   };
-  auto socket = TimedSocket::connect(access.server, deadline);
+  auto socket = TimedSocket::connect(access.servers, deadline);
   if (!socket) return failed(socket.error());
   std::unique_ptr<RendezvousClient> client(new RendezvousClient(access, std::move(socket).value()));
   if (auto done = client->prove_each_other(deadline); !done) return failed(done.error());
@@ -91,12 +91,15 @@ Result<void> RendezvousClient::put(Entry entry, const std::string& bytes) {
 }
 
 Result<std::string> RendezvousClient::get(Entry entry, Rank peer, std::int64_t timeout_ns) {
-  if (timeout_ns == 0) timeout_ns = access_.timeout_ns;
+  if (timeout_ns == 0) timeout_ns = patience_ns();
   const Deadline until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
   const std::pair key(peer.value(), entry);
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (const auto found = entries_.find(key); found != entries_.end()) return found->second;
+    if (const auto found = entries_.find(key); found != entries_.end()) {
+      if (!reading_) answered_.notify_one();
+      return found->second;
+    }
     if (const auto absent = absent_.find(peer.value()); absent != absent_.end()) {
       return Error{ErrorCode::io, fmt::format("rank {} cannot be reached: {}", peer.value(), absent->second)};
     }
@@ -105,9 +108,10 @@ Result<std::string> RendezvousClient::get(Entry entry, Rank peer, std::int64_t t
     }
     if (over_) {
       return Error{ErrorCode::io, fmt::format("rank {} cannot be found: the rendezvous server at {} is gone", peer.value(),
-                                              access_.server.text())};
+                                              text_of(access_.servers))};
     }
     if (std::chrono::steady_clock::now() >= until) {
+      if (!reading_) answered_.notify_one();
       return Error{ErrorCode::exhausted,
                    fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
                                access_.rank, timeout_ns / 1'000'000'000, peer.value())};
@@ -141,7 +145,8 @@ void RendezvousClient::read_some(std::unique_lock<std::mutex>& lock, Deadline un
   input_.add(bytes);
   store_frames();
   if (more.ok() && !more.value()) over_ = true;
-  answered_.notify_all();
+  // Without news, threads whose time is over leave by themselves.
+  more.ok() ? answered_.notify_all() : answered_.notify_one();
 }
 
 void RendezvousClient::give_up() {

@@ -20,18 +20,20 @@
 namespace tandem::comm::internal {
 
 struct RendezvousAccess {
-  HostPort server;
+  std::vector<HostPort> servers;  ///< where the one server may be reached
   JobSecret secret{};
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::int64_t timeout_ns = 0;  ///< of joining, and of each call later
+  std::int64_t timeout_ns = 0;  ///< of joining, and of publishing
+  std::int64_t lookup_timeout_ns = 0;  ///< of each look-up; 0: as of joining
 };
 
 /// A connection to a rendezvous server after both sides have proved the secret. It stays open for the life of the object: its end
 /// shows the server that this rank's program has left.
 ///
 /// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for cards reads the socket without the mutex
-/// (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, another one takes over.
+/// (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, it wakes another one, which takes
+/// over; a thread that leaves while nobody reads wakes another one, too, since the wake-up may have been meant for both.
 class RendezvousClient final : public CardStore {
  public:
   /// Connects, and tries again while there is no listener yet. Errors: exhausted (time), unsupported (the versions differ; both
@@ -43,6 +45,9 @@ class RendezvousClient final : public CardStore {
   base::Result<void> put(Entry entry, const std::string& bytes) override;
   base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns = 0) override;
   std::vector<Rank> missing() override;
+  std::int64_t patience_ns() const override {
+    return access_.lookup_timeout_ns > 0 ? access_.lookup_timeout_ns : access_.timeout_ns;
+  }
   void give_up() override;
 
  private:

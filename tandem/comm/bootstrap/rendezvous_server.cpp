@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <limits>
 
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/fork.hpp"
+#include "tandem/base/shortage.hpp"
 #include "tandem/comm/bootstrap/card.hpp"
 #include "tandem/comm/bootstrap/proof.hpp"
 
@@ -33,6 +34,7 @@ namespace {
 constexpr unsigned most_complaints = 100;              // so that connections without a proof cannot fill the log
 constexpr std::size_t unproved_beyond_size = 64;
 constexpr std::size_t most_output_bytes = 64u << 20;   // to a member that asks and never reads
+constexpr std::int64_t stranger_after_ns = 2'000'000'000;  // a rank proves at once; who is silent for longer makes room
 
 }  // namespace
 
@@ -45,18 +47,20 @@ Result<std::unique_ptr<RendezvousServer>> RendezvousServer::listen(RendezvousOpt
 RendezvousServer::~RendezvousServer() = default;
 
 Result<void> RendezvousServer::open() {
+  base::raise_descriptor_limit();  // one for each rank
+  base::set_spare_descriptor_aside();
   auto listener = internal::listen_at({options_.host, options_.port});
   if (!listener) {
     const std::string origin = options_.port_origin.empty() ? "" : fmt::format(" ({} chose the port)", options_.port_origin);
     return Error{listener.error().code, listener.error().message + origin};
   }
   listener_ = std::move(listener).value();
-  epoll_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = base::kept_from_children(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = listener_.socket.get();
   if (!epoll_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event.data.fd, &event) != 0)
-    return Error{ErrorCode::io, fmt::format("the rendezvous server has no epoll set: {}", std::strerror(errno))};
+    return Error{ErrorCode::io, fmt::format("the rendezvous server has no epoll set: {}", base::system_error_text(errno))};
   return {};
 }
 
@@ -74,31 +78,29 @@ std::int64_t RendezvousServer::serve(std::int64_t now_ns) {
       if (const auto found = connections_.find(socket); found != connections_.end()) write_to(*found->second);
     if ((events[i].events & ~std::uint32_t(EPOLLOUT)) != 0) read_from(socket);
   }
-  std::int64_t next_ns = std::numeric_limits<std::int64_t>::max();
-  std::vector<int> late;
-  for (const auto& [socket, connection] : connections_) {
-    if (connection->state == State::member) continue;
-    if (connection->prove_until_ns <= now_ns) late.push_back(socket);
-    else next_ns = std::min(next_ns, connection->prove_until_ns);
-  }
-  for (const int socket : late) {
+  drop_late(now_ns);
+  if (count == 64) return now_ns;
+  return unproved_.empty() ? std::numeric_limits<std::int64_t>::max() : unproved_.begin()->first;
+}
+
+void RendezvousServer::drop_late(std::int64_t now_ns) {
+  while (!unproved_.empty() && unproved_.begin()->first <= now_ns) {
+    const int socket = unproved_.begin()->second;
     complain(*connections_.at(socket), "it did not prove the job's secret in time");
     drop(socket);
   }
-  return count == 64 ? now_ns : next_ns;
 }
 
 void RendezvousServer::accept_all(std::int64_t now_ns) {
   for (;;) {
-    FileDescriptor socket(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    auto socket = base::kept_from_children(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Without descriptors the listener would stay readable: drops the oldest unproved connection; the next round accepts.
-      if (errno == EMFILE || errno == ENFILE) make_room();
+      if (errno == EMFILE || errno == ENFILE) refuse_for_want_of_descriptors(errno, now_ns);
       return;
     }
     internal::notice_dead_host(socket.get());
-    if (connections_.size() - members_.size() >= options_.size + unproved_beyond_size) make_room();
+    if (unproved_.size() >= options_.size + unproved_beyond_size) make_room(now_ns);
     const int number = socket.get();
     auto connection = std::make_unique<Connection>(std::move(socket));
     connection->name = internal::peer_name(number);
@@ -106,20 +108,37 @@ void RendezvousServer::accept_all(std::int64_t now_ns) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = number;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, number, &event) == 0) connections_[number] = std::move(connection);
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, number, &event) != 0) continue;
+    unproved_.emplace(connection->prove_until_ns, number);
+    connections_[number] = std::move(connection);
   }
 }
 
-/// Drops the connection that has been unproved for longest.
-void RendezvousServer::make_room() {
-  int oldest = -1;
-  for (const auto& [socket, connection] : connections_)
-    if (connection->state != State::member &&
-        (oldest < 0 || connection->prove_until_ns < connections_.at(oldest)->prove_until_ns))
-      oldest = socket;
-  if (oldest < 0) return;
+/// The next connection waits in the kernel's queue, and would wait for ever. Unless a silent stranger can make room for it, it is
+/// taken with the spare descriptor and gets the reason, so that the job ends with an error that names it.
+void RendezvousServer::refuse_for_want_of_descriptors(int reason, std::int64_t now_ns) {
+  if (make_room(now_ns - stranger_after_ns)) return;  // the next round accepts
+  base::with_spare_descriptor([&] {
+    const FileDescriptor socket(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) return;
+    const std::string why = fmt::format("the rendezvous server has no file descriptor for one more of {} ranks: {}", options_.size,
+                                        base::system_error_text(reason));
+    const std::string body = ByteWriter().text(why.substr(0, rendezvous::most_reason_bytes)).take();
+    const std::string bytes = internal::frame_bytes(static_cast<std::uint8_t>(Kind::refusal), body);
+    char greeting[rendezvous::most_unproved_bytes];
+    (void)!recv(socket.get(), greeting, sizeof greeting, 0);  // bytes that nobody read would make of the end a reset
+    (void)!::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (++complaints_ <= most_complaints) log_.error("{}", why);
+  });
+}
+
+/// Drops the connection that has been unproved for longest, when it has been since that time.
+bool RendezvousServer::make_room(std::int64_t silent_since_ns) {
+  if (unproved_.empty() || unproved_.begin()->first - options_.proof_timeout_ns > silent_since_ns) return false;
+  const int oldest = unproved_.begin()->second;
   complain(*connections_.at(oldest), "too many connections have not proved the job's secret");
   drop(oldest);
+  return true;
 }
 
 void RendezvousServer::read_from(int socket) {
@@ -190,8 +209,9 @@ std::string RendezvousServer::welcome(Connection& connection, const std::string&
                        "not join the job while that rank is a member)",
                        connection.rank);
   }
-  connection.generation = joined_[connection.rank]++;
+  connection.generation = roll_.join(connection.rank);
   connection.state = State::member;
+  unproved_.erase({connection.prove_until_ns, connection.socket.get()});
   connection.input.set_limit(rendezvous::most_proved_bytes);
   members_[connection.rank] = connection.socket.get();
   forget_old_generations();
@@ -222,6 +242,7 @@ std::string RendezvousServer::publish(Connection& connection, const std::string&
   Generation& generation = generations_[connection.generation];
   if (bytes.size() > internal::most_card_bytes || !generation.entries.emplace(key, bytes).second)
     return fmt::format("rank {} published a second card, or one of {} bytes", connection.rank, bytes.size());
+  if (key.second == internal::Entry::card) roll_.publish(connection.rank, connection.generation);
   const auto waiting = generation.waiting.extract(key);
   if (waiting.empty()) return {};
   for (const int socket : waiting.mapped())
@@ -242,10 +263,11 @@ std::string RendezvousServer::look_up(Connection& connection, const std::string&
   Generation& generation = generations_[connection.generation];
   if (const auto found = generation.entries.find(key); found != generation.entries.end()) {
     send_entry(connection, key, found->second);
-  } else if (const auto ended = ended_.find(rank); ended != ended_.end()) {
-    send(connection, Kind::absent, ByteWriter().u32(rank).text(ended->second).take());
+  } else if (const std::string* const reason = roll_.reason_of_end(rank); reason != nullptr) {
+    send(connection, Kind::absent, ByteWriter().u32(rank).text(*reason).take());
   } else {
     generation.waiting[key].insert(connection.socket.get());
+    connection.asked.insert(key);
   }
   return {};
 }
@@ -265,7 +287,7 @@ std::string RendezvousServer::list_missing(Connection& connection) {
 
 void RendezvousServer::rank_ended(Rank rank, const std::string& reason) {
   const std::string shown = reason.substr(0, rendezvous::most_reason_bytes);
-  ended_[rank.value()] = shown;
+  roll_.end(rank.value(), shown);
   for (auto& [number, generation] : generations_) {
     for (std::uint8_t kind = 0; kind < internal::entry_kinds; ++kind) {
       const auto waiting = generation.waiting.extract({rank.value(), static_cast<internal::Entry>(kind)});
@@ -280,18 +302,8 @@ void RendezvousServer::rank_ended(Rank rank, const std::string& reason) {
 }
 
 std::optional<Rank> RendezvousServer::never_came() const {
-  for (const auto& [rank, reason] : ended_) {
-    const auto times = joined_.find(rank);
-    const std::uint32_t joined = times == joined_.end() ? 0 : times->second;
-    for (const auto& [member, socket] : members_) {
-      const std::uint32_t generation = connections_.at(socket)->generation;
-      if (joined <= generation) return Rank(rank);
-      const auto published = generations_.find(generation);
-      if (published == generations_.end() || !published->second.entries.contains({member, internal::Entry::card})) continue;
-      if (!published->second.entries.contains({rank, internal::Entry::card})) return Rank(rank);
-    }
-  }
-  return std::nullopt;
+  const auto rank = roll_.never_came();
+  return rank ? std::optional(Rank(*rank)) : std::nullopt;
 }
 
 void RendezvousServer::hand_over() {
@@ -375,9 +387,22 @@ void RendezvousServer::drop(int socket) {
   if (connection.state == State::member) {
     if (const auto member = members_.find(connection.rank); member != members_.end() && member->second == socket)
       members_.erase(member);
-    for (auto& [key, sockets] : generations_[connection.generation].waiting) sockets.erase(socket);
+    roll_.leave(connection.rank, connection.generation);
+    stop_waiting(connection);
+  } else {
+    unproved_.erase({connection.prove_until_ns, socket});
   }
+  // A forked child may hold the socket open: closing alone would leave it in the set.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
   connections_.erase(found);
+}
+
+void RendezvousServer::stop_waiting(const Connection& connection) {
+  const auto generation = generations_.find(connection.generation);
+  if (generation == generations_.end()) return;
+  auto& waiting = generation->second.waiting;
+  for (const Key& key : connection.asked)
+    if (const auto sockets = waiting.find(key); sockets != waiting.end()) sockets->second.erase(connection.socket.get());
 }
 
 void RendezvousServer::complain(const Connection& connection, std::string_view reason) {
@@ -388,10 +413,9 @@ void RendezvousServer::complain(const Connection& connection, std::string_view r
 
 /// A generation that every rank has left behind is asked for by nobody.
 void RendezvousServer::forget_old_generations() {
-  if (joined_.size() < options_.size) return;
-  std::uint32_t oldest = std::numeric_limits<std::uint32_t>::max();
-  for (const auto& [rank, times] : joined_) oldest = std::min(oldest, times - 1);
+  const std::uint32_t oldest = roll_.oldest_generation();
   generations_.erase(generations_.begin(), generations_.lower_bound(oldest));
+  roll_.forget_before(oldest);
 }
 
 }  // namespace tandem::comm

@@ -16,6 +16,7 @@
 #include "tandem/comm/bootstrap/bytes.hpp"
 #include "tandem/comm/bootstrap/card_directory.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
+#include "tandem/comm/bootstrap/job_roll.hpp"
 #include "tandem/comm/bootstrap/rendezvous_wire.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
 
@@ -25,7 +26,7 @@ struct RendezvousOptions {
   std::uint32_t size = 1;
   JobSecret secret{};
   std::string job_id;
-  std::string host = {};          ///< listens there; empty: at all addresses of this machine
+  std::string host = {};          ///< listens there: as `listen_at`
   std::uint16_t port = 0;         ///< 0: any
   std::string port_origin = {};   ///< what chose the port, for messages: "MASTER_PORT"
   std::int64_t proof_timeout_ns = 30'000'000'000;  ///< a connection that has not proved the secret by then is dropped
@@ -38,15 +39,18 @@ struct RendezvousOptions {
 /// other). The second program belongs to the next *generation*, and sees only cards of that one.
 ///
 /// Not thread-safe. The bytes of a connection can end that connection and nothing else. A connection that cannot prove the
-/// secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. Invariants: each rank has at most
-/// one connection; a look-up is answered once.
+/// secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. A process without a descriptor for one
+/// more connection refuses it, and says why; silent strangers go first. Invariants: each rank has at most one connection; a look-up is
+/// answered once. A call of `serve` costs what has happened, not the number of ranks.
 class RendezvousServer {
  public:
-  /// Errors: io, not_found (no such host).
+  /// Errors: io.
   static base::Result<std::unique_ptr<RendezvousServer>> listen(RendezvousOptions options, base::Log& log);
   ~RendezvousServer();
 
   std::uint16_t port() const noexcept { return listener_.port; }
+  /// Where processes of this machine reach the server.
+  internal::HostPort place_on_this_host() const { return internal::place_on_this_host(listener_); }
   /// Readable when `serve` has something to do.
   int descriptor() const noexcept { return epoll_.get(); }
   /// Does what can be done now. `now_ns` is monotonic. Returns the latest time of the next call.
@@ -81,6 +85,7 @@ class RendezvousServer {
     std::uint32_t rank = 0;
     std::uint32_t generation = 0;
     std::set<Key> sent;            ///< entries that were sent
+    std::set<Key> asked;           ///< entries that it waits for, or waited for
   };
   struct Generation {
     std::map<Key, std::string> entries;
@@ -88,10 +93,12 @@ class RendezvousServer {
   };
   using Kind = internal::rendezvous::Kind;
 
-  RendezvousServer(RendezvousOptions options, base::Log& log) : options_(std::move(options)), log_(log) {}
+  RendezvousServer(RendezvousOptions options, base::Log& log) : options_(std::move(options)), log_(log), roll_(options_.size) {}
   base::Result<void> open();
   void accept_all(std::int64_t now_ns);
-  void make_room();
+  void refuse_for_want_of_descriptors(int reason, std::int64_t now_ns);
+  bool make_room(std::int64_t silent_since_ns);
+  void drop_late(std::int64_t now_ns);
   void read_from(int socket);
   std::string handle(Connection& connection, const internal::Frame& frame);
   std::string greet(Connection& connection, const std::string& body);
@@ -106,6 +113,7 @@ class RendezvousServer {
   void send_entry(Connection& connection, const Key& key, const std::string& bytes);
   void write_to(Connection& connection);
   void drop(int socket);
+  void stop_waiting(const Connection& connection);
   void complain(const Connection& connection, std::string_view reason);
   void forget_old_generations();
 
@@ -115,9 +123,9 @@ class RendezvousServer {
   internal::Listener listener_;
   std::map<int, std::unique_ptr<Connection>> connections_;  ///< by socket
   std::map<std::uint32_t, int> members_;                    ///< sockets by rank
-  std::map<std::uint32_t, std::uint32_t> joined_;           ///< how often each rank has joined
   std::map<std::uint32_t, Generation> generations_;
-  std::map<std::uint32_t, std::string> ended_;              ///< why those ranks will not publish any more
+  std::set<std::pair<std::int64_t, int>> unproved_;         ///< until when each must have proved the secret, and its socket
+  internal::JobRoll roll_;
   unsigned complaints_ = 0;
 };
 

@@ -1,10 +1,14 @@
 // tandem/comm/bootstrap/rendezvous_test.cpp: ranks, impostors and other connections at the rendezvous.
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <chrono>
 #include <mutex>
 #include <random>
@@ -71,9 +75,9 @@ class Rendezvous : public testing::Test {
   Result<std::unique_ptr<RendezvousClient>> join(std::uint32_t rank) { return join(rank, secret_); }
   Result<std::unique_ptr<RendezvousClient>> join(std::uint32_t rank, const JobSecret& secret,
                                                  std::int64_t timeout_ns = 20'000'000'000) {
-    return RendezvousClient::join({address_, secret, rank, size_, timeout_ns});
+    return RendezvousClient::join({{address_}, secret, rank, size_, timeout_ns});
   }
-  TimedSocket connect() { return TimedSocket::connect(address_, soon()).value(); }
+  TimedSocket connect() { return TimedSocket::connect({address_}, soon()).value(); }
   /// Everything that the server says until it closes.
   static std::string rest_of(TimedSocket& socket) {
     std::string bytes;
@@ -368,6 +372,62 @@ TEST_F(Rendezvous, ManySilentConnectionsDoNotKeepRanksOut) {
   ASSERT_TRUE(first && second);
   ASSERT_TRUE(first.value()->put(Entry::card, "card"));
   EXPECT_EQ(second.value()->get(Entry::card, Rank(0)).value(), "card");
+}
+
+/// Leaves this process so many descriptors; the destructor sets the limit back.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(unsigned count) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(base::FileDescriptor(dup(STDIN_FILENO)).get()) + count;
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(Rendezvous, ARankThatNoDescriptorIsLeftForLearnsTheLimitAndTheRemedy) {
+  start(4);
+  auto first = join(0);
+  ASSERT_TRUE(first);
+  {
+    const FewDescriptors one(1);  // of which the rank takes its own
+    const auto second = join(1);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(second.error().message, HasSubstr("file descriptors, and has no more; raise the limit (`ulimit -n`"));
+    EXPECT_THAT(logged(), HasSubstr("no file descriptor for one more of 4 ranks"));
+    const FewDescriptors none(0);
+    const auto third = join(2);
+    ASSERT_FALSE(third);
+    EXPECT_THAT(third.error().message, HasSubstr("ulimit -n"));
+  }
+  EXPECT_TRUE(join(1)) << "the server goes on";
+  EXPECT_TRUE(first.value()->put(Entry::card, "card"));
+}
+
+TEST_F(Rendezvous, AConnectionThatAForkedChildHoldsIsGoneForTheServer) {
+  start(2, 200'000'000);
+  TimedSocket silent = connect();
+  ASSERT_TRUE(silent.send(internal::frame_bytes(std::uint8_t(Kind::hello),
+                                                rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(32, 'n')}.encode()),
+                          soon()));
+  std::string challenge;
+  ASSERT_TRUE(silent.receive(challenge, soon()).value());
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));  // no handlers run that close what it inherits
+  if (child == 0)
+    for (;;) pause();
+  while (logged().find("did not prove the job's secret in time") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  stop();
+  ASSERT_TRUE(silent.send("more", soon()));  // to the description that the child holds
+  pollfd waited{server_->descriptor(), POLLIN, 0};
+  EXPECT_EQ(poll(&waited, 1, 100), 0) << "the server is woken for ever";
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
 TEST_F(Rendezvous, RandomBytesAtAnyPointOfTheDialogueCloseThatConnectionOnly) {

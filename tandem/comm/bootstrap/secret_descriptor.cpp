@@ -3,10 +3,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -17,17 +18,25 @@ using base::Error;
 using base::ErrorCode;
 
 constexpr std::string_view opening = "tandem-secret:";
-constexpr int lowest_number = 100;
+constexpr int preferred_number = 100;  ///< and up: shells use low ones themselves
+
+/// A duplicate with a number that wrapper programs do not use, as far as the limit of descriptors allows.
+base::FileDescriptor high_duplicate(int descriptor) {
+  base::FileDescriptor high(fcntl(descriptor, F_DUPFD_CLOEXEC, preferred_number));
+  rlimit limit{};
+  if (high || errno != EINVAL || getrlimit(RLIMIT_NOFILE, &limit) != 0) return high;
+  return base::FileDescriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(limit.rlim_cur / 2)));
+}
 
 }  // namespace
 
 base::Result<base::FileDescriptor> make_secret_descriptor(std::string_view text) {
   const auto failed = [] {
-    return Error{ErrorCode::io, fmt::format("no memory for the job's secret: {}", std::strerror(errno))};
+    return Error{ErrorCode::io, fmt::format("no descriptor for the job's secret: {}", base::system_error_text(errno))};
   };
   const base::FileDescriptor low(memfd_create("tandem-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!low) return failed();
-  base::FileDescriptor descriptor(fcntl(low.get(), F_DUPFD_CLOEXEC, lowest_number));
+  base::FileDescriptor descriptor = high_duplicate(low.get());
   if (!descriptor) return failed();
   const std::string content = std::string(opening) + std::string(text);
   if (write(low.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||

@@ -3,6 +3,7 @@
 #include "tandem/comm/bootstrap/secret.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +90,24 @@ TEST(BootstrapSecret, BlanksAroundATextDoNotCount) {
   const auto secret = secret_of_text("0123456789abcdef", "x");
   EXPECT_EQ(secret.value(), secret_of_text("  0123456789abcdef\n", "x").value());
   EXPECT_NE(secret.value(), secret_of_text("0123456789abcdeF", "x").value());
+}
+
+TEST(BootstrapSecret, ADescriptorIsMadeUnderALowLimitToo) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 60;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const auto descriptor = make_secret_descriptor("the secret");
+  low.rlim_cur = 3;  // of standard streams
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const auto none = make_secret_descriptor("the secret");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(descriptor) << descriptor.error().message;
+  EXPECT_GE(descriptor.value().get(), 30);
+  EXPECT_EQ(read_secret_descriptor(descriptor.value().get()).value(), "the secret");
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message, HasSubstr("may have 3 file descriptors"));
 }
 
 TEST(BootstrapSecret, ADescriptorCanBeReadManyTimesAndOthersAreRefused) {

@@ -1,7 +1,6 @@
-// tandem/comm/bootstrap/socket.cpp: getaddrinfo, and poll with what is left of the time.
+// tandem/comm/bootstrap/socket.cpp: listeners, and poll with what is left of the time.
 #include "tandem/comm/bootstrap/socket.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -11,10 +10,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
-#include <thread>
 
 #include <fmt/core.h>
+
+#include "tandem/base/fork.hpp"
+#include "tandem/comm/bootstrap/host_address.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -25,29 +25,11 @@ using base::Result;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds first_pause(5), longest_pause(200);
-constexpr int backlog = 1024;  // many ranks start at the same moment
+constexpr int backlog = 4096;  // many ranks start at the same moment; the system cuts it to net.core.somaxconn
 
-struct FreeAddresses {
-  void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
-
-Result<Addresses> resolve(const HostPort& where, int type) {
-  addrinfo hints{};
-  hints.ai_socktype = type;
-  hints.ai_flags = AI_NUMERICSERV | (where.host.empty() ? AI_PASSIVE : 0);
-  addrinfo* list = nullptr;
-  const std::string port = std::to_string(where.port);
-  const int code = getaddrinfo(where.host.empty() ? nullptr : where.host.c_str(), port.c_str(), &hints, &list);
-  if (code != 0) {
-    const char* reason = code == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(code);
-    return Error{ErrorCode::not_found, fmt::format("the host {} has no known address: {}", where.host, reason)};
-  }
-  return Addresses(list);
+Error system_error(std::string_view what, int code) {
+  return {ErrorCode::io, fmt::format("{}: {}", what, base::system_error_text(code))};
 }
-
-Error system_error(std::string_view what, int code) { return {ErrorCode::io, fmt::format("{}: {}", what, std::strerror(code))}; }
 
 /// poll() until something happens; false at the deadline.
 bool wait_for(int socket, short events, Deadline deadline) {
@@ -74,59 +56,26 @@ void notice_dead_host(int socket) {
 
 namespace {
 
-/// A connected socket, or errno.
-Result<base::FileDescriptor> connect_once(const addrinfo& address, Deadline deadline) {
-  base::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) return system_error("no socket", errno);
-  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS) return system_error("connect", errno);
-    if (!wait_for(socket.get(), POLLOUT, deadline)) return system_error("connect", ETIMEDOUT);
-    int code = 0;
-    socklen_t bytes = sizeof code;
-    getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &bytes);
-    if (code != 0) return system_error("connect", code);
-  }
-  const int on = 1;
-  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  notice_dead_host(socket.get());
-  return socket;
-}
-
-std::string numeric(const sockaddr_storage& address, socklen_t bytes, bool with_port) {
-  char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), bytes, host, sizeof host, port, sizeof port,
-                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return "unknown";
-  if (!with_port) return host;
-  return HostPort{host, static_cast<std::uint16_t>(std::stoi(port))}.text();
-}
-
-std::string own_name(int socket) {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof address;
-  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return "unknown";
-  return numeric(address, bytes, false);
-}
-
-/// Listens at `address`, or at every address of its family when this machine does not have that one.
-Result<Listener> listen_once(addrinfo& address) {
-  base::FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) return system_error("no socket", errno);
-  const int on = 1;
+/// Listens there; `reason` gets errno of a failure. IPv6's "all addresses" are those of IPv4, too.
+Result<Listener> listen_once(const HostAddress& address, int& reason) {
+  const auto failed = [&reason] { return system_error("listen", reason = errno); };
+  auto socket = base::kept_from_children(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return failed();
+  const int on = 1, off = 0;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  int failed = bind(socket.get(), address.ai_addr, address.ai_addrlen);
-  if (failed != 0 && errno == EADDRNOTAVAIL) {
-    if (address.ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_addr.s_addr = htonl(INADDR_ANY);
-    else reinterpret_cast<sockaddr_in6*>(address.ai_addr)->sin6_addr = in6addr_any;
-    failed = bind(socket.get(), address.ai_addr, address.ai_addrlen);
-  }
-  if (failed != 0 || listen(socket.get(), backlog) != 0) return system_error("listen", errno);
-  sockaddr_storage bound{};
-  socklen_t bytes = sizeof bound;
-  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &bytes) != 0) return system_error("listen", errno);
-  const auto port = bound.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
-                                               : reinterpret_cast<sockaddr_in6&>(bound).sin6_port;
-  return Listener{std::move(socket), ntohs(port)};
+  if (address.family() == AF_INET6) setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (bind(socket.get(), address.get(), address.bytes) != 0 || listen(socket.get(), backlog) != 0) return failed();
+  const auto bound = own_address(socket.get());
+  if (!bound) return bound.error();
+  return Listener{std::move(socket), bound.value().port()};
+}
+
+/// At all addresses of this machine; where IPv6 is switched off, at those of IPv4.
+Result<Listener> listen_everywhere(std::uint16_t port) {
+  int reason = 0;
+  auto listener = listen_once(HostAddress::any(AF_INET6, port), reason);
+  if (listener || (reason != EAFNOSUPPORT && reason != EADDRNOTAVAIL)) return listener;
+  return listen_once(HostAddress::any(AF_INET, port), reason);
 }
 
 }  // namespace
@@ -150,34 +99,42 @@ Result<HostPort> parse_host_port(std::string_view text, std::string_view origin)
   return parsed;
 }
 
-Result<Listener> listen_at(const HostPort& where) {
-  auto addresses = resolve(where, SOCK_STREAM);
-  if (!addresses) return addresses.error();
-  Error last{ErrorCode::io, "no address"};
-  for (addrinfo* address = addresses.value().get(); address != nullptr; address = address->ai_next) {
-    auto listener = listen_once(*address);
-    if (listener) return listener;
-    last = listener.error();
+Result<std::vector<HostPort>> parse_host_ports(std::string_view text, std::string_view origin) {
+  std::vector<HostPort> places;
+  for (std::size_t first = 0; first <= text.size();) {
+    const std::size_t end = std::min(text.find(',', first), text.size());
+    auto place = parse_host_port(text.substr(first, end - first), origin);
+    if (!place) return place.error();
+    places.push_back(std::move(place).value());
+    first = end + 1;
   }
-  const std::string place = where.host.empty() ? fmt::format("port {}", where.port) : where.text();
-  return Error{last.code, fmt::format("cannot listen at {}: {}", place, last.message)};
+  return places;
 }
 
-Result<TimedSocket> TimedSocket::connect(const HostPort& where, Deadline deadline) {
-  std::string last = "no time left";
-  for (milliseconds pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
-    auto addresses = resolve(where, SOCK_STREAM);
-    if (!addresses) last = addresses.error().message;
-    else
-      for (addrinfo* address = addresses.value().get(); address != nullptr; address = address->ai_next) {
-        auto socket = connect_once(*address, deadline);
-        if (socket) return TimedSocket(std::move(socket).value());
-        last = socket.error().message;
-      }
-    if (steady_clock::now() + pause >= deadline) break;
-    std::this_thread::sleep_for(pause);
+std::string text_of(const std::vector<HostPort>& places) {
+  std::string text;
+  for (const HostPort& place : places) {
+    if (!text.empty()) text += ',';
+    text += place.text();
   }
-  return Error{ErrorCode::exhausted, fmt::format("nobody answers at {}: {}", where.text(), last)};
+  return text;
+}
+
+Result<Listener> listen_at(const HostPort& where) {
+  int reason = EADDRNOTAVAIL;
+  auto listener = Result<Listener>(Error{});
+  const auto address = where.host.empty() ? Result<HostAddress>(Error{}) : numeric_address(where);
+  if (address) listener = listen_once(address.value(), reason);
+  if (!listener && reason == EADDRNOTAVAIL) listener = listen_everywhere(where.port);
+  if (listener) return listener;
+  const std::string place = where.host.empty() ? fmt::format("port {}", where.port) : where.text();
+  return Error{listener.error().code, fmt::format("cannot listen at {}: {}", place, listener.error().message)};
+}
+
+HostPort place_on_this_host(const Listener& listener) {
+  const auto bound = own_address(listener.socket.get());
+  if (!bound || bound.value().is_any()) return {"127.0.0.1", listener.port};
+  return {bound.value().host(), listener.port};
 }
 
 Result<void> TimedSocket::send(std::string_view bytes, Deadline deadline) {
@@ -206,26 +163,34 @@ Result<bool> TimedSocket::receive(std::string& bytes, Deadline deadline) {
 
 void TimedSocket::shut_down() noexcept { (void)::shutdown(socket_.get(), SHUT_RDWR); }
 
-std::string TimedSocket::own_address() const { return own_name(socket_.get()); }
-
-Result<std::string> own_address_towards(const std::string& host) {
-  const HostPort anywhere{host, 9};  // connecting a datagram socket chooses the route and sends nothing
-  auto addresses = resolve(anywhere, SOCK_DGRAM);
+Result<std::vector<std::string>> own_addresses_towards(const std::string& host) {
+  // Connecting a datagram socket chooses the route and sends nothing.
+  const auto addresses = resolve({host, 9});
   if (!addresses) return addresses.error();
   int reason = 0;
-  for (const addrinfo* address = addresses.value().get(); address != nullptr; address = address->ai_next) {
-    const base::FileDescriptor socket(::socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (socket && ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0) return own_name(socket.get());
-    reason = errno;
+  std::vector<std::string> names, of_one_link;
+  for (const HostAddress& address : addresses.value()) {
+    const base::FileDescriptor socket(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket || ::connect(socket.get(), address.get(), address.bytes) != 0) {
+      reason = errno;
+      continue;
+    }
+    const auto own = own_address(socket.get());
+    if (!own) return own.error();
+    std::vector<std::string>& list = own.value().is_of_one_link() ? of_one_link : names;
+    std::string name = own.value().host();
+    if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(std::move(name));
   }
-  return system_error(fmt::format("no route to the host {}", host), reason);
+  if (names.empty()) names = std::move(of_one_link);
+  if (names.empty()) return system_error(fmt::format("no route to the host {}", host), reason);
+  return names;
 }
 
 std::string peer_name(int socket) {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof address;
-  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return "an unknown address";
-  return numeric(address, bytes, true);
+  HostAddress address;
+  address.bytes = sizeof address.storage;
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.bytes) != 0) return "an unknown address";
+  return address.text();
 }
 
 }  // namespace tandem::comm::internal

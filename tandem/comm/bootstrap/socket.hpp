@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/result.hpp"
@@ -23,15 +24,22 @@ struct HostPort {
 /// `origin` names the text in messages. Errors: invalid_argument.
 base::Result<HostPort> parse_host_port(std::string_view text, std::string_view origin);
 
+/// "10.0.0.1:4711,[fd00::1]:4711": where one server may be reached, and such a list as text.
+base::Result<std::vector<HostPort>> parse_host_ports(std::string_view text, std::string_view origin);
+std::string text_of(const std::vector<HostPort>& places);
+
 struct Listener {
   base::FileDescriptor socket;
   std::uint16_t port = 0;
 };
 
-/// Listens at the address of `host`, or at all of this machine's when `host` is empty or is an address that others know this
-/// machine by but that it does not have itself. Port 0: any free one. The socket does not block. Errors: io, not_found (no such
-/// name).
+/// Listens at `host` when that is a numeric address of this machine. Otherwise at all addresses of this machine, IPv6 and IPv4: when
+/// `host` is empty; when it is a name, which other hosts may resolve to other addresses than this one; and when it is an address
+/// that others know this machine by and that it does not have itself. Port 0: any free one. The socket does not block. Errors: io.
 base::Result<Listener> listen_at(const HostPort& where);
+
+/// Where a process of this machine reaches the listener.
+HostPort place_on_this_host(const Listener& listener);
 
 using Deadline = std::chrono::steady_clock::time_point;
 
@@ -39,9 +47,10 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// thread-safe.
 class TimedSocket {
  public:
-  /// Tries again, with pauses, while nobody listens there yet or the name is not known yet. Errors: exhausted (time), with the
-  /// last reason.
-  static base::Result<TimedSocket> connect(const HostPort& where, Deadline deadline);
+  /// Connects to one of the places: tries all their addresses side by side (address_race.hpp), and again while nobody listens there
+  /// yet or a name is not known yet. Errors: exhausted (time), with the last reason; io, at once: no network leads to any of the
+  /// addresses, or this process has no descriptor left.
+  static base::Result<TimedSocket> connect(const std::vector<HostPort>& places, Deadline deadline);
 
   /// Errors: io, exhausted (time).
   base::Result<void> send(std::string_view bytes, Deadline deadline);
@@ -50,8 +59,6 @@ class TimedSocket {
   base::Result<bool> receive(std::string& bytes, Deadline deadline);
   /// Ends what waits in `receive`, also of another thread: it finds the end of the stream.
   void shut_down() noexcept;
-  /// The address of this end, without port: one that the other side can reach.
-  std::string own_address() const;
 
  private:
   explicit TimedSocket(base::FileDescriptor socket) : socket_(std::move(socket)) {}
@@ -61,8 +68,9 @@ class TimedSocket {
 /// The kernel ends this TCP connection when the other host has not answered for 20 s.
 void notice_dead_host(int socket);
 
-/// This machine's address that packets to `host` leave from; nothing is sent. Errors: not_found, io (no route).
-base::Result<std::string> own_address_towards(const std::string& host);
+/// This machine's addresses that packets to the addresses of `host` leave from, without duplicates; nothing is sent. Addresses of one
+/// link only (fe80::) are left out when there are others. Errors: not_found, io (no route).
+base::Result<std::vector<std::string>> own_addresses_towards(const std::string& host);
 
 /// "10.0.0.1:4711": the other end of a connected socket, for messages.
 std::string peer_name(int socket);

@@ -55,6 +55,7 @@ class TableStore final : public internal::CardStore {
                                                    timeout_ns / 1'000'000, peer.value())};
   }
 
+  std::int64_t patience_ns() const override { return timeout_ns_; }
   std::vector<Rank> missing() override {
     const std::scoped_lock lock(table_->mutex);
     std::vector<Rank> ranks;

@@ -29,17 +29,34 @@ void CardLookups::ask(Rank rank) {
   workers_.push_back(std::move(worker));
 }
 
-void CardLookups::work(Worker& self) {
-  std::unique_lock lock(mutex_);
-  while (!wanted_.empty() && !stopped_) {
+std::optional<CardLookups::Turn> CardLookups::next_turn() {
+  if (stopped_) return std::nullopt;
+  if (!wanted_.empty()) {
     const Rank rank = wanted_.front();
     wanted_.pop_front();
+    return Turn{rank, false};
+  }
+  if (absent_.empty() || patient_ + 1 >= kMostThreads) return std::nullopt;
+  const Rank rank = absent_.front();
+  absent_.pop_front();
+  return Turn{rank, true};
+}
+
+void CardLookups::work(Worker& self) {
+  std::unique_lock lock(mutex_);
+  while (const auto turn = next_turn()) {
+    patient_ += turn->was_absent;
     lock.unlock();
-    auto card = directory_->lookup(rank);
+    auto card = directory_->lookup_for(turn->rank, turn->was_absent ? kSliceNs : kFirstSliceNs);
     lock.lock();
+    patient_ -= turn->was_absent;
     if (stopped_) break;
+    if (!card) {
+      absent_.push_back(turn->rank);
+      continue;
+    }
     lock.unlock();
-    found_(rank, std::move(card));
+    found_(turn->rank, *std::move(card));
     lock.lock();
   }
   self.ended = true;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -24,16 +25,19 @@ using endpoint_test::pattern;
 class Gate final : public Directory {
  public:
   base::Result<void> publish(const PeerCard&) override { return {}; }
-  base::Result<PeerCard> lookup(Rank rank) override {
+  base::Result<PeerCard> lookup(Rank rank) override { return *lookup_for(rank, 3'600'000'000'000); }
+  std::optional<base::Result<PeerCard>> lookup_for(Rank rank, std::int64_t slice_ns) override {
     std::unique_lock lock(mutex_);
     ++waiting_;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return gave_up_ || admitted_.contains(rank.value()); });
+    changed_.wait_for(lock, std::chrono::nanoseconds(slice_ns), [&] { return gave_up_ || admitted_.contains(rank.value()); });
+    --waiting_;
     if (admitted_.contains(rank.value())) {
       PeerCard card;
       card.version = std::to_string(rank.value());
       return card;
     }
+    if (!gave_up_) return std::nullopt;
     return base::Error{base::ErrorCode::io, "over"};
   }
   void give_up() override {
@@ -89,10 +93,53 @@ TEST(CardLookups, AStopEndsThoseThatWait) {
   std::atomic<unsigned> found = 0;
   internal::CardLookups lookups(gate, [&](Rank, const base::Result<PeerCard>&) { ++found; });
   for (std::uint32_t rank = 0; rank < 100; ++rank) lookups.ask(Rank{rank});
-  gate->until_waiting(internal::CardLookups::kMostThreads);
+  gate->until_waiting(internal::CardLookups::kMostThreads - 1);
   lookups.stop();
   EXPECT_EQ(found, 0u);
   lookups.ask(Rank{200});  // no more
+}
+
+TEST(CardLookups, RanksThatAreAbsentDelayNoneThatIsPresent) {
+  constexpr std::uint32_t absent = 500, present = 1000;
+  const auto gate = std::make_shared<Gate>();
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::uint32_t> found;
+  internal::CardLookups lookups(gate, [&](Rank rank, const base::Result<PeerCard>& card) {
+    EXPECT_TRUE(card.ok());
+    const std::lock_guard guard(mutex);
+    found.insert(rank.value());
+    changed.notify_all();
+  });
+  const auto comes = [&](std::uint32_t rank) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(60), [&] { return found.contains(rank); });
+  };
+  gate->admit(present);
+  for (std::uint32_t rank = 0; rank < absent; ++rank) lookups.ask(Rank{rank});
+  gate->until_waiting(internal::CardLookups::kMostThreads - 1);
+  lookups.ask(Rank{present});
+  EXPECT_TRUE(comes(present)) << "it waits for those that are absent";
+  EXPECT_EQ(found.size(), 1u);
+  gate->admit(absent - 1);  // each gets its turns
+  EXPECT_TRUE(comes(absent - 1));
+}
+
+TEST(CardLookups, ARankThatStaysAwayIsAskedForUntilItsTimeIsOver) {
+  auto jobs = make_thread_job(2, 700'000'000);
+  ASSERT_TRUE(jobs[0].directory->publish(PeerCard()));
+  const auto begun = std::chrono::steady_clock::now();
+  unsigned slices = 0;
+  for (;; ++slices) {
+    const auto card = jobs[0].directory->lookup_for(Rank{1}, 50'000'000);
+    if (!card) continue;
+    ASSERT_FALSE(card->ok());
+    EXPECT_EQ(card->error().code, base::ErrorCode::exhausted);
+    EXPECT_THAT(card->error().message, testing::HasSubstr("comm.start_timeout"));
+    break;
+  }
+  EXPECT_GT(slices, 0u);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(600));
 }
 
 /// A job over sockets, whose ranks come one after the other.
