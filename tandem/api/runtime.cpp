@@ -178,6 +178,10 @@ Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world
 
 /// The trace ends when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
 Runtime::~Runtime() {
+  if (core_->loop().is_in_child()) {
+    leave_to_parent();
+    return;
+  }
   const unsigned ranks = size(), own_rank = rank();
   if (flow_ != nullptr && !flow_->end()) internal::fail_exit_status();
   flow_.reset();
@@ -187,6 +191,17 @@ Runtime::~Runtime() {
   if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
   trace_->close();
   if (!traced.empty()) make_report(*config_, traced, ranks, own_rank, *resources_->log);
+}
+
+/// In a child by fork(): all parts stay as they are, since their threads are missing, their locks may be held, and their files and
+/// shared memory are the parent's.
+void Runtime::leave_to_parent() noexcept {
+  (void)company_.release();
+  (void)flow_.release();
+  (void)core_.release();
+  (void)trace_.release();
+  (void)resources_.release();
+  (void)config_.release();
 }
 
 void Runtime::start(const Options& program) {

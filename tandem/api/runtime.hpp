@@ -959,6 +959,8 @@ class Runtime {
   void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
 
+  void leave_to_parent() noexcept;
+
   std::unique_ptr<base::Config> config_;
   std::unique_ptr<WorldResources> resources_;
   std::unique_ptr<Trace> trace_;

@@ -10,6 +10,7 @@
 
 #include "tandem/base/event_loop.hpp"
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/fork.hpp"
 #include "tandem/base/host.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
@@ -44,6 +45,7 @@ std::uint32_t hash_of(std::string_view name) noexcept {
 
 /// Members are destroyed from below: first nobody steps any more, then the engine goes with its transports.
 struct Endpoint::Parts {
+  base::ProcessMark made_here;
   Job job;
   EndpointOptions options;
   base::Log* log = nullptr;
@@ -56,6 +58,7 @@ struct Endpoint::Parts {
   std::unique_ptr<internal::Engine> engine;
   std::unique_ptr<internal::Progress> progress;
 
+  bool is_in_child() const noexcept { return !made_here.is_of_this_process(); }
   std::int64_t now() const { return loop != nullptr ? loop->now_ns() : clock->now_ns(); }
 
   base::Result<void> make_engine();
@@ -70,6 +73,7 @@ struct Endpoint::Parts {
   /// Runs `act` on the engine, and sees to it that what it posted goes on.
   template <class Act>
   auto post(Act act) {
+    if (is_in_child()) [[unlikely]] base::refuse_in_child("endpoint");
     progress->lock().lock();
     const Posting posting{*progress};
     return act(*engine);
@@ -197,7 +201,12 @@ std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, c
 
 Endpoint::Endpoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
+/// In a child the parts stay as they are: their threads are missing, their locks may be held, and their shared memory is the parent's.
 Endpoint::~Endpoint() {
+  if (parts_->is_in_child()) {
+    (void)parts_.release();
+    return;
+  }
   close();
   parts_->progress->stop();
   parts_->engine.reset();
@@ -309,10 +318,12 @@ Status Endpoint::wait_arrived(const Request& request) {
 }
 
 void Endpoint::await(const internal::RequestCore& core, std::uint8_t stage) {
+  if (parts_->is_in_child()) base::refuse_in_child("endpoint");
   parts_->progress->until([&core, stage] { return (core.stage_now() & stage) != 0; });
 }
 
 void Endpoint::wait_all(std::span<const Request> requests) {
+  if (parts_->is_in_child()) base::refuse_in_child("endpoint");
   const auto ended = [](const internal::RequestCore* core) {
     return core == nullptr || core->ended();
   };
@@ -324,7 +335,10 @@ void Endpoint::wait_all(std::span<const Request> requests) {
   });
 }
 
-bool Endpoint::progress() { return parts_->progress->once(); }
+bool Endpoint::progress() {
+  if (parts_->is_in_child()) [[unlikely]] base::refuse_in_child("endpoint");
+  return parts_->progress->once();
+}
 void Endpoint::expect(std::int64_t within_ns) { parts_->progress->expect(within_ns); }
 
 std::uint64_t Endpoint::announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, int priority) {
@@ -394,6 +408,7 @@ void Endpoint::abandon() {
 }
 
 void Endpoint::close() {
+  if (parts_->is_in_child()) return;
   if (std::exchange(parts_->closed, true)) return;
   internal::Engine& engine = *parts_->engine;
   internal::Progress& progress = *parts_->progress;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/fork.hpp"
 #include "tandem/comm/wait_events.hpp"
 #include "tandem/trace/current.hpp"
 
@@ -36,9 +37,9 @@ base::Result<void> Progress::start() {
     return base::Error{base::ErrorCode::exhausted,
                        fmt::format("the progress engine cannot make {}: {}", what, std::strerror(errno))};
   };
-  epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = base::kept_from_children(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed("an epoll set");
-  wake_event_ = base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  wake_event_ = base::kept_from_children(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return failed("an eventfd");
   epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.fd = wake_event_.get()}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_event_.get(), &event) != 0) return failed("its event");

@@ -38,6 +38,7 @@ struct CallerLoop::Waiting {
 };
 
 void CallerLoop::run_until(bool (*done)(void*), void* context) {
+  if (is_in_child()) base::refuse_in_child("runtime");
   if (done(context)) return;
   if (workers_.are_paused()) throw UsageError("what is waited for has not ended, and the workers are paused: call resume() first");
   const Waiting waiting(*this);
@@ -100,6 +101,7 @@ void CallerLoop::wait_until_ended(std::uint64_t count) {
 /// No deadlock: what is waited for may need what is not submitted yet, a release by the application, or a message of a rank that waits as well. Then
 /// no task ends, and no kernel runs.
 bool CallerLoop::wait_while_tasks_end(bool (*done)(void*), void* context) {
+  if (is_in_child()) base::refuse_in_child("runtime");
   if (done(context)) return true;
   if (workers_.are_paused()) return false;
   const Waiting waiting(*this);

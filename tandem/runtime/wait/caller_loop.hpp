@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/base/driver.hpp"
+#include "tandem/base/fork.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/submission.hpp"
@@ -40,12 +41,14 @@ class CallerLoop final : public EndWaiter {
              const WatchdogOptions& watchdog)
       : driver_(driver), submission_(submission), executor_(executor), workers_(workers), log_(log), watchdog_(watchdog) {}
 
-  /// Works, or sleeps, until `done(context)`. Throws StuckError.
+  /// Works, or sleeps, until `done(context)`. Throws StuckError; UsageError in a child by fork(), which has no workers.
   void run_until(bool (*done)(void*), void* context);
   void wait_until_ended(std::uint64_t count) override;
   bool wait_while_tasks_end(bool (*done)(void*), void* context) override;
   /// Each task that waits, and what it waits for, as text for the log. While no thread works on tasks.
   std::string explain_stuck();
+  /// This object is what fork() has copied into a child.
+  bool is_in_child() const noexcept { return !made_here_.is_of_this_process(); }
   base::Log& log() noexcept { return log_; }
   void watch(WaitWatcher watcher) { watcher_ = std::move(watcher); }
   /// The first wait starts a `KernelWatch`. For a driver whose threads step others while the caller is in a kernel.
@@ -54,6 +57,7 @@ class CallerLoop final : public EndWaiter {
  private:
   struct Waiting;
 
+  const base::ProcessMark made_here_;
   base::Driver& driver_;
   Submission& submission_;
   Executor& executor_;

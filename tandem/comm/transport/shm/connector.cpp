@@ -14,6 +14,8 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/fork.hpp"
+
 namespace tandem::comm::internal {
 namespace {
 
@@ -44,6 +46,7 @@ base::Result<std::unique_ptr<Connector>> Connector::make(const ShmOptions& optio
 }
 
 base::Result<void> Connector::open() {
+  base::set_spare_descriptor_aside();
   base::Result<ShmCard> card = make_card(options_.job_id, options_.rank);
   if (!card) return card.error();
   card_ = std::move(card).value();
@@ -56,7 +59,7 @@ base::Result<void> Connector::open() {
   base::Result<base::FileDescriptor> listener = listen_on(card_.name);
   if (!listener) return listener.error();
   listener_ = std::move(listener).value();
-  timer_ = base::FileDescriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  timer_ = base::kept_from_children(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   listener_watch_ = events_.add(listener_.get(), [this] { accept_callers(); });
   timer_watch_ = timer_ ? events_.add(timer_.get(), [this] { tick(); }) : 0;
   if (listener_watch_ == 0 || timer_watch_ == 0)
@@ -84,24 +87,36 @@ void Connector::accept_callers() {
   for (unsigned i = 0; i < kAcceptedAtOnce && caller_count_ < kMostCallers; ++i) {
     base::FileDescriptor socket = accept_from(listener_);
     if (socket) {
+      accepting_shortage_.end();
       challenge_caller(std::move(socket));
       continue;
     }
     if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
     note_busy();
-    break;
+    if (!accepting_shortage_.lasts(now_ns_) || !turn_away()) break;
   }
   // The others wait in the kernel's queue until the next tick. While the listener is readable this rank could not sleep.
   events_.remove(std::exchange(listener_watch_, 0));
   set_timer();
 }
 
-/// Without descriptors nothing is broken: ranks call again until there are some.
+/// A caller waits for an answer without limit. When descriptors stay away, it is told so, by the one that was set aside.
+bool Connector::turn_away() {
+  bool turned_away = false;
+  base::with_spare_descriptor([&] {
+    const base::FileDescriptor socket = accept_from(listener_);
+    HandshakeMessage refused = message(MessageKind::refusal, options_.rank);
+    refused.refusal = Refusal::busy;
+    turned_away = socket && send_message(socket, bytes_of(refused));
+  });
+  return turned_away;
+}
+
+/// Without descriptors nothing is broken for a while: ranks call again until there are some.
 void Connector::note_busy() {
   if (busy_logged_ns_ != INT64_MIN && now_ns_ - busy_logged_ns_ < kBusyLogNs) return;
   busy_logged_ns_ = now_ns_;
-  warn("shm: rank {} has no descriptors left for connections, and waits until there are some; see `ulimit -n`",
-       options_.rank.value());
+  warn("shm: rank {} waits for descriptors for its connections: {}", options_.rank.value(), base::system_error_text(EMFILE));
 }
 
 void Connector::challenge_caller(base::FileDescriptor socket) {

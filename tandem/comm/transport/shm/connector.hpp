@@ -10,6 +10,7 @@
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/base/shortage.hpp"
 #include "tandem/comm/transport/shm/attachment.hpp"
 #include "tandem/comm/transport/shm/event_set.hpp"
 #include "tandem/comm/transport/shm/handshake.hpp"
@@ -79,6 +80,7 @@ class Connector {
     Nonce challenge{};
     Segment segment;
     unsigned attempts = 0;
+    base::Shortage shortage;  ///< of this process, or of the peer
   };
   using CallerId = std::uint64_t;
 
@@ -100,6 +102,8 @@ class Connector {
   void give_up(Call& call, std::string reason);
   void give_up_for_want(Call& call, std::string reason);
   void note_busy();
+  bool turn_away();
+  void wait_for_descriptors(Call& call, std::string_view whose);
 
   static Doorbell doorbell_of(Received& received, std::size_t first);
   pid_t probe(const base::FileDescriptor& socket, const HandshakeMessage& message) const;
@@ -125,6 +129,7 @@ class Connector {
   std::uint64_t timer_watch_ = 0;
   std::int64_t timer_period_ns_ = 0;
   std::int64_t now_ns_ = 0;
+  base::Shortage accepting_shortage_{options_.descriptor_patience_ns};
   std::int64_t busy_logged_ns_ = INT64_MIN;  ///< when it was last said that there are no descriptors
 
   CallerId last_caller_ = 0;

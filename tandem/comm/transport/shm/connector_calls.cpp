@@ -20,6 +20,7 @@ void Connector::call(Rank peer, const ShmCard& card) {
   auto call = std::make_unique<Call>();
   call->peer = peer;
   call->name = card.name;
+  call->shortage = base::Shortage(options_.descriptor_patience_ns);
   Call& placed = *calls_.emplace(peer, std::move(call)).first->second;
   // A refusal, too, is reported from a dispatch and not from here: the timer causes it.
   if (connect_to(placed.name, placed.socket) == Connected::yes) {
@@ -40,7 +41,7 @@ void Connector::cancel_call(Rank peer) {
 
 void Connector::try_connect(Call& call) {
   const Connected answer = connect_to(call.name, call.socket);
-  if (answer == Connected::busy) return note_busy();
+  if (answer == Connected::busy) return note_busy(), wait_for_descriptors(call, "this rank");
   if (answer == Connected::refused) return give_up(call, "nobody listens under its name any more: its process has ended");
   if (++call.attempts > kMostAttempts) return give_up(call, "its process drops every call");
   if (answer == Connected::later) return;
@@ -55,6 +56,12 @@ void Connector::retry(Call& call) {
   call.socket.close();
   call.phase = Call::Phase::to_connect;
   set_timer();
+}
+
+/// Calls again, until descriptors have been missing for too long.
+void Connector::wait_for_descriptors(Call& call, std::string_view whose) {
+  if (!call.shortage.lasts(now_ns_)) return retry(call);
+  give_up_for_want(call, fmt::format("{} has no file descriptors for the connection; raise the limit (`ulimit -n`)", whose));
 }
 
 void Connector::give_up(Call& call, std::string reason) {
@@ -83,7 +90,7 @@ void Connector::read_from_called(Rank peer) {
   if (heard->kind == MessageKind::refusal) {
     // Keeps our call, whose closing would show a death, until the peer's call replaces it.
     if (heard->refusal == Refusal::crossed && peer < options_.rank) call.phase = Call::Phase::crossed;
-    else if (heard->refusal == Refusal::busy) --call.attempts, retry(call);
+    else if (heard->refusal == Refusal::busy) --call.attempts, wait_for_descriptors(call, "its process");
     else if (heard->refusal == Refusal::resources || heard->refusal == Refusal::known)
       give_up_for_want(call, fmt::format("it refused the connection: {}", name_of(heard->refusal)));
     else give_up(call, fmt::format("it refused the connection: {}", name_of(heard->refusal)));
@@ -96,7 +103,7 @@ void Connector::read_from_called(Rank peer) {
 void Connector::send_hello(Call& call, const HandshakeMessage& challenge) {
   const RingSizes sizes{options_.record_ring_bytes, options_.data_ring_bytes};
   base::Result<base::FileDescriptor> file = make_shared_file("tandem-rings", segment_file_bytes(sizes));
-  if (!file && lacks_descriptors(errno)) return note_busy(), retry(call);
+  if (!file && lacks_descriptors(errno)) return note_busy(), wait_for_descriptors(call, "this rank");
   if (!file) return give_up_for_want(call, file.error().message);
   base::Result<Segment> segment = map_segment(file.value().get(), sizes);
   if (!segment) return give_up_for_want(call, segment.error().message);
@@ -118,7 +125,7 @@ void Connector::take_welcome(Call& call, const HandshakeMessage& welcome, Receiv
   const PeerIdentity identity = identity_of(call.socket);
   if (!is_proven(welcome, options_.secret, *call.nonce) || welcome.nonce != call.challenge || identity.uid != ::geteuid())
     return give_up(call, "the process that listens under its name does not have the job's secret");
-  if (received.cut) return note_busy(), retry(call);
+  if (received.cut) return note_busy(), wait_for_descriptors(call, "this rank");
   if (welcome.from != call.peer.value() || welcome.to != options_.rank.value() || received.fd_count != 2)
     return give_up(call, "its welcome makes no sense");
   Attachment attachment;

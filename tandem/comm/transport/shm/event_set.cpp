@@ -10,10 +10,12 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/fork.hpp"
+
 namespace tandem::comm::internal {
 
 base::Result<EventSet> EventSet::make() {
-  base::FileDescriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
+  auto epoll = base::kept_from_children(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll)
     return base::Error{base::ErrorCode::exhausted,
                        fmt::format("shm: epoll_create1 failed: {}; see `ulimit -n`", std::strerror(errno))};

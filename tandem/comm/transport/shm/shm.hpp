@@ -7,6 +7,7 @@
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
+#include "tandem/base/shortage.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/transport/transport.hpp"
 
@@ -30,6 +31,9 @@ struct ShmOptions {
   std::uint32_t inline_bytes = 8192;
   /// Whether processes may copy from each other's memory (process_vm_readv), where the kernel permits it.
   bool remote_copies = true;
+
+  /// How long connections wait for a file descriptor when this process, or the peer, has none: then they fail, with the remedy.
+  std::int64_t descriptor_patience_ns = base::Shortage::default_patience_ns;
 
   /// Smaller rings where more ranks share a machine: a rank that speaks to all of them holds some 70 MiB then, not 4 MiB for each.
   static ShmOptions for_ranks(std::uint32_t ranks_here) noexcept {

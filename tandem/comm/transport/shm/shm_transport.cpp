@@ -11,6 +11,8 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/fork.hpp"
+
 namespace tandem::comm {
 
 base::Result<std::unique_ptr<Transport>> make_shm_transport(const ShmOptions& options, PacketSink& sink) {
@@ -52,7 +54,7 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
   if (sodium_init() < 0) return base::Error{base::ErrorCode::unsupported, "shm: libsodium finds no source of random numbers"};
   base::Result<EventSet> events = EventSet::make();
   if (!events) return events.error();
-  base::FileDescriptor doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  auto doorbell = base::kept_from_children(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell)
     return base::Error{base::ErrorCode::exhausted, fmt::format("shm: eventfd failed: {}; see `ulimit -n`", std::strerror(errno))};
   std::unique_ptr<ShmTransport> made(new ShmTransport(options, sink, std::move(events).value(), std::move(doorbell)));

@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/fork.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -31,7 +32,7 @@ Address abstract_address(std::string_view name) {
 }
 
 base::FileDescriptor make_socket() {
-  return base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return base::kept_from_children(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ Connected connect_to(std::string_view name, base::FileDescriptor& socket) {
 }
 
 base::FileDescriptor accept_from(const base::FileDescriptor& listener) {
-  return base::FileDescriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  return base::kept_from_children(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes, std::span<const int> fds) noexcept {

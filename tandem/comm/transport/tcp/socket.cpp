@@ -11,6 +11,8 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/fork.hpp"
+
 namespace tandem::comm::internal {
 
 namespace {
@@ -31,7 +33,7 @@ base::Error io_error(std::string_view what) {
 
 base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port) {
   for (unsigned port = first_port; port <= std::max<unsigned>(first_port, last_port); ++port) {
-    base::FileDescriptor fd(socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+    auto fd = base::kept_from_children(socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
     if (!fd) return io_error("cannot make a TCP socket");
     if (at.family() == AF_INET6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
     set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // the port of a job that has just ended is free again
@@ -60,7 +62,7 @@ std::string remote_text(int fd, bool with_port) {
 }
 
 base::FileDescriptor begin_connecting(const SocketAddress& to, const ConnectOptions& options, int& error) {
-  base::FileDescriptor fd(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  auto fd = base::kept_from_children(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!fd) {
     error = errno;
     return {};

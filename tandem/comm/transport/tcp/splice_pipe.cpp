@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/fork.hpp"
 
 namespace tandem::comm::internal {
 
@@ -31,8 +32,8 @@ bool SplicePipe::open_to(const void* who) {
   if (in_) return true;
   int ends[2];
   if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) return false;  // out of descriptors, perhaps not for long
-  out_ = base::FileDescriptor(ends[0]);
-  in_ = base::FileDescriptor(ends[1]);
+  out_ = base::kept_from_children(ends[0]);
+  in_ = base::kept_from_children(ends[1]);
   refused_ = fcntl(in_.get(), F_SETPIPE_SZ, pipe_bytes) < pipe_bytes;
   if (refused_) close();
   return !refused_;

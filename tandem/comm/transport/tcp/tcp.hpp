@@ -8,6 +8,7 @@
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
+#include "tandem/base/shortage.hpp"
 #include "tandem/comm/transport/connection_proof.hpp"
 #include "tandem/comm/transport/transport.hpp"
 
@@ -44,6 +45,8 @@ struct TcpOptions {
   std::size_t least_spliced_bytes = std::size_t{192} << 10;
   std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection without a proof is closed after this time
   std::int64_t connect_timeout_ns = 5'000'000'000;  ///< how long a peer that cannot be reached is tried
+  /// How long connections wait for a file descriptor when this process has none: then they fail, with the limit and the remedy.
+  std::int64_t descriptor_patience_ns = base::Shortage::default_patience_ns;
   std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for this long is gone
 
   static constexpr unsigned most_rails = 16;

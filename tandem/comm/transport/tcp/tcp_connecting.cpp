@@ -10,12 +10,14 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/fork.hpp"
 #include "tandem/comm/transport/tcp/tcp_transport.hpp"
 
 namespace tandem::comm::internal {
 
 namespace {
 
+constexpr std::int64_t first_look_ns = 500'000'000;         // at an address, in the first round, while others follow
 constexpr std::int64_t pause_ns = 100'000'000;              // between two rounds of attempts
 constexpr std::int64_t silence_ns = 10'000'000'000;         // until a peer that does not answer is logged
 constexpr std::int64_t descriptors_pause_ns = 500'000'000;  // until accepting is tried again when descriptors ran out
@@ -88,8 +90,11 @@ void TcpTransport::try_candidate(TcpLink& link) {
   connection.socket = begin_connecting(
       to, {.from = from, .send_buffer_bytes = options_.first_send_buffer_bytes, .within_host = within_host}, error);
   if (!connection.socket) return connecting_failed(connection, error);
+  connecting_shortage_.end();
   connection.stage = Stage::connecting;
-  connection.deadline_ns = now_ns_ + options_.connect_timeout_ns;
+  // An address that swallows packets keeps the others waiting for a moment only; in later rounds each has its full time.
+  const bool others_follow = link.give_up_ns == 0 && link.next_candidate + 1 < link.candidates.size();
+  connection.deadline_ns = now_ns_ + (others_follow ? std::min(first_look_ns, options_.connect_timeout_ns) : options_.connect_timeout_ns);
   note_deadline(connection.deadline_ns);
   watch_events(connection, EPOLLOUT);
 }
@@ -99,8 +104,7 @@ void TcpTransport::attempt_failed(Connection& connection, std::string reason, bo
   TcpLink& link = *connection.link;
   link.failure = std::move(reason);
   link.may_succeed_later |= may_succeed_later;
-  connection.socket.close();
-  connection.epoll_events = 0;
+  close_socket(connection);
   connection.proof.reset();
   connection.stage = Stage::pausing;
   if (++link.next_candidate < link.candidates.size()) {
@@ -128,13 +132,16 @@ void TcpTransport::connecting_failed(Connection& connection, int error) {
 
 // The same address again, until there is room.
 void TcpTransport::connect_later(Connection& connection, int error) {
+  if (connecting_shortage_.lasts(now_ns_)) {
+    log_.error("tcp: no connection to rank {}: {}", connection.link->peer().value(), base::system_error_text(error));
+    return lost(connection, fmt::format("this rank has no file descriptor for a connection to it: {}", base::system_error_text(error)));
+  }
   if (now_ns_ >= next_busy_log_ns_) {
     next_busy_log_ns_ = now_ns_ + busy_log_ns;
-    log_.warn("tcp: cannot connect to rank {} now: {}; trying again until it works (see `ulimit -n`)",
-              connection.link->peer().value(), error_text(error));
+    log_.warn("tcp: cannot connect to rank {} now: {}; trying again for {} s",
+              connection.link->peer().value(), base::system_error_text(error), options_.descriptor_patience_ns / 1'000'000'000);
   }
-  connection.socket.close();
-  connection.epoll_events = 0;
+  close_socket(connection);
   connection.stage = Stage::pausing;
   connection.deadline_ns = now_ns_ + descriptors_pause_ns;
   note_deadline(connection.deadline_ns);
@@ -158,14 +165,15 @@ void TcpTransport::continue_connecting(Connection& connection) {
 
 void TcpTransport::accept_some() {
   for (unsigned i = 0; i < most_accepted && unproved_ < most_unproved; ++i) {
-    base::FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    auto socket = base::kept_from_children(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       if (errno == ECONNABORTED || errno == EINTR) continue;
-      log_.warn("tcp: cannot accept a connection: {}; trying again soon", error_text(errno));
+      no_room_to_accept(errno);
       stop_listening();
       return note_deadline(now_ns_ + descriptors_pause_ns);
     }
+    accepting_shortage_.end();
     Connection& connection = new_connection();
     prepare_connection(socket.get(), options_.first_send_buffer_bytes);
     if (!stays_within_host(socket.get())) set_congestion_control(socket.get(), congestion_control_);
@@ -179,6 +187,19 @@ void TcpTransport::accept_some() {
   }
   // The others wait in the kernel's queue, where they cost nothing.
   if (unproved_ == most_unproved) stop_listening();
+}
+
+// Peers wait for the answer of a process that may be stopped, without limit. So when descriptors stay away, one takes the connections
+// that wait, and closes them: the peers give up, and say that this rank did not answer.
+void TcpTransport::no_room_to_accept(int error) {
+  const std::string why = base::system_error_text(error);
+  if (!is_busy(error) || !accepting_shortage_.lasts(now_ns_))
+    return log_.warn("tcp: cannot accept a connection: {}; trying again soon", why);
+  log_.error("tcp: this rank turns away the connections of peers: {}", why);
+  base::with_spare_descriptor([this] {
+    for (unsigned i = 0; i < most_accepted; ++i)
+      if (!base::FileDescriptor(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC))) return;
+  });
 }
 
 void TcpTransport::stop_listening() {
@@ -269,7 +290,7 @@ void TcpTransport::trust(Connection& connection) {
 void TcpTransport::cut_off(Connection& connection) {
   if (connection.link == nullptr) return drop_unproved(connection, "closed before it had proved that it belongs to this job");
   const std::string at = connection.link->candidates[connection.link->next_candidate].text();
-  attempt_failed(connection, fmt::format("what listens at {} closed the connection before the proof had ended", at), true);
+  attempt_failed(connection, fmt::format("what listens at {} closed the connection before the proof had ended; its log may say why", at), true);
 }
 
 void TcpTransport::refused(Connection& connection) {

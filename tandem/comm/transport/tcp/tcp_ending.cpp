@@ -83,7 +83,7 @@ void TcpTransport::end(Connection& connection) {
   std::erase(paused_, &connection);
   connection.writer.abandon();
   connection.proof.reset();
-  connection.socket.close();
+  close_socket(connection);
   const auto same = [&](const auto& owned) { return owned.get() == &connection; };
   const auto found = std::find_if(connections_.begin(), connections_.end(), same);
   TANDEM_ASSERT(found != connections_.end());
@@ -91,6 +91,13 @@ void TcpTransport::end(Connection& connection) {
   *found = std::move(connections_.back());
   connections_.pop_back();
   listen_again();
+}
+
+// Takes the socket out of the epoll set first: a child process may hold it open, which would keep it in the set, with a pointer to this
+// connection.
+void TcpTransport::close_socket(Connection& connection) {
+  watch_events(connection, 0);
+  connection.socket.close();
 }
 
 // The application may reuse a spliced payload that is not known to be read as soon as it learns of the end. So nothing of it

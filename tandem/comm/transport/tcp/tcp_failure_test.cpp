@@ -1,6 +1,7 @@
 // tandem/comm/transport/tcp/tcp_failure_test.cpp: peers that die, stop, are strangers, or are not there.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,26 @@ TEST(TcpFailure, APeerKilledBeforeItAnswersIsDead) {
   child.die();
   expect_death_soon(node);
   EXPECT_EQ(link.try_send({.control = bytes_of("x")}), SendStatus::retry);
+}
+
+/// A child by clone() runs no handler of fork(): it holds all descriptors, and with them what the epoll set watches.
+TEST(TcpFailure, AConnectionThatAChildHoldsOpenIsGoneWhenItHasEnded) {
+  Child peer;
+  Node node(0);
+  Link& link = node.transport->connect(Rank(1), peer.card, 0);
+  EXPECT_EQ(send({&node}, link, "x"), SendStatus::done);
+  const auto holder = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (holder == 0)
+    for (;;) pause();
+  peer.die();
+  expect_death_soon(node);
+  step_for({&node}, 10'000'000);  // the connection's memory goes
+  EXPECT_TRUE(node.transport->arm());
+  pollfd waited{node.transport->wait_descriptor(), POLLIN, 0};
+  EXPECT_EQ(poll(&waited, 1, 100), 0) << "what has ended is still watched";
+  node.transport->disarm();
+  ::kill(holder, SIGKILL);
+  waitpid(holder, nullptr, 0);
 }
 
 TEST(TcpFailure, APeerThatWasStoppedBeforeTheProofIsWaitedFor) {

@@ -17,6 +17,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/fork.hpp"
 #include "tandem/base/host.hpp"
 
 namespace tandem::comm {
@@ -115,6 +116,7 @@ TcpTransport::~TcpTransport() {
 }
 
 base::Result<void> TcpTransport::open() {
+  base::set_spare_descriptor_aside();
   if (options_.rails == 0 || options_.rails > TcpOptions::most_rails) {
     return invalid(fmt::format("{} TCP rails: give 1 to {}", options_.rails, TcpOptions::most_rails));
   }
@@ -142,8 +144,8 @@ base::Result<void> TcpTransport::open() {
   card_.port = bound_address(listener_.get()).port();
   card_.host = base::host_identity().text();
   for (const LocalAddress& local : own_addresses_) card_.addresses.push_back(local.address);
-  epoll_ = base::FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  timer_ = base::FileDescriptor(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  epoll_ = base::kept_from_children(epoll_create1(EPOLL_CLOEXEC));
+  timer_ = base::kept_from_children(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   if (!epoll_ || !timer_) return io_error("cannot make an epoll set");
   if (!add_to_set(epoll_.get(), listener_.get(), &listener_) || !add_to_set(epoll_.get(), timer_.get(), &timer_)) {
     return io_error("cannot use an epoll set");

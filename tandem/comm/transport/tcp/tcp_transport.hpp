@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/shortage.hpp"
 #include "tandem/comm/transport/tcp/tcp.hpp"
 #include "tandem/comm/transport/tcp/tcp_link.hpp"
 
@@ -130,6 +131,7 @@ class TcpTransport final : public Transport {
   void connect_later(Connection& connection, int error);
   void continue_connecting(Connection& connection);
   void accept_some();
+  void no_room_to_accept(int error);
   void stop_listening();
   void listen_again();
   void continue_proof(Connection& connection);
@@ -142,6 +144,7 @@ class TcpTransport final : public Transport {
 
   // tcp_ending.cpp: ending them, and deadlines.
   void end(Connection& connection);
+  void close_socket(Connection& connection);
   static void cancel_splice(TcpLink& link);
   void lost(Connection& connection, std::string reason);
   void fail(TcpPeer& peer, std::string_view reason);
@@ -184,6 +187,8 @@ class TcpTransport final : public Transport {
   std::int64_t next_deadline_ns_ = never;
   static constexpr std::int64_t watch_interval_ns = 1'000'000'000;
   std::int64_t next_watch_ns_ = never;
+  base::Shortage connecting_shortage_{options_.descriptor_patience_ns};
+  base::Shortage accepting_shortage_{options_.descriptor_patience_ns};
   std::int64_t next_busy_log_ns_ = INT64_MIN;  ///< not before it is said again that there is no room for connections
   std::int64_t timer_set_for_ns_ = never;
   std::uint64_t poll_number_ = 0;
