@@ -1,6 +1,7 @@
 // tools/launcher.cpp: the loop, and what ends a job.
 #include "tools/launcher.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,8 @@ class Launcher final : GroupEvents {
 
   Result<void> open_rendezvous();
   Result<std::string> server_towards(const std::string& host) const;
+  Input input_of(const HostRanks& place) const;
+  static void forget_input();
   Result<GroupPlan> plan_for(const HostRanks& place) const;
   Result<void> start_group(const HostRanks& place, const GroupPlan& plan);
   void collect();
@@ -111,6 +114,7 @@ Result<void> Launcher::start() {
     auto plan = plan_for(place);
     if (!plan) return plan.error();
     if (auto started = start_group(place, plan.value()); !started) return exit_code_ = exit_code_of(started.error()), started;
+    if (plan.value().input == Input::inherited) forget_input();
   }
   exit_code_ = 0;
   return {};
@@ -154,6 +158,18 @@ Result<std::string> Launcher::server_towards(const std::string& host) const {
                                              host, own.error().message)};
 }
 
+/// Rank 0 has it: whoever writes there is to notice when the rank reads no more.
+void Launcher::forget_input() {
+  const base::FileDescriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (nothing) dup2(nothing.get(), STDIN_FILENO);
+}
+
+/// A terminal is read by its foreground process group alone, in which the launcher is and ranks are not.
+Input Launcher::input_of(const HostRanks& place) const {
+  if (!options_.reads_input) return Input::none;
+  return is_this_host(place.host) && isatty(STDIN_FILENO) == 0 ? Input::inherited : Input::fed;
+}
+
 Result<GroupPlan> Launcher::plan_for(const HostRanks& place) const {
   GroupPlan plan;
   plan.words = options_.words;
@@ -166,7 +182,7 @@ Result<GroupPlan> Launcher::plan_for(const HostRanks& place) const {
   plan.secret_in_environment = options_.secret_in_environment;
   plan.bind = options_.bind;
   plan.map = options_.map;
-  plan.feeds_first_rank = place.first == 0;
+  if (place.first == 0) plan.input = input_of(place);
   std::vector<unsigned> here;
   for (const HostRanks& other : options_.places) {  // a host may be named twice
     if (other.host != place.host && !(is_this_host(other.host) && is_this_host(place.host))) continue;

@@ -20,6 +20,7 @@ struct LaunchOptions {
   std::string folder;              ///< where ranks start; empty: here, and in the folder of the same name on other hosts
   std::vector<std::pair<std::string, std::string>> environment;         ///< for all ranks
   std::vector<std::pair<std::string, std::string>> remote_environment;  ///< for ranks on other hosts, before the other
+  bool reads_input = true;         ///< rank 0 has the launcher's standard input; otherwise no rank has any
   bool labels = true;
   bool objects = false;            ///< JSON objects that one rank prints to standard output pass without labels
   base::BindTo bind = base::BindTo::none;  ///< what each rank is bound to

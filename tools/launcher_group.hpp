@@ -12,6 +12,13 @@
 
 namespace tandem::tools {
 
+/// What a rank has as its standard input. The launcher reads no more of its own than it feeds.
+enum class Input : std::uint8_t {
+  none,      ///< /dev/null
+  fed,       ///< a pipe, which `RankGroup::feed` fills
+  inherited  ///< the launcher's own, for a rank on its host: nothing is read of it but by the rank
+};
+
 /// What a group's ranks are and what they are given. The same for a group on this host and for one behind ssh.
 struct GroupPlan {
   std::vector<std::string> words;  ///< the program and its arguments
@@ -23,13 +30,13 @@ struct GroupPlan {
   std::uint32_t first_local = 0;   ///< the first rank's number among those of its host, where other groups may have ranks, too
   std::uint32_t local_size = 0;    ///< ranks of the job on that host
   std::string job_id;
-  std::string server;              ///< HOST:PORT of the rendezvous, as seen from there
+  std::string server;              ///< HOST:PORT,... of the rendezvous, as seen from there
   std::string secret;              ///< its text
   bool secret_in_environment = false;
   std::string here;                ///< all ranks of the job on that host, as in "0-1,4-5"
   base::BindTo bind = base::BindTo::none;  ///< what each rank's process is bound to
   base::MapBy map = base::MapBy::core;     ///< in which order ranks take their shares of the cores
-  bool feeds_first_rank = false;   ///< the first rank of the group has a standard input that `feed` fills
+  Input input = Input::none;       ///< of the first rank of the group; the others have none
 };
 
 enum class Stream : std::uint8_t { output, errors };

@@ -29,6 +29,12 @@ constexpr std::size_t most_pipe_bytes = std::size_t(1) << 20;
 
 FileDescriptor nothing_to_read() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
+Result<Pipe> input_pipe(Input kind) {
+  if (kind == Input::fed) return make_pipe(false);
+  if (kind == Input::none) return Pipe{nothing_to_read(), FileDescriptor()};
+  return Pipe{FileDescriptor(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), FileDescriptor()};
+}
+
 /// The variables with a rank's place in the job.
 std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPlan& plan, std::uint32_t rank, int secret) {
   auto environment = plan.environment;
@@ -67,8 +73,8 @@ Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, Gro
 Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores, int secret) {
   auto output = make_pipe(true), errors = make_pipe(true);
   if (!output || !errors) return output ? errors.error() : output.error();
-  const bool fed = plan.feeds_first_rank && rank == plan.first_rank;
-  auto input = fed ? make_pipe(false) : Result<Pipe>(Pipe{nothing_to_read(), FileDescriptor()});
+  const Input kind = rank == plan.first_rank ? plan.input : Input::none;
+  auto input = input_pipe(kind);
   if (!input) return input.error();
   const auto child = spawn({.words = plan.words,
                             .environment = rank_environment(plan, rank, secret),
@@ -84,7 +90,7 @@ Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, co
   process.pid = child.value();
   process.output = std::move(output.value().read_end);
   process.errors = std::move(errors.value().read_end);
-  if (fed) input_ = std::move(input.value().write_end);
+  if (kind == Input::fed) input_ = std::move(input.value().write_end);
   process.end = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.value(), 0)));
   if (!process.end) return Error{ErrorCode::io, fmt::format("rank {} cannot be watched: {}", rank, std::strerror(errno))};
   fcntl(process.end.get(), F_SETFD, FD_CLOEXEC);

@@ -39,7 +39,7 @@ Result<std::unique_ptr<RemoteRanks>> RemoteRanks::start(const GroupPlan& plan, c
   std::unique_ptr<RemoteRanks> ranks(new RemoteRanks(place.host, events, cleanup));
   if (auto started = ranks->start_ssh(plan, place); !started) return started.error();
   for (std::uint32_t i = 0; i < plan.count; ++i) ranks->running_.insert(plan.first_rank + i);
-  ranks->input_is_taken_ = plan.feeds_first_rank;
+  ranks->input_is_taken_ = plan.input == Input::fed;
   ranks->send(std::uint8_t(wire::Kind::start), wire::encode(plan));
   return ranks;
 }

@@ -28,6 +28,7 @@ using base::FileDescriptor;
 
 constexpr int ignored_signals[] = {SIGPIPE, SIGTTIN, SIGTTOU};
 std::optional<rlimit> files_before;  // of the process, as the limit itself is
+sigset_t ignored_before;             // likewise, of `ignored_signals`: by whoever started the launcher
 
 /// Where the child failed, and errno there.
 struct Failure {
@@ -51,7 +52,8 @@ struct Failure {
     give_up(report, Failure::Step::other);
   if (!request.cores.empty() && !base::set_affinity_of_this_thread(request.cores).ok()) give_up(report, Failure::Step::other);
   if (files_before) setrlimit(RLIMIT_NOFILE, &*files_before);
-  for (const int number : ignored_signals) signal(number, SIG_DFL);
+  for (const int number : ignored_signals)
+    if (sigismember(&ignored_before, number) != 1) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -116,7 +118,9 @@ Result<Pipe> make_pipe(bool ours_reads) {
 void prepare_launcher() {
   for (int standard = 0; standard < 3; ++standard)
     if (fcntl(standard, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);  // takes the lowest free number: this one
-  for (const int number : ignored_signals) signal(number, SIG_IGN);
+  sigemptyset(&ignored_before);
+  for (const int number : ignored_signals)
+    if (signal(number, SIG_IGN) == SIG_IGN) sigaddset(&ignored_before, number);
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   files_before = limit;

@@ -22,7 +22,7 @@ std::string encode(const GroupPlan& plan) {
   for (const auto& [name, value] : plan.environment) writer.text(name).text(value);
   writer.u32(plan.first_rank).u32(plan.count).u32(plan.size).u32(plan.first_local).u32(plan.local_size);
   writer.text(plan.job_id).text(plan.server).text(plan.secret).u8(plan.secret_in_environment);
-  writer.u8(plan.feeds_first_rank).u8(std::uint8_t(plan.bind)).u8(std::uint8_t(plan.map)).text(plan.here);
+  writer.u8(std::uint8_t(plan.input)).u8(std::uint8_t(plan.bind)).u8(std::uint8_t(plan.map)).text(plan.here);
   return writer.take();
 }
 
@@ -53,11 +53,11 @@ base::Result<GroupPlan> decode_plan(std::string_view body) {
   plan.server = text();
   plan.secret = text();
   plan.secret_in_environment = reader.u8() != 0;
-  plan.feeds_first_rank = reader.u8() != 0;
+  plan.input = static_cast<Input>(reader.u8());
   plan.bind = static_cast<base::BindTo>(reader.u8());
   plan.map = static_cast<base::MapBy>(reader.u8());
   plan.here = text();
-  const bool known = plan.bind <= base::BindTo::package && plan.map <= base::MapBy::package;
+  const bool known = plan.input <= Input::fed && plan.bind <= base::BindTo::package && plan.map <= base::MapBy::package;
   if (!reader.finished() || !known || plan.words.empty() || plan.count == 0 || plan.count > plan.size ||
       plan.first_rank > plan.size - plan.count || plan.local_size > plan.size || plan.count > plan.local_size ||
       plan.first_local > plan.local_size - plan.count)

@@ -26,7 +26,7 @@ GroupPlan example() {
   plan.job_id = "run-1";
   plan.server = "10.0.0.1:4711";
   plan.secret = "s";
-  plan.feeds_first_rank = true;
+  plan.input = Input::fed;
   plan.bind = base::BindTo::package;
   plan.map = base::MapBy::numa;
   return plan;
@@ -45,7 +45,7 @@ TEST(LauncherWire, APlanIsReadBackAsItWasWritten) {
   EXPECT_EQ(read.value().local_size, 5u);
   EXPECT_EQ(read.value().size, 8u);
   EXPECT_EQ(read.value().server, plan.server);
-  EXPECT_TRUE(read.value().feeds_first_rank);
+  EXPECT_EQ(read.value().input, Input::fed);
   EXPECT_EQ(read.value().bind, base::BindTo::package);
   EXPECT_EQ(read.value().map, base::MapBy::numa);
   EXPECT_FALSE(read.value().secret_in_environment);

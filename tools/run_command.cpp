@@ -38,7 +38,7 @@ TANDEM_JOB_LOCAL_RANK and TANDEM_JOB_LOCAL_SIZE.
   tandem run --host alpha:8,beta:4 ./app                             12 ranks
   tandem run -n 8 --server-address 10.0.0.254 -- ./enter-namespace ./app
 
-Standard input goes to rank 0. SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second SIGINT
+Rank 0 has the standard input. SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on; a second SIGINT
 ends the job. When a rank fails, the others get SIGTERM, two seconds later SIGKILL, and the exit code is that of the rank, or 128
 and the number of the signal that ended it. See docs/launching.md.)";
 
@@ -48,6 +48,7 @@ struct RunArguments {
   std::vector<std::string> exports;
   bool labels = false, no_labels = false;
   std::string bind = "none", map = "core", topology;
+  std::string input = "rank0";
   bool dry_run = false;
   std::string server_address;
   std::string timeout;
@@ -290,6 +291,9 @@ Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand c
   LaunchOptions options;
   options.places = std::move(places.value().ranks);
   if (const auto read = read_binding(arguments, options); !read) return read.error();
+  const auto input = chosen<bool>("--stdin", arguments.input, {{"rank0", true}, {"none", false}});
+  if (!input) return input.error();
+  options.reads_input = input.value();
   options.words = program_words(context, remaining.size());
   options.folder = arguments.folder;
   options.environment = configuration(context, remaining.size());
@@ -360,6 +364,9 @@ void add_run(Subcommand app, ToolContext& context) {
                                      "Print output line by line, with the rank before each line, as in \"[3] text\" (the default for "
                                      "several ranks; JSON that one of them prints to a file or a pipe has no labels)");
   command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
+  command.add_option("--stdin", arguments->input,
+                     "Who has the standard input of this command: rank 0 (on another host it is read ahead for that rank), or nobody")
+      .show_default().type_name("rank0|none");
   command.add_option("--bind", arguments->bind,
                      "Bind each rank to its share of the host's cores (core), or to the NUMA nodes or packages in which it lies; none: "
                      "do not bind, ranks of Tandem divide the cores themselves").show_default().type_name("core|numa|package|none");

@@ -198,6 +198,23 @@ cmp -s noise out || fail "input does not pass unchanged"
 timeout 20 "$tandem" run -n 1 true < <(yes) || fail "input that nobody reads is in the way"
 timeout 20 "$tandem" run -n 2 cat <&- > out || fail "without an input it does not start"
 
+# What no rank reads stays for whoever reads after them, as in the loop of a shell.
+printf 'a\nb\nc\n' > lines
+while read -r line; do timeout 20 "$tandem" run -n 2 --no-label sh -c "[ \$TANDEM_JOB_RANK = 1 ] || echo $line"; done < lines > out 2> err
+is out $'a\nb\nc'
+cat lines | while read -r line; do timeout 20 "$tandem" run -n 1 echo "$line"; done > out 2> err
+is out $'a\nb\nc'
+{ timeout 20 "$tandem" run -n 2 --no-label sh -c '[ $TANDEM_JOB_RANK = 1 ] || { read -r line; echo "rank: $line"; }'; cat; } < lines > out 2> err
+is out $'rank: a\nb\nc'
+{ timeout 20 "$tandem" run -n 2 --stdin none cat; cat; } < lines > out 2> err
+is out $'a\nb\nc'
+run 2 -n 2 --stdin all true
+holds err '--stdin all: choose one of rank0, none'
+# Whoever writes there notices that rank 0 has closed it, though the rank lives.
+(yes 2> yes_err; touch written) | "$tandem" run --timeout 20s -n 1 sh -c 'exec < /dev/null; until [ -e written ]; do sleep 0.05; done' ||
+  fail "the launcher keeps an input open that its rank has closed"
+rm -f written
+
 # Exit codes: that of the first that fails; the others are ended.
 run 7 -n 3 sh -c 'echo $$ >> pids; if [ $TANDEM_JOB_RANK = 1 ]; then exit 7; fi; exec sleep 60'
 holds err '^tandem: error: rank 1 ended with exit code 7; the other ranks are ended too$'
@@ -250,6 +267,23 @@ kill -TERM $launcher
 ended_with 4 "ranks that answer SIGTERM"
 holds signals TERM
 is signals $'USR1\nUSR1\nUSR2\nUSR2\nTERM\nTERM'
+
+# Signals that are ignored when it starts stay ignored, by the ranks as well.
+rm -f pids
+nohup "$tandem" run -n 2 sh -c 'kill -HUP $$; echo $$ >> pids; until [ -e go ]; do sleep 0.05; done' > out 2> err < /dev/null &
+launcher=$!
+until_true 10 has_lines 2 pids || fail "under nohup, SIGHUP ends ranks"
+kill -HUP $launcher
+touch go
+ended_with 0 "SIGHUP under nohup"
+rm -f pids go
+(trap '' USR1; exec "$tandem" run -n 2 sh -c 'echo $$ >> pids; until [ -e go ]; do sleep 0.05; done') > out 2> err < /dev/null &
+launcher=$!
+until_true 10 has_lines 2 pids
+kill -USR1 $launcher
+touch go
+ended_with 0 "an ignored SIGUSR1"
+rm -f go
 
 background -n 2 sh -c 'echo $$ >> pids; exec sleep 60'
 until_true 10 has_lines 2 pids
