@@ -137,7 +137,7 @@ std::vector<KernelCall> probe_calls() {
     calls.push_back({name, works, needed, without});
   };
 #ifdef SYS_epoll_pwait2
-  const base::FileDescriptor epoll(epoll_create1(0));
+  const base::FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   epoll_event event;
   const timespec none{};
   add("epoll_pwait2", syscall(SYS_epoll_pwait2, epoll.get(), &event, 1, &none, nullptr, 0) >= 0, false,

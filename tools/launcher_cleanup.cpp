@@ -42,7 +42,7 @@ void close_from(int low) {
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   // What the launcher's parent gave it (a pipe that somebody reads to its end) must not stay open because of us.
-  const int nothing = open("/dev/null", O_RDWR);
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
   const int low = 3;
   dup2(pipe, low);

@@ -22,7 +22,7 @@ class OutFile {
   static base::Result<OutFile> create(const std::filesystem::path& path) {
     OutFile file;
     file.path_ = path;
-    file.file_ = std::fopen(path.c_str(), "wb");
+    file.file_ = std::fopen(path.c_str(), "wbe");
     if (file.file_ == nullptr)
       return base::Error{base::ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno)};
     return file;

@@ -49,7 +49,7 @@ base::Error system_error(const std::string& what) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(cannot_execute);  // it died before the line above
-  const int nothing = open("/dev/null", O_RDONLY);
+  const int nothing = open("/dev/null", O_RDONLY);  // inherited: it may be standard input already
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
     _exit(cannot_execute);
   execve(file, argv, envp);

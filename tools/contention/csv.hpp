@@ -101,7 +101,7 @@ class RowFile {
     text = format.header();
     for (const Row& row : file.rows_) text += format.line(row);
     if (const auto written = base::replace_file(path, text); !written) return written.error();
-    file.file_ = std::fopen(path.c_str(), "ab");
+    file.file_ = std::fopen(path.c_str(), "abe");
     if (file.file_ == nullptr) return file.unwritable();
     return file;
   }

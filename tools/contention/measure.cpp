@@ -159,7 +159,7 @@ class Results {
     Results results(std::move(file).value());
     if (const auto written = base::replace_file(campaign, about.dump(2) + "\n"); !written) return written.error();
     const fs::path frequencies = folder / frequencies_file;
-    results.frequencies_ = std::fopen(frequencies.c_str(), "ab");
+    results.frequencies_ = std::fopen(frequencies.c_str(), "abe");
     if (results.frequencies_ == nullptr)
       return Error{ErrorCode::io, fmt::format("{}: cannot be written: {}", frequencies.string(), std::strerror(errno))};
     if (std::ftell(results.frequencies_) == 0) std::fputs("sample,seconds,core,mhz\n", results.frequencies_);
