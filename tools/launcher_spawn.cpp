@@ -92,7 +92,7 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0)
-    return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", request.words.front(), std::strerror(errno))};
+    return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", request.words.front(), base::system_error_text(errno))};
   if (child == 0) become(request, argv.data(), envp.data(), parent, pipe.write_end.get());
   setpgid(child, child);  // parent and child both call it: from now on the group can be signalled
   pipe.write_end.close();
@@ -110,7 +110,7 @@ int exit_code_of(const Error& error) { return error.code == ErrorCode::not_found
 
 Result<Pipe> make_pipe(bool ours_reads) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorCode::io, fmt::format("no pipe: {}", std::strerror(errno))};
+  if (pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorCode::io, fmt::format("no pipe: {}", base::system_error_text(errno))};
   fcntl(ends[ours_reads ? 0 : 1], F_SETFL, O_NONBLOCK);
   return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }

@@ -215,6 +215,11 @@ holds err '--stdin all: choose one of rank0, none'
   fail "the launcher keeps an input open that its rank has closed"
 rm -f written
 
+# A low hard limit of descriptors is named, with the remedy; one that suffices is enough.
+(failures=0; ulimit -n 60; run 0 -n 2 "$probe"; exit "$failures") || fail "60 descriptors are too few for two ranks"
+(failures=0; ulimit -n 60; run 126 -n 24 "$probe"; holds err 'may have 60 file descriptors.*ulimit -n'; exit "$failures") ||
+  fail "60 descriptors and 24 ranks"
+
 # Exit codes: that of the first that fails; the others are ended.
 run 7 -n 3 sh -c 'echo $$ >> pids; if [ $TANDEM_JOB_RANK = 1 ]; then exit 7; fi; exec sleep 60'
 holds err '^tandem: error: rank 1 ended with exit code 7; the other ranks are ended too$'

@@ -41,7 +41,7 @@ struct OutputPipe {
 };
 
 base::Error system_error(const std::string& what) {
-  return {base::ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno))};
+  return {base::ErrorCode::io, fmt::format("{}: {}", what, base::system_error_text(errno))};
 }
 
 /// In the child, between fork and exec: calls that are safe after a fork, and no others.

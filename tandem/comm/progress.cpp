@@ -35,7 +35,7 @@ base::Result<void> Progress::start() {
   }
   const auto failed = [](const char* what) {
     return base::Error{base::ErrorCode::exhausted,
-                       fmt::format("the progress engine cannot make {}: {}", what, std::strerror(errno))};
+                       fmt::format("the progress engine cannot make {}: {}", what, base::system_error_text(errno))};
   };
   epoll_ = base::kept_from_children(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return failed("an epoll set");

@@ -34,7 +34,7 @@ const unsigned char* key_of(const JobSecret& secret) { return reinterpret_cast<c
 
 Error file_error(const std::filesystem::path& file, std::string_view what) {
   const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::io;
-  return {code, fmt::format("the secret file {} {}: {}", file.string(), what, std::strerror(errno))};
+  return {code, fmt::format("the secret file {} {}: {}", file.string(), what, base::system_error_text(errno))};
 }
 
 /// Why this file may not hold a secret; empty when it may.

@@ -64,7 +64,7 @@ base::Result<void> Connector::open() {
   timer_watch_ = timer_ ? events_.add(timer_.get(), [this] { tick(); }) : 0;
   if (listener_watch_ == 0 || timer_watch_ == 0)
     return base::Error{base::ErrorCode::exhausted,
-                       fmt::format("shm: no descriptors left ({}); see `ulimit -n`", std::strerror(errno))};
+                       fmt::format("shm: its descriptors cannot be watched: {}", base::system_error_text(errno))};
   return {};
 }
 

@@ -18,7 +18,7 @@ base::Result<EventSet> EventSet::make() {
   auto epoll = base::kept_from_children(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll)
     return base::Error{base::ErrorCode::exhausted,
-                       fmt::format("shm: epoll_create1 failed: {}; see `ulimit -n`", std::strerror(errno))};
+                       fmt::format("shm: epoll_create1 failed: {}", base::system_error_text(errno))};
   return EventSet(std::move(epoll));
 }
 

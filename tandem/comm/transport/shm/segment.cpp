@@ -21,7 +21,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 base::Error refused(const char* what) {
   return {base::ErrorCode::exhausted,
-          fmt::format("shm: {} failed: {}; is memory or address space limited?", what, std::strerror(errno))};
+          fmt::format("shm: {} failed: {}; is memory or address space limited?", what, base::system_error_text(errno))};
 }
 
 bool map_at(std::byte* where, int file, std::size_t offset, std::size_t bytes) noexcept {

@@ -614,5 +614,26 @@ TEST(ShmTransport, WithoutDescriptorsAConnectionIsMadeLater) {
   }
 }
 
+/// How a connection ends for which this process has so many descriptors, for longer than it has patience.
+std::string ending_with_descriptors(rlim_t count) {
+  ShmOptions options;
+  options.descriptor_patience_ns = 100'000'000;
+  ShmRank a(0, 2, options), b(1, 2, options);
+  rlimit limit{};
+  EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit few = limit;
+  few.rlim_cur = static_cast<rlim_t>(base::FileDescriptor(::dup(0)).get()) + count;
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  a.connect(b, 1);
+  EXPECT_TRUE(step_until(std::array{&a, &b}, [&] { return !a.sink.failures.empty(); }));
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  return a.sink.failures.empty() ? "none" : a.sink.failures.begin()->second;
+}
+
+TEST(ShmTransport, WithoutDescriptorsForLongAConnectionFailsWithTheRemedy) {
+  EXPECT_EQ(ending_with_descriptors(0), "this rank has no file descriptors for the connection; raise the limit (`ulimit -n`)");
+  EXPECT_EQ(ending_with_descriptors(1), "its process has no file descriptors for the connection; raise the limit (`ulimit -n`)");
+}
+
 }  // namespace
 }  // namespace tandem::comm

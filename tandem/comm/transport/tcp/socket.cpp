@@ -25,7 +25,7 @@ constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
 
 }  // namespace
 
-std::string error_text(int error) { return std::generic_category().message(error); }
+std::string error_text(int error) { return base::system_error_text(error); }
 
 base::Error io_error(std::string_view what) {
   return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))};

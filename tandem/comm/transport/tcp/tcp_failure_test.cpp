@@ -325,5 +325,44 @@ TEST(TcpFailure, WithoutDescriptorsAConnectionIsMadeLater) {
   }
 }
 
+/// Leaves this process so many descriptors; the destructor sets the limit back.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t count) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(base::FileDescriptor(::dup(0)).get()) + count;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+void be_impatient(TcpOptions& options) {
+  options.descriptor_patience_ns = 200'000'000;
+  options.connect_timeout_ns = 500'000'000;
+}
+
+TEST(TcpFailure, WithoutDescriptorsForLongAConnectionFailsWithTheLimitAndTheRemedy) {
+  Node a(0, be_impatient), b(1, be_impatient);
+  const FewDescriptors none(0);
+  a.connect(b, 1);
+  ASSERT_TRUE(step_until({&a, &b}, [&] { return a.sink.failures.contains(1); }));
+  EXPECT_NE(a.sink.failures[1].find("no file descriptor"), std::string::npos) << a.sink.failures[1];
+  EXPECT_NE(a.sink.failures[1].find("ulimit -n"), std::string::npos) << a.sink.failures[1];
+  EXPECT_TRUE(a.logged("no connection to rank 1: ")) << a.text;
+}
+
+TEST(TcpFailure, APeerWithoutDescriptorsForLongTurnsAway) {
+  Node a(0, be_impatient), b(1, be_impatient);
+  const FewDescriptors one(1);  // which the caller takes
+  a.connect(b, 1);
+  ASSERT_TRUE(step_until({&a, &b}, [&] { return a.sink.failures.contains(1); }));
+  EXPECT_NE(a.sink.failures[1].find("closed the connection before the proof had ended"), std::string::npos) << a.sink.failures[1];
+  EXPECT_TRUE(b.logged("turns away the connections of peers: ") && b.logged("ulimit -n")) << b.text;
+}
+
 }  // namespace
 }  // namespace tandem::comm::tcp_test
