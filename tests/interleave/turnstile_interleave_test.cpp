@@ -10,12 +10,21 @@ namespace tandem::interleave {
 namespace {
 
 struct Visitor {
-  Visitor* next = nullptr;
+  /// Of the visitor inside, from the moment when it has acquired the stack of those that came.
+  struct Place {
+    ModelPlain<Visitor*> child{nullptr};
+    ModelPlain<std::uint64_t> number{0};
+  };
+
+  ModelPlain<Visitor*> next{nullptr};
   ModelPlain<int> priority{0};  ///< written by the visitor before it enters, read by the one that chooses among the waiting
   unsigned first = 0;           ///< the turnstiles that it needs: [first, last)
   unsigned last = 0;
   unsigned at = 0;              ///< the one that it stands before; those from `first` to here are its own
   bool passed = false;
+  Place place = {};
+
+  Place& place_at_turnstile() { return place; }
 };
 
 /// Each thread brings a visitor. Visitor v needs the turnstiles that `Needs` has as bits at 4 v, in order. A visitor that is
@@ -117,6 +126,32 @@ struct BetterFirst : Program {
 };
 
 TEST(TurnstileUnderEveryOrder, TheBetterOfThoseWhoWaitGoesFirst) { expect_holds<BetterFirst>({.most_failures = 0}); }
+
+/// One is inside, and three come while it leaves: the heap of those that wait is built and taken apart by several threads.
+struct ThreeWait : Program {
+  base::Turnstile<Visitor, ModelAtomic> turnstile;
+  std::array<Visitor, 4> visitors;
+  ModelPlain<int> guarded{0};
+
+  ThreeWait() { turnstile.enter(&visitors[0]); }
+  unsigned threads() const override { return 4; }
+  void run(unsigned thread) override {
+    visitors[thread].priority = static_cast<int>(thread % 2);
+    Visitor* inside = thread == 0 || turnstile.enter(&visitors[thread]) ? &visitors[thread] : nullptr;
+    while (inside != nullptr) {
+      guarded = guarded + 1;
+      inside = turnstile.leave([](const Visitor& a, const Visitor& b) { return a.priority > b.priority; });
+    }
+  }
+  void check() override {
+    require(turnstile.free(), "the turnstile is not free in the end");
+    require(guarded == 4, "a visitor has not passed");
+  }
+};
+
+TEST(TurnstileUnderEveryOrder, ThoseThatWaitAreTakenOneByOneByWhoeverIsInside) {
+  expect_holds<ThreeWait>({.most_preemptions = 3, .most_failures = 0});
+}
 
 /// As base::Turnstile without a queue, entered without acquiring or left without releasing.
 template <std::memory_order Enter, std::memory_order Leave>

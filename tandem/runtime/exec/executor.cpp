@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "tandem/runtime/exec/turns.hpp"
 #include "tandem/runtime/memory/device_error.hpp"
 #include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -411,20 +412,15 @@ void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
 }
 
 bool Executor::enter_turnstiles(Task& task) {
-  // In the order of the data's numbers, so that no cycle of holders and visitors can form, and the same seed gives the same order.
-  const AccessSlot* const slots = task.accesses();
-  for (;;) {
-    unsigned next = task.access_count;
-    for (unsigned i = 0; i < task.access_count; ++i) {
-      if (slots[i].mode() != AccessMode::commute) continue;
-      const std::uint32_t number = slots[i].handle()->number;
-      if (task.progress != 0 && number <= slots[task.progress - 1].handle()->number) continue;
-      if (next == task.access_count || number < slots[next].handle()->number) next = i;
-    }
-    if (next == task.access_count) return true;
-    task.progress = static_cast<std::uint16_t>(next + 1);  // it will be inside when it goes on, now or later
-    if (!slots[next].handle()->turnstile.enter(&task)) return false;
+  AccessSlot* const slots = task.accesses();
+  auto next = task.progress == 0 ? chain_turns(task) : static_cast<std::uint16_t>(slots[task.progress - 1].turn.next);
+  while (next != 0) {
+    task.progress = next;  // it will be inside when it goes on, now or later
+    Handle& handle = *slots[next - 1].handle();
+    next = static_cast<std::uint16_t>(slots[next - 1].turn.next);  // a task that waits belongs to the one inside
+    if (!handle.turnstile.enter(&task)) return false;
   }
+  return true;
 }
 
 void Executor::release_special(Task& task, Origin& origin) {

@@ -44,8 +44,17 @@ struct Link {
   std::uintptr_t bits_ = 0;
 };
 
+/// Of a commuting access, from the moment when its task waits for no other until it is inside the turnstile of the data.
+struct Turn {
+  Task* child;                ///< the turnstile's (`base::Turnstile`)
+  std::uint64_t number : 48;  ///< the turnstile's
+  std::uint64_t next : 16;    ///< index, plus one, of the access whose turnstile the task enters next; 0: this is the last one
+};
+static_assert(kMaxAccesses < 1U << 16);
+
 /// One access of a task: the handle, with the mode in its low bits (handles are aligned to 64 bytes), and the link of the edge
-/// that this access most often needs. While the task fetches data the link queues it at the replica.
+/// that this access most often needs. While the task fetches data the link queues it at the replica. The task has no turnstile to enter while
+/// one of them is in use, so `turn` takes the place of the link meanwhile.
 class AccessSlot {
  public:
   void set(Handle* handle, AccessMode mode) noexcept {
@@ -61,7 +70,10 @@ class AccessSlot {
   }
   bool alias() const noexcept { return (bits_ & kAlias) != 0; }
 
-  Link link;
+  union {
+    Link link = {};
+    Turn turn;
+  };
 
  private:
   static constexpr std::uintptr_t kAlias = 8;
@@ -213,6 +225,9 @@ struct Task {
   SourceLine where;
   RecordedPart* recording = nullptr;
   // followed by AccessSlot[access_count], then the values
+
+  /// Where it stands among the tasks that wait for a turnstile.
+  Turn& place_at_turnstile() noexcept { return accesses()[progress - 1].turn; }
 
   AccessSlot* accesses() noexcept { return reinterpret_cast<AccessSlot*>(this + 1); }
   const AccessSlot* accesses() const noexcept { return reinterpret_cast<const AccessSlot*>(this + 1); }
