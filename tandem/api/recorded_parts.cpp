@@ -29,11 +29,6 @@ void RecordedParts::check() const {
       throw UsageError(fmt::format("a recording leaves {} divided into parts of which some have no value: write them, or the whole before it is divided", one.name));
 }
 
-void RecordedParts::restore_values() noexcept {
-  for (const auto& [handle, had_value] : had_value_) handle->flow.has_value = had_value;
-  had_value_.clear();
-}
-
 void RecordedParts::finish(const ForEachDatum* all, std::uint64_t plan_count) {
   for (Known& one : plans_) {
     PartPlan* const plan = alive(one);

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -30,12 +29,8 @@ class RecordedParts {
   // --- while the recording is made
   /// `plan` is used, and may be about to change its state.
   void note(PartPlan& plan);
-  /// `handle` is about to lose its value.
-  void note_value(runtime::Handle& handle) { had_value_.try_emplace(&handle, handle.flow.has_value); }
   /// At its end. Throws UsageError when a replay would leave parts without values.
   void check() const;
-  /// The flow knows again which data had values, but for what the recording has written. Before the flow forgets these.
-  void restore_values() noexcept;
   /// The recording has ended, and uses `all` data; null: it was given up. The partitions are as they were before it, of which `plan_count` were made.
   void finish(const ForEachDatum* all, std::uint64_t plan_count);
 
@@ -60,7 +55,6 @@ class RecordedParts {
 
   std::vector<Known> plans_;  ///< the outer ones first, once it is finished
   std::unordered_set<const void*> known_;  ///< their `itself_`
-  std::unordered_map<runtime::Handle*, bool> had_value_;
   std::uint64_t plan_count_ = 0;  ///< as many partitions had been made when the recording ended
 };
 

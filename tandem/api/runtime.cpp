@@ -376,7 +376,7 @@ bool Runtime::has_value(runtime::Handle& handle) const {
 
 void Runtime::forget_value(runtime::Handle& handle) {
   if (flow_ != nullptr && flow_->recording() != nullptr) return flow_->recording()->note_value(handle, false);
-  if (recorded_parts_ != nullptr) recorded_parts_->note_value(handle);
+  core_->data().note_value(handle);
   handle.flow.has_value = false;
   if (flow_ != nullptr) dist::place_of(handle).unwritten = true;
 }
@@ -938,12 +938,10 @@ Graph Runtime::record(const std::function<void()>& flow) {
     flow();
     graph.parts_->check();
   } catch (...) {
-    graph.parts_->restore_values();
     recorder.stop();
     end_recording_of_parts(graph, false);
     throw;
   }
-  graph.parts_->restore_values();
   recorder.stop();
   recorder.finish();
   end_recording_of_parts(graph, true);

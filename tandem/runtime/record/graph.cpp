@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include "tandem/runtime/record/left_replays.hpp"
@@ -29,8 +30,14 @@ std::uint32_t next_recording_number() noexcept {
   return (last.fetch_add(1, std::memory_order_relaxed) + 1) & 0x7fff'ffff;
 }
 
+std::vector<std::unique_ptr<Instance>> Instance::take_running(std::vector<std::unique_ptr<Instance>>& instances) {
+  const auto running = std::partition(instances.begin(), instances.end(), [](const auto& instance) { return has_ended(instance->end); });
+  std::vector<std::unique_ptr<Instance>> taken(std::make_move_iterator(running), std::make_move_iterator(instances.end()));
+  instances.erase(running, instances.end());
+  return taken;
+}
+
 void Instance::destroy(RuntimeCore& runtime) noexcept {
-  runtime.data().forget_tasks(memory.get(), memory.get() + bytes);
   TaskPool& pool = runtime.submission().pool();
   // The end is the pool's, since users may hold references to it.
   if (tasks.back()->successors.sealed()) pool.recycle(tasks.back());
@@ -40,13 +47,13 @@ void Instance::destroy(RuntimeCore& runtime) noexcept {
 }
 
 RecordedGraph::~RecordedGraph() {
-  std::vector<std::unique_ptr<Instance>> left;
   for (auto& instance : instances_) {
     if (!has_ended(instance->end)) runtime_.accesses().wait_quietly(instance->end, "a recorded graph");
     instance->state.graph = nullptr;
-    if (has_ended(instance->end)) instance->destroy(runtime_);
-    else left.push_back(std::move(instance));
   }
+  std::vector<std::unique_ptr<Instance>> left = Instance::take_running(instances_);
+  kept_.forget_recorded_tasks(runtime_.data());
+  for (const auto& instance : instances_) instance->destroy(runtime_);
   for (Task* task : templates_) {
     destroy(*task, runtime_.submission().pool());
     std::free(task);
@@ -239,7 +246,7 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
   if (!runtime_.data().owns(to))
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
-  kept_.keep(to);
+  kept_.replace(from, to, runtime_.data());
   ++version_;
   for (RecordIndex index = 0; index < templates_.size(); ++index) {
     Task& task = *templates_[index];
@@ -251,11 +258,12 @@ void RecordedGraph::rebind(Handle& from, Handle& to) {
     }
     if (changed) note_change(index);
   }
-  kept_.drop(from);
 }
 
 void RecordedGraph::watch(RecordIndex task) {
-  if (std::find(boundary_.begin(), boundary_.end(), task) == boundary_.end()) boundary_.push_back(task);
+  if (at_boundary_[task]) return;
+  boundary_.push_back(task);
+  at_boundary_[task] = true;
 }
 
 static TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index) {

@@ -51,7 +51,9 @@ struct Instance {
   std::uint64_t version = 0;   ///< of the graph's changes that it has
   std::size_t boundary_count = 0;  ///< so many tasks of the graph's boundary are marked in `parts`
 
-  /// Ends its tasks, none of which runs any more.
+  /// Takes those whose replays have not ended out of `instances`. The others may be destroyed once the data has forgotten tasks that have ended.
+  static std::vector<std::unique_ptr<Instance>> take_running(std::vector<std::unique_ptr<Instance>>& instances);
+  /// Ends its tasks, none of which runs any more, and which no data names.
   void destroy(RuntimeCore& runtime) noexcept;
 };
 
@@ -116,6 +118,7 @@ class RecordedGraph {
   std::vector<RecordIndex> guarded_;         ///< tasks with entries: their counts hold a guard until the replay has entered
   std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
   std::vector<RecordIndex> boundary_;
+  std::vector<bool> at_boundary_;            ///< by task: whether it is in `boundary_`
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::pair<std::uint64_t, RecordIndex>> changes_;  ///< versions and tasks, in order
   std::vector<std::uint64_t> changed_at_;                       ///< by task: version of its last change; empty: none has changed

@@ -15,11 +15,11 @@ void LeftReplays::keep(std::vector<std::unique_ptr<Instance>> instances, KeptDat
 
 void LeftReplays::free(bool all) noexcept {
   std::erase_if(left_, [&](const std::unique_ptr<Left>& left) {
-    std::erase_if(left->instances, [&](const std::unique_ptr<Instance>& instance) {
-      if (!all && !has_ended(instance->end)) return false;
-      instance->destroy(runtime_);
-      return true;
-    });
+    std::vector<std::unique_ptr<Instance>> running;
+    if (!all) running = Instance::take_running(left->instances);
+    if (!left->instances.empty()) left->data.forget_recorded_tasks(runtime_.data(), all);
+    for (const auto& instance : left->instances) instance->destroy(runtime_);
+    left->instances = std::move(running);
     return left->instances.empty();
   });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/dependencies.hpp"
@@ -79,6 +80,13 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
   for (unsigned i = 0; i < task.access_count; ++i)
     if (!task.accesses()[i].alias()) infer(index, static_cast<std::uint16_t>(i));
   return TaskRef::recorded(&task, graph_.number_, index);
+}
+
+void Recorder::note_values(const Task& task) {
+  for (unsigned i = 0; i < task.access_count; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    if (makes_value(slot.mode()) && !slot.handle()->flow.has_value) graph_.runtime_.data().note_value(*slot.handle());
+  }
 }
 
 TaskRef Recorder::enter_event(Task& task, bool with_release) {
@@ -211,6 +219,7 @@ void Recorder::finish() {
     if (boundary[task]) graph_.boundary_.push_back(task);
   }
   graph_.first_successor_.push_back(static_cast<std::uint32_t>(graph_.successors_.size()));
+  graph_.at_boundary_ = std::move(boundary);
 }
 
 }  // namespace tandem::runtime

@@ -27,6 +27,8 @@ class Recorder {
   Task& take(const TaskOps& ops, unsigned access_count);
   void abandon(Task& task) noexcept;
   TaskRef enter(Task& task, const TaskRef* predecessors = nullptr, std::size_t count = 0);
+  /// A task that will be entered is about to give data values.
+  void note_values(const Task& task);
   /// An event. With `with_release` its released half follows it in the recording: a task without predecessors that no replay starts.
   TaskRef enter_event(Task& task, bool with_release);
 

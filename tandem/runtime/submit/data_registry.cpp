@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace tandem::runtime {
 
 namespace {
 constexpr std::size_t kManyOrphans = 64;  ///< then registration looks whether some can be freed
+constexpr unsigned kLooks = 4;            ///< at so many; one is dropped for each that is registered, so that the list shrinks
 }
 
 std::uint32_t DataRegistry::next_number() noexcept {
@@ -57,16 +59,15 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   }
   handle->number = count_++;
   if (observer_.added) observer_.added(*handle);
-  if (orphans_.size() > kManyOrphans && !recording_) free_orphans(false);
+  if (orphans_.size() + orphans_of_others_count_.load(std::memory_order_relaxed) > kManyOrphans && !recording_) free_some_orphans();
   handles_.insert(handle.get());
-  if (recording_ && memory == nullptr) unwritten_.insert(handle.get());
   return handle.release();
 }
 
 /// Throws UsageError when other data has some of the memory.
 void DataRegistry::check_memory(Handle& handle) {
   if (user_memory_.add(handle) == nullptr) return;
-  free_orphans(false);  // that data may have been dropped on another thread
+  take_from_others(false);  // that data may have been dropped on another thread
   const Handle* const other = user_memory_.add(handle);
   if (other == nullptr) return;
   const bool same = other->home.pointer == handle.home.pointer && other->shape == handle.shape;
@@ -93,7 +94,7 @@ void DataRegistry::let_go(Handle& handle) noexcept {
   if (handle.user_memory) user_memory_.remove(handle);
   memory_.free_replicas(handle);
   handles_.erase(&handle);
-  unwritten_.erase(&handle);
+  had_value_.erase(&handle);
   users_->forget(handle);
   handle.flow.forget();
   {
@@ -114,7 +115,11 @@ void DataRegistry::drop_owner(Handle* handle) noexcept {
     // While this is held, a handle that has a registry keeps it.
     const std::lock_guard guard(end_mutex());
     if (DataRegistry* const registry = handle->registry; registry != nullptr) {
-      if (!registry->thread_.is_this()) return registry->orphans_of_others_.push_back(handle);
+      if (!registry->thread_.is_this()) {
+        registry->orphans_of_others_.push_back(handle);
+        registry->orphans_of_others_count_.store(registry->orphans_of_others_.size(), std::memory_order_relaxed);
+        return;
+      }
       own = registry;  // which only this thread ends
     }
   }
@@ -169,33 +174,79 @@ bool DataRegistry::check_handle(Handle& handle, TaskId last) const {
   return (handle.valid.load() & ~Handle::kMoving) >> memory_.node_count() == 0;
 }
 
+/// Of many members the last one most likely runs, so that is looked at first.
 bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
   const FlowState& flow = handle.flow;
-  return flow.kind != GroupKind::reducers && has_ended(flow.writer) &&
-         std::all_of(flow.members.begin(), flow.members.end(), [](const TaskRef& member) { return has_ended(member); });
+  if (flow.kind == GroupKind::reducers || !has_ended(flow.writer)) return false;
+  return std::all_of(std::reverse_iterator(flow.members.end()), std::reverse_iterator(flow.members.begin()),
+                     [](const TaskRef& member) { return has_ended(member); });
+}
+
+/// Takes what other threads have dropped among the orphans; what lies over the user's memory is unregistered, which may wait, unless `all` will be freed
+/// as it is.
+void DataRegistry::take_from_others(bool all) {
+  std::vector<Handle*> others;
+  {
+    const std::lock_guard guard(end_mutex());
+    others = std::exchange(orphans_of_others_, {});
+    orphans_of_others_count_.store(0, std::memory_order_relaxed);
+  }
+  while (!others.empty()) {
+    Handle& handle = *others.back();
+    if (!owns(handle) || !handle.user_memory || all) {
+      if (owns(handle) && !handle.user_memory) give_up(handle);
+      orphans_.push_back(&handle);
+      others.pop_back();
+      continue;
+    }
+    try {
+      unregister(handle);
+    } catch (...) {  // the others stay where they were
+      const std::lock_guard guard(end_mutex());
+      orphans_of_others_.insert(orphans_of_others_.end(), others.begin(), others.end());
+      orphans_of_others_count_.store(orphans_of_others_.size(), std::memory_order_relaxed);
+      throw;
+    }
+    others.pop_back();
+    handle.drop_reference();
+  }
+}
+
+bool DataRegistry::is_used(const Handle& orphan) noexcept {
+  ++looked_at_;
+  return owns(orphan) && !nobody_uses(orphan);
+}
+
+void DataRegistry::free_orphan(Handle& orphan) noexcept {
+  if (owns(orphan)) let_go(orphan);
+  orphan.drop_reference();
 }
 
 void DataRegistry::free_orphans(bool all) {
-  std::vector<Handle*> others;
-  {
-    std::lock_guard guard(end_mutex());
-    others = std::exchange(orphans_of_others_, {});
-  }
-  for (Handle* const handle : others)
-    if (owns(*handle) && !handle->user_memory) give_up(*handle);
-  orphans_.insert(orphans_.end(), others.begin(), others.end());
-  // `unregister` may wait, and the wait may call this again: work on a list of this call.
-  std::vector<Handle*> orphans = std::exchange(orphans_, {});
+  take_from_others(all);
+  next_orphan_ = 0;
+  std::vector<Handle*> orphans = std::exchange(orphans_, {});  // the end of data may drop other data
   std::erase_if(orphans, [&](Handle* handle) {
-    if (owns(*handle)) {
-      if (handle->user_memory && !all) unregister(*handle);
-      else if (all || nobody_uses(*handle)) let_go(*handle);
-      else return false;
-    }
-    handle->drop_reference();
+    if (!all && is_used(*handle)) return false;
+    free_orphan(*handle);
     return true;
   });
   orphans_.insert(orphans_.end(), orphans.begin(), orphans.end());
+}
+
+void DataRegistry::free_some_orphans() {
+  take_from_others(false);
+  for (unsigned looks = 0; looks < kLooks && !orphans_.empty(); ++looks) {
+    if (next_orphan_ >= orphans_.size()) next_orphan_ = 0;
+    Handle& orphan = *orphans_[next_orphan_];
+    if (is_used(orphan)) {
+      ++next_orphan_;
+      continue;
+    }
+    orphans_[next_orphan_] = orphans_.back();
+    orphans_.pop_back();
+    free_orphan(orphan);
+  }
 }
 
 void DataRegistry::unregister_all() {
@@ -214,26 +265,22 @@ void DataRegistry::refuse(const char* action, const Handle& handle, const Source
                                handle.registry == nullptr ? "it was unregistered before" : "it belongs to another runtime"));
 }
 
-void DataRegistry::forget_tasks(const void* first, const void* last) noexcept {
-  const auto inside = [&](const TaskRef& ref) {
-    return !std::less<>()(static_cast<const void*>(ref.task), first) && std::less<>()(static_cast<const void*>(ref.task), last);
-  };
-  for (Handle* handle : handles_) {
-    if (inside(handle->flow.writer)) handle->flow.writer = {};
-    handle->flow.members.erase_if(inside);
-  }
-}
-
-void DataRegistry::begin_recording() {
-  recording_ = true;
-  for (Handle* handle : handles_)
-    if (!handle->flow.has_value) unwritten_.insert(handle);
+bool DataRegistry::forget_recorded_tasks(Handle& handle, bool all) noexcept {
+  ++looked_at_;
+  const auto is_recorded = [](const TaskRef& ref) { return ref.task != nullptr && ref.task->recorded; };
+  const auto is_over = [&](const TaskRef& ref) { return is_recorded(ref) && (all || has_ended(ref)); };
+  FlowState& flow = handle.flow;
+  if (is_over(flow.writer)) flow.writer = {};
+  flow.members.erase_if(is_over);
+  return is_recorded(flow.writer) || std::any_of(flow.members.begin(), flow.members.end(), is_recorded);
 }
 
 void DataRegistry::end_recording() noexcept {
   recording_ = false;
-  for (Handle* handle : unwritten_) handle->flow.has_value = false;
-  unwritten_.clear();
+  for (const auto& [handle, had_value] : std::exchange(had_value_, {})) {
+    ++looked_at_;
+    handle->flow.has_value = had_value;
+  }
 }
 
 }  // namespace tandem::runtime

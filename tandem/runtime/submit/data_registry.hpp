@@ -1,6 +1,7 @@
 // tandem/runtime/submit/data_registry.hpp: the data that is registered with a runtime, from registration to its end.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <typeinfo>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -45,6 +47,8 @@ struct DataObserver {
 /// Life of data without `unregister`: the last owner drops it. On the submitting thread the registry reports that
 /// (`EndOfData::abandoned`) and keeps the handle as an *orphan* until no task uses it; data over the user's memory is unregistered
 /// at once instead. On another thread the handle goes to a list under `end_mutex`, and the submitting thread takes it from there.
+/// With many orphans, each registration looks at the next few of them, in turn: it costs the same however many are in use, and
+/// of N orphans each is looked at once in N / `kLooks` registrations.
 /// Under the same mutex a handle loses its registry, so the last owner and the registry agree on who frees it. The mutex is the
 /// process's: a registry may be destroyed at the moment when another thread looks at it through a handle.
 class DataRegistry {
@@ -88,15 +92,21 @@ class DataRegistry {
   void on_end_of_data(EndOfData callbacks) { end_of_data_ = std::move(callbacks); }
   void set_observer(DataObserver observer) { observer_ = std::move(observer); }
 
+  std::size_t count() const noexcept { return handles_.size(); }
   template <class Visit>
   void for_each(Visit visit) const {
     for (Handle* handle : handles_) visit(*handle);
   }
-  /// No data refers any more to the tasks between two addresses, all of which have ended.
-  void forget_tasks(const void* first, const void* last) noexcept;
+  /// The flow no longer names recorded tasks that have ended as users of `handle`; with `all`, no recorded tasks. True: it names others. The data may
+  /// be unregistered.
+  bool forget_recorded_tasks(Handle& handle, bool all) noexcept;
 
   /// While a graph is recorded, data seems to be written by recorded tasks; the end of recording takes that back.
-  void begin_recording();
+  void begin_recording() noexcept { recording_ = true; }
+  /// Whether `handle` has a value is about to change, which the end of a recording takes back.
+  void note_value(Handle& handle) {
+    if (recording_) had_value_.try_emplace(&handle, handle.flow.has_value);
+  }
   void end_recording() noexcept;
 
   /// Whether all registered data is as `Handle` and `FlowState` state: each is owned here and referred to, has memory of its own
@@ -106,6 +116,8 @@ class DataRegistry {
 
   /// Frees orphans that no task uses.
   void free_unused() { free_orphans(false); }
+  /// So many data were looked at for others' sake: by registrations, recordings and ends of recorded graphs. For tests of what these cost.
+  std::uint64_t looked_at() const noexcept { return looked_at_; }
   /// Unregisters all data.
   void unregister_all();
   /// Frees all data as it is: nothing runs any more.
@@ -118,7 +130,11 @@ class DataRegistry {
   void give_up(Handle& handle) noexcept;
   bool check_handle(Handle& handle, TaskId last) const;
   void end_on_submitting_thread(Handle& handle) noexcept;
+  void take_from_others(bool all);
   void free_orphans(bool all);
+  void free_some_orphans();
+  bool is_used(const Handle& orphan) noexcept;
+  void free_orphan(Handle& orphan) noexcept;
   void check_memory(Handle& handle);
   void let_go(Handle& handle) noexcept;
 
@@ -131,11 +147,14 @@ class DataRegistry {
   DataObserver observer_;
   std::uint32_t count_ = 0;  ///< of data registered so far
   std::unordered_set<Handle*> handles_;
-  std::vector<Handle*> orphans_;           ///< without owners, to be freed when unused
+  std::vector<Handle*> orphans_;            ///< without owners, over memory of Tandem's, to be freed when unused
+  std::size_t next_orphan_ = 0;             ///< the one that a registration looks at next
+  std::uint64_t looked_at_ = 0;
   UserMemory user_memory_;
   bool recording_ = false;
-  std::unordered_set<Handle*> unwritten_;  ///< had no value when the present recording began
+  std::unordered_map<Handle*, bool> had_value_;  ///< before the present recording, of data of which that has changed it
   std::vector<Handle*> orphans_of_others_;  ///< whose last owner was on another thread; under `end_mutex`
+  std::atomic<std::size_t> orphans_of_others_count_{0};  ///< its size; changed under `end_mutex`, a hint for others
 };
 
 }  // namespace tandem::runtime

@@ -171,7 +171,10 @@ class Submission final : private FlowHost {
   TaskRef record_event(Task& event, bool with_release);
   Recorder* recorder() const noexcept { return recorder_; }
   /// From now on tasks go to `recorder`; null: into the flow again.
-  void record_to(Recorder* recorder) noexcept { recorder_ = recorder; }
+  void record_to(Recorder* recorder) noexcept {
+    recorder_ = recorder;
+    looks_closer_ = has_budgets_ || restricts_all_ || recorder != nullptr;
+  }
   /// While it lives, nothing is recorded: what it submits concerns the tasks before the recording.
   class Unrecorded {
    public:
@@ -290,7 +293,7 @@ class Submission final : private FlowHost {
   const std::uint32_t registry_;
   EndWaiter* waiter_ = nullptr;
   Recorder* recorder_ = nullptr;
-  bool looks_closer_ = false;  ///< at each task: one of the next two
+  bool looks_closer_ = false;  ///< at each task: one of the next two, or a recorder
   bool has_budgets_ = false;
   bool restricts_all_ = false;
   bool budgeted_at_once_ = false;

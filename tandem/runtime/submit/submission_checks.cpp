@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/runtime/memory/out_of_memory.hpp"
+#include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/submit/submission.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/base/exceptions.hpp"
@@ -136,6 +137,7 @@ void Submission::look_closer(Task& task) {
     check_runnable(task);
   }
   if (has_budgets_) check_fits(task);
+  if (recorder_ != nullptr) recorder_->note_values(task);
   if (counts_depth_ && task.kind == TaskKind::kernel) note_depth(task);
 }
 

@@ -1,0 +1,130 @@
+// tandem/api/growth_test.cpp: what a call costs, and what it leaves, does not grow with what there was before. Steps are counted, at two sizes.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/api/test_support.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+
+namespace tandem {
+namespace {
+
+using test::loop_runtime;
+using test::thrown_by;
+
+const Codelet kSet("set", [](double& v) { v = 1; });
+const Codelet kAdd("add", [](double& v) { v += 1; });
+const Codelet kThrow("throw", [](double&) { throw std::runtime_error("no"); });
+
+/// Data that the program has dropped and that submitted tasks use: on the event loop, none of them runs before a wait.
+void drop_used(Runtime& rt, int count) {
+  for (int i = 0; i < count; ++i) rt.submit(kSet, write(rt.scalar<double>("used")));
+}
+
+// --- registrations
+
+std::uint64_t looks_of_registrations(int used) {
+  auto rt = loop_runtime();
+  drop_used(*rt, used);
+  const std::uint64_t before = rt->core().data().looked_at();
+  for (int i = 0; i < 100; ++i) rt->scalar<double>("unused");
+  return rt->core().data().looked_at() - before;
+}
+
+TEST(Growth, ARegistrationLooksAtAFewDroppedDataHoweverManyAreInUse) {
+  EXPECT_LE(looks_of_registrations(1'000), 400U);
+  EXPECT_LE(looks_of_registrations(16'000), 400U);
+}
+
+TEST(Growth, WhatNobodyUsesGoesThoughOtherDroppedDataIsInUse) {
+  auto rt = loop_runtime();
+  drop_used(*rt, 1'000);
+  for (int i = 0; i < 10'000; ++i) rt->scalar<double>("unused");
+  EXPECT_LT(rt->core().data().count(), 1'000U + 500U);
+  rt->wait();
+  EXPECT_EQ(rt->core().data().count(), 0U);
+}
+
+TEST(Growth, WhatOtherThreadsDropGoesWithoutAWait) {
+  auto rt = loop_runtime();
+  for (int i = 0; i < 1'000; ++i) {
+    auto x = rt->scalar<double>("x");
+    std::thread([&x] { x = {}; }).join();
+  }
+  EXPECT_LT(rt->core().data().count(), 100U);
+}
+
+TEST(Growth, UserMemoryThatAnotherThreadHasDroppedIsFreeAgainForTheNextRegistration) {
+  auto rt = loop_runtime();
+  std::vector<double> memory(4);
+  for (int i = 0; i < 100; ++i) {
+    auto x = rt->data("x", memory);
+    rt->submit([](std::span<double> v) { v[0] += 1; }, read_write(x));
+    std::thread([&x] { x = {}; }).join();
+  }
+  rt->wait();
+  EXPECT_EQ(memory[0], 100);
+}
+
+// --- recorded graphs
+
+std::uint64_t looks_of_a_graph(int data) {
+  auto rt = loop_runtime();
+  std::vector<Data<double>> others;
+  for (int i = 0; i < data; ++i) others.push_back(rt->scalar<double>("other"));
+  auto x = rt->scalar<double>("x");
+  const std::uint64_t before = rt->core().data().looked_at();
+  {
+    Graph graph = rt->record([&] {
+      rt->submit(kSet, write(x));
+      rt->submit(kAdd, read_write(x));
+    });
+    rt->replay(graph);
+    rt->submit(kAdd, read_write(x));
+  }
+  return rt->core().data().looked_at() - before;
+}
+
+TEST(Growth, AGraphLooksAtItsOwnDataAlone) {
+  EXPECT_LE(looks_of_a_graph(100), 4U);
+  EXPECT_LE(looks_of_a_graph(10'000), 4U);
+}
+
+TEST(Growth, AGraphThatIsReboundAgainAndAgainForgetsItsFormerData) {
+  auto rt = loop_runtime();
+  auto x = rt->scalar<double>("x");
+  Graph graph = rt->record([&] { rt->submit(kSet, write(x)); });
+  std::vector<Data<double>> kept;  // nobody writes them again, so the flow would name the graph's tasks for ever
+  for (const unsigned count : {500U, 4'000U}) {
+    const std::uint64_t before = rt->core().data().looked_at();
+    for (unsigned i = 0; i < count; ++i) {
+      rt->replay(graph);
+      auto next = rt->scalar<double>("next");
+      graph.rebind(x, next);
+      kept.push_back(x);
+      x = next;
+      if (i % 50 == 0) rt->wait();
+    }
+    EXPECT_LE(rt->core().data().looked_at() - before, 3U * count);
+  }
+  rt->wait();
+  const std::uint64_t before = rt->core().data().looked_at();
+  graph = {};
+  EXPECT_LE(rt->core().data().looked_at() - before, 200U);
+  for (auto& data : kept) {
+    rt->submit(kAdd, read_write(data));
+    EXPECT_EQ(*rt->acquire(read(data)), 2);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
