@@ -126,5 +126,49 @@ TEST(Growth, AGraphThatIsReboundAgainAndAgainForgetsItsFormerData) {
   }
 }
 
+// --- uses of data in a memory with a budget
+
+/// Rounds of tasks that reduce into `total`, which has memory of Tandem's, and then what ends that; then `total` leaves main memory when it is told to.
+void expect_uses_end(const std::function<void(Runtime&, Data<Vector<double>>&, Graph&)>& end_group) {
+  auto rt = test::thread_runtime({.workers = 2, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+  auto total = rt->vector<double>("total", 4'096);
+  total.reduction([](std::span<double> v) { std::fill(v.begin(), v.end(), 0); },
+                  [](std::span<double> into, std::span<const double> from) {
+                    for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
+                  });
+  rt->submit([](std::span<double> v) { std::fill(v.begin(), v.end(), 0); }, write(total));
+  Graph graph;
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 3; ++i) rt->submit([](std::span<double> v) { v[0] += 1; }, reduce(total));
+    end_group(*rt, total, graph);
+  }
+  rt->wait();
+  const runtime::UpcomingUses& uses = total.handle()->residence->uses;
+  EXPECT_EQ(uses.next(), runtime::UpcomingUses::kNone);
+  EXPECT_EQ(uses.size(), 0U);
+  rt->evict(total);
+  rt->submit([] {});
+  rt->wait();
+  for (int i = 0; i < 5'000 && total.handle()->valid_on(0); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(total.handle()->valid_on(0)) << "nobody uses it";
+  EXPECT_EQ((*rt->acquire(read(total)))[0], 150);
+}
+
+TEST(Growth, AReplayThatEndsAGroupOfReductionsLeavesNoUses) {
+  expect_uses_end([](Runtime& rt, Data<Vector<double>>& total, Graph& graph) {
+    if (graph.task_count() == 0) {
+      graph = rt.record([&] {
+        rt.submit([](std::span<double> v) { v[1] += 1; }, read_write(total));
+        rt.submit([](std::span<const double>) {}, read(total));
+      });
+    }
+    rt.replay(graph);
+  });
+}
+
+TEST(Growth, AnAccessThatEndsAGroupOfReductionsLeavesNoUses) {
+  expect_uses_end([](Runtime& rt, Data<Vector<double>>& total, Graph&) { rt.acquire(read(total)); });
+}
+
 }  // namespace
 }  // namespace tandem

@@ -11,16 +11,19 @@ namespace tandem::runtime {
 
 /// The tasks that use a piece of data, from their submission to their end, by their positions in the flow.
 ///
-/// They are submitted in ascending order and end in any, so that an ended one may stay as a mark until those before it have ended:
-/// both operations take O(log n), amortised.
+/// They are submitted in ascending order, but for few, and end in any, so that an ended one may stay as a mark until those before it have ended:
+/// both operations take O(log n), amortised. One that comes late takes its place among those behind it.
 class UpcomingUses {
  public:
   static constexpr std::uint64_t kNone = UINT64_MAX;
 
-  /// A task at `position`, at least as far as all others. Twice for a task that names the data twice: counts once.
+  /// A task at `position`. Twice for a task that names the data twice: counts once.
   void add(std::uint64_t position) {
-    if (first_ < uses_.size() && uses_.back() >> 1 == position) return;
-    uses_.push_back(position << 1);
+    auto at = uses_.end();
+    const auto first = uses_.begin() + static_cast<std::ptrdiff_t>(first_);
+    while (at != first && at[-1] >> 1 > position) --at;
+    if (at != first && at[-1] >> 1 == position) return;
+    uses_.insert(at, position << 1);
   }
   /// The task at `position` has ended; without effect when it was not added.
   void end(std::uint64_t position) {
@@ -34,6 +37,8 @@ class UpcomingUses {
   }
   /// The position of the next one, or `kNone`.
   std::uint64_t next() const noexcept { return first_ < uses_.size() ? uses_[first_] >> 1 : kNone; }
+  /// Marks of ended tasks included.
+  std::size_t size() const noexcept { return uses_.size(); }
 
  private:
   std::vector<std::uint64_t> uses_;  ///< position and whether it has ended, from `first_` on

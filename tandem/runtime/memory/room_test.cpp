@@ -190,6 +190,18 @@ TEST(UpcomingUses, AreThoseThatHaveNotEnded) {
   }
 }
 
+TEST(UpcomingUses, TakeOneThatComesLateAtItsPlace) {
+  UpcomingUses uses;
+  for (const std::uint64_t position : {4U, 9U, 6U, 9U, 5U, 6U}) uses.add(position);
+  EXPECT_EQ(uses.size(), 4U);
+  for (const std::uint64_t next : {4U, 5U, 6U, 9U}) {
+    EXPECT_EQ(uses.next(), next);
+    uses.end(next);
+  }
+  EXPECT_EQ(uses.next(), UpcomingUses::kNone);
+  EXPECT_EQ(uses.size(), 0U);
+}
+
 TEST(Room, WhatIsUsedLastLeavesFirst) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();

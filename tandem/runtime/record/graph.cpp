@@ -75,6 +75,8 @@ TaskRef RecordedGraph::replay() {
           fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
   Instance& instance = idle_instance();
   update(instance);
+  // What ends open groups comes before the replay, so it has positions before those of the replay.
+  for (const RecordedUse& use : uses_) submission.flow().close_open_group(*use.handle);
   instance.state.base = submission.begin_replay(templates_.size());
   if (submission.counts_depth()) instance.state.depth = follow_depth();
   for (const RecordIndex index : boundary_) {
@@ -117,7 +119,6 @@ std::uint32_t RecordedGraph::follow_depth() {
 void RecordedGraph::enter_data(Instance& instance) {
   Flow& flow = runtime_.submission().flow();
   for (const RecordedUse& use : uses_) {
-    flow.close_open_group(*use.handle);
     if (use.writer_after_readers != kNoTask) flow.follow_members(*instance.tasks[use.writer_after_readers], *use.handle);
     for (const RecordedAccess& entry : use.entries) {
       Task& task = *instance.tasks[entry.task];

@@ -31,6 +31,7 @@ Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLin
 }
 
 void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after, NodeIndex node) {
+  if (access.handle != nullptr) submission_.close_reduction(*access.handle);  // its task stands before this one
   Task& task = submission_.begin_node(TaskKind::application, access.handle != nullptr ? 1 : 0);
   task.where = access.where;
   TaskExtra& extra = submission_.extra_of(task);
@@ -38,10 +39,7 @@ void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef*
   extra.on_ready = &grant;
   extra.node = node;
   access.task = &task;
-  if (access.handle != nullptr) {
-    submission_.close_reduction(*access.handle);
-    task.accesses()[0].set(access.handle, mode);
-  }
+  if (access.handle != nullptr) task.accesses()[0].set(access.handle, mode);
   if (after != nullptr) submission_.submit_after(task, after, 1);
   else submission_.submit(task);
   submission_.window().begin_hold();
