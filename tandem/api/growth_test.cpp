@@ -170,5 +170,46 @@ TEST(Growth, AnAccessThatEndsAGroupOfReductionsLeavesNoUses) {
   expect_uses_end([](Runtime& rt, Data<Vector<double>>& total, Graph&) { rt.acquire(read(total)); });
 }
 
+// --- failures
+
+struct Failing {
+  std::unique_ptr<Runtime> rt = loop_runtime();
+  Data<double> x = rt->scalar<double>("x");
+
+  void wait(Data<double> data) {
+    rt->submit(kThrow, write(data));
+    EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt->wait(); }), "no");
+  }
+  const runtime::FailureLog& log() { return rt->core().executor().failures(); }
+};
+
+TEST(Growth, AFailureIsForgottenOnceItsDataIsWrittenAgain) {
+  Failing f;
+  for (const int waits : {500, 4'000}) {
+    const std::uint64_t before = f.log().looked_at();
+    for (int i = 0; i < waits; ++i) f.wait(f.x);
+    EXPECT_LE(f.log().size(), 128U);
+    EXPECT_LE(f.log().looked_at() - before, 4U * static_cast<unsigned>(waits));
+  }
+  EXPECT_EQ(thrown_by<std::runtime_error>([&] { f.rt->wait(f.x); }), "no") << "the last one is known";
+}
+
+TEST(Growth, AWaitLooksAtNewFailuresAloneThoughOldOnesAreKnownForTheirData) {
+  Failing f;
+  std::vector<Data<double>> failed;
+  for (const std::size_t count : {500U, 4'000U}) {
+    while (failed.size() < count) {
+      failed.push_back(f.rt->scalar<double>("failed"));
+      f.rt->submit(kThrow, write(failed.back()));
+    }
+    EXPECT_EQ(thrown_by<std::runtime_error>([&] { f.rt->wait(); }), "no");
+    const std::uint64_t before = f.log().looked_at();
+    for (int i = 0; i < 50; ++i) f.wait(f.x);
+    EXPECT_LE(f.log().looked_at() - before, 100U) << count << " failures are known";
+    EXPECT_GE(f.log().size(), count);
+  }
+  for (auto& data : failed) EXPECT_EQ(thrown_by<std::runtime_error>([&] { f.rt->wait(data); }), "no");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -330,6 +330,7 @@ void Flow::wait_for_all() {
                            .pruned = pruning_->since_wait() ? 1U : 0U, .difference = {}},
                           {.versions_known = !pruning_->ever(), .sketch = [this] { return sketch(); }});
   core_.waits().drain();
+  transfers_->forget_origins();
   const FlowReport check = agreement_->finish_check();
   waiting.reset();
   // A rank that has skipped tasks may not know of all data that came home.

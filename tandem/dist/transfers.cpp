@@ -539,7 +539,7 @@ bool Transfers::abort(const std::string& text) {
     const std::lock_guard guard(mutex_);
     if (aborted_ != nullptr) return false;
     aborted_ = std::make_exception_ptr(JobError(text));
-    job_failure_ = core_.executor().failures().add(kJobFailure, aborted_, text);
+    job_failure_ = core_.executor().failures().add_for_good(kJobFailure, aborted_, text);
     core_.executor().failures().note_thrown(*job_failure_, UINT64_MAX);  // the flow reports it
     for (const auto& [tag, receive] : waiting_) waiting.push_back(receive->request);
     lost = std::exchange(lost_, {});
@@ -563,6 +563,14 @@ Transfers::Origin Transfers::origin_of(const runtime::FlowFailure& failure) cons
   const std::lock_guard guard(mutex_);
   const auto known = origins_.find(failure.id);
   return known != origins_.end() ? known->second : Origin{endpoint_.rank().value(), failure.description};
+}
+
+/// Once there are many. Nothing is under way.
+void Transfers::forget_origins() {
+  const std::lock_guard guard(mutex_);
+  if (origins_.size() < most_origins_) return;
+  std::erase_if(origins_, [this](const auto& origin) { return core_.executor().failures().find(origin.first) == nullptr; });
+  most_origins_ = kFewOrigins + 2 * origins_.size();
 }
 
 std::vector<Transfers::Expected> Transfers::expected() const {

@@ -114,6 +114,8 @@ class Transfers {
   };
   /// Any thread.
   Origin origin_of(const runtime::FlowFailure& failure) const;
+  /// Of failures that this rank has forgotten. Nothing is under way.
+  void forget_origins();
 
   /// A message that this rank waits for now.
   struct Expected {
@@ -217,7 +219,9 @@ class Transfers {
   std::function<void(const std::string&)> on_loss_;
   std::vector<Receive*> lost_;  ///< that failed with a lost rank; `abort` ends them
   std::unordered_multimap<std::uint64_t, Receive*> waiting_;  ///< by tag
+  static constexpr std::size_t kFewOrigins = 64;
   std::unordered_map<runtime::TaskId, Origin> origins_;       ///< of failures on other ranks
+  std::size_t most_origins_ = kFewOrigins;                    ///< then `forget_origins` looks at them
   std::exception_ptr aborted_;
   runtime::FlowFailure* job_failure_ = nullptr;
   bool in_turns_ = false;

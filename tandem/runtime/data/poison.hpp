@@ -10,13 +10,16 @@
 
 namespace tandem::runtime {
 
-/// A kernel that threw. The data that it should have written points to it, so it lives as long as the runtime.
+/// A kernel that threw. The data that it should have written points to it; see `FailureLog` for how long it lives.
 struct FlowFailure {
   TaskId id = 0;                 ///< position in the flow
   std::exception_ptr exception;
   std::string description;       ///< the task, its line, and what() of the exception
   TaskId last_cancelled = 0;     ///< position of the last task cancelled because of it; the log's
-  TaskId thrown_until = 0;         ///< position of the last wait that threw it; the log's
+  TaskId thrown_until = 0;       ///< position of the last wait that threw it; the log's
+  bool is_new = false;           ///< it was added, or has cancelled a task, since the last report; the log's
+  bool is_named = false;         ///< while the log looks for what nobody names
+  bool stays = false;            ///< the log never forgets it
 };
 
 /// Says of the present version of some data that it does not exist, and why.
@@ -58,6 +61,9 @@ class Poison {
     } while (!bits_.compare_exchange_weak(bits, reinterpret_cast<std::uintptr_t>(failure) | kInGroup, std::memory_order_acq_rel,
                                           std::memory_order_acquire));
   }
+
+  /// The failure, whether it is settled or not. For a thread that is alone with the data.
+  FlowFailure* named() const noexcept { return reinterpret_cast<FlowFailure*>(bits_.load(std::memory_order_acquire) & ~kInGroup); }
 
   void clear() noexcept { bits_.store(0, std::memory_order_release); }
 

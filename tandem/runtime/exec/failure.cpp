@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tandem::runtime {
 
@@ -13,22 +14,29 @@ FailureLog::FailureLog() {
   lost_.exception = std::make_exception_ptr(FlowCancelled(lost_.description));
 }
 
-FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::string description) {
+FlowFailure* FailureLog::add(TaskId id, std::exception_ptr exception, std::string description, bool stays) {
   std::lock_guard guard(mutex_);
-  auto& failure = failures_.emplace_back(std::make_unique<FlowFailure>());
-  failure->id = id;
-  failure->exception = std::move(exception);
-  failure->description = std::move(description);
+  FlowFailure& failure = failures_.emplace(id, FlowFailure{})->second;
+  failure.id = id;
+  failure.exception = std::move(exception);
+  failure.description = std::move(description);
+  failure.stays = stays;
+  note_new(failure);
+  ++failed_;
   any_.store(true, std::memory_order_release);
-  return failure.get();
+  return &failure;
+}
+
+void FailureLog::note_new(FlowFailure& failure) {
+  if (&failure == &lost_ || std::exchange(failure.is_new, true)) return;
+  new_.push_back(&failure);
 }
 
 FlowFailure* FailureLog::find(TaskId id) {
   if (id == kLost) return &lost_;
   std::lock_guard guard(mutex_);
-  for (const auto& failure : failures_)
-    if (failure->id == id) return failure.get();
-  return nullptr;
+  const auto first = failures_.lower_bound(id);
+  return first != failures_.end() && first->first == id ? &first->second : nullptr;
 }
 
 FlowFailure* FailureLog::known_or(TaskId id, const std::function<std::exception_ptr(std::string&)>& make) {
@@ -51,6 +59,7 @@ void FailureLog::cancelled(TaskId task, FlowFailure& cause) {
 void FailureLog::count(TaskId task, FlowFailure& cause) {
   ++cancelled_;
   cause.last_cancelled = std::max(cause.last_cancelled, task);
+  note_new(cause);
 }
 
 void FailureLog::cancelled_in_doubt(TaskId task, FlowFailure& cause) {
@@ -95,21 +104,36 @@ FailureLog::Report FailureLog::take_report(TaskId until) {
   settle(until);
   std::lock_guard guard(mutex_);
   Report report;
-  reported_until_ = until;
-  report.failed = failures_.size() - reported_;
-  report.cancelled = cancelled_;
-  reported_ = failures_.size();
-  cancelled_ = 0;
-  causes_.clear();
-  for (const auto& failure : failures_) {
-    const bool unreported = failure->thrown_until == 0 || failure->last_cancelled > failure->thrown_until;
-    if (unreported && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure.get();
+  report.failed = std::exchange(failed_, 0);
+  report.cancelled = std::exchange(cancelled_, 0);
+  causes_ = {};
+  // A failure that is not new counts as thrown by every report since it was reported.
+  const TaskId known_until = std::exchange(reported_until_, until);
+  looked_at_ += new_.size();
+  for (FlowFailure* const failure : new_) {
+    const bool unreported = failure->thrown_until == 0 || failure->last_cancelled > std::max(failure->thrown_until, known_until);
+    if (unreported && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure;
     failure->thrown_until = until;
+    failure->is_new = false;
   }
+  new_ = {};
   if (report.failure == nullptr && lost_.last_cancelled > lost_.thrown_until) report.failure = &lost_;
   lost_.thrown_until = until;
   any_.store(false, std::memory_order_release);
   return report;
+}
+
+/// Those that `is_named` does not hold, or that something of this object names.
+void FailureLog::forget_others() {
+  for (const auto& [task, cause] : causes_) cause->is_named = true;
+  for (const auto& [task, cause] : doubts_) cause->is_named = true;
+  looked_at_ += failures_.size();
+  lost_.is_named = false;
+  for (auto entry = failures_.begin(); entry != failures_.end();) {
+    FlowFailure& failure = entry->second;
+    const bool is_known = std::exchange(failure.is_named, false) || failure.is_new || failure.stays;
+    entry = is_known ? std::next(entry) : failures_.erase(entry);
+  }
 }
 
 }  // namespace tandem::runtime

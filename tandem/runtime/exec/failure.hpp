@@ -3,9 +3,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
-#include <memory>
+#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -21,11 +22,16 @@ namespace tandem::runtime {
 ///
 /// The first wait that meets a failure throws it. A later wait throws it again only if it cancels tasks that were submitted after
 /// the first wait. Positions in the flow decide both, never dates, so every schedule throws the same.
+///
+/// Life of a failure. It is known until a wait has reported it, and longer while data has no value because of it: each wait asks for those that nothing
+/// names any more to be forgotten (`forget_unnamed`). A report looks at what has failed or cancelled tasks since the last one, and at no more.
 class FailureLog {
  public:
   FailureLog();
 
-  FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description);
+  FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description) { return add(id, std::move(exception), std::move(description), false); }
+  /// The same, of a failure that is never forgotten.
+  FlowFailure* add_for_good(TaskId id, std::exception_ptr exception, std::string description) { return add(id, std::move(exception), std::move(description), true); }
   /// The failure at position `id`, added by `make(description)`, which returns the exception, when it is not known.
   FlowFailure* known_or(TaskId id, const std::function<std::exception_ptr(std::string& description)>& make);
   /// The failure at position `id`, or null.
@@ -61,17 +67,48 @@ class FailureLog {
   };
   Report take_report(TaskId until);
 
+  /// Forgets the failures that were reported and that nothing names, once there are many. Nothing is under way. `visit_named(visit)` calls `visit` for
+  /// each failure, or null, that some of `data_count` data names; it is called so seldom that this costs a few steps for each failure.
+  template <class VisitNamed>
+  void forget_unnamed(std::size_t data_count, const VisitNamed& visit_named) {
+    const std::lock_guard guard(mutex_);
+    if (failures_.size() < most_failures_) return;
+    looked_at_ += data_count;
+    visit_named([](FlowFailure* failure) {
+      if (failure != nullptr) failure->is_named = true;
+    });
+    forget_others();
+    most_failures_ = kFew + 2 * failures_.size() + data_count / 16;
+  }
+  std::size_t size() const {
+    const std::lock_guard guard(mutex_);
+    return failures_.size();
+  }
+  /// So many failures, and data, have reports and `forget_unnamed` looked at; for tests of what they cost.
+  std::uint64_t looked_at() const {
+    const std::lock_guard guard(mutex_);
+    return looked_at_;
+  }
+
  private:
   static constexpr TaskId kLost = UINT64_MAX - 1;  ///< no task's position
 
-  void count(TaskId task, FlowFailure& cause);
+  static constexpr std::size_t kFew = 64;
 
-  std::mutex mutex_;
+  FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description, bool stays);
+  void count(TaskId task, FlowFailure& cause);
+  void note_new(FlowFailure& failure);
+  void forget_others();
+
+  mutable std::mutex mutex_;  ///< guards all but `any_`
   FlowFailure lost_;
-  std::vector<std::unique_ptr<FlowFailure>> failures_;
+  std::multimap<TaskId, FlowFailure> failures_;  ///< by position
+  std::vector<FlowFailure*> new_;                ///< of the log; those with `is_new`
+  std::size_t most_failures_ = kFew;             ///< then `forget_unnamed` looks at them
+  std::uint64_t looked_at_ = 0;
   std::unordered_map<TaskId, FlowFailure*> causes_;
   std::vector<std::pair<TaskId, FlowFailure*>> doubts_;
-  std::size_t reported_ = 0;
+  std::size_t failed_ = 0;     ///< since the last report
   TaskId reported_until_ = 0;
   std::size_t cancelled_ = 0;
   std::atomic<bool> any_{false};

@@ -37,6 +37,9 @@ void Waits::drain() {
   submission_.window().note_finished(submitted);
   submission_.pool().collect();
   data_.free_unused();
+  executor_.failures().forget_unnamed(data_.count(), [&](const auto& visit) {
+    data_.for_each([&](const Handle& handle) { visit(handle.poison.named()); });
+  });
   TANDEM_AUDIT_ASSERT(submission_.check_invariants());
   TANDEM_AUDIT_ASSERT(data_.check_invariants(submission_.last_id()));
   TANDEM_AUDIT_ASSERT(executor_.check_invariants());
