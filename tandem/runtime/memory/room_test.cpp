@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -18,6 +20,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -1024,6 +1028,67 @@ TEST(SpillFile, KeepsColumnsOfAMatrixAndReusesPlaces) {
   node->release(place, shape.bytes());
   EXPECT_EQ(node->allocate(shape.bytes()), place);
   copier->finish();
+}
+
+/// Of the file in which this process has written last, that has no name: its length, and what it takes of the disk.
+std::pair<std::uint64_t, std::uint64_t> size_of_nameless_file(const std::string& folder) {
+  std::pair<std::uint64_t, std::uint64_t> size{0, 0};
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    struct stat found {};
+    if (gone || !target.starts_with(folder) || ::stat(entry.path().c_str(), &found) != 0 || found.st_nlink != 0) continue;
+    size = {static_cast<std::uint64_t>(found.st_size), static_cast<std::uint64_t>(found.st_blocks) * 512};
+  }
+  return size;
+}
+
+// Pieces of many sizes come and go, of which about 2 MiB are alive.
+TEST(SpillFile, TakesOfTheDiskWhatIsAliveForHoweverLong) {
+  const std::string folder = std::filesystem::canonical(testing::TempDir()).string();
+  auto made = make_spill_file(folder);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  auto [node, copier] = std::move(made).value();
+  std::mt19937_64 random(7);
+  std::vector<char> bytes(200'000, 'x');
+  std::deque<std::pair<void*, std::size_t>> alive;
+  const auto write = [&, file = copier.get()](void* place, std::size_t count) {
+    std::atomic<bool> ended{false};
+    const Shape shape{count, 1, 1};
+    ASSERT_EQ(file->start({0, 1, bytes.data(), place, count, count, shape}, [&](const std::exception_ptr& failure) {
+      EXPECT_EQ(failure, nullptr);
+      ended = true;
+      ended.notify_one();
+    }), CopyState::posted);
+    ended.wait(false);
+  };
+  std::vector<std::uint64_t> on_disk;
+  for (const int pieces : {200, 2'000}) {
+    for (int i = 0; i < pieces; ++i) {
+      const std::size_t count = 1 + random() % bytes.size();
+      alive.emplace_back(node->allocate(count), count);
+      write(alive.back().first, count);
+      if (alive.size() <= 20) continue;
+      const std::size_t leaves = random() % alive.size();
+      node->release(alive[leaves].first, alive[leaves].second);
+      alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(leaves));
+    }
+    const auto [length, disk] = size_of_nameless_file(folder);
+    EXPECT_GT(length, 0U);
+    EXPECT_LE(length, std::uint64_t{16} << 20) << "after " << pieces << " pieces";
+    on_disk.push_back(disk);
+  }
+  EXPECT_LE(on_disk[1], on_disk[0] + (std::uint64_t{5} << 20)) << "ten times as many pieces";
+  // All of it goes back when nothing is alive, though nobody writes any more.
+  std::vector<std::pair<void*, std::size_t>> more;
+  for (int i = 0; i < 60; ++i) {
+    more.emplace_back(node->allocate(bytes.size()), bytes.size());
+    write(more.back().first, bytes.size());
+  }
+  for (const auto& [place, count] : more) node->release(place, count);
+  for (const auto& [place, count] : alive) node->release(place, count);
+  copier->finish();
+  EXPECT_LE(size_of_nameless_file(folder).first, std::uint64_t{4} << 20);
 }
 
 TEST(SpillFile, AFolderThatIsNotThereIsNamed) {

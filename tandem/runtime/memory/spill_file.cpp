@@ -16,20 +16,27 @@
 #include <deque>
 #include <exception>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/runtime/memory/extents.hpp"
 
 namespace tandem::runtime {
 namespace {
 
 constexpr std::size_t kAlignment = 4096;
 
-/// The open file. Any thread.
+/// Disk space that a file may take beyond one and a half times what is alive in it, before it is given back.
+constexpr std::uint64_t kSlack = std::uint64_t{4} << 20;
+
+/// The open file. Pieces of any size come and go, so what is free is merged and used again; what that leaves goes back to the file system: the file is
+/// cut at its end, and holes are punched into it where the file system can do that.
+///
+/// Threads: any, but for `write` and `trim`, which are the copier's: so a piece is written only when no earlier hole in its place is still to be
+/// punched.
 class SpillFile {
  public:
   SpillFile(int descriptor, std::string folder) : descriptor_(descriptor), folder_(std::move(folder)) {}
@@ -42,20 +49,40 @@ class SpillFile {
   /// A place, from `kAlignment` on, so that none reads as null.
   std::uintptr_t take(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
-    const std::size_t rounded = round_up(bytes);
-    if (const auto free = free_.find(rounded); free != free_.end() && !free->second.empty()) {
-      const std::uintptr_t place = free->second.back();
-      free->second.pop_back();
-      return place;
-    }
-    return std::exchange(end_, end_ + rounded);
+    return kAlignment + extents_.take(round_up(bytes));
   }
   void give_back(std::uintptr_t place, std::size_t bytes) {
     const std::lock_guard guard(mutex_);
-    free_[round_up(bytes)].push_back(place);
+    extents_.give_back(place - kAlignment, round_up(bytes));
+    TANDEM_AUDIT_ASSERT(extents_.check_invariants());
+    if (has_slack() && on_slack_) on_slack_();
+  }
+  /// `call` is told, under the file's mutex, when `trim` has something to do; empty: nobody is.
+  void on_slack(std::function<void()> call) {
+    const std::lock_guard guard(mutex_);
+    on_slack_ = std::move(call);
+  }
+  /// Gives disk space back, if it is worth it.
+  void trim() {
+    std::vector<Extents::Extent> holes;
+    std::uint64_t end = 0;
+    {
+      const std::lock_guard guard(mutex_);
+      if (!has_slack()) return;
+      holes = extents_.take_holes();
+      end = length_ = extents_.end();
+    }
+    // Without success the file is as right as before, and takes more of the disk.
+    if (::ftruncate(descriptor_, static_cast<off_t>(end)) != 0) return;
+    for (const Extents::Extent& hole : holes)
+      if (::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(hole.at), static_cast<off_t>(hole.bytes)) != 0) return;
   }
 
-  void write(std::uintptr_t place, const char* from, std::size_t bytes) const {
+  void write(std::uintptr_t place, const char* from, std::size_t bytes) {
+    {
+      const std::lock_guard guard(mutex_);
+      length_ = std::max<std::uint64_t>(length_, place - kAlignment + bytes);
+    }
     transfer("write to", place, bytes, [&](std::size_t done, off_t at) { return ::pwrite(descriptor_, from + done, bytes - done, at); });
   }
   void read(std::uintptr_t place, char* to, std::size_t bytes) const {
@@ -65,6 +92,11 @@ class SpillFile {
  private:
   static std::size_t round_up(std::size_t bytes) noexcept {
     return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  bool has_slack() const noexcept {
+    const std::uint64_t behind_end = length_ > extents_.end() ? length_ - extents_.end() : 0;
+    return extents_.disk_bytes() + behind_end > extents_.used() + extents_.used() / 2 + kSlack;
   }
 
   template <class Part>
@@ -83,8 +115,9 @@ class SpillFile {
   const int descriptor_;
   const std::string folder_;
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::uintptr_t>> free_;  ///< by size
-  std::uintptr_t end_ = kAlignment;
+  Extents extents_;                 ///< of whole pages; under the mutex
+  std::uint64_t length_ = 0;        ///< of the file; under the mutex
+  std::function<void()> on_slack_;  ///< under the mutex
 };
 
 class SpillNode final : public MemoryNode {
@@ -98,10 +131,17 @@ class SpillNode final : public MemoryNode {
   std::shared_ptr<SpillFile> file_;
 };
 
-/// Copies in the order of requests, on a thread of its own, which sleeps when there is nothing to do.
+/// Copies in the order of requests, on a thread of its own, which sleeps when there is nothing to do. It trims the file, too: who gives places back
+/// may hold locks, and does not wait for a disk.
 class SpillCopier final : public Copier {
  public:
-  explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_([this] { work(); }) {}
+  explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_([this] { work(); }) {
+    file_->on_slack([this] {
+      const std::lock_guard guard(mutex_);
+      trims_ = true;
+      changed_.notify_one();
+    });
+  }
   ~SpillCopier() override { finish(); }
 
   CopyState start(const CopyRequest& request, CopyEnded ended) override {
@@ -115,6 +155,7 @@ class SpillCopier final : public Copier {
   }
 
   void finish() noexcept override {
+    file_->on_slack({});
     {
       const std::lock_guard guard(mutex_);
       stopping_ = true;
@@ -133,12 +174,20 @@ class SpillCopier final : public Copier {
     pthread_setname_np(pthread_self(), "tandem-spill");
     for (;;) {
       Posted next;
+      bool trims = false;
       {
         std::unique_lock guard(mutex_);
-        changed_.wait(guard, [this] { return stopping_ || !posted_.empty(); });
-        if (posted_.empty()) return;
-        next = std::move(posted_.front());
-        posted_.pop_front();
+        changed_.wait(guard, [this] { return stopping_ || trims_ || !posted_.empty(); });
+        trims = std::exchange(trims_, false);
+        if (!trims) {
+          if (posted_.empty()) return;
+          next = std::move(posted_.front());
+          posted_.pop_front();
+        }
+      }
+      if (trims) {
+        file_->trim();
+        continue;
       }
       std::exception_ptr failure;
       try {
@@ -167,6 +216,7 @@ class SpillCopier final : public Copier {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Posted> posted_;
+  bool trims_ = false;  ///< the file is to be trimmed
   bool stopping_ = false;
   std::thread thread_;  // last: it uses all the others
 };
