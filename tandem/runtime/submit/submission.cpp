@@ -142,9 +142,9 @@ void Submission::settle() {
 
 void Submission::close_reductions() {
   while (!open_reductions_.empty()) {
-    Handle* handle = open_reductions_.back();
-    open_reductions_.pop_back();
-    flow_.close_reduction(*handle);
+    Handle& handle = open_reductions_.last();
+    open_reductions_.remove(handle);
+    flow_.close_reduction(handle);
   }
   settle();
 }

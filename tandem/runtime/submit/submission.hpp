@@ -11,6 +11,7 @@
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/exec/executor.hpp"
 #include "tandem/runtime/submit/adopted_codelets.hpp"
+#include "tandem/runtime/submit/open_reductions.hpp"
 #include "tandem/runtime/submit/submitting_thread.hpp"
 #include "tandem/runtime/submit/window.hpp"
 #include "tandem/runtime/task/flow.hpp"
@@ -201,7 +202,7 @@ class Submission final : private FlowHost {
   /// `codelet` lives as long as this, so that what is known of it may be kept. `begin` does it, too.
   void adopt(const std::shared_ptr<CodeletCore>& codelet) { codelets_.adopt(codelet); }
   /// No task uses `handle` any more.
-  void forget(Handle& handle) noexcept { std::erase(open_reductions_, &handle); }
+  void forget(Handle& handle) noexcept { open_reductions_.remove(handle); }
 
  private:
   // FlowHost
@@ -306,7 +307,7 @@ class Submission final : private FlowHost {
   Flow flow_;
   Origin origin_;
   AdoptedCodelets codelets_;
-  std::vector<Handle*> open_reductions_;
+  OpenReductions open_reductions_;
 };
 
 }  // namespace tandem::runtime

@@ -56,7 +56,7 @@ void Submission::check_slowly(Task& task, unsigned access) {
     mistake = fmt::format("reduces into {}, but it has no value to add to; write it first", handle.described());
   if (mistake.empty()) {
     if (slot.mode() == AccessMode::reduce && handle.flow.kind != GroupKind::reducers && recorder_ == nullptr)
-      open_reductions_.push_back(&handle);
+      open_reductions_.add(handle);
     return;
   }
   const std::string who = describe(task);
