@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,6 +141,39 @@ void cholesky(benchmark::State& state, const std::string& sched, std::size_t car
   state.counters["per_task"] = benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+/// Tasks on data of as many different sizes as `state` says, all of which are ready at once. What a task takes grows by less than the number of sizes,
+/// since many sizes share a kind.
+void shapes(benchmark::State& state, const std::string& sched) {
+  constexpr unsigned kTasks = 40'000;
+  const auto count = static_cast<unsigned>(state.range(0));
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto resources = test::test_resources();
+    runtime::World world = make_test_world(
+        {.workers = kCores, .sched = sched, .devices = kCards, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100}}, *resources);
+    world.estimates = std::make_unique<Known>();
+    runtime::CoreOptions options;
+    options.emulation = [](const runtime::EmulatedTask& task) { return Known::ns(task.codelet, task.device); };
+    auto rt = std::make_unique<Runtime>(std::move(resources), std::move(world), options);
+    const auto kernel = [](std::span<char>) {};
+    const auto gemm = Codelet("gemm", kernel).also(DeviceKind::user, kernel);
+    constexpr unsigned kData = 4'000;
+    std::vector<std::vector<char>> values;
+    std::vector<Data<Vector<char>>> data;
+    for (unsigned i = 0; i < kData; ++i) values.emplace_back(1 + i % count);
+    for (std::vector<char>& one : values) data.push_back(rt->data("v", one));
+    state.ResumeTiming();
+    for (unsigned i = 0; i < kTasks; ++i) rt->submit(gemm, read_write(data[i % kData]));
+    rt->wait();
+    state.PauseTiming();
+    rt.reset();
+    state.ResumeTiming();
+  }
+  state.counters["per_task"] = benchmark::Counter(kTasks * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+BENCHMARK_CAPTURE(shapes, plan, "plan")->Arg(1)->Arg(64)->Arg(1'000)->Arg(4'000);
+BENCHMARK_CAPTURE(shapes, heteroprio, "heteroprio")->Arg(1)->Arg(4'000);
 BENCHMARK_CAPTURE(cholesky, lws, "lws");
 BENCHMARK_CAPTURE(cholesky, dm, "dm");
 BENCHMARK_CAPTURE(cholesky, dmda, "dmda");

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -179,6 +180,54 @@ TEST(Placing, FindsTheFasterWorkersByTrial) {
     EXPECT_EQ(counts[0] + counts[1], 3U) << sched << ": three trials, and no more";
     EXPECT_EQ(counts[2], 397U) << sched;
   }
+}
+
+/// `plan`, which counts the kinds of tasks that it is shown.
+class CountingPlan final : public runtime::PullingPolicy {
+ public:
+  explicit CountingPlan(std::size_t& looks, std::size_t& kinds) : looks_(looks), kinds_(kinds) {}
+  std::string_view name() const noexcept override { return "counting"; }
+  std::string_view help() const noexcept override { return "plan, counted"; }
+  bool treats_alike() const noexcept override { return plan_->pulling()->treats_alike(); }
+  bool by_depth() const noexcept override { return plan_->pulling()->by_depth(); }
+  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready, const runtime::LoadView& load) const override {
+    ++looks_;
+    kinds_ += ready.kinds().size();
+    return plan_->pulling()->pick(worker, ready, load);
+  }
+
+ private:
+  const std::unique_ptr<runtime::Policy> plan_ = runtime::PolicyRegistry().make("plan");
+  std::size_t& looks_;
+  std::size_t& kinds_;
+};
+
+TEST(Placing, LooksAtFewKindsHoweverManyShapesThereAre) {
+  constexpr unsigned kData = 4'000, kRounds = 3;
+  std::vector<double> makespans_ns;
+  for (const unsigned shapes : {1U, 1'000U, 4'000U}) {
+    std::size_t looks = 0, kinds = 0;
+    auto resources = test::test_resources();
+    resources->policies.add("counting", [&] { return std::make_unique<CountingPlan>(looks, kinds); });
+    runtime::World world = make_test_world({.workers = 2, .sched = "counting", .devices = 1, .copy_ns = 0}, *resources);
+    Runtime rt(std::move(resources), std::move(world), takes(1'000'000, 50'000));
+    const auto kernel = [](std::span<char>) {};
+    const auto work = Codelet("work", kernel).also(DeviceKind::user, kernel);
+    std::vector<std::vector<char>> values;
+    std::vector<Data<Vector<char>>> data;
+    for (unsigned i = 0; i < kData; ++i) values.emplace_back(1 + i % shapes);
+    for (std::vector<char>& one : values) data.push_back(rt.data("v", one));
+    const std::int64_t began_ns = rt.resources().loop->now_ns();
+    for (unsigned round = 0; round < kRounds; ++round)
+      for (auto& one : data) rt.submit(work, read_write(one));
+    rt.wait();
+    makespans_ns.push_back(static_cast<double>(rt.resources().loop->now_ns() - began_ns));
+    ASSERT_NE(looks, 0U);
+    EXPECT_LE(static_cast<double>(kinds) / static_cast<double>(looks), 130) << shapes << " shapes";
+    EXPECT_TRUE(rt.core().executor().placer()->check_invariants());
+  }
+  EXPECT_LT(makespans_ns[1], 1.1 * makespans_ns[0]);
+  EXPECT_LT(makespans_ns[2], 1.1 * makespans_ns[0]) << "tasks of about the same size are compared with each other";
 }
 
 TEST(Placing, TriesNothingThatGivenEstimatesKnow) {

@@ -5,12 +5,10 @@
 #include <array>
 #include <bit>
 #include <climits>
-#include <functional>
 #include <mutex>
 #include <utility>
 
 #include "tandem/base/assert.hpp"
-#include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/prices.hpp"
@@ -61,6 +59,7 @@ Placer::Placer(const Policy& policy, const Machine& machine, Estimates* given, R
       caller_is_away_(caller),
       loads_(machine.workers.size()),
       hungry_((machine.workers.size() + 63) / 64),
+      numbers_(pulling_ != nullptr ? KindNumbers::Bound::few : KindNumbers::Bound::none),
       views_(machine.workers.size()) {
   TANDEM_ASSERT((placing_ != nullptr) != (pulling_ != nullptr));
   for (unsigned worker = 0; worker < machine.workers.size(); ++worker) {
@@ -98,44 +97,22 @@ void Placer::use_memory(const MemoryShares& shares, const MemoryGate& gate) {
     rates_.push_back({link.link.bytes_per_ns, link.link.loaded_bytes_per_ns.value_or(0), link.link.beside_messages_bytes_per_ns.value_or(0)});
 }
 
-namespace {
-
-/// Where `priority` stands, or would stand.
-template <class Sums>
-auto place_of(Sums& sums, std::int32_t priority) {
-  return std::lower_bound(sums.begin(), sums.end(), priority, [](const auto& sum, std::int32_t wanted) { return sum.first > wanted; });
-}
-
-}  // namespace
-
 void Placer::add(Load& load, std::int32_t priority, std::int64_t ns) {
   load.all.ns += ns;
   ++load.all.tasks;
-  if (!by_priority_) return;
-  auto at = place_of(load.by_priority, priority);
-  if (at == load.by_priority.end() || at->first != priority) at = load.by_priority.insert(at, {priority, {}});
-  at->second.ns += ns;
-  ++at->second.tasks;
+  if (by_priority_) load.by_priority.add(priority, ns);
 }
 
 void Placer::remove(Load& load, std::int32_t priority, std::int64_t ns) {
   TANDEM_ASSERT(load.all.tasks > 0);
   load.all.ns -= ns;
   --load.all.tasks;
-  if (!by_priority_) return;
-  const auto at = place_of(load.by_priority, priority);
-  at->second.ns -= ns;
-  if (--at->second.tasks == 0) load.by_priority.erase(at);
+  if (by_priority_) load.by_priority.remove(priority, ns);
 }
 
 std::int64_t Placer::free_ns(const Load& load, std::int32_t priority, std::int64_t now_ns) const noexcept {
   if (load.all.tasks == 0) return now_ns;
-  Sum ahead;
-  for (const auto& [other, sum] : load.by_priority) {
-    if (other < priority) break;
-    ahead.ns += sum.ns;
-    ahead.tasks += sum.tasks;
-  }
+  const Sum ahead = load.by_priority.from(priority);
   if (ahead.tasks != 0) return std::max(now_ns, load.since_ns + ahead.ns);
   return now_ns + load.all.ns / load.all.tasks / 2;
 }
@@ -209,59 +186,49 @@ bool Placer::select_workers(const WorkerGroup& group) {
 
 /// The number of the kind of `task`, which uses it from now on.
 unsigned Placer::kind_of(const Task& task, model::Footprint footprint) {
-  const WorkerGroup* const group = task.extra->group;
-  const std::uint64_t of_codelet = std::hash<std::string_view>{}(task.codelet->name) ^ std::hash<const void*>{}(group);
-  const std::uint64_t key = base::mix64(of_codelet ^ footprint.shape ^ (task.codelet->prefers_devices ? 1 : 0));
-  const auto [known, is_new] = kind_numbers_.try_emplace(key, 0U);
-  if (is_new) {
-    if (free_kinds_.empty()) {
-      free_kinds_.push_back(static_cast<unsigned>(kinds_.size()));
-      kinds_.emplace_back().given.resize(loads_.size());
-      uses_.emplace_back();
-    }
-    known->second = free_kinds_.back();
-    free_kinds_.pop_back();
-    ReadyKind& kind = kinds_[known->second];
-    kind.codelet = task.codelet->name;
-    kind.footprint = footprint;
-    kind.workers = group->members;
-    kind.seen = 0;
-    kind.prefers_devices = task.codelet->prefers_devices;
-    kind.come = 0;
-    kind.by_kind.clear();
-    for (const unsigned worker : kind.workers) {
-      const DeviceKind of = machine_.workers[worker].kind;
-      const auto some = std::ranges::find(kind.by_kind, of, &KindWorkers::kind);
-      if (some != kind.by_kind.end()) ++some->count;
-      else kind.by_kind.push_back({of, worker, 1, {}});
-    }
-    if (memory_ != nullptr) {
-      memory_->begin_kind(known->second, moved_bytes(task), task.codelet->memory_bound);
-      kind.memory = memory_->use_of(known->second);
-    }
-    ask_durations(known->second);
-    uses_[known->second].key = key;
-  }
-  ++uses_[known->second].tasks;
-  ++kinds_[known->second].come;
-  return known->second;
+  const KindNumbers::Kind kind = numbers_.join(
+      {.codelet = task.codelet->name, .footprint = footprint, .workers = task.extra->group, .prefers_devices = task.codelet->prefers_devices});
+  if (kind.is_new) begin_kind(task, kind);
+  ++kinds_[kind.number].come;
+  return kind.number;
 }
 
-/// Kinds stay known, with what was seen of them, while there are few.
-void Placer::leave_kind(unsigned kind) {
-  if (--uses_[kind].tasks != 0 || kinds_.size() <= kMostKnownKinds) return;
-  kind_numbers_.erase(uses_[kind].key);
-  free_kinds_.push_back(kind);
+/// `task` is the first one.
+void Placer::begin_kind(const Task& task, const KindNumbers::Kind& of) {
+  if (of.number == kinds_.size()) {
+    kinds_.emplace_back().given.resize(loads_.size());
+    is_known_.push_back(false);
+  }
+  ReadyKind& kind = kinds_[of.number];
+  kind.codelet = of.codelet;
+  kind.footprint = of.footprint;
+  kind.workers = task.extra->group->members;
+  kind.seen = 0;
+  kind.prefers_devices = task.codelet->prefers_devices;
+  kind.come = 0;
+  kind.by_kind.clear();
+  for (const unsigned worker : kind.workers) {
+    const DeviceKind here = machine_.workers[worker].kind;
+    const auto some = std::ranges::find(kind.by_kind, here, &KindWorkers::kind);
+    if (some != kind.by_kind.end()) ++some->count;
+    else kind.by_kind.push_back({here, worker, 1, {}});
+  }
+  if (memory_ != nullptr) {
+    memory_->begin_kind(of.number, moved_bytes(task), task.codelet->memory_bound);
+    kind.memory = memory_->use_of(of.number);
+  }
+  ask_durations(of.number);
 }
 
 void Placer::ask_durations(unsigned number) {
   ++changes_;
   ReadyKind& kind = kinds_[number];
-  uses_[number].is_known = true;
+  bool is_known = true;
   for (KindWorkers& some : kind.by_kind) {
     some.kernel = estimates_.expected_ns(kind.codelet, kind.footprint, some.kind);
-    uses_[number].is_known &= some.kernel.known;
+    is_known = is_known && some.kernel.known;
   }
+  is_known_[number] = is_known;
   if (aim_) [[unlikely]] ask_powers(kind);
 }
 
@@ -520,7 +487,7 @@ void Placer::end_arrival(std::vector<ArrivingTask>::iterator place) {
     ++changes_;
     has_first_ = true;  // who waits for it is asked again
   }
-  leave_kind(place->kind);
+  numbers_.leave(place->kind);
   arriving_.erase(place);
 }
 
@@ -559,7 +526,7 @@ unsigned trials_on_cores(const ReadyKind& kind, const KindWorkers& cores, const 
 void Placer::give_trials(Chain& chosen) {
   for (unsigned number = 0; number < kinds_.size(); ++number) {
     const ReadyKind& kind = kinds_[number];
-    if (uses_[number].is_known) continue;
+    if (is_known_[number]) continue;
     for (const KindWorkers& some : kind.by_kind) {
       if (some.kernel.known) continue;
       const bool would_rather_not = some.kind == DeviceKind::cpu && kind.prefers_devices;
@@ -663,7 +630,7 @@ void Placer::forget(Task& task) {
     has_first_ |= memory_->is_bound(placed.demand);  // another one may run now
   }
   --kinds_[placed.kind].given[worker];
-  leave_kind(placed.kind);
+  numbers_.leave(placed.kind);
 }
 
 void Placer::move(Task& task, unsigned worker) {
@@ -690,12 +657,14 @@ void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) 
   if ((pulling_ == nullptr && memory_ == nullptr) || !is_placed) return;
   const std::int64_t now_ns = memory_ != nullptr ? clock_.now_ns() : 0;
   const std::lock_guard guard(lock_);
+  if (const ReadyKind& its = kinds_[placed.kind]; numbers_.is_class(placed.kind))
+    estimates_.add_class(its.codelet, its.footprint, kind, static_cast<double>(duration_ns));
   if (memory_ != nullptr) {
     ++changes_;
     memory_->learn(placed.kind, placed.worker, static_cast<double>(duration_ns), now_ns);
     kinds_[placed.kind].memory = memory_->use_of(placed.kind);
   }
-  if (pulling_ != nullptr && !uses_[placed.kind].is_known) ask_durations(placed.kind);
+  if (pulling_ != nullptr && !is_known_[placed.kind]) ask_durations(placed.kind);
 }
 
 std::size_t Placer::missing_bytes(const Task& task, unsigned worker) const noexcept {
@@ -730,18 +699,12 @@ bool Placer::check_invariants() const {
       total += kinds_[kind].given[worker];
     }
     total += static_cast<std::size_t>(std::ranges::count(arriving_, kind, &ArrivingTask::kind));
-    if (total != uses_[kind].tasks) return false;
+    if (total != numbers_.tasks(static_cast<unsigned>(kind))) return false;
   }
-  if (waiting != waiting_ || bytes != waiting_bytes_ || kind_numbers_.size() + free_kinds_.size() != kinds_.size()) return false;
+  if (waiting != waiting_ || bytes != waiting_bytes_ || numbers_.size() != kinds_.size() || !numbers_.check_invariants()) return false;
   for (std::size_t worker = 0; worker < loads_.size(); ++worker) {
     const Load& load = loads_[worker];
-    Sum sum;
-    for (std::size_t i = 0; i < load.by_priority.size(); ++i) {
-      if (load.by_priority[i].second.tasks == 0 || (i > 0 && load.by_priority[i - 1].first <= load.by_priority[i].first)) return false;
-      sum.ns += load.by_priority[i].second.ns;
-      sum.tasks += load.by_priority[i].second.tasks;
-    }
-    if (by_priority_ && (sum.ns != load.all.ns || sum.tasks != load.all.tasks)) return false;
+    if (!load.by_priority.check_invariants(by_priority_ ? load.all : Sum())) return false;
     if (load.all.tasks != tasks[worker] || load.all.ns < 0 || (load.all.tasks == 0 && load.all.ns != 0)) return false;
   }
   if (memory_ != nullptr && std::ranges::all_of(tasks, [](std::uint32_t count) { return count == 0; }) && !memory_->is_idle()) return false;

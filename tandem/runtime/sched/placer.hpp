@@ -7,19 +7,20 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/machine/machine.hpp"
+#include "tandem/runtime/sched/kind_numbers.hpp"
 #include "tandem/runtime/sched/learned_estimates.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/memory_load.hpp"
 #include "tandem/runtime/sched/placing_policy.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
+#include "tandem/runtime/sched/sums_by_priority.hpp"
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
@@ -130,10 +131,7 @@ class Placer : private ReadyView {
   bool check_invariants() const;
 
  private:
-  struct Sum {
-    std::int64_t ns = 0;  ///< what the tasks take
-    std::uint32_t tasks = 0;
-  };
+  using Sum = SumsByPriority::Sum;
   struct Load {
     unsigned most = 1;        ///< see `set_most`
     std::int64_t ask_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
@@ -143,14 +141,8 @@ class Placer : private ReadyView {
     std::uint64_t refused_at = 0;  ///< of `changes_`, when it had no task and got none
     std::int64_t since_ns = 0;  ///< when it began with the first of them
     Sum all;
-    std::vector<std::pair<std::int32_t, Sum>> by_priority;  ///< the highest first; empty where the policy does not sort
+    SumsByPriority by_priority;         ///< empty where the policy does not sort
   };
-  struct KindUse {
-    std::uint64_t key = 0;
-    std::uint32_t tasks = 0;  ///< that wait or have a worker
-    bool is_known = false;    ///< how long they take on all that can run them
-  };
-  static constexpr std::size_t kMostKnownKinds = 256;
   static constexpr double kMemory = 2'000;  ///< tasks
   static constexpr std::size_t kMostSpare = 256;
   static constexpr std::size_t kLargeMessage = 256 << 10;  ///< bytes; smaller ones do not last
@@ -181,7 +173,7 @@ class Placer : private ReadyView {
   std::uint32_t memories_with_room(std::size_t bytes) const noexcept;
   bool select_workers(const WorkerGroup& group);
   unsigned kind_of(const Task& task, model::Footprint footprint);
-  void leave_kind(unsigned kind);
+  void begin_kind(const Task& task, const KindNumbers::Kind& kind);
   void ask_durations(unsigned number);
   void ask_powers(ReadyKind& kind);
   void give_trials(Chain& chosen);
@@ -240,15 +232,14 @@ class Placer : private ReadyView {
   bool has_first_ = false;      ///< one of these was the only one of its kind
   std::vector<ReadyKind> kinds_;
   std::vector<std::set<OpenTask>::node_type> spare_;  ///< for further tasks in `kinds_`
-  std::vector<KindUse> uses_;  ///< of `kinds_`
+  KindNumbers numbers_;          ///< of `kinds_`; each has the tasks that arrive, wait, or have a worker
+  std::vector<bool> is_known_;   ///< by kind: how long its tasks take on all that can run them
   std::vector<double> prices_;  ///< by worker
   std::vector<KindPart> parts_;  ///< by kind of worker
   std::optional<EnergyAim> aim_;  ///< nothing: time counts alone
   double seen_ = 0;             ///< sum over `kinds_` when prices were set
   double unpriced_ = 0;         ///< tasks that became ready since
   std::vector<ArrivingTask> arriving_;
-  std::vector<unsigned> free_kinds_;
-  std::unordered_map<std::uint64_t, unsigned> kind_numbers_;  ///< by a hash of codelet and footprint, of kinds in use
   // Of the task that is looked at.
   mutable std::vector<AccessView> access_room_;  ///< for `accesses_`, and more
   mutable std::span<const AccessView> accesses_;

@@ -106,9 +106,11 @@ class ReadyView {
   bool fits(const OpenTask& task, NodeIndex node) const noexcept { return (task.fits >> node & 1U) != 0; }  ///< its data into the memory
 };
 
-/// Tasks of some kinds, the most urgent first, one after the other.
+/// Tasks of some kinds, the most urgent first, one after the other. A heap of the kinds by their next task, so a step costs the logarithm of their number.
 class MostUrgentFirst {
  public:
+  static constexpr std::size_t kMostKinds = 160;  ///< further ones wait until there are fewer; `Placer` has hardly more
+
   MostUrgentFirst() = default;
   /// Of all kinds.
   explicit MostUrgentFirst(const std::vector<ReadyKind>& kinds) {
@@ -116,18 +118,29 @@ class MostUrgentFirst {
   }
   /// Tasks of `kind`, too. Before `next`.
   void add(const ReadyKind& kind) {
-    if (!kind.tasks.empty() && count_ < rests_.size()) rests_[count_++].of = {kind.tasks.begin(), kind.tasks.end()};
+    if (kind.tasks.empty() || count_ == kMostKinds) return;
+    std::size_t at = count_++;
+    Rest rest{kind.tasks.begin(), kind.tasks.end()};
+    for (; at != 0 && *rest.at < *rests_[(at - 1) / 2].of.at; at = (at - 1) / 2) rests_[at].of = rests_[(at - 1) / 2].of;
+    rests_[at].of = rest;
   }
-  /// Nothing was added that has tasks.
+  /// Nothing was added that has tasks, or there are no more.
   bool is_empty() const noexcept { return count_ == 0; }
   /// Null: there are no more.
   const OpenTask* next() noexcept {
-    Rest* first = nullptr;
-    for (std::size_t i = 0; i < count_; ++i) {
-      Rest& rest = rests_[i].of;
-      if (rest.at != rest.end && (first == nullptr || *rest.at < *first->at)) first = &rest;
+    if (count_ == 0) return nullptr;
+    Rest rest = rests_[0].of;
+    const OpenTask* const first = &*rest.at;
+    if (++rest.at == rest.end) rest = rests_[--count_].of;
+    std::size_t at = 0;
+    for (std::size_t child = 1; child < count_; child = 2 * at + 1) {
+      if (child + 1 < count_ && *rests_[child + 1].of.at < *rests_[child].of.at) ++child;
+      if (!(*rests_[child].of.at < *rest.at)) break;
+      rests_[at].of = rests_[child].of;
+      at = child;
     }
-    return first != nullptr ? &*first->at++ : nullptr;
+    if (count_ != 0) rests_[at].of = rest;
+    return first;
   }
 
  private:
@@ -139,7 +152,7 @@ class MostUrgentFirst {
     Rest of;
   };
 
-  std::array<Unset, 64> rests_;  ///< further kinds wait until there are fewer
+  std::array<Unset, kMostKinds> rests_;
   std::size_t count_ = 0;
 };
 
