@@ -2,15 +2,15 @@
 #include "tools/network_meter.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "tandem/base/thread.hpp"
 #include "tandem/model/transfers/transfer_model.hpp"
 
 namespace tandem::tools {
@@ -181,16 +181,23 @@ class PartnerMeter {
   void measure_links() {
     talk_.tell({.kind = StepKind::flow, .bytes = options_.load_bytes});
     std::optional<BrokenMessage> broken;  // the thread's, until it is joined
-    std::jthread flow([&](const std::stop_token& stop) {
+    std::atomic<bool> stops{false};  // a flag that orders nothing
+    base::ThreadGroup flow;
+    flow.add({.name = "flow"}, [&] {
       try {
-        while (!stop.stop_requested()) static_cast<void>(talk_.exchange(options_.load_bytes));
+        while (!stops.load(std::memory_order_relaxed)) static_cast<void>(talk_.exchange(options_.load_bytes));
         static_cast<void>(talk_.exchange(options_.load_bytes, true));
       } catch (const BrokenMessage& why) {
         broken = why;
       }
     });
-    links_.measure_beside_messages();
-    flow.request_stop();
+    try {
+      links_.measure_beside_messages();
+    } catch (...) {
+      stops.store(true, std::memory_order_relaxed);
+      throw;
+    }
+    stops.store(true, std::memory_order_relaxed);
     flow.join();
     if (broken) throw BrokenMessage{*broken};
   }

@@ -14,6 +14,10 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "workers", .type = OptionType::integer, .default_value = "0",
                 .help = "CPU workers, the calling thread included; 0: one for each core that this process may use", .minimum = 0,
                 .maximum = runtime::ReadyQueues::kMaxWorkers});
+  registry.add({.name = "stack", .type = OptionType::bytes, .default_value = "0",
+                .help = "stack of each worker's thread, 64 KiB at least; 0: the program's limit (ulimit -s), 64 MiB where that is unlimited. The calling thread "
+                        "keeps its own",
+                .minimum = 0, .maximum = std::int64_t{1} << 40});
   registry.add({.name = "sched", .type = OptionType::text, .default_value = "auto",
                 .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdar, dmdas; or one that the "
                         "program registered; auto: plan where workers differ, otherwise lws"});

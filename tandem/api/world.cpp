@@ -199,7 +199,8 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
     const auto bound = resources.topology->bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)));
     if (!bound.ok()) resources.log->warn("a worker runs unbound: {}", bound.error().message);
   };
-  world.driver = std::make_unique<base::ThreadDriver>([&resources] { return resources.clock->now_ns(); }, bind);
+  world.driver = std::make_unique<base::ThreadDriver>([&resources] { return resources.clock->now_ns(); }, bind,
+                                                      static_cast<std::size_t>(config.get_bytes("stack")));
   runtime::Machine& machine = world.machine;
   machine.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {

@@ -1,24 +1,24 @@
 // tandem/base/thread_driver.cpp: the driver of the real world.
 #include "tandem/base/thread_driver.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "tandem/base/assert.hpp"
 
 namespace tandem::base {
 
-ThreadDriver::ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind)
-    : now_ns_(std::move(now_ns)), bind_(std::move(bind)) {}
+ThreadDriver::ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind, std::size_t stack_bytes)
+    : now_ns_(std::move(now_ns)), bind_(std::move(bind)), stack_bytes_(stack_bytes) {}
 
 ThreadDriver::~ThreadDriver() { stop(); }
 
 Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
-  auto& slot = *slots_.emplace_back(std::make_unique<Slot>());
+  auto made = std::make_unique<Slot>();
+  Slot& slot = *made;
   slot.steppable = &steppable;
-  slot.thread = std::thread([this, &slot, placement] {
-    if (!placement.name.empty()) pthread_setname_np(pthread_self(), placement.name.substr(0, 15).c_str());
+  slots_.reserve(slots_.size() + 1);
+  slot.thread = Thread({.name = placement.name.empty() ? "tandem" : placement.name, .stack_bytes = stack_bytes_}, [this, &slot, placement] {
     if (bind_ && placement.core >= 0) bind_(placement.core);
     while (!slot.parker.park()) {
       // The first wake-up says that the owner has finished building; a sleep that ended early does not.
@@ -29,6 +29,7 @@ Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
       if (next > now) rest(slot, next);
     }
   });
+  slots_.push_back(std::move(made));
   return slot;
 }
 

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "tandem/base/attendance.hpp"
 #include "tandem/base/driver.hpp"
 #include "tandem/base/parking.hpp"
+#include "tandem/base/thread.hpp"
 
 namespace tandem::base {
 
@@ -23,10 +24,11 @@ class ThreadDriver final : public Driver {
  public:
   using Binder = std::function<void(int core)>;  ///< binds the calling thread to a core
 
-  /// `now_ns` reads the clock; `bind` may be empty.
-  ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind);
+  /// `now_ns` reads the clock; `bind` may be empty. `stack_bytes`: of each thread, see `Thread::Options`.
+  ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind, std::size_t stack_bytes = 0);
   ~ThreadDriver() override;
 
+  /// Throws StartError when there is no thread for it; then it was not added.
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
   void stop() override;
@@ -39,7 +41,7 @@ class ThreadDriver final : public Driver {
   struct Slot final : Waker {
     Steppable* steppable = nullptr;
     Parker parker;
-    std::thread thread;
+    Thread thread;
     std::atomic<Attendance*> sleeps_in{nullptr};
     void wake() noexcept override {
       parker.unpark();
@@ -52,6 +54,7 @@ class ThreadDriver final : public Driver {
 
   std::function<std::int64_t()> now_ns_;
   Binder bind_;
+  const std::size_t stack_bytes_;
   std::atomic<bool> stopping_{false};
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unique_ptr<Slot> caller_;

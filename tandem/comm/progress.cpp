@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/exceptions.hpp"
 #include "tandem/base/fork.hpp"
 #include "tandem/comm/wait_events.hpp"
 #include "tandem/trace/current.hpp"
@@ -48,7 +49,11 @@ base::Result<void> Progress::start() {
     event.data.fd = descriptor;
     if (descriptor >= 0 && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return failed("its wait set");
   }
-  if (with_thread_) thread_ = std::thread([this] { run(); });
+  try {
+    if (with_thread_) thread_ = base::Thread({.name = "tandem-comm"}, [this] { run(); });
+  } catch (const StartError& error) {
+    return base::Error{base::ErrorCode::exhausted, fmt::format("the progress engine: {}", error.what())};
+  }
   return {};
 }
 
@@ -63,7 +68,6 @@ void Progress::stop() {
 }
 
 void Progress::run() {
-  pthread_setname_np(pthread_self(), "tandem-comm");
   if (core_ >= 0) {
     cpu_set_t cores;
     CPU_ZERO(&cores);

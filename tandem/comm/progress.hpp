@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "tandem/base/attendance.hpp"
@@ -13,6 +12,7 @@
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/parking.hpp"
 #include "tandem/base/spin_lock.hpp"
+#include "tandem/base/thread.hpp"
 #include "tandem/comm/poll_set_ownership.hpp"
 #include "tandem/comm/engine/engine.hpp"
 #include "tandem/comm/patience.hpp"
@@ -188,7 +188,7 @@ class Progress final : public base::IdleWork {
   std::atomic<bool> stopping_{false};
   trace::Stream trace_;
   std::optional<trace::ProgressState> state_;  ///< of the progress thread; nothing: it is not traced
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 /// For what comes within a microsecond: does not count as a waiter. Other threads see the progress by `inline_steps_`.

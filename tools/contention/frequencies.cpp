@@ -10,11 +10,11 @@
 #include <mutex>
 #include <ranges>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "tandem/base/thread.hpp"
 #include "tools/contention/team.hpp"
 #include "tools/json_report.hpp"
 #include "tools/system_files.hpp"
@@ -102,12 +102,12 @@ struct FrequencyLog::State {
   std::condition_variable ends;
   bool is_over = false;
   std::vector<FrequencyReader::Reading> readings;
-  std::thread thread;
+  base::Thread thread;
 };
 
 FrequencyLog::FrequencyLog(const FrequencyReader& reader, std::int64_t period_ns) : state_(std::make_unique<State>()) {
   state_->readings.push_back(reader.read());
-  state_->thread = std::thread([&state = *state_, &reader, period_ns] {
+  state_->thread = base::Thread({.name = "frequencies"}, [&state = *state_, &reader, period_ns] {
     std::unique_lock lock(state.mutex);
     while (!state.ends.wait_for(lock, std::chrono::nanoseconds(period_ns), [&] { return state.is_over; })) {
       lock.unlock();

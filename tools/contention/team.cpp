@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "tandem/base/thread.hpp"
+
 namespace tandem::tools::contention {
 namespace {
 
@@ -80,7 +82,7 @@ base::Result<Team> Team::create(const base::Topology& topology, Options options)
 /// The threads of one run. They begin together; each writes only its own `ends`, `sums` and `shares`, which are read after it was
 /// joined.
 struct Team::Work::State {
-  std::vector<std::thread> threads;
+  std::vector<base::Thread> threads;
   std::vector<std::vector<std::int64_t>> ends;
   std::vector<double> sums, shares;
   std::atomic<unsigned> waiting{0};
@@ -94,8 +96,8 @@ Team::Work::Work(const Team& team, unsigned count, double seconds) : state_(std:
   state.ends.resize(count);
   state.sums.resize(count);
   state.shares.resize(count, 1);
-  for (unsigned i = 0; i < count; ++i)
-    state.threads.emplace_back([&state, &team, i] {
+  const auto begin = [&state, &team](unsigned i) {
+    state.threads.emplace_back(base::Thread::Options{.name = "team"}, [&state, &team, i] {
       (void)team.topology_->bind_this_thread(
           team.options_.cores[i]);  // a campaign says at its beginning whether threads can be bound
       const std::size_t each = team.options_.array_bytes / sizeof(double);
@@ -117,6 +119,15 @@ Team::Work::Work(const Team& team, unsigned count, double seconds) : state_(std:
       state.sums[i] = sum;
       state.shares[i] = static_cast<double>(cpu_ns() - spent_ns) / static_cast<double>(steady_now_ns() - began_ns);
     });
+  };
+  state.threads.reserve(count);
+  try {
+    for (unsigned i = 0; i < count; ++i) begin(i);
+  } catch (...) {  // those that were made run once
+    state.go = true;
+    finish();
+    throw;
+  }
   while (state.waiting.load() < count) std::this_thread::yield();
   state.least_end_ns = steady_now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   state.go = true;

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <thread>
 
 #include <fmt/core.h>
 
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/thread.hpp"
 #include "tandem/comm/bootstrap/rendezvous_server.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
@@ -35,7 +35,7 @@ std::int64_t now_ns() { return std::chrono::nanoseconds(steady_clock::now().time
 class ServerThread {
  public:
   explicit ServerThread(std::unique_ptr<RendezvousServer> server)
-      : server_(std::move(server)), stop_(eventfd(0, EFD_CLOEXEC)), thread_([this] { run(); }) {}
+      : server_(std::move(server)), stop_(eventfd(0, EFD_CLOEXEC)), thread_({.name = "tandem-master"}, [this] { run(); }) {}
   ~ServerThread() {
     const std::uint64_t one = 1;
     (void)!write(stop_.get(), &one, sizeof one);
@@ -57,7 +57,7 @@ class ServerThread {
 
   const std::unique_ptr<RendezvousServer> server_;
   const base::FileDescriptor stop_;
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 /// Rank 0's: a client like the others', and the server.

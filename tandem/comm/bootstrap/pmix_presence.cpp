@@ -1,7 +1,6 @@
 // tandem/comm/bootstrap/pmix_presence.cpp: one thread that asks two neighbours until they have come.
 #include "tandem/comm/bootstrap/pmix_presence.hpp"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,10 +50,7 @@ PmixPresence::PmixPresence(const pmix_proc_t& self, std::uint32_t size, std::vec
   if (const auto me = std::find(here.begin(), here.end(), self.rank); me != here.end())
     look_after(me + 1 != here.end() ? me[1] : here.front());
   if (neighbours_.empty()) return;
-  thread_ = std::thread([this, timeout_ns] {
-    pthread_setname_np(pthread_self(), "tandem-pmix");
-    run(timeout_ns);
-  });
+  thread_ = base::Thread({.name = "tandem-pmix"}, [this, timeout_ns] { run(timeout_ns); });
 }
 
 PmixPresence::~PmixPresence() {

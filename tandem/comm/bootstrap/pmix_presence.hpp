@@ -9,10 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "tandem/base/log.hpp"
+#include "tandem/base/thread.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
 
 namespace tandem::comm::internal {
@@ -56,7 +56,7 @@ class PmixPresence {
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;  ///< guarded by `mutex_`
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 }  // namespace tandem::comm::internal

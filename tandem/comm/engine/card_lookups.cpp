@@ -1,10 +1,9 @@
 // tandem/comm/engine/card_lookups.cpp: the threads that wait for cards.
 #include "tandem/comm/engine/card_lookups.hpp"
 
-#include <pthread.h>
-
-#include <system_error>
 #include <utility>
+
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::comm::internal {
 
@@ -19,11 +18,8 @@ void CardLookups::ask(Rank rank) {
   if (workers_.size() == kMostThreads) return;
   auto worker = std::make_unique<Worker>();
   try {
-    worker->thread = std::thread([this, self = worker.get()] {
-      pthread_setname_np(pthread_self(), "tandem-cards");
-      work(*self);
-    });
-  } catch (const std::system_error&) {
+    worker->thread = base::Thread({.name = "tandem-cards"}, [this, self = worker.get()] { work(*self); });
+  } catch (const StartError&) {
     return;  // the system has no thread now: one that is there takes the rank, or the next look-up's
   }
   workers_.push_back(std::move(worker));

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
+#include "tandem/base/thread.hpp"
 #include "tandem/comm/bootstrap/job.hpp"
 
 namespace tandem::comm::internal {
@@ -44,7 +44,7 @@ class CardLookups {
 
  private:
   struct Worker {
-    std::thread thread;
+    base::Thread thread;
     bool ended = false;
   };
   struct Turn {

@@ -73,10 +73,7 @@ SyncEngine::SyncEngine(Environment environment, const ClockNode::Options& option
 SyncEngine::~SyncEngine() { close(); }
 
 void SyncEngine::start() {
-  thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "tandem-clock");
-    run();
-  });
+  thread_ = base::Thread({.name = "tandem-clock"}, [this] { run(); });
 }
 
 void SyncEngine::close() {

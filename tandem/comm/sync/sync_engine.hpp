@@ -10,11 +10,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 
 #include "tandem/base/ids.hpp"
 #include "tandem/base/parking.hpp"
 #include "tandem/base/result.hpp"
+#include "tandem/base/thread.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/comm/sync/barrier_node.hpp"
 #include "tandem/comm/sync/clock_node.hpp"
@@ -100,7 +100,7 @@ class SyncEngine {
   std::atomic<bool> stopping_{false};  ///< set before an unpark, which releases it; read after a park, which acquires
   /// When the synchronisation thread wakes up; a hint, relaxed: a wrong one costs one wake-up.
   std::atomic<std::int64_t> planned_ns_{0};
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 }  // namespace tandem::comm::internal::sync

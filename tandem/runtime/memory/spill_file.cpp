@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,10 +17,10 @@
 #include <functional>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/thread.hpp"
 #include "tandem/runtime/memory/extents.hpp"
 
 namespace tandem::runtime {
@@ -135,7 +134,7 @@ class SpillNode final : public MemoryNode {
 /// may hold locks, and does not wait for a disk.
 class SpillCopier final : public Copier {
  public:
-  explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_([this] { work(); }) {
+  explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_({.name = "tandem-spill"}, [this] { work(); }) {
     file_->on_slack([this] {
       const std::lock_guard guard(mutex_);
       trims_ = true;
@@ -171,7 +170,6 @@ class SpillCopier final : public Copier {
   };
 
   void work() {
-    pthread_setname_np(pthread_self(), "tandem-spill");
     for (;;) {
       Posted next;
       bool trims = false;
@@ -218,7 +216,7 @@ class SpillCopier final : public Copier {
   std::deque<Posted> posted_;
   bool trims_ = false;  ///< the file is to be trimmed
   bool stopping_ = false;
-  std::thread thread_;  // last: it uses all the others
+  base::Thread thread_;  // last: it uses all the others
 };
 
 }  // namespace

@@ -19,10 +19,7 @@ constexpr std::int64_t kNothingEndsNs = 20'000'000;  ///< then it goes on, unles
 struct CallerLoop::Waiting {
   explicit Waiting(CallerLoop& caller_loop) : loop(caller_loop), runs_kernels(loop.submission_.thread()) {
     loop.submission_.trace().emit<trace::Type::wait_began>();
-    if (loop.watches_kernels_ && loop.kernel_watch_ == nullptr) {
-      loop.kernel_watch_ = std::make_unique<KernelWatch>(loop.executor_, loop.workers_, loop.log_, loop.watchdog_.after_ns);
-      loop.driver_.add(*loop.kernel_watch_, {.name = "tandem-watchdog"}).wake();
-    }
+    if (loop.watches_kernels_ && loop.kernel_watch_ == nullptr) loop.begin_watch();
     if (loop.kernel_watch_ != nullptr) loop.kernel_watch_->begin_wait();
   }
   ~Waiting() {
@@ -36,6 +33,18 @@ struct CallerLoop::Waiting {
   CallerLoop& loop;
   SubmittingThread::RunsKernels runs_kernels;
 };
+
+/// Tasks run without it, so a wait does not fail for want of its thread.
+void CallerLoop::begin_watch() {
+  auto watch = std::make_unique<KernelWatch>(executor_, workers_, log_, watchdog_.after_ns);
+  try {
+    driver_.add(*watch, {.name = "tandem-watchdog"}).wake();
+    kernel_watch_ = std::move(watch);
+  } catch (const StartError& error) {
+    watches_kernels_ = false;
+    log_.warn("the watchdog does not watch kernels of the waiting thread: {}", error.what());
+  }
+}
 
 void CallerLoop::run_until(bool (*done)(void*), void* context) {
   if (is_in_child()) base::refuse_in_child("runtime");

@@ -57,6 +57,8 @@ class CallerLoop final : public EndWaiter {
  private:
   struct Waiting;
 
+  void begin_watch();
+
   const base::ProcessMark made_here_;
   base::Driver& driver_;
   Submission& submission_;

@@ -10,10 +10,10 @@
 #include <latch>
 #include <memory>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "tandem/base/exceptions.hpp"
+#include "tandem/base/thread.hpp"
 #include "tandem/runtime/memory/seen_by_copier.hpp"
 #include "tandem/runtime/worker/timed_copy.hpp"
 
@@ -64,7 +64,7 @@ class LinkMeter::Measurement {
     begin_steps(links + sizes);
     for (const auto& probe : probes_) {
       tell(fmt::format("memory {} to memory {}, alone", probe->curves.from, probe->curves.to));
-      std::thread([&] { measure_alone(*probe, probe->curves.times.alone); }).join();
+      base::Thread({.name = "tandem-links"}, [&] { measure_alone(*probe, probe->curves.times.alone); }).join();
     }
     for (const std::size_t bytes : options_.sizes) {
       tell(fmt::format("all links at once, {} bytes", bytes));
@@ -76,7 +76,7 @@ class LinkMeter::Measurement {
     begin_steps(static_cast<unsigned>(probes_.size()));
     for (const auto& probe : probes_) {
       tell(fmt::format("memory {} to memory {}, beside messages", probe->curves.from, probe->curves.to));
-      std::thread([&] { measure_alone(*probe, probe->curves.beside_messages); }).join();
+      base::Thread({.name = "tandem-links"}, [&] { measure_alone(*probe, probe->curves.beside_messages); }).join();
     }
   }
 
@@ -86,11 +86,11 @@ class LinkMeter::Measurement {
     for (const auto& probe : probes_) {
       if (probe->fails) continue;
       try {
-        traffic_.emplace_back([this, &one = *probe, bytes] {
+        traffic_.add({.name = "tandem-traffic"}, [this, &one = *probe, bytes] {
           bind(one);
           while (copies_on_.load(std::memory_order_relaxed) && !one.fails) one.fails = !one.copy(std::min(bytes, one.most_bytes));
         });
-      } catch (const std::system_error&) {  // no more threads: there is less traffic
+      } catch (const StartError&) {  // no more threads: there is less traffic
         return;
       }
     }
@@ -98,7 +98,7 @@ class LinkMeter::Measurement {
 
   void stop_traffic() noexcept {
     copies_on_.store(false, std::memory_order_relaxed);  // what the threads have written is seen when they are joined
-    traffic_.clear();
+    traffic_.join();
   }
 
   std::vector<LinkCurves> curves() const {
@@ -230,12 +230,11 @@ class LinkMeter::Measurement {
         if (i < options_.copies) probe.curves.times.loaded.add(bytes, *took_ns);
       }
     };
-    std::vector<std::jthread> threads;
-    threads.reserve(active.size());
+    base::ThreadGroup threads;
     for (Probe* const probe : active) {
       try {
-        threads.emplace_back([&copy, probe] { copy(*probe); });
-      } catch (const std::system_error&) {  // no more threads; nobody waits for this one
+        threads.add({.name = "tandem-links"}, [&copy, probe] { copy(*probe); });
+      } catch (const StartError&) {  // no more threads; nobody waits for this one
         probe->fails = true;
         have_enough.fetch_add(1, std::memory_order_relaxed);
         ready.count_down();
@@ -250,7 +249,7 @@ class LinkMeter::Measurement {
   std::vector<std::unique_ptr<Probe>> probes_;
   unsigned step_ = 0, steps_ = 0;
   std::atomic<bool> copies_on_{false};  ///< `traffic_` goes on; a flag that orders nothing
-  std::vector<std::jthread> traffic_;   ///< each has a probe for itself
+  base::ThreadGroup traffic_;           ///< each has a probe for itself
 };
 
 namespace {

@@ -8,7 +8,7 @@ namespace tandem::runtime::cuda {
 
 Lane::Lane(const Driver& driver, Context context) : driver_(driver), context_(context) {
   driver_.check(driver_.create_stream(&stream_, kStreamNonBlocking), "no stream");
-  thread_ = std::thread([this] { serve(); });
+  thread_ = base::Thread({.name = "tandem-cuda"}, [this] { serve(); });
 }
 
 Lane::~Lane() {

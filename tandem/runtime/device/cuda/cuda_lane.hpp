@@ -7,9 +7,9 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "tandem/base/thread.hpp"
 #include "tandem/runtime/device/cuda/cuda_driver.hpp"
 
 namespace tandem::runtime::cuda {
@@ -73,7 +73,7 @@ class Lane {
   std::vector<Event> events_;  ///< free ones; under the mutex
   std::size_t pending_ = 0;    ///< orders whose `ended` has not returned; under the mutex
   bool stopping_ = false;
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 }  // namespace tandem::runtime::cuda

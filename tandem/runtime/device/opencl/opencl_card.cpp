@@ -2,7 +2,6 @@
 #include "tandem/runtime/device/opencl/opencl_card.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <utility>
 
@@ -106,7 +105,7 @@ Card::Card(CardFacts facts, unsigned number, std::shared_ptr<Buffers> buffers)
     *queue = clCreateCommandQueue(context_, facts_.device, queue == &kernels_ ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     check(error, "no queue");
   }
-  thread_ = std::thread([this] { serve(); });
+  thread_ = base::Thread({.name = "tandem-opencl"}, [this] { serve(); });
 }
 
 Card::~Card() {
@@ -158,7 +157,6 @@ void Card::when_ended(cl_command_queue queue, cl_event event, std::function<void
 }
 
 void Card::serve() {
-  pthread_setname_np(pthread_self(), "tandem-opencl");
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || !calls_.empty(); });

@@ -7,13 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_set>
 #include <vector>
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
+#include "tandem/base/thread.hpp"
 #include "tandem/runtime/memory/device_error.hpp"
 
 namespace tandem::runtime::opencl {
@@ -120,7 +120,7 @@ class Card {
   std::vector<Call> calls_;
   std::size_t pending_ = 0;  ///< events that have not ended, and calls that have not returned
   bool stopping_ = false;
-  std::thread thread_;
+  base::Thread thread_;
 };
 
 }  // namespace tandem::runtime::opencl

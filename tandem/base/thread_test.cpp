@@ -1,0 +1,110 @@
+// tandem/base/thread_test.cpp: what a thread gets, and what is said when there is none.
+#include "tandem/base/thread.hpp"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/base/exceptions.hpp"
+
+namespace tandem::base {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+/// Of the thread that calls it, as the system says.
+std::size_t own_stack_bytes() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  std::size_t bytes = 0;
+  void* low = nullptr;
+  pthread_attr_getstack(&attributes, &low, &bytes);
+  pthread_attr_destroy(&attributes);
+  return bytes;
+}
+
+std::size_t stack_of_a_thread(std::size_t asked) {
+  std::size_t bytes = 0;
+  Thread thread({.name = "test", .stack_bytes = asked}, [&] { bytes = own_stack_bytes(); });
+  thread.join();
+  return bytes;
+}
+
+/// Runs `check` in a process of its own, whose limits it may change: 0 when it returns true.
+int in_a_child(const std::function<bool()>& check) {
+  const pid_t child = fork();
+  if (child == 0) _exit(check() ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+bool limit_stack(rlim_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0) return false;
+  limit.rlim_cur = bytes;
+  return setrlimit(RLIMIT_STACK, &limit) == 0;
+}
+
+TEST(Thread, HasTheStackThatItAskedFor) {
+  for (const std::size_t bytes : {kLeastStackBytes, 3 * kMiB, 20 * kMiB, 80 * kMiB})  // perhaps more: that of a thread that has ended
+    EXPECT_GE(stack_of_a_thread(bytes), bytes);
+  EXPECT_GE(stack_of_a_thread(1), kLeastStackBytes) << "a stack that works";
+}
+
+TEST(Thread, HasTheProgramsLimitOtherwise) {
+  EXPECT_EQ(in_a_child([] { return limit_stack(5 * kMiB) && usual_stack_bytes() == 5 * kMiB && stack_of_a_thread(0) >= 5 * kMiB; }), 0);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_STACK, &limit), 0);
+  if (limit.rlim_max != RLIM_INFINITY) GTEST_SKIP() << "`unlimited` is more than this process may have";
+  EXPECT_EQ(in_a_child([] { return limit_stack(RLIM_INFINITY) && usual_stack_bytes() == 64 * kMiB && stack_of_a_thread(0) >= 64 * kMiB; }), 0);
+}
+
+TEST(Thread, HasItsName) {
+  std::string name;
+  Thread thread({.name = "tandem-with-a-long-name"}, [&] {
+    char text[16] = {};
+    prctl(PR_GET_NAME, text);
+    name = text;
+  });
+  thread.join();
+  EXPECT_EQ(name, "tandem-with-a-l");
+  EXPECT_FALSE(thread.joinable());
+}
+
+TEST(Thread, ThatCannotBeMadeSaysWhy) {
+  std::string said;
+  try {
+    Thread thread({.name = "too large", .stack_bytes = std::size_t{1} << 60}, [] {});
+    thread.join();
+  } catch (const StartError& error) {
+    said = error.what();
+  }
+  EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("cannot make thread 'too large'"), testing::HasSubstr("option stack")));
+}
+
+TEST(Thread, BeyondTheLimitOfProcessesIsAStartError) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user's limit, which counts no other process, needs root";
+  const int status = in_a_child([] {
+    const rlimit one{1, 1};
+    constexpr uid_t kNobodyElse = 2'000'123'456;  // a user without other processes
+    if (setrlimit(RLIMIT_NPROC, &one) != 0 || setuid(kNobodyElse) != 0) return false;
+    try {
+      Thread thread({.name = "one too many"}, [] {});
+      thread.join();
+    } catch (const StartError& error) {
+      return std::string(error.what()).find("ulimit -u") != std::string::npos;
+    }
+    return false;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace tandem::base
