@@ -1,5 +1,8 @@
 // tandem/api/lambda_test.cpp: tasks with kernels of their own, and data without a name.
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -7,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem {
 namespace {
@@ -103,16 +107,50 @@ TEST(TasksFromLambdas, AreNamedInFailures) {
   rt->wait();
 }
 
-TEST(TasksFromLambdas, AreCountedUnderTheirFirstNameOrTheirLine) {
+/// By name, the tasks that statistics have counted.
+std::map<std::string, std::uint64_t> counted(Runtime& rt) {
+  rt.wait();
+  std::map<std::string, std::uint64_t> tasks;
+  for (const auto& codelet : rt.statistics().codelets) tasks[codelet.name] += codelet.durations.count;
+  return tasks;
+}
+
+TEST(TasksFromLambdas, AreCountedUnderTheirNameOrTheirLine) {
   auto rt = thread_runtime({.more = {{"stats", "true"}}});
   double value = 1;
   auto x = rt->data("x", value);
   const std::string here = TANDEM_HERE; rt->submit([](double& to) { to += 1; }, read_write(x));
   for (int i = 0; i < 3; ++i) rt->submit("step", [](double& to) { to += 1; }, read_write(x));
-  rt->wait();
-  std::vector<std::string> names;
-  for (const auto& codelet : rt->statistics().codelets) names.push_back(codelet.name);
-  EXPECT_THAT(names, testing::UnorderedElementsAre("task at " + here, "step"));
+  const auto twice = [](double& to) { to *= 2; };
+  rt->submit("first", twice, read_write(x));
+  for (int i = 0; i < 2; ++i) rt->submit("second", twice, read_write(x));
+  rt->submit("first", twice, read_write(x), TaskOptions{.name = "its own"});
+  rt->submit({.priority = 1}, "third", twice, read_write(x));
+  const std::string there = TANDEM_HERE; rt->submit(twice, read_write(x));
+  const std::string elsewhere = TANDEM_HERE; rt->submit(twice, read_write(x));
+  rt->submit("function", double_it, read_write(x));
+  rt->submit("another", add_one, read_write(x));
+  const std::map<std::string, std::uint64_t> expected{{"task at " + here, 1}, {"step", 3}, {"first", 2}, {"second", 2}, {"third", 1},
+                                                      {"task at " + there, 1}, {"task at " + elsewhere, 1}, {"function", 1}, {"another", 1}};
+  EXPECT_EQ(counted(*rt), expected);
+}
+
+TEST(TasksFromLambdas, OfAnyNumberOfNamesHaveABoundedNumberOfCodelets) {
+  auto rt = thread_runtime({.more = {{"stats", "true"}}});
+  double value = 0;
+  auto x = rt->data("x", value);
+  const auto add = [](double& to) { to += 1; };
+  rt->submit("all others", add, read_write(x));
+  constexpr std::uint64_t kNames = 3 * internal::OwnCodelets::kMostNames;
+  for (std::uint64_t i = 0; i < kNames; ++i) rt->submit("step " + std::to_string(i), add, read_write(x));
+  const auto tasks = counted(*rt);
+  EXPECT_LE(tasks.size(), internal::OwnCodelets::kMostNames + 1);
+  EXPECT_LE(rt->core().submission().codelet_count(), internal::OwnCodelets::kMostNames + 1);
+  EXPECT_EQ(tasks.at("step 0"), 1U);
+  EXPECT_GT(tasks.at("all others"), kNames - internal::OwnCodelets::kMostNames);
+  EXPECT_EQ(value, kNames + 1);
+  rt->submit("beyond", [](double&) { throw std::runtime_error("no"); }, write(x));
+  EXPECT_EQ(test::thrown_by<std::runtime_error>([&] { rt->wait(); }), "no");
 }
 
 TEST(TasksFromLambdas, AreRecordedAndTakeNewValues) {

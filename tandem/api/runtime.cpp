@@ -751,26 +751,6 @@ void internal::check_access_count(const std::string& codelet, std::size_t count,
                    " data, and a task may name " + std::to_string(runtime::kMaxAccesses) + " at most; use several tasks, or larger data");
 }
 
-std::shared_ptr<runtime::CodeletCore> internal::codelet_for_own_kernels(std::string_view name, const SourceLine& where) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<runtime::CodeletCore>, std::less<>> known;
-  std::string wanted(name);
-  if (name.empty()) {
-    wanted = "task";
-    if (where) {
-      const std::string file = where.file;
-      wanted += " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(where.line);
-    }
-  }
-  const std::lock_guard guard(mutex);
-  std::shared_ptr<runtime::CodeletCore>& codelet = known[wanted];
-  if (codelet == nullptr) {
-    codelet = std::make_shared<runtime::CodeletCore>(wanted);
-    codelet->devices.push_back(DeviceKind::cpu);
-  }
-  return codelet;
-}
-
 // --- ranks
 
 std::uint32_t Runtime::rank() const noexcept { return flow_ != nullptr ? flow_->rank() : 0; }

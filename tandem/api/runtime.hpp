@@ -26,6 +26,7 @@
 #include "tandem/api/event.hpp"
 #include "tandem/api/graph.hpp"
 #include "tandem/api/options.hpp"
+#include "tandem/api/own_codelets.hpp"
 #include "tandem/api/range_call.hpp"
 #include "tandem/api/serialize.hpp"
 #include "tandem/dist/flow_statistics.hpp"
@@ -129,9 +130,6 @@ struct FlowTask {
 
 /// Instead of a kernel of the task's own: it has a codelet's.
 struct NoKernel {};
-
-/// The codelet of that name for tasks that bring their kernels with them. Empty `name`: the source line. Thread-safe.
-std::shared_ptr<runtime::CodeletCore> codelet_for_own_kernels(std::string_view name, const SourceLine& where);
 
 }  // namespace internal
 
@@ -388,41 +386,54 @@ class Runtime {
         return submit(options, codelet, std::forward<decltype(others)>(others)...);
       }, std::forward<Arguments>(arguments)...);
     } else {
-      return submit_task<internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>>(
-          nullptr, codelet.core(), internal::NoKernel(), std::forward<Arguments>(arguments)...);
+      return submit_of<Kernels...>(nullptr, codelet, {}, std::forward<Arguments>(arguments)...);
     }
   }
+  /// The same without arguments.
+  template <class... Kernels>
+  TaskRef submit(const Codelet<Kernels...>& codelet, internal::Here here = std::source_location::current()) {
+    return submit_of<Kernels...>(nullptr, codelet, here.line);
+  }
+  /// The same with options.
   template <class... Kernels, class... Arguments>
   TaskRef submit(const TaskOptions& options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
-    return submit_task<internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>>(
-        &options, codelet.core(), internal::NoKernel(), std::forward<Arguments>(arguments)...);
+    return submit_of<Kernels...>(&options, codelet, options.where, std::forward<Arguments>(arguments)...);
   }
 
   /// Submits a task with a kernel of its own: a lambda, which is copied into the task with what it captures. Without a name, the
-  /// task is called by its source line. Statistics and traces count the tasks of one lambda under its first name.
+  /// task is called by its source line. Statistics, traces and models count tasks by these names. Tasks of one lambda with more than
+  /// 256 names count under the first one from there on.
   ///
   ///   rt.submit("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; }, 2.0, read_write(x));
   template <internal::Callable Kernel, class... Arguments>
-  TaskRef submit(std::string_view name, Kernel&& kernel, Arguments&&... arguments) {
+  TaskRef submit(internal::TaskName name, Kernel&& kernel, Arguments&&... arguments) {
     if constexpr (internal::last_is_options<Arguments...>) {
       return with_options_first([&](const TaskOptions& options, auto&&... others) -> TaskRef {
-        return submit(options, name, std::forward<Kernel>(kernel), std::forward<decltype(others)>(others)...);
+        return submit_kernel(&options, name, std::forward<Kernel>(kernel), std::forward<decltype(others)>(others)...);
       }, std::forward<Arguments>(arguments)...);
     } else {
       return submit_kernel(nullptr, name, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     }
   }
+  /// The same without a name.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(Kernel&& kernel, Arguments&&... arguments) {
-    return submit(std::string_view(), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return submit(internal::TaskName(SourceLine()), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
+  /// The same without arguments.
+  template <internal::Callable Kernel>
+  TaskRef submit(Kernel&& kernel, internal::Here here = std::source_location::current()) {
+    return submit_kernel(nullptr, internal::TaskName(here.line), std::forward<Kernel>(kernel));
+  }
+  /// The same with options.
   template <internal::Callable Kernel, class... Arguments>
-  TaskRef submit(const TaskOptions& options, std::string_view name, Kernel&& kernel, Arguments&&... arguments) {
+  TaskRef submit(const TaskOptions& options, internal::TaskName name, Kernel&& kernel, Arguments&&... arguments) {
     return submit_kernel(&options, name, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
+  /// The same with options and without a name.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(const TaskOptions& options, Kernel&& kernel, Arguments&&... arguments) {
-    return submit_kernel(&options, {}, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return submit_kernel(&options, internal::TaskName(options.where), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
 
   /// Until the returned object goes, tasks belong to this iteration of the program's outer loop, such as the column of a
@@ -746,46 +757,55 @@ class Runtime {
     }(std::make_index_sequence<others>());
   }
 
+  template <class... Kernels, class... Arguments>
+  [[gnu::always_inline]] TaskRef submit_of(const TaskOptions* options, const Codelet<Kernels...>& codelet, const SourceLine& where,
+                                           Arguments&&... arguments) {
+    return submit_task<internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>>(
+        options, codelet.core(), where, internal::NoKernel(), std::forward<Arguments>(arguments)...);
+  }
+
   template <class Kernel, class... Arguments>
-  TaskRef submit_kernel(const TaskOptions* options, std::string_view name, Kernel&& kernel, Arguments&&... arguments) {
+  TaskRef submit_kernel(const TaskOptions* options, const internal::TaskName& name, Kernel&& kernel, Arguments&&... arguments) {
     using Own = std::decay_t<Kernel>;
-    SourceLine line;
+    SourceLine line = name.where;
     [[maybe_unused]] const auto note_line = [&](const auto& argument) {
       if constexpr (internal::is_access<decltype(argument)>) line = argument.where;
     };
     (note_line(arguments), ...);
     using Code = internal::TaskCode<internal::OwnKernel<Own>, std::decay_t<Arguments>...>;
-    if constexpr (std::is_class_v<Own>) {
-      static const std::shared_ptr<runtime::CodeletCore> codelet = internal::codelet_for_own_kernels(name, line);
-      if (name.empty() || name == codelet->name || (options != nullptr && !options->name.empty()))
-        return submit_task<Code>(options, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
-      TaskOptions renamed = options != nullptr ? *options : TaskOptions{.where = {}};
-      renamed.name = name;
-      return submit_task<Code>(&renamed, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
-    } else {  // many functions have one type
-      return submit_task<Code>(options, internal::codelet_for_own_kernels(name, line), std::forward<Kernel>(kernel),
-                               std::forward<Arguments>(arguments)...);
-    }
+    static const internal::OwnCodelets codelets = [&] {
+      constexpr bool is_one_kernel = std::is_class_v<Own>;  // many functions have one type
+      return internal::OwnCodelets(is_one_kernel ? name.text : std::string_view(), is_one_kernel ? line : SourceLine());
+    }();
+    bool is_shared = false;
+    const std::shared_ptr<runtime::CodeletCore>& codelet = codelets.of(name.text, line, is_shared);
+    if (!is_shared || name.text.empty() || (options != nullptr && !options->name.empty())) [[likely]]
+      return submit_task<Code>(options, codelet, line, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    TaskOptions renamed = options != nullptr ? *options : TaskOptions{.where = {}};
+    renamed.name = name.text;
+    return submit_task<Code>(&renamed, codelet, line, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
 
+  /// `where` is that of a task without data.
   template <class Code, class Kernel, class... Arguments>
   [[gnu::always_inline]] TaskRef submit_task(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet,
-                                             Kernel&& kernel, Arguments&&... arguments) {
+                                             const SourceLine& where, Kernel&& kernel, Arguments&&... arguments) {
     if (__builtin_expect(flow_ != nullptr, 0))
-      return submit_in_flow<Code>(options, codelet, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+      return submit_in_flow<Code>(options, codelet, where, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     runtime::Task* const task = begin_task(codelet, Code::ops, access_count<Code>(*codelet, arguments...));
     if (task == nullptr) return {};
     fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    if constexpr (Code::kAccesses == 0 && Code::kLists == 0) task->where = where;
     return options != nullptr ? enter_task(*task, *options) : enter_task(*task);
   }
 
   /// On several ranks: nothing is filled before it is known that the task runs here.
   template <class Code, class Kernel, class... Arguments>
-  TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet, Kernel&& kernel,
-                         Arguments&&... arguments) {
+  TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet, const SourceLine& line,
+                         Kernel&& kernel, Arguments&&... arguments) {
     std::conditional_t<Code::kLists == 0, std::array<dist::Use, Code::kAccesses>, std::vector<dist::Use>> uses;
     if constexpr (Code::kLists != 0) uses.resize(access_count<Code>(*codelet, arguments...));
-    SourceLine where;  // of the last access
+    SourceLine where = line;  // of the last access, if there is one
     [[maybe_unused]] std::size_t index = 0;
     [[maybe_unused]] const auto note = [&](const auto& argument) {
       using Argument = std::remove_cvref_t<decltype(argument)>;
@@ -802,6 +822,7 @@ class Runtime {
     runtime::Task* const task = begin_in_flow(call, codelet, Code::ops);
     if (task == nullptr) return call.result;
     fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    if constexpr (Code::kAccesses == 0 && Code::kLists == 0) task->where = where;
     return enter_in_flow(call, *task);
   }
 
@@ -946,10 +967,12 @@ class Runtime {
     using Code = internal::TaskCode<internal::OwnKernel<Chunk>, std::size_t, std::size_t>;
     std::vector<TaskRef> tasks;
     if (begin >= end) return tasks;
-    const std::shared_ptr<runtime::CodeletCore> codelet = internal::codelet_for_own_kernels(options.name, {});
+    static const internal::OwnCodelets codelets({}, {});
+    bool is_shared = false;  // then they count as tasks without a name
+    const std::shared_ptr<runtime::CodeletCore>& codelet = codelets.of(options.name, {}, is_shared);
     const std::size_t grain = grain_of(end - begin, options);
     for (std::size_t first = begin; first < end; first += std::min(grain, end - first))
-      tasks.push_back(submit_task<Code>(nullptr, codelet, chunk, first, first + std::min(grain, end - first)));
+      tasks.push_back(submit_task<Code>(nullptr, codelet, SourceLine(), chunk, first, first + std::min(grain, end - first)));
     return tasks;
   }
   void wait_for(const std::vector<TaskRef>& tasks);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
+#include "tandem/runtime/task/describe.hpp"
 
 namespace tandem {
 namespace {
@@ -68,7 +69,8 @@ TEST_F(UsageErrors, ReadingWhatNobodyWrote) {
   EXPECT_THAT(said, AllOf(HasSubstr("'see'"), HasSubstr("'x'"), HasSubstr("nobody has written"), HasSubstr(line)));
   EXPECT_THAT(refused([&] { rt.submit(kChange, read_write(x)); }), HasSubstr("read_write"));
   EXPECT_THAT(refused([&] { rt.submit(kChange, commute(x)); }), HasSubstr("commute"));
-  EXPECT_THAT(refused([&] { static_cast<void>(rt.acquire(read(x))); }), HasSubstr("'x'"));
+  said = refused([&] { line = TANDEM_HERE; static_cast<void>(rt.acquire(read(x))); });
+  EXPECT_THAT(said, AllOf(testing::StartsWith("acquire (at " + line + ") sees data 'x'"), HasSubstr("nobody has written")));
   rt.wait(x);
   EXPECT_THAT(refused([&] { rt.submit(kSee, read(x)); }), HasSubstr("nobody has written")) << "waiting writes nothing";
   rt.submit(kChange, write(x));
@@ -83,6 +85,26 @@ TEST_F(UsageErrors, ATaskThatCouldNotBeSubmittedHasWrittenNothing) {
   const auto nowhere = kChange.can_run([](const WorkerDescription&) { return false; });
   EXPECT_THAT(refused([&] { rt.submit(nowhere, write(x)); }), HasSubstr("no worker"));
   EXPECT_THAT(refused([&] { rt.submit(kSee, read(x)); }), HasSubstr("'x'"));
+}
+
+TEST_F(UsageErrors, NameTheLinesOfTasksWithoutData) {
+  const Codelet none = Codelet("no data", [](double) {}).can_run([](const WorkerDescription&) { return false; });
+  const Codelet nothing = Codelet("nothing", [] {}).can_run([](const WorkerDescription&) { return false; });
+  said = refused([&] { line = TANDEM_HERE; rt.submit(nothing); });
+  EXPECT_THAT(said, HasSubstr("(submitted at " + line + ")"));
+  said = refused([&] { line = TANDEM_HERE; rt.submit(none, 1.0, TaskOptions{}); });
+  EXPECT_THAT(said, HasSubstr("(submitted at " + line + ")"));
+  const auto line_of = [](const TaskRef& task) { return runtime::describe(task.task->where); };
+  TaskRef task;
+  line = TANDEM_HERE; task = rt.submit("named", [](double) {}, 1.0);
+  EXPECT_EQ(line_of(task), line);
+  line = TANDEM_HERE; task = rt.submit([] {});
+  EXPECT_EQ(line_of(task), line);
+  line = TANDEM_HERE; task = rt.submit({.priority = 1}, [](double) {}, 1.0);
+  EXPECT_EQ(line_of(task), line);
+  line = TANDEM_HERE; task = rt.submit(std::string("named"), [](double, const double&) {}, 1.0, read(rt.data("x", value)));
+  EXPECT_EQ(line_of(task), line) << "that of its access";
+  rt.wait();
 }
 
 TEST_F(UsageErrors, FromAnotherThread) {
