@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tandem/api/data.hpp"
+#include "tandem/api/misfit.hpp"
 #include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 
@@ -181,11 +182,7 @@ void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Par
                   "the kernel is a `mutable` lambda, or its operator() is not const: several workers may call it at a time, so it "
                   "must be const; keep what changes in data, or make it a local variable of the kernel");
   } else {
-    static_assert(
-        kNever<Kernel>,
-        "the kernel's parameters do not fit what is submitted: a value passes as const T&, read(vector) as std::span<const T>, "
-        "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
-        "MatrixView<T>, arrays as ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; a list of data passes as Each of one of these, such as Each<std::span<const T>>");
+    refuse_arguments<Kernel, Parameters...>();
   }
 }
 
@@ -206,7 +203,9 @@ struct TaskLayout {
   static_assert(kAccesses <= 255, "a task accesses at most 255 pieces of data");
   static_assert(alignof(Stored) <= 64, "values of a task are aligned to a cache line at most");
   static_assert(kStoredOffset + sizeof(Stored) <= runtime::kMaxTaskBytes,
-                "the values of a task are too large to be copied into it: put them into data, or pass a pointer");
+                "the values of a task are too large to be copied into it: a task takes 4096 bytes at most, some 100 of its own and 24 for each access "
+                "included; put them into data, or pass a pointer");
+  static_assert(runtime::kMaxTaskBytes == 4096 && sizeof(runtime::Task) <= 100 && sizeof(runtime::AccessSlot) <= 24);
 
   static Stored& stored(runtime::Task& task) noexcept {
     std::size_t offset = kStoredOffset;

@@ -43,6 +43,21 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
 #elif CASE == 29  // nor a list of constants
   const std::vector<Data<const double>> list(2);
   rt.submit([](Each<double&>) {}, write(list));
+#elif CASE == 30  // the second of three
+  rt.submit("third", [](double, std::span<double>, const double&) {}, 1.0, read(vector), read(scalar));
+#elif CASE == 31  // data itself behind a value
+  rt.submit("bare", [](double, std::span<const double>) {}, 1.0, vector);
+#elif CASE == 32  // a list of data itself
+  const std::vector<Data<Vector<double>>> list{vector};
+  rt.submit("bare", [](Each<std::span<const double>>) {}, list);
+#elif CASE == 33  // a kernel whose parameters nobody knows
+  struct Overloaded {
+    void operator()(std::span<float>) const {}
+    void operator()(float&) const {}
+  };
+  rt.submit("overloaded", Overloaded(), write(vector));
+#elif CASE == 34  // a function, and a Context that is not counted
+  rt.submit("function", +[](const Context&, double, double&) {}, write(scalar));
 #elif CASE == 20  // a pointer that is a variable
   double* pointer = nullptr;
   auto data = rt.data("pointer", pointer);
