@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <type_traits>
 
 #include "tandem/comm/transport/shm/bell.hpp"
 #include "tandem/comm/transport/shm/ring.hpp"
+#include "tandem/comm/transport/shm/room_request.hpp"
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
@@ -96,6 +98,7 @@ struct ModelFence {
   static void full() noexcept { ModelAtomic<std::uint32_t>(0).exchange(0); }
 };
 using ModelBell = comm::internal::BasicBell<ModelAtomic, ModelFence>;
+using ModelRoomRequest = comm::internal::BasicRoomRequest<ModelAtomic, ModelFence>;
 
 /// An eventfd.
 struct ModelDoorbell {
@@ -114,7 +117,7 @@ struct Conversation : Program {
   RingEnds<2> ends;  // room for one record
   ModelBell producer_bell, consumer_bell;
   ModelDoorbell producer_door, consumer_door;
-  ModelAtomic<std::uint32_t> starved{0};
+  ModelRoomRequest room_request;
 
   unsigned threads() const override { return 2; }
   void run(unsigned thread) override { thread == 0 ? produce() : consume(); }
@@ -127,11 +130,11 @@ struct Conversation : Program {
         ++n;
         continue;
       }
-      starved.store(1, std::memory_order_relaxed);
+      room_request.ask_before_sleep();
       producer_bell.fall_asleep();
       if (!ends.producer.room(1)) producer_door.sleep();
       producer_bell.wake_up();
-      starved.store(0, std::memory_order_relaxed);
+      room_request.withdraw();
     }
   }
   void consume() {
@@ -139,8 +142,7 @@ struct Conversation : Program {
       if (ends.try_take(n, 1)) {
         ends.consumer.return_credit();
         if (Fenced) ModelFence::full();
-        const bool asleep = producer_bell.asleep();
-        if (asleep && starved.load(std::memory_order_relaxed) != 0 && producer_bell.claim()) producer_door.ring();
+        if (producer_bell.asleep() && room_request.asked() && producer_bell.claim()) producer_door.ring();
         ++n;
         continue;
       }
@@ -160,6 +162,102 @@ TEST(ShmBellUnderEveryOrder, RoomWakesTheSleepingSender) {
 
 TEST(ShmBellUnderEveryOrder, WithoutTheBarrierAWakeUpIsLost) {
   expect_found<Conversation<false, 1>>("", {.store_buffers = true});
+}
+
+/// How a thread that sends, while its endpoint sleeps, and finds no room, makes sure that the endpoint wakes.
+enum class Asking { as_built, not_at_all, without_barrier, without_second_look };
+
+struct NoFence {
+  static void full() noexcept {}
+};
+
+/// Three threads of two ranks. The sender's endpoint (thread 0) falls asleep with nothing to send. Meanwhile a thread of its program
+/// (1) sends until the ring is full, and does nothing more: the endpoint is to send the rest. A lock orders the two, as the engine's
+/// does. The receiver (2) polls.
+template <Asking How>
+struct SendWhileAsleep : Program {
+  static constexpr std::uint64_t kRecords = 2;
+  RingEnds<2> ends;  // room for one record
+  ModelBell bell;
+  ModelDoorbell door;
+  comm::internal::BasicRoomRequest<ModelAtomic, std::conditional_t<How == Asking::without_barrier, NoFence, ModelFence>> room_request;
+  ModelAtomic<std::uint32_t> locked{0};
+  std::uint64_t sent = 0;          ///< guarded by the lock
+  bool nobody_polls = false;       ///< likewise
+  bool refused = false;            ///< likewise
+
+  static bool is_free(std::uint32_t value) { return value == 0; }
+  void lock() {
+    while (locked.exchange(1) != 0) locked.await<&is_free>();
+  }
+  void unlock() { locked.store(0); }
+
+  unsigned threads() const override { return 3; }
+  void run(unsigned thread) override {
+    if (thread == 0) sleep_and_send();
+    else if (thread == 1) post();
+    else receive();
+  }
+  void sleep_and_send() {
+    while (true) {
+      lock();
+      while (refused && sent < kRecords && ends.producer.room(1)) send_more();
+      if (sent == kRecords) return unlock();
+      if (refused) room_request.ask_before_sleep();
+      nobody_polls = true;
+      bell.fall_asleep();
+      const bool sleeps = !refused || !ends.producer.room(1);
+      unlock();
+      if (sleeps) door.sleep();
+      lock();
+      bell.wake_up();
+      nobody_polls = false;
+      room_request.withdraw();
+      unlock();
+    }
+  }
+  void post() {
+    lock();
+    while (sent < kRecords && ends.producer.room(1)) send_more();
+    if (sent < kRecords) {
+      refused = true;
+      if (nobody_polls) wait_asleep();
+    } else if (nobody_polls && bell.claim()) {
+      door.ring();  // so that thread 0 ends
+    }
+    unlock();
+  }
+  void send_more() {
+    ends.try_put(++sent, 1);
+    ModelFence::full();  // the receiver polls, and need not be woken
+  }
+  void wait_asleep() {
+    if (How == Asking::not_at_all) return;
+    room_request.ask();
+    if (How == Asking::without_second_look || !ends.producer.room(1)) return;
+    if (bell.claim()) door.ring();
+  }
+  static bool is_there(std::uint64_t word) { return word != 0; }
+  void receive() {
+    for (std::uint64_t n = 1; n <= kRecords; ++n) {
+      ends.ring.heads[(n - 1) % 2].await<&is_there>();
+      require(ends.try_take(n, 1), "a record that was seen is gone");
+      ends.consumer.return_credit();
+      ModelFence::full();
+      if (bell.asleep() && room_request.asked() && bell.claim()) door.ring();
+    }
+  }
+};
+
+TEST(ShmRoomRequestUnderEveryOrder, ASendWhileItsEndpointSleepsIsFinished) {
+  expect_holds<SendWhileAsleep<Asking::as_built>>({.most_preemptions = 3});
+  expect_holds<SendWhileAsleep<Asking::as_built>>({.most_preemptions = 2, .store_buffers = true});
+}
+
+TEST(ShmRoomRequestUnderEveryOrder, WithoutARequestABarrierOrASecondLookItIsNot) {
+  expect_found<SendWhileAsleep<Asking::not_at_all>>("", {.most_preemptions = 3});
+  expect_found<SendWhileAsleep<Asking::without_second_look>>("", {.most_preemptions = 3});
+  expect_found<SendWhileAsleep<Asking::without_barrier>>("", {.most_preemptions = 3, .store_buffers = true});
 }
 
 /// Two peers find one sleeper: one rings.

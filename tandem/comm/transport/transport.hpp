@@ -181,7 +181,9 @@ class Transport {
   /// Whether a sleeping engine is woken when there is something to poll, by the descriptor or by its waker. False: the engine
   /// polls with bounded back-off.
   virtual bool rings() const noexcept { return wait_descriptor() >= 0; }
-  /// Declares that polling stops. False: something is already there, so polling must go on; then nothing is declared.
+  /// Declares that polling stops. False: something is already there, so polling must go on; then nothing is declared. Links may be
+  /// made and packets sent meanwhile: whatever then waits for a `poll` (room for what was refused, the rest of what was posted, a
+  /// connection, a failure) also wakes the sleeping engine. A `poll` may take what would have woken it: `disarm` and `arm` follow.
   virtual bool arm() = 0;
   /// Polling goes on. Pairs with a successful `arm`.
   virtual void disarm() = 0;

@@ -11,8 +11,7 @@ void BellRound::visit() noexcept {
   SystemFence::full();
   for (Doorbell* peer = std::exchange(first_pending_, nullptr); peer != nullptr; peer = peer->next_pending) {
     Bell& bell = hub_of(peer->hub).bell;
-    // The peer wrote `starved` before it fell asleep, so this thread sees it when it sees the peer asleep.
-    const bool wanted = bell.asleep() && (peer->for_record || peer->starved->load(std::memory_order_relaxed) != 0);
+    const bool wanted = bell.asleep() && (peer->for_record || peer->room_request->asked());
     if (wanted && bell.claim()) (void)::eventfd_write(peer->eventfd.get(), 1);
     peer->pending = peer->for_record = false;
   }
@@ -22,6 +21,10 @@ void BellRound::make_for_sleepers() noexcept {
   for (const Doorbell* peer = first_pending_; peer != nullptr; peer = peer->next_pending) {
     if (hub_of(peer->hub).bell.asleep()) return visit();
   }
+}
+
+void BellRound::ring_own() noexcept {
+  if (own_bell_ != nullptr && own_bell_->claim()) (void)::eventfd_write(own_eventfd_, 1);
 }
 
 void BellRound::forget(const Doorbell& peer) noexcept {

@@ -14,7 +14,7 @@ namespace tandem::comm::internal {
 struct Doorbell {
   Mapping hub;
   base::FileDescriptor eventfd;
-  const std::atomic<std::uint32_t>* starved = nullptr;  ///< the peer waits for room in the ring from which this side reads
+  const RoomRequest* room_request = nullptr;  ///< of the peer, for the ring from which this side reads
   bool pending = false;        ///< to be visited in the next round
   bool for_record = false;  ///< because of a record, and not only of room
   Doorbell* next_pending = nullptr;
@@ -22,8 +22,8 @@ struct Doorbell {
 
 /// The peers for which something was published since the last round, and which may be asleep. One barrier serves all of them,
 /// and comes when the stores before it have left the processor anyway. While the endpoint polls, each poll makes a round, so
-/// that no peer misses a wake-up. While it does not, `add` makes a round at once. Calls are serialised by the transport's
-/// caller.
+/// that no peer misses a wake-up. While it does not, `add` makes a round at once. Then a send that waits for its peer also asks it for
+/// room (`RoomRequest`), or wakes this endpoint (`ring_own`). Calls are serialised by the transport's caller.
 class BellRound {
  public:
   void add(Doorbell& peer, bool for_record) {
@@ -40,6 +40,14 @@ class BellRound {
   /// Rings at once for peers that sleep already, which costs a look at each; the others are visited by `make`.
   void make_for_sleepers() noexcept;
   void set_nobody_polls(bool nobody_polls) noexcept { nobody_polls_ = nobody_polls; }
+  bool nobody_polls() const noexcept { return nobody_polls_; }
+  /// The bell and the eventfd of this endpoint, which outlive the links.
+  void set_own(Bell& bell, int eventfd) noexcept {
+    own_bell_ = &bell;
+    own_eventfd_ = eventfd;
+  }
+  /// Wakes this endpoint if it sleeps: there is something for it to do.
+  void ring_own() noexcept;
   /// The peer is gone.
   void forget(const Doorbell& peer) noexcept;
 
@@ -48,6 +56,8 @@ class BellRound {
 
   Doorbell* first_pending_ = nullptr;
   bool nobody_polls_ = false;
+  Bell* own_bell_ = nullptr;
+  int own_eventfd_ = -1;
 };
 
 }  // namespace tandem::comm::internal

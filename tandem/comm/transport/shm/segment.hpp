@@ -11,6 +11,7 @@
 #include "tandem/base/result.hpp"
 #include "tandem/comm/transport/shm/bell.hpp"
 #include "tandem/comm/transport/shm/ring.hpp"
+#include "tandem/comm/transport/shm/room_request.hpp"
 #include "tandem/comm/transport/shm/unix_socket.hpp"
 
 namespace tandem::comm::internal {
@@ -53,7 +54,7 @@ struct RingSizes {
 struct DirectionControl {
   alignas(64) std::atomic<std::uint64_t> consumed_cells;
   std::atomic<std::uint64_t> consumed_data;  ///< bytes of the data ring, padding included, counted for ever
-  alignas(64) std::atomic<std::uint32_t> starved;  ///< the producer waits for room: ring when it sleeps
+  alignas(64) RoomRequest room_request;            ///< the producer waits for room: ring when it sleeps
   alignas(64) std::atomic<std::uint64_t> word;     ///< the engines' (`Link::shared_word`)
 };
 

@@ -51,6 +51,7 @@ SendStatus Sender::try_send_slowly(const Packet& packet) {
   posted_ = true;
   open_ = false;
   if (advance() == Progress::sent) return SendStatus::done;
+  if (round_->nobody_polls()) [[unlikely]] wait_asleep();
   return SendStatus::posted;
 }
 
@@ -58,7 +59,15 @@ SendStatus Sender::starve(std::uint64_t cells) noexcept {
   refused_ = true;
   wanted_cells_ = cells;
   if (open_ && !producer_.sane()) broken_ = true;
+  if (round_ != nullptr && round_->nobody_polls()) [[unlikely]] wait_asleep();
   return SendStatus::retry;
+}
+
+/// Something waits for the peer, and no thread of this side polls: the peer is to ring. If it has made room meanwhile it may have seen
+/// no request; then, and when no room is needed, a thread of this side wakes and goes on.
+void Sender::wait_asleep() noexcept {
+  control_->room_request.ask();
+  if (broken_ || can_advance()) round_->ring_own();
 }
 
 std::size_t Sender::room_for_piece() noexcept {
@@ -126,10 +135,14 @@ Sender::Progress Sender::advance() {
   return Progress::sent;
 }
 
-void Sender::set_starved(bool starved) noexcept {
-  // Bell::fall_asleep follows and orders this store before the peer's check; a stale 1 costs a wake-up.
-  if (control_ != nullptr && control_->starved.load(std::memory_order_relaxed) != (starved ? 1U : 0U))
-    control_->starved.store(starved ? 1U : 0U, std::memory_order_relaxed);
+void Sender::before_sleep() noexcept {
+  if (control_ == nullptr) return;
+  if (waits()) control_->room_request.ask_before_sleep();
+  else control_->room_request.withdraw();
+}
+
+void Sender::after_sleep() noexcept {
+  if (control_ != nullptr) control_->room_request.withdraw();
 }
 
 }  // namespace tandem::comm::internal

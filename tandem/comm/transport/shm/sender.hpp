@@ -26,6 +26,9 @@ struct SendLimits {
 /// and its payload goes through the data ring in pieces, each with a record of its own, while the peer copies out the earlier
 /// ones. What does not fit at once is copied later (`posted`); until then the sender takes no other packet. Calls are
 /// serialised by the transport's caller. `attachment` and `round` outlive it.
+///
+/// A thread may send while its endpoint sleeps. What then waits (a caller that got `retry`, the rest of a payload) goes on when the
+/// peer makes room, since the sender asks it to ring (`RoomRequest`).
 class Sender {
  public:
   Sender() = default;
@@ -88,9 +91,9 @@ class Sender {
   Progress advance();
   std::uint64_t cookie() const noexcept { return cookie_; }
 
-  /// Asks the peer to ring when it makes room while this side sleeps, if this side waits for room.
-  void before_sleep() noexcept { set_starved(waits()); }
-  void after_sleep() noexcept { set_starved(false); }
+  /// This side is about to sleep, and has woken: see `RoomRequest`.
+  void before_sleep() noexcept;
+  void after_sleep() noexcept;
 
   /// The peer's counts make no sense.
   bool broken() const noexcept { return broken_; }
@@ -121,7 +124,7 @@ class Sender {
   bool push_piece();
   void copy_in(std::byte* to, std::size_t bytes);
   std::size_t room_for_piece() noexcept;
-  void set_starved(bool starved) noexcept;
+  void wait_asleep() noexcept;
 
   static constexpr std::uint64_t kLinesApart = 8;  ///< of a long record; below, the gap costs as much as it gains
 

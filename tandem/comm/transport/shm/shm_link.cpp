@@ -57,7 +57,7 @@ void ShmLink::attach(Attachment attachment) {
   TANDEM_ASSERT(state_ == State::connecting);
   attachment_ = std::make_unique<Attachment>(std::move(attachment));
   const bool pending = sender.waits();
-  attachment_->peer.starved = &attachment_->segment.control[1 - attachment_->outgoing]->starved;
+  attachment_->peer.room_request = &attachment_->segment.control[1 - attachment_->outgoing]->room_request;
   sender = Sender(*attachment_, limits_, round_);
   if (pending) sender.expect_caller();
   receiver = Receiver(*attachment_, round_);

@@ -185,7 +185,7 @@ struct Ends {
       attachments[side].segment = map_segment(file.get(), sizes).value();
       attachments[side].outgoing = side;
       attachments[side].peer.hub = map_hub(hub.get()).value();
-      attachments[side].peer.starved = &attachments[side].segment.control[1 - side]->starved;
+      attachments[side].peer.room_request = &attachments[side].segment.control[1 - side]->room_request;
     }
   }
   std::array<Attachment, 2> attachments;

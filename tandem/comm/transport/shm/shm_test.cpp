@@ -364,6 +364,58 @@ TEST_F(SmallRings, ASenderThatSleepsWithoutRoomIsRungWhenThereIsRoom) {
   ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == taken + 1; }));
 }
 
+TEST_F(SmallRings, ASendThatIsRefusedWhileItsEndpointSleepsIsRungWhenThereIsRoom) {
+  Link& link = a.connect(b, 1);
+  send_text(link, "0");
+  ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 1; }));
+  a.sink.writables.clear();
+  ASSERT_TRUE(a.transport->arm());
+  std::uint32_t taken = 1;
+  while (link.try_send({.control = bytes_of(std::to_string(taken))}) == SendStatus::done) ++taken;
+  EXPECT_FALSE(readable(a.transport->wait_descriptor(), 0)) << "nothing has changed yet";
+  while (b.sink.landed_from(0) < taken) b.poll();
+  EXPECT_TRUE(readable(a.transport->wait_descriptor(), 5000)) << "the peer has made room, and the sender sleeps";
+  a.transport->disarm();
+  ASSERT_TRUE(step([&] { return !a.sink.writables.empty(); }));
+}
+
+TEST_F(SmallRings, APayloadThatIsPostedWhileItsEndpointSleepsArrivesWhole) {
+  Link& link = a.connect(b, 1);
+  send_text(link, "0");
+  ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 1; }));
+  const std::vector<std::byte> payload = pattern(300'000, 5);
+  const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
+  ASSERT_TRUE(a.transport->arm());
+  ASSERT_EQ(link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
+            SendStatus::posted);
+  EXPECT_EQ(link.try_send({.control = bytes_of("behind it")}), SendStatus::retry);
+  for (bool asleep = true; a.sink.cookies.empty(); asleep = a.transport->arm()) {
+    if (asleep) {
+      for (int i = 0; i < 100; ++i) b.poll();
+      ASSERT_TRUE(readable(a.transport->wait_descriptor(), 5000)) << "the peer has made room, and the sender sleeps";
+      a.transport->disarm();
+    }
+    a.poll();
+  }
+  ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 2; }));
+  EXPECT_TRUE(b.sink.arrivals[0][1].payload == payload);
+}
+
+/// A send copies a bounded part of a payload. The rest needs no room, and no peer would ring for it.
+TEST_F(ShmPair, ASendWhoseRestHasRoomWakesItsOwnEndpoint) {
+  Link& link = a.connect(b, 1);
+  send_text(link, "0");
+  ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 1; }));
+  const std::vector<std::byte> payload = pattern(300'000, 5);
+  const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
+  ASSERT_TRUE(a.transport->arm());
+  ASSERT_EQ(link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
+            SendStatus::posted);
+  EXPECT_TRUE(readable(a.transport->wait_descriptor(), 5000));
+  a.transport->disarm();
+  ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 2 && !a.sink.cookies.empty(); }));
+}
+
 TEST(ShmTransport, ManyPeersEachHearAll) {
   constexpr std::uint32_t kRanks = 12;
   std::vector<std::unique_ptr<ShmRank>> ranks;

@@ -65,6 +65,7 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
   base::Result<std::unique_ptr<Connector>> connector = Connector::make(options, made->events_, made->doorbell_.get(), *made);
   if (!connector) return connector.error();
   made->connector_ = std::move(connector).value();
+  made->round_.set_own(made->connector_->hub().bell, made->doorbell_.get());
   return std::unique_ptr<Transport>(std::move(made));
 }
 

@@ -38,6 +38,7 @@ void UcxLink::break_off(std::string why) {
   if (breaking_ || state_ == State::closed) return;
   breaking_ = true;
   shared_->broken.emplace_back(this, std::move(why));
+  shared_->wake_sleeper();
 }
 
 void UcxLink::lose(ucs_status_t status) {

@@ -64,7 +64,8 @@ class Pool {
 
 /// What the transport and its links share. Protocol: UCX calls back while the worker progresses. A callback only records what
 /// happened in the lists here (or, for a small packet in order, reports it to the sink); `UcxTransport::settle` processes the
-/// lists. All under the lock of the transport's caller.
+/// lists. What is listed outside `poll`, by a send or by a link that is made or closed while the engine sleeps, wakes the engine
+/// (`wake_sleeper`). All under the lock of the transport's caller.
 struct Shared {
   Shared(PacketSink& to, base::Log& messages) : sink(&to), log(&messages) {}
 
@@ -75,6 +76,10 @@ struct Shared {
   std::size_t max_header_bytes = 0;  ///< of an active message, ours included
   bool rendezvous_only = false;
   bool reporting = false;  ///< inside `poll`: the sink may be called
+  bool armed = false;      ///< nobody polls: a sleeper relies on the worker's descriptor
+  void wake_sleeper() const noexcept {
+    if (armed) (void)ucp_worker_signal(worker);
+  }
   unsigned events = 0;   ///< reported since `poll` began
 
   Pool<SendOperation> sends;

@@ -45,7 +45,7 @@ class UcxTransport final : public Transport {
   unsigned poll(std::int64_t now_ns) override;
   int wait_descriptor() const noexcept override { return worker_->wait_descriptor(); }
   bool arm() override;
-  void disarm() override {}
+  void disarm() override { shared_.armed = false; }
   void peer_left(Rank peer) override;
   void disconnect(Rank peer) override;
 
@@ -238,7 +238,8 @@ unsigned UcxTransport::poll(std::int64_t) {
 bool UcxTransport::arm() {
   const bool idle = hellos_.empty() && shared_.finished_sends.empty() && shared_.finished_receives.empty() &&
                     shared_.ready.empty() && shared_.broken.empty();
-  return idle && ucp_worker_arm(worker_->handle()) == UCS_OK;
+  shared_.armed = idle && ucp_worker_arm(worker_->handle()) == UCS_OK;
+  return shared_.armed;
 }
 
 void UcxTransport::peer_left(Rank peer) {
@@ -247,6 +248,7 @@ void UcxTransport::peer_left(Rank peer) {
 
 void UcxTransport::disconnect(Rank peer) {
   if (UcxLink* link = find(peer); link != nullptr) link->close();
+  shared_.wake_sleeper();  // closing lets UCX call back
 }
 
 }  // namespace
