@@ -62,7 +62,7 @@ void Progress::stop() {
   if (loop_ != nullptr) loop_->remove(seat_);
   if (thread_.joinable()) {
     parker_.unpark();
-    kick();
+    signal();  // also when it sleeps because an idle worker attends
     thread_.join();
   }
 }
@@ -116,12 +116,14 @@ void Progress::run() {
 
 /// True when something happened.
 bool Progress::step_and_dispatch(std::int64_t now_ns) {
-  bool happened;
+  bool happened, armed;
   {
     const std::lock_guard guard(lock_);
     happened = engine_.step(now_ns) <= now_ns;
+    armed = armed_;
   }
   dispatch_events();
+  if (armed) arm_again();
   if (happened) wake_others();
   return happened;
 }
@@ -182,7 +184,7 @@ Progress::LastLook Progress::arm() {
     // The transport that refused is not armed.
     if (!armed_) std::for_each_n(transports.begin(), armed, [](const auto& transport) { transport->disarm(); });
   }
-  look.due_ns = engine_.due_ns(now_ns_());
+  look.due_ns = armed_until_ns_ = engine_.due_ns(now_ns_());
   look.work = !armed_ || engine_.busy() || !engine_.events().empty() || stopping_.load();
   const bool left = !look.work && events_may_be_left_.load(std::memory_order_relaxed) && something_ready();
   if (armed_ && (look.work || left)) disarm();
@@ -194,6 +196,19 @@ void Progress::disarm() {
   if (std::exchange(armed_, false))
     for (const auto& transport : engine_.transports()) transport->disarm();
   engine_.poll_all_next();
+}
+
+/// By a thread that has stepped while another one slept at the armed transports: see the type.
+void Progress::arm_again() {
+  {
+    const std::lock_guard guard(lock_);
+    if (!armed_) return;  // the sleeper is awake
+    const std::int64_t known_ns = armed_until_ns_;
+    disarm();
+    const LastLook look = arm();
+    if (!look.work && look.due_ns >= known_ns) return;
+  }
+  signal();
 }
 
 /// Whether a transport is still readable after an event that a sleeper took. The epoll set reports the next event in any case.

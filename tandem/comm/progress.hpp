@@ -40,6 +40,11 @@ namespace tandem::comm::internal {
 /// part of what an event announced; so the next thread that arms the transports asks which are readable
 /// (`events_may_be_left_`).
 ///
+/// A thread that steps while the transports are armed for a sleeper (a caller of `Endpoint::progress`, or one that polls briefly)
+/// may read what would have woken the sleeper, and leave the rest of it. So it arms the transports again after the step, and wakes the
+/// sleeper if there is work, or if the sleeper would wake too late (`arm_again`). A thread that posts while they are armed
+/// does not: transports see to it that what waits there wakes the sleeper (`Transport::arm`).
+///
 /// Idle workers. An idle worker (`base::Attendance`) polls as a caller does. Meanwhile the progress thread sleeps without arming
 /// the transports, so that peers do not signal. When the worker leaves, it arms them if the progress thread sleeps: the next
 /// message wakes the progress thread, and no signal was needed before. So a worker may alternate between short tasks and messages
@@ -143,6 +148,7 @@ class Progress final : public base::IdleWork {
   };
   LastLook arm();
   void disarm();
+  [[gnu::noinline]] void arm_again();
   bool hand_over();
   bool something_ready();
   std::int64_t longest_sleep_ns(const LastLook& look, std::int64_t until_ns);
@@ -176,6 +182,7 @@ class Progress final : public base::IdleWork {
   std::atomic<bool> thread_sleeps_{false};   ///< the progress thread sleeps at the poll set, or is about to
   std::atomic<bool> attended_{false};  ///< written under the lock
   bool armed_ = false;                 ///< all transports are; guarded by the lock
+  std::int64_t armed_until_ns_ = base::kNever;  ///< when the sleeper wakes by itself; guarded by the lock
   std::atomic<bool> events_may_be_left_{false};    ///< a sleeper took an event and may not have read all of it
   std::optional<Polling> attendant_polling_;  ///< the attendant's
   ShortSlice slice_;                  ///< the attendant's, when it has slept
@@ -212,8 +219,10 @@ inline bool Progress::look_once(std::int64_t now_ns, bool counted) {
     if (counted) inline_steps_.store(inline_steps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     happened = engine_.step(now_ns) <= now_ns;
     const bool events = !engine_.events().empty();
+    const bool armed = armed_;
     lock_.unlock();
     if (events) [[unlikely]] dispatch_events();
+    if (armed) [[unlikely]] arm_again();
   }
   return happened;
 }
