@@ -319,7 +319,7 @@ Status Endpoint::wait_arrived(const Request& request) {
 
 void Endpoint::await(const internal::RequestCore& core, std::uint8_t stage) {
   if (parts_->is_in_child()) base::refuse_in_child("endpoint");
-  parts_->progress->until([&core, stage] { return (core.stage_now() & stage) != 0; });
+  parts_->progress->await([&core, stage] { return (core.stage_now() & stage) != 0; });
 }
 
 void Endpoint::wait_all(std::span<const Request> requests) {
@@ -329,7 +329,7 @@ void Endpoint::wait_all(std::span<const Request> requests) {
   };
   // In order: each is looked at until it has ended, and never again.
   std::size_t next = 0;
-  parts_->progress->until([&] {
+  parts_->progress->await([&] {
     while (next < requests.size() && ended(requests[next].core_)) ++next;
     return next == requests.size();
   });
@@ -337,7 +337,7 @@ void Endpoint::wait_all(std::span<const Request> requests) {
 
 bool Endpoint::progress() {
   if (parts_->is_in_child()) [[unlikely]] base::refuse_in_child("endpoint");
-  return parts_->progress->once();
+  return parts_->progress->poll();
 }
 void Endpoint::expect(std::int64_t within_ns) { parts_->progress->expect(within_ns); }
 

@@ -187,8 +187,8 @@ struct EndpointStatistics {
 /// broadcasts alike.
 ///
 /// Errors: a request ends as `Status::ending` says. Wrong arguments (a rank that the job does not have, a header longer than
-/// `max_header_bytes`, a second handler) throw UsageError, and the call has no effect; nothing else throws. Units:
-/// bytes, and nanoseconds (names end in `_ns`).
+/// `max_header_bytes`, a second handler) throw UsageError, and the call has no effect. Calls that wait, and `progress`, throw what a
+/// callback threw (see `Callbacks`). Nothing else throws. Units: bytes, and nanoseconds (names end in `_ns`).
 class Endpoint {
  public:
   static constexpr std::size_t max_header_bytes = 1024;  ///< of a message's small header

@@ -330,7 +330,13 @@ void Progress::dispatch_events() {
         events = engine_.events().take(std::move(events));
       }
       if (events.empty()) break;
-      for (Event& event : events) dispatch(event);
+      for (Event& event : events) {
+        try {
+          dispatch(event);
+        } catch (...) {
+          note_failure();
+        }
+      }
       events.clear();
     }
     dispatching_.store(false, std::memory_order_seq_cst);
@@ -339,9 +345,38 @@ void Progress::dispatch_events() {
   }
 }
 
+/// In a handler: a callback threw. Threads that wait look at it.
+void Progress::note_failure() noexcept {
+  try {
+    failures_.keep(std::current_exception());
+    wake_others();
+    throw;
+  } catch (const std::exception& thrown) {
+    engine_.log_callback_failure(thrown.what());
+  } catch (...) {
+    engine_.log_callback_failure("something that is no std::exception");
+  }
+}
+
+namespace {
+
+/// Ends an event of a request, also when its callback throws.
+struct EventEnd {
+  RequestCore& core;
+  bool last;
+  ~EventEnd() {
+    // Callbacks may hold references to the request itself, which would keep it for ever.
+    if (last) core.extra->callbacks = {};
+    core.drop();
+  }
+};
+
+}  // namespace
+
 void Progress::dispatch(Event& event) {
   if (event.call) return event.call();
   RequestCore& core = *event.core;
+  const EventEnd end{core, event.what != CompletionQueue::Event::arrived};
   const Status status = core.status();
   Extra& notify = *core.extra;
   const auto& call = event.what == CompletionQueue::Event::arrived    ? notify.callbacks.arrived
@@ -354,11 +389,6 @@ void Progress::dispatch(Event& event) {
     notify.queue->push({.user = notify.user, .event = event.what, .status = plain});
   }
   if (call) call(status);
-  if (event.what != CompletionQueue::Event::arrived) {
-    // The last event. Callbacks may hold references to the request itself, which would keep it for ever.
-    notify.callbacks = {};
-  }
-  core.drop();
 }
 
 /// For the user's threads. One of them may take the event that would have woken a sleeper.

@@ -13,6 +13,7 @@
 #include "tandem/base/parking.hpp"
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/base/thread.hpp"
+#include "tandem/comm/callback_failures.hpp"
 #include "tandem/comm/poll_set_ownership.hpp"
 #include "tandem/comm/engine/engine.hpp"
 #include "tandem/comm/patience.hpp"
@@ -26,6 +27,7 @@ namespace tandem::comm::internal {
 /// Protocol. `lock` guards the engine; a thread steps the engine only while it holds the lock. Callbacks run without the lock:
 /// `dispatch_events` takes events out under the lock and calls them while `dispatching_` is set, so that one thread at a time
 /// calls callbacks. A thread that finds the flag set leaves its events to the other thread, which looks again after clearing it.
+/// What a callback throws is kept (`CallbackFailures`), and the other callbacks run.
 ///
 /// Sleeping. There is one epoll set, with the transports' descriptors and an eventfd. Two threads may sleep at it: the owner of
 /// the poll set (`PollSetOwnership`), which is one of those that wait, and the progress thread. A thread that goes to sleep
@@ -87,9 +89,21 @@ class Progress final : public base::IdleWork {
   }
   /// Steps once and calls callbacks. True when something happened.
   bool once();
+  /// `once`, and throws what a callback threw.
+  bool poll() {
+    const bool happened = once();
+    failures_.rethrow();
+    return happened;
+  }
   /// Steps and sleeps until `done()`. False: the deadline came first, or the event loop found that it will never be.
   template <class Done>
   bool until(Done done, std::int64_t deadline_ns = base::kNever);
+  /// `until` without a deadline. Throws what a callback threw, at once: `done` may have waited for what that callback did not do.
+  template <class Done>
+  void await(Done done) {
+    until([&] { return done() || failures_.any(); });
+    failures_.rethrow();
+  }
   /// Something will come within that time: see `Patience::expect`. Any thread.
   void expect(std::int64_t within_ns) { patience_.expect(now_ns_() + within_ns); }
   /// Wakes the sleeping threads. Any thread; from signal-like contexts too.
@@ -157,6 +171,7 @@ class Progress final : public base::IdleWork {
   bool step_and_dispatch(std::int64_t now_ns);
   void dispatch_events();
   static void dispatch(Event& event);
+  void note_failure() noexcept;
   void wake_others() {
     if (owner_sleeps_.load() || poll_set_.has_parked()) [[unlikely]] wake_sleepers();
   }
@@ -174,6 +189,7 @@ class Progress final : public base::IdleWork {
 
   base::SpinLock lock_;
   std::atomic<bool> dispatching_{false};
+  CallbackFailures failures_;
 
   base::FileDescriptor epoll_;
   base::FileDescriptor wake_event_;

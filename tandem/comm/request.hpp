@@ -86,6 +86,10 @@ struct Status {
 /// per endpoint, with no lock held; they may post anything and must not block or wait. For a receive: `arrived` when the data can
 /// be read, `released` when it may be written, because the library no longer reads it (it forwards broadcasts from there). For a
 /// send: `released` alone. Instead of these: `failed`.
+///
+/// A callback that throws stops no other one. The exception is logged, and the next call that waits or makes progress throws it
+/// (`Endpoint::wait`, `wait_arrived`, `wait_all`, `progress`); a call that waits already does so at once, before its request has ended.
+/// While one is kept, others are only logged. A handler of active messages that throws refuses its message.
 struct Callbacks {
   std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again

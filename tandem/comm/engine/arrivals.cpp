@@ -367,12 +367,19 @@ void Arrivals::hand_over(Envelope& envelope) {
   // Looked up while the lock is held: others may register handlers later. They stay where they are.
   const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;
   completions_.call_later([this, &envelope, &handler] {
-    RpcAnswer answer;
-    if (handler.arrived) {
-      answer = handler.arrived(RpcArrival{
-          .source = envelope.key.source, .tag = Tag{envelope.key.tag}, .bytes = envelope.bytes, .header = envelope.header()});
+    RpcAnswer answer{.wanted = false};
+    const auto pass_on = [&] { context_.with_lock([&] { answered(envelope, std::move(answer), handler); }); };
+    try {
+      answer = handler.arrived ? handler.arrived(RpcArrival{.source = envelope.key.source,
+                                                            .tag = Tag{envelope.key.tag},
+                                                            .bytes = envelope.bytes,
+                                                            .header = envelope.header()})
+                               : RpcAnswer{};
+    } catch (...) {
+      pass_on();
+      throw;
     }
-    context_.with_lock([&] { answered(envelope, std::move(answer), handler); });
+    pass_on();
   });
 }
 

@@ -155,6 +155,8 @@ class Engine final : public PacketSink {
   bool check_invariants() const;
   const EndpointStatistics& statistics() const noexcept { return parts_.completions.statistics; }
   trace::Stream& trace() noexcept { return parts_.completions.trace.stream; }
+  /// Without the lock.
+  void log_callback_failure(std::string_view what) const noexcept;
 
   void on_death(std::function<void(Rank, std::string_view)> call) { parts_.completions.on_death = std::move(call); }
   void on_incoming(std::function<void(Rank, Channel, Tag, std::uint64_t, std::int64_t)> call) {
