@@ -28,6 +28,70 @@ using Strided = BasicStrided<const void*>;
 /// What a receive writes.
 using MutableStrided = BasicStrided<void*>;
 
+namespace internal {
+
+/// The first of `count` pieces that ends beyond `offset`; `end_of(i)` is where piece i ends. Asks for about log2(count) ends.
+template <class EndOf>
+constexpr std::size_t piece_at(std::size_t count, std::size_t offset, EndOf end_of) {
+  std::size_t first = 0;
+  while (count > 0) {
+    const std::size_t half = count / 2;
+    if (end_of(first + half) <= offset) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+/// More than one piece of memory. A large message is cut into segments, each of which asks for its pieces: the first one is found by
+/// arithmetic where blocks have a stride, which also need no list, and by a search elsewhere. Immutable.
+class PieceList {
+ public:
+  /// Throws UsageError when the bytes are more than an address space has.
+  explicit PieceList(std::span<const iovec> pieces);
+  explicit PieceList(const BasicStrided<void*>& strided);
+
+  std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t count() const noexcept { return ends_.empty() ? strided_.count : ends_.size(); }
+  iovec piece(std::size_t number) const noexcept {
+    if (!ends_.empty()) return pieces_[number];
+    return {static_cast<std::byte*>(strided_.first) + number * strided_.stride_bytes, strided_.block_bytes};
+  }
+  /// Calls `take(data, bytes, done_before)` for each part of the range [offset, offset + bytes), which lies inside.
+  template <class Take>
+  void for_range(std::size_t offset, std::size_t bytes, Take take) const {
+    if (bytes == 0) return;
+    std::size_t number = at(offset);
+    std::size_t skipped = offset - begin_of(number);
+    for (std::size_t done = 0; done < bytes; ++number, skipped = 0) {
+      const iovec whole = piece(number);
+      const std::size_t part = whole.iov_len - skipped < bytes - done ? whole.iov_len - skipped : bytes - done;
+      take(static_cast<std::byte*>(whole.iov_base) + skipped, part, done);
+      done += part;
+    }
+  }
+
+ private:
+  std::size_t at(std::size_t offset) const noexcept {
+    if (ends_.empty()) return offset / strided_.block_bytes;
+    return piece_at(ends_.size(), offset, [this](std::size_t number) { return ends_[number]; });
+  }
+  std::size_t begin_of(std::size_t number) const noexcept {
+    if (ends_.empty()) return number * strided_.block_bytes;
+    return number == 0 ? 0 : ends_[number - 1];
+  }
+
+  std::size_t bytes_ = 0;
+  BasicStrided<void*> strided_;  ///< where there is no list
+  std::vector<iovec> pieces_;    ///< none of them is empty
+  std::vector<std::size_t> ends_;  ///< of each piece: the bytes up to there
+};
+
+}  // namespace internal
+
 /// As memcpy, for what is a few bytes most of the time: without a call then. The two do not overlap.
 [[gnu::always_inline]] inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   // Two words that overlap in the middle.
@@ -52,17 +116,18 @@ class Pieces {
   Pieces(void* data, std::size_t bytes) noexcept : all_{data, bytes} {}
   Pieces(Pieces&& other) noexcept : all_{alone(other.all_.iov_base), alone(other.all_.iov_len)}, many_(std::move(other.many_)) {}
   Pieces& operator=(Pieces&&) noexcept = default;
+  /// Both throw UsageError when the bytes are more than an address space has.
   explicit Pieces(std::span<const iovec> pieces);
   explicit Pieces(const MutableStrided& strided);
 
   std::size_t bytes() const noexcept { return all_.iov_len; }
   bool contiguous() const noexcept { return many_ == nullptr; }
   std::byte* data() const noexcept { return static_cast<std::byte*>(all_.iov_base); }  ///< when contiguous
-  std::span<const iovec> list() const noexcept {
-    return many_ ? std::span<const iovec>(*many_) : std::span<const iovec>(&all_, bytes() > 0 ? 1 : 0);
-  }
+  /// The same memory.
+  Pieces copy() const { return Pieces(*this); }
 
-  /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside.
+  /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside. The time is that of the pieces that
+  /// are appended, and of a search (`PieceList`).
   void slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& out) const;
   /// Copies into, or out of, the bytes from `offset` on, which are as many at least.
   [[gnu::always_inline]] void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
@@ -82,11 +147,12 @@ class Pieces {
   static Word alone(const Word& word) noexcept {
     return *static_cast<const volatile Word*>(&word);
   }
+  Pieces(const Pieces& other) : all_(other.all_), many_(other.many_ ? std::make_unique<internal::PieceList>(*other.many_) : nullptr) {}
   void scatter(std::size_t offset, std::span<const std::byte> from) const noexcept;
   void gather(std::size_t offset, std::span<std::byte> to) const noexcept;
 
   iovec all_{nullptr, 0};  ///< the piece; of several, the sum of their lengths alone
-  std::unique_ptr<std::vector<iovec>> many_;
+  std::unique_ptr<const internal::PieceList> many_;
 };
 
 /// Who can read the bytes of a message where they lie.

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/uio.h>
+
 #include <cstdint>
 #include <numeric>
 #include <vector>
+
+#include "tandem/base/exceptions.hpp"
 
 namespace tandem::comm {
 namespace {
@@ -20,8 +24,67 @@ TEST(Pieces, OnePieceNeedsNoList) {
   auto bytes = numbered(10);
   const Pieces pieces(bytes.data(), bytes.size());
   EXPECT_TRUE(pieces.contiguous());
-  EXPECT_EQ(pieces.list().size(), 1u);
-  EXPECT_EQ(Pieces(nullptr, 0).list().size(), 0u);
+  std::vector<iovec> slice;
+  pieces.slice(2, 5, slice);
+  Pieces(nullptr, 0).slice(0, 0, slice);
+  ASSERT_EQ(slice.size(), 1u);
+  EXPECT_EQ(slice[0].iov_base, bytes.data() + 2);
+  EXPECT_EQ(slice[0].iov_len, 5u);
+}
+
+TEST(Pieces, EmptyPiecesOfAListCountForNothing) {
+  auto bytes = numbered(10);
+  const std::vector<iovec> one{{nullptr, 0}, {bytes.data(), 10}, {nullptr, 0}};
+  EXPECT_TRUE(Pieces(one).contiguous());
+  EXPECT_EQ(Pieces(one).data(), bytes.data());
+  const std::vector<iovec> two{{bytes.data(), 4}, {nullptr, 0}, {bytes.data() + 6, 4}};
+  std::vector<iovec> slice;
+  Pieces(two).slice(3, 3, slice);
+  ASSERT_EQ(slice.size(), 2u);
+  EXPECT_EQ(slice[0].iov_base, bytes.data() + 3);
+  EXPECT_EQ(slice[1].iov_base, bytes.data() + 6);
+  EXPECT_EQ(slice[1].iov_len, 2u);
+}
+
+/// A message is cut into segments: what a segment costs must not grow with its place. Lists are searched.
+TEST(Pieces, ThePlaceOfASegmentIsFoundInStepsThatGrowWithTheLogarithm) {
+  const auto steps_of = [](std::size_t pieces, std::size_t number) {
+    std::size_t steps = 0;
+    const std::size_t found = internal::piece_at(pieces, 8 * number + 3, [&steps](std::size_t i) { return ++steps, 8 * (i + 1); });
+    EXPECT_EQ(found, number);
+    return steps;
+  };
+  for (const std::size_t number : {0u, 1u, 500u, 999u}) EXPECT_LE(steps_of(1000, number), 10u);
+  for (const std::size_t number : {0u, 1u, 500'000u, 999'999u}) EXPECT_LE(steps_of(1'000'000, number), 20u);
+}
+
+/// Strided blocks need neither a list nor a search: 2^40 blocks, of which only the asked ones are looked at.
+TEST(Pieces, StridedBlocksCostNothingUntilTheyAreAskedFor) {
+  constexpr std::size_t count = std::size_t{1} << 40;
+  auto* const first = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
+  const Pieces pieces(MutableStrided{first, 8, 16, count});
+  EXPECT_EQ(pieces.bytes(), 8 * count);
+  std::vector<iovec> slice;
+  pieces.slice(8 * (count - 2) + 3, 13, slice);
+  ASSERT_EQ(slice.size(), 2u);
+  EXPECT_EQ(slice[0].iov_base, first + 16 * (count - 2) + 3);
+  EXPECT_EQ(slice[0].iov_len, 5u);
+  EXPECT_EQ(slice[1].iov_base, first + 16 * (count - 1));
+  EXPECT_EQ(slice[1].iov_len, 8u);
+  const Pieces same = pieces.copy();
+  slice.clear();
+  same.slice(8, 8, slice);
+  EXPECT_EQ(slice[0].iov_base, first + 16);
+}
+
+TEST(Pieces, MoreBytesThanAnAddressSpaceHasAreRefused) {
+  std::byte byte{};
+  constexpr std::size_t half = std::size_t{1} << 63;
+  EXPECT_THROW(Pieces(MutableStrided{&byte, half, half, 2}), UsageError);
+  EXPECT_THROW(Pieces(MutableStrided{&byte, 8, half, 3}), UsageError);
+  const std::vector<iovec> list{{&byte, half}, {&byte, half}};
+  EXPECT_THROW(Pieces{list}, UsageError);
+  EXPECT_EQ(Pieces(MutableStrided{&byte, 0, half, 8}).bytes(), 0u);
 }
 
 TEST(Pieces, StridedBlocksWithoutGapsAreOnePiece) {

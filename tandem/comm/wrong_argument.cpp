@@ -34,6 +34,14 @@ void throw_not_placed() {
       "(Peeked::placed) first");
 }
 
+void throw_too_many(std::string_view what, std::uint64_t count, std::uint64_t bytes) {
+  throw tandem::UsageError(fmt::format("{} are {} times {} bytes, which is more than an address space has", what, count, bytes));
+}
+
+void throw_too_long(std::string_view what, std::uint64_t bytes, std::uint64_t more) {
+  throw tandem::UsageError(fmt::format("{} are {} and {} bytes, which is more than an address space has", what, bytes, more));
+}
+
 void throw_second_handler(std::string_view channel) {
   throw tandem::UsageError(
       fmt::format("register_rpc: {} has a handler already; give each handler a channel of its own",

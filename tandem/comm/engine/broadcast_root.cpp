@@ -225,7 +225,7 @@ void BroadcastRoot::send_plainly(Broadcast& broadcast, Recipient recipient, std:
   core->other = recipient.rank;
   core->RequestCore::tag = broadcast.tag;
   core->SendItem::channel = broadcast.channel.value();
-  core->pieces = Pieces(broadcast.own.list());
+  core->pieces = broadcast.own.copy();
   core->bytes = broadcast.bytes;
   core->keep_header(broadcast.header);
   core->SendItem::priority = recipient.priority;
