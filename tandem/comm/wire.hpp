@@ -14,7 +14,7 @@ namespace tandem::comm::wire {
 
 /// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ refuse
 /// each other at the first contact.
-inline constexpr std::uint32_t version = 9;
+inline constexpr std::uint32_t version = 10;
 
 /// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
 /// machines are (asserted below).
@@ -48,14 +48,15 @@ struct BlockHead {
   std::uint32_t seen = 0;            ///< ordered envelopes (eager, announce) that I took from you
   std::uint32_t freed_messages = 0;  ///< eager messages of yours that occupy my memory no more
   std::uint32_t freed_units = 0;     ///< their sizes and headers, each rounded up to units; up to 16 bytes are none
-  /// On rail 0: my broadcasts up to this number began before this block, so that all that they were fenced behind is there.
+  /// On rail 0: my broadcasts up to this number (its low 32 bits) began before this block, so that all that they were fenced behind is
+  /// there.
   std::uint32_t fences_passed = 0;
 
   static constexpr std::uint32_t unit_bytes = 64;
 };
 
 /// Flags of `Eager`, `Announce`.
-inline constexpr std::uint8_t flag_after = 1;    ///< match only after the broadcast `after` was matched
+inline constexpr std::uint8_t flag_after = 1;    ///< an `After` follows the record, before the header
 inline constexpr std::uint8_t flag_payload = 2;  ///< the packet's payload is the data, or the announced stream's beginning
 inline constexpr std::uint8_t flag_placed = 4;   ///< of an announcement: the network itself writes the payloads of its stream, also into the memory of CUDA devices
 
@@ -63,7 +64,7 @@ struct Eager {
   Prefix prefix{Kind::eager};
   std::uint32_t bytes = 0;
   std::uint32_t channel = 0;
-  std::uint32_t after = 0;
+  std::uint32_t reserved = 0;
   std::uint64_t tag = 0;
 };
 
@@ -71,10 +72,15 @@ struct Announce {
   Prefix prefix{Kind::announce};
   std::uint32_t stream = 0;  ///< the sender's number of the stream that will carry it
   std::uint32_t channel = 0;
-  std::uint32_t after = 0;
+  std::uint32_t reserved = 0;
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;
   std::uint64_t address = 0;  ///< of the data in the sender's process, when it is contiguous; 0: not to be pulled
+};
+
+/// Behind an `Eager` or `Announce` that says so.
+struct After {
+  std::uint64_t broadcast = 0;  ///< of the sender: match only after this one was matched
 };
 
 /// Flags of `Grant`.
@@ -132,9 +138,10 @@ struct Mcast {
   Prefix prefix{Kind::mcast};
   std::uint32_t stream = 0;  ///< the parent's number of the stream towards this child
   std::uint32_t root = 0;
-  std::uint32_t id = 0;       ///< counted by the root from 1
-  std::uint32_t low_id = 0;   ///< all broadcasts of the root below this id are acknowledged by all
-  std::uint32_t after = 0;    ///< recipients whose entry says `ordered` match this one after that one
+  std::uint32_t reserved = 0;
+  std::uint64_t id = 0;       ///< counted by the root
+  std::uint64_t low_id = 0;   ///< all broadcasts of the root below this id are acknowledged by all
+  std::uint64_t after = 0;    ///< recipients whose entry says `ordered` match this one after that one
   std::uint32_t channel = 0;
   std::uint32_t route_entries =
       0;  ///< that follow the user's header, of this recipient's subtree, its own first (mcast/route.hpp)
@@ -156,17 +163,18 @@ struct McastNote {  ///< mcast_done, mcast_decline
 struct McastLost {
   Prefix prefix{Kind::mcast_lost};
   std::uint32_t root = 0;
-  std::uint32_t id = 0;
-  std::uint32_t low_id = 0;
-  std::uint32_t after = 0;
+  std::uint64_t id = 0;
+  std::uint64_t low_id = 0;
+  std::uint64_t after = 0;
   std::uint32_t channel = 0;
   std::uint32_t dead = 0;
   std::uint32_t strands = 1;
+  std::uint32_t reserved = 0;
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;
   std::uint64_t self = 0;  ///< the recipient's own route entry
   std::uint32_t stream = 0;  ///< to be acknowledged with `mcast_done` by this number; 0: not
-  std::uint32_t reserved = 0;
+  std::uint32_t reserved_too = 0;
 };
 
 struct Goodbye {
@@ -196,10 +204,10 @@ struct Want {
 
 template <class Record>
 concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
-static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Share> &&
+static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<After> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Share> &&
               IsRecord<Shared> && IsRecord<Mcast> && IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> &&
               IsRecord<Defer> && IsRecord<Want> && sizeof(BlockHead) == 16);
-static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 80);
+static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 96);
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire format is written for little-endian machines");
 
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
@@ -221,7 +229,7 @@ class Writer {
     const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
                                  std::uint32_t{record.prefix.header_bytes} << 16;
     put_word(two(prefix, record.bytes));
-    put_word(two(record.channel, record.after));
+    put_word(two(record.channel, record.reserved));
     put_word(record.tag);
   }
   /// Each counter is loaded by itself: they are counted one by one, often right before, and then one load of several would wait

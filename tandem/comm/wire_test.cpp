@@ -19,7 +19,7 @@ TEST(Wire, RecordsAndBytesComeBackAsTheyWereWritten) {
   Writer writer(room);
   writer.put_head({.seen = 1, .freed_messages = 2, .freed_units = 3});
   const std::array<std::byte, 5> header{std::byte{9}, std::byte{8}, std::byte{7}, std::byte{6}, std::byte{5}};
-  Eager eager{.bytes = 5, .channel = 3, .after = 0, .tag = 77};
+  Eager eager{.bytes = 5, .channel = 3, .reserved = 0, .tag = 77};
   eager.prefix.header_bytes = 5;
   writer.put(eager);
   writer.put_bytes(header);
@@ -42,7 +42,7 @@ TEST(Wire, ABlockOfOnePlainMessageIsRecognised) {
     const auto block_of = [&](std::uint8_t flags, std::uint16_t header_bytes, std::uint32_t after) {
       Writer writer(room);
       writer.put_head({.seen = 1});
-      Eager eager{.bytes = bytes, .channel = 3, .after = after, .tag = 0x1234567890abcdefu};
+      Eager eager{.bytes = bytes, .channel = 3, .reserved = after, .tag = 0x1234567890abcdefu};
       eager.prefix.flags = flags;
       eager.prefix.header_bytes = header_bytes;
       writer.put(eager);

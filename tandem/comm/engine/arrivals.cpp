@@ -29,13 +29,12 @@ void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
 const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   const auto eager = reader.get<wire::Eager>();
+  const std::uint64_t named = (eager.prefix.flags & wire::flag_after) != 0 ? reader.get<wire::After>().broadcast : 0;
   const auto header = reader.get_bytes(eager.prefix.header_bytes);
   const bool by_payload = (eager.prefix.flags & wire::flag_payload) != 0;
   const auto data = by_payload ? std::span<const std::byte>() : reader.get_bytes(eager.bytes);
   if (!reader.ok()) return nullptr;  // the caller says so
-  const bool early =
-      (eager.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(eager.after);
-  const std::uint32_t after = early ? eager.after : 0;
+  const std::uint64_t after = not_entered(peer.rank, named);
   const MatchKey key{.source = peer.rank, .channel = eager.channel, .tag = eager.tag};
   if (header.size() > Endpoint::max_header_bytes) return "a message with too large a header";
   if (!by_payload) return take_message(rail, key, eager.bytes, after, header, data);
@@ -52,10 +51,15 @@ const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t p
   return nullptr;
 }
 
+/// The broadcast that a message names, if the message has to wait for it; else 0.
+std::uint64_t Arrivals::not_entered(Rank root, std::uint64_t named) {
+  return named != 0 && !broadcasts_.roots[root.value()].has_entered(named) ? named : 0;
+}
+
 /// The receive that an eager message has met, and that knows of it now. Null: the message is kept, its handler is asked, or it is
 /// `wrong`.
 [[gnu::always_inline]] inline ReceiveCore* Arrivals::receive_for(Rail& rail, MatchKey key, std::uint32_t bytes,
-                                                               std::uint32_t after, std::span<const std::byte> header,
+                                                               std::uint64_t after, std::span<const std::byte> header,
                                                                std::span<const std::byte> data, const char*& wrong) {
   Peer& peer = *rail.peer;
   ++peer.head.seen;
@@ -66,7 +70,7 @@ const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t p
 }
 
 /// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
-const char* Arrivals::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+const char* Arrivals::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                                    std::span<const std::byte> header, std::span<const std::byte> data) {
   const char* wrong = nullptr;
   ReceiveCore* receive = receive_for(rail, key, bytes, after, header, data, wrong);
@@ -81,12 +85,11 @@ const char* Arrivals::look_up_plain_message(Rail& rail, const wire::Eager& eager
 
 /// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload
 /// is still to land.
-const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                                  std::span<const std::byte> header, std::span<const std::byte> data) {
   if (!rail.peer->occupied.take(units_of(bytes, header.size()), allowed_)) return kBeyondCredit;
   auto* envelope = new Envelope(Envelope::Kind::eager, key, rail.peer, bytes, header);
   envelope->counted = true;
-  envelope->after = after;
   envelope->complete = data.size() == bytes;
   envelope->make_room();
   const std::span<std::byte> room = envelope->room();
@@ -97,7 +100,7 @@ const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, 
   } else {
     copy_few(room.data(), data.data(), data.size());
   }
-  if (after != 0) recipient_.wait_for_broadcast(*envelope);
+  if (after != 0) recipient_.wait_for_broadcast(*envelope, after);
   else set_aside(*envelope);
   return nullptr;
 }
@@ -119,6 +122,7 @@ void Arrivals::notify_incoming(const Peer& peer, const MatchKey& key, std::uint6
 const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   const auto announce = reader.get<wire::Announce>();
+  const std::uint64_t named = (announce.prefix.flags & wire::flag_after) != 0 ? reader.get<wire::After>().broadcast : 0;
   const auto header = reader.get_bytes(announce.prefix.header_bytes);
   if (!reader.ok()) return nullptr;
   if (header.size() > Endpoint::max_header_bytes) return "a message with too large a header";
@@ -136,9 +140,8 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   const Envelope::Announced announced{
       .address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
   if (completions_.on_incoming && announce.bytes > 0) notify_incoming(peer, key, announce.bytes);
-  const bool early =
-      (announce.prefix.flags & wire::flag_after) != 0 && !broadcasts_.roots[peer.rank.value()].has_entered(announce.after);
-  if (ReceiveCore* receive = early ? nullptr : match(key)) {
+  const std::uint64_t after = not_entered(peer.rank, named);
+  if (ReceiveCore* receive = after != 0 ? nullptr : match(key)) {
     fill(*receive, peer, Tag{key.tag}, announce.bytes, header);
     incoming_.start_incoming(*receive, peer, announced, announce.bytes, {});
     if (Incoming* incoming = along > 0 ? peer.incoming.find(announce.stream) : nullptr)
@@ -155,9 +158,8 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   envelope->counted = counted;
   envelope->call = call;
   envelope->late = true;
-  envelope->after = early ? announce.after : 0;
   envelope->placed = (announce.prefix.flags & wire::flag_placed) != 0 && Peers::reads(peer, BufferMemory::cuda);
-  if (early) recipient_.wait_for_broadcast(*envelope);
+  if (after != 0) recipient_.wait_for_broadcast(*envelope, after);
   else set_aside(*envelope);
   return nullptr;
 }

@@ -120,15 +120,16 @@ class Arrivals {
   static constexpr const char* kBeyondCalls = "more active messages at once than a rank may announce";
 
  private:
-  ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+  std::uint64_t not_entered(Rank root, std::uint64_t named);
+  ReceiveCore* receive_for(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                            std::span<const std::byte> header, std::span<const std::byte> data, const char*& wrong);
-  const char* take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+  const char* take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                            std::span<const std::byte> header, std::span<const std::byte> data);
   [[gnu::noinline]] const char* look_up_plain_message(Rail& rail, const wire::Eager& eager,
                                                       std::span<const std::byte> control);
   void deliver(ReceiveCore& receive, Peer& peer, std::uint32_t bytes, std::size_t header_bytes,
                std::span<const std::byte> data);
-  [[gnu::noinline]] const char* keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint32_t after,
+  [[gnu::noinline]] const char* keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                                            std::span<const std::byte> header, std::span<const std::byte> data);
   void keep(Envelope& envelope);
   void finish_envelope(Envelope& envelope, ReceiveCore& core);

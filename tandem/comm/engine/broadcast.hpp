@@ -1,6 +1,7 @@
 // tandem/comm/engine/broadcast.hpp: one broadcast as one rank sees it: what came from above, what goes below, and in which order.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -114,16 +115,30 @@ struct Strand {
   std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
 };
 
+/// Bytes of a segment of a strand, of which 32 bits travel: `wanted`, or the whole strand (0), up to 1 GiB, which is more than packets
+/// carry. Never 0, not even of an empty strand.
+constexpr std::uint32_t strand_segment(std::uint64_t wanted, std::uint64_t strand_bytes) noexcept {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted == 0 ? strand_bytes : wanted, 1, kMostBytes));
+}
+
+/// Of `wire::BlockHead`.
+constexpr std::uint32_t fences_on_wire(std::uint64_t up_to) noexcept { return static_cast<std::uint32_t>(up_to); }
+
+/// The number of a rank's first broadcast. All that follow are larger: 64 bits do not come round. So near below 2^32 that each test, and
+/// each program that runs for long, would show where only 32 of them were kept. 0 names none.
+inline constexpr std::uint64_t kFirstBroadcast = (std::uint64_t{1} << 32) - 5;
+
 /// Invariants. A broadcast exists from its first record until (1) its data was given to the receive (recipient) or
 /// is released (root), (2) all children have acknowledged, (3) the parent has our acknowledgement. `entered` means that it stands in the order
 /// of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
 struct Broadcast {
   Rank root{0};
-  std::uint32_t id = 0;
+  std::uint64_t id = 0;
   Channel channel{0};
   Tag tag{0};
   std::uint64_t bytes = 0;
-  std::uint32_t after = 0;
+  std::uint64_t after = 0;
   std::vector<std::byte> header;
   unsigned strand_count = 1;
   std::array<Strand, 2> strands;
@@ -171,15 +186,26 @@ struct Broadcast {
 
 /// What a recipient knows of one root.
 struct RootState {
-  std::uint32_t low_id = 0;
-  std::set<std::uint32_t> entered;       ///< ids not below low_id that stand in the order of their key
-  std::map<std::uint32_t, Rank> lost;    ///< of these ids, those that will not come, and who died
-  std::deque<Envelope*> plain;           ///< messages that wait for a broadcast
-  std::vector<Broadcast*> waiting;       ///< broadcasts that wait for messages or for each other
+  struct Plain {
+    Envelope* envelope;
+    std::uint64_t after;  ///< the broadcast that it waits for
+  };
 
-  bool has_entered(std::uint32_t id) const { return id < low_id || entered.contains(id); }
-  void enter(std::uint32_t id) {
+  std::uint64_t low_id = 0;
+  std::set<std::uint64_t> entered;       ///< ids not below low_id that stand in the order of their key
+  std::map<std::uint64_t, Rank> lost;    ///< of these ids, those that will not come, and who died
+  std::deque<Plain> plain;               ///< messages that wait for a broadcast
+  std::vector<Broadcast*> waiting;       ///< broadcasts that wait for messages or for each other
+  std::uint64_t fences_passed = kFirstBroadcast - 1;  ///< at least so far (`wire::BlockHead::fences_passed`)
+
+  bool has_entered(std::uint64_t id) const { return id < low_id || entered.contains(id); }
+  void enter(std::uint64_t id) {
     if (!has_entered(id)) entered.insert(id);
+  }
+  /// The root's blocks say the low bits of a number that only grows. So this never runs ahead of the root, and is exact when it is asked
+  /// once in 2^32 broadcasts; where it is behind, the fence itself decides.
+  std::uint64_t passed(std::uint32_t low_bits) noexcept {
+    return fences_passed += low_bits - static_cast<std::uint32_t>(fences_passed);
   }
 };
 
@@ -195,18 +221,28 @@ struct Broadcasts {
       return std::hash<std::uint64_t>()(key.tag * 0x9e3779b97f4a7c15u + key.channel);
     }
   };
-  static std::uint64_t name(Rank root, std::uint32_t id) noexcept { return (std::uint64_t{root.value()} << 32) | id; }
+  struct Name {
+    std::uint32_t root;
+    std::uint64_t id;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  struct NameHash {
+    std::size_t operator()(const Name& name) const noexcept {
+      return std::hash<std::uint64_t>()(name.id * 0x9e3779b97f4a7c15u + name.root);
+    }
+  };
+  static Name name(Rank root, std::uint64_t id) noexcept { return {root.value(), id}; }
 
   /// `left`: what counts the entries of the lists.
   explicit Broadcasts(std::size_t& left) noexcept : unstarted(left), to_offer(left), forgotten(left) {}
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<Broadcast>> all;
+  std::unordered_map<Name, std::unique_ptr<Broadcast>, NameHash> all;
   std::unordered_map<std::uint32_t, RootState> roots;
   std::size_t forward_bytes = 0;  ///< in `library` memories
 
   // Of which we are the root:
-  std::uint32_t next_id = 1;
-  std::set<std::uint32_t> unacknowledged;
+  std::uint64_t next_id = kFirstBroadcast;
+  std::set<std::uint64_t> unacknowledged;
   std::unordered_map<Key, std::vector<Broadcast*>, KeyHash> by_key;  ///< unacknowledged ones, oldest first
   CountedList<Broadcast*> unstarted;                                 ///< in the order of posting
 

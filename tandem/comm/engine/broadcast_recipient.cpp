@@ -322,9 +322,10 @@ void BroadcastRecipient::free_credit(Strand& strand) {
 }
 
 bool BroadcastRecipient::may_enter(Broadcast& broadcast) {
-  if (broadcast.self.ordered && !broadcasts_.roots[broadcast.root.value()].has_entered(broadcast.after)) return false;
+  RootState& root = broadcasts_.roots[broadcast.root.value()];
+  if (broadcast.self.ordered && !root.has_entered(broadcast.after)) return false;
   const Peer* const peer = peers_.find(broadcast.root);
-  if (peer != nullptr && static_cast<std::int32_t>(peer->head_received.fences_passed - broadcast.id) >= 0) return true;
+  if (peer != nullptr && root.passed(peer->head_received.fences_passed) >= broadcast.id) return true;
   const std::uint32_t seen = peer == nullptr ? 0 : peer->head.seen;
   const std::uint32_t missing = (broadcast.self.fence - seen) & max_route_fence;
   return missing == 0 || missing > (max_route_fence >> 1);
@@ -360,8 +361,8 @@ void BroadcastRecipient::settle(Rank rank) {
   for (bool again = true; again;) {
     again = false;
     for (auto it = root.plain.begin(); it != root.plain.end();) {
-      Envelope* envelope = *it;
-      if (!root.has_entered(envelope->after)) {
+      Envelope* const envelope = it->envelope;
+      if (!root.has_entered(it->after)) {
         ++it;
         continue;
       }
@@ -379,11 +380,11 @@ void BroadcastRecipient::settle(Rank rank) {
   }
 }
 
-void BroadcastRecipient::wait_for_broadcast(Envelope& envelope) {
-  broadcasts_.roots[envelope.key.source.value()].plain.push_back(&envelope);
+void BroadcastRecipient::wait_for_broadcast(Envelope& envelope, std::uint64_t after) {
+  broadcasts_.roots[envelope.key.source.value()].plain.push_back({&envelope, after});
 }
 
-void BroadcastRecipient::forget_entered(Rank rank, std::uint32_t low_id) {
+void BroadcastRecipient::forget_entered(Rank rank, std::uint64_t low_id) {
   RootState& root = broadcasts_.roots[rank.value()];
   if (low_id <= root.low_id) return;
   root.low_id = low_id;

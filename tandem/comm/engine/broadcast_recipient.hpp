@@ -35,7 +35,7 @@ class BroadcastRecipient {
   /// Lets messages and broadcasts of a root enter the order that waited for what has come.
   void settle(Rank root);
   /// A message waits for the broadcast that it was posted behind.
-  void wait_for_broadcast(Envelope& envelope);
+  void wait_for_broadcast(Envelope& envelope, std::uint64_t after);
   /// A broadcast has met its receive.
   void matched(Broadcast& broadcast, ReceiveCore& core);
   /// The bytes [begin, end) of a strand are here.
@@ -73,7 +73,7 @@ class BroadcastRecipient {
   bool may_enter(Broadcast& broadcast);
   void try_enter(Broadcast& broadcast);
   void enter(Broadcast& broadcast);
-  void forget_entered(Rank root, std::uint32_t low_id);
+  void forget_entered(Rank root, std::uint64_t low_id);
   void maybe_arrived(Broadcast& broadcast);
 
   const EngineContext& context_;

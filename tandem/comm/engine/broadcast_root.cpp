@@ -149,7 +149,7 @@ std::int64_t BroadcastRoot::start_due_ns(const Broadcast& broadcast, std::int64_
 }
 
 /// The last broadcast of a key, not acknowledged yet, that goes to a rank; 0: none.
-std::uint32_t BroadcastRoot::last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before) const {
+std::uint64_t BroadcastRoot::last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint64_t before) const {
   const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
   if (found == broadcasts_.by_key.end()) return 0;
   for (auto it = found->second.rbegin(); it != found->second.rend(); ++it) {
@@ -181,7 +181,7 @@ void BroadcastRoot::start(Broadcast& broadcast) {
       note_dead_recipient(broadcast, recipient.rank);
       continue;
     }
-    const std::uint32_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
+    const std::uint64_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
     RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
     // One that has not joined yet serves nobody.
     const bool by_route = !too_many && !peers_.awaits_card(recipient.rank) && (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
@@ -218,7 +218,7 @@ bool BroadcastRoot::fence_for(const Broadcast& broadcast, Rank rank, std::uint16
   return true;
 }
 
-void BroadcastRoot::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after) {
+void BroadcastRoot::send_plainly(Broadcast& broadcast, Recipient recipient, std::uint64_t after) {
   Peer* peer = peers_.peer_for(recipient.rank);
   if (peer == nullptr || peer->dead || peer->left) return note_dead_recipient(broadcast, recipient.rank);
   auto* core = new SendCore;
@@ -263,9 +263,7 @@ void BroadcastRoot::lay_out_routes(Broadcast& broadcast, std::span<const RouteRe
     strand.first = index * half;
     strand.bytes = std::min(half, broadcast.bytes - strand.first);
     strand.arrived = strand.bytes;
-    strand.segment =
-        static_cast<std::uint32_t>(plan.segment_bytes == 0 ? std::max<std::uint64_t>(1, strand.bytes)
-                                                           : std::min<std::uint64_t>(plan.segment_bytes, 1u << 30));
+    strand.segment = strand_segment(plan.segment_bytes, strand.bytes);
   }
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
     Strand& strand = broadcast.strands[index];
@@ -299,8 +297,8 @@ void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
 }
 
 /// All broadcasts up to this number have begun.
-std::uint32_t BroadcastRoot::started_up_to() const noexcept {
-  std::uint32_t next = broadcasts_.next_id;
+std::uint64_t BroadcastRoot::started_up_to() const noexcept {
+  std::uint64_t next = broadcasts_.next_id;
   for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, broadcast->id);
   return next - 1;
 }
@@ -308,17 +306,18 @@ std::uint32_t BroadcastRoot::started_up_to() const noexcept {
 /// What is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a broadcast may travel for
 /// so long that a fence's few bits have come round meanwhile.
 void BroadcastRoot::pass_fences(const Broadcast& broadcast) {
-  const std::uint32_t up_to = started_up_to();
+  const std::uint64_t up_to = started_up_to();
+  const std::uint32_t low_bits = fences_on_wire(up_to);
   if (up_to > broadcast.id) {  // younger ones began before it, and blocks could not say so
-    for (const auto& [rank, peer] : peers_.all()) peer->head.fences_passed = up_to;
+    for (const auto& [rank, peer] : peers_.all()) peer->head.fences_passed = low_bits;
     return;
   }
   for (const Recipient& recipient : broadcast.recipients) {
-    if (Peer* const peer = peers_.find(recipient.rank)) peer->head.fences_passed = up_to;
+    if (Peer* const peer = peers_.find(recipient.rank)) peer->head.fences_passed = low_bits;
   }
 }
 
-std::uint32_t BroadcastRoot::low_id() const noexcept {
+std::uint64_t BroadcastRoot::low_id() const noexcept {
   return broadcasts_.unacknowledged.empty() ? broadcasts_.next_id : *broadcasts_.unacknowledged.begin();
 }
 

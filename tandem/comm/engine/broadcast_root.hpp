@@ -39,22 +39,22 @@ class BroadcastRoot {
   /// Starts the broadcasts of a key to `to` that a send is posted behind.
   void start_those_before(Rank to, Channel channel, Tag tag);
   /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
-  std::uint32_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint32_t before = UINT32_MAX) const;
+  std::uint64_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint64_t before = UINT64_MAX) const;
   /// The request will end as `peer_dead`.
   static void note_dead_recipient(Broadcast& broadcast, Rank dead);
   /// Ends the order of the broadcast when all recipients have it.
   void acknowledge_if_all(Broadcast& broadcast);
   /// All broadcasts of this rank below this number are acknowledged.
-  std::uint32_t low_id() const noexcept;
+  std::uint64_t low_id() const noexcept;
   /// All broadcasts of this rank up to this number have begun.
-  std::uint32_t started_up_to() const noexcept;
+  std::uint64_t started_up_to() const noexcept;
 
  private:
   bool may_start(const Broadcast& broadcast) const;
   static std::int64_t start_due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept;
   void start(Broadcast& broadcast);
   bool fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const;
-  void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint32_t after);
+  void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint64_t after);
   void lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients);
   void trace_routed(const Strand& strand, TreeKind tree);
   void pass_fences(const Broadcast& broadcast);

@@ -129,7 +129,7 @@ bool Engine::check_invariants() const {
   for (const auto& [rank, root] : broadcasts.roots) {
     TANDEM_ASSERT(root.entered.empty() || *root.entered.begin() >= root.low_id);
     TANDEM_ASSERT(std::ranges::all_of(root.waiting, [](const Broadcast* broadcast) { return broadcast->waiting; }));
-    for (const Envelope* envelope : root.plain) count(*envelope, found);
+    for (const RootState::Plain& waits : root.plain) count(*waits.envelope, found);
   }
 
   // Peers: their queues, their streams, and what they take of our memory.

@@ -140,7 +140,7 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   SendCore() noexcept : RequestCore(Kind::send), Item(ItemKind::message) {}
   Pieces pieces;
   Peer* peer = nullptr;
-  std::uint32_t after = 0;           ///< the broadcast that it must be matched after; 0: none
+  std::uint64_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
   bool late = false;                 ///< announced without `pieces`, which come once it is granted (`OutgoingTransfers::supply`)
   OutgoingStream* stream = nullptr;  ///< when it is announced

@@ -10,10 +10,11 @@ namespace tandem::comm::internal {
 
 constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
 
-/// What an eager message counts (`BlockHead::freed_units`): what it takes beside its envelope.
+/// What an eager message counts (`BlockHead::freed_units`): what it takes beside its envelope. At most 2^32 - 1, which is more than any
+/// rank allows.
 inline std::uint32_t units_of(std::uint64_t bytes, std::size_t header_bytes) noexcept {
   const std::uint64_t beside = (bytes <= Envelope::small_bytes ? 0 : bytes) + header_bytes;
-  return static_cast<std::uint32_t>((beside + kUnit - 1) / kUnit);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(beside / kUnit + (beside % kUnit != 0), UINT32_MAX));
 }
 
 /// Of a strand: at least one, since none means that no credit is held.

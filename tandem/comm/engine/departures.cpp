@@ -188,7 +188,7 @@ void Departures::fail_peer(Peer& peer, Ending ending) {
   });
   arrivals_.lose_asked(peer.rank);
   if (const auto root = broadcasts_.roots.find(peer.rank.value()); root != broadcasts_.roots.end()) {
-    for (Envelope* envelope : root->second.plain) arrivals_.lose_envelope(*envelope);
+    for (const RootState::Plain& waits : root->second.plain) arrivals_.lose_envelope(*waits.envelope);
   }
 }
 
@@ -309,7 +309,7 @@ void Departures::drop_broadcasts() {
   broadcasts_.all.clear();
   broadcasts_.forgotten.clear();
   for (auto& [rank, root] : broadcasts_.roots) {
-    for (Envelope* envelope : root.plain) delete envelope;
+    for (const RootState::Plain& waits : root.plain) delete waits.envelope;
   }
   broadcasts_.roots.clear();
 }

@@ -161,12 +161,11 @@ void PacketSender::write_record(SendItem& item, wire::Writer& writer) {
   }
 }
 
-wire::Announce PacketSender::announcement(const SendCore& core) noexcept {
+void PacketSender::write_announcement(const SendCore& core, wire::Writer& writer) {
   const bool along = core.SendItem::kind == SendKind::whole;
   const bool readable = !along && !core.late && core.pieces.contiguous();
   wire::Announce announce{.stream = core.stream->id,
                           .channel = core.SendItem::channel,
-                          .after = core.after,
                           .tag = core.SendItem::tag,
                           .bytes = core.bytes,
                           .address = readable ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
@@ -174,23 +173,24 @@ wire::Announce PacketSender::announcement(const SendCore& core) noexcept {
   if (along) announce.prefix.flags |= wire::flag_payload;
   if (Peers::reads(*core.peer, BufferMemory::cuda)) announce.prefix.flags |= wire::flag_placed;
   announce.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
-  return announce;
+  writer.put(announce);
+  if (core.after != 0) writer.put(wire::After{core.after});
 }
 
 void PacketSender::write_message(SendCore& core, wire::Writer& writer) {
   if (!core.whole) {
-    writer.put(announcement(core));
+    write_announcement(core, writer);
     return writer.put_bytes(core.header());
   }
   wire::Eager eager{.bytes = static_cast<std::uint32_t>(core.bytes),
                     .channel = core.SendItem::channel,
-                    .after = core.after,
                     .tag = core.SendItem::tag};
   const bool payload = core.SendItem::kind == SendKind::whole;
   if (core.after != 0) eager.prefix.flags |= wire::flag_after;
   if (payload) eager.prefix.flags |= wire::flag_payload;
   eager.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
   writer.put(eager);
+  if (core.after != 0) writer.put(wire::After{core.after});
   writer.put_bytes(core.header());
   if (!payload && core.bytes > 0) core.pieces.copy_out(0, writer.claim(core.bytes));
 }
@@ -293,9 +293,11 @@ bool PacketSender::sends_past_queue(const Peer& peer) const noexcept {
 /// The announcement of a message that was not queued. False: it has to be.
 bool PacketSender::announce_at_once(const SendCore& core, Peer& peer) {
   if (core.SendItem::kind != SendKind::record || !sends_past_queue(peer)) return false;
-  const wire::Announce announce = announcement(core);
-  static_assert(sizeof announce <= ControlItem::kMostBytes);
-  if (!send_alone(peer, std::as_bytes(std::span(&announce, 1)), core.header())) return false;
+  std::array<std::byte, sizeof(wire::Announce) + sizeof(wire::After)> room;
+  static_assert(sizeof room <= ControlItem::kMostBytes);
+  wire::Writer announcement(room);
+  write_announcement(core, announcement);
+  if (!send_alone(peer, announcement.block(), core.header())) return false;
   ++peer.envelopes_sent;
   trace_.request_event<trace::Type::send_announced>(core);
   return true;

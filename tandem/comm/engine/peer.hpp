@@ -264,7 +264,6 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
   };
   ReceiveCore* receive = nullptr;  ///< took it while it was not complete
   std::unique_ptr<std::byte[]> header_copy;
-  std::uint32_t after = 0;         ///< while it waits for an earlier broadcast
   std::uint16_t header_bytes;
   const Kind kind;
   bool complete : 1 = false;       ///< eager: the data is there

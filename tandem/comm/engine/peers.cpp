@@ -40,7 +40,8 @@ Peer& Peers::make_peer(Rank rank) {
   if (!peer) {
     peer = std::make_unique<Peer>(rank, order_);
     peer->allowed = Allowance::of(context_.options);
-    peer->head.fences_passed = root_.started_up_to();
+    peer->head.fences_passed = fences_on_wire(root_.started_up_to());
+    peer->head_received.fences_passed = fences_on_wire(kFirstBroadcast - 1);
     peer->dead = given_up_ && rank != context_.rank;
     ++statistics_.peers;
   }

@@ -34,17 +34,24 @@ void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
   completions_.end(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
 }
 
+namespace {
+
+/// Of the record that names the broadcast before a message; 0: it names none.
+constexpr std::size_t after_bytes(std::uint64_t after) noexcept { return after != 0 ? sizeof(wire::After) : 0; }
+
+}  // namespace
+
 /// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
 /// rail that reserves its own memory no copy on the way. Null: it cannot go this way, and nothing has happened.
-inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint32_t after,
+inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint64_t after,
                                          const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
   if (!takes_at_once(peer, bytes) || !Credit(peer).covers(bytes, options.header.size())) [[unlikely]] {
     return nullptr;
   }
   Rail& rail = *peer.rails[0];
-  std::array<std::byte, wire::kBeforeData + Endpoint::max_header_bytes + kInlineBytes> own;
-  const std::size_t records = wire::kBeforeData + wire::padded(options.header.size());
+  std::array<std::byte, wire::kBeforeData + sizeof(wire::After) + Endpoint::max_header_bytes + kInlineBytes> own;
+  const std::size_t records = wire::kBeforeData + after_bytes(after) + wire::padded(options.header.size());
   const std::span<std::byte> block = rail.link->reserve(std::span(own).first(records + wire::padded(bytes)));
   if (block.empty()) [[unlikely]] {
     rail.blocked = true;
@@ -57,11 +64,11 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
   wire::Writer writer(block);
   writer.put_head(peer.head);
-  wire::Eager eager{
-      .bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .after = after, .tag = tag.value()};
+  wire::Eager eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()};
   if (after != 0) eager.prefix.flags = wire::flag_after;
   eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
   writer.put(eager);
+  if (after != 0) writer.put(wire::After{after});
   writer.put_bytes(options.header);
   if (near > 0) pieces.copy_out(0, block.subspan(records, near));
   if (rail.link->send_reserved(block) == SendStatus::retry) [[unlikely]] {
@@ -77,7 +84,7 @@ static bool is_gone(const Peer* peer) noexcept { return peer == nullptr || peer-
 RequestCore* Sends::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
   if (to.value() >= context_.size) throw_no_such_rank("isend", to, context_.size);
   if (options.header.size() > Endpoint::max_header_bytes) throw_long_header("isend", options.header.size());
-  const std::uint32_t after = broadcast_before(to, options.channel, tag);
+  const std::uint64_t after = broadcast_before(to, options.channel, tag);
   Peer* peer = peers_.peer_for(to);
   if (!is_gone(peer)) [[likely]] {
     if (RequestCore* sent = send_at_once(*peer, tag, buffer.pieces(), after, options)) [[likely]] return sent;
@@ -89,7 +96,7 @@ RequestCore* Sends::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const 
 }
 
 RequestCore* Sends::send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options) {
-  const std::uint32_t after = broadcast_before(to, options.channel, tag);
+  const std::uint64_t after = broadcast_before(to, options.channel, tag);
   auto* core = new SendCore;
   core->bytes = bytes;
   core->late = true;
@@ -97,13 +104,13 @@ RequestCore* Sends::send_later(Rank to, Tag tag, std::size_t bytes, const SendOp
 }
 
 /// The broadcast of the same key that a message must be matched after; 0: none.
-inline std::uint32_t Sends::broadcast_before(Rank to, Channel channel, Tag tag) {
+inline std::uint64_t Sends::broadcast_before(Rank to, Channel channel, Tag tag) {
   if (broadcasts_.by_key.empty()) return 0;
   root_.start_those_before(to, channel, tag);
   return root_.last_broadcast_to(to, channel, tag);
 }
 
-inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint32_t after, const SendOptions& options) {
+inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint64_t after, const SendOptions& options) {
   ++statistics_.messages_sent;
   core.keep();
   core.other = to;
@@ -149,7 +156,7 @@ void Sends::prepare(SendCore& core, Peer& peer) {
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + wire::padded(core.header().size()) +
+  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + after_bytes(core.after) + wire::padded(core.header().size()) +
                                                   (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
@@ -166,7 +173,7 @@ std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const
 
 /// Of its announcement.
 std::uint32_t Sends::announced_bytes(const SendCore& core) noexcept {
-  return static_cast<std::uint32_t>(sizeof(wire::Announce) + wire::padded(core.header().size()));
+  return static_cast<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) + wire::padded(core.header().size()));
 }
 
 void Sends::make_stream(SendCore& core, Peer& peer) {
