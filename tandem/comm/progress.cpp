@@ -184,7 +184,7 @@ Progress::LastLook Progress::arm() {
     // The transport that refused is not armed.
     if (!armed_) std::for_each_n(transports.begin(), armed, [](const auto& transport) { transport->disarm(); });
   }
-  look.due_ns = armed_until_ns_ = engine_.due_ns(now_ns_());
+  look.due_ns = armed_until_ns_ = engine_.due_ns();
   look.work = !armed_ || engine_.busy() || !engine_.events().empty() || stopping_.load();
   const bool left = !look.work && events_may_be_left_.load(std::memory_order_relaxed) && something_ready();
   if (armed_ && (look.work || left)) disarm();

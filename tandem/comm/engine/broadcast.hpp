@@ -15,6 +15,7 @@
 #include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/comm/engine/counted_list.hpp"
 #include "tandem/comm/engine/core.hpp"
+#include "tandem/comm/engine/held_broadcasts.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/mcast/cost.hpp"
 #include "tandem/comm/mcast/route.hpp"
@@ -129,6 +130,18 @@ constexpr std::uint32_t fences_on_wire(std::uint64_t up_to) noexcept { return st
 /// each program that runs for long, would show where only 32 of them were kept. 0 names none.
 inline constexpr std::uint64_t kFirstBroadcast = (std::uint64_t{1} << 32) - 5;
 
+/// Messages that are matched in the order of their posting, if they go from one rank to one rank.
+struct BroadcastKey {
+  std::uint32_t channel;
+  std::uint64_t tag;
+  friend bool operator==(const BroadcastKey&, const BroadcastKey&) = default;
+};
+struct BroadcastKeyHash {
+  std::size_t operator()(const BroadcastKey& key) const noexcept {
+    return std::hash<std::uint64_t>()(key.tag * 0x9e3779b97f4a7c15u + key.channel);
+  }
+};
+
 /// Invariants. A broadcast exists from its first record until (1) its data was given to the receive (recipient) or
 /// is released (root), (2) all children have acknowledged, (3) the parent has our acknowledgement. `entered` means that it stands in the order
 /// of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
@@ -157,6 +170,9 @@ struct Broadcast {
   bool started = false;
   bool acknowledged = false;             ///< by all recipients
   std::int64_t start_at_ns = 0;          ///< not before
+  WaitingRanks unjoined;                 ///< recipients whose cards it waits for, while it is held
+  bool cards_asked = false;              ///< the directory was asked for all of them
+  std::size_t next_looked_at = 0;        ///< while it is held for want of a free rail: the recipient whose rail is looked at next
   std::uint32_t plain_pending = 0;       ///< recipients that are served by plain sends
 
   // A recipient's:
@@ -176,13 +192,34 @@ struct Broadcast {
 
   bool forgotten = false;
 
+  BroadcastKey key() const noexcept { return {channel.value(), tag.value()}; }
+  /// Whether the root sends it to that rank. Of many recipients by a search.
+  bool goes_to(Rank rank) const;
+
   /// What its `library` memory counts in `Broadcasts::forward_bytes`: with what is kept beside the data, so that many small ones are
   /// bounded, too. Saturates, since `bytes` may be anything.
   std::uint64_t library_bytes() const noexcept {
     const std::uint64_t beside = sizeof(Broadcast) + sizeof(Envelope);
     return bytes > UINT64_MAX - beside ? UINT64_MAX : bytes + beside;
   }
+
+ private:
+  mutable std::vector<std::uint32_t> sorted_ranks_;  ///< of `recipients`, which are the same as long as their number is; made by `goes_to`
 };
+
+inline bool Broadcast::goes_to(Rank rank) const {
+  constexpr std::size_t kFew = 16;
+  if (recipients.size() <= kFew)
+    return std::any_of(recipients.begin(), recipients.end(), [rank](const Recipient& recipient) { return recipient.rank == rank; });
+  if (sorted_ranks_.size() != recipients.size()) {
+    sorted_ranks_.clear();
+    for (const Recipient& recipient : recipients) sorted_ranks_.push_back(recipient.rank.value());
+    std::sort(sorted_ranks_.begin(), sorted_ranks_.end());
+  }
+  return std::binary_search(sorted_ranks_.begin(), sorted_ranks_.end(), rank.value());
+}
+
+using HeldBroadcasts = BasicHeldBroadcasts<Broadcast, BroadcastKey, BroadcastKeyHash>;
 
 /// What a recipient knows of one root.
 struct RootState {
@@ -211,16 +248,6 @@ struct RootState {
 
 /// All broadcasts of an engine.
 struct Broadcasts {
-  struct Key {
-    std::uint32_t channel;
-    std::uint64_t tag;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept {
-      return std::hash<std::uint64_t>()(key.tag * 0x9e3779b97f4a7c15u + key.channel);
-    }
-  };
   struct Name {
     std::uint32_t root;
     std::uint64_t id;
@@ -234,7 +261,7 @@ struct Broadcasts {
   static Name name(Rank root, std::uint64_t id) noexcept { return {root.value(), id}; }
 
   /// `left`: what counts the entries of the lists.
-  explicit Broadcasts(std::size_t& left) noexcept : unstarted(left), to_offer(left), forgotten(left) {}
+  explicit Broadcasts(std::size_t& left) noexcept : held(left), to_offer(left), forgotten(left) {}
 
   std::unordered_map<Name, std::unique_ptr<Broadcast>, NameHash> all;
   std::unordered_map<std::uint32_t, RootState> roots;
@@ -243,8 +270,8 @@ struct Broadcasts {
   // Of which we are the root:
   std::uint64_t next_id = kFirstBroadcast;
   std::set<std::uint64_t> unacknowledged;
-  std::unordered_map<Key, std::vector<Broadcast*>, KeyHash> by_key;  ///< unacknowledged ones, oldest first
-  CountedList<Broadcast*> unstarted;                                 ///< in the order of posting
+  std::unordered_map<BroadcastKey, std::vector<Broadcast*>, BroadcastKeyHash> by_key;  ///< unacknowledged ones, oldest first
+  HeldBroadcasts held;  ///< that have not started
 
   CountedList<Child*> to_offer;                       ///< first packets to be queued when no transport is being polled
   CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when no function uses it

@@ -1,6 +1,7 @@
 // tandem/comm/engine/broadcast_planner.cpp: by which tree a broadcast travels.
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/comm/engine/parts.hpp"
@@ -54,6 +55,26 @@ bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipien
   return fresh;
 }
 
+/// As many calls of `insert_recipient`: of each rank the first entry with its highest priority, in the order of priorities, and of the
+/// entries.
+std::vector<Recipient> BroadcastPlanner::sorted(std::span<const Recipient> given) const {
+  std::vector<std::size_t> entries;  // that count
+  std::unordered_map<std::uint32_t, std::size_t> places;  // in `entries`, of each rank
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    TANDEM_ASSERT(given[i].rank.value() < context_.size);
+    if (given[i].rank == context_.rank) continue;
+    const auto [place, fresh] = places.emplace(given[i].rank.value(), entries.size());
+    if (fresh) entries.push_back(i);
+    else if (given[entries[place->second]].priority < given[i].priority) entries[place->second] = i;
+  }
+  std::ranges::sort(entries, [&](std::size_t a, std::size_t b) {
+    return given[a].priority != given[b].priority ? given[a].priority > given[b].priority : a < b;
+  });
+  std::vector<Recipient> recipients;
+  for (const std::size_t entry : entries) recipients.push_back(given[entry]);
+  return recipients;
+}
+
 /// As `insert_recipient`, or as the plan remembers them.
 void BroadcastPlanner::sort_recipients(Broadcast& broadcast, std::span<const Recipient> given) {
   PlannedTree* const plan = broadcast.plan != nullptr ? broadcast.plan->tree_.get() : nullptr;
@@ -65,7 +86,7 @@ void BroadcastPlanner::sort_recipients(Broadcast& broadcast, std::span<const Rec
       return;
     }
   }
-  for (const Recipient& recipient : given) insert_recipient(broadcast, recipient);
+  broadcast.recipients = sorted(given);
   if (plan == nullptr) return;
   plan->given.assign(given.begin(), given.end());
   plan->sorted = broadcast.recipients;

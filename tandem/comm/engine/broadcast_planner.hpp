@@ -27,6 +27,7 @@ class BroadcastPlanner {
   bool insert_recipient(Broadcast& broadcast, Recipient recipient);
 
  private:
+  std::vector<Recipient> sorted(std::span<const Recipient> given) const;
   void make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan);
   TreeChoice choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, const NetworkCosts& costs);
   NetworkCosts costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, bool one_machine);

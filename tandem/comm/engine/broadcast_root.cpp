@@ -14,6 +14,8 @@ constexpr std::uint32_t kMostUnseen = 250;
 /// A broadcast whose recipients' rails are all busy waits for this long at most for one of them.
 constexpr std::int64_t kPatienceNs = 2'000'000;
 constexpr int kMostLookedAt = 64;
+/// Of a held broadcast, so many rails are looked at in each step.
+constexpr std::size_t kRailsPerLook = 64;
 
 }  // namespace
 
@@ -62,8 +64,8 @@ RequestCore* BroadcastRoot::mcast(std::span<const Recipient> recipients, Tag tag
 
   broadcasts_.all.emplace(Broadcasts::name(broadcast.root, broadcast.id), std::move(owned));
   broadcasts_.unacknowledged.insert(broadcast.id);
-  broadcasts_.by_key[{options.channel.value(), tag.value()}].push_back(&broadcast);
-  broadcasts_.unstarted.push_back(&broadcast);
+  broadcasts_.by_key[broadcast.key()].push_back(&broadcast);
+  broadcasts_.held.add(broadcast);
   start_waiting_broadcasts();
   children_.flush_offers();
   return core;
@@ -73,6 +75,8 @@ bool BroadcastRoot::append(RequestCore& core, Recipient recipient) {
   if (core.kind != RequestCore::Kind::broadcast) return false;
   Broadcast* broadcast = static_cast<McastCore&>(core).broadcast;
   if (broadcast == nullptr || broadcast->started || !planner_.insert_recipient(*broadcast, recipient)) return false;
+  broadcast->unjoined.ask_again();
+  broadcast->cards_asked = false;
   trace_.mcast_joined(core, recipient.rank);
   return true;
 }
@@ -80,7 +84,7 @@ bool BroadcastRoot::append(RequestCore& core, Recipient recipient) {
 bool BroadcastRoot::cancel_broadcast(McastCore& core) {
   Broadcast* broadcast = core.broadcast;
   if (broadcast == nullptr || broadcast->started) return false;
-  broadcasts_.unstarted.remove(broadcast);
+  broadcasts_.held.remove(*broadcast);
   broadcast->recipients.clear();
   broadcast->started = true;
   broadcast->cancelled = true;
@@ -91,61 +95,59 @@ bool BroadcastRoot::cancel_broadcast(McastCore& core) {
 
 /// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
 void BroadcastRoot::start_waiting_broadcasts() {
-  std::vector<Broadcast*> ready;
-  for (Broadcast* broadcast : broadcasts_.unstarted) {
-    const auto& same_key = broadcasts_.by_key[{broadcast->channel.value(), broadcast->tag.value()}];
-    const bool overtakes = std::any_of(same_key.begin(), same_key.end(), [&](const Broadcast* other) {
-      return other->id < broadcast->id && !other->started && std::find(ready.begin(), ready.end(), other) == ready.end();
-    });
-    if (!overtakes && may_start(*broadcast)) ready.push_back(broadcast);
-  }
-  for (Broadcast* broadcast : ready) {
-    broadcasts_.unstarted.remove(broadcast);
-    start(*broadcast);
-  }
+  broadcasts_.held.start_due(context_.now(), [this](Broadcast& broadcast) {
+    const HeldBroadcasts::Look look = look_at_held(broadcast);
+    if (look.started) {
+      broadcasts_.held.remove(broadcast);
+      start(broadcast);
+    }
+    return look;
+  });
 }
 
 /// A send is posted behind broadcasts of its key: they start now, since the send must know how each of them reaches its
 /// recipient.
 void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
-  const auto found = broadcasts_.by_key.find({channel.value(), tag.value()});
-  if (found == broadcasts_.by_key.end()) return;
-  const auto goes_there = [&](const Recipient& recipient) { return recipient.rank == to; };
-  std::vector<Broadcast*> waiting;
-  std::size_t needed = 0;
-  for (Broadcast* broadcast : found->second) {
-    if (broadcast->started) continue;
-    waiting.push_back(broadcast);
-    if (std::any_of(broadcast->recipients.begin(), broadcast->recipients.end(), goes_there)) needed = waiting.size();
-  }
-  waiting.resize(needed);
+  const auto* const held = broadcasts_.held.of_key({channel.value(), tag.value()});
+  if (held == nullptr) return;
+  const auto last = std::find_if(held->rbegin(), held->rend(), [to](const Broadcast* broadcast) { return broadcast->goes_to(to); });
+  const std::vector<Broadcast*> waiting(held->begin(), last.base());
   for (Broadcast* broadcast : waiting) {
-    broadcasts_.unstarted.remove(broadcast);
+    broadcasts_.held.remove(*broadcast);
     start(*broadcast);
   }
   children_.flush_offers();
 }
 
-bool BroadcastRoot::may_start(const Broadcast& broadcast) const {
-  const std::int64_t now_ns = context_.now();
-  if (now_ns < broadcast.start_at_ns) return false;
-  if (broadcast.recipients.empty() || peers_.leaving()) return true;
-  if (now_ns < broadcast.start_at_ns + Peers::kCardPatienceNs && peers_.awaits_cards(broadcast.recipients)) return false;
-  if (now_ns >= broadcast.start_at_ns + kPatienceNs) return true;
-  return std::any_of(broadcast.recipients.begin(), broadcast.recipients.end(), [&](const Recipient& recipient) {
-    const Peer* const peer = peers_.find(recipient.rank);
-    return peer == nullptr || peer->dead || peer->queue.idle();
-  });
+/// Whether the oldest held broadcast of its key may start, or when to look again.
+HeldBroadcasts::Look BroadcastRoot::look_at_held(Broadcast& broadcast) {
+  const std::int64_t now_ns = context_.now(), start_ns = broadcast.start_at_ns;
+  if (now_ns < start_ns) return {.again_ns = start_ns, .due_ns = start_ns};
+  if (broadcast.recipients.empty() || peers_.leaving()) return {.started = true};
+  const std::int64_t cards_ns = start_ns + Peers::kCardPatienceNs, rails_ns = start_ns + kPatienceNs;
+  if (now_ns < cards_ns && waits_for_cards(broadcast)) return {.again_ns = cards_ns, .due_ns = cards_ns};  // or when a card comes
+  if (now_ns >= rails_ns || some_rail_is_free(broadcast)) return {.started = true};
+  return {.again_ns = 0, .due_ns = rails_ns};
 }
 
-/// When the next look at an unstarted broadcast may start it, if nothing happens before.
-std::int64_t BroadcastRoot::start_due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept {
-  if (now_ns < broadcast.start_at_ns) return broadcast.start_at_ns;
-  const std::int64_t patience_ends_ns = broadcast.start_at_ns + kPatienceNs;
-  if (now_ns < patience_ends_ns) return patience_ends_ns;
-  // Beyond that it waits for cards, or for an older one of its key, which is due by itself.
-  const std::int64_t card_patience_ends_ns = broadcast.start_at_ns + Peers::kCardPatienceNs;
-  return now_ns < card_patience_ends_ns ? card_patience_ends_ns : base::kNever;
+/// The first look asks for all cards that are not here.
+bool BroadcastRoot::waits_for_cards(Broadcast& broadcast) {
+  if (peers_.knows_all_cards()) return false;
+  if (!std::exchange(broadcast.cards_asked, true)) {
+    for (const Recipient& recipient : broadcast.recipients) (void)peers_.waits_for_card(recipient.rank);
+  }
+  return broadcast.unjoined.any(broadcast.recipients.size(),
+                                [&](std::size_t i) { return peers_.waits_for_card(broadcast.recipients[i].rank); });
+}
+
+/// Looks at some recipients, and at others in the next step.
+bool BroadcastRoot::some_rail_is_free(Broadcast& broadcast) const {
+  for (std::size_t looked_at = 0; looked_at < std::min(kRailsPerLook, broadcast.recipients.size()); ++looked_at) {
+    broadcast.next_looked_at = (broadcast.next_looked_at + 1) % broadcast.recipients.size();
+    const Peer* const peer = peers_.find(broadcast.recipients[broadcast.next_looked_at].rank);
+    if (peer == nullptr || peer->dead || peer->queue.idle()) return true;
+  }
+  return false;
 }
 
 /// The last broadcast of a key, not acknowledged yet, that goes to a rank; 0: none.
@@ -155,10 +157,8 @@ std::uint64_t BroadcastRoot::last_broadcast_to(Rank to, Channel channel, Tag tag
   for (auto it = found->second.rbegin(); it != found->second.rend(); ++it) {
     const Broadcast& broadcast = **it;
     if (broadcast.id >= before) continue;
-    for (const Recipient& recipient : broadcast.recipients) {
-      // One that goes plainly is ordered by its rail, behind the older ones that it names itself.
-      if (recipient.rank == to && !broadcast.plainly.contains(to.value())) return broadcast.id;
-    }
+    // One that goes plainly is ordered by its rail, behind the older ones that it names itself.
+    if (broadcast.goes_to(to) && !broadcast.plainly.contains(to.value())) return broadcast.id;
   }
   return 0;
 }
@@ -168,7 +168,7 @@ void BroadcastRoot::start(Broadcast& broadcast) {
   for (Strand& strand : broadcast.strands) strand.broadcast = &broadcast;
   // The newest unacknowledged one of the key: those that it went to match it first. A recipient that must wait for another one, or for
   // plain messages that are still queued here, is served by a plain send, behind them.
-  const auto& same_key = broadcasts_.by_key[{broadcast.channel.value(), broadcast.tag.value()}];
+  const auto& same_key = broadcasts_.by_key[broadcast.key()];
   for (const Broadcast* other : same_key) {
     if (other->id < broadcast.id) broadcast.after = other->id;
   }
@@ -290,7 +290,7 @@ void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
   }
   broadcast.acknowledged = true;
   broadcasts_.unacknowledged.erase(broadcast.id);
-  const auto found = broadcasts_.by_key.find({broadcast.channel.value(), broadcast.tag.value()});
+  const auto found = broadcasts_.by_key.find(broadcast.key());
   std::erase(found->second, &broadcast);
   if (found->second.empty()) broadcasts_.by_key.erase(found);
   recipient_.maybe_forget(broadcast);
@@ -298,9 +298,7 @@ void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
 
 /// All broadcasts up to this number have begun.
 std::uint64_t BroadcastRoot::started_up_to() const noexcept {
-  std::uint64_t next = broadcasts_.next_id;
-  for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, broadcast->id);
-  return next - 1;
+  return (broadcasts_.held.empty() ? broadcasts_.next_id : broadcasts_.held.first_id()) - 1;
 }
 
 /// What is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a broadcast may travel for
@@ -319,12 +317,6 @@ void BroadcastRoot::pass_fences(const Broadcast& broadcast) {
 
 std::uint64_t BroadcastRoot::low_id() const noexcept {
   return broadcasts_.unacknowledged.empty() ? broadcasts_.next_id : *broadcasts_.unacknowledged.begin();
-}
-
-std::int64_t BroadcastRoot::due_ns(std::int64_t now_ns) const noexcept {
-  std::int64_t next = base::kNever;
-  for (const Broadcast* broadcast : broadcasts_.unstarted) next = std::min(next, start_due_ns(*broadcast, now_ns));
-  return next;
 }
 
 }  // namespace tandem::comm::internal

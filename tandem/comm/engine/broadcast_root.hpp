@@ -26,8 +26,8 @@ class BroadcastRoot {
  public:
   explicit BroadcastRoot(EngineParts& parts);
 
-  /// When the next look at an unstarted broadcast may start it, in ns of the endpoint's clock.
-  std::int64_t due_ns(std::int64_t now_ns) const noexcept;
+  /// When the next look at a held broadcast may start it, in ns of the endpoint's clock.
+  std::int64_t due_ns() const noexcept { return broadcasts_.held.due_ns(); }
 
   /// As `Endpoint::mcast`, and `Endpoint::append`.
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
@@ -36,6 +36,8 @@ class BroadcastRoot {
   bool cancel_broadcast(McastCore& core);
   /// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
   void start_waiting_broadcasts();
+  /// A card has come, or this rank leaves: those that wait for cards may start now.
+  void look_at_all_held() { broadcasts_.held.look_at_all(); }
   /// Starts the broadcasts of a key to `to` that a send is posted behind.
   void start_those_before(Rank to, Channel channel, Tag tag);
   /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
@@ -50,8 +52,9 @@ class BroadcastRoot {
   std::uint64_t started_up_to() const noexcept;
 
  private:
-  bool may_start(const Broadcast& broadcast) const;
-  static std::int64_t start_due_ns(const Broadcast& broadcast, std::int64_t now_ns) noexcept;
+  HeldBroadcasts::Look look_at_held(Broadcast& broadcast);
+  bool waits_for_cards(Broadcast& broadcast);
+  bool some_rail_is_free(Broadcast& broadcast) const;
   void start(Broadcast& broadcast);
   bool fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const;
   void send_plainly(Broadcast& broadcast, Recipient recipient, std::uint64_t after);

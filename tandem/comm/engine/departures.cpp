@@ -30,7 +30,7 @@ void Departures::report_departures() {
 }
 
 bool Departures::pending_for_peers() const noexcept {
-  if (!broadcasts_.all.empty() || !broadcasts_.unstarted.empty()) {
+  if (!broadcasts_.all.empty() || !broadcasts_.held.empty()) {
     for (const auto& [name, broadcast] : broadcasts_.all) {
       if (pending_below(*broadcast)) return true;
     }
@@ -52,6 +52,7 @@ bool Departures::pending_for_peers() const noexcept {
 
 void Departures::say_goodbye() {
   if (peers_.leave()) return;
+  root_.look_at_all_held();
   for (const auto& [rank, peer] : peers_.all()) {
     if (!peer->dead && Peers::has_transport(*peer) && !peer->goodbye_answered) packets_.post_control(*peer, wire::Goodbye{});
   }
@@ -301,7 +302,7 @@ void Departures::drop_broadcasts() {
       }
     }
   }
-  broadcasts_.unstarted.clear();
+  broadcasts_.held.clear();
   broadcasts_.to_offer.clear();
   broadcasts_.unacknowledged.clear();
   broadcasts_.by_key.clear();

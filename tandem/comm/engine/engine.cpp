@@ -53,7 +53,7 @@ std::int64_t Engine::step(std::int64_t now_ns) {
 /// Starts broadcasts whose time has come, sends what was posted meanwhile, and copies a piece. The rest of `step`.
 std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
   if (parts_.pacing.waits_for_time()) parts_.pacing.step(now_ns);
-  if (!parts_.broadcasts.unstarted.empty()) parts_.root.start_waiting_broadcasts();
+  if (!parts_.broadcasts.held.empty()) parts_.root.start_waiting_broadcasts();
   const bool copying = copies();
   if (copying) {
     parts_.children.flush_offers();  // others shall not wait for it
@@ -62,7 +62,7 @@ std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
   }
   if (busy()) parts_.children.flush_offers();
   if (events || copying) return now_ns;
-  return waits_for_time() ? due_ns(now_ns) : base::kNever;
+  return waits_for_time() ? due_ns() : base::kNever;
 }
 
 inline unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {

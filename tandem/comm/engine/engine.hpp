@@ -102,9 +102,7 @@ class Engine final : public PacketSink {
   /// the endpoint's clock.
   std::int64_t step(std::int64_t now_ns);
   /// When `step` has something to do even if nothing arrives.
-  std::int64_t due_ns(std::int64_t now_ns) const noexcept {
-    return std::min(parts_.pacing.due_ns(), parts_.root.due_ns(now_ns));
-  }
+  std::int64_t due_ns() const noexcept { return std::min(parts_.pacing.due_ns(), parts_.root.due_ns()); }
   /// The next step polls every transport, also those that cost a system call.
   void poll_all_next() noexcept { steps_ = UINT64_MAX; }
   /// Whether something was sent since `wake_peers`.
@@ -182,7 +180,7 @@ class Engine final : public PacketSink {
   [[gnu::noinline]] std::int64_t do_what_is_left(std::int64_t now_ns, bool events);
   bool copies() const noexcept { return parts_.incoming.copies() || parts_.outgoing.copies(); }
   /// Whether some part has work at a known time.
-  bool waits_for_time() const noexcept { return !parts_.broadcasts.unstarted.empty() || parts_.pacing.waits_for_time(); }
+  bool waits_for_time() const noexcept { return !parts_.broadcasts.held.empty() || parts_.pacing.waits_for_time(); }
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const std::byte* head);
   [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);

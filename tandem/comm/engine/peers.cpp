@@ -78,6 +78,7 @@ void Peers::learn(Rank rank, base::Result<PeerCard> card) {
     context_.log->error("rank {} cannot find rank {}: {}", context_.rank.value(), rank.value(), card.error().message);
     lookups_under_way_[rank.value()].failed = true;
   }
+  root_.look_at_all_held();
   Peer* const peer = find(rank);
   if (peer == nullptr || !std::exchange(peer->awaited, false) || peer->dead) return;
   peer->rails.clear();
@@ -101,14 +102,8 @@ void Peers::await(Peer& peer) {
   peer.at_once_below = at_once_below(peer);
 }
 
-bool Peers::awaits_cards(std::span<const Recipient> recipients) {
-  if (cards_.size() >= context_.size || context_.directory == nullptr) return false;
-  bool waits = false;
-  for (const Recipient& recipient : recipients) {
-    if (know(recipient.rank) != Known::later) continue;
-    waits |= context_.now() - lookups_under_way_.at(recipient.rank.value()).since_ns < kCardPatienceNs;
-  }
-  return waits;
+bool Peers::waits_for_card(Rank rank) {
+  return know(rank) == Known::later && context_.now() - lookups_under_way_.at(rank.value()).since_ns < kCardPatienceNs;
 }
 
 Transport* Peers::transport_to(Rank rank) {

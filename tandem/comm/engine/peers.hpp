@@ -91,8 +91,10 @@ class Peers {
   }
   /// What the job's directory says of a rank; null: nothing, or nothing yet.
   const PeerCard* card_of(Rank rank);
-  /// Whether a broadcast should wait for cards, since its tree depends on them: some are being looked up, and not for long.
-  bool awaits_cards(std::span<const Recipient> recipients);
+  /// Whether a broadcast should wait for the card of a recipient, since its tree depends on it: it is being looked up, from now on or since
+  /// a short while. Once false, it stays so.
+  bool waits_for_card(Rank rank);
+  bool knows_all_cards() const noexcept { return cards_.size() >= context_.size || context_.directory == nullptr; }
   bool awaits_card(Rank rank) { return cards_.size() < context_.size && know(rank) == Known::later; }
   /// How long broadcasts wait for the card of one peer.
   static constexpr std::int64_t kCardPatienceNs = 100'000'000;
