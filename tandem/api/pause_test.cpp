@@ -73,6 +73,50 @@ TEST(Pause, WhatWouldWaitIsRefused) {
   EXPECT_EQ(*rt->acquire(read(x)), 1) << "nothing is to be waited for";
 }
 
+/// Calls `submit` until it is refused. Returns how often it was not.
+template <class Submit>
+int submit_until_refused(const Submit& submit) {
+  for (int taken = 0; taken < 100; ++taken)
+    if (const std::string refused = thrown_by<UsageError>(submit); refused != "nothing was thrown") {
+      EXPECT_THAT(refused, HasSubstr("call resume() first"));
+      return taken;
+    }
+  return 100;
+}
+
+TEST(Pause, ASubmitThatWouldWaitForTheWindowIsRefusedAndHasNoEffect) {
+  auto rt = thread_runtime(Options{.workers = 2, .more = {{"window", "4"}}});
+  double value = 0;
+  auto x = rt->data("x", value);
+  rt->pause();
+  const auto submit = [&] { rt->submit("add", [](double& v) { v += 1; }, read_write(x)); };
+  EXPECT_EQ(submit_until_refused(submit), 4);
+  auto y = rt->scalar<double>("y");
+  EXPECT_EQ(submit_until_refused([&] { rt->submit([](double& v) { v = 1; }, write(y)); }), 0);
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->acquire(read(y)); }), HasSubstr("nobody has written it"));
+  rt->resume();
+  rt->wait();
+  EXPECT_EQ(value, 4) << "the refused task has no effect";
+  submit();
+  rt->wait();
+  EXPECT_EQ(value, 5);
+}
+
+TEST(Pause, AReplayThatWouldWaitForTheWindowIsRefusedAndHasNoEffect) {
+  auto rt = thread_runtime(Options{.workers = 2, .more = {{"window", "4"}}});
+  double value = 0;
+  auto x = rt->data("x", value);
+  Graph graph = rt->record([&] {
+    for (int i = 0; i < 3; ++i) rt->submit("add", [](double& v) { v += 1; }, read_write(x));
+  });
+  rt->pause();
+  const int taken = submit_until_refused([&] { rt->replay(graph); });
+  EXPECT_GE(taken, 1);
+  rt->resume();
+  rt->wait();
+  EXPECT_EQ(value, 3 * taken);
+}
+
 TEST(Pause, TwiceIsOnce) {
   auto rt = thread_runtime();
   rt->resume();

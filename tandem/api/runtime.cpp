@@ -515,7 +515,8 @@ static bool has_facts(const TaskOptions& options) noexcept {
   return options.iteration || options.flops != 0 || options.tag != 0 || !options.parameters.empty();
 }
 
-void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
+/// What the program's types throw when they are copied leaves this, and the task is gone.
+void Runtime::set_options(const TaskOptions& options, runtime::Task& task) try {
   task.priority = options.priority;
   if (!task.where) task.where = options.where;
   if (!options.name.empty()) core_->submission().extra_of(task).name = options.name;
@@ -527,7 +528,12 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) {
     facts.tag = options.tag;
     facts.parameters = options.parameters;
   }
+} catch (...) {
+  core_->submission().abandon(task);
+  throw;
 }
+
+void Runtime::drop_unfilled(runtime::Task& task) noexcept { core_->submission().abandon_unfilled(task); }
 
 bool Runtime::skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where) {
   core_->submission().thread().check("submit");  // before the operation counts: other ranks do not submit it
@@ -539,6 +545,7 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
   core_->submission().thread().check("submit");
   const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
   if (!placed && !call.looked && flow_->try_skip(call.uses, call.where)) return nullptr;
+  if (flow_->recording() == nullptr) core_->submission().make_room();  // before other ranks count on the task
   if (flow_->is_over()) return nullptr;
   call.wish.where = call.where;
   call.wish.codelet = codelet.get();

@@ -497,8 +497,8 @@ class Runtime {
   }
 
   /// No worker begins a task from now on, and none runs one when this returns; they sleep, so that other code has their cores. Tasks may be
-  /// submitted meanwhile, as many as option `window` says; what would wait for one that has not ended throws UsageError, and other ranks wait for
-  /// what this one does not do. Without effect while they are paused.
+  /// submitted meanwhile, as many as option `window` says; what would wait for one that has not ended throws UsageError and submits nothing, and other
+  /// ranks wait for what this one does not do. Without effect while they are paused.
   void pause();
   /// The workers go on. Without effect when they are not paused. The end of the runtime begins with it.
   void resume();
@@ -794,7 +794,7 @@ class Runtime {
       return submit_in_flow<Code>(options, codelet, where, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     runtime::Task* const task = begin_task(codelet, Code::ops, access_count<Code>(*codelet, arguments...));
     if (task == nullptr) return {};
-    fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    fill_or_drop<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     if constexpr (Code::kAccesses == 0 && Code::kLists == 0) task->where = where;
     return options != nullptr ? enter_task(*task, *options) : enter_task(*task);
   }
@@ -821,7 +821,7 @@ class Runtime {
     internal::FlowTask call{.uses = uses, .where = where, .options = options, .reduces = reduces, .looked = looks};
     runtime::Task* const task = begin_in_flow(call, codelet, Code::ops);
     if (task == nullptr) return call.result;
-    fill<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    fill_or_drop<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     if constexpr (Code::kAccesses == 0 && Code::kLists == 0) task->where = where;
     return enter_in_flow(call, *task);
   }
@@ -842,6 +842,17 @@ class Runtime {
       (add(arguments), ...);
       internal::check_access_count(codelet.name, count, where);
       return static_cast<unsigned>(count);
+    }
+  }
+
+  /// A value whose copy throws leaves no task.
+  template <class Code, class Kernel, class... Arguments>
+  [[gnu::always_inline]] void fill_or_drop(runtime::Task& task, Kernel&& kernel, Arguments&&... arguments) {
+    try {
+      fill<Code>(task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      drop_unfilled(task);
+      throw;
     }
   }
 
@@ -955,6 +966,7 @@ class Runtime {
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
   dist::Flow& own_flow(const char* action, runtime::Handle* handle);
   void set_options(const TaskOptions& options, runtime::Task& task);
+  void drop_unfilled(runtime::Task& task) noexcept;
   void check_rank(const TaskOptions& options, runtime::Task& task);
   void record_in_flow(internal::FlowTask& call, runtime::Task* model);
   void say_once_that_nobody_owns_data();

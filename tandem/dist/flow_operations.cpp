@@ -12,6 +12,7 @@
 #include "tandem/dist/versions.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::dist {
 
@@ -128,6 +129,8 @@ void Flow::replay(Recording& recording) {
   if (is_over()) return;
   recording.check_data();
   recording.check_owners();
+  core_.submission().make_room();  // if the workers are paused, it throws before anything is entered; else each operation waits
+  const bool may_wait = !core_.workers().are_paused();
   for (const RecordedOperation& operation : recording.operations()) {
     if (operation.kind == Kind::skip) {
       skip_to(position_.value + operation.tasks);
@@ -142,6 +145,7 @@ void Flow::replay(Recording& recording) {
     // With a budget for copies, one that comes long before its task might be dropped before it.
     const bool sends_ahead = operation.sendings > 0 && copies_->keeps_all();
     if (elsewhere && !sends_ahead && !options_.check_pruning && try_skip(operation.uses, operation.where, executor)) continue;
+    if (!elsewhere && may_wait) core_.submission().make_room();
     std::optional<SkipCheck> skip_check;
     if (operation.skipped) skip_check.emplace(*this, 0);
     for (const Use& use : operation.uses) settle(*use.handle);

@@ -317,7 +317,7 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
   new (task.values()) Values(receive);
   task.accesses()[0].set(receive->handle, AccessMode::read_write);
   task.priority = priority;
-  core_.submission().submit_serving(task);
+  core_.submission().submit(task);
 }
 
 /// In turns: from where the memory of the receive comes. At the receive's place in the flow.

@@ -67,6 +67,7 @@ TaskRef RecordedGraph::replay() {
   if (submission.recorder() != nullptr)
     throw UsageError("cannot replay a graph while another is recorded: replays cannot be recorded; submit its tasks, or replay it "
                      "after the recording");
+  submission.make_room();
   if (templates_.size() <= 1 || submission.is_over()) return {};
   kept_.check(runtime_.data());
   for (const RecordedUse& use : uses_)

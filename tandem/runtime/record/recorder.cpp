@@ -59,7 +59,7 @@ RecordIndex Recorder::add(Task& task, std::size_t bytes) {
   return index;
 }
 
-TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t count) {
+void Recorder::check(Task& task, const TaskRef* predecessors, std::size_t count) {
   if (task.ops->value_bytes != 0 && task.ops->copy_values == nullptr) {
     const std::string who = describe(task);
     graph_.runtime_.submission().abandon(task);
@@ -72,6 +72,9 @@ TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t cou
     graph_.runtime_.submission().abandon(task);
     throw UsageError(who + " is recorded after a task that is not of the same recording");
   }
+}
+
+TaskRef Recorder::enter(Task& task, const TaskRef* predecessors, std::size_t count) {
   const std::size_t bytes =
       (Task::value_offset(task.access_count, task.ops->value_alignment) + task.ops->value_bytes + 63) / 64 * 64;
   const RecordIndex index = add(task, bytes);

@@ -26,6 +26,8 @@ class Recorder {
   // By `Submission`, as its functions of these names.
   Task& take(const TaskOps& ops, unsigned access_count);
   void abandon(Task& task) noexcept;
+  /// Throws UsageError, and the task is gone, if it cannot be recorded.
+  void check(Task& task, const TaskRef* predecessors, std::size_t count);
   TaskRef enter(Task& task, const TaskRef* predecessors = nullptr, std::size_t count = 0);
   /// A task that will be entered is about to give data values.
   void note_values(const Task& task);

@@ -37,6 +37,10 @@ Task& Submission::begin_copy(Task& model) {
 
 void Submission::abandon(Task& task) noexcept {
   if (task.ops->destroy_values != nullptr) task.ops->destroy_values(task);
+  abandon_unfilled(task);
+}
+
+void Submission::abandon_unfilled(Task& task) noexcept {
   if (task.recorded) return recorder_->abandon(task);
   pool_.recycle(&task);
 }
@@ -51,16 +55,18 @@ Task& Submission::begin_recorded_node(TaskKind kind, unsigned access_count) {
 
 TaskRef Submission::record_event(Task& event, bool with_release) { return recorder_->enter_event(event, with_release); }
 
-TaskRef Submission::record(Task& task) {
+TaskRef Submission::record(Task& task, const TaskRef* predecessors, std::size_t count) {
+  recorder_->check(task, predecessors, count);
+  check(task);
   keep_iteration(task);
-  return recorder_->enter(task);
+  return recorder_->enter(task, predecessors, count);
 }
 
 TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::size_t count) {
-  check(task);
-  if (recorder_ != nullptr) return recorder_->enter(task, predecessors, count);
+  if (recorder_ != nullptr) return record(task, predecessors, count);
   for (std::size_t i = 0; i < count; ++i)
     if (predecessors[i].is_recorded()) refuse_recorded_predecessor(task);
+  check(task);
   enter(task);
   for (std::size_t i = 0; i < count; ++i) {
     flow_.depend(task, nullptr, predecessors[i], nullptr, true);
@@ -76,15 +82,6 @@ TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::s
   return ref;
 }
 
-TaskRef Submission::submit_serving(Task& task) {
-  check(task);
-  enter(task);
-  flow_.enter_accesses(task);
-  const TaskRef ref{&task, task.id};
-  leave_unthrottled(task);
-  return ref;
-}
-
 Task& Submission::enter_beside(TaskKind kind, std::int32_t waits) {
   Task& task = begin_node(kind, 0);
   task.successors.reset();
@@ -94,7 +91,7 @@ Task& Submission::enter_beside(TaskKind kind, std::int32_t waits) {
 }
 
 void Submission::throttle() {
-  if (window_.postponed()) return;
+  if (window_.postponed() || recorder_ != nullptr) return;
   window_.note_finished(executor_.finished());
   const bool is_crowded = window_.is_crowded() && this->is_crowded();
   if (!is_crowded && !window_.is_full(submitted_)) return;

@@ -37,9 +37,10 @@ class EndWaiter {
 ///
 /// Threads: all functions belong to the submitting thread, which `begin` checks. Workers see of it only the tasks.
 ///
-/// A task's way: `begin` takes it from the pool and numbers it; the caller sets accesses and values; `submit` checks it
-/// (UsageError, after which the task is gone), enters it, and waits if the window is full. After `begin` exactly one of `submit`,
-/// `submit_after`, `submit_serving` and `abandon` follows. Errors leave the flow as it was.
+/// A task's way: `make_room` waits if the window is full; `begin` takes it from the pool and numbers it; the caller sets accesses and
+/// values; `submit` checks it (UsageError, after which the task is gone), and enters it. After `begin` exactly one of `submit`,
+/// `submit_after`, `abandon` and `abandon_unfilled` follows. Errors leave the flow as it was: all that throws comes
+/// before the first step that changes it.
 class Submission final : private FlowHost {
  public:
   /// `registry`: the number of the registry whose data tasks may use (`DataRegistry::number`).
@@ -48,20 +49,25 @@ class Submission final : private FlowHost {
   void connect(EndWaiter& waiter) noexcept { waiter_ = &waiter; }
 
   // --- tasks
+  /// Waits if the window is full. Before a task of the program is begun; the layer above then has no trace of it, either. Throws what waits throw.
+  void make_room() {
+    if (__builtin_expect(window_.looks_full(submitted_), 0)) throttle();
+  }
   Task& begin(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
     thread_.check("submit");
     return make(codelet, ops, access_count);
   }
-  /// Null: `is_over`, and the task has no effect.
+  /// Makes room first. Null: `is_over`, and the task has no effect.
   Task* begin_unless_over(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
     thread_.check("submit");
+    make_room();
     return is_over() ? nullptr : &make(codelet, ops, access_count);
   }
   /// As `begin`, filled as `model`, a task that is kept and not submitted.
   Task& begin_copy(Task& model);
   TaskRef submit(Task& task) {
+    if (__builtin_expect(recorder_ != nullptr, 0)) return record(task, nullptr, 0);
     check(task);
-    if (__builtin_expect(recorder_ != nullptr, 0)) return record(task);
     enter(task);
     flow_.enter_accesses(task);
     TANDEM_AUDIT_ASSERT(is_last_user(task));
@@ -71,9 +77,9 @@ class Submission final : private FlowHost {
   }
   /// As `submit`; the task also runs after `predecessors`, and is cancelled if one of them fails.
   TaskRef submit_after(Task& task, const TaskRef* predecessors, std::size_t count);
-  /// As `submit`, of a task that moves data for others (`TaskOps::serves`): does not wait for room in the window.
-  TaskRef submit_serving(Task& task);
   void abandon(Task& task) noexcept;
+  /// The same before its values were made.
+  void abandon_unfilled(Task& task) noexcept;
   TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
   /// So many codelets are kept for tasks that were submitted so far.
   std::size_t codelet_count() const noexcept { return codelets_.size(); }
@@ -134,9 +140,9 @@ class Submission final : private FlowHost {
     flow_.begin_entering(task);
   }
   void leave(Task& task) {
-    leave_unthrottled(task);
-    // This must not wait for what the application or something outside ends: it may end only after this call.
-    if (task.kind == TaskKind::kernel) throttle_if_full();
+    if (__builtin_expect(flow_.takes_pushed(), 0) && executor_.goes_to_queues(task)) push_traced(task);
+    else if (flow_.finish_entering(task)) executor_.dispatch(task, origin_);
+    if (__builtin_expect(origin_.joins != nullptr, 0)) settle();
   }
   void check(Task& task) {
     if (__builtin_expect(task.access_count > kFewAccesses, 0)) check_many(task);
@@ -162,10 +168,7 @@ class Submission final : private FlowHost {
   }
   void make_ready(Task& task) { executor_.make_ready(task, origin_); }
   /// All roots are ready.
-  void end_replay() {
-    settle();
-    throttle_if_full();
-  }
+  void end_replay() { settle(); }
 
   // --- recording
   Task& begin_recorded_node(TaskKind kind, unsigned access_count);
@@ -242,16 +245,8 @@ class Submission final : private FlowHost {
     return *task;
   }
   Task& take_recorded(const TaskOps& ops, unsigned access_count);
-  TaskRef record(Task& task);
-  void leave_unthrottled(Task& task) {
-    if (__builtin_expect(flow_.takes_pushed(), 0) && executor_.goes_to_queues(task)) push_traced(task);
-    else if (flow_.finish_entering(task)) executor_.dispatch(task, origin_);
-    if (__builtin_expect(origin_.joins != nullptr, 0)) settle();
-  }
+  TaskRef record(Task& task, const TaskRef* predecessors, std::size_t count);
   void push_traced(Task& task);
-  void throttle_if_full() {
-    if (__builtin_expect(window_.looks_full(submitted_), 0)) throttle();
-  }
   void throttle();
   bool is_crowded() noexcept;
   void wait_for_passing_data();
