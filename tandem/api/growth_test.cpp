@@ -1,4 +1,4 @@
-// tandem/api/growth_test.cpp: what a call costs, and what it leaves, does not grow with what there was before. Steps are counted, at two sizes.
+// tandem/api/growth_test.cpp: what a call costs, and what it leaves, does not grow with what there was before.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -128,9 +128,10 @@ TEST(Growth, AGraphThatIsReboundAgainAndAgainForgetsItsFormerData) {
 
 // --- uses of data in a memory with a budget
 
-/// Rounds of tasks that reduce into `total`, which has memory of Tandem's, and then what ends that; then `total` leaves main memory when it is told to.
+/// Rounds of tasks that reduce into `total`, and then what ends that group; afterwards `total` leaves main memory when it is told to.
 void expect_uses_end(const std::function<void(Runtime&, Data<Vector<double>>&, Graph&)>& end_group) {
-  auto rt = test::thread_runtime({.workers = 2, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+  auto rt = test::thread_runtime(
+      {.workers = 2, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
   auto total = rt->vector<double>("total", 4'096);
   total.reduction([](std::span<double> v) { std::fill(v.begin(), v.end(), 0); },
                   [](std::span<double> into, std::span<const double> from) {
@@ -149,7 +150,8 @@ void expect_uses_end(const std::function<void(Runtime&, Data<Vector<double>>&, G
   rt->evict(total);
   rt->submit([] {});
   rt->wait();
-  for (int i = 0; i < 5'000 && total.handle()->valid_on(0); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 5'000 && total.handle()->valid_on(0); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_FALSE(total.handle()->valid_on(0)) << "nobody uses it";
   EXPECT_EQ((*rt->acquire(read(total)))[0], 150);
 }

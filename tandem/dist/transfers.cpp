@@ -569,7 +569,8 @@ Transfers::Origin Transfers::origin_of(const runtime::FlowFailure& failure) cons
 void Transfers::forget_origins() {
   const std::lock_guard guard(mutex_);
   if (origins_.size() < most_origins_) return;
-  std::erase_if(origins_, [this](const auto& origin) { return core_.executor().failures().find(origin.first) == nullptr; });
+  runtime::FailureLog& known = core_.executor().failures();
+  std::erase_if(origins_, [&](const auto& origin) { return known.find(origin.first) == nullptr; });
   most_origins_ = kFewOrigins + 2 * origins_.size();
 }
 

@@ -63,7 +63,9 @@ class Poison {
   }
 
   /// The failure, whether it is settled or not. For a thread that is alone with the data.
-  FlowFailure* named() const noexcept { return reinterpret_cast<FlowFailure*>(bits_.load(std::memory_order_acquire) & ~kInGroup); }
+  FlowFailure* named() const noexcept {
+    return reinterpret_cast<FlowFailure*>(bits_.load(std::memory_order_acquire) & ~kInGroup);
+  }
 
   void clear() noexcept { bits_.store(0, std::memory_order_release); }
 

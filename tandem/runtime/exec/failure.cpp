@@ -111,7 +111,8 @@ FailureLog::Report FailureLog::take_report(TaskId until) {
   const TaskId known_until = std::exchange(reported_until_, until);
   looked_at_ += new_.size();
   for (FlowFailure* const failure : new_) {
-    const bool unreported = failure->thrown_until == 0 || failure->last_cancelled > std::max(failure->thrown_until, known_until);
+    const bool unreported =
+        failure->thrown_until == 0 || failure->last_cancelled > std::max(failure->thrown_until, known_until);
     if (unreported && (report.failure == nullptr || failure->id < report.failure->id)) report.failure = failure;
     failure->thrown_until = until;
     failure->is_new = false;

@@ -29,9 +29,13 @@ class FailureLog {
  public:
   FailureLog();
 
-  FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description) { return add(id, std::move(exception), std::move(description), false); }
+  FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description) {
+    return add(id, std::move(exception), std::move(description), false);
+  }
   /// The same, of a failure that is never forgotten.
-  FlowFailure* add_for_good(TaskId id, std::exception_ptr exception, std::string description) { return add(id, std::move(exception), std::move(description), true); }
+  FlowFailure* add_for_good(TaskId id, std::exception_ptr exception, std::string description) {
+    return add(id, std::move(exception), std::move(description), true);
+  }
   /// The failure at position `id`, added by `make(description)`, which returns the exception, when it is not known.
   FlowFailure* known_or(TaskId id, const std::function<std::exception_ptr(std::string& description)>& make);
   /// The failure at position `id`, or null.

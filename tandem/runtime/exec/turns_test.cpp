@@ -36,7 +36,8 @@ struct Fixture {
       ++comparisons;
       return RegisteredBefore{}(a, b);
     };
-    for (unsigned next = chain_turns(*task, before); next != 0; next = task->accesses()[next - 1].turn.next) found.push_back(next - 1);
+    for (unsigned next = chain_turns(*task, before); next != 0; next = task->accesses()[next - 1].turn.next)
+      found.push_back(next - 1);
     return found;
   }
 };
@@ -65,7 +66,8 @@ TEST(Turns, TakeAsManyComparisonsOfEachAccessAsTheLogarithmOfTheirNumber) {
   for (const unsigned count : {500U, kMaxAccesses}) {
     Fixture f(count);
     f.chain();
-    EXPECT_LE(f.comparisons, std::uint64_t{count} * static_cast<unsigned>(std::bit_width(count))) << count << " accesses";
+    const auto most = static_cast<std::uint64_t>(count) * static_cast<unsigned>(std::bit_width(count));
+    EXPECT_LE(f.comparisons, most) << count << " accesses";
   }
 }
 

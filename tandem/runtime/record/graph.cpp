@@ -31,8 +31,10 @@ std::uint32_t next_recording_number() noexcept {
 }
 
 std::vector<std::unique_ptr<Instance>> Instance::take_running(std::vector<std::unique_ptr<Instance>>& instances) {
-  const auto running = std::partition(instances.begin(), instances.end(), [](const auto& instance) { return has_ended(instance->end); });
-  std::vector<std::unique_ptr<Instance>> taken(std::make_move_iterator(running), std::make_move_iterator(instances.end()));
+  const auto ended = [](const auto& instance) { return has_ended(instance->end); };
+  const auto running = std::partition(instances.begin(), instances.end(), ended);
+  std::vector<std::unique_ptr<Instance>> taken;
+  taken.insert(taken.end(), std::make_move_iterator(running), std::make_move_iterator(instances.end()));
   instances.erase(running, instances.end());
   return taken;
 }

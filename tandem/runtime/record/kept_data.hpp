@@ -20,7 +20,8 @@ class DataRegistry;
 class KeptData {
  public:
   KeptData() = default;
-  KeptData(KeptData&& other) noexcept : handles_(std::exchange(other.handles_, {})), replaced_(std::exchange(other.replaced_, {})) {}
+  KeptData(KeptData&& other) noexcept
+      : handles_(std::exchange(other.handles_, {})), replaced_(std::exchange(other.replaced_, {})) {}
   KeptData(const KeptData&) = delete;
   KeptData& operator=(const KeptData&) = delete;
   ~KeptData();

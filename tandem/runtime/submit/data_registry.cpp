@@ -19,7 +19,7 @@ namespace tandem::runtime {
 
 namespace {
 constexpr std::size_t kManyOrphans = 64;  ///< then registration looks whether some can be freed
-constexpr unsigned kLooks = 4;            ///< at so many; one is dropped for each that is registered, so that the list shrinks
+constexpr unsigned kLooks = 4;            ///< at so many of them: more than are dropped meanwhile
 }
 
 std::uint32_t DataRegistry::next_number() noexcept {
@@ -59,7 +59,8 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   }
   handle->number = count_++;
   if (observer_.added) observer_.added(*handle);
-  if (orphans_.size() + orphans_of_others_count_.load(std::memory_order_relaxed) > kManyOrphans && !recording_) free_some_orphans();
+  const std::size_t orphans = orphans_.size() + orphans_of_others_count_.load(std::memory_order_relaxed);
+  if (orphans > kManyOrphans && !recording_) free_some_orphans();
   handles_.insert(handle.get());
   return handle.release();
 }
