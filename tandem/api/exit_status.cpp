@@ -23,11 +23,11 @@ void end_process(int status, void*) {
 
 }  // namespace
 
-void watch_exit_status() noexcept {
+ExitStatus::ExitStatus() noexcept {
   static const bool registered = ::on_exit(&end_process, nullptr) == 0;
   static_cast<void>(registered);
 }
 
-void fail_exit_status() noexcept { failed.store(true); }
+void ExitStatus::fail() noexcept { failed.store(true); }
 
 }  // namespace tandem::internal

@@ -183,9 +183,11 @@ Runtime::~Runtime() {
     return;
   }
   const unsigned ranks = size(), own_rank = rank();
-  if (flow_ != nullptr && !flow_->end()) internal::fail_exit_status();
+  const bool has_ranks = flow_ != nullptr;  // then the flow says how it ended, and the core whether anything is left
+  bool is_well = !has_ranks || flow_->end();
   flow_.reset();
-  core_->shut_down();
+  if (!core_->shut_down() && !has_ranks) is_well = false;
+  if (!is_well && exit_status_ != nullptr) exit_status_->fail();
   if (resources_->models != nullptr) resources_->models->save(core_->workers().measured_powers(), *resources_->log);
   std::filesystem::path traced;  // for a report
   if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
@@ -265,7 +267,7 @@ void Runtime::start(const Options& program) {
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();
   if (message_memory) place_message_memory(*core_, *message_memory, *config_, *resources_);
-  if (endpoint != nullptr) internal::watch_exit_status();
+  exit_status_ = std::make_unique<internal::ExitStatus>();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());

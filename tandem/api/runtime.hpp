@@ -115,6 +115,7 @@ concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_fu
 
 /// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
 struct PlaceInWhole;
+class ExitStatus;
 class RecordedParts;
 
 struct FlowTask {
@@ -1001,6 +1002,7 @@ class Runtime {
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
   std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
+  std::unique_ptr<internal::ExitStatus> exit_status_;  ///< of the program; null in a world that the caller made
   std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
   std::size_t data_count_ = 0;                   ///< registered so far
   std::size_t owned_data_ = 0;                   ///< with an owner

@@ -4,7 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "tandem/base/assert.hpp"
@@ -28,6 +31,29 @@ World checked(World world) {
   world.machine.check();
   TANDEM_ASSERT(world.nodes.size() + 1 == world.machine.nodes.size() && world.devices.size() <= world.machine.workers.size());
   return world;
+}
+
+/// How a step of the runtime's end has ended. `stuck`: what it waits for will not come.
+enum class Ending : std::uint8_t { well, failed, stuck };
+
+template <class Step>
+Ending log_failures(base::Log& log, const Step& step) {
+  constexpr std::string_view at_end = "at the end of the runtime: ";
+  try {
+    step();
+    return Ending::well;
+  } catch (const StuckError& error) {
+    log_lines(log, std::string(at_end), error.what());
+    return Ending::stuck;
+  } catch (const UsageError& error) {
+    log.error("{}{}", at_end, error.what());
+    return Ending::stuck;
+  } catch (const std::exception& error) {
+    log.error("{}{}", at_end, error.what());
+  } catch (...) {
+    log.error("{}a kernel threw something that is no std::exception", at_end);
+  }
+  return Ending::failed;
 }
 
 }  // namespace
@@ -120,28 +146,11 @@ void RuntimeCore::limit(NodeIndex node, std::size_t bytes) {
   if (!sharing.empty()) executor_.queues().stage_together(std::move(sharing));
 }
 
-void RuntimeCore::shut_down() {
-  if (std::exchange(is_shut_down_, true)) return;
+bool RuntimeCore::shut_down() {
+  if (std::exchange(is_shut_down_, true)) return true;
   if (workers_->are_paused()) workers_->end_pause();
-  // False: what `action` waits for will not come.
-  const auto quietly = [&](auto action) {
-    try {
-      action();
-      return true;
-    } catch (const StuckError& error) {
-      log_lines(log(), "at the end of the runtime: ", error.what());
-      return false;
-    } catch (const UsageError& error) {
-      log().error("at the end of the runtime: {}", error.what());
-      return false;
-    } catch (const std::exception& error) {
-      log().error("at the end of the runtime: {}", error.what());
-    } catch (...) {
-      log().error("at the end of the runtime: a kernel threw something that is no std::exception");
-    }
-    return true;
-  };
-  if (quietly([&] { waits_.wait_all(); })) quietly([&] { data_.unregister_all(); });
+  const Ending waited = log_failures(log(), [&] { waits_.wait_all(); });
+  const Ending unregistered = waited == Ending::stuck ? waited : log_failures(log(), [&] { data_.unregister_all(); });
   events_.drain();
   memory_.drain();
   world_.driver->stop();
@@ -155,6 +164,7 @@ void RuntimeCore::shut_down() {
     const auto written = chart_->write(options_.graphviz);
     if (!written.ok()) log().error("{}", written.error().message);
   }
+  return waited == Ending::well && unregistered == Ending::well;
 }
 
 void RuntimeCore::pause() {

@@ -32,8 +32,9 @@ class RuntimeCore final {
   ~RuntimeCore();
   RuntimeCore(const RuntimeCore&) = delete;
   RuntimeCore& operator=(const RuntimeCore&) = delete;
-  /// The destructor begins with it: waits for all tasks, brings data to the user's memory, and stops the workers.
-  void shut_down();
+  /// The destructor begins with it: waits for all tasks, brings data to the user's memory, and stops the workers. False: that failed, or a wait would
+  /// have thrown; the log says why. Called again, it does nothing, and returns true.
+  bool shut_down();
   /// No worker begins a task from now on; returns when none runs one.
   void pause();
   /// They go on. Without effect when they are not paused.

@@ -72,7 +72,7 @@ void ExternalEvents::complete(const TaskRef& event, std::exception_ptr failure) 
       what = error.what();
     } catch (...) {
     }
-    executor_.poison(task, *executor_.failures().add(flow_position(task), failure, describe(task) + ": " + what));
+    executor_.poison(task, *executor_.failures().add(flow_position(task), failure, describe_failure(task, what)));
   } else if (FlowFailure* cause = executor_.why_cancelled(task)) {
     executor_.cancel(task, *cause);
   } else {

@@ -400,15 +400,14 @@ void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
     if (refusals_.emplace(&task, exception).second) refusal_count_.fetch_add(1);
     return;
   }
-  std::string what = describe(task);
+  std::string what = "an exception that is no std::exception, while its data was brought";
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& error) {
-    what += std::string(": ") + error.what();
+    what = error.what();
   } catch (...) {
-    what += ": an exception that is no std::exception, while its data was brought";
   }
-  poison(task, *failures_.add(flow_position(task), exception, what));
+  poison(task, *failures_.add(flow_position(task), exception, describe_failure(task, what)));
 }
 
 bool Executor::enter_turnstiles(Task& task) {

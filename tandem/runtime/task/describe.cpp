@@ -35,6 +35,18 @@ std::string describe(const Task& task) {
   return fmt::format("task {} '{}' (submitted at {})", task.id, name_of(task), describe(task.where));
 }
 
+std::string describe_failure(const Task& task, std::string_view what) {
+  constexpr unsigned most_named = 4;
+  std::string text = fmt::format("{}: {}", describe(task), what);
+  for (unsigned i = 0; i < task.access_count && i < most_named; ++i) {
+    const AccessSlot& slot = task.accesses()[i];
+    const std::string_view mode = tandem::name_of(shown_mode(slot));
+    text += fmt::format("{}{} ({})", i == 0 ? "; data: " : ", ", slot.handle()->name, mode);
+  }
+  if (task.access_count > most_named) text += fmt::format(", and {} more", task.access_count - most_named);
+  return text;
+}
+
 std::string Handle::described() const {
   if (!registered_at) return fmt::format("data '{}'", name);
   return fmt::format("data '{}' (registered at {})", name, describe(registered_at));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tandem/runtime/task/task.hpp"
 
@@ -9,6 +10,8 @@ namespace tandem::runtime {
 
 /// "task 12 'potrf' (submitted at cholesky.cpp:31)".
 std::string describe(const Task& task);
+/// "task 12 'potrf' (submitted at cholesky.cpp:31): `what`; data: A (read_write)": why it failed. Of many data the first ones.
+std::string describe_failure(const Task& task, std::string_view what);
 /// Its own name, or its codelet's.
 std::string name_of(const Task& task);
 /// "file.cpp:31", without folders; "an unknown line" when not known.

@@ -451,7 +451,7 @@ void Worker::fail(Task& task, const std::exception_ptr& exception) {
     what = error.what();
   } catch (...) {
   }
-  executor_.poison(task, *executor_.failures().add(flow_position(task), exception, describe(task) + ": " + what));
+  executor_.poison(task, *executor_.failures().add(flow_position(task), exception, describe_failure(task, what)));
 }
 
 void Worker::skip(Task& task) {
