@@ -70,6 +70,24 @@ TEST(Watchdog, AWindowFullOfTasksThatWaitForTheApplicationIsExplained) {
   rt->wait();
 }
 
+/// The links of tasks that become ready have other uses at once: the explanation must not follow them.
+TEST(Watchdog, TasksMayEndWhileItExplains) {
+  auto rt = test::thread_runtime({.workers = 3});
+  double value = 0, second = 0;
+  auto x = rt->data("x", value), y = rt->data("y", second);
+  const Codelet both("both", [](double& a, double& b) { a += 1, b += 1; });
+  int expected = 0;
+  for (int round = 0; round < 50; ++round) {
+    rt->submit(both, read_write(x), read_write(y));
+    for (int i = 0; i < 100; ++i) rt->submit(both, commute(y), commute(x));
+    expected += 101;
+    while (rt->core().executor().finished() < rt->core().submission().submitted())
+      EXPECT_THAT(rt->core().loop().explain_stuck(), HasSubstr("not ended"));
+  }
+  rt->wait();
+  EXPECT_EQ(value, expected);
+}
+
 TEST(Watchdog, ALongListIsCut) {
   auto rt = test::loop_runtime();
   double value = 0;

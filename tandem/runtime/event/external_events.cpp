@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/visit_successors.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
@@ -128,11 +129,10 @@ template <class Counts>
 static const Task* most_urgent_behind(const TaskRef& event, const Counts& counts) {
   constexpr unsigned most_links = 64;  // that are looked at
   const Task* best = nullptr;
-  unsigned looked = 0;
-  for (const Link* link = event.task->successors.peek(); link != nullptr && looked < most_links; link = link->next, ++looked) {
-    const Task& next = *link->task();
+  const auto look = [&](const Task& next) {
     if (next.kind == TaskKind::kernel && counts(next) && (best == nullptr || next.priority > best->priority)) best = &next;
-  }
+  };
+  visit_successors(*event.task, look, most_links);
   return best;
 }
 

@@ -54,7 +54,7 @@ static_assert(kMaxAccesses < 1U << 16);
 
 /// One access of a task: the handle, with the mode in its low bits (handles are aligned to 64 bytes), and the link of the edge
 /// that this access most often needs. While the task fetches data the link queues it at the replica. The task has no turnstile to enter while
-/// one of them is in use, so `turn` takes the place of the link meanwhile.
+/// one of them is in use, so `turn` takes the place of the link meanwhile. Who looks at links of another thread's tasks does so by `visit_successors`.
 class AccessSlot {
  public:
   void set(Handle* handle, AccessMode mode) noexcept {

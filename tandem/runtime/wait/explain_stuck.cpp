@@ -9,6 +9,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/visit_successors.hpp"
 #include "tandem/runtime/wait/find_cycle.hpp"
 
 namespace tandem::runtime {
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t kMostListed = 12;
 
 /// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so tasks stay
-/// tasks while it looks; with all workers at rest the lists do not change.
+/// tasks while it looks. Workers may run meanwhile: then what they end is left out.
 struct WaitGraph {
   std::vector<Task*> live;
   WaitsFor<Task*> predecessors;
@@ -27,7 +28,7 @@ struct WaitGraph {
     pool.for_each([&](Task& task) {
       if (task.successors.sealed()) return;
       live.push_back(&task);
-      for (Link* link = task.successors.peek(); link != nullptr; link = link->next) predecessors[link->task()].push_back(&task);
+      visit_successors(task, [&](Task& successor) { predecessors[&successor].push_back(&task); });
     });
     std::sort(live.begin(), live.end(), [](const Task* a, const Task* b) { return a->id < b->id; });
   }
