@@ -30,6 +30,7 @@
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/hardware_counters.hpp"
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tandem/comm/endpoint.hpp"
@@ -293,6 +294,9 @@ void Runtime::check_options(const std::string& name, const DataOptions& options,
   if (options.owner && *options.owner >= size())
     refuse("is given to rank " + std::to_string(*options.owner) + ", but there are " + std::to_string(size()) + " ranks");
   if (options.bytes != 0 && object == nullptr) refuse("has the bytes of its shape; option bytes is for objects");
+  if (options.bytes > runtime::kMostDataBytes)
+    refuse("is said to take " + std::to_string(options.bytes) + " bytes, more than the " +
+           std::to_string(runtime::kMostDataBytes) + " that one piece of data can have");
 }
 
 runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
@@ -510,6 +514,8 @@ void Runtime::check_rank(const TaskOptions& options, runtime::Task& task) {
 
 IterationScope Runtime::iteration(std::int64_t number) {
   core_->submission().thread().check("begin an iteration");
+  if (!std::in_range<std::int32_t>(number))
+    throw UsageError("iteration " + std::to_string(number) + " cannot be traced: iterations have numbers of 32 bits");
   return {core_->submission().flow().trace().iteration, static_cast<std::int32_t>(number)};
 }
 
@@ -556,7 +562,7 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
     call.wish.on = call.options->on;
     call.wish.priority = call.options->priority;
   }
-  const auto accesses = static_cast<unsigned>(call.uses.size());
+  const auto accesses = base::narrow<unsigned>(call.uses.size());
   if (flow_->recording() != nullptr) {
     call.executor = flow_->executor_of(call.uses, call.wish);
     if (call.executor == flow_->rank() || call.executor == dist::kEverywhere) return &core_->submission().begin(codelet, ops, accesses);
@@ -590,7 +596,7 @@ void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
     for (const TaskRef& task : call.options->after) after.push_back(internal::as_kept(task, recording_number_));
   call.result = recording.add(call.uses, call.wish, call.executor, model, after);
   if (call.result.task != nullptr)
-    call.result = TaskRef::recorded(call.result.task, recording_number_, static_cast<std::uint32_t>(call.result.id));
+    call.result = TaskRef::recorded(call.result.task, recording_number_, base::narrow<std::uint32_t>(call.result.id));
   if (flow_->is_skipping()) recording.note_skipped();
 }
 
@@ -694,7 +700,7 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
 /// The event takes place here; on several ranks, at the position that was entered.
 std::shared_ptr<internal::EventState> Runtime::enter_event(std::string name, Release release, std::function<void(Event)> start,
                                                            std::span<const dist::Use> uses, const SourceLine& where) {
-  runtime::Task& task = core_->events().begin(std::move(name), static_cast<unsigned>(uses.size()));
+  runtime::Task& task = core_->events().begin(std::move(name), base::narrow<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
   // Shared with the task, which may start before this returns.
@@ -724,7 +730,7 @@ Event Runtime::record_event_in_flow(const std::string& name, Release release, co
   runtime::Task* model = nullptr;
   if (is_here) {
     static const Codelet recorded("recorded event", NoWork());
-    model = &core_->submission().begin(recorded.core(), NoWorkCode::ops, static_cast<unsigned>(uses.size()));
+    model = &core_->submission().begin(recorded.core(), NoWorkCode::ops, base::narrow<unsigned>(uses.size()));
     for (std::size_t i = 0; i < uses.size(); ++i) model->accesses()[i].set(uses[i].handle, uses[i].mode);
   }
   const TaskRef known = recording.add_event(uses, wish, executor, model, release == Release::separate,
@@ -734,13 +740,13 @@ Event Runtime::record_event_in_flow(const std::string& name, Release release, co
   if (flow_->is_skipping()) recording.note_skipped();
   if (!is_here) return {};
   const auto state = std::make_shared<internal::EventState>(*core_, name, nullptr);
-  state->mark_recorded(TaskRef::recorded(known.task, recording_number_, static_cast<std::uint32_t>(known.id)));
+  state->mark_recorded(TaskRef::recorded(known.task, recording_number_, base::narrow<std::uint32_t>(known.id)));
   return state->event();
 }
 
 Event Runtime::record_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
                             const SourceLine& where) {
-  runtime::Task& task = core_->events().begin_recorded(std::move(name), static_cast<unsigned>(uses.size()));
+  runtime::Task& task = core_->events().begin_recorded(std::move(name), base::narrow<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
   const bool with_release = release == Release::separate;

@@ -443,6 +443,7 @@ class Runtime {
   ///
   ///   for (int step = 0; step < steps; ++step) {
   ///     const auto iteration = rt.iteration(step);
+  /// Throws UsageError for a number beyond 32 bits.
   [[nodiscard]] IterationScope iteration(std::int64_t number);
 
   /// @}

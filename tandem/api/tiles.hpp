@@ -50,6 +50,8 @@ class TileRegistry {
   runtime::Handle* add(std::size_t i, std::size_t j, const std::type_info& type) const;
 
  private:
+  static constexpr std::size_t kMostTiles = UINT32_MAX;  ///< as many as have numbers
+
   static std::size_t tiles_of(std::size_t size, std::size_t tile) noexcept { return size / tile + (size % tile != 0 ? 1 : 0); }
   [[noreturn]] void refuse(std::size_t i, std::size_t j) const;
 

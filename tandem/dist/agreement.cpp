@@ -1,5 +1,6 @@
 // tandem/dist/agreement.cpp: values up, outcome down.
 #include "tandem/dist/agreement.hpp"
+#include "tandem/base/narrow.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -65,7 +66,7 @@ void Agreement::begin(Bytes mine, Merge merge, std::function<void(std::span<cons
       round.merge(round.merged, value);
       round.heard_from.push_back(from);
     }
-    round.heard = static_cast<unsigned>(round.early.size());
+    round.heard = base::narrow<unsigned>(round.early.size());
     round.early.clear();
   }
   advance(number);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/cancellation.hpp"
 #include "tandem/dist/copies.hpp"
@@ -84,7 +85,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
-  most_workers_ = static_cast<unsigned>(core_.world().machine.workers.size());
+  most_workers_ = base::narrow<unsigned>(core_.world().machine.workers.size());
   has_budgets_ = core_.memory().is_limited(0);
   if (size_ == 1) return;
   core_.memory().set_owner(fmt::format("of rank {}", rank_));
@@ -359,7 +360,7 @@ void Flow::wait_for_all() {
   // This rank has thrown it before, and it is the cause of something on another rank since.
   if (const runtime::FlowFailure* known = core_.executor().failures().find(all.failure); known != nullptr)
     std::rethrow_exception(known->exception);
-  throw RemoteFailure(Transfers::Origin{static_cast<std::uint32_t>(all.failed_on), all.description}.told());
+  throw RemoteFailure(Transfers::Origin{base::saturated<std::uint32_t>(all.failed_on), all.description}.told());
 }
 
 /// Lines for the watchdog: what this rank waits for.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/flat_bytes.hpp"
@@ -54,7 +55,7 @@ FlowAgreement::Start FlowAgreement::start(const Start& mine) {
                            .budgets = mine.budgets ? 1U : 0U};
   const StartReport all = StartReport::from(agree(report.bytes(), &StartReport::merge));
   if (all.traced != 0) compare_clocks();
-  return {static_cast<std::size_t>(all.copy_bytes), static_cast<unsigned>(all.workers), all.budgets != 0};
+  return {static_cast<std::size_t>(all.copy_bytes), base::saturated<unsigned>(all.workers), all.budgets != 0};
 }
 
 // --- the check of the flow

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/dist/flat_bytes.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
@@ -44,14 +45,14 @@ void FlowOperation::write(FlatWriter& writer) const {
 FlowOperation FlowOperation::from(FlatReader& reader) {
   FlowOperation operation;
   operation.kind = static_cast<OperationKind>(reader.number());
-  operation.executor = static_cast<std::uint32_t>(reader.number());
+  operation.executor = base::saturated<std::uint32_t>(reader.number());
   operation.file = reader.text();
-  operation.line = static_cast<std::uint32_t>(reader.number());
+  operation.line = base::saturated<std::uint32_t>(reader.number());
   operation.uses = static_cast<std::size_t>(reader.number());
   const std::uint64_t count = reader.number();
   for (std::uint64_t i = 0; i < count && reader.more(); ++i) {
     const auto mode = static_cast<AccessMode>(reader.number());
-    operation.accesses.emplace_back(mode, static_cast<std::uint32_t>(reader.number()));
+    operation.accesses.emplace_back(mode, base::saturated<std::uint32_t>(reader.number()));
   }
   return operation;
 }

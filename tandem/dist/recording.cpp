@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/dist/place.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
@@ -67,7 +68,7 @@ TaskRef Recording::add_event(std::span<const Use> uses, const Wish& wish, std::u
                              SubmitEvent submit) {
   const TaskRef name = add(uses, wish, executor, model, {});
   events_.push_back(std::move(submit));
-  operations_.back().event = static_cast<std::uint32_t>(events_.size());
+  operations_.back().event = base::narrow<std::uint32_t>(events_.size());
   if (with_release) ++task_count_;
   return name;
 }
@@ -96,7 +97,7 @@ void Recording::add(RecordedOperation operation, Handle& handle, Message message
       return last.recipients.push_back(to);
   }
   if (operation.kind == Kind::send) message.plan = std::make_shared<comm::BroadcastPlan>();
-  operation.message = static_cast<std::uint32_t>(messages_.size());
+  operation.message = base::narrow<std::uint32_t>(messages_.size());
   add(operation, handle);
   messages_.push_back(std::move(message));
 }
@@ -131,7 +132,7 @@ void Recording::skip(std::uint64_t tasks) {
 
 std::uint32_t Recording::index_of(const TaskRef& task) const noexcept {
   const bool known = task.id > 0 && task.id <= operations_.size() && operations_[task.id - 1].model == task.task;
-  return known ? static_cast<std::uint32_t>(task.id - 1) : kNone;
+  return known ? base::narrow<std::uint32_t>(task.id - 1) : kNone;
 }
 
 void Recording::finish() {
@@ -179,8 +180,8 @@ void Recording::find_sendings() {
       if (const auto readers = present.find(use.handle); readers != present.end() && readers->second.first == i)
         close(readers->second);
   for (std::size_t i = 0; i < operations_.size(); ++i) {
-    operations_[i].first_sending = static_cast<std::uint32_t>(sendings_.size());
-    operations_[i].sendings = static_cast<std::uint32_t>(at[i].size());
+    operations_[i].first_sending = base::narrow<std::uint32_t>(sendings_.size());
+    operations_[i].sendings = base::narrow<std::uint32_t>(at[i].size());
     sendings_.insert(sendings_.end(), at[i].begin(), at[i].end());
   }
 }

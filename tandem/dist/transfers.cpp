@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/dist/bytes_of.hpp"
 #include "tandem/dist/message_head.hpp"
 #include "tandem/dist/receive.hpp"
@@ -222,7 +223,8 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Cont
   }
   core_.executor().messages().begin_send(bag.handle->travel_bytes());
   // In turns this thread ends the turn, if the messages have ended before it goes on.
-  bag.under_way.store((broadcast ? 1 : static_cast<unsigned>(recipients.size())) + (in_turns_ ? 1 : 0), std::memory_order_relaxed);
+  const unsigned messages = broadcast ? 1 : base::narrow<unsigned>(recipients.size());
+  bag.under_way.store(messages + (in_turns_ ? 1 : 0), std::memory_order_relaxed);
   comm::Request posted;
   if (broadcast) {
     const std::lock_guard guard(bag.lock);
@@ -402,7 +404,7 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
                       receive.source, handle.name, status.header.size()));
     receive.failure = job_failure();
   } else if (head.failed()) {
-    Origin origin{static_cast<std::uint32_t>(head.rank), std::string(MessageHead::description(status.header))};
+    Origin origin{base::saturated<std::uint32_t>(head.rank), std::string(MessageHead::description(status.header))};
     const std::string said = origin.told();
     {
       const std::lock_guard guard(mutex_);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tandem/dist/agreement.hpp"
+#include "tandem/base/narrow.hpp"
 #include "tandem/dist/transfers.hpp"
 
 namespace tandem::dist {
@@ -141,7 +142,7 @@ void Transfers::send_turn(Bag& bag, Task& task) {
     recipients.assign(bag.posted_at.begin(), end);
     bag.posted_at.erase(bag.posted_at.begin(), end);
   }
-  bag.served += static_cast<std::uint32_t>(recipients.size());
+  bag.served += base::narrow<std::uint32_t>(recipients.size());
   bool is_empty = false;
   const std::vector<std::byte> header = header_of(bag, task, is_empty);
   post(bag, recipients, is_empty ? Content::nothing : from_device ? Content::later : Content::value, header);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/dist/copies.hpp"
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/datum.hpp"
@@ -84,7 +85,7 @@ void Versions::send(Handle& handle, const std::shared_ptr<comm::BroadcastPlan>& 
   if (unserved_.empty()) return;
   datum.bag = transfers_.send(handle, {place.id, channel_, place.version, pruning_.knows_version(place)}, unserved_,
                               datum.packed(), plan);
-  if (++datum.bags == 1) datum.first_bag = static_cast<std::uint32_t>(unserved_.size());
+  if (++datum.bags == 1) datum.first_bag = base::narrow<std::uint32_t>(unserved_.size());
 }
 
 void Versions::receive(Handle& handle, Purpose purpose, int priority, const runtime::CodeletCore* reader) {

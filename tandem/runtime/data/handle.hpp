@@ -1,6 +1,7 @@
 // tandem/runtime/data/handle.hpp: a piece of data as the runtime knows it: its place in the flow, and its replicas.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -28,13 +29,25 @@ namespace tandem::runtime {
 
 class DataRegistry;
 
+/// No datum is larger, nor has more rows or columns; registration refuses it. So no sum over the data of a task overflows, nor does what memories add
+/// to round a size.
+inline constexpr std::size_t kMostDataBytes = std::size_t{1} << 50;
+static_assert(kMostDataBytes <= SIZE_MAX / kMaxAccesses / 2);
+
 /// Rows and columns of elements; a vector is one column, a scalar or a user's object one element.
 struct Shape {
   std::size_t rows = 1;
   std::size_t cols = 1;
   std::size_t element_bytes = 0;
 
+  /// Of one that `is_within(kMostDataBytes)`.
   std::size_t bytes() const noexcept { return rows * cols * element_bytes; }
+  /// Whether it takes at most `most` bytes, and none of its numbers is larger; `ld`: with columns that are so many elements apart.
+  bool is_within(std::size_t most, std::size_t ld = 0) const noexcept {
+    if (rows > most || cols > most || element_bytes > most) return false;
+    if (rows == 0 || cols == 0 || element_bytes == 0) return true;
+    return std::max(cols > 1 ? ld : 0, rows) <= most / element_bytes / cols;
+  }
   bool operator==(const Shape&) const = default;
 };
 

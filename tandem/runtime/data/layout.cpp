@@ -62,6 +62,22 @@ bool Layout::is_sound() const noexcept {
   return true;
 }
 
+bool Layout::is_within(std::size_t most) const noexcept {
+  const auto all = extents();
+  if (std::ranges::any_of(all, [most](std::size_t extent) { return extent > most; })) return false;
+  if (std::ranges::find(all, std::size_t{0}) != all.end()) return true;
+  most /= std::max<std::size_t>(element_bytes_, 1);
+  std::size_t elements = 1, reach = 1;
+  for (std::size_t d = 0; d < dimensions_; ++d) {
+    if (extents_[d] > most / elements) return false;
+    elements *= extents_[d];
+    if (extents_[d] == 1) continue;
+    if (strides_[d] > (most - reach) / (extents_[d] - 1)) return false;
+    reach += (extents_[d] - 1) * strides_[d];
+  }
+  return true;
+}
+
 /// Calls `copy(bytes from the first element, packed bytes before it, bytes)` for each run of elements without gaps.
 template <class Copy>
 void Layout::for_each_run(const Copy& copy) const noexcept {

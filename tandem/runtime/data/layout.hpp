@@ -29,6 +29,9 @@ class Layout {
   /// Whether each element has memory of its own, as far as the strides alone tell: each one reaches over all that smaller ones span.
   bool is_sound() const noexcept;
 
+  /// Whether it takes at most `most` bytes, with its gaps, too, and no extent is larger.
+  bool is_within(std::size_t most) const noexcept;
+
   /// Copies the array at `from` to packed memory.
   void pack(const void* from, void* to) const noexcept;
   /// Copies packed memory to the array at `to`.

@@ -305,6 +305,7 @@ std::shared_ptr<void> Memory::buffer_for_copy(std::size_t bytes) {
     if (page_locked_ != nullptr)
       if (void* const memory = page_locked_->allocate(bytes); memory != nullptr)
         return {memory, [pool = page_locked_, bytes](void* locked) { pool->release(locked, bytes); }};
+    if (bytes > kMostDataBytes) return {};
     return {std::aligned_alloc(64, (bytes + 64) / 64 * 64), [](void* memory) { std::free(memory); }};
   } catch (const std::bad_alloc&) {  // it is given back already
     return {};

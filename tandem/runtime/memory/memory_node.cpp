@@ -10,7 +10,10 @@ namespace {
 class MainMemory final : public MemoryNode {
  public:
   std::string name() const override { return "main memory"; }
-  void* allocate(std::size_t bytes) override { return std::aligned_alloc(64, (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0)); }
+  void* allocate(std::size_t bytes) override {
+    if (bytes > kMostDataBytes) return nullptr;
+    return std::aligned_alloc(64, (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0));
+  }
   MessageMemory messages() const noexcept override { return MessageMemory::host; }
   void release(void* memory, std::size_t) noexcept override { std::free(memory); }
 };

@@ -25,7 +25,7 @@ class MemoryNode {
  public:
   virtual ~MemoryNode() = default;
   virtual std::string name() const = 0;  ///< in messages
-  /// Memory for `bytes`, aligned to a cache line; null when the node has none left.
+  /// Memory for `bytes`, aligned to a cache line; null when the node has none left. No datum takes more than `kMostDataBytes`.
   virtual void* allocate(std::size_t bytes) = 0;
   /// Takes back what `allocate` gave for `bytes`.
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;

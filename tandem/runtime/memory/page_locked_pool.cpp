@@ -49,11 +49,11 @@ PageLockedPool::~PageLockedPool() {
 }
 
 void* PageLockedPool::allocate(std::size_t bytes) {
-  const std::size_t size = size_of(bytes);
+  const std::size_t size = size_of(std::min(bytes, kMostDataBytes));
   const std::lock_guard guard(mutex_);
   void* memory = nullptr;
   try {
-    memory = is_large(bytes) ? take_large(size) : small_.take(bytes, [this] {
+    if (bytes <= kMostDataBytes) memory = is_large(bytes) ? take_large(size) : small_.take(bytes, [this] {
       void* const chunk = ask(SmallBlocks::kChunk);
       if (chunk != nullptr) chunks_.insert(chunk);
       return chunk;
@@ -113,7 +113,7 @@ void PageLockedPool::make_room(std::size_t size) noexcept {
 }
 
 bool PageLockedPool::release(void* memory, std::size_t bytes) noexcept {
-  const std::size_t size = size_of(bytes);
+  const std::size_t size = size_of(std::min(bytes, kMostDataBytes));
   const std::lock_guard guard(mutex_);
   if (is_large(bytes)) {
     if (large_.erase(memory) == 0) return false;

@@ -126,6 +126,17 @@ TEST_F(PageLockedPoolTest, KnowsWhatIsNotItsOwn) {
   EXPECT_EQ(all->report().used, 128U);
 }
 
+TEST_F(PageLockedPoolTest, HasNoMemoryForSizesThatOverflowWhenTheyAreRounded) {
+  const auto small = pool(SIZE_MAX);
+  const auto main_memory = make_main_memory();
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 62, SIZE_MAX - 4'094, std::size_t{1} << 63}) {
+    EXPECT_EQ(small->allocate(bytes), nullptr) << bytes;
+    EXPECT_EQ(main_memory->allocate(bytes), nullptr) << bytes;
+  }
+  EXPECT_EQ(driver.asked, 0);
+  EXPECT_EQ(small->report().refused, 4U);
+}
+
 TEST_F(PageLockedPoolTest, MainMemoryGoesOnWithPlainMemory) {
   const std::shared_ptr<PageLockedPool> all = pool(2 * kMiB);
   std::mt19937_64 random(1);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/runtime/memory/memory.hpp"
 
 namespace tandem::runtime {
@@ -78,7 +79,7 @@ PrivateCopy& Memory::add_private_copy(Handle& handle) {
   if (node_count() > 1) data->elsewhere = std::make_unique<Handle::Place[]>(node_count() - 1);
   if (room_.any()) data->residence = std::make_unique<Residence>(node_count());
   PrivateCopy& copy = handle.private_copies->emplace_back(PrivateCopy{.of = handle, .data = data.get()});
-  data->copy_number = static_cast<std::uint32_t>(handle.private_copies->size());
+  data->copy_number = base::narrow<std::uint32_t>(handle.private_copies->size());
   data.release()->private_copy = &copy;
   return copy;
 }

@@ -1,7 +1,7 @@
 // tandem/runtime/submit/data_registry.cpp: registers data, and frees it when nobody uses it any more.
 #include "tandem/runtime/submit/data_registry.hpp"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +22,26 @@ constexpr std::size_t kManyOrphans = 64;  ///< then registration looks whether s
 constexpr unsigned kLooks = 4;            ///< at so many of them: more than are dropped meanwhile
 }
 
+/// What to say of data of this size; empty: it may be registered.
+std::string why_too_large(const Shape& shape, std::size_t ld, const Layout* layout) {
+  constexpr std::size_t least_negative = SIZE_MAX / 2 + 1;
+  std::string what;
+  bool looks_negative = false;
+  if (layout != nullptr) {
+    if (layout->is_within(kMostDataBytes)) return {};
+    what = fmt::format("extents {}, with strides {}", fmt::join(layout->extents(), " x "),
+                       fmt::join(layout->strides(), ", "));
+    looks_negative = std::ranges::any_of(layout->extents(), [](std::size_t size) { return size >= least_negative; });
+  } else {
+    if (shape.is_within(kMostDataBytes, ld)) return {};
+    what = fmt::format("{} x {} elements", shape.rows, shape.cols);
+    if (shape.is_within(kMostDataBytes)) what += fmt::format(" with leading dimension {}", ld);
+    looks_negative = std::max(shape.rows, shape.cols) >= least_negative;
+  }
+  return fmt::format("{} of {} bytes each are more than the {} bytes that one piece of data can have{}", what,
+                     shape.element_bytes, kMostDataBytes, looks_negative ? "; a negative number that became unsigned looks like this" : "");
+}
+
 std::uint32_t DataRegistry::next_number() noexcept {
   static std::atomic<std::uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -30,6 +50,8 @@ std::uint32_t DataRegistry::next_number() noexcept {
 Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
                           const SourceLine& where, std::unique_ptr<const Layout> layout) {
   thread_.check("register data");
+  if (const std::string why = why_too_large(shape, memory != nullptr ? ld : 0, layout.get()); !why.empty())
+    throw UsageError(fmt::format("data '{}' (at {}): {}", name, describe(where), why));
   if (layout != nullptr && !layout->is_sound())
     throw UsageError(fmt::format("data '{}' (at {}): the strides of its array put several elements in one place; each stride must be larger "
                                  "than what the dimensions with smaller ones span",

@@ -51,6 +51,10 @@ struct DataObserver {
 /// of N orphans each is looked at once in N / `kLooks` registrations.
 /// Under the same mutex a handle loses its registry, so the last owner and the registry agree on who frees it. The mutex is the
 /// process's: a registry may be destroyed at the moment when another thread looks at it through a handle.
+/// Why data of this shape, or of this array, is too large to be registered, with the numbers; empty: it is not. `ld`: of its columns in the program's
+/// memory, or 0.
+std::string why_too_large(const Shape& shape, std::size_t ld = 0, const Layout* layout = nullptr);
+
 class DataRegistry {
  public:
   DataRegistry(const SubmittingThread& thread, Memory& memory, base::Log& log, std::uint32_t number)
