@@ -86,6 +86,7 @@ class Executor final : public StagingListener {
 
   void staged(Task& task) override;
   void staging_failed(Task& task, const std::exception_ptr& exception) override;
+  void memory_is_blocked() override { caller_->wake(); }
 
   std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_seq_cst); }
   /// The caller is woken once `finished()` is at least `count`. Set before the caller looks at `finished()` and rests.

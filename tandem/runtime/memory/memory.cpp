@@ -508,6 +508,7 @@ void Memory::follow_orders() {
     for (const Room::Move& move : orders.moves) begin_move(move);
     for (const Room::Granted& granted : orders.granted) grant(granted);
     for (const std::size_t bytes : orders.settled) settled_(bytes);
+    if (orders.is_blocked) listener_.memory_is_blocked();
   }
 }
 

@@ -32,6 +32,8 @@ class StagingListener {
   virtual void staged(Task& task) = 0;
   /// A transfer for `task` threw `exception`. Its other transfers may be under way; `staged` follows.
   virtual void staging_failed(Task& task, const std::exception_ptr& exception) = 0;
+  /// Tasks wait for memory that only accesses of the application keep (`Room::blocks`): the submitting thread is to be woken. Any thread calls it.
+  virtual void memory_is_blocked() {}
 };
 
 /// The memory nodes of a runtime and the transfers between them.
@@ -186,6 +188,12 @@ class Memory {
   /// No more transfers will end: waits for calls of the listener that are under way.
   void drain() noexcept;
 
+  /// As `Room::note_held`.
+  void note_held(const Task& access, NodeIndex node, bool is_held) {
+    if (!is_limited(node)) return;
+    room_.note_held(access, node, is_held);
+    follow_orders();
+  }
   /// As `Room::note_unwanted`; nothing where no memory is limited.
   void note_unwanted(Handle& handle, bool now) {
     if (handle.residence == nullptr) return;

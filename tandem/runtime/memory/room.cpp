@@ -39,7 +39,8 @@ bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const 
   const auto key = [](const WaitingTask& waiting) {
     const Task& task = *waiting.task;
     const std::int64_t urgency = waiting.missing == 0 ? std::int64_t{task.priority} : 0;
-    return std::tuple(task.kind == TaskKind::kernel, waiting.missing, -urgency, flow_position(task), &task);
+    const int group = task.kind == TaskKind::application ? 0 : task.kind == TaskKind::event ? 1 : 2;
+    return std::tuple(group, waiting.missing, -urgency, flow_position(task), &task);
   };
   return key(*a) < key(*b);
 }
@@ -233,6 +234,7 @@ bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_w
     hold(task, node);
     return true;
   }
+  if (task.kind == TaskKind::application) put_back_next(node);
   wait(task, node);
   const bool granted = serve(node, &task);
   if (!granted && on_wait) on_wait();  // before anybody can end its waiting: the orders are taken after this
@@ -311,13 +313,23 @@ void Room::wait(Task& task, NodeIndex node) {
   });
 }
 
+/// The next one may wait for what the submitting thread gives up only when it has the access for which it waits now.
+void Room::put_back_next(NodeIndex node) {
+  if (nodes_[node].next == nullptr) return;
+  Task& task = *nodes_[node].next;
+  release_next(node);
+  wait(task, node);
+}
+
 /// True: some task is the next one, and may hold memory.
 bool Room::choose_next(NodeIndex node) {
   Node& here = nodes_[node];
   if (here.next != nullptr) return true;
   if (here.waiting.empty()) return false;
   WaitingTask* chosen = *here.order.begin();
-  if (WaitingTask& first = here.waiting.begin()->second; here.granted - first.granted > kPatience) chosen = &first;
+  const bool is_access = chosen->task->kind == TaskKind::application;
+  WaitingTask& first = here.waiting.begin()->second;
+  if (!is_access && here.granted - first.granted > kPatience) chosen = &first;
   if (!may_hold(*chosen->task, node)) return false;
   here.next = chosen->task;
   here.order.erase(chosen);
@@ -368,7 +380,55 @@ bool Room::serve(NodeIndex node, const Task* asking) {
     release_next(node);
   }
   admit_arrived(node);
+  note_blocked(node);
   return granted;
+}
+
+// --- what the application keeps
+
+bool Room::is_blocked(const Node& node) noexcept {
+  return node.next != nullptr && node.leaving == 0 && node.held != 0 && node.holders == node.held;
+}
+
+void Room::note_blocked(NodeIndex node) {
+  if (!is_blocked(nodes_[node])) return;
+  blocks_.fetch_add(1, std::memory_order_release);
+  orders_.is_blocked = true;
+}
+
+void Room::note_held(const Task& access, NodeIndex node, bool is_held) {
+  const std::lock_guard guard(mutex_);
+  if (!is_limited(node) || (access.room & kHolds) == 0) return;
+  if (is_held) ++nodes_[node].held;
+  else --nodes_[node].held;
+  note_blocked(node);
+}
+
+std::vector<const Task*> Room::blocked() {
+  const std::lock_guard guard(mutex_);
+  std::vector<const Task*> tasks;
+  for (const Node& node : nodes_) {
+    if (!is_blocked(node)) continue;
+    tasks.push_back(node.next);
+    for (const auto& [number, waiting] : node.waiting) tasks.push_back(waiting.task);
+  }
+  return tasks;
+}
+
+std::string Room::why_waits(Task& task) {
+  const std::lock_guard guard(mutex_);
+  for (NodeIndex node = 0; node < nodes_.size(); ++node) {
+    const Node& here = nodes_[node];
+    const auto is_it = [&task](const auto& entry) { return entry.second.task == &task; };
+    if (here.next != &task && std::ranges::none_of(here.waiting, is_it)) continue;
+    const char* const by = is_blocked(here) ? " by what accesses of the application hold, which only the submitting "
+                                              "thread can release"
+                                            : "";
+    return fmt::format("it waits for memory: its data takes {} bytes in {}, {} of them more than now, whose budget is {} "
+                       "bytes, of which {} bytes are used{}",
+                       bytes_of(task, node), memory_.described(node), missing(task, node), here.budget, here.used, by);
+  }
+  return {};
 }
 
 /// What has arrived beside the budget comes into it, after the tasks that wait for memory.
@@ -663,8 +723,10 @@ bool Room::is_sound(NodeIndex node) {
   }
   for (auto& [number, waiting] : here.waiting)
     if (waiting.missing != missing(*waiting.task, node) || !here.order.contains(&waiting)) return false;
-  return here.used <= here.budget && arrived <= here.beside && listed + here.leaving <= here.used && here.order.size() == here.waiting.size() &&
-         here.kernels <= here.holders && here.next_pins.size() == (here.next != nullptr ? here.next->access_count : 0U);
+  const std::size_t next_pins = here.next != nullptr ? here.next->access_count : 0U;
+  return here.used <= here.budget && arrived <= here.beside && listed + here.leaving <= here.used &&
+         here.order.size() == here.waiting.size() && here.kernels + here.held <= here.holders &&
+         here.next_pins.size() == next_pins;
 }
 
 }  // namespace tandem::runtime

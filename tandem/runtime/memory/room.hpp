@@ -40,6 +40,10 @@ class Memory;
 ///
 /// Scratch memory counts as data does, from the moment when its task gets memory to the task's end.
 ///
+/// Memory that the application keeps. The submitting thread alone ends the accesses that it holds, so while it waits, a task may wait for memory that
+/// nobody gives up: it is *blocked* when all that holds memory on the node are such accesses. The thread that waits is told (`blocks`), and looks
+/// whether it waits for one of these tasks. An access comes before all tasks that wait, also before the next one.
+///
 /// Data beside the budget. An event that waits for something outside, such as the end of a message, may need memory while it waits. If that
 /// counted, tasks would wait for the memory, and what the event waits for might wait for these tasks: on another rank, which has its own
 /// budget. So such an event holds its memory beside the budget (`hold_beside`), and who submits it bounds these bytes. When it
@@ -69,7 +73,8 @@ class Room {
     std::deque<Move> moves;
     std::deque<Granted> granted;
     std::vector<std::size_t> settled;  ///< bytes of data that no longer count beside the budget (`EventMemory::counted`)
-    bool empty() const noexcept { return moves.empty() && granted.empty() && settled.empty(); }
+    bool is_blocked = false;           ///< `blocks` has grown
+    bool empty() const noexcept { return moves.empty() && granted.empty() && settled.empty() && !is_blocked; }
   };
 
   /// How the parts of `Task::room` are used.
@@ -146,6 +151,16 @@ class Room {
   void begin_reading(Handle& handle, NodeIndex node);
   void end_reading(Handle& handle, NodeIndex node);
 
+  /// The application holds `access` on `node` from now on, or, with `is_held` false, does no longer, before its end. By the submitting thread.
+  void note_held(const Task& access, NodeIndex node, bool is_held);
+  /// Grows when tasks are blocked, or one more is. Written under the mutex before the submitting thread is woken; who reads a new number finds these
+  /// tasks with `blocked`. Any thread.
+  const std::atomic<std::uint64_t>& blocks() const noexcept { return blocks_; }
+  /// The tasks that are blocked. They begin no sooner than the application releases an access.
+  std::vector<const Task*> blocked();
+  /// For messages: that `task` waits for memory, and who keeps it; empty: it does not.
+  std::string why_waits(Task& task);
+
   struct EndedMove {
     Link* waiting = nullptr;  ///< tasks that waited for its end
     bool is_last = false;     ///< the data is gone: the caller frees its replicas, and the reference that `forget` took
@@ -198,6 +213,7 @@ class Room {
     std::size_t leaving = 0;         ///< of these, bytes that are being moved away
     unsigned holders = 0;            ///< tasks, transfers and kept events with pins
     unsigned kernels = 0;            ///< of these, tasks that a worker runs
+    unsigned held = 0;               ///< of these, accesses that the application holds
     std::set<Candidate> candidates;  ///< replicas that may leave
     std::uint64_t granted = 0;       ///< tasks that have got memory
     std::uint64_t came = 0;          ///< tasks that have waited
@@ -223,6 +239,7 @@ class Room {
   bool may_hold(const Task& task, NodeIndex node) const noexcept;
   void wait(Task& task, NodeIndex node);
   void change_missing(Handle& handle, NodeIndex node, bool more);
+  void put_back_next(NodeIndex node);
   bool choose_next(NodeIndex node);
   bool grant_next(NodeIndex node);
   void release_next(NodeIndex node);
@@ -238,6 +255,8 @@ class Room {
   void admit_arrived(NodeIndex node);
   std::optional<NodeIndex> target_for(const Handle& handle, NodeIndex node) const;
   bool is_sound(NodeIndex node);
+  static bool is_blocked(const Node& node) noexcept;
+  void note_blocked(NodeIndex node);
   bool serve(NodeIndex node, const Task* asking = nullptr);
   void serve_all();
   std::string why_refused(Task& task, NodeIndex node);
@@ -250,6 +269,7 @@ class Room {
   bool stopped_ = false;
   std::uint64_t ended_ = 0;  ///< accesses
   std::atomic<std::size_t> passing_bytes_{0};  ///< written under the mutex
+  std::atomic<std::uint64_t> blocks_{0};       ///< written under the mutex
   std::vector<Handle*> moving_;
   Orders orders_;
 };

@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "tandem/base/log.hpp"
 #include "tandem/base/exceptions.hpp"
@@ -57,15 +59,41 @@ void Accesses::wait_granted(ApplicationAccess& access, const TaskRef* after) {
   const auto is_granted = [](void* waiting) {
     return static_cast<const ApplicationAccess*>(waiting)->state.load(std::memory_order_acquire) == ApplicationAccess::State::granted;
   };
-  if (held_.any() && !is_granted(&access)) {
-    if (const ApplicationAccess* const held = held_.before(*access.task)) {
-      const std::string what = access.handle != nullptr ? access.handle->described() : describe(*after->task);
-      throw UsageError(fmt::format("cannot wait for {}: it comes after the access to {} that was acquired at {}, which only this thread "
-                                   "can release; release that access first",
-                                   what, held->handle->described(), describe(held->where)));
+  if (!held_.any() || is_granted(&access)) return loop_.run_until(is_granted, &access);
+  const std::string what = access.handle != nullptr ? access.handle->described() : describe(*after->task);
+  if (const ApplicationAccess* const held = held_.before(*access.task))
+    throw UsageError(fmt::format("cannot wait for {}: it comes after the access to {} that was acquired at {}, which only this thread "
+                                 "can release; release that access first",
+                                 what, held->handle->described(), describe(held->where)));
+  wait_beside_held(access, what);
+}
+
+/// As long as the access does not wait for memory that other accesses keep.
+void Accesses::wait_beside_held(ApplicationAccess& access, const std::string& what) {
+  struct Waited {
+    const ApplicationAccess& access;
+    const std::atomic<std::uint64_t>& blocks;
+    std::uint64_t seen;
+    bool is_granted() const noexcept {
+      return access.state.load(std::memory_order_acquire) == ApplicationAccess::State::granted;
     }
+  };
+  Room& room = executor_.memory().room();
+  Waited waited{access, room.blocks(), room.blocks().load(std::memory_order_acquire)};
+  for (; !waited.is_granted(); waited.seen = waited.blocks.load(std::memory_order_acquire)) {
+    if (const std::vector<const Task*> blocked = room.blocked(); HeldAccesses::waits_for(*access.task, blocked)) {
+      std::string why = room.why_waits(*access.task);
+      if (why.empty()) why = "it comes after tasks that wait for memory";
+      throw StuckError(fmt::format("cannot wait for {}: {}, and the application holds {}; release that first, or allow "
+                                   "more memory", what, why, held_.described()));
+    }
+    loop_.run_until(
+        [](void* context) {
+          const auto& known = *static_cast<const Waited*>(context);
+          return known.is_granted() || known.blocks.load(std::memory_order_acquire) != known.seen;
+        },
+        &waited);
   }
-  loop_.run_until(is_granted, &access);
 }
 
 void Accesses::leave(Begun access) noexcept {
@@ -104,12 +132,13 @@ std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode 
     throw_failure(*failure);
   }
   held_.add(*access);
+  executor_.memory().note_held(*access->task, node, true);
   return access;
 }
 
 void Accesses::release(ApplicationAccess& access) noexcept {
-  held_.remove(access);
   Task& task = *access.task;
+  if (held_.remove(access)) executor_.memory().note_held(task, task.extra->node, false);
   if (access.handle != nullptr && makes_value(task.accesses()[0].mode())) {
     const bool sees = sees_value(task.accesses()[0].mode());
     if (!sees || !access.handle->poison.any()) {

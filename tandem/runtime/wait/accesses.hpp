@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "tandem/runtime/submit/data_registry.hpp"
 #include "tandem/runtime/exec/executor.hpp"
@@ -72,6 +73,7 @@ class Accesses final : public DataUsers {
   Begun begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after, NodeIndex node = 0);
   void submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after, NodeIndex node);
   void wait_granted(ApplicationAccess& access, const TaskRef* after);
+  void wait_beside_held(ApplicationAccess& access, const std::string& what);
   void leave(Begun access) noexcept;
   static void grant(Task& task, void* context);
   static void end_unused(ApplicationAccess* access) noexcept;

@@ -87,22 +87,34 @@ void CallerLoop::run_until(bool (*done)(void*), void* context) {
 }
 
 std::string CallerLoop::explain_stuck() {
-  std::string text = runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running());
+  Room& room = executor_.memory().room();
+  std::string text =
+      runtime::explain_stuck(submission_.pool(), submission_.submitted() - executor_.finished(), workers_.running(),
+                             [&room](Task& task) { return room.why_waits(task); });
   if (watcher_.explain != nullptr) text += watcher_.explain();
   return text;
 }
 
 void CallerLoop::wait_until_ended(std::uint64_t count) {
+  static const std::atomic<std::uint64_t> never{0};
+  wait_until_ended_unless(count, never, 0);
+}
+
+void CallerLoop::wait_until_ended_unless(std::uint64_t count, const std::atomic<std::uint64_t>& value,
+                                         std::uint64_t seen) {
   struct Ended {
     Executor& executor;
     const std::uint64_t count;
+    const std::atomic<std::uint64_t>& value;
+    const std::uint64_t seen;
     ~Ended() { executor.wake_at(UINT64_MAX); }
-  } ended{executor_, count};
+  } ended{executor_, count, value, seen};
   executor_.wake_at(count);
   run_until(
       [](void* context) {
         const auto& wanted = *static_cast<const Ended*>(context);
-        return wanted.executor.finished() >= wanted.count;
+        return wanted.executor.finished() >= wanted.count ||
+               wanted.value.load(std::memory_order_acquire) != wanted.seen;
       },
       &ended);
 }

@@ -1,6 +1,7 @@
 // tandem/runtime/wait/caller_loop.hpp: what the submitting thread does while it waits: it works, and a watchdog watches.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,8 @@ class CallerLoop final : public EndWaiter {
   /// Works, or sleeps, until `done(context)`. Throws StuckError; UsageError in a child by fork(), which has no workers.
   void run_until(bool (*done)(void*), void* context);
   void wait_until_ended(std::uint64_t count) override;
+  /// The same, but returns also when `value` is no longer `seen`; who changes it wakes the caller.
+  void wait_until_ended_unless(std::uint64_t count, const std::atomic<std::uint64_t>& value, std::uint64_t seen);
   bool wait_while_tasks_end(bool (*done)(void*), void* context) override;
   /// Each task that waits, and what it waits for, as text for the log. While no thread works on tasks.
   std::string explain_stuck();

@@ -34,10 +34,11 @@ struct WaitGraph {
   }
 };
 
-std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
+std::string why_root_stays(const Task& task, bool running, bool at_turnstile, const std::string& memory) {
   if (task.recorded) return "it ends a replay of a recorded graph, and tasks of that replay have not ended";
   if (running) return "its kernel is running";
   if (at_turnstile) return "it waits for its turn with data that another commuting task or access holds";
+  if (!memory.empty()) return memory;
   switch (task.kind) {
     case TaskKind::kernel: return "it is ready, and no worker has taken it";
     case TaskKind::join: return "it is ready and was not ended: please report this";
@@ -49,7 +50,8 @@ std::string why_root_stays(const Task& task, bool running, bool at_turnstile) {
 
 }  // namespace
 
-std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running) {
+std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running,
+                          const std::function<std::string(Task&)>& why_memory) {
   const WaitGraph graph(pool);
   const auto outside = std::count_if(graph.live.begin(), graph.live.end(), [](const Task* task) { return !task->recorded; });
   std::string out = fmt::format("{} {} not ended", unfinished, unfinished == 1 ? "task has" : "tasks have");
@@ -75,7 +77,7 @@ std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::v
         for (unsigned i = 0; i < task->access_count; ++i)
           at_turnstile = at_turnstile ||
                          (task->accesses()[i].mode() == AccessMode::commute && !task->accesses()[i].handle()->turnstile.free());
-      fmt::format_to(end, "\n  {}: {}", describe(*task), why_root_stays(*task, runs(task), at_turnstile));
+      fmt::format_to(end, "\n  {}: {}", describe(*task), why_root_stays(*task, runs(task), at_turnstile, why_memory(*task)));
       for (unsigned i = 0; i < task->access_count; ++i)
         fmt::format_to(end, "{}{} ({})", i == 0 ? "; data: " : ", ", task->accesses()[i].handle()->name,
                        tandem::name_of(shown_mode(task->accesses()[i])));

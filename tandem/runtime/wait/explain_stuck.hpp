@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 namespace tandem::runtime {
 
 /// A text of several lines. `unfinished`: tasks that were submitted and have not ended; `running`: tasks whose
-/// kernels run, with their workers. By the submitting thread, while no thread works on tasks.
-std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running);
+/// kernels run, with their workers; `why_memory`: that a task waits for memory and why, or nothing. By the submitting thread, while no thread works on
+/// tasks.
+std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running,
+                          const std::function<std::string(Task&)>& why_memory);
 
 }  // namespace tandem::runtime

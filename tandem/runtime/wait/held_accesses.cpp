@@ -1,8 +1,12 @@
 // tandem/runtime/wait/held_accesses.cpp: walks from held accesses to the tasks that wait for them.
 #include "tandem/runtime/wait/held_accesses.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <unordered_set>
 
+#include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/wait/accesses.hpp"
 
 namespace tandem::runtime {
@@ -39,10 +43,26 @@ const ApplicationAccess* HeldAccesses::before(const Task& task) const {
   return nullptr;
 }
 
-std::uint64_t HeldAccesses::blocked_count() const {
+std::uint64_t HeldAccesses::blocked_count(std::span<const Task* const> blocked) const {
   std::unordered_set<const Task*> found;
   for (const ApplicationAccess* access : held_) find_waiting(*access->task, nullptr, found);
+  for (const Task* task : blocked) find_waiting(*task, nullptr, found);
   return found.size();
+}
+
+bool HeldAccesses::waits_for(const Task& task, std::span<const Task* const> tasks) {
+  std::unordered_set<const Task*> found;
+  return std::ranges::any_of(tasks, [&](const Task* first) {
+    find_waiting(*first, &task, found);
+    return found.contains(&task);
+  });
+}
+
+std::string HeldAccesses::described() const {
+  std::string text;
+  for (const ApplicationAccess* access : held_)
+    text += fmt::format("{}{}, acquired at {}", text.empty() ? "" : "; ", access->handle->described(), describe(access->where));
+  return text;
 }
 
 }  // namespace tandem::runtime

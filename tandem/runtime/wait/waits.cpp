@@ -29,7 +29,7 @@ void Waits::drain() {
   submission_.close_reductions();
   const std::uint64_t submitted = submission_.submitted();
   if (held_.any()) [[unlikely]] {
-    loop_.wait_until_ended(submitted - held_.blocked_count());
+    wait_for_others(submitted);
     throw StuckError("cannot wait for all tasks: only this thread can release an access that the application holds; " +
                      loop_.explain_stuck());
   }
@@ -43,6 +43,16 @@ void Waits::drain() {
   TANDEM_AUDIT_ASSERT(submission_.check_invariants());
   TANDEM_AUDIT_ASSERT(data_.check_invariants(submission_.last_id()));
   TANDEM_AUDIT_ASSERT(executor_.check_invariants());
+}
+
+/// Until all of `submitted` tasks have ended that do not wait for held accesses, nor for memory that these keep.
+void Waits::wait_for_others(std::uint64_t submitted) {
+  Room& room = executor_.memory().room();
+  std::uint64_t seen = 0;
+  do {
+    seen = room.blocks().load(std::memory_order_acquire);
+    loop_.wait_until_ended_unless(submitted - held_.blocked_count(room.blocked()), room.blocks(), seen);
+  } while (room.blocks().load(std::memory_order_acquire) != seen);
 }
 
 void Waits::throw_failure(const FailureLog::Report& report) {

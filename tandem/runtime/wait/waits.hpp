@@ -36,6 +36,7 @@ class Waits {
 
  private:
   void end_flow();
+  void wait_for_others(std::uint64_t submitted);
 
   Submission& submission_;
   CallerLoop& loop_;
