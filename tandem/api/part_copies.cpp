@@ -31,6 +31,7 @@ void copy_values(runtime::Task& from, runtime::Task& to, bool) {
 template <bool splits>
 constexpr runtime::TaskOps kOps{.invoke = &copy_piece<splits>,
                                 .copy_values = &copy_values,
+                                .always = true,
                                 .value_types = &typeid(PlaceInWhole),
                                 .value_bytes = sizeof(PlaceInWhole),
                                 .value_alignment = alignof(PlaceInWhole),

@@ -69,16 +69,24 @@ PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, con
 }
 
 PartPlan::~PartPlan() {
-  try {
-    if (std::uncaught_exceptions() == 0 && whole_.registry != nullptr) gather();
-  } catch (const std::exception& error) {
-    runtime_.core().log().error("at the end of the parts of {}: {}", whole_.described(), error.what());
-  }
+  if (whole_.registry != nullptr) end();
   std::erase(links_of(whole_).plans, this);
   note_asks(whole_);
   for (runtime::Handle* const part : parts_) {
     links_of(*part).part_of = nullptr;
     note_asks(*part);
+  }
+}
+
+/// Also while an exception leaves the scope, and behind the end of a flow: what the parts have is nowhere else. The runtime does not let this wait.
+void PartPlan::end() noexcept {
+  try {
+    runtime_.orders_parts();  // behind the end of a flow all data goes home first
+    note_for_recording();
+    gather_now(true);
+  } catch (const std::exception& error) {
+    runtime_.core().log().error("at the end of the parts of {}: {}", whole_.described(), error.what());
+    runtime_.forget_value(whole_);
   }
 }
 
@@ -124,87 +132,131 @@ void PartPlan::prepare(runtime::Handle& handle, bool writes) {
     if (plan->state_ == State::writing || (writes && plan->state_ == State::reading)) plan->gather();
 }
 
-void PartPlan::split(bool writes) {
+void PartPlan::note_for_recording() {
   if (runtime_.recorded_parts_ != nullptr) runtime_.recorded_parts_->note(*this);
+}
+
+void PartPlan::split(bool writes) {
+  note_for_recording();
   if (state_ == State::writing || (state_ == State::reading && !writes)) return;
   const bool has_copies = copies_ && state_ == State::reading;  // of the value that the whole has
   if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
     throw UsageError(fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
                                  whole_.described()));
   prepare(whole_, writes);
-  if (!has_copies) order(true, writes);
+  if (!runtime_.orders_parts()) return;
+  if (!has_copies) {
+    if (copies_) copy_to_parts(writes);
+    else order_split(writes);
+  }
   set(writes ? State::writing : State::reading);
 }
 
 void PartPlan::gather() {
-  if (runtime_.recorded_parts_ != nullptr) runtime_.recorded_parts_->note(*this);
+  note_for_recording();
+  if (state_ != State::idle && runtime_.orders_parts()) gather_now(false);
+}
+
+/// `at_end`: nothing here waits for room in the window.
+void PartPlan::gather_now(bool at_end) {
   if (state_ == State::idle) return;
   if (state_ == State::writing && runtime_.is_recording() && lacks_value())
     throw UsageError(fmt::format("cannot gather {} in a recording (parts made at {}): some of its parts have no value, and a replay would lose what they "
                                  "have; write all of them, or the whole before it is divided", whole_.described(), runtime::describe(partition_.where)));
   for (runtime::Handle* const part : parts_)
-    for (PartPlan* const inner : links_of(*part).plans) inner->gather();
-  order(false, state_ == State::writing);
+    for (PartPlan* const inner : links_of(*part).plans) {
+      inner->note_for_recording();
+      inner->gather_now(at_end);
+    }
+  if (!copies_) order_gather(at_end);
+  else if (state_ == State::writing) copy_to_whole(at_end);
   set(State::idle);
 }
 
-/// Submits what orders the uses of the whole and of the parts. A value comes to the parts only if there is one.
-void PartPlan::order(bool splits, bool writes) {
-  if (copies_) return copy(splits, writes);
+/// Submits what lets tasks use the parts. A value comes to them only if there is one. Without one there is nothing to order, but where operations are
+/// counted or repeated.
+void PartPlan::order_split(bool writes) {
   const bool has_value = runtime_.has_value(whole_);
-  bool any = !splits && !writes;  // some part has a value
-  for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
-    const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
-    std::vector<dist::Use> uses;
-    if (splits) {
-      uses.push_back({&whole_, !writes ? AccessMode::read : has_value ? AccessMode::read_write : AccessMode::write});
+  if (has_value || !writes || runtime_.orders_without_value())
+    for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
+      const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
+      std::vector<dist::Use> uses{{&whole_, !writes     ? AccessMode::read
+                                            : has_value ? AccessMode::read_write
+                                                        : AccessMode::write}};
       for (std::size_t i = first; i < last; ++i) uses.push_back({parts_[i], AccessMode::write});
-    } else {
-      for (std::size_t i = first; i < last; ++i) {
-        const bool has_part = runtime_.has_value(*parts_[i]);
-        any = any || has_part;
-        uses.push_back({parts_[i], has_part ? AccessMode::read_write : AccessMode::write});
-      }
-      uses.push_back({&whole_, writes ? AccessMode::read_write : AccessMode::read});
+      submit({.splits = true, .uses = uses, .where = partition_.where});
     }
-    submit(uses, [&] { runtime_.order_parts(splits, uses, partition_.where); });
-  }
-  if (splits && !has_value)
+  if (!has_value)
     for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
-  if (!any && !splits) runtime_.forget_value(whole_);
+}
+
+/// Submits what lets tasks use the whole. Parts that have been written make all of it, whatever had become of its own value.
+void PartPlan::order_gather(bool at_end) {
+  const bool writes = state_ == State::writing;
+  bool any = !writes;  // some part has a value
+  bool is_written = false;
+  for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
+    std::vector<dist::Use> uses;
+    const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
+    for (std::size_t i = first; i < last; ++i) {
+      const bool has_part = runtime_.has_value(*parts_[i]);
+      any = any || has_part;
+      if (has_part) uses.push_back({parts_[i], AccessMode::read_write});
+      else if (runtime_.orders_without_value()) uses.push_back({parts_[i], AccessMode::write});
+    }
+    if (uses.empty()) continue;
+    uses.push_back({&whole_, !writes                            ? AccessMode::read
+                             : std::exchange(is_written, true) ? AccessMode::read_write
+                                                               : AccessMode::write});
+    submit({.splits = false, .uses = uses, .where = partition_.where, .may_wait = !at_end});
+  }
+  if (!any) runtime_.forget_value(whole_);
+}
+
+/// As `order_split`, with a copy for each part.
+void PartPlan::copy_to_parts(bool writes) {
+  const bool has_value = runtime_.has_value(whole_);
+  for (std::size_t i = 0; (has_value || !writes) && i < parts_.size(); ++i) {
+    dist::Use uses[] = {{&whole_, AccessMode::read}, {parts_[i], AccessMode::write}};
+    submit({.splits = true, .uses = uses, .where = partition_.where, .copied = place_of(i)});
+  }
+  if (writes) note_out_of_date(whole_);
+  if (!has_value)
+    for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
+}
+
+/// As `order_gather`, with a copy for each part. Parts that were only read need none: a later writer of the whole waits for the copies alone.
+void PartPlan::copy_to_whole(bool at_end) {
+  bool is_written = false;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!runtime_.has_value(*parts_[i])) continue;
+    // The first piece of the whole replaces what is out of date.
+    const AccessMode changes = std::exchange(is_written, true) ? AccessMode::read_write : AccessMode::write;
+    dist::Use uses[] = {{parts_[i], AccessMode::read}, {&whole_, changes}};
+    submit({.splits = false, .uses = uses, .where = partition_.where, .copied = place_of(i), .may_wait = !at_end});
+    note_out_of_date(*parts_[i]);
+  }
+  if (!is_written) runtime_.forget_value(whole_);
+}
+
+/// It leaves main memory before other data.
+void PartPlan::note_out_of_date(runtime::Handle& handle) {
+  if (!runtime_.is_recording()) runtime_.core().memory().note_unwanted(handle, false);
+}
+
+PlaceInWhole PartPlan::place_of(std::size_t part) const noexcept {
+  return {rows_[part % rows_.size()].first, cols_[part / rows_.size()].first};
 }
 
 /// What is ordered here may be used, whatever `asks` says.
-template <class Submit>
-void PartPlan::submit(std::span<dist::Use> uses, const Submit& submit) {
-  for (const dist::Use& use : uses) use.handle->flow.asks = 0;
+void PartPlan::submit(const PartOrder& order) {
+  for (const dist::Use& use : order.uses) use.handle->flow.asks = 0;
   try {
-    submit();
+    runtime_.order_parts(order);
   } catch (...) {
     set(state_);
     throw;
   }
-}
-
-/// As `order`, with a copy for each part. Parts that were only read need no gather: a later writer of the whole waits for the copies alone.
-/// What is out of date afterwards leaves main memory before other data.
-void PartPlan::copy(bool splits, bool writes) {
-  const bool has_value = runtime_.has_value(whole_);
-  bool any = !splits && !writes;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (splits ? writes && !has_value : !writes || !runtime_.has_value(*parts_[i])) continue;
-    // The first piece of the whole replaces what is out of date.
-    const AccessMode changes = std::exchange(any, true) ? AccessMode::read_write : AccessMode::write;
-    dist::Use uses[] = {{&whole_, AccessMode::read}, {parts_[i], AccessMode::write}};
-    if (!splits) uses[0] = {parts_[i], AccessMode::read}, uses[1] = {&whole_, changes};
-    const PlaceInWhole first{rows_[i % rows_.size()].first, cols_[i / rows_.size()].first};
-    submit(uses, [&] { runtime_.copy_part(splits, uses, first, partition_.where); });
-    if (!splits && !runtime_.is_recording()) runtime_.core().memory().note_unwanted(*parts_[i], false);
-  }
-  if (splits && writes && !runtime_.is_recording()) runtime_.core().memory().note_unwanted(whole_, false);
-  if (splits && !has_value)
-    for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
-  if (!any && !splits) runtime_.forget_value(whole_);
 }
 
 bool PartPlan::lacks_value() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string>
@@ -13,14 +14,11 @@
 #include <vector>
 
 #include "tandem/api/data.hpp"
+#include "tandem/dist/use.hpp"
 
 namespace tandem {
 
 class Runtime;
-
-namespace dist {
-struct Use;
-}
 
 /// How a vector or a matrix is divided. Blocks of a vector: `{.rows = 1000}`; tiles: `{.rows = 256, .cols = 256}`; vertical strips of
 /// a matrix: `{.cols = 64}`.
@@ -43,6 +41,21 @@ inline constexpr bool can_be_divided<Vector<T>> = !std::is_const_v<T>;
 template <class T>
 inline constexpr bool can_be_divided<Matrix<T>> = !std::is_const_v<T>;
 
+/// Where a part begins in the whole.
+struct PlaceInWhole {
+  std::size_t row = 0;
+  std::size_t col = 0;
+};
+
+/// A task of a split or a gather.
+struct PartOrder {
+  bool splits = false;
+  std::span<dist::Use> uses;  ///< with a copy: from the first datum to the second one, which are the whole and one part
+  SourceLine where = {};
+  std::optional<PlaceInWhole> copied = {};  ///< the part has memory of its own, and its values are copied; nothing: it lies in the whole's
+  bool may_wait = true;                     ///< for room in the window
+};
+
 /// A partition of one piece of data, and whether its parts or the whole may be used now. Of the submitting thread.
 ///
 /// The parts lie in the memory of the whole, on the rank that owns it. Tasks of no work order uses of parts and of the whole: one that
@@ -56,11 +69,13 @@ inline constexpr bool can_be_divided<Matrix<T>> = !std::is_const_v<T>;
 ///
 /// States. idle: the whole alone may be used. reading: the whole and the parts may be read; several partitions may be in this
 /// state at once. writing: the parts alone may be used; all other partitions of the whole are idle. A partition of a part that is
-/// not idle implies that the part may be used.
+/// not idle implies that the part may be used. The state changes only with what is submitted, and what is submitted for it runs also behind the end of a
+/// cancelled flow: the tasks that it serves have no effect there, and parts and whole have the values of the flow's end. On several ranks nothing enters
+/// a flow behind its end, so partitions keep their states until the next wait.
 class PartPlan {
  public:
   PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type);
-  /// Gathers, unless an exception is under way.
+  /// Gathers, also while an exception leaves the scope.
   ~PartPlan();
   PartPlan(const PartPlan&) = delete;
   PartPlan& operator=(const PartPlan&) = delete;
@@ -99,10 +114,16 @@ class PartPlan {
   std::vector<Extent> cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo, const char* what) const;
   void set(State state);
   bool lacks_value() const;
-  void order(bool splits, bool writes);
-  void copy(bool splits, bool writes);
-  template <class Submit>
-  void submit(std::span<dist::Use> uses, const Submit& submit);
+  void note_for_recording();
+  void end() noexcept;
+  void gather_now(bool at_end);
+  void order_split(bool writes);
+  void order_gather(bool at_end);
+  void copy_to_parts(bool writes);
+  void copy_to_whole(bool at_end);
+  void note_out_of_date(runtime::Handle& handle);
+  PlaceInWhole place_of(std::size_t part) const noexcept;
+  void submit(const PartOrder& order);
   [[noreturn]] void refuse(const std::string& why) const;
 
   Runtime& runtime_;

@@ -387,39 +387,43 @@ void Runtime::forget_value(runtime::Handle& handle) {
   if (flow_ != nullptr) dist::place_of(handle).unwritten = true;
 }
 
-void Runtime::order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where) {
-  static const runtime::TaskOps ops{.invoke = [](runtime::KernelCall&) {}, .serves = true};
-  submit_for_parts(splits, ops, uses, where, [](runtime::Task&) {});
-}
+bool Runtime::orders_parts() { return flow_ == nullptr || !flow_->is_over(); }
+bool Runtime::orders_without_value() const noexcept { return flow_ != nullptr || is_recording(); }
 
-void Runtime::copy_part(bool splits, std::span<dist::Use> uses, const internal::PlaceInWhole& first, const SourceLine& where) {
-  submit_for_parts(splits, internal::part_copy_ops(splits), uses, where, [&first](runtime::Task& task) { new (task.values()) internal::PlaceInWhole(first); });
-}
-
-template <class Fill>
-void Runtime::submit_for_parts(bool splits, const runtime::TaskOps& ops, std::span<dist::Use> uses, const SourceLine& where, const Fill& fill_values) {
+void Runtime::order_parts(const internal::PartOrder& order) {
+  static const runtime::TaskOps only_orders{.invoke = [](runtime::KernelCall&) {}, .always = true, .serves = true};
   static const std::shared_ptr<runtime::CodeletCore> split = runtime::make_main_memory_codelet("split");
   static const std::shared_ptr<runtime::CodeletCore> gather = runtime::make_main_memory_codelet("gather");
-  const std::shared_ptr<runtime::CodeletCore>& codelet = splits ? split : gather;
-  const auto fill = [&](runtime::Task& task) {
-    task.where = where;
-    for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
-    fill_values(task);
+  const std::shared_ptr<runtime::CodeletCore>& codelet = order.splits ? split : gather;
+  const runtime::TaskOps& ops = order.copied ? internal::part_copy_ops(order.splits) : only_orders;
+  const auto fill = [&order](runtime::Task& task) {
+    task.where = order.where;
+    for (std::size_t i = 0; i < order.uses.size(); ++i)
+      task.accesses()[i].set(order.uses[i].handle, order.uses[i].mode);
+    if (order.copied) new (task.values()) internal::PlaceInWhole(*order.copied);
   };
   if (flow_ == nullptr) {
-    runtime::Task* const task = begin_task(codelet, ops, static_cast<unsigned>(uses.size()));
-    if (task == nullptr) return;
-    fill(*task);
-    enter_task(*task);
-    return;
+    runtime::Task& task = core_->submission().begin(codelet, ops, base::narrow<unsigned>(order.uses.size()));
+    fill(task);
+    return enter_part_order(task, order.may_wait);
   }
   TaskOptions options{.where = {}};
-  if (is_owned(*uses.front().handle)) options.on = flow_->owner_of(*uses.front().handle);
-  internal::FlowTask call{.uses = uses, .where = where, .options = &options};
+  if (is_owned(*order.uses.front().handle)) options.on = flow_->owner_of(*order.uses.front().handle);
+  internal::FlowTask call{.uses = order.uses, .where = order.where, .options = &options, .always = true};
   runtime::Task* const task = begin_in_flow(call, codelet, ops);
   if (task == nullptr) return;
   fill(*task);
-  enter_in_flow(call, *task);
+  if (flow_->recording() != nullptr) {
+    enter_in_flow(call, *task);
+    return;
+  }
+  enter_part_order(*task, order.may_wait);
+  flow_->entered();
+}
+
+void Runtime::enter_part_order(runtime::Task& task, bool may_wait) {
+  if (may_wait || is_recording()) core_->submission().submit(task);
+  else core_->submission().submit_serving(task);
 }
 
 std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes) {
@@ -469,12 +473,22 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
   flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
 }
 
-/// In a cancelled flow nothing travels any more: the application gets what is here, if other ranks' copies stay right.
+/// In a cancelled flow nothing travels any more, and parts are not gathered on several ranks: the application gets what is here, if other ranks'
+/// copies stay right.
 void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) {
+  check_divided_behind_end(handle, mode);
   const bool is_here = flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
   if (!is_here || (mode != AccessMode::write && !handle.flow.has_value))
     throw FlowCancelled("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
                         ": the flow was cancelled; wait first");
+}
+
+/// The value is in the parts, or in the whole, which are ordered again behind the next wait.
+void Runtime::check_divided_behind_end(const runtime::Handle& handle, AccessMode mode) {
+  if (flow_ == nullptr || (handle.flow.asks & (mode == AccessMode::read ? 1U : 2U)) == 0 || !is_over()) return;
+  throw FlowCancelled("cannot use " + handle.described() + " with mode " + std::string(name_of(mode)) +
+                      ": it is divided into parts, or is one, and the flow was cancelled before it was split or "
+                      "gathered; wait first");
 }
 
 dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
@@ -554,7 +568,7 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
   const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
   if (!placed && !call.looked && flow_->try_skip(call.uses, call.where)) return nullptr;
   if (flow_->recording() == nullptr) core_->submission().make_room();  // before other ranks count on the task
-  if (flow_->is_over()) return nullptr;
+  if (!call.always && flow_->is_over()) return nullptr;
   call.wish.where = call.where;
   call.wish.codelet = codelet.get();
   core_->submission().adopt(codelet);
@@ -634,7 +648,8 @@ void Runtime::wait(const Replay& replay, const TaskRef& task) {
 void Runtime::wait_for_data(runtime::Handle* handle) {
   check_not_recording("wait for data");
   internal::about_to_use(handle, false);
-  core_->accesses().wait(named(handle, "wait for"));
+  check_divided_behind_end(named(handle, "wait for"), AccessMode::read);
+  core_->accesses().wait(*handle);
 }
 
 bool Runtime::is_recording() const noexcept {
@@ -950,22 +965,26 @@ Replay Runtime::replay(Graph& graph) {
   const auto between_parts = [&](const auto& enter) {
     if (is_recording() || is_over()) return enter();
     graph.parts_->prepare(graph.each_datum(), part_plans_);
+    bool is_entered = false;
     try {
-      enter();
+      is_entered = enter();
     } catch (...) {
       graph.parts_->leave(false);
       throw;
     }
-    graph.parts_->leave(true);
+    graph.parts_->leave(is_entered);
+    return is_entered;
   };
   if (graph.recording_ == nullptr) {
     TaskRef end;
-    between_parts([&] { end = graph.graph_->replay(); });
+    between_parts([&] {
+      end = graph.graph_->replay();
+      return end.task != nullptr;
+    });
     return {end, graph.number_, end.id + 1 - graph.graph_->task_count()};
   }
   check_not_recording("replay a graph");
-  if (is_over()) return {};
-  between_parts([&] { flow_->replay(*graph.recording_); });
+  if (is_over() || !between_parts([&] { return flow_->replay(*graph.recording_); })) return {};
   static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
   return {core_->submission().submit_after(core_->submission().begin(end.core(), NoWorkCode::ops, 0), ends.data(), ends.size()),

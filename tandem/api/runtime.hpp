@@ -113,17 +113,18 @@ concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_fu
                    !is_codelet<std::remove_cvref_t<Argument>> && !is_access<Argument> && !is_options<Argument> &&
                    !std::is_convertible_v<const std::decay_t<Argument>&, std::string_view>;
 
-/// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
-struct PlaceInWhole;
 class ExitStatus;
+struct PartOrder;
 class RecordedParts;
 
+/// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
 struct FlowTask {
   std::span<dist::Use> uses;
   SourceLine where = {};                 ///< of the last access
   const TaskOptions* options = nullptr;
   bool reduces = false;
   bool looked = false;                   ///< `skip_in_flow` has not skipped it
+  bool always = false;                   ///< it is entered behind the end of a cancelled flow, too
   dist::Wish wish = {};
   std::uint32_t executor = 0;            ///< while a flow is recorded
   TaskRef result = {};
@@ -907,11 +908,13 @@ class Runtime {
                             std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where);
   bool has_value(runtime::Handle& handle) const;
   void forget_value(runtime::Handle& handle);
-  void order_parts(bool splits, std::span<dist::Use> uses, const SourceLine& where);
-  /// The same, of the whole and one part with memory of its own, which begins at `first`: copies from the first use to the second one.
-  void copy_part(bool splits, std::span<dist::Use> uses, const internal::PlaceInWhole& first, const SourceLine& where);
-  template <class Fill>
-  void submit_for_parts(bool splits, const runtime::TaskOps& ops, std::span<dist::Use> uses, const SourceLine& where, const Fill& fill);
+  /// False: on several ranks the flow is over, and what is submitted has no effect until the next wait.
+  bool orders_parts();
+  /// Splits and gathers without values are submitted, too: all ranks count them, those included that do not know of values, and replays repeat them.
+  bool orders_without_value() const noexcept;
+  /// Submits the task, behind the end of a flow, too.
+  void order_parts(const internal::PartOrder& order);
+  void enter_part_order(runtime::Task& task, bool may_wait);
 
   // --- what tiles call
   friend class internal::TileRegistry;
@@ -965,6 +968,7 @@ class Runtime {
   std::uint32_t owner_of(runtime::Handle& handle) const;
   bool is_over();
   void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
+  void check_divided_behind_end(const runtime::Handle& handle, AccessMode mode);
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
   dist::Flow& own_flow(const char* action, runtime::Handle* handle);
   void set_options(const TaskOptions& options, runtime::Task& task);

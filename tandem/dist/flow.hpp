@@ -135,8 +135,8 @@ class Flow {
   void start_recording(Recording& recording);
   void stop_recording() noexcept;
   Recording* recording() noexcept { return recording_; }
-  /// Submits what was recorded, at this position of the flow. Throws UsageError.
-  void replay(Recording& recording);
+  /// Submits what was recorded, at this position of the flow. False: the flow is over, and nothing was submitted. Throws UsageError.
+  bool replay(Recording& recording);
 
   // --- loops pruned to this rank
   /// This rank does not submit the next so many tasks of the flow, by the rules of `Pruning`.

@@ -124,9 +124,9 @@ void Flow::stop_recording() noexcept {
   enters_all_ = options_.check_pruning;
 }
 
-void Flow::replay(Recording& recording) {
+bool Flow::replay(Recording& recording) {
   if (recording_ != nullptr) throw UsageError("cannot replay a graph while one is recorded");
-  if (is_over()) return;
+  if (is_over()) return false;
   recording.check_data();
   recording.check_owners();
   core_.submission().make_room();  // if the workers are paused, it throws before anything is entered; else each operation waits
@@ -161,6 +161,7 @@ void Flow::replay(Recording& recording) {
     recording.submit(operation);
     entered();
   }
+  return true;
 }
 
 /// A recorded operation that is no task takes place.

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -143,6 +145,108 @@ TEST(DistParts, WithABudgetOfMainMemory) {
     if (seed % 2 == 0) setup.flow.copy_bytes = 500;
     expect_well(run_job(setup, [&](Runtime& rt) { play(rt, seed); }), "seed " + std::to_string(seed));
   }
+}
+
+/// Random changes of a vector and of its parts in flows that ranks cancel. Parts end in cancelled flows, too, and when an exception leaves their scope.
+class CancelledParts {
+ public:
+  CancelledParts(Runtime& rt, std::uint64_t seed)
+      : rt_(rt), random_(seed), size_(1 + draw(30)), owner_(static_cast<std::uint32_t>(draw(rt.size()))), expected_(size_) {
+    for (std::size_t i = 0; i < size_; ++i) expected_[i] = i;
+    const bool own_memory = draw(3) != 0;
+    memory_ = expected_;
+    whole_ = own_memory ? rt.data("x", memory_, {.owner = owner_}) : rt.vector<Word>("x", size_, {.owner = owner_});
+    if (!own_memory)
+      rt.submit("begin", [](std::span<Word> x) {
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = i;
+      }, write(*whole_));
+    rt.wait();
+  }
+
+  /// Some steps with a division of the whole, and of one part, that then ends.
+  void divide() {
+    struct Leaves {};
+    try {
+      const std::size_t block = 1 + draw(9), half = (size_ + 1) / 2;
+      const auto blocks = rt_.parts(*whole_, {.rows = block}), halves = rt_.parts(*whole_, {.rows = half});
+      const auto inner = rt_.parts(halves(0), {.rows = 3});
+      for (int i = 0; i < 12; ++i) {
+        const std::size_t b = draw(blocks.rows()), h = draw(halves.rows()), k = draw(inner.rows());
+        switch (draw(4)) {
+          case 0: step(*whole_, 0); break;
+          case 1: step(blocks(b), b * block); break;
+          case 2: step(halves(h), h * half); break;
+          default: step(inner(k), 3 * k);
+        }
+        const bool cancels = draw(12) == 0, waits = draw(12) == 0;
+        if (draw(rt_.size()) == rt_.rank() && cancels) rt_.cancel();
+        if (waits) wait();
+      }
+      if (draw(3) == 0) throw Leaves();
+    } catch (const Leaves&) {
+    }
+  }
+
+  void wait() {
+    rt_.wait();
+    const auto end = rt_.cancelled_at();
+    ends_ += end ? 1 : 0;
+    for (const Step& step : steps_)
+      for (std::size_t i = step.first; (!end || step.position <= *end) && i < step.first + step.count; ++i) expected_[i] = expected_[i] * 3 + step.by;
+    steps_.clear();
+  }
+
+  void check(std::uint64_t seed) {
+    wait();
+    if (auto view = rt_.acquire_at_owner(read(*whole_))) {
+      for (std::size_t i = 0; i < size_; ++i) ASSERT_EQ((**view)[i], expected_[i]) << "seed " << seed << " at " << i;
+    }
+    rt_.wait();
+  }
+  std::size_t ends() const noexcept { return ends_; }
+
+ private:
+  struct Step {
+    std::size_t first = 0, count = 0;
+    Word by = 0;
+    std::uint64_t position = 0;
+  };
+
+  Word draw(Word below) { return random_() % below; }
+  void step(const Data<Vector<Word>>& data, std::size_t first) {
+    const Word by = draw(100);
+    const auto rank = static_cast<std::uint32_t>(draw(rt_.size()));
+    const bool is_placed = draw(2) == 0;
+    static_cast<void>(read_write(data));  // splits and gathers first: the flow may end among them
+    const bool is_ignored = rt_.cancelled();
+    if (is_placed) rt_.submit({.on = rank}, change, by, read_write(data));
+    else rt_.submit(change, by, read_write(data));
+    if (!is_ignored) steps_.push_back({first, data.rows(), by, rt_.position()});
+  }
+
+  Runtime& rt_;
+  std::mt19937_64 random_;
+  const std::size_t size_;
+  const std::uint32_t owner_;
+  std::vector<Word> memory_, expected_;
+  std::optional<Data<Vector<Word>>> whole_;
+  std::vector<Step> steps_;
+  std::size_t ends_ = 0;
+};
+
+TEST(DistParts, OfCancelledFlowsHaveTheValuesOfTheirEnd) {
+  std::atomic<std::size_t> ends{0};
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+    JobSetup setup{.ranks = static_cast<std::uint32_t>(1 + seed % 4), .main_bytes = seed % 3 == 0 ? 2 * 30 * sizeof(Word) : 0};
+    setup.core.begin_ahead_ns = 0;
+    expect_well(run_job(setup, [&](Runtime& rt) {
+      CancelledParts program(rt, seed);
+      for (int i = 0; i < 4; ++i) program.divide();
+      program.check(seed);
+      ends += program.ends();
+    }), "seed " + std::to_string(seed));
+  }
+  EXPECT_GT(ends.load(), 60U);
 }
 
 TEST(DistParts, OfDataThatEachRankHasForItself) {
