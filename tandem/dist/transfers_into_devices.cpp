@@ -14,7 +14,7 @@ NodeIndex Transfers::device_for(const runtime::Handle& handle, const runtime::Co
   if (nodes == 0) [[likely]] return 0;
   const NodeIndex node = core_.executor().only_memory_of(reader);
   runtime::Memory& memory = core_.memory();
-  const bool fits = !memory.is_limited(node) || handle.shape.bytes() <= memory.room().budget(node);
+  const bool fits = !memory.is_limited(node) || memory.room().bytes_on(handle, node) <= memory.room().budget(node);
   return (nodes >> node & 1U) != 0 && fits ? node : NodeIndex{0};
 }
 

@@ -13,11 +13,12 @@
 
 namespace tandem::runtime {
 
-/// Places in a file that grows at its end, in bytes. A piece gets the smallest free extent that it fits into. Free extents that touch are one; one at the
-/// end does not exist, so that the file can be cut there. All operations take O(log n) for n free extents, but for `take_holes`.
+/// Places in a file that grows at its end, in bytes. A piece gets the smallest free extent that it fits into. Free
+/// extents that touch are one; one at the end does not exist, so that the file can be cut there. All operations take
+/// O(log n) for n free extents, but for `take_holes`.
 ///
-/// A free extent is a *hole* once the file system has been told that it holds nothing. What is in use and what is free without being a hole takes room on
-/// the disk (`disk_bytes`).
+/// A free extent is a *hole* once the file system has been told that it holds nothing. What is in use and what is free
+/// without being a hole takes room on the disk (`disk_bytes`).
 ///
 /// Threads: one at a time.
 class Extents {
@@ -83,7 +84,9 @@ class Extents {
     std::uint64_t free_bytes = 0, holes = 0, last = 0;
     bool is_first = true;
     for (const auto& [at, extent] : free_) {
-      if (extent.bytes == 0 || (!is_first && at <= last) || at + extent.bytes >= end_ || !by_size_.contains({extent.bytes, at})) return false;
+      if (extent.bytes == 0 || (!is_first && at <= last) || at + extent.bytes >= end_ ||
+          !by_size_.contains({extent.bytes, at}))
+        return false;
       is_first = false;
       last = at + extent.bytes;
       free_bytes += extent.bytes;

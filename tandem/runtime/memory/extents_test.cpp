@@ -70,7 +70,8 @@ TEST(Extents, HolesTakeNothingOfTheDisk) {
   EXPECT_TRUE(extents.check_invariants());
 }
 
-/// Pieces of random sizes come and go, of which some `alive` are there at a time. Returns how long the file was at most.
+/// Pieces of random sizes come and go, of which some `alive` are there at a time. Returns how long the file was at
+/// most.
 std::uint64_t longest_file(int pieces, std::size_t alive, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Extents extents;

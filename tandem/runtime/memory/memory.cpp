@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tandem/runtime/memory/device_error.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/memory/seen_by_copier.hpp"
 #include "tandem/trace/session.hpp"
@@ -87,6 +88,10 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
     const bool reserved = room_.reserve(task, node, [&] { note_stage(task, trace::StagingState::memory); });
     follow_orders();
     if (!reserved) return Staging::pending;  // whoever makes room goes on with it
+  }
+  if (!give_memory(task, node)) {
+    follow_orders();
+    return Staging::pending;
   }
   const bool has_waited = bring(task, node) && room_.any();
   if (has_waited) note_stage(task, trace::StagingState::data);
@@ -183,6 +188,16 @@ Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
     return Staging::ready;
   }
   task.waits.store(1, std::memory_order_relaxed);
+  const std::uint64_t given_up = room_.is_limited(node) ? room_.given_up(node) : 0;
+  try {
+    ensure_allocated(handle, node);
+  } catch (const OutOfMemory&) {
+    if (!room_.is_limited(node) || !Room::counts(handle, node)) throw;
+    room_.give_up_hint(task, node, given_up);
+    note_lost_prefetch();
+    follow_orders();
+    return Staging::ready;
+  }
   bring(task, node);
   const Staging staging = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1 ? Staging::ready : Staging::pending;
   follow_orders();
@@ -198,13 +213,35 @@ PrefetchReport Memory::prefetches() const noexcept {
   return report;
 }
 
-/// Starts what the data of `task` needs to be on `node`. True: the task waits for some of that, which may have ended by now.
-bool Memory::bring(Task& task, NodeIndex node) {
-  // Memory first: when there is none left, no transfer knows the task.
+/// Memory for all data of `task` on `node`, before any transfer knows the task. False: the node has less than its
+/// budget says, and the task, which held memory, waits for some once more.
+bool Memory::give_memory(Task& task, NodeIndex node) {
+  const bool may_wait = room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
+  const std::uint64_t given_up = may_wait ? room_.given_up(node) : 0;
+  const Handle* at = nullptr;
+  try {
+    allocate_all(task, node, at);
+    return true;
+  } catch (const OutOfMemory&) {
+    if (!may_wait || !Room::counts(*at, node)) throw;
+  }
+  room_.wait_again(task, node, given_up, [&] { note_stage(task, trace::StagingState::memory); });
+  return false;
+}
+
+/// `at` is the data that was the last to be looked at.
+void Memory::allocate_all(Task& task, NodeIndex node, const Handle*& at) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (slot.mode() != AccessMode::reduce && slot.mode() != AccessMode::scratch) ensure_allocated(*slot.handle(), node);
+    if (slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch) continue;
+    at = slot.handle();
+    ensure_allocated(*slot.handle(), node);
   }
+}
+
+/// Starts what the data of `task`, which has memory on `node`, needs to be there. True: the task waits for some of
+/// that, which may have ended by now.
+bool Memory::bring(Task& task, NodeIndex node) {
   bool waits = false;
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
@@ -413,9 +450,26 @@ void Memory::fetched(Handle& handle, NodeIndex source, NodeIndex node, const std
     if (failure == nullptr) handle.valid.fetch_or(1U << node, std::memory_order_release);
   }
   if (room_.any()) room_.end_reading(handle, source);
+  if (failure != nullptr) note_lost_device(failure, source, node);
   if (failure != nullptr)
     for (const Link* link = waiting; link != nullptr; link = link->next) listener_.staging_failed(*link->task(), failure);
   count_down(waiting);
+}
+
+/// A copy has failed. If that was since a device is lost, its worker finds it here.
+void Memory::note_lost_device(const std::exception_ptr& failure, NodeIndex source, NodeIndex target) {
+  const DeviceFailure look = look_at(failure);
+  if (!look.is_devices || look.effect != DeviceEffect::lost) return;
+  const auto is_devices = [this](NodeIndex node) {
+    return node != 0 && !reaches_home(node) && !room_.is_storage(node);
+  };
+  for (const auto& [node, other] : {std::pair(source, target), std::pair(target, source)}) {
+    if (!is_devices(node) || (is_devices(other) && !nodes_[node].node->is_lost())) continue;
+    const std::lock_guard guard(losses_mutex_);
+    if ((lost_.load(std::memory_order_relaxed) >> node & 1U) != 0) continue;
+    losses_[node] = failure;
+    lost_.fetch_or(1U << node, std::memory_order_release);
+  }
 }
 
 void Memory::count_down(Link* waiting) {
@@ -517,20 +571,27 @@ void Memory::begin_move(const Room::Move& move) {
   try {
     ensure_allocated(handle, move.to);
   } catch (...) {  // no room there, after all
-    return end_move(handle, false);
+    return end_move(handle, move.from, move.to, std::current_exception());
   }
   CopyRequest request;
   {
     const std::lock_guard guard(handle.lock);
     request = request_for(handle, move.from, move.to);
   }
-  const auto ended = [this, &handle](const std::exception_ptr& failure) { end_move(handle, failure == nullptr); };
+  const auto ended = [this, &handle, from = move.from, to = move.to](const std::exception_ptr& failure) {
+    end_move(handle, from, to, failure);
+  };
   if (!passes_main_memory(request)) return copy(handle, request, ended);
   copy_in_two(request, buffer_for_copy(handle.shape.bytes()), [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 
-void Memory::end_move(Handle& handle, bool arrived) {
-  const Room::EndedMove ended = room_.end_move(handle, arrived);
+void Memory::end_move(Handle& handle, NodeIndex from, NodeIndex to, const std::exception_ptr& failure) {
+  std::string why;
+  if (failure != nullptr) {
+    note_lost_device(failure, from, to);
+    why = look_at(failure).what;
+  }
+  const Room::EndedMove ended = room_.end_move(handle, failure == nullptr ? std::nullopt : std::optional(why));
   count_down(ended.waiting);
   if (!ended.is_last) return;
   free_everywhere(handle);
@@ -541,6 +602,7 @@ void Memory::grant(const Room::Granted& granted) {
   Task& task = *granted.task;
   try {
     if (!granted.refusal.empty()) throw OutOfMemory(granted.refusal);
+    if (!give_memory(task, granted.node)) return;  // among the orders again
     bring(task, granted.node);
   } catch (...) {
     listener_.staging_failed(task, std::current_exception());

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -83,7 +84,13 @@ class Memory {
   }
   /// The device that works in `node` is lost: what lies there is brought to main memory for messages, or fails there; no message comes there. Any thread.
   void end_messages_from(NodeIndex node) noexcept { no_messages_.fetch_or(1U << node, std::memory_order_relaxed); }
-  /// So it is.
+  /// Why the device of memory `node` is lost, as a copy from or to that memory has said; null: none has said it. Any
+  /// thread.
+  std::exception_ptr why_lost(NodeIndex node) const noexcept {
+    // Pairs with the release of `note_lost_device`, which has stored the failure.
+    return (lost_.load(std::memory_order_acquire) >> node & 1U) != 0 ? losses_[node] : nullptr;
+  }
+  /// The workers of `node`, the memory of a NUMA node, reach main memory, too.
   bool reaches_home(NodeIndex node) const noexcept { return (reach_home_ >> node & 1U) != 0; }
   /// Decides which workers use `handle` where it lies in main memory: objects, which do not move, from all NUMA nodes; memory of the program's
   /// from the one on which it lies. When it is registered.
@@ -238,6 +245,8 @@ class Memory {
   std::shared_ptr<void> buffer_for_copy(std::size_t bytes);
   [[noreturn]] void refuse_memory(const Handle& handle, NodeIndex node) const;
   Staging acquire_beside(Task& event, NodeIndex node);
+  bool give_memory(Task& task, NodeIndex node);
+  void allocate_all(Task& task, NodeIndex node, const Handle*& at);
   bool bring(Task& task, NodeIndex node);
   bool fetch(Task& task, Handle& handle, Link& link, NodeIndex node);
   void fetched(Handle& handle, NodeIndex source, NodeIndex node, const std::exception_ptr& failure);
@@ -263,7 +272,8 @@ class Memory {
   void free_private_copies(Handle& handle) noexcept;
   void follow_orders();
   void begin_move(const Room::Move& move);
-  void end_move(Handle& handle, bool arrived);
+  void end_move(Handle& handle, NodeIndex from, NodeIndex to, const std::exception_ptr& failure);
+  void note_lost_device(const std::exception_ptr& failure, NodeIndex source, NodeIndex target);
   void grant(const Room::Granted& granted);
   void free_everywhere(Handle& handle) noexcept;
 
@@ -286,6 +296,10 @@ class Memory {
   std::uint32_t reach_home_ = 0;  ///< bit n: the memory of a NUMA node
   std::array<std::uint32_t, 3> message_nodes_{};  ///< by `MessageMemory`; bit n: what memory n says
   std::atomic<std::uint32_t> no_messages_{1};     ///< bit n: messages are not read there all the same
+  /// Bit n: a copy has shown that the device of memory n is lost. Set under `losses_mutex_`.
+  std::atomic<std::uint32_t> lost_{0};
+  std::mutex losses_mutex_;
+  std::array<std::exception_ptr, kMaxNodes> losses_;  ///< what it has said; written once, before its bit
   Room room_{*this};
 };
 

@@ -29,6 +29,11 @@ class MemoryNode {
   virtual void* allocate(std::size_t bytes) = 0;
   /// Takes back what `allocate` gave for `bytes`.
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
+  /// What memory for `bytes` takes of the node, in bytes: budgets count that. At least `bytes`, and always the same.
+  virtual std::size_t footprint(std::size_t bytes) const noexcept { return bytes; }
+  /// A copy from or to this memory has failed, since a device was lost: whether that was the device of this memory, for
+  /// good. Any thread. For a copy between this memory and main memory it is not asked.
+  virtual bool is_lost() noexcept { return false; }
   /// What is asked once, before any data exists.
   virtual MessageMemory messages() const noexcept { return MessageMemory::none; }
 };
@@ -50,9 +55,11 @@ enum class CopyState { done, posted };
 /// Called when a copy has ended; null: the bytes have arrived, else why they have not.
 using CopyEnded = std::function<void(const std::exception_ptr& failure)>;
 
-/// Moves bytes between its node and main memory, and between nodes whose copiers are of the same class. `start` either copies at once, or
-/// posts the copy and calls `ended` later, once, from any thread, with no lock held; nobody polls a device for it. What it throws, or reports
-/// as a failure, fails the tasks that wait for the copy. Called by workers, several at a time.
+/// Moves bytes between its node and main memory, and between nodes whose copiers are of the same class. `start` either
+/// copies at once, or posts the copy and calls `ended` later, once, from any thread, with no lock held; nobody polls a
+/// device for it. What it throws, or reports as a failure, fails the tasks that wait for the copy. A `DeviceError` that
+/// says `lost` also takes the device from which, or to which, the copy was out of service; of a copy between two
+/// devices, those whose memory says so (`MemoryNode::is_lost`). Called by workers, several at a time.
 class Copier {
  public:
   virtual ~Copier() = default;

@@ -25,14 +25,6 @@ void for_each_datum(Task& task, const Visit& visit) {
   }
 }
 
-/// What `task` gets for the time of its kernel.
-std::size_t scratch_bytes(const Task& task) noexcept {
-  std::size_t bytes = 0;
-  for (unsigned i = 0; i < task.access_count; ++i)
-    if (task.accesses()[i].mode() == AccessMode::scratch) bytes += task.accesses()[i].handle()->shape.bytes();
-  return bytes;
-}
-
 }  // namespace
 
 bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const noexcept {
@@ -46,9 +38,9 @@ bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const 
 }
 
 void Room::limit(NodeIndex node, std::size_t bytes, unsigned kernels) {
-  if (nodes_.size() <= node) nodes_.resize(node + 1);
+  while (nodes_.size() <= node) nodes_.emplace_back();
   nodes_[node].limited = any_ = true;
-  nodes_[node].budget = bytes;
+  nodes_[node].budget = nodes_[node].first_budget = bytes;
   nodes_[node].most_kernels = kernels;
 }
 
@@ -58,14 +50,26 @@ bool Room::counts(const Handle& handle, NodeIndex node) noexcept {
   return handle.node_at(node) != 0 || (!handle.user_memory && !handle.is_part && handle.object == nullptr && handle.copy_number == 0);
 }
 
+std::size_t Room::bytes_on(const Handle& handle, NodeIndex node) const noexcept {
+  return memory_.node(node).footprint(handle.shape.bytes());
+}
+
+/// What `task` gets for the time of its kernel.
+std::size_t Room::scratch_bytes(Task& task, NodeIndex node) const noexcept {
+  std::size_t bytes = 0;
+  for (unsigned i = 0; i < task.access_count; ++i)
+    if (task.accesses()[i].mode() == AccessMode::scratch) bytes += bytes_on(*task.accesses()[i].handle(), node);
+  return bytes;
+}
+
 std::size_t Room::bytes_of(Task& task, NodeIndex node) const noexcept {
-  std::size_t bytes = scratch_bytes(task);
+  std::size_t bytes = scratch_bytes(task, node);
   for_each_datum(task, [&](const Handle& handle, unsigned) {
-    if (counts(handle, node)) bytes += handle.shape.bytes();
+    if (counts(handle, node)) bytes += bytes_on(handle, node);
   });
   if (node == 0 || memory_.reaches_home(node)) return bytes;
   for (unsigned i = 0; i < task.access_count; ++i)  // the private copies that it will have there
-    if (task.accesses()[i].mode() == AccessMode::reduce) bytes += task.accesses()[i].handle()->shape.bytes();
+    if (task.accesses()[i].mode() == AccessMode::reduce) bytes += bytes_on(*task.accesses()[i].handle(), node);
   return bytes;
 }
 
@@ -160,7 +164,7 @@ void Room::unlist(Handle& handle, NodeIndex node) {
 void Room::charge(Handle& handle, NodeIndex node) {
   if (!counts(handle, node) || std::exchange(handle.residence->stays[node].charged, true)) return;
   leave_beside(handle, node);
-  nodes_[node].used += handle.shape.bytes();
+  nodes_[node].used += bytes_on(handle, node);
   change_missing(handle, node, false);
 }
 
@@ -168,13 +172,14 @@ void Room::discharge(Handle& handle, NodeIndex node) {
   unlist(handle, node);
   leave_beside(handle, node);
   if (!std::exchange(handle.residence->stays[node].charged, false)) return;
-  nodes_[node].used -= handle.shape.bytes();
+  nodes_[node].used -= bytes_on(handle, node);
+  nodes_[node].given_up.fetch_add(bytes_on(handle, node), std::memory_order_release);
   change_missing(handle, node, true);
 }
 
 void Room::leave_beside(Handle& handle, NodeIndex node) {
   if (!std::exchange(handle.residence->stays[node].beside, false)) return;
-  nodes_[node].beside -= handle.shape.bytes();
+  nodes_[node].beside -= bytes_on(handle, node);
   std::erase(nodes_[node].arrived, &handle);
   settle(handle, node);
 }
@@ -188,8 +193,8 @@ void Room::settle(Handle& handle, NodeIndex node) {
 void Room::change_missing(Handle& handle, NodeIndex node, bool more) {
   for (WaitingTask* const waiting : handle.residence->stays[node].wanted_by) {
     nodes_[node].order.erase(waiting);
-    if (more) waiting->missing += handle.shape.bytes();
-    else waiting->missing -= handle.shape.bytes();
+    if (more) waiting->missing += bytes_on(handle, node);
+    else waiting->missing -= bytes_on(handle, node);
     nodes_[node].order.insert(waiting);
   }
 }
@@ -201,9 +206,9 @@ void Room::discharge_everywhere(Handle& handle) {
 // --- tasks
 
 std::size_t Room::missing(Task& task, NodeIndex node) {
-  std::size_t bytes = scratch_bytes(task);
+  std::size_t bytes = scratch_bytes(task, node);
   for_each_datum(task, [&](const Handle& handle, unsigned) {
-    if (counts(handle, node) && !handle.residence->stays[node].charged) bytes += handle.shape.bytes();
+    if (counts(handle, node) && !handle.residence->stays[node].charged) bytes += bytes_on(handle, node);
   });
   return bytes;
 }
@@ -216,7 +221,7 @@ void Room::hold(Task& task, NodeIndex node) {
     handle.residence->stays[node].is_hinted = false;
   });
   Node& here = nodes_[node];
-  here.used += scratch_bytes(task);
+  here.used += scratch_bytes(task, node);
   ++here.holders;
   ++here.granted;
   here.kernels += task.kind == TaskKind::kernel;
@@ -292,7 +297,7 @@ bool Room::hold_beside(Task& event, NodeIndex node) {
     Residence::Stay& stay = handle.residence->stays[node];
     stay.beside = true;
     stay.settles = event.extra->memory == EventMemory::counted;
-    here.beside += handle.shape.bytes();
+    here.beside += bytes_on(handle, node);
     here.most_beside = std::max(here.most_beside, here.beside);
   }
   pin(handle, node);
@@ -436,7 +441,7 @@ void Room::admit_arrived(NodeIndex node) {
   Node& here = nodes_[node];
   while (!here.arrived.empty() && here.next == nullptr) {
     Handle& handle = *here.arrived.front();
-    if (!make_room(node, handle.shape.bytes())) {
+    if (!make_room(node, bytes_on(handle, node))) {
       if (here.holders != 0 || here.leaving != 0) return;
       here.arrived.pop_front();  // nothing else can leave: it stays where it is
       settle(handle, node);
@@ -455,11 +460,18 @@ void Room::serve_all() {
 std::string Room::why_refused(Task& task, NodeIndex node) {
   std::size_t fixed = nodes_[node].used;
   for_each_datum(task, [&](const Handle& handle, unsigned) {
-    if (handle.residence->stays[node].charged) fixed -= handle.shape.bytes();
+    if (handle.residence->stays[node].charged) fixed -= bytes_on(handle, node);
   });
-  return fmt::format("no memory: its data takes {} bytes in {}, whose budget is {} bytes, of which {} bytes cannot be moved away; split the "
-                     "data and use fewer pieces at a time, or allow more memory",
-                     bytes_of(task, node), memory_.described(node), nodes_[node].budget, fixed);
+  const Node& here = nodes_[node];
+  const std::string shrunk =
+      budget(node) < here.first_budget
+          ? fmt::format(" (and was {} bytes, but there was no memory for that)", here.first_budget)
+          : "";
+  const std::string why = here.why_stuck.empty() ? "" : fmt::format(" ({})", here.why_stuck);
+  return fmt::format(
+      "no memory: its data takes {} bytes in {}, whose budget is {} bytes{}, of which {} bytes cannot be moved away{}; "
+      "split the data and use fewer pieces at a time, or allow more memory",
+      bytes_of(task, node), memory_.described(node), budget(node), shrunk, fixed, why);
 }
 
 bool Room::end(Task& task, NodeIndex node) {
@@ -480,7 +492,7 @@ bool Room::end(Task& task, NodeIndex node) {
   });
   if ((room & kHolds) == 0) return false;
   if ((room & kBeside) != 0) return true;
-  nodes_[node].used -= scratch_bytes(task);
+  nodes_[node].used -= scratch_bytes(task, node);
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
   return true;
@@ -492,13 +504,56 @@ void Room::go_on(NodeIndex node) {
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
-void Room::give_back(Task& task, NodeIndex node) {
-  const std::lock_guard guard(mutex_);
+/// The task holds nothing any more. What has no memory yet, and is of no other holder, is not charged any more.
+void Room::unhold(Task& task, NodeIndex node) {
   const std::uint8_t room = std::exchange(task.room, task.room & static_cast<std::uint8_t>(~(kHolds | kBehind)));
-  for_each_datum(task, [&](Handle& handle, unsigned) { unpin(handle, node); });
-  nodes_[node].used -= scratch_bytes(task);
+  for_each_datum(task, [&](Handle& handle, unsigned) {
+    unpin(handle, node);
+    if (handle.residence->stays[node].pins == 0 && handle.residence->leaves != node &&
+        !handle.replica(node).has_memory())
+      discharge(handle, node);
+  });
+  nodes_[node].used -= scratch_bytes(task, node);
   --nodes_[node].holders;
   nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
+}
+
+void Room::give_back(Task& task, NodeIndex node) {
+  const std::lock_guard guard(mutex_);
+  unhold(task, node);
+  serve(node);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+}
+
+/// What is charged, and what was charged since the node was asked for memory, is more than it has.
+void Room::shrink(NodeIndex node, std::uint64_t given_up_before) {
+  Node& here = nodes_[node];
+  const std::size_t charged = here.used + (here.given_up.load(std::memory_order_relaxed) - given_up_before);
+  here.budget.store(std::min(budget(node), std::max<std::size_t>(charged, 1) - 1), std::memory_order_relaxed);
+}
+
+void Room::wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait) {
+  const std::lock_guard guard(mutex_);
+  shrink(node, given_up_before);
+  unhold(task, node);
+  if (on_wait) on_wait();
+  // With nothing missing it would have memory at once, and find none again: another holder is about to allocate the
+  // same data.
+  const bool misses = missing(task, node) != 0;
+  const Node& here = nodes_[node];
+  if (!misses && here.holders == 0 && here.leaving == 0) {
+    orders_.granted.push_back({&task, node, why_refused(task, node)});
+    return;
+  }
+  wait(task, node);
+  if (misses) serve(node);
+  TANDEM_AUDIT_ASSERT(is_sound(node));
+}
+
+void Room::give_up_hint(Task& hint, NodeIndex node, std::uint64_t given_up_before) {
+  const std::lock_guard guard(mutex_);
+  shrink(node, given_up_before);
+  unhold(hint, node);
   serve(node);
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
@@ -544,8 +599,9 @@ void Room::end_reading(Handle& handle, NodeIndex node) {
 /// True: `bytes` more fit on `node` now.
 bool Room::make_room(NodeIndex node, std::size_t bytes) {
   Node& here = nodes_[node];
+  if (bytes == 0) return true;  // also where the budget has shrunk below what is there
   while (here.used + bytes > here.budget) {
-    if (here.used + bytes - here.budget <= here.leaving || here.candidates.empty()) return false;
+    if (here.used + bytes <= here.budget + here.leaving || here.candidates.empty()) return false;
     evict(*here.candidates.begin()->handle, node);
   }
   return true;
@@ -564,7 +620,7 @@ bool Room::make_spare_room(NodeIndex node, std::size_t bytes, std::uint64_t next
     const std::lock_guard guard(handle.lock);
     if (handle.valid.load(std::memory_order_acquire) == 1U << node) continue;  // it would have to be moved
     leaving.push_back(&handle);
-    left -= handle.shape.bytes();
+    left -= bytes_on(handle, node);
   }
   if (left + bytes > here.budget) return false;
   for (Handle* const handle : leaving) evict(*handle, node);
@@ -588,7 +644,7 @@ void Room::evict(Handle& handle, NodeIndex node) {
   Residence& residence = *handle.residence;
   residence.leaves = node;
   residence.goes_to = *goes_to;
-  nodes_[node].leaving += handle.shape.bytes();
+  nodes_[node].leaving += bytes_on(handle, node);
   if (is_limited(*goes_to)) {
     charge(handle, *goes_to);
     pin(handle, *goes_to);
@@ -609,7 +665,7 @@ std::optional<NodeIndex> Room::target_for(const Handle& handle, NodeIndex node) 
   if (node != 0) {
     if (!is_limited(0) || (handle.home.pointer != nullptr && !handle.residence->stays[0].beside)) return 0;
     const Node& home = nodes_[0];
-    if (home.next == nullptr && home.used + handle.shape.bytes() <= home.budget) return 0;
+    if (home.next == nullptr && home.used + bytes_on(handle, 0) <= home.budget) return 0;
   }
   return storage_;
 }
@@ -621,8 +677,9 @@ void Room::drop(Handle& handle, NodeIndex node) {
   memory_.free_replica(handle, node);
 }
 
-Room::EndedMove Room::end_move(Handle& handle, bool arrived) {
+Room::EndedMove Room::end_move(Handle& handle, const std::optional<std::string>& failure) {
   const std::lock_guard guard(mutex_);
+  const bool arrived = !failure;
   Residence& residence = *handle.residence;
   const NodeIndex from = std::exchange(residence.leaves, Residence::kNowhere);
   const NodeIndex to = std::exchange(residence.goes_to, Residence::kNowhere);
@@ -634,7 +691,8 @@ Room::EndedMove Room::end_move(Handle& handle, bool arrived) {
     if (arrived) handle.valid.fetch_or(1U << to, std::memory_order_acq_rel);
     handle.valid.fetch_and(~Handle::kMoving, std::memory_order_acq_rel);
   }
-  nodes_[from].leaving -= handle.shape.bytes();
+  nodes_[from].leaving -= bytes_on(handle, from);
+  if (!arrived) nodes_[from].why_stuck = *failure;
   if (is_limited(to)) {
     unpin(handle, to);
     --nodes_[to].holders;
@@ -714,19 +772,19 @@ bool Room::is_sound(NodeIndex node) {
   std::size_t listed = 0, arrived = 0;
   for (const Handle* const handle : here.arrived) {
     if (!handle->residence->stays[node].beside) return false;
-    arrived += handle->shape.bytes();
+    arrived += bytes_on(*handle, node);
   }
   for (const Candidate& candidate : here.candidates) {
     const Residence::Stay& stay = candidate.handle->residence->stays[node];
     if (!stay.charged || stay.beside || !stay.may_leave || stay.pins != 0 || candidate.handle->residence->leaves == node) return false;
-    listed += candidate.handle->shape.bytes();
+    listed += bytes_on(*candidate.handle, node);
   }
   for (auto& [number, waiting] : here.waiting)
     if (waiting.missing != missing(*waiting.task, node) || !here.order.contains(&waiting)) return false;
   const std::size_t next_pins = here.next != nullptr ? here.next->access_count : 0U;
-  return here.used <= here.budget && arrived <= here.beside && listed + here.leaving <= here.used &&
-         here.order.size() == here.waiting.size() && here.kernels + here.held <= here.holders &&
-         here.next_pins.size() == next_pins;
+  return here.used <= here.first_budget && budget(node) <= here.first_budget && arrived <= here.beside &&
+         listed + here.leaving <= here.used && here.order.size() == here.waiting.size() &&
+         here.kernels + here.held <= here.holders && here.next_pins.size() == next_pins;
 }
 
 }  // namespace tandem::runtime

@@ -40,6 +40,11 @@ class Memory;
 ///
 /// Scratch memory counts as data does, from the moment when its task gets memory to the task's end.
 ///
+/// A budget is what a node is expected to have. When the node allocates less, the budget shrinks below what is charged
+/// at that time (`wait_again`): the task gives back what it holds and waits as others do, so that data leaves for it,
+/// or it fails with the numbers if nothing else can leave. Each failure makes the budget smaller, so a task does not
+/// wait for ever. A budget that has shrunk does not grow again.
+///
 /// Memory that the application keeps. The submitting thread alone ends the accesses that it holds, so while it waits, a task may wait for memory that
 /// nobody gives up: it is *blocked* when all that holds memory on the node are such accesses. The thread that waits is told (`blocks`), and looks
 /// whether it waits for one of these tasks. An access comes before all tasks that wait, also before the next one.
@@ -51,7 +56,7 @@ class Memory;
 ///
 /// Threads. All functions may be called from any thread, those that say so by the submitting one. One mutex guards everything, residences of
 /// data included; `Handle::lock` may be taken under it, never the other way round. Nothing is called under it but
-/// `MemoryNode::release`, and `on_wait` of `reserve`.
+/// `MemoryNode::release` and `footprint`, and `on_wait` of `reserve` and `wait_again`.
 ///
 /// A move and the program's tasks. While a move is under way `Handle::valid` has the bit `kMoving`. A task that writes waits for its
 /// end, so no copy is torn and no bit of `valid` comes late; its own transfers begin behind that (`Memory::acquire`). A task that
@@ -96,14 +101,16 @@ class Room {
   void set_storage(NodeIndex node) { storage_ = node; }
 
   bool is_limited(NodeIndex node) const noexcept { return node < nodes_.size() && nodes_[node].limited; }
-  /// Of a limited node, in bytes.
-  std::size_t budget(NodeIndex node) const noexcept { return nodes_[node].budget; }
+  /// Of a limited node, in bytes; it may shrink. Any thread.
+  std::size_t budget(NodeIndex node) const noexcept { return nodes_[node].budget.load(std::memory_order_relaxed); }
   /// Some node is limited.
   bool any() const noexcept { return any_; }
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
   /// What the data of `task` and its scratch memory take on `node`: memory of the program's counts nowhere.
   std::size_t bytes_of(Task& task, NodeIndex node) const noexcept;
   static bool counts(const Handle& handle, NodeIndex node) noexcept;
+  /// What a replica of `handle` on `node` takes of its budget.
+  std::size_t bytes_on(const Handle& handle, NodeIndex node) const noexcept;
 
   /// `task` is submitted, or will run in a replay that begins. By the submitting thread.
   void note_uses(Task& task);
@@ -123,8 +130,19 @@ class Room {
   /// True: all data of `task` has memory on the limited `node`, and stays there until its end; and its scratch memory has room. False: it waits, and is among the
   /// orders of this call or a later one; `on_wait` was called then, under the mutex.
   bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
-  /// The same for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or that of replicas
-  /// that are valid elsewhere, too, and are used later; not while a task waits for memory there.
+  /// How many bytes of `node` were charged and given up so far, for `wait_again`. Any thread.
+  std::uint64_t given_up(NodeIndex node) const noexcept {
+    return nodes_[node].given_up.load(std::memory_order_acquire);
+  }
+  /// The limited `node` has no memory for `task`, which holds some there, though its budget says so: the budget
+  /// shrinks, and the task gives back what it holds, and waits as after `reserve`. `given_up_before`: what `given_up`
+  /// returned before the node was asked for memory: what was given up since then may have been missing. `on_wait` as in
+  /// `reserve`.
+  void wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait = {});
+  /// The same for a hint, which waits for nobody: it holds nothing from now on.
+  void give_up_hint(Task& hint, NodeIndex node, std::uint64_t given_up_before);
+  /// As `reserve`, for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or
+  /// that of replicas that are valid elsewhere, too, and are used later; not while a task waits for memory there.
   bool reserve_spare(Task& hint, NodeIndex node);
   /// The same for an event that reads its one datum, if its value is there: nothing is brought, and nobody leaves.
   bool reserve_valid(Task& event, NodeIndex node);
@@ -165,8 +183,8 @@ class Room {
     Link* waiting = nullptr;  ///< tasks that waited for its end
     bool is_last = false;     ///< the data is gone: the caller frees its replicas, and the reference that `forget` took
   };
-  /// The move of `handle` has ended; `arrived` false: it has failed.
-  EndedMove end_move(Handle& handle, bool arrived);
+  /// The move of `handle` has ended. `failure`: why it has failed; none: the data has arrived.
+  EndedMove end_move(Handle& handle, const std::optional<std::string>& failure);
   /// Its value is being moved to main memory, or is elsewhere alone, so that such a move may begin.
   bool may_come_home(Handle& handle);
 
@@ -207,10 +225,14 @@ class Room {
   };
   struct Node {
     bool limited = false;
-    std::size_t budget = 0;
+    std::atomic<std::size_t> budget{0};  ///< written under the mutex
+    std::size_t first_budget = 0;        ///< before it has shrunk
     unsigned most_kernels = kNoLimit;
     std::size_t used = 0;            ///< charged bytes
     std::size_t leaving = 0;         ///< of these, bytes that are being moved away
+    /// Bytes that were charged and are not any more, so far; written under the mutex.
+    std::atomic<std::uint64_t> given_up{0};
+    std::string why_stuck;           ///< why the last move from there failed; empty: none has
     unsigned holders = 0;            ///< tasks, transfers and kept events with pins
     unsigned kernels = 0;            ///< of these, tasks that a worker runs
     unsigned held = 0;               ///< of these, accesses that the application holds
@@ -235,7 +257,10 @@ class Room {
   void leave_if_evicted(Handle& handle);
   void count_passing(Handle& handle);
   std::size_t missing(Task& task, NodeIndex node);
+  std::size_t scratch_bytes(Task& task, NodeIndex node) const noexcept;
   void hold(Task& task, NodeIndex node);
+  void unhold(Task& task, NodeIndex node);
+  void shrink(NodeIndex node, std::uint64_t given_up_before);
   bool may_hold(const Task& task, NodeIndex node) const noexcept;
   void wait(Task& task, NodeIndex node);
   void change_missing(Handle& handle, NodeIndex node, bool more);
@@ -263,7 +288,7 @@ class Room {
 
   Memory& memory_;
   std::mutex mutex_;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;
   std::optional<NodeIndex> storage_;
   bool any_ = false;
   bool stopped_ = false;

@@ -31,11 +31,11 @@ constexpr std::size_t kAlignment = 4096;
 /// Disk space that a file may take beyond one and a half times what is alive in it, before it is given back.
 constexpr std::uint64_t kSlack = std::uint64_t{4} << 20;
 
-/// The open file. Pieces of any size come and go, so what is free is merged and used again; what that leaves goes back to the file system: the file is
-/// cut at its end, and holes are punched into it where the file system can do that.
+/// The open file. Pieces of any size come and go, so what is free is merged and used again; what that leaves goes back
+/// to the file system: the file is cut at its end, and holes are punched into it where the file system can do that.
 ///
-/// Threads: any, but for `write` and `trim`, which are the copier's: so a piece is written only when no earlier hole in its place is still to be
-/// punched.
+/// Threads: any, but for `write` and `trim`, which are the copier's: so a piece is written only when no earlier hole in
+/// its place is still to be punched.
 class SpillFile {
  public:
   SpillFile(int descriptor, std::string folder) : descriptor_(descriptor), folder_(std::move(folder)) {}
@@ -74,7 +74,9 @@ class SpillFile {
     // Without success the file is as right as before, and takes more of the disk.
     if (::ftruncate(descriptor_, static_cast<off_t>(end)) != 0) return;
     for (const Extents::Extent& hole : holes)
-      if (::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(hole.at), static_cast<off_t>(hole.bytes)) != 0) return;
+      if (::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(hole.at),
+                      static_cast<off_t>(hole.bytes)) != 0)
+        return;
   }
 
   void write(std::uintptr_t place, const char* from, std::size_t bytes) {
@@ -130,8 +132,8 @@ class SpillNode final : public MemoryNode {
   std::shared_ptr<SpillFile> file_;
 };
 
-/// Copies in the order of requests, on a thread of its own, which sleeps when there is nothing to do. It trims the file, too: who gives places back
-/// may hold locks, and does not wait for a disk.
+/// Copies in the order of requests, on a thread of its own, which sleeps when there is nothing to do. It trims the
+/// file, too: who gives places back may hold locks, and does not wait for a disk.
 class SpillCopier final : public Copier {
  public:
   explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_({.name = "tandem-spill"}, [this] { work(); }) {

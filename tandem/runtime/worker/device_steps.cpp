@@ -290,7 +290,9 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
 // --- failures of the device
 
 /// `task` does not run here, since `failure` came before its launch.
-void Worker::refuse(Task& task, const std::exception_ptr& failure) {
+void Worker::refuse(Task& task, const std::exception_ptr& given) {
+  notice_loss();
+  const std::exception_ptr failure = lost_ != nullptr ? lost_ : given;
   const DeviceFailure look = look_at(failure);
   if (look.is_devices && may_fall_back(task, false)) return fall_back(task, look.what);
   fail(task, look.is_devices ? named(task, failure, look) : failure);
@@ -321,6 +323,12 @@ std::exception_ptr Worker::named(const Task& task, const std::exception_ptr& fai
   } catch (...) {
     return failure;  // it names the data and the memory
   }
+}
+
+/// A copy may have found that the device is lost; a failed copy for one of its tasks may also be another device's.
+void Worker::notice_loss() {
+  if (lost_ != nullptr || device_ == nullptr) return;
+  if (const std::exception_ptr loss = executor_.memory().why_lost(spec_.node)) lose_device(loss, look_at(loss));
 }
 
 /// The device runs nothing any more: what it had goes elsewhere, or fails, and so does what comes to this worker from now on.

@@ -313,6 +313,7 @@ bool Worker::prepare(Task& task) {
     return false;
   }
   try {
+    notice_loss();
     if (lost_ != nullptr) std::rethrow_exception(lost_);
     if (refusal != nullptr) std::rethrow_exception(refusal);
     if (spec_.binds_copies && task.special) executor_.memory().bind_private_copies(task, spec_.node);

@@ -172,7 +172,8 @@ class Worker final : public base::Steppable {
   void complete(const Device::Ended& ended);
   bool is_called_off(const Task& task) const noexcept;
   void end_run(const Device::Ended& ended, const DeviceFailure& failure);
-  void refuse(Task& task, const std::exception_ptr& failure);
+  void refuse(Task& task, const std::exception_ptr& given);
+  void notice_loss();
   bool may_fall_back(Task& task, bool had_begun);
   void fall_back(Task& task, const std::string& why);
   std::exception_ptr named(const Task& task, const std::exception_ptr& failure, const DeviceFailure& look) const;
