@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -14,22 +15,23 @@ namespace tandem::internal {
 template <class Range>
 class CudaKernel {
  public:
-  CudaKernel(CudaSource source, Range range) : source_(std::move(source)), range_(std::move(range)) {}
+  CudaKernel(CudaSource source, Range range)
+      : source_(std::make_shared<const CudaSource>(std::move(source))), range_(std::move(range)) {}
 
   /// Posts the kernel of the run `call`, whose arguments `Code` finds.
   template <class Code, std::size_t... i>
   void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
     static_assert(Code::kLists == 0, "a kernel in CUDA C++ takes a fixed number of buffers: name the data one by one, or leave the list to an "
                                      "implementation in C++");
-    KernelArguments<CudaArgument> list;
-    (list.template add<Code, i>(call), ...);
+    const KernelArguments<CudaArgument, Code, i...> arguments(call);
     static_assert(std::is_convertible_v<decltype(range_(Code::template argument<i>(call)...)), CudaRange>,
                   "the range gives a number of threads, or a CudaRange");
-    static_cast<CudaQueue*>(call.queue)->launch(source_, {list.arguments.data(), list.count}, range_(Code::template argument<i>(call)...));
+    static_cast<CudaQueue*>(call.queue)
+        ->launch(*source_, arguments.all(), range_(Code::template argument<i>(call)...));
   }
 
  private:
-  CudaSource source_;
+  std::shared_ptr<const CudaSource> source_;
   Range range_;
 };
 

@@ -1,11 +1,16 @@
 // tandem/api/opencl_test.cpp: OpenCL devices: kernels in OpenCL C, random flows between main memory and the device, what is copied.
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <dlfcn.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,6 +98,137 @@ TEST_F(OpenCl, TakesScalarsAndValues) {
   auto rt = start();
   const auto bump = Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump", [](int, int&) { return 1; });
   test::expect_scalars_and_values(*rt, bump.can_run(on_opencl));
+}
+
+TEST_F(OpenCl, TakesAnyNumberOfArguments) {
+  constexpr std::size_t kMatrices = 17;
+  std::string source = "__kernel void sum(__global ulong* m0, ulong rows0, ulong cols0, ulong ld0";
+  std::string body = ") { *m0 += 0";
+  for (std::size_t i = 1; i < kMatrices; ++i) {
+    const std::string n = std::to_string(i);
+    source += ", __global const ulong* m" + n + ", ulong rows" + n + ", ulong cols" + n + ", ulong ld" + n;
+    body += " + *m" + n + " * rows" + n + " * cols" + n;
+  }
+  const auto sum = Codelet("sum", [](MatrixView<Word> to, auto... from) { to(0, 0) += (from(0, 0) + ...); })
+                       .opencl(source + body + "; }", "sum", [](auto...) { return 1; });
+  auto rt = start();
+  std::vector<std::vector<Word>> values(kMatrices, std::vector<Word>(6, 1));
+  std::vector<Data<Matrix<Word>>> data;
+  for (std::size_t i = 0; i < kMatrices; ++i) {
+    values[i][0] = i;
+    data.push_back(rt->data(MatrixView<Word>{values[i].data(), 2, 3, 2}));
+  }
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    rt->submit(sum.can_run(on_opencl), read_write(data[0]), read(data[i + 1])...);
+  }(std::make_index_sequence<kMatrices - 1>());
+  rt->wait(data[0]);
+  EXPECT_EQ(values[0][0], 6U * 16 * 17 / 2);
+}
+
+/// OpenCL's own clEnqueueFillBuffer, for the program's own calls; the module that uses OpenCL has loaded the library.
+using FillBuffer = int(void* queue, void* memory, const void* pattern, std::size_t pattern_bytes, std::size_t offset,
+                       std::size_t bytes, unsigned wait_count, const void* waits, void* event);
+FillBuffer* fill_buffer() {
+  void* const library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  return library != nullptr ? reinterpret_cast<FillBuffer*>(dlsym(library, "clEnqueueFillBuffer")) : nullptr;
+}
+
+// A short kernel that is launched comes first, then long work by the program's own calls.
+TEST_F(OpenCl, ATaskEndsWithWhatItPostsToTheNativeQueue) {
+  FillBuffer* const fill = fill_buffer();
+  ASSERT_NE(fill, nullptr);
+  auto rt = start(1);
+  constexpr std::size_t kCount = 2'000'000;
+  constexpr Word kTimes = 20;
+  std::vector<Word> x(kCount, 0);
+  int first = 0;
+  auto hx = rt->data("x", x);
+  auto hf = rt->data("first", first);
+  const auto post = Codelet("post", [](int&, std::span<Word>) {
+                    }).also(DeviceKind::opencl, [fill](const Context& context, int& v, std::span<Word> to) {
+    auto& queue = *static_cast<OpenClQueue*>(context.queue);
+    const int by = 1;
+    const OpenClArgument arguments[] = {{&by, sizeof(by)}, {&v, 0}};
+    queue.launch({kSource, "bump", ""}, arguments, 1);
+    for (Word i = 1; i <= kTimes; ++i)
+      if (fill(queue.native_queue(), queue.native_memory(to.data()), &i, sizeof(i), 0, kCount * sizeof(Word), 0,
+               nullptr, nullptr) != 0)
+        throw std::runtime_error("no fill");
+  });
+  for (int round = 1; round <= 3; ++round) {
+    rt->submit(post.can_run(on_opencl), read_write(hf), write(hx));
+    rt->wait(hx);
+    rt->wait(hf);
+    EXPECT_EQ(first, round);
+    ASSERT_EQ(x, std::vector<Word>(kCount, kTimes)) << "in round " << round;
+    std::fill(x.begin(), x.end(), 0);
+    rt->submit("clear", [](std::span<Word>) {}, write(hx));
+  }
+}
+
+// What the first kernel has written is nowhere else, and a core must not go on with it.
+TEST_F(OpenCl, ATaskThatIsRefusedBehindALaunchRunsNowhereElse) {
+  auto rt = start(1);
+  int value = 0;
+  auto x = rt->data("x", value);
+  const auto bump =
+      Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump", [](int, int&) { return 1; });
+  const auto twice =
+      Codelet("twice", [](int& v) { v += 2; }).also(DeviceKind::opencl, [](const Context& context, int& v) {
+        const int by = 1;
+        const OpenClArgument arguments[] = {{&by, sizeof(by)}, {&v, 0}};
+        static_cast<OpenClQueue*>(context.queue)->launch({kSource, "bump", ""}, arguments, 1);
+        throw DeviceError(DeviceEffect::refused, "no second launch");
+      });
+  rt->submit(bump.can_run(on_opencl), 1, read_write(x));
+  rt->submit(twice.prefer_devices(), read_write(x));
+  try {
+    rt->wait(x);
+    EXPECT_EQ(value, 3) << "a core has run it from the beginning";
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no second launch"));
+  }
+}
+
+TEST_F(OpenCl, LaunchesASourceThatIsKeptWithoutReadingItAgain) {
+  auto rt = start(1);
+  const auto source = std::make_shared<OpenClSource>(OpenClSource{kSource, "bump", ""});
+  int value = 0;
+  auto x = rt->data(value);
+  const auto bump = Codelet("bump", [](int&) {}).also(DeviceKind::opencl, [source](const Context& context, int& v) {
+    const int by = 1;
+    const OpenClArgument arguments[] = {{&by, sizeof(by)}, {&v, 0}};
+    static_cast<OpenClQueue*>(context.queue)->launch_kept(source, arguments, 1);
+  });
+  rt->submit(bump.can_run(on_opencl), read_write(x));
+  rt->wait(x);
+  source->text = "nonsense";
+  rt->submit(bump.can_run(on_opencl), read_write(x));
+  rt->wait(x);
+  EXPECT_EQ(value, 2);
+}
+
+TEST_F(OpenCl, ARangeThatTheDeviceCannotRunIsAnError) {
+  auto rt = start(1);
+  int value = 0;
+  auto x = rt->data("x", value);
+  const auto bump = Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump", [](int, int&) {
+    OpenClRange range(1'000'000);
+    range.local = {1'000'000, 1, 1};
+    return range;
+  });
+  rt->submit(bump.prefer_devices().can_run(on_opencl), 1, read_write(x));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("OpenCL kernel 'bump'"), HasSubstr("opencl 0"), HasSubstr("CL_INVALID_WORK")));
+}
+
+TEST_F(OpenCl, WarnsOfFewerDevicesThanTheOptionAsksFor) {
+  const std::size_t count = runtime::load_opencl().value()->find().size();
+  testing::internal::CaptureStderr();
+  Runtime(Options{.workers = 1, .more = {{"opencl", std::to_string(count + 1)}, {"ranks", "alone"}}});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("option opencl asks for " + std::to_string(count + 1) + " devices, and this machine has " +
+                        std::to_string(count) + " OpenCL device"));
 }
 
 TEST_F(OpenCl, CopiesWhatItMustAndNoMore) {

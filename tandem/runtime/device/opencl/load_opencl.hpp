@@ -24,12 +24,13 @@ struct OpenClFacts {
 struct OpenClOptions {
   unsigned most_devices = 0;
   unsigned depth = 3;             ///< tasks in flight on each
-  std::size_t memory_bytes = 0;   ///< budget of each device's memory; 0: three quarters of it
+  std::size_t memory_bytes = 0;   ///< budget of each device's memory; 0: three quarters of it, divided by `sharers`
+  unsigned sharers = 1;           ///< processes of the job that use the same devices
 };
 
 /// What the module says of itself; a program calls its functions only if the first three members equal its own.
 struct OpenClModule {
-  std::uint32_t interface = 3;  ///< changes with `Device`, `MemoryNode`, `Copier` and the types in them
+  std::uint32_t interface = 4;  ///< changes with `Device`, `MemoryNode`, `Copier`, `OpenClQueue` and the types in them
   std::uint32_t layout = [] {
     std::uint32_t hash = 0;
     for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task), sizeof(KernelCall),

@@ -32,7 +32,11 @@ base::Result<std::vector<DeviceUnit>> make(const OpenClOptions& options) {
   const auto buffers = std::make_shared<Buffers>();
   for (CardFacts& facts : cards_in_order()) {
     if (units.size() == options.most_devices) break;
-    const std::size_t budget = options.memory_bytes != 0 ? options.memory_bytes : facts.memory_bytes / 4 * 3;
+    // OpenCL does not say what is free.
+    const std::size_t budget =
+        options.memory_bytes != 0
+            ? options.memory_bytes
+            : std::max<std::size_t>(facts.memory_bytes / 4 * 3 / std::max(options.sharers, 1U), 1);
     try {
       const auto card = std::make_shared<Card>(std::move(facts), static_cast<unsigned>(units.size()), buffers);
       units.push_back({.kind = DeviceKind::opencl,

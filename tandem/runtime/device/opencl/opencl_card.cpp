@@ -57,6 +57,9 @@ std::string name_of_error(cl_int error) {
     case CL_INVALID_ARG_VALUE: return "CL_INVALID_ARG_VALUE";
     case CL_INVALID_ARG_SIZE: return "CL_INVALID_ARG_SIZE";
     case CL_INVALID_KERNEL_ARGS: return "CL_INVALID_KERNEL_ARGS";
+    case CL_INVALID_WORK_DIMENSION: return "CL_INVALID_WORK_DIMENSION";
+    case CL_INVALID_WORK_ITEM_SIZE: return "CL_INVALID_WORK_ITEM_SIZE";
+    case CL_INVALID_GLOBAL_WORK_SIZE: return "CL_INVALID_GLOBAL_WORK_SIZE";
     case CL_INVALID_WORK_GROUP_SIZE: return "CL_INVALID_WORK_GROUP_SIZE";
     case CL_INVALID_BUFFER_SIZE: return "CL_INVALID_BUFFER_SIZE";
     default: return fmt::format("OpenCL error {}", error);
@@ -121,6 +124,13 @@ Card::~Card() {
   for (const cl_command_queue queue : {kernels_, to_device_, from_device_})
     if (queue != nullptr) clReleaseCommandQueue(queue);
   if (context_ != nullptr) clReleaseContext(context_);
+}
+
+bool Card::is_lost() const noexcept {
+  cl_bool is_available = CL_TRUE;
+  return clGetDeviceInfo(facts_.device, CL_DEVICE_AVAILABLE, sizeof(is_available), &is_available, nullptr) ==
+             CL_DEVICE_NOT_AVAILABLE ||
+         is_available == CL_FALSE;
 }
 
 struct Card::Waiting {

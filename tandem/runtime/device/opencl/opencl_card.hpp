@@ -92,6 +92,8 @@ class Card {
   cl_command_queue to_device() const noexcept { return to_device_; }
   cl_command_queue from_device() const noexcept { return from_device_; }
   Buffers& buffers() noexcept { return *buffers_; }
+  /// The device runs nothing any more.
+  bool is_lost() const noexcept;
 
   /// Calls `ended(status)` on the card's thread when `event`, which this takes, has ended. The command is sent to the device.
   void when_ended(cl_command_queue queue, cl_event event, std::function<void(cl_int status)> ended);

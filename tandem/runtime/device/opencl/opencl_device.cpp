@@ -6,46 +6,71 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "tandem/base/exceptions.hpp"
+
 namespace tandem::runtime::opencl {
 
 struct OpenClDevice::Heard {
   OpenClDevice& device;
   unsigned place = 0;
+  cl_event first = nullptr;
 };
 
 OpenClDevice::~OpenClDevice() {
   finish();
-  for (const auto& [key, kernel] : kernels_) clReleaseKernel(kernel);
+  for (const auto& [key, kernel] : kernels_) clReleaseKernel(kernel.kernel);
   for (const auto& [key, program] : programs_) clReleaseProgram(program);
 }
 
-Device::Launched OpenClDevice::launch(DeviceTask& task, std::int64_t) {
-  const auto drop_last = [&] {
-    if (last_ != nullptr) clReleaseEvent(std::exchange(last_, nullptr));
-  };
+void OpenClDevice::release(cl_event first, cl_event last) noexcept {
+  for (const cl_event event : {first, last})
+    if (event != nullptr) clReleaseEvent(event);
+}
+
+/// The present launch has failed. What it had posted uses the task's data until it has ended.
+void OpenClDevice::give_up() noexcept {
+  clFinish(card_->kernels());
+  release(posted_.first, posted_.last);
+  posted_ = {};
+}
+
+/// Calls the kernel. Afterwards `posted_.last` is behind all that it has posted.
+void OpenClDevice::run(DeviceTask& task) {
+  posted_ = {};
   try {
     task.run(static_cast<OpenClQueue*>(this));
-    // A kernel may have posted by calls of its own.
-    if (last_ == nullptr) check(clEnqueueMarkerWithWaitList(card_->kernels(), 0, nullptr, &last_), "no marker");
+    if (posted_.last != nullptr && !posted_.natively) return;
+    cl_event marker = nullptr;
+    check(clEnqueueMarkerWithWaitList(card_->kernels(), 0, nullptr, &marker), "no marker");
+    release(posted_.first, posted_.last);
+    posted_.first = nullptr;  // a marker says nothing of the time of what is before it
+    posted_.last = marker;
+  } catch (const DeviceError& error) {
+    const bool has_posted = posted_.any();
+    give_up();
+    if (has_posted && error.effect() == DeviceEffect::refused) throw DeviceError(DeviceEffect::broken, error.what());
+    throw;
   } catch (...) {
-    clFinish(card_->kernels());  // what it had posted before uses the task's data
-    drop_last();
+    give_up();
     throw;
   }
-  auto waits = std::make_unique<Heard>(Heard{*this, task.place()});
+}
+
+Device::Launched OpenClDevice::launch(DeviceTask& task, std::int64_t) {
+  run(task);
+  auto waits = std::make_unique<Heard>(Heard{*this, task.place(), posted_.first});
   {
     const std::lock_guard guard(mutex_);
     ++pending_;
   }
-  if (const cl_int error = clSetEventCallback(last_, CL_COMPLETE, &heard, waits.get()); error != CL_SUCCESS) {
-    clFinish(card_->kernels());
-    drop_last();
+  if (const cl_int error = clSetEventCallback(posted_.last, CL_COMPLETE, &heard, waits.get()); error != CL_SUCCESS) {
+    give_up();
     const std::lock_guard guard(mutex_);
     --pending_;
     throw DeviceError(DeviceEffect::broken, fmt::format("no callback: {}", name_of_error(error)));
   }
   waits.release();
-  last_ = nullptr;
+  posted_ = {};
   clFlush(card_->kernels());
   return Launched::posted;
 }
@@ -54,10 +79,21 @@ void CL_CALLBACK OpenClDevice::heard(cl_event event, cl_int status, void* contex
   const std::unique_ptr<Heard> heard(static_cast<Heard*>(context));
   OpenClDevice& device = heard->device;
   const std::lock_guard guard(device.mutex_);  // until the end: `finish` waits for it
-  device.reports_.push_back({heard->place, event, status});
+  device.reports_.push_back({heard->place, heard->first, event, status});
   device.waker_->wake();
   --device.pending_;
   device.changed_.notify_all();
+}
+
+/// From the beginning of the task's first kernel to the end of its last one; 0: not known.
+std::int64_t OpenClDevice::took_ns(const Report& report) noexcept {
+  cl_ulong start_ns = 0, end_ns = 0;
+  const bool is_known =
+      report.first != nullptr &&
+      clGetEventProfilingInfo(report.first, CL_PROFILING_COMMAND_START, sizeof(start_ns), &start_ns, nullptr) ==
+          CL_SUCCESS &&
+      clGetEventProfilingInfo(report.last, CL_PROFILING_COMMAND_END, sizeof(end_ns), &end_ns, nullptr) == CL_SUCCESS;
+  return is_known && end_ns > start_ns ? static_cast<std::int64_t>(end_ns - start_ns) : 0;
 }
 
 std::int64_t OpenClDevice::poll(std::int64_t, std::vector<Ended>& ended) {
@@ -67,16 +103,12 @@ std::int64_t OpenClDevice::poll(std::int64_t, std::vector<Ended>& ended) {
     reports.swap(reports_);
   }
   for (const Report& report : reports) {
-    Ended one{.place = report.place};
+    Ended one{.place = report.place, .kernel_ns = took_ns(report)};
     if (report.status != CL_COMPLETE) {
       const DeviceEffect effect = report.status == CL_DEVICE_NOT_AVAILABLE ? DeviceEffect::lost : DeviceEffect::broken;
       one.failure = std::make_exception_ptr(DeviceError(effect, fmt::format("the kernel has failed: {}", name_of_error(report.status))));
     }
-    cl_ulong start_ns = 0, end_ns = 0;
-    if (clGetEventProfilingInfo(report.event, CL_PROFILING_COMMAND_START, sizeof(start_ns), &start_ns, nullptr) == CL_SUCCESS &&
-        clGetEventProfilingInfo(report.event, CL_PROFILING_COMMAND_END, sizeof(end_ns), &end_ns, nullptr) == CL_SUCCESS && end_ns > start_ns)
-      one.kernel_ns = static_cast<std::int64_t>(end_ns - start_ns);
-    clReleaseEvent(report.event);
+    release(report.first, report.last);
     ended.push_back(std::move(one));
   }
   return kWhenWoken;
@@ -86,13 +118,13 @@ void OpenClDevice::finish() noexcept {
   clFinish(card_->kernels());
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return pending_ == 0; });
-  for (const Report& report : std::exchange(reports_, {})) clReleaseEvent(report.event);
+  for (const Report& report : std::exchange(reports_, {})) release(report.first, report.last);
 }
 
 // --- kernels
 
 cl_program OpenClDevice::program_of(const OpenClSource& source) {
-  const auto known = programs_.find({source.text, source.options});
+  const auto known = programs_.find(std::tie(source.options, source.text));
   if (known != programs_.end()) return known->second;
   cl_int error = CL_SUCCESS;
   const char* text = source.text.c_str();
@@ -110,21 +142,20 @@ cl_program OpenClDevice::program_of(const OpenClSource& source) {
     throw std::runtime_error(fmt::format("the OpenCL source of kernel '{}' does not compile for {}: {}\n{}", source.kernel, card_->name(),
                                          name_of_error(error), log));
   }
-  programs_.emplace(std::pair(source.text, source.options), program);
+  programs_.emplace(std::tuple(source.options, source.text), program);
   return program;
 }
 
-cl_kernel OpenClDevice::kernel_of(const OpenClSource& source) {
+OpenClDevice::Kernel& OpenClDevice::kernel_of(const OpenClSource& source) {
+  const auto key = std::tie(source.kernel, source.options, source.text);
+  if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
   const cl_program program = program_of(source);
-  const auto known = kernels_.find({program, source.kernel});
-  if (known != kernels_.end()) return known->second;
   cl_int error = CL_SUCCESS;
   const cl_kernel kernel = clCreateKernel(program, source.kernel.c_str(), &error);
   if (error == CL_INVALID_KERNEL_NAME)
     throw std::runtime_error(fmt::format("the OpenCL source has no kernel '{}'; name a __kernel function of it", source.kernel));
   check(error, "no kernel");
-  kernels_.emplace(std::pair(program, source.kernel), kernel);
-  return kernel;
+  return kernels_.emplace(key, Kernel{kernel, source.kernel}).first->second;
 }
 
 void* OpenClDevice::native_memory(const void* data) {
@@ -132,32 +163,48 @@ void* OpenClDevice::native_memory(const void* data) {
   return buffer != nullptr ? buffer->memory : nullptr;
 }
 
-void OpenClDevice::launch(const OpenClSource& source, std::span<const OpenClArgument> arguments, const OpenClRange& range) {
-  const cl_kernel kernel = kernel_of(source);
+void OpenClDevice::set_arguments(const Kernel& kernel, std::span<const OpenClArgument> arguments) {
   cl_uint wanted = 0;
-  check(clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(wanted), &wanted, nullptr), "no number of arguments");
+  check(clGetKernelInfo(kernel.kernel, CL_KERNEL_NUM_ARGS, sizeof(wanted), &wanted, nullptr), "no number of arguments");
   if (wanted != arguments.size())
     throw std::runtime_error(fmt::format("OpenCL kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
                                          "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
-                                         source.kernel, wanted, arguments.size()));
+                                         kernel.name, wanted, arguments.size()));
   for (cl_uint i = 0; i < wanted; ++i) {
     const OpenClArgument& argument = arguments[i];
     const void* memory = argument.bytes == 0 ? native_memory(argument.value) : nullptr;
-    const cl_int error = argument.bytes == 0 ? clSetKernelArg(kernel, i, sizeof(cl_mem), &memory)
-                                             : clSetKernelArg(kernel, i, argument.bytes, argument.value);
+    const cl_int error = argument.bytes == 0 ? clSetKernelArg(kernel.kernel, i, sizeof(cl_mem), &memory)
+                                             : clSetKernelArg(kernel.kernel, i, argument.bytes, argument.value);
     if (error == CL_INVALID_ARG_SIZE || error == CL_INVALID_ARG_VALUE)
       throw std::runtime_error(fmt::format("argument {} of OpenCL kernel '{}' does not fit its parameter, which has another size or is no "
                                            "pointer to __global memory: {}",
-                                           i + 1, source.kernel, name_of_error(error)));
+                                           i + 1, kernel.name, name_of_error(error)));
     check(error, "an argument was refused");
   }
+}
+
+/// The device would refuse it each time: the program's mistake, for which no other worker stands in.
+static bool is_wrong_range(cl_int error) noexcept {
+  return error == CL_INVALID_WORK_DIMENSION || error == CL_INVALID_WORK_GROUP_SIZE ||
+         error == CL_INVALID_WORK_ITEM_SIZE || error == CL_INVALID_GLOBAL_WORK_SIZE;
+}
+
+void OpenClDevice::launch(const Kernel& kernel, std::span<const OpenClArgument> arguments, const OpenClRange& range) {
+  set_arguments(kernel, arguments);
   if (std::any_of(range.global.begin(), range.global.begin() + range.dimensions, [](std::size_t count) { return count == 0; })) return;
   cl_event event = nullptr;
-  check(clEnqueueNDRangeKernel(card_->kernels(), kernel, range.dimensions, nullptr, range.global.data(),
-                               range.local[0] != 0 ? range.local.data() : nullptr, 0, nullptr, &event),
-        "the launch was refused");
-  if (last_ != nullptr) clReleaseEvent(last_);
-  last_ = event;
+  const cl_int error =
+      clEnqueueNDRangeKernel(card_->kernels(), kernel.kernel, range.dimensions, nullptr, range.global.data(),
+                             range.local[0] != 0 ? range.local.data() : nullptr, 0, nullptr, &event);
+  if (is_wrong_range(error))
+    throw UsageError(fmt::format("OpenCL kernel '{}' cannot run with these work items and work groups on {}: {}",
+                                 kernel.name, card_->name(), name_of_error(error)));
+  check(error, "the launch was refused");
+  if (posted_.last != nullptr) clReleaseEvent(posted_.last);
+  posted_.last = event;
+  if (posted_.first != nullptr) return;
+  clRetainEvent(event);
+  posted_.first = event;
 }
 
 }  // namespace tandem::runtime::opencl

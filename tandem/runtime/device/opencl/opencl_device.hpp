@@ -1,23 +1,27 @@
 // tandem/runtime/device/opencl/opencl_device.hpp: a card as the device of a worker.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/device/kept_sources.hpp"
 #include "tandem/runtime/device/opencl/opencl_card.hpp"
 #include "tandem/runtime/device/opencl/opencl_queue.hpp"
 
 namespace tandem::runtime::opencl {
 
-/// Kernels post to the card's queue during `launch`; the event of what they posted last ends the task. OpenCL reports it to a thread of
-/// its own, which wakes the worker.
+/// Kernels post to the card's queue during `launch`. The task ends with an event: that of the kernel that was launched
+/// last, or, where the task may have posted by calls of its own, of a marker behind all of that. OpenCL reports it to a
+/// thread of its own, which wakes the worker.
 class OpenClDevice final : public Device, private OpenClQueue {
  public:
   OpenClDevice(std::shared_ptr<Card> card, unsigned depth) : card_(std::move(card)), depth_(depth) {}
@@ -33,26 +37,57 @@ class OpenClDevice final : public Device, private OpenClQueue {
   bool runs_behind(const DeviceTask&, const Task&) const override { return true; }
 
  private:
+  /// What a task has posted so far.
+  struct Posted {
+    cl_event first = nullptr;  ///< its first kernel, if that was launched here
+    cl_event last = nullptr;   ///< its last one; of a single kernel: the same event, once more retained
+    bool natively = false;     ///< the task has asked for the queue, so that there may be more
+    bool any() const noexcept { return natively || last != nullptr; }
+  };
   struct Heard;
   struct Report {
     unsigned place = 0;
-    cl_event event = nullptr;
+    cl_event first = nullptr;  ///< null: the task's time is not known
+    cl_event last = nullptr;
     cl_int status = CL_COMPLETE;
   };
+  struct Kernel {
+    cl_kernel kernel = nullptr;
+    std::string name;
+  };
 
-  void launch(const OpenClSource& source, std::span<const OpenClArgument> arguments, const OpenClRange& range) override;
-  void* native_queue() override { return card_->kernels(); }
+  void launch(const OpenClSource& source, std::span<const OpenClArgument> arguments,
+              const OpenClRange& range) override {
+    launch(kernel_of(source), arguments, range);
+  }
+  void launch_kept(const std::shared_ptr<const OpenClSource>& source, std::span<const OpenClArgument> arguments,
+                   const OpenClRange& range) override {
+    launch(kept_.find(source, [this](const OpenClSource& fresh) -> Kernel& { return kernel_of(fresh); }), arguments,
+           range);
+  }
+  void* native_queue() override {
+    posted_.natively = true;
+    return card_->kernels();
+  }
   void* native_memory(const void* data) override;
-  cl_kernel kernel_of(const OpenClSource& source);
+  void launch(const Kernel& kernel, std::span<const OpenClArgument> arguments, const OpenClRange& range);
+  void set_arguments(const Kernel& kernel, std::span<const OpenClArgument> arguments);
+  Kernel& kernel_of(const OpenClSource& source);
   cl_program program_of(const OpenClSource& source);
+  void run(DeviceTask& task);
+  void give_up() noexcept;
+  static void release(cl_event first, cl_event last) noexcept;
+  static std::int64_t took_ns(const Report& report) noexcept;
   static void CL_CALLBACK heard(cl_event event, cl_int status, void* context);
 
   const std::shared_ptr<Card> card_;
   const unsigned depth_;
   base::Waker* waker_ = nullptr;
-  cl_event last_ = nullptr;  ///< of what the present launch has posted
-  std::map<std::pair<std::string, std::string>, cl_program> programs_;  ///< by text and options
-  std::map<std::pair<cl_program, std::string>, cl_kernel> kernels_;
+  Posted posted_;  ///< by the present launch
+  std::map<std::tuple<std::string, std::string>, cl_program, std::less<>> programs_;  ///< by options and text
+  /// By name, options and text.
+  std::map<std::tuple<std::string, std::string, std::string>, Kernel, std::less<>> kernels_;
+  KeptSources<OpenClSource, Kernel> kept_;                                                     ///< in `kernels_`
 
   std::mutex mutex_;
   std::condition_variable changed_;

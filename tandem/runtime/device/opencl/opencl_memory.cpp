@@ -16,8 +16,9 @@ namespace {
 
 std::exception_ptr failure_of(cl_int status, const Card& card) {
   if (status == CL_COMPLETE) return nullptr;
+  const DeviceEffect effect = status == CL_DEVICE_NOT_AVAILABLE ? DeviceEffect::lost : DeviceEffect::refused;
   return std::make_exception_ptr(
-      DeviceError(DeviceEffect::refused, fmt::format("a copy from or to {} has failed: {}", card.name(), name_of_error(status))));
+      DeviceError(effect, fmt::format("a copy from or to {} has failed: {}", card.name(), name_of_error(status))));
 }
 
 /// How the bytes of a matrix lie on both sides.

@@ -17,6 +17,7 @@ class OpenClMemory final : public MemoryNode {
   std::string name() const override { return "the memory of " + card_->name(); }
   void* allocate(std::size_t bytes) override;
   void release(void* memory, std::size_t bytes) noexcept override;
+  bool is_lost() noexcept override { return card_->is_lost(); }
 
  private:
   const std::shared_ptr<Card> card_;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -38,9 +39,15 @@ struct OpenClRange {
 class OpenClQueue {
  public:
   virtual ~OpenClQueue() = default;
-  /// Throws std::runtime_error with the compiler's words when the text is wrong, and DeviceError when the device fails.
+  /// Throws std::runtime_error with the compiler's words when the text is wrong, DeviceError when the device fails, and
+  /// UsageError for a range that it cannot run.
   virtual void launch(const OpenClSource& source, std::span<const OpenClArgument> arguments, const OpenClRange& range) = 0;
-  /// The cl_command_queue, for calls of the program's own. It is in order.
+  /// As `launch`, for a source of many launches: the device keeps it and knows it again by its address, without reading
+  /// its text.
+  virtual void launch_kept(const std::shared_ptr<const OpenClSource>& source, std::span<const OpenClArgument> arguments,
+                           const OpenClRange& range) = 0;
+  /// The cl_command_queue, for calls of the program's own. It is in order. A kernel that posts to it asks for it here,
+  /// each time that it runs: the task ends with all that was posted when the kernel returns.
   virtual void* native_queue() = 0;
   /// The cl_mem behind data: what a kernel finds as pointer in its views is not an address.
   virtual void* native_memory(const void* data) = 0;

@@ -1,0 +1,33 @@
+// tandem/runtime/device/kept_sources.hpp: the kernels of sources that a program launches again and again, found without
+// reading the sources.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+
+namespace tandem::runtime {
+
+/// A kernel for each source, by the source's address. The source is kept here, so that no other one gets its address.
+/// Of a program that makes its sources anew each time it keeps few.
+///
+/// Threads: one.
+template <class Source, class Kernel>
+class KeptSources {
+ public:
+  /// The kernel of `source`: where the source is new, what `make(*source)` returns, which lives longer than this.
+  template <class Make>
+  Kernel& find(const std::shared_ptr<const Source>& source, const Make& make) {
+    if (const auto known = known_.find(source); known != known_.end()) return *known->second;
+    Kernel& kernel = make(*source);
+    if (known_.size() == kMost) known_.clear();
+    known_.emplace(source, &kernel);
+    return kernel;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  std::unordered_map<std::shared_ptr<const Source>, Kernel*> known_;
+};
+
+}  // namespace tandem::runtime
