@@ -43,10 +43,11 @@ int main(int argc, char** argv) {
   }
 
   double total = 0;
-  auto htotal = rt.data("total", total);  // no owner: every rank computes it, as MPI_Allreduce gives it to all
-  for (std::uint32_t b = 0; b < blocks; ++b)
+  auto htotal = rt.data("total", total, {.owner = 0});
+  htotal.reduction([](double& share) { share = 0; }, [](double& into, const double& from) { into += from; });
+  for (std::uint32_t b = 0; b < blocks; ++b)  // on the rank of the block: it adds to a share, and the shares travel
     rt.submit("add", [](std::span<const double> values, double& to) { for (const double v : values) to += v; }, read(block[b]),
-              read_write(htotal));
-  rt.wait();
-  if (rt.rank() == 0) std::printf("total = %.3f\n", total);
+              reduce(htotal));
+  const double sum = *rt.acquire(read(htotal));  // on every rank
+  if (rt.rank() == 0) std::printf("total = %.3f\n", sum);
 }

@@ -46,6 +46,13 @@ int main(int argc, char** argv) {
   for (const auto& one : block)
     rt.submit("add", [](std::span<const double> from, double& to) { to += from[0]; }, read(one), read_write(hsum));
 
+  // A sum over all blocks: each task runs where its block is, and adds to the share of its rank. Only shares travel.
+  double squares = 0;
+  auto hsquares = rt.data("squares", squares, {.owner = 0});
+  hsquares.reduction([](double& share) { share = 0; }, [](double& into, const double& from) { into += from; });
+  for (const auto& one : block)
+    rt.submit("square", [](std::span<const double> from, double& to) { to += from[0] * from[0]; }, read(one), reduce(hsquares));
+
   // One sum of all ranks' contributions (MPI_Allreduce): each rank adds to a share, a tree combines the shares.
   double global = 0;
   auto hglobal = rt.data("global", global, {.owner = 0});

@@ -578,6 +578,8 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
   }
   const auto accesses = base::narrow<unsigned>(call.uses.size());
   if (flow_->recording() != nullptr) {
+    flow_->settle_all(call.uses);
+    if (call.reduces) flow_->share_reductions(call.uses, call.wish);
     call.executor = flow_->executor_of(call.uses, call.wish);
     if (call.executor == flow_->rank() || call.executor == dist::kEverywhere) return &core_->submission().begin(codelet, ops, accesses);
     record_in_flow(call, nullptr);
@@ -589,15 +591,15 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
 }
 
 TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
+  // With `reduce`, the share of this rank has taken the place of the data.
+  if (call.reduces)
+    for (unsigned i = 0; i < call.uses.size(); ++i) task.accesses()[i].rebind(call.uses[i].handle);
   if (flow_->recording() != nullptr) {
     core_->submission().keep_iteration(task);
     if (call.options != nullptr) set_options(*call.options, task);
     record_in_flow(call, &task);
     return call.result;
   }
-  // With `reduce`, the share of this rank has taken the place of the data.
-  if (call.reduces)
-    for (unsigned i = 0; i < call.uses.size(); ++i) task.accesses()[i].rebind(call.uses[i].handle);
   const TaskRef ref = call.options != nullptr ? enter_task(task, *call.options) : core_->submission().submit(task);
   flow_->entered();
   return ref;
@@ -740,6 +742,7 @@ Event Runtime::record_event_in_flow(const std::string& name, Release release, co
                                     std::span<const dist::Use> uses, const SourceLine& where) {
   dist::Recording& recording = *flow_->recording();
   const dist::Wish wish{.where = where};
+  flow_->settle_all(uses);
   const std::uint32_t executor = flow_->executor_of(uses, wish);
   const bool is_here = executor == flow_->rank() || executor == dist::kEverywhere;
   runtime::Task* model = nullptr;
@@ -929,6 +932,7 @@ Graph Runtime::record(const std::function<void()>& flow) {
     try {
       flow();
       graph.parts_->check();
+      flow_->end_recorded_sums();
     } catch (...) {
       flow_->stop_recording();
       end_recording_of_parts(graph, false);

@@ -67,7 +67,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       copies_(std::make_unique<Copies>(core, *table_, size_)),
       versions_(std::make_unique<Versions>(core, *endpoint_, *transfers_, *table_, *copies_, *pruning_)),
       messages_(std::make_unique<ExplicitMessages>(*endpoint_, *transfers_, *table_)),
-      reductions_(std::make_unique<Reductions>(core, *this, placement_, *pruning_)),
+      reductions_(std::make_unique<Reductions>(core, *this, placement_, *pruning_, nullptr)),
       abort_(std::make_unique<JobAbort>(core, *endpoint_, *transfers_)),
       agreement_(std::make_unique<FlowAgreement>(core, *endpoint_, *abort_, *transfers_, *table_, options.trace_sync_every_ns)),
       cancellation_(std::make_unique<Cancellation>(core, *endpoint_, *abort_, position_)),
@@ -160,8 +160,9 @@ void Flow::add_reserved(Handle& handle, std::uint32_t owner, std::uint32_t numbe
 void Flow::abandon(Handle& handle) {
   const Place& place = place_of(handle);
   const bool comes_home = place.in_users_memory && std::uncaught_exceptions() == 0;
-  if (place.reducing && comes_home) settle(handle);
+  if (comes_home) reductions_->settle(handle);
   reductions_->forget(handle);
+  if (recorded_reductions_ != nullptr) recorded_reductions_->forget(handle);
   if (!versions_->unlist_away(handle) || !comes_home) return;
   core_.submission().raise_id(position_.first_id());
   position_.history.note_between(place.id);
@@ -176,9 +177,7 @@ void Flow::let_go(Handle& handle) {
   table_->remove(handle);
 }
 
-void Flow::settle(Handle& handle) {
-  if (place_of(handle).reducing) reductions_->gather(handle);
-}
+void Flow::settle(Handle& handle) { (recording_ != nullptr ? recorded_reductions_ : reductions_)->settle(handle); }
 
 // --- a task
 
@@ -189,9 +188,7 @@ void Flow::begin_operation() {
 }
 
 bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
-  for (const Use& use : uses)
-    if (use.handle != nullptr && use.mode != AccessMode::reduce && use.mode != AccessMode::scratch && core_.data().owns(*use.handle))
-      settle(*use.handle);
+  settle_all(uses);
   copies_->drop_refused();
   for (const Use& use : uses) {
     if (use.handle != nullptr && core_.data().owns(*use.handle)) continue;
@@ -261,7 +258,16 @@ void Flow::note(OperationKind kind, Handle& handle, AccessMode mode, std::uint32
   position_.note(kind, executor, where, {&use, 1});
 }
 
-void Flow::share_reductions(std::span<Use> uses, Wish& wish) { reductions_->share(uses, wish); }
+void Flow::share_reductions(std::span<Use> uses, Wish& wish) {
+  (recording_ != nullptr ? recorded_reductions_ : reductions_)->share(uses, wish);
+}
+
+void Flow::settle_all(std::span<const Use> uses) {
+  for (const Use& use : uses) {
+    const bool uses_value = use.mode != AccessMode::reduce && use.mode != AccessMode::scratch;
+    if (uses_value && use.handle != nullptr && core_.data().owns(*use.handle)) settle(*use.handle);
+  }
+}
 
 // --- loops pruned to this rank
 

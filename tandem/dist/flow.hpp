@@ -116,9 +116,11 @@ class Flow {
   void entered();
   /// Each task is recorded or checked: `try_skip` must not be called.
   bool enters_all() const noexcept { return enters_all_; }
-  /// Before `enter` of a task with `reduce` accesses: replaces other ranks' data in `uses` by shares, and sets `wish.on`
-  /// (`Reductions`).
+  /// Before `enter` of a task with `reduce` accesses, or before it is recorded: replaces other ranks' data in `uses` by shares,
+  /// and sets `wish.on` (`Reductions`).
   void share_reductions(std::span<Use> uses, Wish& wish);
+  /// Before a task or an event is recorded: gathers the sums that it uses otherwise.
+  void settle_all(std::span<const Use> uses);
 
   /// The program's own rule for tasks that write data of several owners.
   void set_placement(PlacementPolicy policy) { placement_.set_policy(std::move(policy)); }
@@ -133,6 +135,8 @@ class Flow {
   /// Tasks, and the operations below, are recorded until `stop_recording`: `executor_of` says who runs a task, and `recording()`
   /// takes it.
   void start_recording(Recording& recording);
+  /// The last operations of a recording: open sums are gathered.
+  void end_recorded_sums();
   void stop_recording() noexcept;
   Recording* recording() noexcept { return recording_; }
   /// Submits what was recorded, at this position of the flow. False: the flow is over, and nothing was submitted. Throws UsageError.
@@ -295,6 +299,7 @@ class Flow {
   const std::unique_ptr<Cancellation> cancellation_;
   const std::unique_ptr<Standstill> standstill_;
 
+  std::unique_ptr<Reductions> recorded_reductions_;  ///< of `recording_`
   Recording* recording_ = nullptr;   ///< takes the tasks that are submitted; null: they run
   bool enters_all_ = false;
   std::vector<Need> needs_;          ///< of the task that is entered; a member to keep its memory

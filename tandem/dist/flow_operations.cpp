@@ -9,6 +9,7 @@
 #include "tandem/dist/flow.hpp"
 #include "tandem/dist/pruning.hpp"
 #include "tandem/dist/recording.hpp"
+#include "tandem/dist/reductions.hpp"
 #include "tandem/dist/versions.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -26,6 +27,7 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
   if (rank != kEverywhere && rank >= size_)
     throw UsageError(fmt::format("cannot fetch {} to rank {}: there are {} ranks", handle.described(), rank, size_));
   if (recording_ == nullptr) return fetch_now(handle, rank, {.priority = priority, .where = where}, {});
+  settle(handle);
   recording_->add({.kind = Kind::fetch, .executor = rank, .priority = priority, .where = where}, handle);
 }
 
@@ -52,6 +54,7 @@ void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) 
   if (place_of(handle).owner == kEverywhere)
     throw UsageError(fmt::format("cannot migrate {}: each rank has it for itself", handle.described()));
   if (recording_ == nullptr) return migrate_now(handle, rank, where);
+  settle(handle);
   recording_->add({.kind = Kind::migrate, .executor = rank, .where = where}, handle);
 }
 
@@ -76,6 +79,7 @@ void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& whe
 void Flow::flush(Handle& handle) {
   if (is_over()) return;
   if (recording_ == nullptr) return flush_now(handle);
+  settle(handle);
   recording_->add({.kind = Kind::flush}, handle);
 }
 
@@ -116,10 +120,14 @@ void Flow::refuse_recording() {
 void Flow::start_recording(Recording& recording) {
   if (recording_ != nullptr) throw UsageError("cannot record a graph while another is recorded");
   recording_ = &recording;
+  recorded_reductions_ = std::make_unique<Reductions>(core_, *this, placement_, *pruning_, &recording);
   enters_all_ = true;
 }
 
+void Flow::end_recorded_sums() { recorded_reductions_->gather_all(); }
+
 void Flow::stop_recording() noexcept {
+  recorded_reductions_.reset();
   recording_ = nullptr;
   enters_all_ = options_.check_pruning;
 }
@@ -151,7 +159,8 @@ bool Flow::replay(Recording& recording) {
     for (const Use& use : operation.uses) settle(*use.handle);
     begin_operation();
     copies_->drop_refused();
-    const Wish wish{.priority = operation.priority, .where = operation.where, .codelet = operation.codelet()};
+    const Wish wish{.priority = operation.priority, .where = operation.where, .is_task = operation.is_task,
+                    .codelet = operation.codelet()};
     if (sends_ahead) {
       gather_needs(operation.uses, needs_);
       check_values(executor, wish);  // throws before anything is sent

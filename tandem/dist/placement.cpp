@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <vector>
 
 #include "tandem/dist/place.hpp"
@@ -27,11 +26,12 @@ std::uint32_t Placement::executor_of(std::span<const Use> uses, const Wish& wish
   }
   std::uint32_t owner = kNobody;
   std::uint32_t read_at = kEverywhere;
-  bool several = false;
+  bool several = false, only_adds = true;
   const Handle* own = nullptr;
   const Handle* shared = nullptr;
   for (const Use& use : uses) {
     if (use.mode == AccessMode::scratch) continue;
+    if (use.handle == nullptr) return kEverywhere;  // refused on every rank
     const std::uint32_t owned_by = owner_of(*use.handle, recording);
     if (use.mode == AccessMode::read) {
       if (read_at == kEverywhere) read_at = owned_by;
@@ -39,43 +39,49 @@ std::uint32_t Placement::executor_of(std::span<const Use> uses, const Wish& wish
     }
     (owned_by == kEverywhere ? own : shared) = use.handle;
     several |= owner != kNobody && owner != owned_by;
+    only_adds &= use.mode == AccessMode::reduce;
     owner = owned_by;
   }
   if (owner == kNobody) return read_at;
-  if (!several) return owner;
+  if (own != nullptr && !several) return kEverywhere;
   if (own != nullptr)
     throw UsageError(fmt::format("a task{} writes {}, which each rank has for itself, and {}, which rank {} owns: it can run "
                                  "neither everywhere nor on one rank; say where with TaskOptions{{.on = rank}}",
                                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", own->described(),
                                  shared->described(), owner_of(const_cast<Handle&>(*shared), recording)));
-  return among_owners(uses, recording);
+  if (several && policy_) return by_policy(uses, recording);
+  if (several || only_adds) return among_owners(uses, recording, only_adds);
+  return owner;
 }
 
-/// The owner for which the fewest bytes move, to it and back. Of equal ones the owner of the last datum that is written.
-std::uint32_t Placement::among_owners(std::span<const Use> uses, const Recording* recording) const {
-  if (policy_) {
-    std::vector<PlacementUse> asked;
-    for (const Use& use : uses) asked.push_back({owner_of(*use.handle, recording), use.mode, use.handle->travel_bytes()});
-    const std::uint32_t chosen = policy_(asked);
-    if (chosen >= ranks_) throw UsageError(fmt::format("the placement policy chose rank {} of {}", chosen, ranks_));
-    return chosen;
+std::uint32_t Placement::by_policy(std::span<const Use> uses, const Recording* recording) const {
+  std::vector<PlacementUse> asked;
+  for (const Use& use : uses) asked.push_back({owner_of(*use.handle, recording), use.mode, use.handle->travel_bytes()});
+  const std::uint32_t chosen = policy_(asked);
+  if (chosen >= ranks_) throw UsageError(fmt::format("the placement policy chose rank {} of {}", chosen, ranks_));
+  return chosen;
+}
+
+/// The owner for which the fewest bytes move, to it and back: the one that has most of them. Of equal ones the owner of the last
+/// datum that is written. `only_adds`: owners of what is read count, too.
+std::uint32_t Placement::among_owners(std::span<const Use> uses, const Recording* recording, bool only_adds) const {
+  for (const Use& use : uses) {
+    if (use.mode == AccessMode::scratch || use.mode == AccessMode::reduce) continue;
+    const std::uint32_t owner = owner_of(*use.handle, recording);
+    const std::size_t ways = use.mode == AccessMode::read || use.mode == AccessMode::write ? 1 : 2;
+    if (owner != kEverywhere) bytes_at_[owner] += ways * use.handle->travel_bytes();
   }
   std::uint32_t best = kNobody;
-  std::size_t best_bytes = std::numeric_limits<std::size_t>::max();
-  for (const Use& candidate : uses) {
-    if (candidate.mode == AccessMode::read || candidate.mode == AccessMode::scratch) continue;
-    const std::uint32_t rank = owner_of(*candidate.handle, recording);
-    std::size_t moved = 0;
-    for (const Use& use : uses) {
-      const std::uint32_t owner = owner_of(*use.handle, recording);
-      if (use.mode == AccessMode::scratch || owner == rank || owner == kEverywhere) continue;
-      moved += use.handle->travel_bytes() * (use.mode == AccessMode::read || use.mode == AccessMode::write ? 1 : 2);
-    }
-    if (moved <= best_bytes) {
-      best = rank;
-      best_bytes = moved;
-    }
-  }
+  const auto consider = [&](const Use& use) {
+    const std::uint32_t owner = owner_of(*use.handle, recording);
+    if (owner != kEverywhere && (best == kNobody || bytes_at_[owner] >= bytes_at_[best])) best = owner;
+  };
+  for (const Use& use : uses)
+    if (only_adds ? use.mode == AccessMode::read : makes_value(use.mode)) consider(use);
+  for (const Use& use : uses)
+    if (only_adds && use.mode == AccessMode::reduce) consider(use);
+  for (const Use& use : uses)
+    if (const std::uint32_t owner = owner_of(*use.handle, recording); owner != kEverywhere) bytes_at_[owner] = 0;
   return best;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "tandem/dist/use.hpp"
 #include "tandem/runtime/data/access.hpp"
@@ -28,13 +29,15 @@ using PlacementPolicy = std::function<std::uint32_t(std::span<const PlacementUse
 ///
 /// 1. the rank that the program names (`Wish::on`);
 /// 2. the owner of the data that the task writes; data without an owner: every rank;
-/// 3. of several owners the one that the policy chooses, or the one for which the fewest bytes move;
+/// 3. of several owners the one that the policy chooses, or the one for which the fewest bytes move. A sum (`reduce`) moves no
+///    bytes: the task adds to a share where it runs (`Reductions`). A task that writes nothing but sums may also run on an owner
+///    of what it reads; where as many bytes move, on the owner of the sum;
 /// 4. a task that only reads: the owner of the first datum.
 ///
-/// Threads: the submitting thread.
+/// Threads: the submitting thread. Cost: linear in the number of accesses.
 class Placement {
  public:
-  explicit Placement(std::uint32_t ranks) : ranks_(ranks) {}
+  explicit Placement(std::uint32_t ranks) : ranks_(ranks), bytes_at_(ranks) {}
 
   void set_policy(PlacementPolicy policy) { policy_ = std::move(policy); }
   bool has_policy() const noexcept { return policy_ != nullptr; }
@@ -44,10 +47,13 @@ class Placement {
   std::uint32_t executor_of(std::span<const Use> uses, const Wish& wish, const Recording* recording) const;
 
  private:
-  std::uint32_t among_owners(std::span<const Use> uses, const Recording* recording) const;
+  std::uint32_t by_policy(std::span<const Use> uses, const Recording* recording) const;
+  std::uint32_t among_owners(std::span<const Use> uses, const Recording* recording, bool only_adds) const;
 
   const std::uint32_t ranks_;
   PlacementPolicy policy_;
+  /// By rank: bytes of a task's data that need not move when the task runs there. All 0 between two tasks.
+  mutable std::vector<std::size_t> bytes_at_;
 };
 
 /// The owner of the data now, or at this point of the replays of `recording`, unless that is null.

@@ -30,6 +30,7 @@ struct RecordedOperation {
   std::uint32_t first_sending = 0;
   std::uint32_t sendings = 0;
   std::uint64_t tasks = 0;         ///< of `skip`: so many
+  bool is_task = true;             ///< of the program; false: it starts or gathers shares of a sum (`Reductions`)
   bool skipped = false;            ///< with `check_pruning`: this rank would not have submitted it
 
   /// Of a task that runs here; else null.

@@ -59,8 +59,9 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   uses_.emplace_back(uses.begin(), uses.end());
   after_.push_back(std::move(predecessors));
   for (const Use& use : uses) kept_.keep(*use.handle);
-  operations_.push_back({.executor = executor, .priority = wish.priority, .where = wish.where, .model = model});
-  ++task_count_;
+  operations_.push_back({.executor = executor, .priority = wish.priority, .where = wish.where, .model = model,
+                         .is_task = wish.is_task});
+  if (wish.is_task) ++task_count_;
   return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
 }
 
@@ -224,6 +225,15 @@ Task* Recording::change(const TaskRef& task) {
   return task.task;
 }
 
+/// Also by shares: then tasks of Tandem's own write the data.
+bool Recording::adds_to(const Handle& handle) const {
+  return std::any_of(operations_.begin(), operations_.end(), [&](const RecordedOperation& operation) {
+    return std::any_of(operation.uses.begin(), operation.uses.end(), [&](const Use& use) {
+      return use.handle == &handle && (use.mode == AccessMode::reduce || !operation.is_task);
+    });
+  });
+}
+
 void Recording::rebind(Handle& from, Handle& to) {
   if (!kept_.holds(from))
     throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
@@ -234,6 +244,9 @@ void Recording::rebind(Handle& from, Handle& to) {
     throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
   if (!core_.data().owns(to))
     throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+  if (to.reduction == nullptr && adds_to(from))
+    throw UsageError(fmt::format("cannot rebind {} to {}, which has no reduction, but tasks of the graph add to it",
+                                 from.described(), to.described()));
   const auto moved = moves_.find(&from);
   const std::uint32_t owner = moved != moves_.end() ? moved->second.from : place_of(from).owner;
   if (owner != place_of(to).owner)

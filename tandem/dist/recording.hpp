@@ -44,8 +44,8 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Adds a task. The recording owns `model`, filled, from now on, also when this throws. Returns the name of the task for
-  /// `change`; an empty one on ranks that do not run it. Throws UsageError.
+  /// Adds a task, or with `wish.is_task` false one of Tandem's own. The recording owns `model`, filled, from now on, also when
+  /// this throws. Returns the name of the task for `change`; an empty one on ranks that do not run it. Throws UsageError.
   runtime::TaskRef add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
                        std::span<const runtime::TaskRef> after);
   /// Submits an event with these accesses, as if the program did, and returns its nodes.
@@ -77,7 +77,7 @@ class Recording {
   runtime::Task* change(const runtime::TaskRef& task);
   void rebind(runtime::Handle& from, runtime::Handle& to);
 
-  /// Skipped ones included: equal on all ranks.
+  /// Of the program, skipped ones included: equal on all ranks.
   std::size_t task_count() const noexcept { return task_count_; }
   std::span<const RecordedOperation> operations() const noexcept { return operations_; }
   std::span<RecordedSending> sendings(const RecordedOperation& operation) noexcept {
@@ -104,6 +104,7 @@ class Recording {
   };
 
   std::uint32_t index_of(const runtime::TaskRef& task) const noexcept;
+  bool adds_to(const runtime::Handle& handle) const;
   void find_sendings();
   void find_ends();
 

@@ -1,15 +1,23 @@
 // tandem/dist/reductions.cpp: shares of sums, and the tree of tasks that gathers them.
 #include "tandem/dist/reductions.hpp"
 
-#include <algorithm>
-#include <utility>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "tandem/base/exceptions.hpp"
 #include "tandem/dist/flow.hpp"
 #include "tandem/dist/place.hpp"
 #include "tandem/dist/placement.hpp"
 #include "tandem/dist/pruning.hpp"
+#include "tandem/dist/recording.hpp"
 #include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/task/describe.hpp"
 
 namespace tandem::dist {
 
@@ -38,95 +46,130 @@ std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
   return codelet;
 }
 
+/// What is called for `handle`, for a share of it, which may live longer: functions of arrays look at the handle.
+std::unique_ptr<runtime::Reduction> reduction_for_share(Handle& handle) {
+  handle.references.fetch_add(1, std::memory_order_relaxed);
+  const std::shared_ptr<Handle> kept(&handle, [](Handle* last) { last->drop_reference(); });
+  auto reduction = std::make_unique<runtime::Reduction>();
+  reduction->init = [kept, init = handle.reduction->init](auto&&... call) { init(call...); };
+  reduction->combine = [kept, combine = handle.reduction->combine](auto&&... call) { combine(call...); };
+  return reduction;
+}
+
 }  // namespace
 
-Reductions::Reductions(runtime::RuntimeCore& core, Flow& flow, const Placement& placement, const Pruning& pruning)
-    : core_(core), flow_(flow), placement_(placement), pruning_(pruning) {}
+Reductions::Reductions(runtime::RuntimeCore& core, Flow& flow, const Placement& placement, const Pruning& pruning,
+                       Recording* recording)
+    : core_(core), flow_(flow), placement_(placement), pruning_(pruning), recording_(recording) {}
 Reductions::~Reductions() = default;
 
 void Reductions::DropOwner::operator()(Handle* handle) const noexcept { runtime::DataRegistry::drop_owner(handle); }
 
-std::vector<Reductions::Shares>::iterator Reductions::find(const Handle& handle) {
-  return std::find_if(shares_.begin(), shares_.end(), [&](const Shares& known) { return known.handle == &handle; });
-}
+// --- tasks that add
 
 void Reductions::share(std::span<Use> uses, Wish& wish) {
   for (const Use& use : uses)
-    if (use.handle == nullptr || !core_.data().owns(*use.handle)) return;  // `Flow::enter` throws
+    if (use.handle == nullptr || !core_.data().owns(*use.handle)) return;  // refused when it is entered
   for (const Use& use : uses)
     if (pruning_.is_skipping() && use.mode == AccessMode::reduce)
       pruning_.refuse_skip("has a reduce access to", *use.handle, wish.where);
-  const std::uint32_t executor = placement_.executor_of(uses, wish, nullptr);
+  const std::uint32_t executor = placement_.executor_of(uses, wish, recording_);
   if (executor == kEverywhere) return;
   wish.on = executor;
+  for (const Use& use : uses)
+    if (use.mode != AccessMode::reduce && use.mode != AccessMode::scratch) settle(*use.handle);
   for (Use& use : uses) {
     if (use.mode != AccessMode::reduce) continue;
+    const std::uint32_t owner = owner_of(*use.handle, recording_);
     Place& place = place_of(*use.handle);
-    const bool adds_here = place.owner == executor || place.owner == kEverywhere;
     if (pruning_.may_have_missed(place)) place.unwritten = false;
-    if (!adds_here && !place.unwritten && use.handle->reduction != nullptr) use.handle = &share_of(*use.handle, executor, wish);
+    // Whether data has a value in a replay, the gathering task says.
+    const bool has_value = recording_ != nullptr || !place.unwritten;
+    if (owner != executor && owner != kEverywhere && has_value && use.handle->reduction != nullptr)
+      use.handle = &share_of(*use.handle, executor, wish);
   }
+  for (const Use& use : uses)
+    if (use.mode != AccessMode::reduce && use.mode != AccessMode::scratch && is_open(*use.handle))
+      throw UsageError(fmt::format("a task{} names {} twice, once with mode reduce; name it once",
+                                   wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "",
+                                   use.handle->described()));
 }
 
 Handle& Reductions::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
   static const std::shared_ptr<runtime::CodeletCore> start = make_codelet("start a share");
-  auto shares = find(handle);
-  if (shares == shares_.end()) {
-    place_of(handle).reducing = true;
-    shares = shares_.insert(shares_.end(), Shares{&handle, {}, wish.priority});
-  }
-  shares->priority = std::max(shares->priority, wish.priority);
-  for (const OwnedHandle& known : shares->of_ranks)
-    if (place_of(*known).owner == rank) return *known;
+  const auto [found, is_new] = sums_.try_emplace(place_of(handle).id, Sum{&handle, {}, wish.priority, wish.where});
+  Sum& sum = found->second;
+  if (is_new && recording_ == nullptr) place_of(handle).reducing = true;
+  sum.priority = std::max(sum.priority, wish.priority);
+  OwnedHandle& share = sum.shares[rank];
+  if (share != nullptr) return *share;
+  share = take_share(handle, rank);
+  const Use use{share.get(), AccessMode::write};
+  submit(start, kStart, {&use, 1}, {.on = rank, .priority = wish.priority, .where = wish.where, .is_task = false});
+  return *share;
+}
+
+Reductions::OwnedHandle Reductions::take_share(Handle& handle, std::uint32_t rank) {
+  auto spare = spare_.extract({place_of(handle).id, rank});
+  return spare.empty() ? make_share(handle, rank) : std::move(spare.mapped());
+}
+
+Reductions::OwnedHandle Reductions::make_share(Handle& handle, std::uint32_t rank) {
   OwnedHandle share(core_.data().add("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
                                    handle.registered_at,
                                    handle.layout != nullptr ? std::make_unique<const runtime::Layout>(*handle.layout) : nullptr));
   share->object = handle.object;
   share->typical_bytes = handle.typical_bytes;
   core_.memory().settle_home(*share);
-  share->reduction = std::make_unique<runtime::Reduction>(*handle.reduction);
+  share->reduction = reduction_for_share(handle);
   flow_.add(*share, rank, false);
-  const Use use{share.get(), AccessMode::write};
-  if (flow_.enter({&use, 1}, {.on = rank, .priority = wish.priority, .where = wish.where, .is_task = false})) {
-    Task& task = core_.submission().begin(start, kStart, 1);
-    task.accesses()[0].set(share.get(), AccessMode::write);
-    task.priority = wish.priority;
-    task.where = wish.where;
-    core_.submission().submit(task);
-    flow_.entered();
-  }
-  return *shares->of_ranks.emplace_back(std::move(share));
+  return share;
 }
+
+// --- the tree that gathers
 
 void Reductions::gather(Handle& handle) {
   static const std::shared_ptr<runtime::CodeletCore> gather = make_codelet("gather shares");
   if (pruning_.is_skipping())
     pruning_.refuse_skip("is the first one after tasks with reduce accesses that uses", handle, {});
-  const auto found = find(handle);
-  const Shares shares = std::move(*found);
-  shares_.erase(found);
-  place_of(handle).reducing = false;
-  std::vector<Handle*> sums{&handle};
-  for (const OwnedHandle& share : shares.of_ranks) sums.push_back(share.get());
-  for (std::size_t stride = 1; stride < sums.size(); stride *= 2) {
-    for (std::size_t i = 0; i + stride < sums.size(); i += 2 * stride) {
-      const Use uses[] = {{sums[i], AccessMode::read_write}, {sums[i + stride], AccessMode::read}};
-      if (!flow_.enter(uses, {.on = place_of(*sums[i]).owner, .priority = shares.priority, .is_task = false})) continue;
-      Task& task = core_.submission().begin(gather, kGather, 2);
-      for (unsigned slot = 0; slot < 2; ++slot) task.accesses()[slot].set(uses[slot].handle, uses[slot].mode);
-      task.priority = shares.priority;
-      core_.submission().submit(task);
-      flow_.entered();
+  auto found = sums_.extract(place_of(handle).id);
+  Sum& sum = found.mapped();
+  if (recording_ == nullptr) place_of(handle).reducing = false;
+  std::vector<Handle*> parts{&handle};
+  for (const auto& [rank, share] : sum.shares) parts.push_back(share.get());
+  for (std::size_t stride = 1; stride < parts.size(); stride *= 2)
+    for (std::size_t i = 0; i + stride < parts.size(); i += 2 * stride) {
+      const Use uses[] = {{parts[i], AccessMode::read_write}, {parts[i + stride], AccessMode::read}};
+      submit(gather, kGather, uses,
+             {.on = owner_of(*parts[i], recording_), .priority = sum.priority, .where = sum.where, .is_task = false});
     }
-  }
+  if (recording_ == nullptr) return;
+  for (auto& [rank, share] : sum.shares) spare_.emplace(std::pair(place_of(handle).id, rank), std::move(share));
 }
 
 void Reductions::gather_all() {
-  while (!shares_.empty()) gather(*shares_.front().handle);
+  while (!sums_.empty()) gather(*sums_.begin()->second.handle);
 }
 
-void Reductions::forget(Handle& handle) {
-  std::erase_if(shares_, [&](const Shares& shares) { return shares.handle == &handle; });
+void Reductions::forget(Handle& handle) { sums_.erase(place_of(handle).id); }
+
+/// A task of the flow at this point, or at this point of each replay.
+void Reductions::submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const TaskOps& ops, std::span<const Use> uses,
+                        const Wish& wish) {
+  const bool is_here = recording_ != nullptr ? wish.on == flow_.rank() : flow_.enter(uses, wish);
+  Task* task = nullptr;
+  if (is_here) {
+    task = &core_.submission().begin(codelet, ops, static_cast<unsigned>(uses.size()));
+    for (unsigned slot = 0; slot < uses.size(); ++slot) task->accesses()[slot].set(uses[slot].handle, uses[slot].mode);
+    task->priority = wish.priority;
+    task->where = wish.where;
+  }
+  if (recording_ != nullptr) {
+    recording_->add(uses, wish, *wish.on, task, {});
+  } else if (is_here) {
+    core_.submission().submit(*task);
+    flow_.entered();
+  }
 }
 
 }  // namespace tandem::dist

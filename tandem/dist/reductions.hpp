@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
+#include "tandem/dist/place.hpp"
 #include "tandem/dist/use.hpp"
 
 namespace tandem::runtime {
+class CodeletCore;
 class RuntimeCore;
+struct TaskOps;
 }
 
 namespace tandem::dist {
@@ -17,6 +21,7 @@ namespace tandem::dist {
 class Flow;
 class Placement;
 class Pruning;
+class Recording;
 
 /// Partial sums of `reduce` accesses.
 ///
@@ -25,18 +30,30 @@ class Pruning;
 /// tree whose root is the data itself: log2 of the number of ranks steps, each on the rank that keeps the sum. Which ranks have
 /// shares follows from the flow, so all ranks know it. `Place::reducing` says that data has shares.
 ///
-/// Threads: the submitting thread.
+/// A recording has an object of its own while it is made: there the tasks that start and gather shares are recorded, and the
+/// shares belong to the recording. Its last operations gather what is open.
+///
+/// Threads: the submitting thread. Cost of finding or closing a sum: logarithmic in the number of open sums and of ranks.
 class Reductions {
  public:
-  Reductions(runtime::RuntimeCore& core, Flow& flow, const Placement& placement, const Pruning& pruning);
+  /// `recording`: takes the tasks; null: they take place now.
+  Reductions(runtime::RuntimeCore& core, Flow& flow, const Placement& placement, const Pruning& pruning,
+             Recording* recording);
   ~Reductions();
   Reductions(const Reductions&) = delete;
   Reductions& operator=(const Reductions&) = delete;
 
-  /// Before a task with `reduce` accesses is entered: shares replace other ranks' data in `uses`. Sets `wish.on`.
+  /// Before a task with `reduce` accesses is entered: shares replace other ranks' data in `uses`. Sets `wish.on`. Throws
+  /// UsageError when the task also uses one of its sums otherwise.
   void share(std::span<Use> uses, Wish& wish);
-  /// Submits the tasks that gather the shares of the data, which has some.
-  void gather(runtime::Handle& handle);
+  /// The data has shares that are not gathered yet.
+  bool is_open(runtime::Handle& handle) const {
+    return recording_ != nullptr ? sums_.contains(place_of(handle).id) : place_of(handle).reducing;
+  }
+  /// Submits the tasks that gather the shares of the data, if it has some.
+  void settle(runtime::Handle& handle) {
+    if (is_open(handle)) gather(handle);
+  }
   void gather_all();
   /// The data is gone, and its shares with it.
   void forget(runtime::Handle& handle);
@@ -46,20 +63,28 @@ class Reductions {
     void operator()(runtime::Handle* handle) const noexcept;
   };
   using OwnedHandle = std::unique_ptr<runtime::Handle, DropOwner>;
-  struct Shares {
+  struct Sum {
     runtime::Handle* handle = nullptr;
-    std::vector<OwnedHandle> of_ranks;  ///< each owned by its rank
-    int priority = 0;                   ///< of the most urgent task that added to one
+    std::map<std::uint32_t, OwnedHandle> shares;  ///< by the rank that owns it
+    int priority = 0;                             ///< of the most urgent task that added to one
+    SourceLine where = {};                        ///< of the first such task
   };
 
   runtime::Handle& share_of(runtime::Handle& handle, std::uint32_t rank, const Wish& wish);
-  std::vector<Shares>::iterator find(const runtime::Handle& handle);
+  OwnedHandle take_share(runtime::Handle& handle, std::uint32_t rank);
+  OwnedHandle make_share(runtime::Handle& handle, std::uint32_t rank);
+  void gather(runtime::Handle& handle);
+  void submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, std::span<const Use> uses,
+              const Wish& wish);
 
   runtime::RuntimeCore& core_;
   Flow& flow_;
   const Placement& placement_;
   const Pruning& pruning_;
-  std::vector<Shares> shares_;  ///< in the order of the flow
+  Recording* const recording_;
+  std::map<std::uint32_t, Sum> sums_;  ///< with open shares, by `Place::id`: the same order on all ranks
+  /// Of a recording: shares that were gathered, by `Place::id` of the data and rank. They serve again.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, OwnedHandle> spare_;
 };
 
 }  // namespace tandem::dist

@@ -24,6 +24,7 @@ class Pruner {
         for (std::size_t i = position; i < position + length; ++i) go_through(i, recorded != plan.recorded.end());
         for (unsigned datum = 0; recorded != plan.recorded.end() && datum < data_.size(); ++datum)
           if (data_[datum].owner != before[datum].owner) migrate_back(datum, before[datum].owner);
+        if (recorded != plan.recorded.end()) end_recorded_sums();
       }
       position += length - 1;
     }
@@ -43,7 +44,8 @@ class Pruner {
     std::uint32_t owner = kAll;  ///< kAll: each rank's own
     std::uint32_t holder = kAll;
     std::vector<bool> copies;
-    bool reducing = false;
+    bool reducing = false;           ///< ranks have shares of it
+    bool recorded_reducing = false;  ///< in a replay: shares that belong to the recording
   };
   /// An operation as it takes place; several times when it is recorded.
   struct Step {
@@ -68,9 +70,17 @@ class Pruner {
     else data_[datum].copies[at] = true;
   }
   void gather(unsigned datum, Step& step) {
-    if (!std::exchange(data_[datum].reducing, false)) return;
+    const bool recorded = std::exchange(data_[datum].recorded_reducing, false);
+    if (!std::exchange(data_[datum].reducing, false) && !recorded) return;
     write(datum, data_[datum].owner);
     step.gathered.push_back(datum);
+  }
+  /// A replay gathers all of its shares.
+  void end_recorded_sums() {
+    Step step{.gathered = {}, .written = {}, .seen = {}};
+    for (unsigned datum = 0; datum < data_.size(); ++datum)
+      if (data_[datum].recorded_reducing) gather(datum, step);
+    steps_.push_back(std::move(step));
   }
   std::size_t bytes_of(unsigned datum) const {
     const std::size_t bytes = plan_.sizes[datum] * sizeof(Word);
@@ -78,10 +88,19 @@ class Pruner {
   }
   std::uint32_t executor_of(const Operation& operation) const {
     if (operation.on) return *operation.on;
-    std::vector<std::uint32_t> owners;
-    for (std::size_t i = 0; i < operation.data.size(); ++i)
-      if (operation.modes[i] != AccessMode::read) owners.push_back(data_[operation.data[i]].owner);
-    if (owners.empty()) return data_[operation.data[0]].owner;
+    std::vector<std::uint32_t> owners, of_sums, of_inputs;
+    for (std::size_t i = 0; i < operation.data.size(); ++i) {
+      const AccessMode mode = operation.modes[i];
+      const std::uint32_t owner = data_[operation.data[i]].owner;
+      if (owner == kAll && mode != AccessMode::read) return kAll;
+      auto& of_mode = mode == AccessMode::read ? of_inputs : mode == AccessMode::reduce ? of_sums : owners;
+      if (owner != kAll) of_mode.push_back(owner);
+    }
+    if (owners.empty() && of_sums.empty()) return data_[operation.data[0]].owner;
+    if (owners.empty()) {
+      owners = of_inputs;
+      owners.insert(owners.end(), of_sums.begin(), of_sums.end());
+    }
     std::uint32_t best = owners[0];
     std::size_t least = SIZE_MAX;
     for (const std::uint32_t rank : owners) {
@@ -89,7 +108,8 @@ class Pruner {
       for (std::size_t i = 0; i < operation.data.size(); ++i) {
         const std::uint32_t owner = data_[operation.data[i]].owner;
         const bool once = operation.modes[i] == AccessMode::read || operation.modes[i] == AccessMode::write;
-        if (owner != rank && owner != kAll) moved += bytes_of(operation.data[i]) * (once ? 1 : 2);
+        const bool moves = owner != rank && owner != kAll && operation.modes[i] != AccessMode::reduce;
+        if (moves) moved += bytes_of(operation.data[i]) * (once ? 1 : 2);
       }
       if (moved <= least) {
         best = rank;
@@ -146,11 +166,18 @@ class Pruner {
     steps_.push_back(std::move(step));
   }
 
-  /// Recorded tasks have no shares: they write the data themselves.
+  /// In a replay shares belong to the recording: what uses the data itself gathers the others.
   void go_through_task(const Operation& operation, Step& step, bool recorded) {
-    for (std::size_t i = 0; i < operation.data.size(); ++i)
-      if (recorded || operation.modes[i] != AccessMode::reduce) gather(operation.data[i], step);
     const std::uint32_t executor = executor_of(operation);
+    for (std::size_t i = 0; i < operation.data.size(); ++i) {
+      const unsigned datum = operation.data[i];
+      const bool adds = operation.modes[i] == AccessMode::reduce;
+      if (!adds) gather(datum, step);
+      if (!adds || !recorded || data_[datum].owner != executor) continue;
+      if (!std::exchange(data_[datum].reducing, false)) continue;
+      write(datum, data_[datum].owner);
+      step.gathered.push_back(datum);
+    }
     step.seen_by = executor;
     bool of_all = executor == kAll || !step.gathered.empty();
     std::vector<bool> must(plan_.ranks, false);
@@ -164,8 +191,8 @@ class Pruner {
       const AccessMode mode = operation.modes[i];
       Datum& place = data_[datum];
       if (mode == AccessMode::reduce) of_all = true;
-      if (mode == AccessMode::reduce && !recorded && place.owner != executor && place.owner != kAll) {
-        place.reducing = true;
+      if (mode == AccessMode::reduce && place.owner != executor && place.owner != kAll) {
+        (recorded ? place.recorded_reducing : place.reducing) = true;
         continue;
       }
       if (mode == AccessMode::read && place.owner == kAll) continue;
