@@ -402,10 +402,12 @@ void Runtime::order_parts(const internal::PartOrder& order) {
       task.accesses()[i].set(order.uses[i].handle, order.uses[i].mode);
     if (order.copied) new (task.values()) internal::PlaceInWhole(*order.copied);
   };
+  if (order.may_wait && !is_recording()) core_->submission().make_room();
   if (flow_ == nullptr) {
     runtime::Task& task = core_->submission().begin(codelet, ops, base::narrow<unsigned>(order.uses.size()));
     fill(task);
-    return enter_part_order(task, order.may_wait);
+    core_->submission().submit(task);
+    return;
   }
   TaskOptions options{.where = {}};
   if (is_owned(*order.uses.front().handle)) options.on = flow_->owner_of(*order.uses.front().handle);
@@ -417,13 +419,8 @@ void Runtime::order_parts(const internal::PartOrder& order) {
     enter_in_flow(call, *task);
     return;
   }
-  enter_part_order(*task, order.may_wait);
+  core_->submission().submit(*task);
   flow_->entered();
-}
-
-void Runtime::enter_part_order(runtime::Task& task, bool may_wait) {
-  if (may_wait || is_recording()) core_->submission().submit(task);
-  else core_->submission().submit_serving(task);
 }
 
 std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes) {
@@ -567,8 +564,10 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
   core_->submission().thread().check("submit");
   const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
   if (!placed && !call.looked && flow_->try_skip(call.uses, call.where)) return nullptr;
-  if (flow_->recording() == nullptr) core_->submission().make_room();  // before other ranks count on the task
-  if (!call.always && flow_->is_over()) return nullptr;
+  if (!call.always) {
+    if (flow_->recording() == nullptr) core_->submission().make_room();  // before other ranks count on the task
+    if (flow_->is_over()) return nullptr;
+  }
   call.wish.where = call.where;
   call.wish.codelet = codelet.get();
   core_->submission().adopt(codelet);

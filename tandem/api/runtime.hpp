@@ -124,7 +124,7 @@ struct FlowTask {
   const TaskOptions* options = nullptr;
   bool reduces = false;
   bool looked = false;                   ///< `skip_in_flow` has not skipped it
-  bool always = false;                   ///< it is entered behind the end of a cancelled flow, too
+  bool always = false;                   ///< it is entered behind the end of a cancelled flow, too, and waits for no room
   dist::Wish wish = {};
   std::uint32_t executor = 0;            ///< while a flow is recorded
   TaskRef result = {};
@@ -914,7 +914,6 @@ class Runtime {
   bool orders_without_value() const noexcept;
   /// Submits the task, behind the end of a flow, too.
   void order_parts(const internal::PartOrder& order);
-  void enter_part_order(runtime::Task& task, bool may_wait);
 
   // --- what tiles call
   friend class internal::TileRegistry;
