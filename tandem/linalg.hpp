@@ -1,6 +1,7 @@
 // tandem/linalg.hpp: linear algebra on tiles, for its users.
 #pragma once
 
+#include "tandem/linalg/blas_library.hpp"
 #include "tandem/linalg/blas_threads.hpp"
 #include "tandem/linalg/flows/cg.hpp"
 #include "tandem/linalg/flows/gather.hpp"

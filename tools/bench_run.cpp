@@ -14,6 +14,7 @@
 #include "tandem/base/topology.hpp"
 #include "tandem/base/units.hpp"
 #include "tools/bench_budget.hpp"
+#include "tools/blas_remedy.hpp"
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
 #include "tools/version.hpp"
@@ -193,6 +194,7 @@ std::optional<BenchStart> begin_bench(const std::string& name, const BenchOption
     context.exit_status = failure;
     return std::nullopt;
   }
+  if (const std::string remedy = apply_blas_remedy(); !remedy.empty()) context.log.warn("{}", remedy);
   const std::size_t cores = topology.value().cores().size();
   const auto configured = static_cast<unsigned>(context.config.get_int("workers"));
   const unsigned usual = configured > 0 ? configured : static_cast<unsigned>(cores);

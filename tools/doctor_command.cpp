@@ -18,6 +18,8 @@
 #include "tandem/comm/bootstrap/pmix_job.hpp"
 #include "tandem/comm/transport/load_module.hpp"
 #include "tandem/trace/recover.hpp"
+#include "tandem/base/blas_threads.hpp"
+#include "tools/blas_remedy.hpp"
 #include "tools/doctor.hpp"
 #include "tools/json_report.hpp"
 #include "tools/launcher_plan.hpp"
@@ -29,7 +31,7 @@ namespace tandem::tools {
 namespace {
 
 struct DoctorArguments {
-  bool json = false, clean = false;
+  bool json = false, clean = false, try_blas = false;
   unsigned ranks = 1;
   std::string hosts, hostfile;
   std::string ssh = "ssh -o BatchMode=yes -o ConnectTimeout=5";
@@ -119,6 +121,7 @@ std::vector<Finding> examine(const DoctorArguments& arguments, const ToolContext
   findings.push_back(check_governor("/"));
   for (Finding& finding : check_energy(context.config)) findings.push_back(std::move(finding));
   for (Finding& finding : check_networks("/")) findings.push_back(std::move(finding));
+  findings.push_back(check_blas(examine_blas()));
   const std::string& folder = context.config.get_string("comm.modules");
   findings.push_back(check_module("ucx", "libucx-dev", false, folder));
   findings.push_back(check_module("mpi", "libopenmpi-dev", true, folder));
@@ -163,7 +166,13 @@ void add_doctor(Subcommand app, ToolContext& context) {
       .environment("TANDEM_RUN_SSH").type_name("PROGRAM");
   command.add_flag("--clean", arguments->clean, "Complete the traces of killed runs, and remove their files from shared memory");
   command.add_flag("--json", arguments->json, "Print a JSON object");
+  command.add_flag("--try-blas", arguments->try_blas, "Print the rate of the BLAS, and whether it computes rightly").hide_from_help();
   command.callback([arguments, &context] {
+    if (arguments->try_blas) {
+      base::restrict_blas_threads();
+      fmt::print("{}", trial_text(linalg::try_blas()));
+      return;
+    }
     const std::vector<Finding> findings = examine(*arguments, context);
     arguments->json ? print_json(findings) : print_lines(findings);
     for (const Finding& finding : findings)

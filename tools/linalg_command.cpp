@@ -12,6 +12,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/base/blas_threads.hpp"
+#include "tandem/linalg/blas_library.hpp"
 #include "tandem/linalg/blas_threads.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/kernel_operations.hpp"
@@ -266,6 +267,7 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
 
   // Rank 0 speaks for all.
   const bool speaks = rt.rank() == 0;
+  if (const std::string advice = linalg::blas_advice(); speaks && !advice.empty()) context.log.warn("{}", advice);
   LinalgJob job = arguments.job;
   if (const auto distributed = distribute(arguments, rt.size(), job); !distributed) {
     if (speaks) context.log.error("{}", distributed.error().message);

@@ -15,6 +15,7 @@
 #include "options.hpp"
 #include "pictures.hpp"
 #include "report.hpp"
+#include "tandem/linalg/blas_library.hpp"
 #include "tandem/tandem.hpp"
 
 namespace co2_forecast {
@@ -146,6 +147,7 @@ int main(int argc, char** argv) {
     tandem::Runtime runtime(argc, argv, {.workers = {}, .sched = {}, .more = {{"timeline", "true"}}});
     const auto parsed = co2_forecast::parse_options(argc, argv);
     if (const auto* status = std::get_if<co2_forecast::ExitStatus>(&parsed)) return status->value;
+    if (const auto advice = tandem::linalg::blas_advice(); !advice.empty()) fmt::print(stderr, "co2_forecast: {}\n", advice);
     if (const auto done = co2_forecast::run(runtime, std::get<co2_forecast::Options>(parsed)); !done) {
       fmt::print(stderr, "co2_forecast: {}\n", done.error().message);
       return 1;

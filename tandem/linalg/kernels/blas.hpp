@@ -1,7 +1,11 @@
 // tandem/linalg/kernels/blas.hpp: the BLAS routines we stand on, as overloads for s, d, c and z. Private to the kernels.
 #pragma once
 
+#if __has_include(<cblas.h>)
 #include <cblas.h>
+#else  // MKL alone
+#include <mkl_cblas.h>
+#endif
 
 #include <climits>
 #include <complex>

@@ -1,11 +1,10 @@
 // tandem/linalg/kernels/gemm_blocking.cpp: recognises the library and its kernels by what they say of themselves.
 #include "tandem/linalg/kernels/gemm_blocking.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdio>
 #include <string_view>
 
+#include "tandem/linalg/blas_library.hpp"
 #include "tandem/linalg/kernels/blas.hpp"
 
 namespace tandem::linalg::internal {
@@ -17,12 +16,6 @@ bool has_small_kernels(std::string_view core, const char* config) noexcept {
   if (std::sscanf(config, "OpenBLAS %d.%d.%d", &major, &minor, &patch) != 3) return false;
   const bool recent = major > 0 || minor > 3 || (minor == 3 && patch >= 18);
   return recent && (core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids");
-}
-
-const char* ask_library(const char* function) noexcept {
-  void* const symbol = dlsym(RTLD_DEFAULT, function);
-  const char* const answer = symbol == nullptr ? nullptr : reinterpret_cast<const char* (*)()>(symbol)();
-  return answer == nullptr ? "" : answer;
 }
 
 }  // namespace
@@ -44,8 +37,9 @@ GemmBlocking gemm_blocking(Op op_a, Op op_b) noexcept {
     GemmBlocking of[2][2];
   };
   static const Choices choices = [] {
-    const char* const core = ask_library("openblas_get_corename");
-    const char* const config = ask_library("openblas_get_config");
+    const BlasLibrary& library = blas_library();
+    const char* const core = library.kernels.c_str();
+    const char* const config = library.version.c_str();
     Choices all;
     for (bool a : {false, true})
       for (bool b : {false, true})
