@@ -16,6 +16,7 @@
 
 namespace tandem::comm {
 
+/// How ranks follow the clock of rank 0. The options `clock.*` set these.
 struct ClockSyncOptions {
   std::int64_t interval_ns = 1'000'000'000;  ///< between measurements of the offset to the parent in the tree, in the long run
   unsigned ping_pongs = 48;                  ///< of each; the first measurement takes more
@@ -25,8 +26,9 @@ struct ClockSyncOptions {
   std::int64_t timeout_ns = 30'000'000'000;  ///< of `open`
 };
 
-/// Registers the options `clock.*`, and reads them back.
+/// Registers the options `clock.*`.
 void add_clock_options(base::Registry& registry);
+/// What the options `clock.*` of `config` say.
 ClockSyncOptions clock_options(const base::Config& config);
 
 /// How this rank left a barrier. All ranks left when the reference showed `global_ns`.
@@ -34,7 +36,7 @@ struct BarrierExit {
   /// That instant in the local clock: the time that was waited for. Use it, not the clock, as the stamp of an event at the
   /// barrier: the thread may be preempted before it reads the clock.
   std::int64_t local_ns = 0;
-  std::int64_t global_ns = 0;
+  std::int64_t global_ns = 0;  ///< the same instant in the clock of rank 0
   std::int64_t error_ns = 0;  ///< of `local_ns`
   /// Above 0: this rank received the time so much too late (it was not running), and left late.
   std::int64_t late_ns = 0;
@@ -64,12 +66,13 @@ class ClockSync {
 
   /// The reference's time now, and the bound of its error. Some tens of nanoseconds; writes no shared memory.
   clock::GlobalTime global_now() const noexcept;
-  /// From a local time, not long ago, to the reference's, and back.
+  /// The reference's time at a local time not long ago, and the bound of its error.
   clock::GlobalTime to_global(std::int64_t local_ns) const noexcept;
+  /// The local time when the reference shows `global_ns`, and the bound of its error.
   clock::GlobalTime to_local(std::int64_t global_ns) const noexcept;
   /// The function behind these, as of now: to convert many times with one function, or to store it with a trace.
   clock::GlobalClock global_clock() const noexcept;
-  const clock::Clock& local_clock() const noexcept;
+  const clock::Clock& local_clock() const noexcept;  ///< the clock whose times this object converts
 
   /// Waits for all ranks, then until one time at which all leave. Collective. Makes progress on the endpoint. Called by one
   /// thread at a time (others wait). Errors: io (a rank died or has left), then for ever.

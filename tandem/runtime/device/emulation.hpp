@@ -24,7 +24,8 @@ struct EmulatedWork {
   std::int64_t ns = 0;  ///< alone
   double bytes = 0;     ///< that it moves meanwhile, if kernels and messages share memory (`ModelledMemory`); 0: it uses none
 
-  // NOLINTNEXTLINE(google-explicit-constructor): most say a time alone
+  /// From a time alone, which is what most emulations say.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   EmulatedWork(std::int64_t takes_ns, double moves_bytes = 0) : ns(takes_ns), bytes(moves_bytes) {}
 };
 

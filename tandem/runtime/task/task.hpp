@@ -121,7 +121,7 @@ struct TaskFacts {
 
 /// Where a placing policy has put a task. Belongs to `Placer`.
 struct PlacedTask {
-  static constexpr unsigned kNowhere = UINT32_MAX;
+  static constexpr unsigned kNowhere = UINT32_MAX;  ///< no worker, or no kind
 
   unsigned worker = kNowhere;   ///< that is charged with it
   std::int32_t priority = 0;    ///< by which it was charged

@@ -30,8 +30,10 @@ struct CudaRange {
   unsigned shared_bytes = 0;                     ///< dynamic shared memory of a block
 
   CudaRange() = default;
-  CudaRange(std::size_t count) : threads{count, 1, 1} {}
+  CudaRange(std::size_t count) : threads{count, 1, 1} {}  ///< threads in one dimension, in blocks of 256
+  /// Threads in two dimensions, in blocks of 16 x 16.
   CudaRange(std::size_t x, std::size_t y) : threads{x, y, 1}, block{16, 16, 1} {}
+  /// Threads in three dimensions, in blocks of 8 x 8 x 4.
   CudaRange(std::size_t x, std::size_t y, std::size_t z) : threads{x, y, z}, block{8, 8, 4} {}
 };
 

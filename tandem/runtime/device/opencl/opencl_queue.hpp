@@ -29,8 +29,10 @@ struct OpenClRange {
   unsigned dimensions = 1;                     ///< of these, so many count
 
   OpenClRange() = default;
-  OpenClRange(std::size_t items) : global{items, 1, 1} {}
+  OpenClRange(std::size_t items) : global{items, 1, 1} {}  ///< work items in one dimension
+  /// Work items in two dimensions.
   OpenClRange(std::size_t x, std::size_t y) : global{x, y, 1}, dimensions(2) {}
+  /// Work items in three dimensions.
   OpenClRange(std::size_t x, std::size_t y, std::size_t z) : global{x, y, z}, dimensions(3) {}
 };
 
