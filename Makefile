@@ -3,11 +3,12 @@ JOBS ?= 2
 PREFIX ?= /usr/local
 BENCH ?=
 CONFIGURE ?=
+RESUME ?=
 SEEDS ?= 10000
 SECONDS ?= 60
 FUZZ_CXX ?= clang++-16
 FUZZ_CC ?= clang-16
-export JOBS
+export JOBS RESUME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo check bench stress fuzz tsan asan audit alone times consumers python docs install clean
@@ -32,6 +33,7 @@ help:
 	@echo 'make clean      remove everything that was built'
 	@echo 'JOBS=N          compile and test with N processes ($(JOBS))'
 	@echo 'CONFIGURE=...   options for cmake, as -D TANDEM_MPI=OFF'
+	@echo 'RESUME=1        with check, asan, tsan: leave out tests that have passed since the last build'
 
 setup:
 	@scripts/setup
@@ -44,7 +46,7 @@ demo:
 	@scripts/demo
 
 check:
-	@scripts/setup --opencl
+	@scripts/setup --opencl --docs
 	$(MAKE) --no-print-directory build
 	@scripts/check build/release -LE stress
 
@@ -117,8 +119,9 @@ docs:
 	@scripts/setup --docs
 	@scripts/make_docs
 
-install:
-	$(MAKE) --no-print-directory build
+install: setup
+	cmake --preset release $(CONFIGURE)
+	cmake --build --preset release -j $(JOBS) --target tandem_installed
 	cmake --install build/release --prefix $(PREFIX)
 
 clean:

@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/tandem")
 
 # Which headers these are is found out when they are installed.
-set(public_headers tandem/tandem.hpp tandem/comm.hpp tandem/trace.hpp tandem/scheduling.hpp tandem/device.hpp tandem/opencl.hpp tandem/cuda.hpp)
+set(public_headers tandem/tandem.hpp tandem/comm.hpp tandem/comm/sync/clock_sync.hpp tandem/trace.hpp tandem/scheduling.hpp tandem/device.hpp
+    tandem/opencl.hpp tandem/cuda.hpp)
 if(TANDEM_LINALG)
   list(APPEND public_headers tandem/linalg.hpp)
 endif()
@@ -37,6 +38,14 @@ if(TANDEM_LINALG)
   install(EXPORT tandem-linalg NAMESPACE tandem:: FILE tandem-linalg-targets.cmake DESTINATION "${package_folder}")
 endif()
 
+# What `make install` builds: all that is installed, and neither tests nor benchmarks.
+add_custom_target(tandem_installed)
+foreach(part tandem ${core} ${linalg} tandem_device_cuda tandem_device_opencl tandem_comm_ucx tandem_comm_mpi)
+  if(TARGET ${part})
+    add_dependencies(tandem_installed ${part})
+  endif()
+endforeach()
+
 set(TANDEM_USES_PMIX ${pmix_FOUND})  # by tandem/comm/bootstrap
 configure_package_config_file("${PROJECT_SOURCE_DIR}/packaging/cmake/tandem-config.cmake.in"
                               "${PROJECT_BINARY_DIR}/packaging/tandem-config.cmake" INSTALL_DESTINATION "${package_folder}")
@@ -57,10 +66,11 @@ else()
   foreach(name api dist runtime model comm trace clock base)
     string(APPEND pc_libraries "-ltandem_${name} ")
   endforeach()
-  string(APPEND pc_libraries "-pthread -ldl")
+  # hwloc is named as a library: with --static, pkg-config would add the libraries that a static hwloc needs, which few systems have.
+  string(APPEND pc_libraries "-lhwloc -pthread -ldl")
   set(pc_linalg_libraries "-ltandem_linalg ${BLAS_LIBRARIES}")
   set(pc_run_path "-Wl,-rpath,\${libdir}/tandem")
-  string(APPEND pc_requires " hwloc libsodium")
+  string(APPEND pc_requires " libsodium")
   if(pmix_FOUND)
     string(APPEND pc_requires " pmix")
   endif()

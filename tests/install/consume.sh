@@ -2,7 +2,7 @@
 # tests/install/consume.sh: builds and runs programs that use Tandem, as a user would.
 # Usage: consume.sh installed FOLDER PREFIX COMPILER             with find_package and with pkg-config
 #        consume.sh subproject FOLDER SOURCE COMPILER [OPTION...]   with add_subdirectory; options for cmake
-# FOLDER/consumer and FOLDER/pkg-config are made.
+# FOLDER/consumer and FOLDER/pkg-config are made. With EXAMPLES=FOLDER in the environment, the examples of that folder are built as well.
 set -euo pipefail
 
 kind=$1 folder=$2 tandem=$3 compiler=$4
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cmake=${CMAKE:-cmake}
 
 if [[ $kind == installed ]]; then
-  options=("-DCMAKE_PREFIX_PATH=$tandem")
+  options=("-DCMAKE_PREFIX_PATH=$tandem" "-DEXAMPLES=${EXAMPLES:-}")
 else
   options=("-DTANDEM_SOURCE=$tandem")
 fi
@@ -32,4 +32,6 @@ if [[ $kind == installed ]]; then
   # shellcheck disable=SC2046
   "$compiler" $(pkg-config --cflags tandem) "$here/consumer/consumer.cpp" -o "$folder/pkg-config/consumer" $(pkg-config --libs tandem)
   "$folder/pkg-config/consumer" --tandem.workers=1
+  # shellcheck disable=SC2046
+  "$compiler" $(pkg-config --cflags tandem) "$here/consumer/consumer.cpp" -o "$folder/pkg-config/static" $(pkg-config --static --libs tandem)
 fi

@@ -31,7 +31,7 @@ for compiler in "${compilers[@]}"; do
       -D TANDEM_TESTS=OFF -D TANDEM_BENCHMARKS=OFF
     run cmake --build "$build" -j "$jobs"
     run cmake --install "$build" --prefix "$build-$kind/prefix"
-    run "$here/consume.sh" installed "$build-$kind" "$build-$kind/prefix" "$compiler"
+    run env EXAMPLES="$source/examples" "$here/consume.sh" installed "$build-$kind" "$build-$kind/prefix" "$compiler"
     if [[ $shared == ON ]]; then
       library=$(find "$build-$kind/prefix" -name libtandem.so)
       if ! readelf -d "$build-$kind/consumer/consumer" | grep -qF 'libtandem.so.0.1' ||

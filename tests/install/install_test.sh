@@ -22,6 +22,20 @@ if [[ ! -f $folder/prefix/include/tandem/tandem.hpp || -e $folder/prefix/include
   exit 1
 fi
 
+# The examples include nothing else; `make consumers` compiles them.
+while read -r header; do
+  if [[ ! -f $folder/prefix/include/$header ]]; then
+    echo "FAILED: an example includes $header, which is not installed" >&2
+    exit 1
+  fi
+done < <(sed -n 's/^#include <\(tandem\/[^>]*\)>.*/\1/p' "$here"/../../examples/[0-9]*.cpp "$here"/../../examples/guide/*.cpp | sort -u)
+
+# Programs that `tandem bench` starts are a component of their own.
+if [[ -e $folder/prefix/libexec/tandem ]]; then
+  echo "FAILED: benchmarks are installed with the libraries" >&2
+  exit 1
+fi
+
 "$here/consume.sh" installed "$folder" "$folder/prefix" "$compiler"
 "$folder/prefix/$bindir/tandem" --version
 
