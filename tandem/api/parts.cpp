@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -46,11 +45,12 @@ bool PartPlan::is_bound(const runtime::Handle& handle) noexcept {
   return links != nullptr && (links->was_part || !links->plans.empty());
 }
 
-PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type)
-    : runtime_(rt), whole_(whole), partition_(std::move(partition)), number_(rt.part_plans_++) {
+PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const DividedKind& kind)
+    : runtime_(rt), whole_(whole), partition_(std::move(partition)), kind_(kind), number_(rt.part_plans_++) {
   rt.check_division(whole, partition_.where);
-  rows_ = cut(whole.shape.rows, partition_.rows, partition_.row_list, partition_.halo_rows, "rows");
-  cols_ = cut(whole.shape.cols, partition_.cols, partition_.col_list, partition_.halo_cols, "columns");
+  check_named();
+  rows_ = cut(row_division());
+  cols_ = cut(col_division());
   copies_ = rt.copies_parts(whole);
   if (copies_ && !rows_.empty() && !cols_.empty())
     rt.check_copies_fit(whole, largest(rows_) * largest(cols_) * whole.shape.element_bytes, partition_.where);
@@ -58,7 +58,7 @@ PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, con
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const std::string name = cols_.size() == 1 ? fmt::format("{}[{}]", whole.name, i) : fmt::format("{}[{},{}]", whole.name, i, j);
       runtime::Handle* const part =
-          rt.add_part(!copies_, name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes}, {rows_[i].first, cols_[j].first}, type,
+          rt.add_part(!copies_, name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes}, {rows_[i].first, cols_[j].first}, kind.type,
                       partition_.where);
       parts_.push_back(part);
       links_of(*part).part_of = this;
@@ -90,28 +90,69 @@ void PartPlan::end() noexcept {
   }
 }
 
-std::vector<PartPlan::Extent> PartPlan::cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo,
-                                            const char* what) const {
-  std::vector<Extent> extents;
-  if (!list.empty()) {
-    if (part != 0) refuse(fmt::format("the {} of a part are given twice, as a number and as a list", what));
-    if (std::find(list.begin(), list.end(), std::size_t{0}) != list.end()) refuse(fmt::format("the list gives a part no {}", what));
-    if (const std::size_t sum = std::accumulate(list.begin(), list.end(), std::size_t{0}); sum != size)
-      refuse(fmt::format("the {} of the list add up to {}, but there are {}", what, sum, size));
-    for (std::size_t first = 0; const std::size_t count : list) {
-      extents.push_back({first, count});
-      first += count;
-    }
-  } else {
-    const std::size_t step = part == 0 ? size : part;
-    for (std::size_t first = 0; first < size; first += step) extents.push_back({first, std::min(step, size - first)});
+PartPlan::Division PartPlan::row_division() const noexcept {
+  return {whole_.shape.rows,   partition_.rows,      partition_.row_parts,
+          partition_.row_list, partition_.halo_rows, "rows"};
+}
+
+PartPlan::Division PartPlan::col_division() const noexcept {
+  return {whole_.shape.cols,   partition_.cols,      partition_.col_parts,
+          partition_.col_list, partition_.halo_cols, "columns"};
+}
+
+void PartPlan::check_named() const {
+  const Division rows = row_division(), cols = col_division();
+  if (!kind_.has_columns && (cols.is_named() || cols.halo != 0))
+    refuse("it is a vector, which has no columns to divide; its elements are rows: give .rows, .row_parts or "
+           ".row_list");
+  if (!rows.is_named() && !cols.is_named())
+    refuse("the partition does not say how; 0 stands for nothing: give .rows, .row_parts or .row_list, or for a matrix "
+           "those of columns");
+}
+
+std::vector<std::size_t> PartPlan::counts_of(const Division& division) const {
+  const auto& [size, of_each, parts, list, halo, what] = division;
+  if ((of_each != 0) + (parts != 0) + !list.empty() > 1)
+    refuse(fmt::format("the {} of a part are given twice; give one of their number, a list, and the number of parts",
+                       what));
+  if (std::ranges::find(list, std::size_t{0}) != list.end()) refuse(fmt::format("the list gives a part no {}", what));
+  if (parts > size) refuse(fmt::format("there are {} {}, too few for {} parts", size, what, parts));
+  std::size_t left = size;
+  for (const std::size_t count : list) {
+    if (count > left) refuse(fmt::format("the {} of the list add up to more than there are: {}", what, size));
+    left -= count;
   }
-  for (Extent& extent : extents) {
-    const std::size_t before = std::min(halo, extent.first);
-    const std::size_t after = std::min(halo, size - extent.first - extent.count);
-    extent = {extent.first - before, extent.count + before + after};
+  if (!list.empty() && left != 0)
+    refuse(fmt::format("the {} of the list add up to {}, but there are {}", what, size - left, size));
+  std::vector<std::size_t> counts = list;
+  for (std::size_t part = 0; part < parts; ++part) counts.push_back(size / parts + (part < size % parts ? 1 : 0));
+  if (counts.empty() && of_each == 0 && size != 0) counts.push_back(size);
+  if (of_each != 0)
+    for (std::size_t first = 0; first < size; first += counts.back()) counts.push_back(std::min(of_each, size - first));
+  return counts;
+}
+
+std::vector<PartPlan::Extent> PartPlan::cut(const Division& division) const {
+  const std::vector<std::size_t> counts = counts_of(division);
+  const std::size_t halo = division.halo;
+  std::vector<Extent> extents;
+  for (std::size_t first = 0; const std::size_t count : counts) {
+    if (counts.size() > 1 && count < halo)
+      refuse(fmt::format("part {} has {} {}, fewer than the halo of {}, so that its neighbours' halos would lack some; "
+                         "make larger parts, or a smaller halo",
+                         extents.size(), count, division.what, halo));
+    const std::size_t before = std::min(halo, first), after = std::min(halo, division.size - first - count);
+    extents.push_back({first - before, before + count + after, first, count});
+    first += count;
   }
   return extents;
+}
+
+PartCore PartPlan::core(std::size_t index) const noexcept {
+  const Extent& rows = rows_[index % rows_.size()];
+  const Extent& cols = cols_[index / rows_.size()];
+  return {rows.core_first - rows.first, cols.core_first - cols.first, rows.core_count,
+          cols.core_count,              rows.core_first,              cols.core_first};
 }
 
 std::size_t PartPlan::index(std::size_t i, std::size_t j) const {
@@ -140,6 +181,8 @@ void PartPlan::split(bool writes) {
   note_for_recording();
   if (state_ == State::writing || (state_ == State::reading && !writes)) return;
   const bool has_copies = copies_ && state_ == State::reading;  // of the value that the whole has
+  if (writes && kind_.is_constant)
+    throw UsageError(fmt::format("cannot write parts of {}: it is constant", whole_.described()));
   if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
     throw UsageError(fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
                                  whole_.described()));

@@ -20,16 +20,30 @@ namespace tandem {
 
 class Runtime;
 
-/// How a vector or a matrix is divided. Blocks of a vector: `{.rows = 1000}`; tiles: `{.rows = 256, .cols = 256}`; vertical strips of
-/// a matrix: `{.cols = 64}`.
+/// How a vector or a matrix is divided. Blocks of a vector: `{.rows = 1000}`, or seven of them: `{.row_parts = 7}`; tiles:
+/// `{.rows = 256, .cols = 256}`; vertical strips of a matrix: `{.cols = 64}`. Rows or columns must be divided; what is not named has all.
 struct Partition {
-  std::size_t rows = 0;  ///< rows of a part, elements of a vector's; the last parts may have fewer. 0: all
-  std::size_t cols = 0;  ///< columns of a part. 0: all
+  std::size_t rows = 0;  ///< rows of a part, elements of a vector's; the last parts may have fewer
+  std::size_t cols = 0;  ///< columns of a part
+  std::size_t row_parts = 0;  ///< instead of `rows`: so many parts, at most as many as there are rows, whose rows differ by one at most
+  std::size_t col_parts = 0;  ///< instead of `cols`
   std::vector<std::size_t> row_list = {};  ///< instead of `rows`: those of each part, each > 0, which add up to all
   std::vector<std::size_t> col_list = {};  ///< instead of `cols`
-  std::size_t halo_rows = 0;  ///< so many rows of the neighbours on each side belong to a part, too. Such parts can only be read
+  /// So many rows of the neighbours on each side belong to a part, too, but for the first and the last part, which have one neighbour
+  /// (`Parts::core`). No part has fewer of its own. Such parts can only be read.
+  std::size_t halo_rows = 0;
   std::size_t halo_cols = 0;  ///< the same for columns
   std::source_location where = std::source_location::current();  ///< for messages
+};
+
+/// What a part has of its own: all of it but the halo.
+struct PartCore {
+  std::size_t row = 0;        ///< where it begins in the part
+  std::size_t col = 0;        ///< the same for columns
+  std::size_t rows = 0;       ///< how many rows it has
+  std::size_t cols = 0;       ///< how many columns it has
+  std::size_t whole_row = 0;  ///< where it begins in the whole
+  std::size_t whole_col = 0;  ///< the same for columns
 };
 
 namespace internal {
@@ -37,9 +51,26 @@ namespace internal {
 template <class Kind>
 inline constexpr bool can_be_divided = false;
 template <class T>
-inline constexpr bool can_be_divided<Vector<T>> = !std::is_const_v<T>;
+inline constexpr bool can_be_divided<Vector<T>> = true;
 template <class T>
-inline constexpr bool can_be_divided<Matrix<T>> = !std::is_const_v<T>;
+inline constexpr bool can_be_divided<Matrix<T>> = true;
+
+/// What a partition must know of the kind of its data.
+struct DividedKind {
+  const std::type_info& type;
+  bool has_columns = false;
+  bool is_constant = false;  ///< tasks can only read it
+};
+template <class Kind>
+inline constexpr bool is_constant_kind = false;
+template <class T>
+inline constexpr bool is_constant_kind<Vector<const T>> = true;
+template <class T>
+inline constexpr bool is_constant_kind<Matrix<const T>> = true;
+template <class Kind>
+inline constexpr bool has_columns = false;
+template <class T>
+inline constexpr bool has_columns<Matrix<T>> = true;
 
 /// Where a part begins in the whole.
 struct PlaceInWhole {
@@ -74,7 +105,7 @@ struct PartOrder {
 /// a flow behind its end, so partitions keep their states until the next wait.
 class PartPlan {
  public:
-  PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const std::type_info& type);
+  PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, const DividedKind& kind);
   /// Gathers, also while an exception leaves the scope.
   ~PartPlan();
   PartPlan(const PartPlan&) = delete;
@@ -85,6 +116,8 @@ class PartPlan {
   /// Of part (i, j), column by column. Throws UsageError when there is none.
   std::size_t index(std::size_t i, std::size_t j) const;
   const std::vector<runtime::Handle*>& parts() const noexcept { return parts_; }
+  /// Of part `index`.
+  PartCore core(std::size_t index) const noexcept;
 
   /// Parts can be read, or also written, from here on.
   void split(bool writes);
@@ -98,9 +131,22 @@ class PartPlan {
  private:
   friend class RecordedParts;
   enum class State : std::uint8_t { idle, reading, writing };
+  /// Rows or columns of a part.
   struct Extent {
-    std::size_t first = 0;
-    std::size_t count = 0;
+    std::size_t first = 0;  ///< in the whole
+    std::size_t count = 0;  ///< with the halo
+    std::size_t core_first = 0;  ///< in the whole
+    std::size_t core_count = 0;
+  };
+  /// How one dimension is to be divided.
+  struct Division {
+    std::size_t size = 0;    ///< of the whole
+    std::size_t of_each = 0;
+    std::size_t parts = 0;
+    const std::vector<std::size_t>& list;
+    std::size_t halo = 0;
+    const char* what = "";   ///< its elements, for messages
+    bool is_named() const noexcept { return of_each != 0 || parts != 0 || !list.empty(); }
   };
   /// What a handle knows of partitions.
   struct Links {
@@ -111,7 +157,11 @@ class PartPlan {
 
   static Links& links_of(runtime::Handle& handle);
   static void note_asks(runtime::Handle& handle);
-  std::vector<Extent> cut(std::size_t size, std::size_t part, const std::vector<std::size_t>& list, std::size_t halo, const char* what) const;
+  Division row_division() const noexcept;
+  Division col_division() const noexcept;
+  void check_named() const;
+  std::vector<Extent> cut(const Division& division) const;
+  std::vector<std::size_t> counts_of(const Division& division) const;
   void set(State state);
   bool lacks_value() const;
   void note_for_recording();
@@ -129,6 +179,7 @@ class PartPlan {
   Runtime& runtime_;
   runtime::Handle& whole_;
   const Partition partition_;
+  const DividedKind kind_;
   std::vector<Extent> rows_;
   std::vector<Extent> cols_;
   std::vector<runtime::Handle*> parts_;
@@ -156,7 +207,9 @@ class Parts {
  public:
   /// As `Runtime::parts`.
   Parts(Runtime& rt, const Data<Kind>& whole, Partition partition)
-      : whole_(whole), plan_(std::make_unique<internal::PartPlan>(rt, *whole.handle(), std::move(partition), typeid(Kind))) {
+      : whole_(whole),
+        plan_(std::make_unique<internal::PartPlan>(rt, *whole.handle(), std::move(partition),
+                                                   internal::DividedKind{typeid(Kind), internal::has_columns<Kind>, internal::is_constant_kind<Kind>})) {
     parts_.reserve(plan_->parts().size());
     for (runtime::Handle* const part : plan_->parts()) parts_.emplace_back(part);
   }
@@ -166,9 +219,12 @@ class Parts {
   /// Part (i, j). Throws UsageError when there is none.
   const Data<Kind>& operator()(std::size_t i, std::size_t j = 0) const { return parts_[plan_->index(i, j)]; }
   const Data<Kind>& whole() const noexcept { return whole_; }  ///< the data that is divided
+  /// What part (i, j) has beside its halo, and where. Throws UsageError when there is none.
+  PartCore core(std::size_t i, std::size_t j = 0) const { return plan_->core(plan_->index(i, j)); }
 
-  /// From here on parts can be used without further ado; `writes`: also written. A use of a part does it, too.
-  void split(bool writes = true) { plan_->split(writes); }
+  /// From here on parts can be used without further ado; `writes`: also written, which those of constant data and those with halos cannot. A use of a
+  /// part does it, too. Throws UsageError.
+  void split(bool writes = !internal::is_constant_kind<Kind>) { plan_->split(writes); }
   /// From here on the whole can be used. A use of the whole does it, too.
   void gather() { plan_->gather(); }
 

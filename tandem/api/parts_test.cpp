@@ -83,6 +83,77 @@ TEST(Parts, HaveTheShapesThatWereAskedFor) {
   EXPECT_EQ(rt->parts(none, {.rows = 3}).rows(), 0U);
 }
 
+TEST(Parts, AreNotMadeByAPartitionThatSaysNothing) {
+  const auto rt = loop_runtime();
+  const auto x = rt->vector<int>("x", 10);
+  const auto a = rt->matrix<int>("A", 10, 7);
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {}); }),
+              AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"), HasSubstr("give .rows, .row_parts or .row_list")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 0}); }), HasSubstr("does not say how; 0 stands for nothing"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(a, {.halo_rows = 1}); }), HasSubstr("does not say how"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.cols = 2}); }), HasSubstr("it is a vector, which has no columns"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 2, .halo_cols = 1}); }), HasSubstr("has no columns"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 2, .row_parts = 2}); }), HasSubstr("given twice"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.row_parts = 11}); }), HasSubstr("there are 10 rows, too few for 11 parts"));
+}
+
+TEST(Parts, AreAsManyAsWereAskedFor) {
+  const auto rt = loop_runtime();
+  const auto a = rt->matrix<double>("A", 10, 7);
+  const auto parts = rt->parts(a, {.row_parts = 4, .col_parts = 7});
+  ASSERT_EQ(parts.rows(), 4U);
+  ASSERT_EQ(parts.cols(), 7U);
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < 4; ++i) rows.push_back(parts(i, 6).rows());
+  EXPECT_THAT(rows, ElementsAre(3, 3, 2, 2));
+  EXPECT_EQ(parts(3, 6).cols(), 1U);
+}
+
+TEST(Parts, SayWhereTheirCoresBegin) {
+  const auto rt = loop_runtime();
+  const auto a = rt->matrix<double>("A", 10, 7);
+  const auto halo = rt->parts(a, {.rows = 4, .cols = 3, .halo_rows = 2});
+  const PartCore first = halo.core(0), last = halo.core(2, 1);
+  EXPECT_EQ(first.row, 0U);
+  EXPECT_EQ(first.rows, 4U);
+  EXPECT_EQ(halo(0).rows(), 6U);
+  EXPECT_EQ(last.row, 2U);
+  EXPECT_EQ(last.rows, 2U);
+  EXPECT_EQ(last.col, 0U);
+  EXPECT_EQ(last.cols, 3U);
+  EXPECT_EQ(last.whole_row, 8U);
+  EXPECT_EQ(last.whole_col, 3U);
+  EXPECT_THAT(thrown_by<UsageError>([&] { halo.core(3); }), HasSubstr("no part (3, 0)"));
+}
+
+TEST(Parts, AreNotNarrowerThanTheirHalos) {
+  const auto rt = loop_runtime();
+  const auto x = rt->vector<int>("x", 10);
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 2, .halo_rows = 3}); }),
+              HasSubstr("part 0 has 2 rows, fewer than the halo of 3"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 4, .halo_rows = 3}); }), HasSubstr("part 2 has 2 rows"));
+  EXPECT_EQ(rt->parts(x, {.rows = 10, .halo_rows = 30})(0).rows(), 10U) << "it has no neighbours";
+}
+
+TEST(Parts, OfConstantDataAreRead) {
+  for (const unsigned devices : {0U, 1U}) {
+    const auto rt = loop_runtime({.devices = devices});
+    const std::vector<int> x{1, 2, 3, 4, 5, 6};
+    const auto whole = rt->data("x", x);
+    auto parts = rt->parts(whole, {.rows = 2});
+    const auto add_up = [](std::span<const int> part, int& sum) { for (const int value : part) sum += value; };
+    const Codelet sum_up = Codelet("sum", add_up).also(DeviceKind::user, add_up);
+    int sum = 0;
+    const auto into = rt->data("sum", sum);
+    for (std::size_t i = 0; i < parts.rows(); ++i) rt->submit(sum_up, read(parts(i)), read_write(into));
+    rt->submit(sum_up, read(whole), read_write(into));
+    parts.split();
+    EXPECT_THAT(thrown_by<UsageError>([&] { parts.split(true); }), HasSubstr("it is constant"));
+    rt->wait();
+    EXPECT_EQ(sum, 42);
+  }
+}
+
 TEST(Parts, MayBeFilledBeforeTheWholeHasAValue) {
   const auto rt = loop_runtime();
   const auto a = rt->matrix<int>("A", 6, 6);
@@ -175,6 +246,7 @@ TEST(Parts, MistakesAreNamed) {
               AllOf(HasSubstr("'both'"), HasSubstr("either the parts or the whole")));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {5, 4}}); }),
               AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"), HasSubstr("add up to 9, but there are 10")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {SIZE_MAX, 11}}); }), HasSubstr("add up to more than there are: 10"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.rows = 1, .row_list = {10}}); }), HasSubstr("given twice"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {10, 0}}); }), HasSubstr("gives a part no rows"));
   const auto halo = rt->parts(whole, {.rows = 5, .halo_rows = 1});
@@ -386,7 +458,8 @@ void play(Runtime& rt, std::uint64_t seed, bool own_memory, bool records = false
     }, write(whole));
   std::uint64_t seen = 1, expected_seen = 1;
   const auto into = rt.data("seen", seen);
-  const std::size_t tile = 1 + draw(4), strip = 1 + draw(4), halo = draw(3);
+  const std::size_t tile = 1 + draw(4), strip = 1 + draw(4), smallest = rows % tile == 0 ? tile : rows % tile;
+  const std::size_t halo = tile < rows ? draw(smallest + 1) : draw(3);
   {
     const auto tiles = rt.parts(whole, {.rows = tile, .cols = tile});
     const auto strips = rt.parts(whole, {.cols = strip});

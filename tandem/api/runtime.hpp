@@ -366,7 +366,7 @@ class Runtime {
   ///   rt.submit(print, read(a));  // after it
   template <class Kind>
   Parts<Kind> parts(const Data<Kind>& whole, Partition partition) {
-    static_assert(internal::can_be_divided<Kind>, "vectors and matrices of elements that are not const can be divided");
+    static_assert(internal::can_be_divided<Kind>, "vectors and matrices can be divided");
     internal::check_registered(whole.handle(), "divide");
     return Parts<Kind>(*this, whole, std::move(partition));
   }
