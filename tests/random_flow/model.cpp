@@ -103,6 +103,38 @@ void Model::close_all() {
   for (unsigned number = 0; number < data_.size(); ++number) close(number);
 }
 
+template <class Move>
+void Model::for_each_cell(unsigned whole, const PartPlace& part, const Move& move) {
+  Datum& of_whole = data_[whole];
+  Datum& of_part = data_[part.number];
+  for (std::size_t j = 0; j < of_part.cols; ++j)
+    for (std::size_t i = 0; i < of_part.rows; ++i)
+      move(of_whole.cells[part.row + i + (part.col + j) * of_whole.rows], of_part.cells[i + j * of_part.rows]);
+}
+
+void Model::split(unsigned whole, const std::vector<PartPlace>& parts) {
+  close(whole);
+  data_[whole].in_group = false;
+  for (const PartPlace& part : parts) {
+    Datum& datum = data_[part.number];
+    datum.has_value = data_[whole].has_value;
+    datum.poison = data_[whole].poison;
+    datum.in_group = false;
+    for_each_cell(whole, part, [](std::uint64_t of_whole, std::uint64_t& of_part) { of_part = of_whole; });
+  }
+}
+
+void Model::gather(unsigned whole, const std::vector<PartPlace>& parts) {
+  Datum& datum = data_[whole];
+  datum.poison = nullptr;
+  datum.in_group = false;
+  for (const PartPlace& part : parts) {
+    data_[part.number].in_group = false;
+    datum.poison = earliest(datum.poison, data_[part.number].poison);
+    for_each_cell(whole, part, [](std::uint64_t& of_whole, std::uint64_t of_part) { of_whole = of_part; });
+  }
+}
+
 Failure* Model::wait_all() {
   ++now_;
   close_all();

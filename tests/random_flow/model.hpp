@@ -52,6 +52,17 @@ class Model {
   Failure* close(unsigned number);
   void close_all();
 
+  /// Where a part, a datum of its own, lies in the whole.
+  struct PartPlace {
+    unsigned number = 0;
+    std::size_t row = 0;
+    std::size_t col = 0;
+  };
+  /// The parts are as the whole is.
+  void split(unsigned whole, const std::vector<PartPlace>& parts);
+  /// The whole is as the parts are: it does not exist if one of them does not.
+  void gather(unsigned whole, const std::vector<PartPlace>& parts);
+
   /// What `wait()` throws, or null.
   Failure* wait_all();
   /// The application sees the datum. What that throws, or null.
@@ -71,6 +82,8 @@ class Model {
  private:
   Failure* look(const Use& use);
   void spoil(const std::vector<Use>& uses, Failure* failure);
+  template <class Move>
+  void for_each_cell(unsigned whole, const PartPlace& part, const Move& move);
 
   std::uint64_t now_ = 0;
   std::deque<Datum> data_;

@@ -109,12 +109,33 @@ void add_numa_nodes(runtime::World& world, unsigned workers, unsigned count) {
   world.numa_node_of = [count](const void*, std::size_t bytes) { return bytes / sizeof(Word) % (count + 1); };
 }
 
+/// Has no memory left for some of those who ask, drawn from a seed.
+class RefusingMemory final : public runtime::MemoryNode {
+ public:
+  explicit RefusingMemory(std::uint64_t seed) : drawn_(seed) {}
+  std::string name() const override { return "memory that refuses"; }
+  void* allocate(std::size_t bytes) override {
+    const std::uint64_t drawn = drawn_.fetch_add(0x9e3779b97f4a7c15ULL);
+    return (drawn ^ drawn >> 31) % 4 == 0 ? nullptr : memory_->allocate(bytes);
+  }
+  void release(void* memory, std::size_t bytes) noexcept override { memory_->release(memory, bytes); }
+
+ private:
+  const std::unique_ptr<runtime::MemoryNode> memory_ = runtime::make_main_memory();
+  std::atomic<std::uint64_t> drawn_;
+};
+
+std::unique_ptr<runtime::MemoryNode> device_memory(const FlowSetup& setup, unsigned device) {
+  if (setup.refuses_memory) return std::make_unique<RefusingMemory>(setup.seed + device);
+  return runtime::make_main_memory();
+}
+
 }  // namespace
 
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {} and stretch {}{}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
+  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {} and stretch {}{}{}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
                      threads ? "threads" : "event loop", workers, devices, depth, stretch, device_faults ? " that fail" : "",
-                     devices_at_home ? " in main memory" : "", sched, window, tasks_per_step,
+                     devices_at_home ? " in main memory" : "", refuses_memory ? " whose memory refuses" : "", sched, window, tasks_per_step,
                      caller_works ? "works" : "does not work", device_bytes, main_bytes, numa_nodes);
 }
 
@@ -141,7 +162,7 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
     for (unsigned i = 0; i < setup.devices; ++i)
       world.machine.workers.push_back(
           {DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = fmt::format("memory {}", i), .budget = setup.device_bytes},
-                                              runtime::make_main_memory(), std::make_unique<NetworkCopier>(*network_))});
+                                              device_memory(setup, i), std::make_unique<NetworkCopier>(*network_))});
     world.machine.nodes[0].budget = setup.main_bytes;
     if (setup.main_bytes != 0) {
       const runtime::MachineNode storage{.kind = runtime::NodeKind::storage, .name = "storage"};

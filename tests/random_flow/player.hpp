@@ -31,6 +31,7 @@ struct FlowSetup {
   unsigned stretch = 1;     ///< tasks in a lane of a device, at most; 1: devices do not say that theirs are in order
   bool device_faults = false;
   bool devices_at_home = false;  ///< devices work in main memory
+  bool refuses_memory = false;   ///< the memories of devices have none left now and then; no task is for devices alone
   std::string sched = "lws";
   std::uint64_t window = 32'768;
   unsigned tasks_per_step = 1;

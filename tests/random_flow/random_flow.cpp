@@ -74,10 +74,12 @@ FlowSetup draw_setup(std::uint64_t seed, bool threads) {
   }
   if (setup.depth != 0 && seed / 2 % 3 != 0) setup.stretch = 2 + static_cast<unsigned>(seed % 13);
   setup.devices_at_home = setup.depth != 0 && setup.device_bytes == 0 && draw(4) == 0;
+  setup.refuses_memory = threads && setup.depth != 0 && !setup.device_faults && !setup.devices_at_home && seed % 3 == 0;
   return setup;
 }
 
-RandomFlow::RandomFlow(const FlowSetup& setup) : setup_(setup), random_(setup.seed), player_(setup) {
+RandomFlow::RandomFlow(const FlowSetup& setup)
+    : setup_(setup), random_(setup.seed), random_of_parts_(setup.seed * 769 + 5), player_(setup) {
   const unsigned count = 2 + draw(5);
   for (unsigned i = 0; i < count; ++i) slots_.push_back(add_datum(nullptr, nullptr));
 }
@@ -109,6 +111,7 @@ void RandomFlow::step(unsigned left) {
     if (--hold_left_ == 0 || left == 1) return release_held();
     return submit_kernel();
   }
+  if (setup_.seed % 4 < 2 && random_of_parts_() % 30 == 0) return divide();
   const unsigned what = draw(1000);
   if (what < 620) submit_kernel();
   else if (what < 680) submit_event();
@@ -234,7 +237,7 @@ TaskSpec& RandomFlow::draw_task(const std::vector<Use>& uses, const std::string&
   spec.priority = static_cast<int>(draw(7)) - 3;
   spec.with_callback = chance(15);
   spec.where = static_cast<Where>(chance(recorded ? 80 : setup_.depth != 0 ? 40 : 70) ? 0 : draw(4));
-  if (setup_.devices == 0 && spec.where == Where::device) spec.where = Where::cpu_or_device;
+  if ((setup_.devices == 0 || setup_.refuses_memory) && spec.where == Where::device) spec.where = Where::cpu_or_device;
   if (setup_.device_faults && spec.where >= Where::cpu_or_device && chance(spec.where == Where::cpu_or_device ? 40 : setup_.stretch > 1 ? 15 : 5))
     spec.device_fault = static_cast<DeviceFault>(1 + draw(3));
   // Meanwhile a copy in a limited main memory may leave, and the task would fail.
@@ -300,8 +303,7 @@ void RandomFlow::submit_event() {
 
 // --- the application's own accesses, and waits
 
-template <class Action>
-void RandomFlow::expect(Failure* failure, const char* what, Action action) {
+void RandomFlow::expect(Failure* failure, const char* what, const std::function<void()>& action) {
   const std::string expected = failure != nullptr ? failure->label : "nothing";
   say("{} -> {}", what, expected);
   std::string thrown = "nothing";

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -74,6 +75,15 @@ class RandomFlow {
   void register_again();
   void replace_data();
   void copy_handles();
+  void divide();
+  template <class Kind>
+  struct Divided;
+  template <class Kind>
+  void play_divided(unsigned whole, const Data<Kind>& data);
+  template <class Kind>
+  void draw_partition(unsigned whole, const Data<Kind>& data, Divided<Kind>& divided);
+  template <class Kind>
+  void use_divided(unsigned whole, const Data<Kind>& data, Divided<Kind>& divided);
   void record();
   void replay();
   void change_graph();
@@ -81,14 +91,14 @@ class RandomFlow {
   bool can_replay(const PlayedGraph& graph) const;
 
   /// Runs `action`; it throws exactly what the interpreter says.
-  template <class Action>
-  void expect(Failure* failure, const char* what, Action action);
+  void expect(Failure* failure, const char* what, const std::function<void()>& action);
   void compare(unsigned number, const Cells& cells, const char* when);
   void compare_counts();
   void finish();
 
   FlowSetup setup_;
   std::mt19937_64 random_;
+  std::mt19937_64 random_of_parts_;  ///< their own, so that a seed's flow is else the same without them
   Model model_;
   std::deque<TaskSpec> specs_;
   std::deque<std::vector<Word>> memories_;
