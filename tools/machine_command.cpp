@@ -139,8 +139,15 @@ std::string memory_of(const WorkerPlacement& placement, const std::vector<Worker
   return fmt::format("{}NUMA node {}", is_main ? "main memory, " : "", topology.numa_nodes()[place].os_index);
 }
 
+/// Calls `visit(number, worker)` for the workers of devices.
+template <class Visit>
+void for_each_device_worker(const runtime::Machine& machine, const Visit& visit) {
+  for (std::size_t i = 0; i < machine.workers.size(); ++i)
+    if (machine.workers[i].kind != DeviceKind::cpu) visit(i, machine.workers[i]);
+}
+
 void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers,
-                 const std::string& messages, const base::Config& config) {
+                 const std::string& messages, const std::optional<LinkView>& links, const base::Config& config) {
   fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
   fmt::print("packages     {}\n", topology.package_count());
   fmt::print("cores        {} that this process may use, with {} hardware threads\n", topology.cores().size(),
@@ -168,6 +175,11 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
     const std::string place = placement.core ? fmt::format("core {}", placement.core->value()) : "any core";
     row(std::to_string(placement.worker), placement.is_caller ? "the calling thread, not bound" : place, memory_of(placement, workers, topology));
   }
+  if (!links) return;
+  for_each_device_worker(links->machine, [&](std::size_t number, const runtime::MachineWorker& worker) {
+    const std::string place = worker.core >= 0 ? fmt::format("core {}", worker.core) : "any core";
+    fmt::print("{:>6}  {}, for a device that works in {}\n", number, place, links->machine.nodes[worker.node].name);
+  });
 }
 
 void print_json(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& placed,
@@ -189,6 +201,13 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
                        {"core", placement.core ? Json(placement.core->value()) : Json(nullptr)},
                        {"calling_thread", placement.is_caller},
                        {"memory", config.get_bool("numa") ? memory_of(placement, placed, topology) : "main memory"}});
+  if (links)
+    for_each_device_worker(links->machine, [&](std::size_t number, const runtime::MachineWorker& worker) {
+      workers.push_back({{"worker", number},
+                         {"core", worker.core >= 0 ? Json(worker.core) : Json(nullptr)},
+                         {"calling_thread", false},
+                         {"memory", links->machine.nodes[worker.node].name}});
+    });
   machine["workers"] = workers;
   if (links) add_links_json(*links, machine);
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
@@ -262,7 +281,7 @@ base::Result<void> show_machine(const MachineOptions& options, const ToolContext
     print_json(topology.value(), quota, workers, links, context.config);
   } else {
     if (options.tree) fmt::print("{}", machine_tree(view_of(topology.value(), workers, context.config)));
-    else if (options.svg.empty()) print_table(topology.value(), quota, workers, messages, context.config);
+    else if (options.svg.empty()) print_table(topology.value(), quota, workers, messages, links, context.config);
     if (links) fmt::print("{}", links_text(*links));
   }
   if (!options.svg.empty())

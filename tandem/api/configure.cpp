@@ -65,8 +65,12 @@ void register_options(base::Registry& registry) {
                 .maximum = 14});
   registry.add({.name = "opencl.depth", .type = OptionType::integer, .default_value = "3",
                 .help = "tasks that an OpenCL device may have in flight", .minimum = 1, .maximum = 64});
-  registry.add({.name = "opencl.memory", .type = OptionType::bytes, .default_value = "0",
-                .help = "memory of each OpenCL device for data; 0: three quarters of it", .minimum = 0});
+  registry.add({.name = "opencl.memory",
+                .type = OptionType::bytes,
+                .default_value = "0",
+                .help = "memory of each OpenCL device for data of this rank; 0: three quarters of it, divided by the "
+                        "ranks of the host",
+                .minimum = 0});
   registry.add({.name = "cuda", .type = OptionType::integer, .default_value = "0",
                 .help = "CUDA devices, each with a worker of its own (0: none)", .minimum = 0, .maximum = 14});
   registry.add({.name = "cuda.depth", .type = OptionType::integer, .default_value = "4",
@@ -75,8 +79,12 @@ void register_options(base::Registry& registry) {
                 .help = "small kernels from source that come again one behind the other (see device_stretch) are launched as CUDA graphs"});
   registry.add({.name = "cuda.messages", .type = OptionType::boolean, .default_value = "false",
                 .help = "links that can (UCX with CUDA) read and write messages in the memory of CUDA devices (see device_messages)"});
-  registry.add({.name = "cuda.memory", .type = OptionType::bytes, .default_value = "0",
-                .help = "memory of each CUDA device for data; 0: three quarters of it", .minimum = 0});
+  registry.add({.name = "cuda.memory",
+                .type = OptionType::bytes,
+                .default_value = "0",
+                .help = "memory of each CUDA device for data of this rank; 0: three quarters of what is free at the "
+                        "start, divided by the ranks of the host",
+                .minimum = 0});
   registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",
                 .help = "with CUDA devices, page-locked main memory of a rank for data that Tandem allocates, messages that arrive, and copies; beyond it plain "
                         "memory is used (0: always)",

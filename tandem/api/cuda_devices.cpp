@@ -5,12 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "tandem/api/fewer_devices.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/runtime/device/cuda/load_cuda.hpp"
 
 namespace tandem {
 
-void add_cuda_devices(runtime::World& world, const base::Config& config, base::Log& log) {
+void add_cuda_devices(runtime::World& world, const base::Config& config, base::Log& log, unsigned sharers) {
   const auto wanted = static_cast<unsigned>(config.get_int("cuda"));
   if (wanted == 0) return;
   const auto module = runtime::load_cuda();
@@ -27,11 +28,12 @@ void add_cuda_devices(runtime::World& world, const base::Config& config, base::L
                                      .graphs = config.get_bool("cuda.graphs"),
                                      .messages = config.get_bool("cuda.messages"),
                                      .memory_bytes = static_cast<std::size_t>(config.get_bytes("cuda.memory")),
+                                     .sharers = sharers,
                                      .page_locked = page_locked,
                                      .libraries = libraries});
   if (!units.ok()) throw StartError("option cuda asks for devices, and " + units.error().message);
   if (units.value().empty()) throw StartError("option cuda asks for devices, and the CUDA driver here has none; leave the option out");
-  if (units.value().size() < wanted) log.info("{} CUDA devices are here, and option cuda asks for {}", units.value().size(), wanted);
+  if (units.value().size() < wanted) warn_of_fewer(log, "CUDA", units.value().size(), {"cuda", wanted});
   world.page_locked = std::move(page_locked);
   for (runtime::DeviceUnit& unit : units.value()) world.add_device(std::move(unit));
 }

@@ -27,7 +27,7 @@ class CudaKernel {
     static_assert(std::is_convertible_v<decltype(range_(Code::template argument<i>(call)...)), CudaRange>,
                   "the range gives a number of threads, or a CudaRange");
     static_cast<CudaQueue*>(call.queue)
-        ->launch(*source_, arguments.all(), range_(Code::template argument<i>(call)...));
+        ->launch_kept(source_, arguments.all(), range_(Code::template argument<i>(call)...));
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <complex>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ constexpr const char* kRows =
 #undef TANDEM_CUDA_KERNELS
 
 struct CudaCompiler : testing::Test {
-  Compiler compiler{""};
+  Compiler compiler{"", 0};
   void SetUp() override {
     try {
       compiler.compile({kSource, "plain", "-DBY=1"}, 80);
@@ -86,7 +87,7 @@ TEST_F(CudaCompiler, RepeatsWhatNvrtcSays) {
 }
 
 TEST(CudaCompilerMissing, IsAFailureOfTheDevice) {
-  const Compiler compiler("/nonexistent");
+  const Compiler compiler("/nonexistent", 0);
   try {
     compiler.compile({kSource, "plain", "-DBY=1"}, 80);
     GTEST_SKIP() << "NVRTC is where the dynamic loader looks";
@@ -94,6 +95,29 @@ TEST(CudaCompilerMissing, IsAFailureOfTheDevice) {
     EXPECT_EQ(error.effect(), DeviceEffect::refused);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("'plain' is CUDA source"), HasSubstr("/nonexistent/libnvrtc.so")));
   }
+}
+
+TEST(CudaLibraries, AreThoseThatTheDriverRuns) {
+  const std::vector<LibraryFile> files{{"x.so.11", 11}, {"x.so.13", 13}, {"x.so.12", 12}, {"x.so"}};
+  EXPECT_THAT(files_for_driver(files, 12'040), testing::ElementsAre("x.so.12", "x.so.11", "x.so"));
+  EXPECT_THAT(files_for_driver(files, 13'000), testing::ElementsAre("x.so.13", "x.so.12", "x.so.11", "x.so"));
+  EXPECT_THAT(files_for_driver(files, 0), testing::ElementsAre("x.so.13", "x.so.12", "x.so.11", "x.so"))
+      << "a driver that does not say its version";
+}
+
+// A name without a version may be of any.
+TEST(CudaLibraries, ACompilerThatIsNewerThanTheDriverIsNotUsed) {
+  const auto failure = [](int driver_version) -> std::string {
+    try {
+      Compiler(TANDEM_FAKE_CUDA, driver_version).compile({kSource, "plain", ""}, 90);
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(failure(12'000), "");
+  EXPECT_THAT(failure(11'080),
+              HasSubstr("NVRTC cannot be used: it is of CUDA 12.4, and the driver runs CUDA 11.8 and older"));
 }
 
 }  // namespace

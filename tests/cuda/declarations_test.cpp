@@ -102,6 +102,17 @@ VALUE(kInvalidAddressSpace, CUDA_ERROR_INVALID_ADDRESS_SPACE)
 VALUE(kInvalidProgramCounter, CUDA_ERROR_INVALID_PC)
 VALUE(kLaunchFailed, CUDA_ERROR_LAUNCH_FAILED)
 VALUE(kUnknown, CUDA_ERROR_UNKNOWN)
+VALUE(kMaxThreadsOfBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+VALUE(kMaxBlockX, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)
+VALUE(kMaxBlockY, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)
+VALUE(kMaxBlockZ, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)
+VALUE(kMaxGridX, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)
+VALUE(kMaxGridY, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)
+VALUE(kMaxGridZ, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)
+VALUE(kMaxSharedOfBlock, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+VALUE(kFunctionMaxThreads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+VALUE(kFunctionStaticShared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
+VALUE(kFunctionMaxDynamicShared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
 VALUE(kMultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 VALUE(kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
 VALUE(kPciDomain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)
@@ -120,6 +131,10 @@ VALUE(kHostRegisterPortable, CU_MEMHOSTREGISTER_PORTABLE)
 static_assert(alike<int (*)(void**), decltype(&::cublasCreate_v2)>);
 static_assert(alike<int (*)(void*), decltype(&::cublasDestroy_v2)>);
 static_assert(alike<int (*)(void*, Stream), decltype(&::cublasSetStream_v2)>);
+static_assert(alike<int (*)(void*, int), decltype(&::cublasSetPointerMode_v2)>);
+static_assert(alike<int (*)(void*, int), decltype(&::cublasSetMathMode)>);
+static_assert(alike<int (*)(void*, int), decltype(&::cublasSetAtomicsMode)>);
+static_assert(alike<int (*)(void*, int), decltype(&::cublasSetSmCountTarget)>);
 static_assert(alike<int (*)(void**), decltype(&::cusolverDnCreate)>);
 static_assert(alike<int (*)(void*), decltype(&::cusolverDnDestroy)>);
 static_assert(alike<int (*)(void*, Stream), decltype(&::cusolverDnSetStream)>);
@@ -151,6 +166,9 @@ VALUE(kCublasLeft, CUBLAS_SIDE_LEFT)
 VALUE(kCublasRight, CUBLAS_SIDE_RIGHT)
 VALUE(kCublasNonUnit, CUBLAS_DIAG_NON_UNIT)
 VALUE(kCublasUnit, CUBLAS_DIAG_UNIT)
+VALUE(0, CUBLAS_POINTER_MODE_HOST)
+VALUE(0, CUBLAS_DEFAULT_MATH)
+VALUE(0, CUBLAS_ATOMICS_NOT_ALLOWED)
 VALUE(0, CUBLAS_STATUS_SUCCESS)
 VALUE(0, CUSOLVER_STATUS_SUCCESS)
 VALUE(0, NVRTC_SUCCESS)

@@ -20,6 +20,7 @@ constexpr int kNotInitialised = 1, kInvalidValue = 7;
 
 struct Handle {
   Stream stream = nullptr;
+  int pointer_mode = 0;  ///< scalars are in main memory
 };
 
 template <class T>
@@ -40,6 +41,7 @@ template <class Work, class... Pointers>
 int post(void* handle, Work work, Pointers... pointers) {
   const Stream stream = static_cast<Handle*>(handle)->stream;
   if (stream == nullptr) return kNotInitialised;
+  if (static_cast<Handle*>(handle)->pointer_mode != 0) return kInvalidValue;
   if (!(is_far(pointers) && ...)) return kInvalidValue;
   stream->post([stream, work = std::move(work)] { run_kernel(stream->context, work); });
   return 0;
@@ -242,6 +244,10 @@ int cublasDestroy_v2(void* handle) {
 int cusolverDnDestroy(void* handle) { return cublasDestroy_v2(handle); }
 int cublasSetStream_v2(void* handle, Stream stream) {
   static_cast<Handle*>(handle)->stream = stream;
+  return 0;
+}
+int cublasSetPointerMode_v2(void* handle, int mode) {
+  static_cast<Handle*>(handle)->pointer_mode = mode;
   return 0;
 }
 int cusolverDnSetStream(void* handle, Stream stream) { return cublasSetStream_v2(handle, stream); }

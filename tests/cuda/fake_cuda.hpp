@@ -55,6 +55,8 @@ class Launch {
 struct Kernel {
   std::vector<std::size_t> parameter_bytes;
   std::function<void(const Launch&)> body;
+  int most_threads = 1024;  ///< of a block
+  int static_shared = 0;    ///< bytes of shared memory of a block that it declares
 };
 
 /// Of the whole library. Settings may change while it works.
@@ -63,6 +65,11 @@ struct Control {
   std::atomic<std::size_t> memory_bytes{std::size_t{64} << 20};  ///< of each device
   std::atomic<std::int64_t> copy_ns{0};                          ///< how long each copy takes at least
   std::atomic<std::int64_t> kernel_ns{0};                        ///< how long each kernel takes at least
+  std::atomic<std::size_t> taken_bytes{0};                       ///< of each device's memory, by other processes
+  std::atomic<std::int64_t> event_ns{0};  ///< the time between two events that the driver tells; 0: the true one
+  std::atomic<int> lose_at_copy{0};                              ///< as `lose_at`, for copies
+  std::atomic<bool> holds_frees{
+      false};  ///< memory of devices is freed only when this is false again, or after some seconds
   std::atomic<int> refuse_launches{0};                           ///< so many of the next launches are refused
   std::atomic<int> lose_at{0};  ///< the kernel after so many fails, and its context runs nothing any more; 0: none does
   std::atomic<bool> refuse_graphs{false};                        ///< none is instantiated
@@ -71,6 +78,8 @@ struct Control {
   std::atomic<int> kernels{0};                ///< run
   std::atomic<int> kernels_now{0};            ///< at this moment
   std::atomic<int> most_kernels{0};           ///< at one moment
+  std::atomic<int> copies{0};                 ///< asked for, and refused ones
+  std::atomic<int> frees_now{0};              ///< that go on at this moment
   std::atomic<int> copies_beside_kernels{0};  ///< that ran while a kernel ran
   std::atomic<int> peer_copies{0};            ///< between two devices
   std::atomic<int> pageable_copies{0};        ///< from or to main memory that is not page-locked
@@ -95,8 +104,10 @@ struct Control {
   void reset() {
     devices = 2;
     memory_bytes = std::size_t{64} << 20;
-    copy_ns = kernel_ns = 0;
-    refuse_launches = lose_at = 0;
+    copy_ns = kernel_ns = event_ns = 0;
+    taken_bytes = 0;
+    holds_frees = false;
+    refuse_launches = lose_at = lose_at_copy = copies = 0;
     has_blas = true;
     refuse_graphs = false;
     graph_launches = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "tests/cuda/fake_objects.hpp"
@@ -77,10 +78,12 @@ T* pointer(Address address) {
 
 /// `host` is not page-locked: the driver returns when it does not need it any more.
 Status post_copy(Stream stream, const void* host, std::function<void()> copy) {
-  stream->post([copy = std::move(copy)] {
-    if (settings().kernels_now > 0) ++settings().copies_beside_kernels;
-    spend(settings().copy_ns);
-    copy();
+  stream->post([stream, copy = std::move(copy)] {
+    Control& control = settings();
+    if (control.kernels_now > 0) ++control.copies_beside_kernels;
+    spend(control.copy_ns);
+    if (control.lose_at_copy > 0 && --control.lose_at_copy == 0) stream->context.failure = kLaunchFailed;
+    else copy();
   });
   if (host == nullptr || is_pinned(host)) return kSuccess;
   ++settings().pageable_copies;
@@ -103,9 +106,14 @@ void post_event(Event event, Stream stream) {
       true);
 }
 
+constexpr int kMostThreads = 1024, kMostThreadsZ = 64, kMostBlocks = 65'535, kMostShared = 227 << 10;
+
 bool can_run(const KernelNode& node) {
   const auto product = [](const unsigned(&of)[3]) { return std::size_t{of[0]} * of[1] * of[2]; };
-  return node.extra == nullptr && product(node.blocks) != 0 && product(node.threads) <= 1024;
+  return node.extra == nullptr && product(node.blocks) != 0 && node.blocks[1] <= kMostBlocks &&
+         node.blocks[2] <= kMostBlocks &&
+         product(node.threads) <= static_cast<std::size_t>(node.function->kernel.most_threads) &&
+         node.threads[2] <= kMostThreadsZ && node.shared_bytes <= static_cast<unsigned>(node.function->dynamic_shared);
 }
 
 /// With the values that the arguments have now.
@@ -149,6 +157,10 @@ Status cuInit(unsigned flags) {
   initialised = flags == 0;
   return flags == 0 ? kSuccess : kInvalidValue;
 }
+Status cuDriverGetVersion(int* version) {
+  *version = 12'040;
+  return kSuccess;
+}
 Status cuGetErrorName(Status status, const char** name) {
   switch (status) {
     case kSuccess: *name = "CUDA_SUCCESS"; return kSuccess;
@@ -179,7 +191,12 @@ Status cuDeviceTotalMem_v2(std::size_t* bytes, DeviceNumber) {
   return kSuccess;
 }
 Status cuDeviceGetAttribute(int* value, int attribute, DeviceNumber device) {
-  if (attribute == kMultiprocessorCount) *value = 4;
+  if (attribute == kMaxThreadsOfBlock || attribute == kMaxBlockX || attribute == kMaxBlockY) *value = kMostThreads;
+  else if (attribute == kMaxBlockZ) *value = kMostThreadsZ;
+  else if (attribute == kMaxGridX) *value = std::numeric_limits<int>::max();
+  else if (attribute == kMaxGridY || attribute == kMaxGridZ) *value = kMostBlocks;
+  else if (attribute == kMaxSharedOfBlock) *value = kMostShared;
+  else if (attribute == kMultiprocessorCount) *value = 4;
   else if (attribute == kCapabilityMajor) *value = 9;
   else if (attribute == kCapabilityMinor) *value = 0;
   else if (attribute == kPciDomain) *value = 0;
@@ -220,10 +237,16 @@ Status cuCtxEnablePeerAccess(Context peer, unsigned flags) {
   return peer != current && flags == 0 ? kSuccess : kInvalidValue;
 }
 
+Status cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
+  STATE_OR_RETURN();
+  *all = settings().memory_bytes;
+  *free = *all - std::min(*all, settings().taken_bytes + current->used_bytes);
+  return kSuccess;
+}
 Status cuMemAlloc_v2(Address* address, std::size_t bytes) {
   STATE_OR_RETURN();
   if (bytes == 0) return kInvalidValue;
-  if (current->used_bytes + bytes > settings().memory_bytes) return kOutOfMemory;
+  if (current->used_bytes + settings().taken_bytes + bytes > settings().memory_bytes) return kOutOfMemory;
   auto* const header = static_cast<std::size_t*>(std::aligned_alloc(256, 256 + (bytes + 255) / 256 * 256));
   *header = bytes;
   current->used_bytes += bytes;
@@ -233,6 +256,9 @@ Status cuMemAlloc_v2(Address* address, std::size_t bytes) {
 }
 Status cuMemFree_v2(Address address) {
   if (current == nullptr) return kInvalidContext;
+  ++settings().frees_now;
+  for (int i = 0; i < 10'000 && settings().holds_frees; ++i) spend(1'000'000);
+  --settings().frees_now;
   auto* const header = reinterpret_cast<std::size_t*>((address & ~kFar) - 256);
   current->used_bytes -= *header;
   --settings().blocks;
@@ -279,16 +305,19 @@ Status cuMemHostUnregister(void* memory) {
 }
 
 Status cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream stream) {
+  ++settings().copies;
   STATE_OR_RETURN();
   if ((to & kFar) == 0 || is_far(from)) return kInvalidValue;
   return post_copy(stream, from, [=] { std::memcpy(near(pointer<char>(to)), from, bytes); });
 }
 Status cuMemcpyDtoHAsync_v2(void* to, Address from, std::size_t bytes, Stream stream) {
+  ++settings().copies;
   STATE_OR_RETURN();
   if ((from & kFar) == 0 || is_far(to)) return kInvalidValue;
   return post_copy(stream, to, [=] { std::memcpy(to, near(pointer<char>(from)), bytes); });
 }
 Status cuMemcpy2DAsync_v2(const Copy2D* wanted, Stream stream) {
+  ++settings().copies;
   STATE_OR_RETURN();
   const Copy2D copy = *wanted;
   if (copy.from_x_bytes != 0 || copy.from_y != 0 || copy.to_x_bytes != 0 || copy.to_y != 0) return kInvalidValue;
@@ -305,6 +334,7 @@ Status cuMemcpy2DAsync_v2(const Copy2D* wanted, Stream stream) {
   });
 }
 Status cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context from_context, std::size_t bytes, Stream stream) {
+  ++settings().copies;
   STATE_OR_RETURN();
   if ((to & from & kFar) == 0 || to_context == from_context) return kInvalidValue;
   if (to_context->failure != kSuccess) return to_context->failure;
@@ -349,7 +379,9 @@ Status cuEventSynchronize(Event event) {
 Status cuEventElapsedTime(float* ms, Event since, Event event) {
   if (since->recorded == 0 || event->recorded == 0) return kInvalidHandle;
   if (since->passed != since->recorded || event->passed != event->recorded) return kNotReady;
-  *ms = std::chrono::duration<float, std::milli>(event->at - since->at).count();
+  const std::int64_t told_ns = settings().event_ns;
+  *ms = told_ns != 0 ? static_cast<float>(told_ns) * 1e-6F
+                     : std::chrono::duration<float, std::milli>(event->at - since->at).count();
   return kSuccess;
 }
 
@@ -370,7 +402,21 @@ Status cuModuleGetFunction(Function* function, ModuleHandle module, const char* 
   if (std::strncmp(name, "_Z", 2) != 0) return kNotFound;  // not the name that the compiler has given it
   const auto known = control.known.find(name + 2);
   if (known == control.known.end()) return kNotFound;
-  *function = &module->functions.emplace_back(FunctionObject{known->second});
+  *function = &module->functions.emplace_back(known->second);
+  return kSuccess;
+}
+Status cuFuncGetAttribute(int* value, int attribute, Function function) {
+  if (attribute == kFunctionMaxThreads) *value = function->kernel.most_threads;
+  else if (attribute == kFunctionStaticShared) *value = function->kernel.static_shared;
+  else if (attribute == kFunctionMaxDynamicShared) *value = function->dynamic_shared;
+  else return kInvalidValue;
+  return kSuccess;
+}
+Status cuFuncSetAttribute(Function function, int attribute, int value) {
+  STATE_OR_RETURN();
+  if (attribute != kFunctionMaxDynamicShared || value < 0 || value + function->kernel.static_shared > kMostShared)
+    return kInvalidValue;
+  function->dynamic_shared = value;
   return kSuccess;
 }
 Status cuFuncGetParamInfo(Function function, std::size_t index, std::size_t* offset, std::size_t* bytes) {

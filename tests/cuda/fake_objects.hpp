@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tandem/runtime/device/cuda/cuda_driver.hpp"
 #include "tests/cuda/fake_cuda.hpp"
@@ -98,7 +99,9 @@ struct EventObject {
 };
 
 struct FunctionObject {
+  explicit FunctionObject(fake_cuda::Kernel of) : kernel(std::move(of)) {}
   fake_cuda::Kernel kernel;
+  std::atomic<int> dynamic_shared{48 << 10};  ///< bytes that a launch may ask for
 };
 struct GraphNodeObject {
   std::function<void()> kernel = {};

@@ -2,6 +2,7 @@
 #include "tandem/runtime/device/cuda/cuda_card.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <utility>
@@ -17,6 +18,17 @@ unsigned attribute_of(const Driver& driver, int attribute, DeviceNumber device) 
   int value = 0;
   driver.check(driver.device_attribute(&value, attribute, device), "no attribute of a device");
   return static_cast<unsigned>(value);
+}
+
+CardLimits limits_of(const Driver& driver, DeviceNumber device) {
+  CardLimits limits;
+  limits.threads_of_block = attribute_of(driver, kMaxThreadsOfBlock, device);
+  limits.block = {attribute_of(driver, kMaxBlockX, device), attribute_of(driver, kMaxBlockY, device),
+                  attribute_of(driver, kMaxBlockZ, device)};
+  limits.grid = {attribute_of(driver, kMaxGridX, device), attribute_of(driver, kMaxGridY, device),
+                 attribute_of(driver, kMaxGridZ, device)};
+  limits.shared_of_block = attribute_of(driver, kMaxSharedOfBlock, device);
+  return limits;
 }
 
 std::string bus_address_of(const Driver& driver, DeviceNumber device) {
@@ -43,6 +55,7 @@ std::vector<CardFacts> find_cards(const Driver& driver) {
     facts.major = attribute_of(driver, kCapabilityMajor, facts.device);
     facts.minor = attribute_of(driver, kCapabilityMinor, facts.device);
     facts.bus_address = bus_address_of(driver, facts.device);
+    facts.limits = limits_of(driver, facts.device);
     cards.push_back(std::move(facts));
   }
   return cards;
@@ -55,7 +68,9 @@ Card::Card(std::shared_ptr<const Driver> driver, CardFacts facts, unsigned numbe
     const Within within(*driver_, context_);
     to_device_ = std::make_unique<Lane>(*driver_, context_);
     from_device_ = std::make_unique<Lane>(*driver_, context_);
+    thread_ = std::thread([this] { free_what_leaves(); });
   } catch (...) {
+    from_device_.reset();
     to_device_.reset();
     driver_->release_context(facts_.device);
     throw;
@@ -63,6 +78,12 @@ Card::Card(std::shared_ptr<const Driver> driver, CardFacts facts, unsigned numbe
 }
 
 Card::~Card() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
   {
     const Within within(*driver_, context_);
     to_device_.reset();
@@ -92,20 +113,39 @@ std::optional<Address> Card::take_kept(std::size_t bytes) {
   return address;
 }
 
-bool Card::keep(Address address, std::size_t bytes) noexcept {
-  const std::lock_guard guard(mutex_);
-  if (kept_bytes_ + bytes > facts_.memory_bytes / 16) return false;
-  kept_[bytes].push_back(address);
-  kept_bytes_ += bytes;
-  return true;
+/// All that was given back is free when it returns.
+void Card::free_kept() noexcept {
+  std::unique_lock lock(mutex_);
+  std::vector<Address> all = std::exchange(leaving_, {});
+  for (const auto& [bytes, addresses] : std::exchange(kept_, {}))
+    all.insert(all.end(), addresses.begin(), addresses.end());
+  kept_bytes_ = 0;
+  freeing_ += all.size();
+  lock.unlock();  // who gives memory back does not wait for the device
+  for (const Address address : all) driver_->release(address);
+  lock.lock();
+  freeing_ -= all.size();
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return freeing_ == 0; });
 }
 
-void Card::free_kept() noexcept {
-  const std::lock_guard guard(mutex_);
-  for (const auto& [bytes, addresses] : kept_)
-    for (const Address address : addresses) driver_->release(address);
-  kept_.clear();
-  kept_bytes_ = 0;
+/// The card's thread.
+void Card::free_what_leaves() {
+  pthread_setname_np(pthread_self(), "tandem-cuda-mem");
+  driver_->set_current(context_);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !leaving_.empty(); });
+    if (leaving_.empty()) return;
+    const Address address = leaving_.back();
+    leaving_.pop_back();
+    ++freeing_;
+    lock.unlock();
+    driver_->release(address);
+    lock.lock();
+    --freeing_;
+    changed_.notify_all();
+  }
 }
 
 void* Card::allocate(std::size_t bytes) {
@@ -128,9 +168,34 @@ void* Card::allocate(std::size_t bytes) {
 void Card::release(void* memory, std::size_t bytes) noexcept {
   owners_->remove(memory);
   const Address address = reinterpret_cast<std::uintptr_t>(memory);
-  if (keep(address, rounded(bytes))) return;
+  const std::size_t size = rounded(bytes);
+  const std::lock_guard guard(mutex_);
+  if (kept_bytes_ + size <= facts_.memory_bytes / 16) {
+    kept_[size].push_back(address);
+    kept_bytes_ += size;
+    return;
+  }
+  leaving_.push_back(address);
+  changed_.notify_all();
+}
+
+/// The driver maps memory in granules. Small pieces share one, others have their own.
+std::size_t Card::footprint(std::size_t bytes) noexcept {
+  constexpr std::size_t kGranule = std::size_t{2} << 20;
+  return bytes <= kGranule / 2 ? bytes : (bytes / kGranule + (bytes % kGranule != 0 ? 1 : 0)) * kGranule;
+}
+
+std::size_t Card::free_bytes() const {
   const Within within(*driver_, context_);
-  driver_->release(address);
+  std::size_t free = 0, all = 0;
+  driver_->check(driver_->memory_info(&free, &all), "no size of the free memory");
+  return free;
+}
+
+bool Card::is_lost() const noexcept {
+  const Within within(*driver_, context_);
+  std::size_t free = 0, all = 0;
+  return cuda::is_lost(driver_->memory_info(&free, &all));  // a context that has failed says so at each call
 }
 
 void Card::finish() noexcept {

@@ -1,12 +1,15 @@
 // tandem/runtime/device/cuda/cuda_card.hpp: one CUDA device: its context, its memory, its lanes for copies.
 #pragma once
 
+#include <array>
+#include <condition_variable>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -40,6 +43,14 @@ class Owners {
   std::unordered_map<const void*, Card*> all_;
 };
 
+/// The most that a device runs at a launch.
+struct CardLimits {
+  unsigned threads_of_block = 0;
+  std::array<unsigned, 3> block{};  ///< threads of a block in each dimension
+  std::array<unsigned, 3> grid{};   ///< blocks in each dimension
+  unsigned shared_of_block = 0;     ///< bytes of shared memory
+};
+
 /// What is known of a device before it is used.
 struct CardFacts {
   DeviceNumber device = 0;
@@ -49,6 +60,7 @@ struct CardFacts {
   unsigned major = 0;  ///< compute capability
   unsigned minor = 0;  ///< of it, too
   std::string bus_address;  ///< on PCI, as in 0000:3b:00.0; empty: not known
+  CardLimits limits = {};
 };
 
 /// All devices that the driver shows (CUDA_VISIBLE_DEVICES hides others). Throws DeviceError.
@@ -76,17 +88,24 @@ class Card {
   /// Copies from and to `other` go directly, if the hardware can.
   void reach(const Card& other) const;
 
-  /// Null: the device has none left. Freeing memory may wait for the whole device, so what was given back is kept for the next of that size: a
-  /// sixteenth of the memory at most, which libraries need, too, and until memory is short.
+  /// Null: the device has none left. Freeing memory may wait for the whole device, so what was given back is kept for
+  /// the next of that size: a sixteenth of the memory at most, which libraries need, too, and until memory is short. A
+  /// thread of the card frees the rest: `release`, which may be called under locks, waits for no device.
   void* allocate(std::size_t bytes);
   void release(void* memory, std::size_t bytes) noexcept;
+  /// What memory for `bytes` takes of the device's.
+  static std::size_t footprint(std::size_t bytes) noexcept;
+  /// What is free now, also for other processes. Throws DeviceError.
+  std::size_t free_bytes() const;
+  /// The context runs nothing any more.
+  bool is_lost() const noexcept;
   /// Waits for all copies.
   void finish() noexcept;
 
  private:
   std::optional<Address> take_kept(std::size_t bytes);
-  bool keep(Address address, std::size_t bytes) noexcept;
   void free_kept() noexcept;
+  void free_what_leaves();
 
   const std::shared_ptr<const Driver> driver_;
   const CardFacts facts_;
@@ -97,8 +116,13 @@ class Card {
   std::unique_ptr<Lane> from_device_;
 
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::map<std::size_t, std::vector<Address>> kept_;  ///< by size; under the mutex
   std::size_t kept_bytes_ = 0;                        ///< under the mutex
+  std::vector<Address> leaving_;                      ///< to be freed by the thread; under the mutex
+  std::size_t freeing_ = 0;                           ///< pieces that some thread frees at this moment; under the mutex
+  bool stopping_ = false;                             ///< under the mutex
+  std::thread thread_;                                ///< last: it uses all the others
 };
 
 }  // namespace tandem::runtime::cuda

@@ -11,14 +11,21 @@
 
 namespace tandem::runtime::cuda {
 
-Compiler::Compiler(const std::string& folder)
-    : library_(folder, {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}), missing_(library_.missing()) {
+Compiler::Compiler(const std::string& folder, int driver_version)
+    : library_(folder, files_for_driver(
+                           {{"libnvrtc.so.13", 13}, {"libnvrtc.so.12", 12}, {"libnvrtc.so.11.2", 11}, {"libnvrtc.so"}},
+                           driver_version)),
+      missing_(library_.missing()) {
   if (!library_.is_loaded()) return;
   missing_.clear();
 #define TANDEM_CUDA_FIND(member, symbol, parameters) \
   if (!library_.find(#symbol, call_##member)) missing_ = "it is too old: it has no " #symbol;
   TANDEM_CUDA_NVRTC(TANDEM_CUDA_FIND)
 #undef TANDEM_CUDA_FIND
+  int major = 0, minor = 0;
+  if (missing_.empty() && driver_version != 0 && call_version(&major, &minor) == 0 && major > driver_version / 1000)
+    missing_ = fmt::format("it is of CUDA {}.{}, and the driver runs CUDA {}.{} and older", major, minor,
+                           driver_version / 1000, driver_version % 1000 / 10);
   int count = 0;
   if (!missing_.empty() || call_architecture_count(&count) != 0 || count <= 0) return;
   architectures_.resize(static_cast<std::size_t>(count));

@@ -15,6 +15,7 @@ using Program = struct ProgramObject*;  ///< nvrtcProgram
 
 /// F(member, symbol, parameters); all return nvrtcResult.
 #define TANDEM_CUDA_NVRTC(F)                                                                                                  \
+  F(version, nvrtcVersion, (int*, int*))                                                                                      \
   F(create, nvrtcCreateProgram, (Program*, const char*, const char*, int, const char* const*, const char* const*))            \
   F(destroy, nvrtcDestroyProgram, (Program*))                                                                                 \
   F(compile, nvrtcCompileProgram, (Program, int, const char* const*))                                                         \
@@ -38,8 +39,8 @@ struct CompiledKernel {
 /// NVRTC, if it is here. Thread-safe.
 class Compiler {
  public:
-  /// From `folder`, as `Library` has it.
-  explicit Compiler(const std::string& folder);
+  /// From `folder`, as `Library` has it, for a driver of CUDA `driver_version`, as `files_for_driver` has it.
+  Compiler(const std::string& folder, int driver_version);
 
   /// For devices of compute capability `architecture`: 90 is 9.0. Throws std::runtime_error with the compiler's words when the text is wrong,
   /// DeviceError when there is no NVRTC.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <functional>
 #include <stdexcept>
 #include <utility>
@@ -40,8 +39,7 @@ class CudaDevice::Place final : public CudaQueue {
   bool reads() const noexcept { return reads_; }
   /// A launch begins, of a task that is behind others of the lane, or not.
   void begin(bool is_behind) {
-    has_posted_ = false;
-    has_scratch_ = false;
+    has_posted_ = has_scratch_ = has_blas_ = has_solver_ = false;
     readings_.clear();
     is_behind_ = is_behind;
     holds_ = is_behind && device_.has_graphs_;
@@ -56,9 +54,7 @@ class CudaDevice::Place final : public CudaQueue {
       return kSuccess;
     }
     return lane_.when_ended(std::exchange(since_, nullptr), [this, place, readings = std::move(readings_)](Status status, std::int64_t took_ns) {
-      if (status == kSuccess)
-        for (std::size_t i = 0; i < readings.size(); ++i) readings[i](ints_[i]);
-      device_.report(place, status, took_ns);
+      device_.report({place, status, took_ns, status == kSuccess ? tell(readings) : nullptr});
     });
   }
   /// The launch has failed, and what it had posted has ended.
@@ -69,7 +65,14 @@ class CudaDevice::Place final : public CudaQueue {
   /// What the tasks behind others have launched is posted now: as a graph if it comes again.
   void post_batch();
 
-  void launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) override;
+  void launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) override {
+    launch(device_.kernel_of(source), arguments, range);
+  }
+  void launch_kept(const std::shared_ptr<const CudaSource>& source, std::span<const CudaArgument> arguments,
+                   const CudaRange& range) override {
+    launch(device_.kept_.find(source, [this](const CudaSource& fresh) -> Kernel& { return device_.kernel_of(fresh); }),
+           arguments, range);
+  }
   void* stream() override {
     hold_no_longer();
     has_posted_ = true;
@@ -77,13 +80,13 @@ class CudaDevice::Place final : public CudaQueue {
   }
   void* blas() override {
     hold_no_longer();
-    if (blas_ == nullptr) blas_ = device_.libraries_->blas.create(lane_.stream());
+    if (!std::exchange(has_blas_, true)) prepare(device_.libraries_->blas, blas_);
     has_posted_ = true;
     return blas_;
   }
   void* solver() override {
     hold_no_longer();
-    if (solver_ == nullptr) solver_ = device_.libraries_->solver.create(lane_.stream());
+    if (!std::exchange(has_solver_, true)) prepare(device_.libraries_->solver, solver_);
     has_posted_ = true;
     return solver_;
   }
@@ -95,6 +98,13 @@ class CudaDevice::Place final : public CudaQueue {
  private:
   static constexpr std::size_t kInts = 8;
   const Driver& driver() const noexcept { return device_.card_->driver(); }
+  void launch(Kernel& kernel, std::span<const CudaArgument> arguments, const CudaRange& range);
+  std::exception_ptr tell(const std::vector<std::function<void(int)>>& readings) const noexcept;
+  /// The handle is as new for each task that asks for it.
+  void prepare(MathLibrary& library, void*& handle) {
+    if (handle == nullptr) handle = library.create();
+    library.prepare(handle, lane_.stream());
+  }
   /// The task that is launched posts by itself from now on.
   void hold_no_longer();
   void post_one_by_one();
@@ -115,6 +125,8 @@ class CudaDevice::Place final : public CudaQueue {
   bool reads_ = false;
   bool has_posted_ = false;  ///< or may have
   bool has_scratch_ = false;
+  bool has_blas_ = false;    ///< the task has asked for the handle, as for the next one
+  bool has_solver_ = false;
   void* blas_ = nullptr;
   void* solver_ = nullptr;
   void* scratch_ = nullptr;
@@ -168,9 +180,9 @@ void CudaDevice::flush() {
   for (const auto& place : places_) place->post_batch();
 }
 
-void CudaDevice::report(unsigned place, Status status, std::int64_t took_ns) {
+void CudaDevice::report(Report report) {
   const std::lock_guard guard(mutex_);
-  reports_.push_back({place, status, took_ns});
+  reports_.push_back(std::move(report));
   waker_->wake();
 }
 
@@ -178,7 +190,9 @@ std::int64_t CudaDevice::poll(std::int64_t, std::vector<Ended>& ended) {
   const std::lock_guard guard(mutex_);
   for (const Report& report : reports_)
     ended.push_back({.place = report.place,
-                     .failure = card_->driver().failure_of(report.status, "the kernel has failed", true),
+                     .failure = report.thrown != nullptr
+                                    ? report.thrown
+                                    : card_->driver().failure_of(report.status, "the kernel has failed", true),
                      .kernel_ns = report.took_ns});
   reports_.clear();
   return kWhenWoken;
@@ -188,55 +202,113 @@ void CudaDevice::finish() noexcept {
   for (const auto& place : places_) place->lane().finish();
 }
 
-const CudaDevice::Kernel& CudaDevice::kernel_of(const CudaSource& source) {
-  const auto key = std::tie(source.text, source.kernel, source.options);
+CudaDevice::Kernel& CudaDevice::kernel_of(const CudaSource& source) {
+  const auto key = std::tie(source.kernel, source.options, source.text);
   if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
   const CompiledKernel compiled = libraries_->compiler.compile(source, card_->facts().major * 10 + card_->facts().minor);
   const Driver& driver = card_->driver();
-  Kernel kernel;
+  Kernel kernel{.name = source.kernel};
   driver.check(driver.load_module(&kernel.module, compiled.code.data()), "the device takes no code");
-  if (const Status status = driver.find_function(&kernel.function, kernel.module, compiled.symbol.c_str()); status != kSuccess) {
+  try {
+    driver.check(driver.find_function(&kernel.function, kernel.module, compiled.symbol.c_str()),
+                 "the code has no such kernel");
+    describe(kernel);
+  } catch (...) {
     driver.unload_module(kernel.module);
-    driver.check(status, "the code has no such kernel");
+    throw;
   }
-  return kernels_.emplace(key, kernel).first->second;
+  return kernels_.emplace(key, std::move(kernel)).first->second;
 }
 
-/// Where the driver says what parameters a kernel has.
-void CudaDevice::check_arguments(const CudaSource& source, Function function, std::span<const CudaArgument> arguments) const {
+void CudaDevice::describe(Kernel& kernel) const {
   const Driver& driver = card_->driver();
-  if (driver.parameter_info == nullptr) return;
-  std::vector<std::size_t> parameters;
-  for (std::size_t offset = 0, bytes = 0; driver.parameter_info(function, parameters.size(), &offset, &bytes) == kSuccess;)
-    parameters.push_back(bytes);
-  if (parameters.size() != arguments.size())
+  for (const auto& [attribute, value] : {std::pair{kFunctionMaxThreads, &kernel.most_threads},
+                                         {kFunctionStaticShared, &kernel.static_shared},
+                                         {kFunctionMaxDynamicShared, &kernel.allowed_shared}}) {
+    int number = 0;
+    driver.check(driver.function_attribute(&number, attribute, kernel.function), "no attribute of a kernel");
+    *value = static_cast<unsigned>(std::max(number, 0));
+  }
+  kernel.knows_parameters = driver.parameter_info != nullptr;
+  if (!kernel.knows_parameters) return;
+  for (std::size_t offset = 0, bytes = 0;
+       driver.parameter_info(kernel.function, kernel.parameter_bytes.size(), &offset, &bytes) == kSuccess;)
+    kernel.parameter_bytes.push_back(bytes);
+}
+
+void CudaDevice::check_arguments(const Kernel& kernel, std::span<const CudaArgument> arguments) const {
+  if (!kernel.knows_parameters) return;
+  if (kernel.parameter_bytes.size() != arguments.size())
     throw std::runtime_error(fmt::format("CUDA kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
                                          "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
-                                         source.kernel, parameters.size(), arguments.size()));
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+                                         kernel.name, kernel.parameter_bytes.size(), arguments.size()));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::size_t bytes = arguments[i].bytes == 0 ? sizeof(Address) : arguments[i].bytes;
-    if (bytes != parameters[i])
-      throw std::runtime_error(fmt::format("argument {} of CUDA kernel '{}' has {} bytes, and its parameter {}", i + 1, source.kernel, bytes,
-                                           parameters[i]));
+    if (bytes != kernel.parameter_bytes[i])
+      throw std::runtime_error(fmt::format("argument {} of CUDA kernel '{}' has {} bytes, and its parameter {}", i + 1,
+                                           kernel.name, bytes, kernel.parameter_bytes[i]));
   }
 }
 
-void CudaDevice::Place::launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) {
-  const Kernel& kernel = device_.kernel_of(source);
-  device_.check_arguments(source, kernel.function, arguments);
+/// None: nothing runs. The device would refuse what is beyond its limits each time, wherever the program's mistake is.
+std::optional<std::array<unsigned, 3>> CudaDevice::blocks_of(const Kernel& kernel, const CudaRange& range) const {
+  const CardLimits& limits = card_->facts().limits;
+  const auto wrong = [&](const std::string& what) {
+    throw UsageError(fmt::format("CUDA kernel '{}' is to run with {}", kernel.name, what));
+  };
   std::array<unsigned, 3> blocks{};
+  std::size_t threads = 1;
   for (std::size_t i = 0; i < 3; ++i) {
-    if (range.block[i] == 0) throw UsageError(fmt::format("CUDA kernel '{}' is to run with blocks of no threads", source.kernel));
-    const std::size_t count = (range.threads[i] + range.block[i] - 1) / range.block[i];
-    if (count == 0) return;
-    if (count > INT_MAX) throw UsageError(fmt::format("CUDA kernel '{}' is to run with {} blocks in one dimension", source.kernel, count));
+    if (range.block[i] == 0) wrong("blocks of no threads");
+    if (range.block[i] > limits.block[i])
+      wrong(fmt::format("blocks of {} threads in dimension {}, of which {} has {} at most", range.block[i], i + 1,
+                        card_->name(), limits.block[i]));
+    threads *= range.block[i];
+    const std::size_t count = range.threads[i] / range.block[i] + (range.threads[i] % range.block[i] != 0 ? 1 : 0);
+    if (count == 0) return std::nullopt;
+    if (count > limits.grid[i])
+      wrong(fmt::format("{} blocks in dimension {}, of which {} has {} at most", count, i + 1, card_->name(),
+                        limits.grid[i]));
     blocks[i] = static_cast<unsigned>(count);
   }
-  const KernelLaunch launch{kernel.function, blocks, range.block, range.shared_bytes, arguments};
+  if (const unsigned most = std::min(kernel.most_threads, limits.threads_of_block); threads > most)
+    wrong(fmt::format("blocks of {} threads, and {} runs it with {} at most", threads, card_->name(), most));
+  if (const std::size_t shared = std::size_t{range.shared_bytes} + kernel.static_shared;
+      shared > limits.shared_of_block)
+    wrong(fmt::format("{} bytes of shared memory for a block, of which {} has {} at most", shared, card_->name(),
+                      limits.shared_of_block));
+  return blocks;
+}
+
+/// Beyond some 48 KiB a kernel gets dynamic shared memory only after the driver was told.
+void CudaDevice::allow_shared(Kernel& kernel, unsigned bytes) const {
+  if (bytes <= kernel.allowed_shared) return;
+  const Driver& driver = card_->driver();
+  driver.check(driver.set_function_attribute(kernel.function, kFunctionMaxDynamicShared, static_cast<int>(bytes)),
+               "no such shared memory");
+  kernel.allowed_shared = bytes;
+}
+
+void CudaDevice::Place::launch(Kernel& kernel, std::span<const CudaArgument> arguments, const CudaRange& range) {
+  device_.check_arguments(kernel, arguments);
+  const auto blocks = device_.blocks_of(kernel, range);
+  if (!blocks) return;
+  device_.allow_shared(kernel, range.shared_bytes);
+  const KernelLaunch launch{kernel.function, *blocks, range.block, range.shared_bytes, arguments};
   if (holds_) return batch_.add(launch);
   Batch alone;
   alone.add(launch);
   start_all(alone.content());
+}
+
+/// Gives what was read to the task. What that throws counts as thrown by its kernel.
+std::exception_ptr CudaDevice::Place::tell(const std::vector<std::function<void(int)>>& readings) const noexcept {
+  try {
+    for (std::size_t i = 0; i < readings.size(); ++i) readings[i](ints_[i]);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 
 /// The kernels of the task that is launched.
@@ -273,7 +345,7 @@ void CudaDevice::Place::post_batch() {
       lane_.when_passed(graph->event(i), graph->event(i + 1),
                         [this, graph, place = places[i], is_last = i + 1 == places.size()](Status status, std::int64_t took_ns) {
                           if (is_last) graph->land();
-                          device_.report(place, status, took_ns);
+                          device_.report({place, status, took_ns});
                         });
   } else {
     post_one_by_one();
@@ -294,12 +366,12 @@ void CudaDevice::Place::post_one_by_one() {
       [&] {
         if (status == kSuccess)
           status = lane_.when_ended(std::exchange(since, nullptr), [this, at = *place](Status ended, std::int64_t took_ns) {
-            device_.report(at, ended, took_ns);
+            device_.report({at, ended, took_ns});
           });
         if (status != kSuccess) {
           driver().synchronize_stream(lane_.stream());
           lane_.forget(std::exchange(since, nullptr));
-          device_.report(*place, status, 0);
+          device_.report({*place, status, 0});
         }
         status = ++place != batch_.places().end() ? lane_.mark(since) : kSuccess;
       });

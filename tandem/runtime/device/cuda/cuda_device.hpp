@@ -1,10 +1,16 @@
 // tandem/runtime/device/cuda/cuda_device.hpp: a card as the device of a worker.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -16,12 +22,17 @@
 #include "tandem/runtime/device/cuda/cuda_math.hpp"
 #include "tandem/runtime/device/cuda/cuda_queue.hpp"
 #include "tandem/runtime/device/device.hpp"
+#include "tandem/runtime/device/kept_sources.hpp"
 
 namespace tandem::runtime::cuda {
 
 /// NVIDIA's libraries besides the driver, for all cards.
 struct Libraries {
-  explicit Libraries(const std::string& folder) : compiler(folder), blas(MathLibrary::blas(), folder), solver(MathLibrary::solver(), folder) {}
+  /// From `folder`, as `Library` has it, for a driver of CUDA `driver_version`, as `files_for_driver` has it.
+  Libraries(const std::string& folder, int driver_version)
+      : compiler(folder, driver_version),
+        blas(MathLibrary::blas(), folder, driver_version),
+        solver(MathLibrary::solver(), folder, driver_version) {}
   Compiler compiler;
   MathLibrary blas;
   MathLibrary solver;
@@ -52,22 +63,35 @@ class CudaDevice final : public Device {
     unsigned place = 0;
     Status status = kSuccess;
     std::int64_t took_ns = 0;
+    std::exception_ptr thrown = nullptr;  ///< by what the task has given to `read_int`
   };
+  /// A kernel, and what the driver says of it.
   struct Kernel {
+    std::string name;
     ModuleHandle module = nullptr;
     Function function = nullptr;
+    std::vector<std::size_t> parameter_bytes = {};
+    bool knows_parameters = false;   ///< older drivers do not say them
+    unsigned most_threads = 0;       ///< of a block, for the registers that it takes
+    unsigned static_shared = 0;      ///< bytes of shared memory of a block that the source declares
+    unsigned allowed_shared = 0;     ///< dynamic ones with which the driver launches it
   };
 
-  const Kernel& kernel_of(const CudaSource& source);
-  void check_arguments(const CudaSource& source, Function function, std::span<const CudaArgument> arguments) const;
-  void report(unsigned place, Status status, std::int64_t took_ns);
+  Kernel& kernel_of(const CudaSource& source);
+  void describe(Kernel& kernel) const;
+  void check_arguments(const Kernel& kernel, std::span<const CudaArgument> arguments) const;
+  std::optional<std::array<unsigned, 3>> blocks_of(const Kernel& kernel, const CudaRange& range) const;
+  void allow_shared(Kernel& kernel, unsigned bytes) const;
+  void report(Report report);
 
   const std::shared_ptr<Card> card_;
   const std::shared_ptr<Libraries> libraries_;
   const bool has_graphs_;
   base::Waker* waker_ = nullptr;
   std::vector<std::unique_ptr<Place>> places_;  ///< by lane
-  std::map<std::tuple<std::string, std::string, std::string>, Kernel> kernels_;  ///< by text, name and options; the worker's
+  /// By name, options and text; the worker's.
+  std::map<std::tuple<std::string, std::string, std::string>, Kernel, std::less<>> kernels_;
+  KeptSources<CudaSource, Kernel> kept_;  ///< in `kernels_`; the worker's
 
   std::mutex mutex_;
   std::vector<Report> reports_;  ///< under the mutex

@@ -29,6 +29,7 @@ base::Result<std::shared_ptr<const Driver>> load_once(const std::string& folder)
   const Status status = driver->init(0);
   if (status != kSuccess && status != kNoDevice)
     return Error{ErrorCode::unsupported, fmt::format("the CUDA driver cannot be used: {}", driver->name_of(status))};
+  if (driver->driver_version(&driver->version) != kSuccess) driver->version = 0;
   return std::shared_ptr<const Driver>(std::move(driver));
 }
 

@@ -52,12 +52,24 @@ enum : int {
   kExternalDevice = 911,
   kUnknown = 999,
 
-  kMultiprocessorCount = 16,  // CUdevice_attribute
+  kMaxThreadsOfBlock = 1,  // CUdevice_attribute
+  kMaxBlockX = 2,
+  kMaxBlockY = 3,
+  kMaxBlockZ = 4,
+  kMaxGridX = 5,
+  kMaxGridY = 6,
+  kMaxGridZ = 7,
+  kMultiprocessorCount = 16,
   kPciBus = 33,
   kPciDevice = 34,
   kPciDomain = 50,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
+  kMaxSharedOfBlock = 97,  ///< bytes, for functions that ask for so much
+
+  kFunctionMaxThreads = 0,  // CUfunction_attribute
+  kFunctionStaticShared = 1,
+  kFunctionMaxDynamicShared = 8,
 
   kMemoryHost = 1,  // CUmemorytype
   kMemoryDevice = 2,
@@ -108,6 +120,7 @@ struct KernelNode {
 #define TANDEM_CUDA_DRIVER(F)                                                                                                    \
   F(init, cuInit, (unsigned))                                                                                                    \
   F(error_name, cuGetErrorName, (Status, const char**))                                                                          \
+  F(driver_version, cuDriverGetVersion, (int*))                                                                                  \
   F(device_count, cuDeviceGetCount, (int*))                                                                                      \
   F(device, cuDeviceGet, (DeviceNumber*, int))                                                                                   \
   F(device_name, cuDeviceGetName, (char*, int, DeviceNumber))                                                                    \
@@ -119,6 +132,7 @@ struct KernelNode {
   F(get_current, cuCtxGetCurrent, (Context*))                                                                                    \
   F(can_access_peer, cuDeviceCanAccessPeer, (int*, DeviceNumber, DeviceNumber))                                                  \
   F(enable_peer_access, cuCtxEnablePeerAccess, (Context, unsigned))                                                              \
+  F(memory_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                                                  \
   F(allocate, cuMemAlloc_v2, (Address*, std::size_t))                                                                            \
   F(release, cuMemFree_v2, (Address))                                                                                            \
   F(allocate_host, cuMemHostAlloc, (void**, std::size_t, unsigned))                                                              \
@@ -141,6 +155,8 @@ struct KernelNode {
   F(load_module, cuModuleLoadData, (ModuleHandle*, const void*))                                                                 \
   F(unload_module, cuModuleUnload, (ModuleHandle))                                                                               \
   F(find_function, cuModuleGetFunction, (Function*, ModuleHandle, const char*))                                                  \
+  F(function_attribute, cuFuncGetAttribute, (int*, int, Function))                                                               \
+  F(set_function_attribute, cuFuncSetAttribute, (Function, int, int))                                                            \
   F(launch, cuLaunchKernel,                                                                                                      \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**))
 
@@ -166,6 +182,7 @@ struct Driver {
   TANDEM_CUDA_GRAPHS(TANDEM_CUDA_MEMBER)
 #undef TANDEM_CUDA_MEMBER
   bool has_graphs = false;  ///< the driver has the functions of graphs
+  int version = 0;          ///< of CUDA, which the driver runs: 12040 is 12.4; 0: it does not say
   /// Of CUDA 12.4 and newer; null before.
   Status (*parameter_info)(Function, std::size_t, std::size_t*, std::size_t*) = nullptr;
 

@@ -19,6 +19,8 @@ class CudaMemory final : public MemoryNode {
   std::string name() const override { return "the memory of " + card_->name(); }
   void* allocate(std::size_t bytes) override { return card_->allocate(bytes); }
   void release(void* memory, std::size_t bytes) noexcept override { card_->release(memory, bytes); }
+  std::size_t footprint(std::size_t bytes) const noexcept override { return Card::footprint(bytes); }
+  bool is_lost() noexcept override { return card_->is_lost(); }
   MessageMemory messages() const noexcept override { return messages_; }
 
  private:

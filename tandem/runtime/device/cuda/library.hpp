@@ -6,6 +6,17 @@
 
 namespace tandem::runtime::cuda {
 
+/// A file of a library, and the oldest driver that runs it.
+struct LibraryFile {
+  const char* name;    ///< "libcublas.so.12"
+  int cuda_major = 0;  ///< of that driver: 12; 0: the name does not say it
+};
+
+/// Those of `files` that a driver for CUDA `driver_version` (12040 is 12.4; 0: not known) runs, in the order in which
+/// they are to be tried: those of its own major version, older ones, and then names without a version, which may be of
+/// any.
+std::vector<std::string> files_for_driver(const std::vector<LibraryFile>& files, int driver_version);
+
 /// Stays loaded for the life of the process: NVIDIA's libraries have threads.
 class Library {
  public:

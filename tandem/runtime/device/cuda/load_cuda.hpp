@@ -27,14 +27,16 @@ struct CudaOptions {
   unsigned depth = 4;            ///< tasks in flight on each, each with a stream
   bool graphs = false;           ///< kernels that come again one behind the other are launched as graphs
   bool messages = false;         ///< messages to other ranks may be read in the memory of the devices
-  std::size_t memory_bytes = 0;  ///< budget of each device's memory; 0: three quarters of it
+  /// Budget of each device's memory; 0: three quarters of what is free there, divided by `sharers`.
+  std::size_t memory_bytes = 0;
+  unsigned sharers = 1;          ///< processes of the job that use the same devices
   std::shared_ptr<PageLockedPool> page_locked = {};  ///< for copies of the devices; null: there is none
   std::string libraries;         ///< folder of NVIDIA's libraries, which comes before others; empty: where the dynamic loader looks
 };
 
 /// What the module says of itself; a program calls its functions only if the first three members equal its own.
 struct CudaModule {
-  std::uint32_t interface = 4;  ///< changes with `Device`, `MemoryNode`, `Copier`, `CudaQueue` and the types in them
+  std::uint32_t interface = 5;  ///< changes with `Device`, `MemoryNode`, `Copier`, `CudaQueue` and the types in them
   std::uint32_t layout = [] {
     std::uint32_t hash = 0;
     for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task), sizeof(KernelCall),

@@ -1,6 +1,7 @@
 // tandem/runtime/device/cuda/module.cpp: CUDA devices as a module.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -30,29 +31,35 @@ base::Result<std::vector<CudaFacts>> find(const std::string& folder) {
   return all;
 }
 
+/// Of the memory that nobody uses yet three quarters: libraries, and kernels themselves, need some, too. At least 1,
+/// since 0 says that there is no limit.
+std::size_t usual_budget(const Card& card, unsigned sharers) {
+  return std::max<std::size_t>(card.free_bytes() / 4 * 3 / std::max(sharers, 1U), 1);
+}
+
 base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
   const auto driver = Driver::load(options.libraries);
   if (!driver.ok()) return driver.error();
   std::vector<DeviceUnit> units;
   std::vector<std::shared_ptr<Card>> cards;
   const auto owners = std::make_shared<Owners>();
-  const auto libraries = std::make_shared<Libraries>(options.libraries);
+  const auto libraries = std::make_shared<Libraries>(options.libraries, driver.value()->version);
   try {
     for (CardFacts& facts : find_cards(*driver.value())) {
       if (units.size() == options.most_devices) break;
-      const std::size_t budget = options.memory_bytes != 0 ? options.memory_bytes : facts.memory_bytes / 4 * 3;
       const auto card = std::make_shared<Card>(driver.value(), std::move(facts), static_cast<unsigned>(units.size()), owners);
       for (const auto& other : cards) {
         other->reach(*card);
         card->reach(*other);
       }
       cards.push_back(card);
-      units.push_back({.kind = DeviceKind::cuda,
-                       .device = std::make_unique<CudaDevice>(card, libraries, options.depth, options.graphs),
-                       .memory = std::make_unique<CudaMemory>(card, options.messages),
-                       .copier = std::make_unique<CudaCopier>(card, options.page_locked),
-                       .budget = budget,
-                       .bus_address = card->facts().bus_address});
+      units.push_back(
+          {.kind = DeviceKind::cuda,
+           .device = std::make_unique<CudaDevice>(card, libraries, options.depth, options.graphs),
+           .memory = std::make_unique<CudaMemory>(card, options.messages),
+           .copier = std::make_unique<CudaCopier>(card, options.page_locked),
+           .budget = options.memory_bytes != 0 ? options.memory_bytes : usual_budget(*card, options.sharers),
+           .bus_address = card->facts().bus_address});
     }
   } catch (const std::exception& error) {
     return cannot_be_used(error);
