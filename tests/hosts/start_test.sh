@@ -94,6 +94,14 @@ launched() {
   soon "tandem run on $what"
   (($(grep -c 'found 0 1;' out) == 2)) || { fail "tandem run on $what: not both ranks have joined"; head -c 2000 out err >&2; }
 }
+# exchanged WHAT: ranks on the two hosts send each other data.
+exchange=("$tandem" linalg potrf -n 128 --nb 64 --check --workers 1 --repetitions 1)
+exchanged() {
+  SECONDS=0
+  ./at launcher timeout -k 5 100 "$tandem" run --ssh "$folder/ssh_like" --host nodea:1,nodeb:1 "${exchange[@]}" > out 2> err < /dev/null ||
+    { fail "data between $1: exit $?"; head -c 2000 out err >&2; }
+  soon "data between $1"
+}
 # by_variables WHAT MASTER_OF_RANK_0 MASTER_OF_RANK_1: RANK and WORLD_SIZE, rank 0 on nodea, rank 1 on nodeb.
 by_variables() {
   local rank host=(nodea nodeb) master=("$2" "$3") pids=()
@@ -111,6 +119,7 @@ by_variables() {
 
 addresses '4 6' && names '4 6' || exit 1
 launched "dual-stack hosts"
+exchanged "dual-stack hosts"
 launched "dual-stack hosts, with the launcher's name" --server-address launcher
 by_variables "a name of both families" nodea nodea
 by_variables "a name and an address" nodea 10.214.0.1
@@ -129,6 +138,9 @@ by_variables "two texts for one address" localhost 127.0.0.1 nodea
 # The first address of the name swallows all packets, without a word.
 ./at nodeb "$ip" -6 route add fd00:dead::/64 via fd00:9::254
 ./at nodeb "$ip" route add 10.215.0.0/24 via 10.214.0.254
+./at nodea "$ip" address add fd00:dead::1/128 dev network nodad
+exchanged "hosts of which one has an address that swallows packets"
+./at nodea "$ip" address del fd00:dead::1/128 dev network
 printf 'fd00:dead::1 nodea\n10.215.0.1 nodea\n10.214.0.1 nodea\n' > hosts.nodeb
 by_variables "addresses that swallow packets" nodea nodea
 names '4 6'
@@ -138,12 +150,14 @@ names '4 6'
 launched "hosts of which one has lost its IPv6 addresses"
 addresses 6 && names 6 || exit 1
 launched "hosts with IPv6 alone"
+exchanged "hosts with IPv6 alone"
 by_variables "a name of IPv6 alone" nodea nodea
 addresses 4 && names 4 || exit 1
 launched "hosts with IPv4 alone"
 ./at launcher sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2> /dev/null
 ./at nodea sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2> /dev/null
 launched "hosts without IPv6"
+exchanged "hosts without IPv6"
 by_variables "a host without IPv6" nodea nodea
 
 # A network that is down is an error at once.

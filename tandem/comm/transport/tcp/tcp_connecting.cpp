@@ -192,10 +192,15 @@ void TcpTransport::accept_some() {
 // Peers wait for the answer of a process that may be stopped, without limit. So when descriptors stay away, one takes the connections
 // that wait, and closes them: the peers give up, and say that this rank did not answer.
 void TcpTransport::no_room_to_accept(int error) {
-  const std::string why = base::system_error_text(error);
-  if (!is_busy(error) || !accepting_shortage_.lasts(now_ns_))
-    return log_.warn("tcp: cannot accept a connection: {}; trying again soon", why);
-  log_.error("tcp: this rank turns away the connections of peers: {}", why);
+  const bool lasts = is_busy(error) && accepting_shortage_.lasts(now_ns_);
+  std::int64_t& next_log_ns = lasts ? next_refusal_log_ns_ : next_busy_log_ns_;
+  if (now_ns_ >= next_log_ns) {
+    next_log_ns = now_ns_ + busy_log_ns;
+    const std::string why = base::system_error_text(error);
+    if (lasts) log_.error("tcp: this rank turns away the connections of peers: {}", why);
+    else log_.warn("tcp: cannot accept a connection: {}; trying again soon", why);
+  }
+  if (!lasts) return;
   base::with_spare_descriptor([this] {
     for (unsigned i = 0; i < most_accepted; ++i)
       if (!base::FileDescriptor(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC))) return;

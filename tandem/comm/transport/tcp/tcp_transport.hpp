@@ -189,6 +189,7 @@ class TcpTransport final : public Transport {
   std::int64_t next_watch_ns_ = never;
   base::Shortage connecting_shortage_{options_.descriptor_patience_ns};
   base::Shortage accepting_shortage_{options_.descriptor_patience_ns};
+  std::int64_t next_refusal_log_ns_ = INT64_MIN;  ///< not before it is said again that peers are turned away
   std::int64_t next_busy_log_ns_ = INT64_MIN;  ///< not before it is said again that there is no room for connections
   std::int64_t timer_set_for_ns_ = never;
   std::uint64_t poll_number_ = 0;
