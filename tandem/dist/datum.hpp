@@ -1,6 +1,7 @@
 // tandem/dist/datum.hpp: what a rank knows of data that has travelled from it or to it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -33,6 +34,7 @@ class Datum {
 
   bool reserved = false;     ///< the memory of its copy counts in the budget
   bool listed_away = false;  ///< `Versions` has it in the list of data away from their owners
+  std::size_t place_away = 0;  ///< where in that list
 
   /// Of an object: its bytes, shared by its sends. Otherwise null.
   const std::shared_ptr<PackedValue>& packed() {

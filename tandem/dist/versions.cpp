@@ -116,7 +116,9 @@ void Versions::overwrite(Handle& handle, std::uint32_t executor, std::uint32_t v
   place.holder = executor;
   if (executor == place.owner) return;
   Datum& datum = table_.datum_of(handle);
-  if (!std::exchange(datum.listed_away, true)) away_.push_back(&handle);
+  if (std::exchange(datum.listed_away, true)) return;
+  datum.place_away = away_.size();
+  away_.push_back(&handle);
 }
 
 void Versions::mark_lost(Handle& handle) {
@@ -161,7 +163,12 @@ std::vector<Handle*> Versions::take_away_list() {
 bool Versions::unlist_away(Handle& handle) {
   const Place& place = place_of(handle);
   if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return false;
-  std::erase(away_, &handle);
+  // The last one takes its place; `take_away_list` has left none.
+  if (const std::size_t at = place.datum->place_away; at < away_.size() && away_[at] == &handle) {
+    away_[at] = away_.back();
+    place_of(*away_[at]).datum->place_away = at;
+    away_.pop_back();
+  }
   return place.holder != place.owner;
 }
 
