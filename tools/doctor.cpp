@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -201,22 +202,30 @@ std::vector<Leftover> find_leftovers(const fs::path& folder, const std::function
     const char* const end = name.data() + name.size();
     const auto [dot, error] = std::from_chars(name.data() + prefix.size(), end, process);
     if (error != std::errc() || dot == end || *dot != '.' || is_alive(process)) continue;
-    std::error_code unknown;
-    const auto bytes = fs::file_size(file, unknown);
-    leftovers.push_back({file, process, unknown ? 0 : bytes});
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) != 0) continue;
+    const bool is_file = S_ISREG(status.st_mode);
+    leftovers.push_back({.file = file,
+                         .process = process,
+                         .bytes = is_file ? static_cast<std::uint64_t>(status.st_size) : 0,
+                         .is_own = is_file && status.st_uid == ::geteuid()});
   }
   return leftovers;
 }
 
 Finding check_leftovers(const std::vector<Leftover>& leftovers) {
-  if (leftovers.empty()) return {"leftovers", Verdict::right, "none"};
+  const auto is_own = [](const Leftover& leftover) { return leftover.is_own; };
+  const auto own = static_cast<std::size_t>(std::ranges::count_if(leftovers, is_own));
+  const std::size_t others = leftovers.size() - own;
+  const std::string of_others = others == 0 ? "" : fmt::format("{} of other users, which they can remove", counted(others, "file"));
+  if (own == 0) return {"leftovers", Verdict::right, others == 0 ? "none" : "none of yours; " + of_others};
   std::uint64_t bytes = 0;
-  for (const Leftover& leftover : leftovers) bytes += leftover.bytes;
+  for (const Leftover& leftover : leftovers) bytes += leftover.is_own ? leftover.bytes : 0;
   return {"leftovers", Verdict::wrong,
-          fmt::format("{} {} of memory, such as {}",
-                      leftovers.size() == 1 ? "one file of a killed run keeps"
-                                            : fmt::format("{} files of killed runs keep", leftovers.size()),
-                      readable_bytes(bytes), leftovers.front().file.string()),
+          fmt::format("{} {} of memory, such as {}{}",
+                      own == 1 ? "one file of a killed run keeps" : fmt::format("{} files of killed runs keep", own),
+                      readable_bytes(bytes), std::ranges::find_if(leftovers, is_own)->file.string(),
+                      of_others.empty() ? "" : "; " + of_others),
           "tandem doctor --clean completes these traces and removes the files"};
 }
 

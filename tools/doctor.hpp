@@ -60,8 +60,9 @@ struct Leftover {
   std::filesystem::path file;
   std::uint32_t process = 0;
   std::uint64_t bytes = 0;
+  bool is_own = true;  ///< an ordinary file of this user
 };
-/// Live files of traces in `folder` whose process is gone.
+/// Live files of traces in `folder` whose process is gone. Anybody can put a file of such a name there: only own ones are cleaned.
 std::vector<Leftover> find_leftovers(const std::filesystem::path& folder, const std::function<bool(std::uint32_t)>& is_alive);
 Finding check_leftovers(const std::vector<Leftover>& leftovers);
 

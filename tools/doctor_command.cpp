@@ -48,16 +48,15 @@ Finding clean(const std::vector<Leftover>& leftovers) {
   std::size_t removed = 0;
   std::string problems;
   for (const Leftover& leftover : leftovers) {
-    trace::LivePage page;
-    std::ifstream file(leftover.file, std::ios::binary);
-    if (file.read(reinterpret_cast<char*>(&page), sizeof page) && page.magic == trace::LivePage::live_magic) {
-      page.folder[sizeof page.folder - 1] = '\0';
-      if (page.folder[0] != '\0') (void)trace::recover_rank(page.folder).ok();  // a folder that is gone cannot be completed
-    }
-    std::error_code failed;
-    std::filesystem::remove(leftover.file, failed);
-    if (failed) problems += fmt::format("{}{}: {}", problems.empty() ? "" : ", ", leftover.file.string(), failed.message());
-    else ++removed;
+    if (!leftover.is_own) continue;
+    if (const auto live = trace::open_live(leftover.file, base::Owners::self); live && live.value().folder().is_absolute())
+      (void)trace::recover_rank(live.value().folder()).ok();  // a folder that is gone, or another user's, cannot be completed
+    // Opened anew: a file that is no live file goes, too.
+    const auto file = base::OwnedFile::open(leftover.file, base::Owners::self);
+    const bool is_gone = !file && file.error().code == base::ErrorCode::not_found;
+    const auto done = file ? trace::remove_live_file(file.value()) : is_gone ? base::Result<void>() : file.error();
+    if (done) ++removed;
+    else problems += (problems.empty() ? "" : ", ") + done.error().message;
   }
   const std::string found = fmt::format("{} removed", removed == 1 ? "one file" : fmt::format("{} files", removed));
   if (problems.empty()) return {"leftovers", Verdict::right, found};

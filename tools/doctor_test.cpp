@@ -135,5 +135,27 @@ TEST_F(Doctor, FilesOfProcessesThatAreGoneAreLeftovers) {
   EXPECT_EQ(check_leftovers({}).verdict, Verdict::right);
 }
 
+TEST_F(Doctor, WhatIsNoFileOfThisUserIsNotCleaned) {
+  write("precious", "precious");
+  std::filesystem::create_symlink(root_ / "precious", root_ / "tandem-trace.12.link");
+  const auto leftovers = find_leftovers(root_, [](std::uint32_t) { return false; });
+  ASSERT_EQ(leftovers.size(), 1u);
+  EXPECT_FALSE(leftovers[0].is_own);
+  EXPECT_EQ(check_leftovers(leftovers).verdict, Verdict::right);
+  EXPECT_THAT(check_leftovers(leftovers).found, HasSubstr("1 file of other users"));
+}
+
+TEST_F(Doctor, FilesOfOtherUsersAreTheirs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  write("tandem-trace.12.a", "12345");
+  write("tandem-trace.12.b", "12345");
+  ASSERT_EQ(::chown((root_ / "tandem-trace.12.a").c_str(), 65534, 65534), 0);
+  const auto leftovers = find_leftovers(root_, [](std::uint32_t) { return false; });
+  ASSERT_EQ(leftovers.size(), 2u);
+  EXPECT_FALSE(leftovers[0].is_own);
+  EXPECT_TRUE(leftovers[1].is_own);
+  EXPECT_THAT(check_leftovers(leftovers).found, HasSubstr("tandem-trace.12.b; 1 file of other users"));
+}
+
 }  // namespace
 }  // namespace tandem::tools

@@ -4,26 +4,14 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <cstring>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <optional>
 #include <system_error>
 
 #include "tandem/trace/recover.hpp"
 
 namespace tandem::tools {
 namespace {
-
-/// The rank's folder, as its live file says. Nothing: it is no such file, or its program died before it said.
-std::optional<std::filesystem::path> folder_of(const std::filesystem::path& live) {
-  trace::LivePage page;
-  std::ifstream file(live, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(&page), sizeof page) || page.magic != trace::LivePage::live_magic) return std::nullopt;
-  const std::size_t length = strnlen(page.folder, sizeof page.folder);
-  if (length == 0 || length == sizeof page.folder) return std::nullopt;
-  return std::filesystem::path(std::string(page.folder, length));
-}
 
 /// File systems have coarse clocks.
 constexpr std::chrono::seconds kCoarse{1};
@@ -36,15 +24,17 @@ std::string recover_traces_of(pid_t process, std::filesystem::file_time_type beg
     std::error_code gone;
     const std::filesystem::file_time_type written = std::filesystem::last_write_time(live, gone);
     if (gone || written + kCoarse < begun) continue;
-    const auto folder = folder_of(live);
-    if (!folder) continue;
-    const auto report = trace::recover_rank(*folder);
+    const auto opened = trace::open_live(live, base::Owners::self);
+    if (!opened || opened.value().page.process != static_cast<std::uint32_t>(process)) continue;  // it died before it said
+    const std::filesystem::path folder = opened.value().folder();
+    if (!folder.is_absolute()) continue;
+    const auto report = trace::recover_rank(folder);
     if (!report) {
-      lines += fmt::format("tandem run: the trace {} was not ended by its program: {}\n", folder->string(),
+      lines += fmt::format("tandem run: the trace {} was not ended by its program: {}\n", folder.string(),
                            report.error().message);
     } else if (report.value().ranks > 0) {
       lines += fmt::format("tandem run: the trace {} was not ended by its program: its last {} events were gathered\n",
-                           folder->string(), report.value().events_added);
+                           folder.string(), report.value().events_added);
     }
   }
   return lines;

@@ -2,8 +2,6 @@
 #include "tools/top_runs.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -27,15 +25,11 @@ namespace {
 
 /// Nothing: it is no live file, its process is gone, or its folder is not here.
 std::vector<LiveRun> run_of(const fs::path& file) {
-  trace::LiveFile live{.file = file, .page = {}};
-  std::ifstream stream(file, std::ios::binary);
-  const bool is_read = !!stream.read(reinterpret_cast<char*>(&live.page), sizeof live.page);
-  if (!is_read || live.page.magic != trace::LivePage::live_magic) return {};
-  const std::size_t length = strnlen(live.page.folder, sizeof live.page.folder);
-  if (length == 0 || length == sizeof live.page.folder || !live.is_alive()) return {};
+  const auto live = trace::open_live(file, base::Owners::self);
+  if (!live || !live.value().folder().is_absolute() || !live.value().is_alive()) return {};
   LiveRun run;
-  run.process = live.page.process;
-  run.folder = std::string(live.page.folder, length);
+  run.process = live.value().page.process;
+  run.folder = live.value().folder();
   const auto manifest = trace::Manifest::read(run.folder);
   if (!manifest || manifest.value().complete) return {};
   run.rank = manifest.value().rank;

@@ -20,8 +20,8 @@ struct LiveRun {
   std::string started;           ///< a date
 };
 
-/// By their live files in `live_folder` (option trace.live), in the order of jobs and ranks. Files of other users cannot be read,
-/// and are left out.
+/// By their live files in `live_folder` (option trace.live), in the order of jobs and ranks. Files of other users are left
+/// out, also for root: who wants to see such a run names its folder.
 std::vector<LiveRun> live_runs(const std::filesystem::path& live_folder);
 
 /// Folders of a run, or of one rank. `target`: such a folder; else a job, or a process of it, that runs here. Errors: not_found.

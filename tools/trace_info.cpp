@@ -52,7 +52,9 @@ Totals totals_of(const RankTrace& rank, const RunTimes& times) {
   return totals;
 }
 
-const char* state_of(const RankTrace& rank) noexcept { return rank.complete ? "complete" : "killed, recovered"; }
+const char* state_of(const RankTrace& rank) noexcept {
+  return rank.complete ? "complete" : rank.unwritten ? "its end was not written" : "killed, recovered";
+}
 
 Json json_of(const Totals& totals) {
   return {{"records", totals.records},          {"bytes", totals.bytes},
@@ -74,7 +76,7 @@ Json json_of(const RankTrace& rank, const RunTimes& times) {
     points.push_back({{"kind", point.kind == trace::ClockPointKind::barrier ? "barrier" : "background"},
                       {"local_ns", point.local_ns}, {"reference_ns", point.reference_ns}, {"error_ns", point.error_ns},
                       {"late_ns", point.late_ns}});
-  Json object{{"rank", rank.rank}, {"host", rank.host}, {"complete", rank.complete}, {"recovered", rank.recovered}};
+  Json object{{"rank", rank.rank}, {"host", rank.host}, {"complete", rank.complete}, {"recovered", rank.recovered}, {"unwritten", rank.unwritten}};
   object.update(json_of(totals_of(rank, times)));
   object["clock_points"] = points;
   object["actors"] = actors;

@@ -8,15 +8,12 @@
 
 namespace tandem::base {
 
-/// Where `file` is written until it is complete: ".NAME.new" in the same folder. Hidden, since readers of folders (those of CTF
-/// among them) leave out hidden files.
+/// Where `file` is written until it is complete: `draft_name` in the same folder.
 std::filesystem::path unfinished(const std::filesystem::path& file);
 
-/// Renames `unfinished(file)` to `file`, which replaces a file of that name. Readers see the old content or the new one, never a
-/// part. Errors: io.
-Result<void> finish_file(const std::filesystem::path& file);
-
-/// Writes `content` to `unfinished(file)`, then finishes it. Errors: io; then `file` is as before. One writer per file at a time.
+/// Writes `content` to `unfinished(file)`, then renames that to `file`, which replaces a file of that name. Readers see the old
+/// content or the new one, never a part. A link of either name is replaced, never written through (owned_file.hpp). Errors: io; then
+/// `file` is as before. One writer per file at a time.
 Result<void> replace_file(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace tandem::base

@@ -63,7 +63,23 @@ TEST_F(ReplaceFile, LeavesTheFileAloneWhenItCannotWriteBesideIt) {
   EXPECT_EQ(content_of(file), "old");
 }
 
-TEST_F(ReplaceFile, FinishingNeedsAnUnfinishedFile) { EXPECT_FALSE(finish_file(folder_ / "none")); }
+TEST_F(ReplaceFile, WritesThroughNoLinkThatLiesInItsPlace) {
+  const fs::path file = folder_ / "facts.json", other = folder_ / "precious";
+  std::ofstream(other) << "precious";
+  fs::create_symlink(other, unfinished(file));
+  fs::create_symlink(other, file);
+  const auto replaced = replace_file(file, "new");
+  ASSERT_TRUE(replaced) << replaced.error().message;
+  EXPECT_EQ(content_of(file), "new");
+  EXPECT_FALSE(fs::is_symlink(file));
+  EXPECT_EQ(content_of(other), "precious");
+}
+
+TEST_F(ReplaceFile, SaysWhereAndWhyItCannotWrite) {
+  const auto replaced = replace_file("/proc/self/none", "new");
+  ASSERT_FALSE(replaced);
+  EXPECT_NE(replaced.error().message.find("/proc/self/"), std::string::npos) << replaced.error().message;
+}
 
 TEST(Unfinished, IsAHiddenFileOfTheSameFolder) {
   EXPECT_EQ(unfinished("/a/b.json"), fs::path("/a/.b.json.new"));

@@ -1,15 +1,17 @@
 // tandem/trace/live.cpp: finds live files, and the packets in their buffers.
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
-#include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/read/record.hpp"
@@ -76,8 +78,7 @@ std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes, 
 std::vector<LivePacket> collect_live(std::span<const std::byte> file, const DeclaredTypes& declared) {
   if (file.size() < sizeof(LivePage)) return {};
   const auto page = internal::load<LivePage>(file.data());
-  if (page.magic != LivePage::live_magic || page.version != LivePage::live_version) return {};
-  if (page.buffer_bytes < sizeof(PacketHeader) || page.buffer_bytes % alignof(PacketHeader) != 0) return {};
+  if (!problem_of(page).empty()) return {};
   const std::size_t fit = (file.size() - sizeof(LivePage)) / page.buffer_bytes;
   const std::size_t buffers = std::min<std::size_t>(page.buffers, fit);
   std::vector<LivePacket> packets;
@@ -93,38 +94,57 @@ bool LiveFile::is_alive() const noexcept {
   return process > 0 && (::kill(process, 0) == 0 || errno == EPERM);
 }
 
+Result<LiveFile> open_live(const std::filesystem::path& file, base::Owners owners) {
+  auto opened = base::OwnedFile::open(file, owners);
+  if (!opened) return opened.error();
+  LiveFile live{.file = std::move(opened).value(), .page = {}};
+  if (!live.file.read_at(0, &live.page, sizeof live.page)) live.page.magic = 0;
+  if (const auto problem = problem_of(live.page); !problem.empty())
+    return Error{ErrorCode::malformed, file.string() + ": " + std::string(problem)};
+  return live;
+}
+
 Result<std::optional<LiveFile>> find_live(const std::filesystem::path& folder) {
-  const auto link = folder / live_link;
-  std::error_code error;
-  if (std::filesystem::symlink_status(link, error).type() == std::filesystem::file_type::not_found)
-    return std::optional<LiveFile>{};
-  LiveFile live;
-  live.file = std::filesystem::read_symlink(link, error);
-  if (error) return Error{ErrorCode::malformed, link.string() + ": is no symbolic link to live buffers: " + error.message()};
-  const base::FileDescriptor file(::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) {
-    const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::io;
-    return Error{code, link.string() + ": its live buffers " + live.file.string() + " cannot be opened: " +
-                           std::generic_category().message(errno)};
-  }
-  const ssize_t bytes = ::pread(file.get(), &live.page, sizeof live.page, 0);
-  if (bytes != ssize_t{sizeof live.page} || live.page.magic != LivePage::live_magic)
-    return Error{ErrorCode::malformed, live.file.string() + ": is no file of live buffers"};
-  if (live.page.version != LivePage::live_version)
-    return Error{ErrorCode::malformed, live.file.string() + ": is of version " + std::to_string(live.page.version) +
-                                           ": recover it with the version of Tandem that wrote it"};
-  live.page.folder[sizeof live.page.folder - 1] = 0;
-  return std::optional(live);
+  const auto opened = base::OwnedFolder::open(folder, base::Owners::anyone);
+  if (!opened && opened.error().code == ErrorCode::not_found) return std::optional<LiveFile>{};
+  if (!opened) return opened.error();
+  return find_live(opened.value());
+}
+
+Result<std::optional<LiveFile>> find_live(const base::OwnedFolder& folder) {
+  const auto own = folder.folder(own_folder);
+  if (!own && own.error().code == ErrorCode::not_found) return std::optional<LiveFile>{};
+  if (!own) return own.error();
+  const auto target = own.value().target_of(live_name);
+  if (!target && target.error().code == ErrorCode::not_found) return std::optional<LiveFile>{};
+  if (!target) return Error{target.error().code, target.error().message + ", as one to live buffers would be"};
+  const std::filesystem::path link = own.value().path() / live_name;
+  auto live = open_live(own.value().path() / target.value(), base::Owners::anyone);
+  if (!live) return Error{live.error().code, link.string() + " points to its live buffers: " + live.error().message};
+  if (live.value().file.owner() != folder.owner())
+    return Error{ErrorCode::io, fmt::format("{}: belongs to user {}, and the folder that points to it, {}, to user {}",
+                                            live.value().file.path().string(), live.value().file.owner(), folder.path().string(),
+                                            folder.owner())};
+  return std::optional(std::move(live).value());
 }
 
 std::vector<std::filesystem::path> live_files_of(std::uint32_t process) {
   const std::string prefix = live_prefix + std::to_string(process) + ".";
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(live_folder, error), end; !error && entry != end; entry.increment(error))
-    if (entry->path().filename().string().starts_with(prefix)) files.push_back(entry->path());
+  std::filesystem::directory_iterator entry(live_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    struct stat status {};
+    if (!entry->path().filename().string().starts_with(prefix) || ::lstat(entry->path().c_str(), &status) != 0) continue;
+    if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) files.push_back(entry->path());
+  }
   std::ranges::sort(files);
   return files;
+}
+
+Result<void> remove_live_file(const base::OwnedFile& file) {
+  if (!file.is_at(file.path()) || ::unlink(file.path().c_str()) == 0 || errno == ENOENT) return {};
+  return Error{ErrorCode::io, file.path().string() + ": cannot be removed: " + std::generic_category().message(errno)};
 }
 
 }  // namespace tandem::trace

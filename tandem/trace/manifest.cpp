@@ -1,4 +1,5 @@
 // tandem/trace/manifest.cpp: what a rank's folder says of itself: rank.json and CTF's metadata.
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,13 +9,15 @@
 #include <vector>
 
 #include "tandem/base/host.hpp"
-#include "tandem/base/replace_file.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/trace/json_writer.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::trace {
+
+using base::Result;
 
 namespace {
 
@@ -50,10 +53,16 @@ std::vector<JsonObject> events_table(const DeclaredTypes& declared) {
   return events;
 }
 
-void write(const std::filesystem::path& path, const std::string& text, base::Log& log) {
-  const auto written = base::replace_file(path, text);
-  if (!written) log.error("cannot write the trace's file {}: {}", path.string(), written.error().message);
+bool write(const base::OwnedFolder& folder, const char* name, const std::string& text, base::Log& log) {
+  const auto written = folder.replace(name, text);
+  if (written) return true;
+  log.error("cannot write the trace's file {}: {}", (folder.path() / name).string(), written.error().message);
+  return false;
 }
+
+constexpr std::string_view kNotUnwritten = "\"unwritten\": false", kUnwritten = "\"unwritten\": true ";
+static_assert(kNotUnwritten.size() == kUnwritten.size());
+constexpr std::size_t kMostManifestBytes = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -89,7 +98,8 @@ std::string Session::manifest(Written written) const {
       .add("selection", selection().described())
       .add("events", events_table(declared_))
       .add("complete", written == Written::ended)
-      .add("recovered", written == Written::gathered);
+      .add("recovered", written == Written::gathered)
+      .add("unwritten", false);
   if (written == Written::ended) {
     std::vector<JsonObject> actors;
     {
@@ -118,8 +128,17 @@ std::string Session::manifest(Written written) const {
   return json.text() + "\n";
 }
 
-void Session::write_manifest(const std::filesystem::path& rank_folder, Written written) {
-  write(rank_folder / manifest_file, manifest(written), log_);
+bool Session::write_manifest(const base::OwnedFolder& own, Written written) {
+  return write(own, manifest_name, manifest(written), log_);
+}
+
+/// In place: the file keeps its size and its blocks.
+void Session::mark_unwritten() {
+  const auto file = own_->file(manifest_name, O_RDWR);
+  const auto text = file ? file.value().text(kMostManifestBytes) : Result<std::string>(file.error());
+  const std::size_t at = text ? text.value().rfind(kNotUnwritten) : std::string::npos;
+  if (at == std::string::npos || !file.value().write_at(at, kUnwritten.data(), kUnwritten.size()))
+    log_.error("{} looks as though its program had been killed", rank_folder_.string());
 }
 
 void Session::write_metadata() {
@@ -142,7 +161,7 @@ void Session::write_metadata() {
                                          .tandem_version = std::string(kVersion),
                                          .clock = ctf_clock(facts),
                                          .declared = &declared_});
-  write(rank_folder_ / metadata_file, text, log_);
+  (void)write(*folder_, metadata_file, text, log_);
 }
 
 }  // namespace tandem::trace

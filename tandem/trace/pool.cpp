@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "tandem/base/file_descriptor.hpp"
@@ -30,9 +31,13 @@ base::Error refused(std::string_view what, const std::filesystem::path& file, st
                       full ? "; ask for less by --tandem.trace.memory, or name a folder with room by --tandem.trace.live" : "")};
 }
 
-/// A name that no other pool of this machine has.
+constexpr unsigned kOrdinaryAttempts = 16, kMostAttempts = 32;
+
+/// A name that no other pool of this machine has. Anybody can take names in such a folder: after some attempts by chance.
 std::filesystem::path fresh_name(const std::filesystem::path& folder, unsigned attempt) {
-  return folder / fmt::format("{}{}.{}", live_prefix, ::getpid(), attempt);
+  if (attempt < kOrdinaryAttempts) return folder / fmt::format("{}{}.{}", live_prefix, ::getpid(), attempt);
+  std::random_device random;
+  return folder / fmt::format("{}{}.{:08x}{:08x}", live_prefix, ::getpid(), random(), random());
 }
 
 }  // namespace
@@ -45,7 +50,7 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
   for (unsigned attempt = 0; !file; ++attempt) {
     pool->file_ = fresh_name(options.live_folder, attempt);
     file = base::FileDescriptor(::open(pool->file_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file && errno != EEXIST) {
+    if (!file && (errno != EEXIST || attempt == kMostAttempts)) {
       const base::Error error = refused("cannot make", pool->file_, pool->bytes_);
       pool->file_.clear();
       return error;

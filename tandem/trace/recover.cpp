@@ -4,18 +4,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
-#include <system_error>
+#include <utility>
 
-#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/host.hpp"
-#include "tandem/base/replace_file.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/trace/metadata.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/manifest.hpp"
@@ -31,63 +29,43 @@ using internal::io_error;
 
 namespace {
 
-/// An open file that is read and written at positions.
-class File {
+/// The used buffers of a live file in memory of our own, so that nobody changes or cuts them meanwhile; unused ones are zeros.
+class LiveCopy {
  public:
-  File(const std::filesystem::path& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  static Result<LiveCopy> of(const std::optional<LiveFile>& live) {
+    LiveCopy copy;
+    if (!live) return copy;
+    const LivePage& page = live->page;
+    const std::size_t bytes = std::min<std::size_t>(live->file.bytes(), live_file_bytes(page));
+    void* const memory = ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+      return Error{ErrorCode::exhausted, live->file.path().string() + ": no memory for its live buffers"};
+    copy.memory_ = {static_cast<std::byte*>(memory), Unmap{std::max<std::size_t>(bytes, 1)}};
+    copy.bytes_ = bytes;
+    if (bytes < sizeof page) return copy;
+    std::memcpy(memory, &page, sizeof page);
+    for (std::size_t i = 0; i < page.buffers && live_buffer_offset(page, i) + page.buffer_bytes <= bytes; ++i)
+      copy.take(live->file, live_buffer_offset(page, i), page.buffer_bytes);
+    return copy;
+  }
 
-  bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
-  int descriptor() const noexcept { return descriptor_.get(); }
-  std::uint64_t bytes() const noexcept {
-    struct stat status {};
-    return ::fstat(descriptor_.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
-  }
-  bool read_at(std::uint64_t at, void* to, std::size_t bytes) const noexcept {
-    auto* next = static_cast<std::byte*>(to);
-    while (bytes > 0) {
-      const ssize_t got = ::pread(descriptor_.get(), next, bytes, static_cast<off_t>(at));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return false;
-      next += got, at += static_cast<std::uint64_t>(got), bytes -= static_cast<std::size_t>(got);
-    }
-    return true;
-  }
-  bool write_at(std::uint64_t at, const void* from, std::size_t bytes) const noexcept {
-    const auto* next = static_cast<const std::byte*>(from);
-    while (bytes > 0) {
-      const ssize_t put = ::pwrite(descriptor_.get(), next, bytes, static_cast<off_t>(at));
-      if (put < 0 && errno == EINTR) continue;
-      if (put <= 0) return false;
-      next += put, at += static_cast<std::uint64_t>(put), bytes -= static_cast<std::size_t>(put);
-    }
-    return true;
-  }
+  std::span<const std::byte> bytes() const noexcept { return {memory_.get(), bytes_}; }
 
  private:
-  base::FileDescriptor descriptor_;
-};
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::byte* memory) const noexcept { ::munmap(memory, bytes); }
+  };
 
-/// Maps a live file while it lives; empty when there is none.
-class Mapping {
- public:
-  explicit Mapping(const std::optional<LiveFile>& live) {
-    if (!live) return;
-    const File file(live->file, O_RDONLY);
-    bytes_ = file.is_open() ? file.bytes() : 0;
-    if (bytes_ == 0) return;
-    memory_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-    if (memory_ == MAP_FAILED) bytes_ = 0;
+  /// A buffer that was cut is left out.
+  void take(const base::OwnedFile& file, std::size_t at, std::size_t bytes) {
+    std::uint32_t magic = 0;
+    if (!file.read_at(at, &magic, sizeof magic) || magic != PacketHeader::ctf_magic) return;
+    if (!file.read_at(at, memory_.get() + at, bytes)) std::memset(memory_.get() + at, 0, bytes);
   }
-  ~Mapping() {
-    if (bytes_ > 0) ::munmap(memory_, bytes_);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
 
-  std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte*>(memory_), bytes_}; }
-
- private:
-  void* memory_ = nullptr;
+  std::unique_ptr<std::byte, Unmap> memory_;
   std::size_t bytes_ = 0;
 };
 
@@ -98,26 +76,37 @@ struct Piece {
   const LivePacket* live = nullptr;   ///< null: in the file
 };
 
+/// Whether the rest of a file, too short for a header, can be the beginning of one of this actor.
+bool begins_a_packet(std::span<const std::byte> rest, std::uint32_t actor) {
+  const PacketHeader header{.actor = actor};
+  return std::memcmp(rest.data(), &header, std::min(rest.size(), offsetof(PacketHeader, begin_ticks))) == 0;
+}
+
 /// The stream of one actor, before and after.
 class StreamRepair {
  public:
-  StreamRepair(const std::filesystem::path& folder, std::uint32_t actor) : path_(folder / stream_file_name(actor)) {}
+  StreamRepair(const base::OwnedFolder& folder, std::uint32_t actor)
+      : folder_(folder), name_(stream_file_name(actor)), path_(folder.path() / name_), actor_(actor) {}
 
   Result<void> read_file() {
-    const File file(path_, O_RDONLY);
-    if (!file.is_open()) return errno == ENOENT ? Result<void>{} : io_error(path_, "cannot be opened");
+    const auto opened = folder_.file(name_, O_RDONLY);
+    if (!opened && opened.error().code == ErrorCode::not_found) return {};
+    if (!opened) return opened.error();
+    const base::OwnedFile& file = opened.value();
     bytes_ = file.bytes();
     while (bytes_ - whole_bytes_ >= sizeof(PacketHeader)) {
       Piece piece{.header = {}, .at = whole_bytes_};
       if (!file.read_at(whole_bytes_, &piece.header, sizeof piece.header)) return io_error(path_, "cannot be read");
-      if (const auto problem = internal::problem_of(piece.header); !problem.empty())
-        return Error{ErrorCode::malformed, path_.string() + ": at byte " + std::to_string(whole_bytes_) + ": " +
-                                               std::string(problem) +
-                                               "; the file was damaged by something else than the end of its program"};
-      if (piece.header.packet_bits / 8 > bytes_ - whole_bytes_) break;
+      if (const auto problem = internal::problem_of(piece.header); !problem.empty()) return damaged(problem);
+      if (piece.header.actor != actor_) return damaged("a packet of another actor");
+      if (piece.header.packet_bits / 8 > bytes_ - whole_bytes_) return {};
       pieces_.push_back(piece);
       whole_bytes_ += piece.header.packet_bits / 8;
     }
+    std::byte rest[sizeof(PacketHeader)];
+    const std::size_t rest_bytes = bytes_ - whole_bytes_;
+    if (!file.read_at(whole_bytes_, rest, rest_bytes)) return io_error(path_, "cannot be read");
+    if (!begins_a_packet({rest, rest_bytes}, actor_)) return damaged("no packet begins here");
     return {};
   }
 
@@ -150,7 +139,12 @@ class StreamRepair {
   }
 
  private:
-  static bool write_live(const File& file, std::uint64_t at, const LivePacket& packet) {
+  Error damaged(std::string_view what) const {
+    const std::string place = path_.string() + ": at byte " + std::to_string(whole_bytes_) + ": ";
+    return {ErrorCode::malformed,
+            place + std::string(what) + "; the file was damaged by something else than the end of its program"};
+  }
+  static bool write_live(const base::OwnedFile& file, std::uint64_t at, const LivePacket& packet) {
     constexpr std::byte nothing[4] = {};
     const std::size_t content = packet.content_bytes();
     return file.write_at(at, &packet.header, sizeof packet.header) &&
@@ -160,14 +154,15 @@ class StreamRepair {
 
   /// Removes a packet again that a full disk has cut.
   Result<void> append() const {
-    const File file(path_, O_RDWR | O_CREAT);
-    if (!file.is_open()) return io_error(path_, "cannot be opened for writing");
-    if (::ftruncate(file.descriptor(), static_cast<off_t>(whole_bytes_)) != 0) return io_error(path_, "cannot be shortened");
+    const auto opened = folder_.file(name_, O_RDWR | O_CREAT);
+    if (!opened) return opened.error();
+    const base::OwnedFile& file = opened.value();
+    if (!file.resize(whole_bytes_)) return io_error(path_, "cannot be shortened");
     std::uint64_t at = whole_bytes_;
     for (std::size_t i = first_new_; i < pieces_.size(); ++i) {
       if (!write_live(file, at, *pieces_[i].live)) {
         const Error error = io_error(path_, "cannot be written");
-        (void)!::ftruncate(file.descriptor(), static_cast<off_t>(at));
+        (void)file.resize(at);
         return error;
       }
       at += pieces_[i].header.packet_bits / 8;
@@ -177,26 +172,27 @@ class StreamRepair {
 
   /// For a packet that belongs between those of the file: writes a new file and renames it.
   Result<void> rewrite() const {
-    const auto anew = base::unfinished(path_);
-    {
-      const File from(path_, O_RDONLY);
-      const File to(anew, O_RDWR | O_CREAT | O_TRUNC);
-      if (!from.is_open() || !to.is_open()) return io_error(anew, "cannot be made from the stream's file");
-      std::uint64_t at = 0;
-      std::vector<std::byte> packet;
-      for (const Piece& piece : pieces_) {
-        packet.resize(piece.header.packet_bits / 8);
-        const bool written = piece.live != nullptr ? write_live(to, at, *piece.live)
-                                                   : from.read_at(piece.at, packet.data(), packet.size()) &&
-                                                         to.write_at(at, packet.data(), packet.size());
-        if (!written) return io_error(anew, "cannot be written");
-        at += piece.header.packet_bits / 8;
-      }
+    const auto from = folder_.file(name_, O_RDONLY);
+    if (!from) return from.error();
+    const auto to = folder_.new_file(base::draft_name(name_));
+    if (!to) return to.error();
+    std::uint64_t at = 0;
+    std::vector<std::byte> packet;
+    for (const Piece& piece : pieces_) {
+      packet.resize(piece.live != nullptr ? 0 : piece.header.packet_bits / 8);
+      const bool written = piece.live != nullptr ? write_live(to.value(), at, *piece.live)
+                                                 : from.value().read_at(piece.at, packet.data(), packet.size()) &&
+                                                       to.value().write_at(at, packet.data(), packet.size());
+      if (!written) return io_error(to.value().path(), "cannot be written");
+      at += piece.header.packet_bits / 8;
     }
-    return base::finish_file(path_);
+    return folder_.finish(name_);
   }
 
-  std::filesystem::path path_;
+  const base::OwnedFolder& folder_;
+  std::string name_;
+  std::filesystem::path path_;     ///< for messages
+  std::uint32_t actor_;
   std::uint64_t bytes_ = 0;        ///< of the file
   std::uint64_t whole_bytes_ = 0;  ///< up to the end of the last whole packet
   std::vector<Piece> pieces_;      ///< in the order of sequence numbers
@@ -204,25 +200,32 @@ class StreamRepair {
   bool in_order_ = true;
 };
 
-std::vector<std::uint32_t> actors_of(const std::filesystem::path& folder, std::span<const LivePacket> packets) {
+Result<std::vector<std::uint32_t>> actors_of(const base::OwnedFolder& folder, std::span<const LivePacket> packets) {
+  const auto names = folder.names();
+  if (!names) return names.error();
   std::vector<std::uint32_t> actors;
   for (const LivePacket& packet : packets) actors.push_back(packet.header.actor);
-  std::error_code error;
-  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end; file.increment(error))
-    if (const auto actor = actor_of_stream(file->path())) actors.push_back(*actor);
+  for (const std::string& name : names.value())
+    if (const auto actor = actor_of_stream(name)) actors.push_back(*actor);
   std::ranges::sort(actors);
   actors.erase(std::ranges::unique(actors).begin(), actors.end());
   return actors;
 }
 
-Result<void> repair_streams(const std::filesystem::path& folder, std::span<const LivePacket> packets, RecoverReport* report) {
-  for (const std::uint32_t actor : actors_of(folder, packets)) {
-    StreamRepair repair(folder, actor);
+/// All files are read before the first is changed: one that is another's, a link or damaged stops all.
+Result<void> repair_streams(const base::OwnedFolder& folder, std::span<const LivePacket> packets,
+                            RecoverReport* report) {
+  const auto actors = actors_of(folder, packets);
+  if (!actors) return actors.error();
+  std::vector<StreamRepair> repairs;
+  for (const std::uint32_t actor : actors.value()) {
+    StreamRepair& repair = repairs.emplace_back(folder, actor);
     if (auto read = repair.read_file(); !read) return read;
     const auto own = std::ranges::equal_range(packets, actor, {}, [](const LivePacket& packet) { return packet.header.actor; });
     repair.add({own.begin(), own.end()}, report);
-    if (auto written = repair.write_file(); !written) return written;
   }
+  for (const StreamRepair& repair : repairs)
+    if (auto written = repair.write_file(); !written) return written;
   return {};
 }
 
@@ -233,10 +236,9 @@ std::optional<std::int64_t> reference_offset_of_run(const std::filesystem::path&
   return first.value().realtime_ns - first.value().realtime_local_ns;
 }
 
-Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* report) {
-  std::error_code error;
-  if (std::filesystem::exists(folder / metadata_file, error)) return {};
-  auto opened = RankTrace::open(folder);
+Result<void> write_metadata(const base::OwnedFolder& folder, RecoverReport* report) {
+  if (folder.has(metadata_file)) return {};
+  auto opened = RankTrace::open(folder.path());
   if (!opened) return opened.error();
   const RankTrace& trace = *opened.value();
   std::optional<std::uint64_t> first_ticks;
@@ -244,31 +246,30 @@ Result<void> write_metadata(const std::filesystem::path& folder, RecoverReport* 
     if (const auto& summary = stream->summary(); summary.packets > 0)
       first_ticks = std::min(first_ticks.value_or(summary.first_ticks), summary.first_ticks);
   ClockFacts facts{.scale = trace.scale, .realtime_ns = trace.realtime_ns, .realtime_local_ns = trace.realtime_local_ns,
-                   .line = trace.line(), .reference_realtime_offset_ns = reference_offset_of_run(folder),
+                   .line = trace.line(), .reference_realtime_offset_ns = reference_offset_of_run(folder.path()),
                    .exact_at_ticks = first_ticks.value_or(trace.scale.origin_ticks)};
   ++report->metadata_written;
   const std::string metadata = ctf_metadata({.hostname = trace.host, .program = trace.program, .rank = trace.rank,
                                              .tandem_version = trace.version, .clock = ctf_clock(facts),
                                              .declared = trace.declared.get()});
-  return base::replace_file(folder / metadata_file, metadata);
+  return folder.replace(metadata_file, metadata);
 }
 
 /// First the buffers, which hold memory, then the link: a dangling link on its own host means the same as no link.
-Result<void> remove_live(const std::filesystem::path& folder, const std::optional<LiveFile>& live) {
-  std::error_code error;
-  if (live) std::filesystem::remove(live->file, error);
-  if (!error) std::filesystem::remove(folder / live_link, error);
-  if (error) return Error{ErrorCode::io, folder.string() + ": the live buffers cannot be removed: " + error.message()};
-  return {};
+Result<void> remove_live(const base::OwnedFolder& folder, const std::optional<LiveFile>& live) {
+  if (live)
+    if (auto removed = remove_live_file(live->file); !removed) return removed;
+  const auto own = folder.folder(own_folder);
+  return own ? own.value().remove(live_name) : Result<void>(own.error());
 }
 
-Error still_alive(const std::filesystem::path& folder, std::uint32_t process) {
-  return {ErrorCode::unsupported, folder.string() + ": process " + std::to_string(process) +
+Error still_alive(const base::OwnedFolder& folder, std::uint32_t process) {
+  return {ErrorCode::unsupported, folder.path().string() + ": process " + std::to_string(process) +
                                       " that writes it is alive: wait until it has ended. If that is another program: --force"};
 }
 
 /// The live file, or nothing when there is none (any more).
-Result<std::optional<LiveFile>> live_of_the_dead(const std::filesystem::path& folder, const Manifest& manifest, bool force) {
+Result<std::optional<LiveFile>> live_of_the_dead(const base::OwnedFolder& folder, const Manifest& manifest, bool force) {
   auto live = find_live(folder);
   const bool here = manifest.host == base::host_name();
   if (!live) {
@@ -288,21 +289,23 @@ Result<std::optional<LiveFile>> live_of_the_dead(const std::filesystem::path& fo
 
 }  // namespace
 
-Result<RecoverReport> recover_rank(const std::filesystem::path& folder, const RecoverOptions& options) {
+Result<RecoverReport> recover_rank(const std::filesystem::path& path, const RecoverOptions& options) {
+  const auto opened = base::OwnedFolder::open(path, base::Owners::self);
+  if (!opened) return opened.error();
+  const base::OwnedFolder& folder = opened.value();
   const auto manifest = Manifest::read(folder);
   if (!manifest) return manifest.error();
-  std::error_code error;
-  const bool has_link =
-      std::filesystem::symlink_status(folder / live_link, error).type() != std::filesystem::file_type::not_found;
-  if ((manifest.value().complete || manifest.value().recovered) && !has_link) return RecoverReport{};
+  const auto own = folder.folder(own_folder);
+  if (!own) return own.error();
+  if ((manifest.value().complete || manifest.value().recovered) && !own.value().has(live_name)) return RecoverReport{};
   const auto live = live_of_the_dead(folder, manifest.value(), options.force);
   if (!live) return live.error();
 
   RecoverReport report{.ranks = 1};
   if (!manifest.value().complete) {
-    const Mapping mapping(live.value());
-    if (live.value() && mapping.bytes().empty()) return Error{ErrorCode::io, live.value()->file.string() + ": cannot be mapped"};
-    const auto packets = collect_live(mapping.bytes(), *manifest.value().declared);
+    const auto copy = LiveCopy::of(live.value());
+    if (!copy) return copy.error();
+    const auto packets = collect_live(copy.value().bytes(), *manifest.value().declared);
     if (auto repaired = repair_streams(folder, packets, &report); !repaired) return repaired.error();
     if (auto marked = mark_recovered(folder); !marked) return marked.error();
     if (auto written = write_metadata(folder, &report); !written) return written.error();

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/trace/declared.hpp"
 #include "tandem/trace/live.hpp"
@@ -31,20 +32,31 @@ struct LivePacket {
 /// declared, from rank.json.
 std::vector<LivePacket> collect_live(std::span<const std::byte> file, const DeclaredTypes& declared = DeclaredTypes::none());
 
-/// The live file to which a rank's link `live` points.
+/// A live file that is open for reading, with its page, which is right (`problem_of`).
 struct LiveFile {
-  std::filesystem::path file;
+  base::OwnedFile file;
   LivePage page;
 
+  /// The rank's folder, as the page says; empty: it does not say.
+  std::filesystem::path folder() const { return page.folder; }
   /// Whether a process with its number exists; it may be a zombie, or a new process with the same number.
   bool is_alive() const noexcept;
 };
-/// Nothing when there is no link. Errors: not_found (a dangling link: the memory of another machine, or this one was restarted),
-/// malformed (it does not point to a live file), io.
+/// Errors: not_found, malformed (it is no live file), io (also: a file of another owner).
+base::Result<LiveFile> open_live(const std::filesystem::path& file, base::Owners owners);
+
+/// The live file to which a rank's link `live` points, which must have the owner of the rank's folder. Nothing when there is no link.
+/// Errors: not_found (a dangling link: the memory of another machine, or this one was restarted), malformed (it does not point to a
+/// live file), io (also: of another owner).
+base::Result<std::optional<LiveFile>> find_live(const base::OwnedFolder& folder);
 base::Result<std::optional<LiveFile>> find_live(const std::filesystem::path& folder);
 
-/// The live files of a process: live_folder/live_prefix + PID + "." + anything, in the order of their names.
+/// The live files of a process that belong to this user: live_folder/live_prefix + PID + "." + anything, in the order of their names.
+/// Anybody can put a file of such a name into that folder.
 std::vector<std::filesystem::path> live_files_of(std::uint32_t process);
+
+/// Removes a live file that was opened, and no other file that bears its name by now. Nothing when it is gone. Errors: io.
+base::Result<void> remove_live_file(const base::OwnedFile& file);
 
 struct RecoverOptions {
   bool force = false;  ///< although a process with this number exists, or the live file is gone
@@ -61,8 +73,9 @@ struct RecoverReport {
 
 /// Completes the folder of a rank whose process is dead (FORMAT.md): appends the packets that the files lack, truncates incomplete
 /// packets, writes `metadata` if it is missing, marks rank.json as recovered, and removes the live file and the link. A trace that
-/// its program has ended stays as it is. A second call does no harm, also after an interruption. Errors: unsupported (the process
-/// is alive), not_found, malformed, io; then the live file still exists.
+/// its program has ended stays as it is. A second call does no harm, also after an interruption. The folder, its files and the live
+/// file must belong to this user, and no link is followed from the folder on. Errors: unsupported (the process is alive), not_found,
+/// malformed, io; then the live file still exists.
 base::Result<RecoverReport> recover_rank(const std::filesystem::path& folder, const RecoverOptions& options = {});
 
 /// The same for all ranks of a run; `folder` may also be one rank's. It goes on after a rank that fails, and returns the first

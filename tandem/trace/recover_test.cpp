@@ -254,6 +254,96 @@ TEST_F(RecoverTest, NeverRemovesAFileThatIsNoLiveFile) {
   EXPECT_TRUE(std::filesystem::exists(temp_.path() / "precious"));
 }
 
+// --- what others could have put there: nothing outside the folder changes, and the live file stays for who sorts it out
+
+TEST_F(RecoverTest, WritesThroughNoLinkThatLiesInTheStreamsPlace) {
+  kill();
+  const auto precious = temp_.path() / "precious";
+  // Shorter than a packet's header: such a file looks as though a full disk had cut its first packet.
+  for (const std::string& content : {std::string("short"), std::string(), std::string(100, 'x')}) {
+    test::write_file(precious, content);
+    std::filesystem::remove(test::stream_path(folder_, 1));
+    std::filesystem::create_symlink(precious, test::stream_path(folder_, 1));
+    expect_error(base::ErrorCode::io, "it is a symbolic link");
+    EXPECT_EQ(test::read_file(precious), content);
+    std::filesystem::remove(test::stream_path(folder_, 1));
+    std::filesystem::create_hard_link(precious, test::stream_path(folder_, 1));
+    EXPECT_FALSE(recover_rank(folder_).ok());
+    EXPECT_EQ(test::read_file(precious), content);
+  }
+  EXPECT_TRUE(std::filesystem::exists(live_));
+}
+
+TEST_F(RecoverTest, MakesNoFileThroughADanglingLink) {
+  kill();
+  std::filesystem::remove(test::stream_path(folder_, 1));
+  std::filesystem::create_symlink(temp_.path() / "not-made", test::stream_path(folder_, 1));
+  expect_error(base::ErrorCode::io, "it is a symbolic link");
+  EXPECT_FALSE(std::filesystem::exists(temp_.path() / "not-made"));
+}
+
+TEST_F(RecoverTest, AShortFileThatBeginsNoPacketIsLeftAsItIs) {
+  kill();
+  const std::vector<std::string> contents{"short", "\xC1\x1F\xFC\xC1\x02", std::string("\xC1\x1F\xFC\xC1\x01\0\0\1", 8)};
+  for (const std::string& content : contents) {
+    test::write_file(test::stream_path(folder_, 1), content);
+    expect_error(base::ErrorCode::malformed, "no packet begins here");
+    EXPECT_EQ(test::read_file(test::stream_path(folder_, 1)), content);
+  }
+  test::write_file(test::stream_path(folder_, 1), test::sample_worker_packets()[0].substr(0, 40));
+  EXPECT_EQ(recover().bytes_cut, 40u);
+}
+
+TEST_F(RecoverTest, AStreamOfAnotherActorIsDamage) {
+  kill();
+  test::write_file(test::stream_path(folder_, 1), two_events(2).bytes());
+  expect_error(base::ErrorCode::malformed, "a packet of another actor");
+}
+
+TEST_F(RecoverTest, FollowsNoLinkToItsManifestOrItsOwnFolder) {
+  kill();
+  std::filesystem::rename(folder_ / own_folder, temp_.path() / "other");
+  std::filesystem::create_symlink(temp_.path() / "other", folder_ / own_folder);
+  EXPECT_FALSE(recover_rank(folder_).ok());
+  std::filesystem::remove(folder_ / own_folder);
+  std::filesystem::rename(temp_.path() / "other", folder_ / own_folder);
+  std::filesystem::rename(folder_ / manifest_file, temp_.path() / "manifest");
+  std::filesystem::create_symlink(temp_.path() / "manifest", folder_ / manifest_file);
+  EXPECT_FALSE(recover_rank(folder_).ok());
+  EXPECT_EQ(test::read_file(temp_.path() / "manifest").find("\"recovered\": true"), std::string::npos);
+}
+
+TEST_F(RecoverTest, RemovesTheLiveFileAndNotWhatALinkInItsPlaceNames) {
+  kill();
+  std::filesystem::rename(live_, temp_.path() / "real");
+  std::filesystem::create_symlink(temp_.path() / "real", live_);
+  recover();
+  EXPECT_TRUE(std::filesystem::exists(temp_.path() / "real"));
+}
+
+TEST_F(RecoverTest, ALiveFileThatWasCutGivesWhatIsLeft) {
+  kill();
+  const std::string whole = test::read_file(live_);
+  std::filesystem::resize_file(live_, sizeof(LivePage) + (whole.size() - sizeof(LivePage)) / 2);
+  recover();
+  EXPECT_GT(events(), 0u);
+}
+
+TEST_F(RecoverTest, FilesOfOtherUsersAreNeitherReadNorChanged) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  constexpr uid_t nobody = 65534;
+  kill();
+  for (const auto& file : {live_, folder_, folder_ / own_folder, folder_ / manifest_file, test::stream_path(folder_, 1)}) {
+    ASSERT_EQ(::lchown(file.c_str(), nobody, nobody), 0);
+    const std::string before = test::read_file(test::stream_path(folder_, 1));
+    expect_error(base::ErrorCode::io, "user 65534");
+    EXPECT_EQ(test::read_file(test::stream_path(folder_, 1)), before);
+    EXPECT_TRUE(std::filesystem::exists(live_));
+    ASSERT_EQ(::lchown(file.c_str(), 0, 0), 0);
+  }
+  EXPECT_EQ(recover().ranks, 1u);
+}
+
 TEST_F(RecoverTest, RefusesADamagedStreamRatherThanCutIt) {
   kill();
   std::string stream = test::read_file(test::stream_path(folder_, 1));
@@ -283,6 +373,19 @@ TEST(LiveFiles, OfAProcessAreFoundByTheirNames) {
   std::filesystem::remove(file);
   EXPECT_EQ(files, std::vector{file});
   EXPECT_TRUE(live_files_of(process).empty());
+}
+
+TEST(LiveFiles, OfOtherUsersAndLinksAreNotThoseOfAProcess) {
+  const auto process = static_cast<std::uint32_t>(::getpid());
+  const std::filesystem::path file = std::string(live_folder) + "/" + live_prefix + std::to_string(process) + ".link";
+  std::filesystem::create_symlink("/etc/hostname", file);
+  EXPECT_TRUE(live_files_of(process).empty());
+  std::filesystem::remove(file);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  test::write_file(file, "x");
+  EXPECT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(live_files_of(process).empty());
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // tandem/trace/session.cpp: opens a trace, attaches its streams, hands their buffers on, and closes it.
 #include "tandem/trace/session.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/trace/layout.hpp"
+#include "tandem/trace/live.hpp"
 #include "tandem/trace/read/record.hpp"
 #include "tandem/trace/recover.hpp"
 
@@ -25,6 +27,7 @@ namespace {
 constexpr std::int64_t kLeastPeriodNs = 1'000'000;
 constexpr std::int64_t kMostPeriodNs = 50'000'000;
 constexpr std::size_t kLongestText = 4096;
+constexpr std::size_t kMostMetadataBytes = std::size_t{64} << 20;
 constexpr unsigned kMostYields = 1'000;  ///< for a buffer, before one is made
 
 void raise_to(std::atomic<std::uint64_t>& most, std::uint64_t value) noexcept {
@@ -71,20 +74,14 @@ Result<void> Session::prepare(base::EventLoop* loop) {
     return Error{ErrorCode::invalid_argument,
                        fmt::format("a trace's buffers of {} bytes: they take a multiple of 64, from {} bytes to 1 GiB",
                                    options_.buffer_bytes, 2 * kLongestText)};
+  if (options_.memory_bytes / options_.buffer_bytes >= LivePage::most_buffers)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("a trace's memory of {} bytes in buffers of {}: at most {} buffers", options_.memory_bytes,
+                             options_.buffer_bytes, LivePage::most_buffers)};
   std::error_code failed;
   const fs::path run_folder = fs::absolute(options_.folder, failed);
   fs::create_directories(run_folder, failed);
-  rank_folder_ = run_folder / rank_folder_name(options_.rank);
-  if (!fs::create_directory(rank_folder_, failed)) {
-    if (!failed)
-      return Error{ErrorCode::invalid_argument,
-                         fmt::format("{} exists: a trace would be mixed with another one; name another folder by "
-                                     "--tandem.trace.folder, or remove this one",
-                                     rank_folder_.string())};
-    return Error{ErrorCode::io, fmt::format("cannot make the trace's folder {}: {}", rank_folder_.string(),
-                                                        failed.message())};
-  }
-  fs::create_directory(rank_folder_ / own_folder, failed);
+  if (auto made = make_folders(run_folder); !made) return made;
   BufferPool::Options pool_options{.buffer_bytes = options_.buffer_bytes,
                                    .count = static_cast<std::uint32_t>(
                                        std::max<std::size_t>(options_.memory_bytes / options_.buffer_bytes, 4) +
@@ -101,13 +98,14 @@ Result<void> Session::prepare(base::EventLoop* loop) {
   }
   pool_ = std::move(pool).value();
   if (options_.when_full == WhenFull::wait) spare_ = pool_->take(0);
-  files_ = std::make_unique<StreamFiles>(rank_folder_);
+  files_ = std::make_unique<StreamFiles>(*folder_);
   realtime_local_ns_ = clock_.now_ns();
   realtime_ns_ =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   write_metadata();
-  write_manifest(rank_folder_, Written::begun);
-  fs::create_symlink(pool_->live_file(), rank_folder_ / live_link, failed);
+  write_manifest(*own_, Written::begun);
+  if (const auto linked = own_->make_link(live_name, fs::absolute(pool_->live_file(), failed)); !linked)
+    log_.warn("a killed program's trace could not be recovered: {}", linked.error().message);
 
   attach(catalogue_, {.kind = ActorKind::catalogue, .name = "catalogue"});
   attach(others_, {.kind = ActorKind::others, .name = "other threads"});
@@ -119,6 +117,32 @@ Result<void> Session::prepare(base::EventLoop* loop) {
     thread_ = std::make_unique<base::ThreadDriver>([this] { return clock_.now_ns(); }, [](int) {});
     thread_->add(flusher_, {.core = -1, .name = "tandem-trace"}).wake();
   }
+  return {};
+}
+
+/// Whoever owns the run's folder can exchange what is in it: the rank's folder must be ours when it is open, and all else goes into
+/// that one.
+Result<void> Session::make_folders(const fs::path& run_folder) {
+  const std::string name = rank_folder_name(options_.rank);
+  rank_folder_ = run_folder / name;
+  std::error_code failed;
+  if (!fs::create_directory(rank_folder_, failed)) {
+    if (!failed)
+      return Error{ErrorCode::invalid_argument,
+                         fmt::format("{} exists: a trace would be mixed with another one; name another folder by "
+                                     "--tandem.trace.folder, or remove this one",
+                                     rank_folder_.string())};
+    return Error{ErrorCode::io, fmt::format("cannot make the trace's folder {}: {}", rank_folder_.string(),
+                                                        failed.message())};
+  }
+  const auto run = base::OwnedFolder::open(run_folder, base::Owners::anyone);
+  if (!run) return run.error();
+  auto rank = run.value().folder(name, base::Owners::self);
+  if (!rank) return Error{rank.error().code, rank.error().message + "; name another folder by --tandem.trace.folder"};
+  folder_ = std::move(rank).value();
+  auto own = folder_->make_folder(own_folder);
+  if (!own) return own.error();
+  own_ = std::move(own).value();
   return {};
 }
 
@@ -466,7 +490,7 @@ Result<Type> Session::declare(std::string_view name, std::span<const DeclaredTyp
   const auto type = declared_.add(name, fields);
   if (!type || declared_.size() == before) return type;
   write_metadata();
-  write_manifest(rank_folder_, Written::begun);
+  write_manifest(*own_, Written::begun);
   emit_shared<Type::declared>(static_cast<std::uint32_t>(type.value()));
   return type;
 }
@@ -479,12 +503,18 @@ Result<fs::path> Session::snapshot() {
   do folder = rank_folder_.parent_path().string() + "-snapshot-" + std::to_string(++snapshots_);
   while (fs::exists(folder / rank_folder_.filename(), failed));
   const fs::path rank_folder = folder / rank_folder_.filename();
-  fs::create_directories(rank_folder / own_folder, failed);
+  fs::create_directories(rank_folder, failed);
   if (failed)
     return Error{ErrorCode::io, fmt::format("cannot make the snapshot's folder {}: {}", rank_folder.string(), failed.message())};
+  const auto run = base::OwnedFolder::open(folder, base::Owners::anyone);
+  if (!run) return run.error();
+  const auto rank = run.value().folder(rank_folder.filename().string(), base::Owners::self);
+  if (!rank) return rank.error();
+  const auto own = rank.value().make_folder(own_folder);
+  if (!own) return own.error();
   // Meanwhile no buffer is overwritten: new events are lost instead.
   const std::lock_guard guard(newest_mutex_);
-  StreamFiles files(rank_folder);
+  StreamFiles files(rank.value());
   std::vector<std::byte> packet;
   for (const LivePacket& live : collect_live(pool_->live_memory(), declared_)) {
     packet.assign(live.header.packet_bits / 8, std::byte{0});
@@ -492,8 +522,10 @@ Result<fs::path> Session::snapshot() {
     std::memcpy(packet.data() + sizeof(live.header), live.content, live.content_bytes());
     if (auto added = files.add(live.header.actor, packet); !added) return added.error();
   }
-  fs::copy_file(rank_folder_ / metadata_file, rank_folder / metadata_file, failed);
-  write_manifest(rank_folder, Written::gathered);
+  const auto metadata = folder_->file(metadata_file, O_RDONLY);
+  const auto text = metadata ? metadata.value().text(kMostMetadataBytes) : Result<std::string>(metadata.error());
+  if (text) (void)rank.value().replace(metadata_file, text.value()).ok();  // recovery makes it from the manifest
+  write_manifest(own.value(), Written::gathered);
   return folder;
 }
 
@@ -517,9 +549,8 @@ SessionCounts Session::close() {
   newest_.clear();
   flush(true);
   write_metadata();
-  write_manifest(rank_folder_, Written::ended);
-  std::error_code ignored;
-  fs::remove(rank_folder_ / live_link, ignored);
+  if (!write_manifest(*own_, Written::ended)) mark_unwritten();
+  (void)own_->remove(live_name).ok();  // a dangling link is none
   const SessionCounts counted = counts();
   if (counted.lost_events > 0)
     log_.warn("trace {}: {} of {} events were lost; --tandem.trace.memory={}MiB would have kept them all", rank_folder_.string(),

@@ -191,6 +191,7 @@ class Session {
 
   Session(const SessionOptions& options, const clock::Clock& clock, base::Log& log);
   base::Result<void> prepare(base::EventLoop* loop);
+  base::Result<void> make_folders(const std::filesystem::path& run_folder);
 
   // Of streams.
   bool renew(Stream& stream, std::uint64_t ticks) noexcept;
@@ -210,7 +211,9 @@ class Session {
   void describe_as(Type type, const Parts&... parts);
   /// State of a trace: begun, ended by its program, or gathered from live buffers.
   enum class Written { begun, ended, gathered };
-  void write_manifest(const std::filesystem::path& rank_folder, Written written);
+  bool write_manifest(const base::OwnedFolder& own, Written written);  ///< false: it could not, and has said so
+  /// Notes that the end of the trace could not be written, on a full disk for instance.
+  void mark_unwritten();
   std::string manifest(Written written) const;
   Actor& actor(std::uint32_t number) noexcept;
   void write_metadata();
@@ -221,6 +224,7 @@ class Session {
   const clock::Clock* const probes_clock_;  ///< null: the TSC
   base::Log& log_;
   std::filesystem::path rank_folder_;
+  std::optional<base::OwnedFolder> folder_, own_;  ///< the rank's folder, and `own_folder` in it
   std::int64_t realtime_ns_ = 0, realtime_local_ns_ = 0;
   std::unique_ptr<BufferPool> pool_;
   base::Inbox<Buffer> full_;

@@ -2,6 +2,7 @@
 #include "tandem/trace/session.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/recover.hpp"
+#include "tandem/trace/stream_files.hpp"
 
 namespace tandem::trace {
 namespace {
@@ -362,18 +364,104 @@ TEST_F(SessionTest, NoRoomInMemoryIsAnError) {
   EXPECT_FALSE(fs::exists(options_.folder / rank_folder_name(0)));
 }
 
-TEST_F(SessionTest, AFullDiskLosesEventsAndNothingElse) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+TEST_F(SessionTest, AFileThatCannotBeWrittenLosesItsEventsAndNothingElse) {
   auto session = open();
   Stream stream;
   session->attach(stream, {.name = "mine"});
-  // The stream's file is another name of a device that is always full.
-  fs::create_symlink("/dev/full", session->rank_folder() / stream_file_name(stream.actor()));
+  const fs::path other = folder_ / "precious";
+  std::ofstream(other) << "precious";
+  fs::create_symlink(other, session->rank_folder() / stream_file_name(stream.actor()));
   for (std::uint32_t i = 0; i < 10'000; ++i) stream.emit<Type::task_deps>(i, i);
   stream.detach();
   const SessionCounts counts = session->close();
   EXPECT_GT(counts.write_errors, 0u);
   EXPECT_EQ(counts.lost_events, 10'000u);
+  EXPECT_EQ(fs::file_size(other), 8u) << "nothing is written through a link";
+}
+
+/// While it lives, files of this process stay below a size, as those on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    signal_ = ::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t signal_ = SIG_DFL;
+};
+
+TEST_F(SessionTest, AFullDiskLeavesNoPartOfAPacket) {
+  fs::create_directories(folder_ / "rank");
+  const auto folder = base::OwnedFolder::open(folder_ / "rank", base::Owners::self);
+  ASSERT_TRUE(folder.ok()) << folder.error().message;
+  StreamFiles files(folder.value());
+  const std::vector<std::byte> packet(1000);
+  ASSERT_TRUE(files.add(7, packet).ok());
+  {
+    const FullDisk full(1500);
+    const auto added = files.add(7, packet);
+    ASSERT_FALSE(added.ok());
+    EXPECT_NE(added.error().message.find("stream_0007"), std::string::npos) << added.error().message;
+  }
+  EXPECT_EQ(fs::file_size(folder_ / "rank" / stream_file_name(7)), 1000u);
+  EXPECT_TRUE(files.add(7, packet).ok());
+  EXPECT_EQ(fs::file_size(folder_ / "rank" / stream_file_name(7)), 2000u);
+}
+
+TEST_F(SessionTest, ATraceWhoseEndDoesNotFitTheDiskSaysSoAndNotThatItsProgramWasKilled) {
+  auto session = open();
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  for (std::uint32_t i = 0; i < 100; ++i) stream.emit<Type::task_deps>(i, i);
+  stream.detach();
+  const fs::path rank = session->rank_folder();
+  {
+    const FullDisk full(fs::file_size(rank / manifest_file));
+    session->close();
+  }
+  const auto unread = RankTrace::open(rank);
+  ASSERT_FALSE(unread.ok());
+  EXPECT_NE(unread.error().message.find("the end of its trace could not be written"), std::string::npos) << unread.error().message;
+  ASSERT_TRUE(recover_rank(rank, {.force = true}).ok());  // this process, which wrote it, is alive
+  const auto read = RankTrace::open(rank);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(read.value()->unwritten);
+}
+
+TEST_F(SessionTest, TheRunsFolderMayBeAnothersTheRanksFolderIsOurs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  fs::create_directories(options_.folder);
+  ASSERT_EQ(::chown(options_.folder.c_str(), 65534, 65534), 0);
+  auto session = open();
+  // Its owner exchanges the rank's folder for a link to another one of ours.
+  const fs::path rank = session->rank_folder(), trap = folder_ / "trap";
+  fs::create_directory(trap);
+  fs::rename(rank, folder_ / "moved");
+  fs::create_symlink(trap, rank);
+  Stream stream;
+  session->attach(stream, {.name = "mine"});
+  for (std::uint32_t i = 0; i < 1'000; ++i) stream.emit<Type::task_deps>(i, i);
+  stream.detach();
+  session->close();
+  EXPECT_TRUE(fs::is_empty(trap));
+  EXPECT_TRUE(fs::exists(folder_ / "moved" / stream_file_name(stream.actor())));
+}
+
+TEST_F(SessionTest, NamesThatOthersHaveTakenAreNoHindrance) {
+  const fs::path live = folder_ / "live";
+  fs::create_directories(live);
+  for (int i = 0; i < 100; ++i) std::ofstream(live / (live_prefix + std::to_string(::getpid()) + "." + std::to_string(i))) << "taken";
+  options_.live_folder = live;
+  EXPECT_EQ(open()->close().lost_events, 0u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(live), fs::directory_iterator()), 100);
 }
 
 TEST_F(SessionTest, ThreadsWithoutAStreamShareOne) {

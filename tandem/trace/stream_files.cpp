@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "tandem/trace/layout.hpp"
 
@@ -24,25 +26,25 @@ base::Error refused(std::string_view what, const std::filesystem::path& file) {
 }  // namespace
 
 base::Result<void> StreamFiles::add(std::uint32_t actor, std::span<const std::byte> packet) {
-  const std::filesystem::path path = folder_ / stream_file_name(actor);
   if (files_.size() <= actor) files_.resize(actor + 1);
   File& file = files_[actor];
-  if (!file.descriptor) {
+  if (!file.opened) {
     if (open_.size() == most_open) {
-      files_[open_.front()].descriptor.close();
+      files_[open_.front()].opened.reset();
       open_.pop_front();
     }
-    file.descriptor = base::FileDescriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    if (!file.descriptor) return refused("make", path);
+    auto opened = folder_.file(stream_file_name(actor), O_WRONLY | O_CREAT | O_APPEND);
+    if (!opened) return base::Error{opened.error().code, "cannot make the trace's file " + opened.error().message};
+    file.opened = std::move(opened).value();
     open_.push_back(actor);
   }
   std::size_t written = 0;
   while (written < packet.size()) {
-    const ssize_t count = ::write(file.descriptor.get(), packet.data() + written, packet.size() - written);
+    const ssize_t count = ::write(file.opened->descriptor(), packet.data() + written, packet.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      const base::Error error = refused("write", path);
-      if (written > 0 && ::ftruncate(file.descriptor.get(), static_cast<off_t>(file.bytes)) != 0) return refused("shorten", path);
+      const base::Error error = refused("write", file.opened->path());
+      if (written > 0 && !file.opened->resize(file.bytes)) return refused("shorten", file.opened->path());
       return error;
     }
     written += static_cast<std::size_t>(count);

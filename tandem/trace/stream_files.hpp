@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/result.hpp"
 
 namespace tandem::trace {
@@ -17,20 +17,22 @@ namespace tandem::trace {
 /// removes the incomplete packet, so that files hold whole packets.
 class StreamFiles {
  public:
-  explicit StreamFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// The folder outlives the object.
+  explicit StreamFiles(const base::OwnedFolder& folder) : folder_(folder) {}
   StreamFiles(const StreamFiles&) = delete;
   StreamFiles& operator=(const StreamFiles&) = delete;
 
-  /// Errors: io, exhausted (the disk is full); then the file is unchanged.
+  /// Errors: io (also: a link, or another user's file, has the stream's name), exhausted (the disk is full); then the file is
+  /// unchanged.
   base::Result<void> add(std::uint32_t actor, std::span<const std::byte> packet);
 
  private:
   static constexpr std::size_t most_open = 128;
   struct File {
-    base::FileDescriptor descriptor;
+    std::optional<base::OwnedFile> opened;
     std::uint64_t bytes = 0;
   };
-  std::filesystem::path folder_;
+  const base::OwnedFolder& folder_;
   std::vector<File> files_;
   std::deque<std::uint32_t> open_;  ///< actors whose files are open, in the order of their opening
 };

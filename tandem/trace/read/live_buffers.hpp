@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "tandem/base/result.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/trace/declared.hpp"
 #include "tandem/trace/packet.hpp"
 #include "tandem/trace/read/copy_records.hpp"
@@ -17,25 +16,27 @@
 
 namespace tandem::trace {
 
-/// The live buffers of one rank, mapped for reading only. The program writes meanwhile and knows nothing of the reader: no lock,
-/// no signal, no write.
+/// The live buffers of one rank, for reading only. The program writes meanwhile and knows nothing of the reader: no lock, no signal,
+/// no write. The file is read by pread(2) into memory of the reader, and not mapped: who shortens it meanwhile makes its rest read as
+/// zeros, and does not kill the reader by SIGBUS. Nothing of the file is trusted.
 ///
 /// Protocol, as of a sequence lock. A packet is known by its actor and its sequence number, which never come again. Before a
 /// buffer is used for another packet, its `magic` becomes 0, and a release fence follows (`Session::renew`). So a reader copies,
 /// then passes an acquire fence, then looks whether the header still names the packet: if it does, no byte of the copy is of a
-/// later packet. Words are copied one by one in ascending order with acquire, so that after a record's header word, which is
-/// stored with release after its fields, the reader sees these fields. The last record may be completed meanwhile: copy_records.hpp.
+/// later packet.
 ///
-/// Not thread-safe; any number of readers may map one file.
+/// One `read` loads its bytes in no order; aligned words of 32 bits are loaded whole (so do the kernel's copies on x86-64 and arm64).
+/// An acquire fence ends each `read`: what one has seen, the next one sees, too. So where the order of two stores matters, there are
+/// two reads: a record's header word, which is stored with release after its fields, counts when the first read has it, and the
+/// fields are those of the second read (copy_records.hpp). A header of a packet needs three: the first and the third must agree, and
+/// the one between must find `magic`; if the buffer is renewed in between, one of them sees it.
+///
+/// Not thread-safe; any number of readers may open one file.
 class LiveBuffers {
  public:
-  /// Errors: io.
-  static base::Result<std::unique_ptr<LiveBuffers>> map(const LiveFile& live);
+  explicit LiveBuffers(LiveFile live) noexcept;
   /// Of memory that outlives the object and is aligned to 8 bytes.
-  explicit LiveBuffers(std::span<const std::byte> file) noexcept;
-  ~LiveBuffers();
-  LiveBuffers(const LiveBuffers&) = delete;
-  LiveBuffers& operator=(const LiveBuffers&) = delete;
+  explicit LiveBuffers(std::span<const std::byte> memory) noexcept;
 
   std::size_t count() const noexcept { return count_; }
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
@@ -61,12 +62,13 @@ class LiveBuffers {
   std::function<void()> before_check, after_look;
 
  private:
-  const std::byte* at(std::size_t buffer) const noexcept { return buffers_ + buffer * buffer_bytes_; }
+  void take(const LivePage& page, std::uint64_t file_bytes) noexcept;
+  /// Bytes of a buffer; zeros where the file has none. `at` and `bytes` are multiples of 4.
+  void read(std::size_t buffer, std::size_t at, void* to, std::size_t bytes) const noexcept;
   std::optional<PacketHeader> header_of(std::size_t buffer) const noexcept;
 
-  std::span<const std::byte> file_;
-  bool mapped_ = false;
-  const std::byte* buffers_ = nullptr;
+  std::optional<base::OwnedFile> file_;
+  std::span<const std::byte> memory_;  ///< without a file
   std::size_t count_ = 0;
   std::size_t buffer_bytes_ = 0;
 };

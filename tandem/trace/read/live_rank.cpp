@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/host.hpp"
 #include "tandem/base/process_stat.hpp"
 #include "tandem/clock/clock.hpp"
@@ -33,6 +33,7 @@ namespace {
 
 constexpr std::uint32_t kMostActors = 1 << 20;    ///< a greater number is damage
 constexpr std::size_t kMostNames = 1 << 22;
+constexpr std::size_t kSmallestMost = 1 << 20;    ///< packets up to this size are read whatever the options say
 constexpr std::size_t kPortion = 64;              ///< packets that are read before they are delivered
 
 std::span<const LiveBuffers::Held> of_actor(std::span<const LiveBuffers::Held> held, std::uint32_t number) {
@@ -56,23 +57,16 @@ std::string_view name_of(LiveState state) noexcept {
 /// The file of an actor, to which the program may be appending.
 class LiveRank::StreamFile {
  public:
-  explicit StreamFile(const std::filesystem::path& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    struct stat status {};
-    if (descriptor_ && ::fstat(descriptor_.get(), &status) == 0) bytes_ = static_cast<std::uint64_t>(status.st_size);
+  StreamFile(const std::optional<base::OwnedFolder>& folder, std::uint32_t actor) {
+    auto opened = folder->file(stream_file_name(actor), O_RDONLY);
+    if (!opened) return;
+    file_ = std::move(opened).value();
+    bytes_ = file_->bytes();
   }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
   bool read(std::uint64_t at, void* to, std::size_t bytes) const noexcept {
-    auto* next = static_cast<std::byte*>(to);
-    while (bytes > 0) {
-      const ssize_t got = ::pread(descriptor_.get(), next, bytes, static_cast<off_t>(at));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return false;
-      next += got;
-      at += static_cast<std::uint64_t>(got);
-      bytes -= static_cast<std::size_t>(got);
-    }
-    return true;
+    return file_ && file_->read_at(at, to, bytes);
   }
   /// The header of the packet at `at` when the file holds all of it. Sets `is_bad` when none begins there.
   bool packet_at(std::uint64_t at, std::uint32_t actor, PacketHeader& header, bool& is_bad) const noexcept {
@@ -82,7 +76,7 @@ class LiveRank::StreamFile {
   }
 
  private:
-  base::FileDescriptor descriptor_;
+  std::optional<base::OwnedFile> file_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -94,6 +88,9 @@ Result<std::unique_ptr<LiveRank>> LiveRank::open(const std::filesystem::path& fo
   rank->options_ = options;
   auto manifest = Manifest::read(folder);
   if (!manifest) return manifest.error();
+  auto opened = base::OwnedFolder::open(folder, base::Owners::anyone);
+  if (!opened) return opened.error();
+  rank->opened_ = std::move(opened).value();
   rank->manifest_ = std::move(manifest).value();
   auto selection = Selection::parse(rank->manifest_.selection);
   rank->selection_ = selection && !rank->manifest_.selection.empty() ? selection.value() : Selection::all();
@@ -109,6 +106,10 @@ Result<void> LiveRank::refuse_the_past() {
   if (manifest_.recovered)
     return Error{ErrorCode::unsupported,
                  name + ": the run was killed, and its trace was recovered: see tandem trace summary " + name};
+  if (manifest_.unwritten)
+    return Error{ErrorCode::unsupported,
+                 name + ": the run has ended, and could not write the end of its trace (was the disk full?); "
+                        "gather what is there: tandem trace recover " + name};
   connect();
   if (state_ == LiveState::running && process_is_gone())
     return Error{ErrorCode::unsupported, name + ": the run was killed: its process " + std::to_string(process_) +
@@ -119,17 +120,14 @@ Result<void> LiveRank::refuse_the_past() {
 /// Without a link, the program makes it at once, or has removed it: at its end.
 void LiveRank::connect() {
   is_here_ = manifest_.host == base::host_name();
-  const auto live = find_live(folder_);
+  auto live = find_live(*opened_);
   if (live && live.value()) {
     std::error_code error;
     // A link from another host may name a file of this one by chance.
-    if (is_here_ || std::filesystem::equivalent(live.value()->page.folder, folder_, error)) {
-      auto mapped = LiveBuffers::map(*live.value());
-      if (mapped) {
-        buffers_ = std::move(mapped).value();
-        process_ = live.value()->page.process;
-        return;
-      }
+    if (is_here_ || std::filesystem::equivalent(live.value()->folder(), folder_, error)) {
+      process_ = live.value()->page.process;
+      buffers_ = std::make_unique<LiveBuffers>(*std::move(live).value());
+      return;
     }
   }
   if (!is_here_ && buffers_ == nullptr) state_ = LiveState::elsewhere;
@@ -159,7 +157,7 @@ bool LiveRank::read_manifest_if_changed() {
 LiveState LiveRank::state_now() {
   const bool is_gone = state_ == LiveState::running && process_is_gone();  // before the manifest, which is written before the end
   read_manifest_if_changed();
-  if (manifest_.complete) return LiveState::ended;
+  if (manifest_.complete || manifest_.unwritten) return LiveState::ended;
   if (manifest_.recovered) return LiveState::recovered;
   if (std::exchange(seemed_gone_, is_gone) && is_gone) return LiveState::killed;
   return state_;
@@ -295,11 +293,16 @@ std::uint64_t LiveRank::backlog(std::uint32_t number, HeldOfActor held) {
   for (const LiveBuffers::Held& one : held)
     if (one.header.sequence >= cursor.sequence) bytes += one.header.content_bits / 8;
   if (cursor.file_is_bad) return bytes;
-  const StreamFile file(folder_ / stream_file_name(number));
+  const StreamFile file(opened_, number);
   PacketHeader header;
   while (file.packet_at(cursor.file_at, number, header, cursor.file_is_bad) && header.sequence < cursor.sequence)
     cursor.file_at += header.packet_bits / 8;
   return bytes + (file.bytes() - std::min(file.bytes(), cursor.file_at));
+}
+
+/// A packet that is larger than all that is ever read at a time is left out, too: its size is what a file says.
+bool LiveRank::is_left_out(const Cursor& cursor, std::uint64_t packet_bytes) const noexcept {
+  return cursor.leave_out > 0 || packet_bytes > std::max(options_.most_bytes_at_first, kSmallestMost);
 }
 
 /// The next packet to read has this number; those before, if any, are missed.
@@ -337,7 +340,7 @@ bool LiveRank::collect(std::uint32_t number, HeldOfActor held, std::vector<Piece
       continue;
     }
     ++next;
-    if (cursor.leave_out > 0 && one.header.content_bits != 0) {
+    if (one.header.content_bits != 0 && is_left_out(cursor, one.header.content_bits / 8)) {
       cursor.leave_out -= std::min(cursor.leave_out, one.header.content_bits / 8);
       begin_packet(number, sequence + 1, pieces);
       continue;
@@ -386,7 +389,7 @@ bool LiveRank::copy_held(std::uint32_t number, const LiveBuffers::Held& held, st
 bool LiveRank::collect_from_file(std::uint32_t number, std::uint64_t until, std::vector<Piece>& pieces) {
   Cursor& cursor = cursors_[number];
   if (cursor.file_is_bad) return false;
-  const StreamFile file(folder_ / stream_file_name(number));
+  const StreamFile file(opened_, number);
   PacketHeader header;
   while (cursor.sequence < until && file.packet_at(cursor.file_at, number, header, cursor.file_is_bad) &&
          header.sequence < until) {
@@ -394,7 +397,7 @@ bool LiveRank::collect_from_file(std::uint32_t number, std::uint64_t until, std:
     if (header.sequence >= cursor.sequence) {
       if (pieces.size() >= kPortion) return true;
       actors_[number].lost_events = std::max(actors_[number].lost_events, header.lost_events);
-      if (cursor.leave_out > 0) {
+      if (is_left_out(cursor, bytes)) {
         cursor.leave_out -= std::min(cursor.leave_out, bytes);
         begin_packet(number, header.sequence + 1, pieces);
       } else {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -138,6 +139,7 @@ class LiveRank {
   void find_files();
   void read_catalogue(HeldOfActor held, LiveListener& listener);
   void share_out(std::span<const std::uint32_t> numbers, std::span<const LiveBuffers::Held> held, std::size_t most_bytes);
+  bool is_left_out(const Cursor& cursor, std::uint64_t packet_bytes) const noexcept;
   std::uint64_t backlog(std::uint32_t number, HeldOfActor held);
   bool collect(std::uint32_t number, HeldOfActor held, std::vector<Piece>& pieces);
   bool collect_from_file(std::uint32_t number, std::uint64_t until, std::vector<Piece>& pieces);
@@ -150,6 +152,7 @@ class LiveRank {
   bool knows(std::uint32_t number);
 
   std::filesystem::path folder_;
+  std::optional<base::OwnedFolder> opened_;
   LiveOptions options_;
   LiveState state_ = LiveState::running;
   Manifest manifest_;

@@ -44,6 +44,44 @@ std::unique_ptr<LiveRank> follow(const LiveFolder& folder, const LiveOptions& op
   return std::move(opened).value();
 }
 
+// Whoever may write the live file cuts it and lets it grow while it is read: a mapping would end the reader by SIGBUS.
+TEST(LiveRank, ALiveFileThatIsCutWhileItIsReadHurtsNobody) {
+  const LiveFolder folder;
+  folder.put(0, started(1, 0, 10, 60));
+  folder.put(3, started(2, 0, 10, 60));
+  const auto file = std::filesystem::read_symlink(folder.folder() / live_link);
+  const std::string whole = test::read_file(file);
+  std::atomic<bool> done{false};
+  std::thread cutter([&] {
+    for (std::size_t i = 0; !done.load(std::memory_order_relaxed); ++i) {
+      std::filesystem::resize_file(file, (i * 1'237) % whole.size());
+      if (i % 3 == 0) test::write_file(file, whole);
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const auto rank = LiveRank::open(folder.folder());  // it may be no live file at the moment
+    if (!rank.ok()) continue;
+    Told told;
+    for (int polls = 0; polls < 5; ++polls) rank.value()->poll(told);
+  }
+  done.store(true, std::memory_order_relaxed);
+  cutter.join();
+}
+
+TEST(LiveRank, ALiveFileOfAnotherOwnerThanTheFoldersIsNotRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  const LiveFolder folder;
+  folder.put(0, started(1, 0, 10, 1));
+  const auto file = std::filesystem::read_symlink(folder.folder() / live_link);
+  ASSERT_EQ(::chown(file.c_str(), 65534, 65534), 0);
+  const auto rank = follow(folder);
+  Told told;
+  rank->poll(told);
+  EXPECT_EQ(told.take(), Lines());
+  EXPECT_EQ(rank->buffers(), nullptr);
+}
+
 TEST(LiveRank, FollowsAPacketFromItsBufferToItsFile) {
   const LiveFolder folder;
   const auto rank = follow(folder);

@@ -1,18 +1,17 @@
 // tandem/trace/read/manifest.cpp: reads and changes rank.json, and says which key is wrong.
 #include "tandem/trace/read/manifest.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "tandem/base/replace_file.hpp"
 #include "tandem/trace/event.hpp"
 
 namespace tandem::trace {
@@ -23,6 +22,8 @@ using base::Result;
 using Json = nlohmann::ordered_json;
 
 namespace {
+
+constexpr std::size_t most_bytes = std::size_t{64} << 20;  ///< of rank.json, which says up to 2^16 types of events
 
 /// Looks keys up and remembers the first thing that is wrong.
 class Keys {
@@ -209,18 +210,16 @@ void check_events(const Json& root, DeclaredTypes& declared, Keys& keys) {
   }
 }
 
-Result<std::string> read_text(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (status.type() == std::filesystem::file_type::not_found)
+Result<std::string> text_of(const std::filesystem::path& file, const Result<base::OwnedFile>& opened) {
+  if (!opened && opened.error().code == ErrorCode::not_found)
     return Error{ErrorCode::not_found, file.string() + ": there is no such file, so that its folder is no rank's trace"};
-  if (status.type() != std::filesystem::file_type::regular)
-    return Error{ErrorCode::io, file.string() + ": is no file that can be read"};
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) return Error{ErrorCode::io, file.string() + ": cannot be read"};
-  return text.str();
+  if (!opened) return opened.error();
+  return opened.value().text(most_bytes);
+}
+
+Result<std::string> text_in(const base::OwnedFolder& folder) {
+  const auto own = folder.folder(own_folder);
+  return text_of(folder.path() / manifest_file, own ? own.value().file(manifest_name, O_RDONLY) : own.error());
 }
 
 Result<Json> parse(const std::string& text, const std::filesystem::path& file) {
@@ -229,11 +228,7 @@ Result<Json> parse(const std::string& text, const std::filesystem::path& file) {
   return root;
 }
 
-}  // namespace
-
-Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
-  const auto file = folder / manifest_file;
-  auto text = read_text(file);
+Result<Manifest> parse_manifest(Result<std::string> text, const std::filesystem::path& file) {
   if (!text) return text.error();
   const auto root = parse(text.value(), file);
   if (!root) return root.error();
@@ -269,21 +264,35 @@ Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   manifest.lost_events = keys.count_if_any("end.lost_events");
   manifest.complete = keys.truth("complete");
   manifest.recovered = keys.truth("recovered");
+  manifest.unwritten = keys.without_error([&] { return keys.truth("unwritten"); });
   check_events(root.value(), *manifest.declared, keys);
   if (!keys.error().empty()) return Error{ErrorCode::malformed, keys.error()};
   return manifest;
 }
 
-Result<void> mark_recovered(const std::filesystem::path& folder) {
+}  // namespace
+
+Result<Manifest> Manifest::read(const std::filesystem::path& folder) {
   const auto file = folder / manifest_file;
-  const auto text = read_text(file);
+  return parse_manifest(text_of(file, base::OwnedFile::open(file, base::Owners::anyone)), file);
+}
+
+Result<Manifest> Manifest::read(const base::OwnedFolder& folder) {
+  return parse_manifest(text_in(folder), folder.path() / manifest_file);
+}
+
+Result<void> mark_recovered(const base::OwnedFolder& folder) {
+  const auto file = folder.path() / manifest_file;
+  const auto text = text_in(folder);
   if (!text) return text.error();
   auto root = parse(text.value(), file);
   if (!root) return root.error();
   Json changed = std::move(root).value();
   changed["complete"] = false;
   changed["recovered"] = true;
-  return base::replace_file(file, changed.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  const auto own = folder.folder(own_folder);
+  if (!own) return own.error();
+  return own.value().replace(manifest_name, changed.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace tandem::trace

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/clock/tsc_clock.hpp"
 #include "tandem/trace/declared.hpp"
@@ -30,13 +32,16 @@ struct Manifest {
   std::uint64_t lost_events = 0;
   bool complete = false;
   bool recovered = false;
+  bool unwritten = false;  ///< the program ended, and could not write the end of its trace
   std::shared_ptr<DeclaredTypes> declared = std::make_shared<DeclaredTypes>();  ///< by the program
 
   /// Errors: not_found, io, malformed (which key, and what is wrong with it; also when its types of events are not event.hpp's).
   static base::Result<Manifest> read(const std::filesystem::path& folder);
+  /// The same of a folder that was checked; follows no link.
+  static base::Result<Manifest> read(const base::OwnedFolder& folder);
 };
 
 /// Notes in the file that the program was killed and that its trace was recovered. All or nothing: the file is replaced.
-base::Result<void> mark_recovered(const std::filesystem::path& folder);
+base::Result<void> mark_recovered(const base::OwnedFolder& folder);
 
 }  // namespace tandem::trace

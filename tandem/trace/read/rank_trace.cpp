@@ -49,6 +49,7 @@ Result<void> RankTrace::read_manifest() {
   lost_events = known.lost_events;
   complete = known.complete;
   recovered = known.recovered;
+  unwritten = known.unwritten;
   manifest = std::move(known.text);
   host = std::move(known.host);
   pus = std::move(known.pus);
@@ -68,6 +69,10 @@ Result<void> RankTrace::refuse_unfinished() const {
   if (const auto live = find_live(folder); live && live.value() && live.value()->is_alive())
     return Error{ErrorCode::unsupported, folder.string() + ": process " + std::to_string(live.value()->page.process) +
                                              " is still writing this trace: read it when that has ended"};
+  if (unwritten)
+    return Error{ErrorCode::unsupported,
+                 folder.string() + ": the program ended, and the end of its trace could not be written (was the disk full?); "
+                                   "gather what is there: tandem trace recover " + folder.string()};
   return Error{ErrorCode::unsupported, folder.string() +
                                            ": the program was killed before it ended its trace; gather what it left: " +
                                            "tandem trace recover " + folder.string()};

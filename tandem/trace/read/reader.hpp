@@ -84,7 +84,8 @@ struct StreamSummary {
   std::uint64_t cut_events = 0;     ///< records of that packet, behind the file's end; of packets after it nothing is known
 };
 
-/// The events of one actor, in order. A stream's file is mapped; nothing is copied. What was read is unmapped as reading goes on, so that a long
+/// The events of one actor, in order. A stream's file is mapped; nothing is copied, but a file of another user, who could cut it, as
+/// a whole. What was read is unmapped as reading goes on, so that a long
 /// stream takes little memory; events that still refer to it find it in the file.
 class StreamReader {
  public:
@@ -164,6 +165,7 @@ class RankTrace {
   std::uint32_t size = 1;
   bool complete = false;           ///< the program has ended its trace
   bool recovered = false;          ///< it was killed, and its trace was recovered
+  bool unwritten = false;          ///< it ended, and could not write the end of its trace
   std::uint64_t written_events = 0;  ///< of all streams, as the program counted them at the end; 0: it was killed
   std::uint64_t lost_events = 0;     ///< the same of those that were lost; a stream that lost all of its events has no file
   std::string manifest;            ///< the text of rank.json

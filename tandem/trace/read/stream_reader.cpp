@@ -2,12 +2,15 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
+#include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/trace/read/io_error.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/record.hpp"
@@ -38,6 +41,27 @@ bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std
   return elapsed(begin) <= elapsed(end) && near(begin) && near(end);
 }
 
+/// In a file without a name, which goes with its descriptor. Blocks of zeros are left out.
+Result<base::FileDescriptor> private_copy(const base::OwnedFile& file) {
+  const char* const chosen = std::getenv("TMPDIR");
+  const std::filesystem::path folder = chosen != nullptr && *chosen != 0 ? chosen : "/var/tmp";
+  base::FileDescriptor copy(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!copy) copy = base::FileDescriptor(::memfd_create("tandem-trace", MFD_CLOEXEC));
+  if (!copy) return io_error(folder, "there is no place for a copy of " + file.path().string());
+  const std::uint64_t bytes = file.bytes();
+  const std::string no_room = "no room for a copy of " + file.path().string();
+  if (::ftruncate(copy.get(), static_cast<off_t>(bytes)) != 0) return io_error(folder, no_room);
+  std::vector<char> piece(piece_bytes);
+  for (std::uint64_t at = 0; at < bytes; at += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes - at)));
+    if (!file.read_at(at, piece.data(), piece.size())) return io_error(file.path(), "cannot be read");
+    if (std::ranges::all_of(piece, [](char c) { return c == 0; })) continue;
+    if (::pwrite(copy.get(), piece.data(), piece.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(piece.size()))
+      return io_error(folder, no_room);
+  }
+  return copy;
+}
+
 }  // namespace
 
 StreamReader::StreamReader() : events_(std::make_unique<internal::RecordEvents>()) {}
@@ -64,14 +88,24 @@ StreamReader::~StreamReader() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), bytes_);
 }
 
+/// A file that another user could cut while it is mapped, which would end this process, is copied first.
 Result<void> StreamReader::map() {
-  const base::FileDescriptor file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return io_error(file_, "cannot be opened");
+  const auto opened = base::OwnedFile::open(file_, base::Owners::anyone);
+  if (!opened) {
+    const bool is_malformed = opened.error().code == ErrorCode::malformed;
+    return Error{is_malformed ? ErrorCode::malformed : ErrorCode::io, opened.error().message};
+  }
+  base::FileDescriptor copied;
+  if (!base::accepts(base::Owners::self_or_root, opened.value().owner())) {
+    auto copy = private_copy(opened.value());
+    if (!copy) return copy.error();
+    copied = std::move(copy).value();
+  }
+  const int file = copied ? copied.get() : opened.value().descriptor();
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return io_error(file_, "its size is unknown");
-  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::malformed, file_.string() + ": is no file"};
+  if (::fstat(file, &status) != 0) return io_error(file_, "its size is unknown");
   if (status.st_size == 0) return {};
-  void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file.get(), 0);
+  void* memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
   if (memory == MAP_FAILED) return io_error(file_, "cannot be mapped");
   bytes_ = static_cast<std::size_t>(status.st_size);
   data_ = static_cast<const std::byte*>(memory);

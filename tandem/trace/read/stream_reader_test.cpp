@@ -1,4 +1,6 @@
 // tandem/trace/read/stream_reader_test.cpp: one stream: what is read, and what each kind of damage is called.
+#include <unistd.h>
+
 #include <cmath>
 #include <functional>
 
@@ -53,6 +55,20 @@ PacketWriter one_event(std::uint64_t sequence = 0, std::uint64_t ticks = 2'000'0
   PacketWriter packet(1, sequence, ticks);
   packet.add(Type::task_started, ticks + 5, {7});
   return packet;
+}
+
+TEST_F(StreamReaderTest, AFileOfAnotherUserIsCopiedSoThatHeCannotCutItWhileItIsRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  std::string bytes;
+  for (std::uint64_t i = 0; i < 20'000; ++i) bytes += one_event(i, 2'000'000 + 10 * i).bytes();
+  test::write_file(file_, bytes);
+  ASSERT_EQ(::chown(file_.c_str(), 65534, 65534), 0);
+  const auto reader = StreamReader::open(file_, 3, test::RankFacts{}.scale());
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  ASSERT_EQ(::truncate(file_.c_str(), 0), 0);
+  std::size_t events = 0;
+  for (auto event = reader.value()->next(); event.ok() && event.value(); event = reader.value()->next()) ++events;
+  EXPECT_EQ(events, 20'000u);
 }
 
 TEST_F(StreamReaderTest, GivesStampsAndFieldsBack) {
