@@ -13,6 +13,7 @@
 
 #include "tandem/api/memory_contention.hpp"
 #include "tandem/api/model_folder.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/replace_file.hpp"
 #include "tandem/base/topology.hpp"
 #include "tandem/model/contention/machine_file.hpp"
@@ -131,8 +132,10 @@ base::Result<void> install(const Models& models, bool is_quiet) {
   if (!topology) return topology.error();
   const StoredMachine stored{.machine = models.soft, .cores = models.cores, .processor = machine_name(topology.value().cpu_model())};
   std::error_code failed;
-  std::filesystem::create_directories(file.value().parent_path(), failed);  // otherwise the write says why
-  if (const auto written = base::replace_file(file.value(), to_text(stored)); !written) return written.error();
+  std::filesystem::create_directories(file.value().parent_path(), failed);  // otherwise the next line says why
+  const auto folder = base::OwnedFolder::open(file.value().parent_path(), base::Owners::self_or_root);
+  if (!folder) return folder.error();
+  if (const auto written = folder.value().replace(file.value().filename().string(), to_text(stored)); !written) return written.error();
   if (is_quiet) return {};
   const runtime::MemoryGateRule rule = memory_gate_rule(stored, stored.cores);
   fmt::print("\n{}: programs read it from now on; with {}, ", file.value().string(), counted(stored.cores, "worker"));

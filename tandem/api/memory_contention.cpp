@@ -2,14 +2,13 @@
 #include "tandem/api/memory_contention.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
 #include "tandem/api/model_folder.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/host.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/model/contention/limit.hpp"
 #include "tandem/model/contention/platforms.hpp"
 #include "tandem/model/tasks/codelet_models.hpp"
@@ -22,11 +21,14 @@ using namespace model::contention;
 using base::Error;
 using base::ErrorCode;
 
+constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;  ///< of a file of `tandem contention fit`
+
 base::Result<StoredMachine> machine_in(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream.is_open() || stream.bad()) return Error{ErrorCode::io, file.string() + ": cannot be read"};
-  return parse_machine(text, file.string());
+  const auto opened = base::OwnedFile::open(file, base::Owners::anyone);
+  if (!opened.ok()) return Error{ErrorCode::io, opened.error().message};
+  const auto text = opened.value().text(kMostFileBytes);
+  if (!text.ok()) return text.error();
+  return parse_machine(text.value(), file.string());
 }
 
 base::Result<StoredMachine> machine_called(const std::string& name) {

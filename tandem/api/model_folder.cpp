@@ -7,17 +7,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/host.hpp"
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/replace_file.hpp"
 
 namespace tandem {
@@ -30,7 +28,7 @@ using base::ErrorCode;
 constexpr std::string_view kEnding = ".toml";
 constexpr std::string_view kPowers = "powers.watts";
 constexpr std::string_view kRefused = ".refused";
-constexpr std::uintmax_t kMostBytes = 4U << 20;
+constexpr std::size_t kMostBytes = 4U << 20;
 constexpr std::size_t kLongestName = 120;
 
 Error io(const fs::path& path, std::string_view what, const std::error_code& error) {
@@ -38,22 +36,27 @@ Error io(const fs::path& path, std::string_view what, const std::error_code& err
 }
 
 /// Held until the descriptor is closed. The kernel lets go of it when a writer dies.
-base::Result<base::FileDescriptor> lock(const fs::path& folder, std::chrono::milliseconds patience) {
-  const fs::path file = folder / ".lock";
-  base::FileDescriptor descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!descriptor) return io(file, "cannot be opened", {errno, std::generic_category()});
+///
+/// The folder must belong to this user, or to root, who may have made it for several users: another user's could lead elsewhere what
+/// is written. The lock may be anybody's.
+base::Result<base::OwnedFile> lock(const fs::path& folder, std::chrono::milliseconds patience) {
+  const auto opened = base::OwnedFolder::open(folder, base::Owners::self_or_root);
+  if (!opened.ok()) return opened.error();
+  auto locked = opened.value().file(".lock", O_RDONLY | O_CREAT, base::Owners::anyone);
+  if (!locked.ok()) return Error{ErrorCode::io, locked.error().message};
+  const fs::path& file = locked.value().path();
   const auto until = std::chrono::steady_clock::now() + patience;
-  while (::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(locked.value().descriptor(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return io(file, "cannot be locked", {errno, std::generic_category()});
     if (std::chrono::steady_clock::now() > until)
       return Error{ErrorCode::io, fmt::format("{}: another program holds this lock for more than {} ms; is one stopped?", file.string(), patience.count())};
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  return descriptor;
+  return locked;
 }
 
 /// The same, of a folder that need not be there yet.
-base::Result<base::FileDescriptor> make_and_lock(const fs::path& folder, std::chrono::milliseconds patience) {
+base::Result<base::OwnedFile> make_and_lock(const fs::path& folder, std::chrono::milliseconds patience) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return io(folder, "cannot be made", error);
@@ -67,18 +70,12 @@ bool is_model_file(const fs::path& file) {
 
 /// All of it; nothing: there is no such file.
 base::Result<std::optional<std::string>> text_of(const fs::path& file) {
-  std::error_code error;
-  const fs::file_status status = fs::status(file, error);
-  if (status.type() == fs::file_type::not_found) return std::optional<std::string>();
-  if (error) return io(file, "cannot be read", error);
-  const std::uintmax_t bytes = status.type() == fs::file_type::regular ? fs::file_size(file, error) : 0;
-  if (error) return io(file, "cannot be read", error);
-  if (status.type() != fs::file_type::regular || bytes > kMostBytes)
-    return Error{ErrorCode::malformed, fmt::format("{}: is no file of models", file.string())};
-  std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) return Error{ErrorCode::io, file.string() + ": cannot be read; is it another user's?"};
-  return std::optional(std::move(text));
+  const auto opened = base::OwnedFile::open(file, base::Owners::anyone);
+  if (!opened.ok() && opened.error().code == ErrorCode::not_found) return std::optional<std::string>();
+  auto text = opened.ok() ? opened.value().text(kMostBytes) : base::Result<std::string>(opened.error());
+  if (text.ok()) return std::optional(std::move(text).value());
+  if (text.error().code != ErrorCode::malformed) return text.error();
+  return Error{ErrorCode::malformed, fmt::format("{}: is no file of models", file.string())};
 }
 
 bool is_refused(const Error& error) { return error.code == ErrorCode::malformed || error.code == ErrorCode::unsupported; }

@@ -62,6 +62,32 @@ class ModelFiles : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(ModelFiles, NothingIsWrittenThroughLinks) {
+  const fs::path precious = folder_.parent_path() / "precious";
+  std::ofstream(precious) << "precious";
+  fs::create_directories(folder_);
+  fs::create_symlink(precious, folder().file_of("a"));
+  fs::create_symlink(precious, folder_ / ("." + folder().file_of("a").filename().string() + ".new"));
+  save(learnt("a", 3));
+  EXPECT_EQ(samples_of("a"), 3u);
+  fs::remove(folder_ / ".lock");
+  fs::create_symlink(precious, folder_ / ".lock");
+  const CodeletModels models = learnt("b", 3);
+  EXPECT_FALSE(folder().save({&models, 1}).ok());
+  EXPECT_EQ(content_of(precious), "precious");
+}
+
+TEST_F(ModelFiles, NothingIsWrittenIntoAnotherUsersFolder) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  fs::create_directories(folder_);
+  ASSERT_EQ(::chown(folder_.c_str(), 65534, 65534), 0);
+  const CodeletModels models = learnt("a", 3);
+  const auto saved = folder().save({&models, 1});
+  ASSERT_FALSE(saved.ok());
+  EXPECT_THAT(saved.error().message, HasSubstr("belongs to user 65534"));
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
 TEST_F(ModelFiles, APlaceIsFoundForEachMachine) {
   base::Registry registry;
   register_options(registry);

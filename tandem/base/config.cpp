@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/suggest.hpp"
 #include "tandem/base/toml_file.hpp"
 
@@ -24,6 +25,28 @@ constexpr std::string_view package_variables[] = {
     "TANDEM_SOURCE", "TANDEM_SRC"};
 
 Error at(std::string_view where, const Error& error) { return {error.code, fmt::format("{}: {}", where, error.message)}; }
+
+/// Options name libraries that are loaded and folders that are written: only who may decide that for this process is heard.
+Result<std::vector<TomlValue>> options_in(const std::filesystem::path& path, Owners owners) {
+  constexpr std::string_view remedy = "options are not taken from it: copy it, remove it, or start in another folder";
+  const auto file = OwnedFile::open(path, owners);
+  if (!file && owners == Owners::anyone) return Error{ErrorCode::io, "cannot read " + file.error().message};
+  if (!file) return Error{ErrorCode::io, fmt::format("{}; {}", file.error().message, remedy)};
+  if (owners != Owners::anyone && file.value().is_writable_by_all())
+    return Error{ErrorCode::io, fmt::format("{}: every user may change it (mode o+w); {}", path.string(), remedy)};
+  return read_toml(file.value());
+}
+
+/// `found_by_chance`: nobody has named the file; it lies in the current folder.
+Result<void> read_options(Config& config, const std::filesystem::path& path, bool found_by_chance) {
+  auto lines = options_in(path, found_by_chance ? Owners::self_or_root : Owners::anyone);
+  if (!lines) return lines.error();
+  for (const TomlValue& line : lines.value()) {
+    const std::string where = fmt::format("{}:{}", path.string(), line.line);
+    if (auto done = config.set(line.name, line.text, Origin::file, where); !done) return at(where, done.error());
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -68,21 +91,11 @@ Result<Config> Config::load(const Registry& registry, const ConfigSources& sourc
   if (sources.toml) {
     std::error_code unknown_is_absent;
     if (sources.toml_must_exist || std::filesystem::exists(*sources.toml, unknown_is_absent))
-      if (auto done = config.read_file(*sources.toml); !done) return done.error();
+      if (auto done = read_options(config, *sources.toml, !sources.toml_must_exist); !done) return done.error();
   }
   if (auto done = config.read_environment(sources); !done) return done.error();
   if (auto done = config.read_arguments(sources.arguments); !done) return done.error();
   return config;
-}
-
-Result<void> Config::read_file(const std::filesystem::path& path) {
-  auto lines = read_toml(path);
-  if (!lines) return lines.error();
-  for (const TomlValue& line : lines.value()) {
-    const std::string where = fmt::format("{}:{}", path.string(), line.line);
-    if (auto done = set(line.name, line.text, Origin::file, where); !done) return at(where, done.error());
-  }
-  return {};
 }
 
 Result<void> Config::read_environment(const ConfigSources& sources) {

@@ -33,7 +33,9 @@ struct ConfigSources {
   std::vector<std::string> arguments = {};           ///< as in argv, the program's name included or not
   Environment environment = {};                      ///< only names that begin with TANDEM_ are looked at
   std::optional<std::filesystem::path> toml = {};    ///< a file to read
-  bool toml_must_exist = false;                      ///< false: no file there means no values from it
+  /// False: no file there means no values from it, and one that is there by chance must belong to this user or to root, and not be
+  /// writable by all. True: somebody has named it.
+  bool toml_must_exist = false;
   /// TANDEM_ names that others own: neither read nor refused. One that ends with * stands for all that begin so.
   std::vector<std::string> reserved_variables = {};
 
@@ -66,7 +68,7 @@ class Config {
   /// Defaults, overridden by the toml file, by TANDEM_NAME, by --tandem.name=value (a boolean may leave out =value). Arguments
   /// that do not begin with --tandem. are the program's and are left alone, as is everything after "--".
   /// Errors: an unknown name (not_found, with the nearest known one), a value that its option refuses (invalid_argument, with
-  /// what is accepted), a file that cannot be read (io) or is not TOML (malformed, with the line). All name the place.
+  /// what is accepted), a file that cannot be read or is another user's (io) or is not TOML (malformed, with the line). All name the place.
   static Result<Config> load(const Registry& registry, const ConfigSources& sources);
 
   bool get_bool(std::string_view name) const;
@@ -90,7 +92,6 @@ class Config {
   const ConfigEntry& entry(std::string_view name, OptionType type) const;
   ConfigEntry* find(std::string_view name) noexcept;
   std::string suggestion(std::string_view word, std::string_view prefix) const;
-  Result<void> read_file(const std::filesystem::path& path);
   Result<void> read_environment(const ConfigSources& sources);
   Result<void> read_arguments(std::span<const std::string> arguments);
   Result<void> read_argument(const std::string& argument);

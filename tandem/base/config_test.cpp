@@ -1,6 +1,9 @@
 // tandem/base/config_test.cpp: which source overrides which, the messages about mistakes, and random bytes that must not hurt.
 #include "tandem/base/config.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -44,6 +47,31 @@ class ConfigTest : public testing::Test {
 
   std::filesystem::path path_;
 };
+
+TEST_F(ConfigTest, AFileThatOthersCanChangeOrThatIsAnothersIsNoSource) {
+  write_toml("window = 1\n");
+  std::filesystem::permissions(path_, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  EXPECT_NE(message({}).find("every user may change it"), std::string::npos) << message({});
+  std::filesystem::permissions(path_, std::filesystem::perms::others_write, std::filesystem::perm_options::remove);
+  EXPECT_EQ(message({}), "accepted");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  ASSERT_EQ(::chown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_NE(message({}).find("belongs to user 65534"), std::string::npos) << message({});
+  // Nor is a link of his to a file of ours.
+  const auto ours = path_.string() + ".ours";
+  ASSERT_EQ(::chown(path_.c_str(), 0, 0), 0);
+  std::filesystem::rename(path_, ours);
+  std::filesystem::create_symlink(ours, path_);
+  EXPECT_EQ(message({}), "accepted");
+  ASSERT_EQ(::lchown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_NE(message({}).find("belongs to user 65534"), std::string::npos) << message({});
+  std::filesystem::remove(ours);
+}
+
+TEST_F(ConfigTest, APipeIsNoFileOfOptionsAndNobodyWaitsForIt) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_NE(message({}).find("is no ordinary file"), std::string::npos) << message({});
+}
 
 TEST_F(ConfigTest, DefaultsHoldWhenNothingIsSaid) {
   const Config config = load({}).value();

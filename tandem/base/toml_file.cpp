@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 
@@ -15,6 +13,8 @@
 
 namespace tandem::base {
 namespace {
+
+constexpr std::size_t kMostTomlBytes = std::size_t{64} << 20;
 
 bool is_bare(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -263,11 +263,15 @@ Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string
 }
 
 Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{ErrorCode::io, fmt::format("cannot read {}", path.string())};
-  const std::string document(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return Error{ErrorCode::io, fmt::format("cannot read {}", path.string())};
-  return parse_toml(document, path.string());
+  const auto file = OwnedFile::open(path, Owners::anyone);
+  if (!file) return Error{ErrorCode::io, fmt::format("cannot read {}", file.error().message)};
+  return read_toml(file.value());
+}
+
+Result<std::vector<TomlValue>> read_toml(const OwnedFile& file) {
+  const auto document = file.text(kMostTomlBytes);
+  if (!document) return document.error();
+  return parse_toml(document.value(), file.path().string());
 }
 
 std::string toml_quoted(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/base/owned_file.hpp"
 #include "tandem/base/result.hpp"
 
 namespace tandem::base {
@@ -21,6 +22,7 @@ struct TomlValue {
 /// one line, numbers and booleans. An array, an inline table, a date or a string of several lines is an error, since no option
 /// takes one; so are a second value of a name and a second header of a table. Errors: io, malformed (with file and line).
 Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path);
+Result<std::vector<TomlValue>> read_toml(const OwnedFile& file);
 
 /// The same from memory; `name` stands for the file in messages.
 Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string_view name);

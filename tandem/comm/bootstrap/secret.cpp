@@ -13,6 +13,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/owned_file.hpp"
 
 namespace tandem::comm::internal {
 namespace {
@@ -127,6 +128,7 @@ Result<JobSecret> user_secret(const std::filesystem::path& folder) {
   auto secret = secret_of_file(file);
   if (secret || secret.error().code != ErrorCode::not_found) return secret;
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return file_error(file, "cannot be created");
+  if (const auto own = base::OwnedFolder::open(folder, base::Owners::self); !own) return own.error();
   if (auto created = create_secret(file); !created) return created.error();
   return secret_of_file(file);
 }

@@ -60,6 +60,17 @@ TEST_F(SecretFile, IsMadeOnceByTheFirstProcess) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "a draft was left behind";
 }
 
+TEST_F(SecretFile, IsNotMadeInAnotherUsersFolder) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  const auto folder = folder_ / ".tandem";
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+  const auto made = user_secret(folder);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("belongs to user 65534"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
 TEST_F(SecretFile, ThatOthersCanReadIsRefused) {
   for (const mode_t mode : {0640u, 0604u, 0644u, 0660u}) {
     const auto secret = secret_of_file(write("a secret of enough characters\n", mode));
