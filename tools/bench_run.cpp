@@ -17,6 +17,7 @@
 #include "tools/blas_remedy.hpp"
 #include "tools/out_file.hpp"
 #include "tools/python_script.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/version.hpp"
 #include "tools/work_folder.hpp"
 
@@ -171,7 +172,7 @@ BenchProgram Programs::make(std::string peer, const std::string& name, std::vect
 
 void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\r\033[K{}", text);
+  print_note("\r\033[K{}", text);
   std::fflush(stderr);
 }
 

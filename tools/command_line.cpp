@@ -5,11 +5,13 @@
 #include <charconv>
 #include <climits>
 #include <map>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "tandem/base/suggest.hpp"
+#include "tools/standard_output.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -276,7 +278,9 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_->parse(std::move(words));
   } catch (const CLI::Success& success) {
-    app_->exit(success);  // prints help or version
+    std::ostringstream text;  // help or version
+    app_->exit(success, text);
+    write_output(text.str());
   } catch (const CLI::ParseError& error) {
     return message_of(error, *named.app) + see;
   }

@@ -2,9 +2,9 @@
 #include "tools/json_report.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "tandem/base/assert.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/version.hpp"
 
 namespace tandem::tools {
@@ -67,7 +67,7 @@ Json report(const std::string& benchmark, const base::Topology& topology, const 
 void print(const Json& json) {
   // The replacing handler, because a file name on the command line need not be UTF-8.
   const std::string text = json.dump(2);
-  std::printf("%s\n", text.c_str());
+  write_output(text + "\n");
 }
 
 }  // namespace tandem::tools

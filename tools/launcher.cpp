@@ -27,6 +27,7 @@
 #include "tools/launcher_signals.hpp"
 #include "tools/launcher_spawn.hpp"
 #include "tools/ssh_alias.hpp"
+#include "tools/standard_output.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -102,6 +103,7 @@ class Launcher final : GroupEvents {
   int passed_on_ = 0;       ///< the last of them
   bool failed_ = false;
   bool failed_by_exit_ = false;  ///< the reason so far is a rank's exit code
+  bool has_lost_output_ = false;  ///< what ranks printed could not be written
   int exit_code_ = 0;
 };
 
@@ -232,9 +234,9 @@ int Launcher::run() {
     polls_.wait(-1);
     const int number = signals_.next();
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) break;  // nobody reads, and somebody is tired of waiting
-    for (int i = 0; i < 2; ++i) writers_[i].write_some(lines_[i].queue);
+    write_output();
   }
-  return exit_code_;
+  return exit_code_ == 0 && has_lost_output_ ? 1 : exit_code_;
 }
 
 bool Launcher::is_over() const {
@@ -262,12 +264,21 @@ void Launcher::serve() {
   check_time(now_ns());
 }
 
+/// A reader that left, as in `tandem run ./app | head`, ends ranks that go on writing, as it would end the program alone. A full disk
+/// does not: what the ranks compute is worth more than what they print. It is dropped, and the job fails when it has ended.
 void Launcher::write_output() {
   for (int i = 0; i < 2; ++i) {
-    const bool was_broken = writers_[i].broken();
+    const StreamWriter& writer = writers_[i];
+    const bool was_broken = writer.broken();
     writers_[i].write_some(lines_[i].queue);
-    if (was_broken || !writers_[i].broken()) continue;
-    for (const auto& group : groups_) group->close_stream(static_cast<Stream>(i));
+    if (was_broken || !writer.broken()) continue;
+    if (writer.error() == EPIPE) {
+      for (const auto& group : groups_) group->close_stream(static_cast<Stream>(i));
+      continue;
+    }
+    has_lost_output_ = true;
+    log_.error("{} cannot be written: {}; what the ranks print there is lost, and they go on", name_of_standard(writer.descriptor()),
+               std::strerror(writer.error()));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "tools/launcher_output.hpp"
 #include "tools/launcher_spawn.hpp"
 #include "tools/launcher_wire.hpp"
+#include "tools/standard_output.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -114,7 +115,7 @@ int run_agent() {
   prepare_launcher();
   auto cleanup = CleanupProcess::start();
   if (!cleanup) {
-    fmt::print(stderr, "tandem: error: {}\n", cleanup.error().message);
+    print_note("tandem: error: {}\n", cleanup.error().message);
     return 1;
   }
   return Agent(cleanup.value()).run();

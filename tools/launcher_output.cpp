@@ -142,7 +142,7 @@ void StreamWriter::write_some(std::string& queue) {
     const ssize_t count = write(descriptor_, queue.data() + written, std::min<std::size_t>(queue.size() - written, PIPE_BUF));
     if (count >= 0) written += static_cast<std::size_t>(count);
     else if (errno == EAGAIN) break;
-    else if (errno != EINTR) broken_ = true;
+    else if (errno != EINTR) broken_ = true, error_ = errno;
   }
   broken_ ? queue.clear() : void(queue.erase(0, written));
 }

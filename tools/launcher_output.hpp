@@ -74,13 +74,17 @@ class StreamWriter {
   void collect(PollSet& polls, const std::string& queue) const {
     if (!queue.empty() && !broken_) polls.watch(descriptor_, POLLOUT);
   }
-  /// Takes from the queue what can be written now. Once the reader is gone, takes all and drops it.
+  /// Takes from the queue what can be written now. Once a write has failed, takes all and drops it.
   void write_some(std::string& queue);
   bool broken() const noexcept { return broken_; }
+  /// Of the write that failed: EPIPE, the reader is gone; ENOSPC, the disk is full; ...
+  int error() const noexcept { return error_; }
+  int descriptor() const noexcept { return descriptor_; }
 
  private:
   int descriptor_;
-  bool broken_ = false;  ///< the reader is gone, or the disk is full
+  bool broken_ = false;
+  int error_ = 0;
 };
 
 }  // namespace tandem::tools

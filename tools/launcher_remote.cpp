@@ -13,6 +13,7 @@
 
 #include "tools/launcher_spawn.hpp"
 #include "tools/launcher_wire.hpp"
+#include "tools/standard_output.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -197,7 +198,7 @@ void RemoteRanks::read_complaints() {
     complaint_.erase(0, newline + 1);
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
-    fmt::print(stderr, "[{}] {}\n", host_, line);
+    print_note("[{}] {}\n", host_, line);
     last_complaint_ = std::move(line);
   }
 }

@@ -24,6 +24,7 @@
 #include "tandem/runtime/machine/machine_file.hpp"
 #include "tools/counted.hpp"
 #include "tools/network_meter.hpp"
+#include "tools/standard_output.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -39,7 +40,7 @@ class ProgressLine {
   ~ProgressLine() { write(""); }
   void write(const std::string& text) {
     if (!is_shown_) return;
-    fmt::print(stderr, "\r{:<{}}\r{}", "", width_, text);
+    print_note("\r{:<{}}\r{}", "", width_, text);
     std::fflush(stderr);
     width_ = text.size();
   }

@@ -1,6 +1,7 @@
 // tools/main.cpp: the `tandem` command: reads the configuration, then hands over to a subcommand.
 #include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include <fmt/core.h>
 
@@ -9,7 +10,9 @@
 #include "tandem/base/config.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/log.hpp"
+#include "tandem/base/standard_streams.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
 
@@ -65,13 +68,21 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tandem::base::hold_standard_streams();
+  int status = 1, cause = 0;
   try {
-    return run(argc, argv);
+    status = run(argc, argv);
   } catch (const tandem::StartError& error) {
     std::fprintf(stderr, "tandem: error: %s\n", error.what());
-    return wrong_use;
+    status = wrong_use;
+  } catch (const std::system_error& error) {
+    cause = error.code().value();
+    if (std::ferror(stdout) == 0) std::fprintf(stderr, "tandem: error: %s\n", error.what());  // else it is said below
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tandem: error: %s\n", error.what());
-    return 1;
   }
+  const auto written = tandem::tools::finish_output(cause);
+  if (written.ok()) return status;
+  std::fprintf(stderr, "tandem: error: %s\n", written.error().message.c_str());
+  return status == 0 ? 1 : status;
 }

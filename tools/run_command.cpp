@@ -20,6 +20,7 @@
 #include "tools/launcher_agent.hpp"
 #include "tools/launcher_plan.hpp"
 #include "tools/report/page.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/subcommands.hpp"
 
 namespace tandem::tools {
@@ -257,16 +258,18 @@ class JobReport {
     own_folder_ = true;
     environment.emplace_back("TANDEM_TRACE_FOLDER", folder_);
   }
-  void make(base::Log& log) const {
-    if (file_.empty()) return;
+  /// False: there should be one, and there is none.
+  bool make(base::Log& log) const {
+    if (file_.empty()) return true;
     const auto written = write_report({folder_}, file_);
     if (!written) {
       log.error("no report: {}{}", written.error().message, std::filesystem::exists(folder_) ? "" : "; is it a program of Tandem?");
-      return;
+      return false;
     }
-    fmt::print(stderr, "tandem run: report: {} ({}); open it in a browser\n", file_, short_bytes(written.value().bytes));
+    print_note("tandem run: report: {} ({}); open it in a browser\n", file_, short_bytes(written.value().bytes));
     std::error_code ignored;
     if (own_folder_) std::filesystem::remove_all(folder_, ignored);
+    return true;
   }
 
  private:
@@ -339,7 +342,7 @@ void run(const RunArguments& arguments, Subcommand command, ToolContext& context
   }
   const JobReport report(arguments, context, options.value().environment);
   context.exit_status = launch(options.value(), context.log);
-  report.make(context.log);
+  if (!report.make(context.log) && context.exit_status == 0) context.exit_status = 1;
 }
 
 }  // namespace

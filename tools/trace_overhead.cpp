@@ -19,6 +19,7 @@
 
 #include "tandem/trace/selection.hpp"
 #include "tools/bench_suite.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/subprocess.hpp"
 #include "tools/trace_command.hpp"
 
@@ -165,7 +166,7 @@ Result<std::vector<Row>> measure(Runner& runner, const OverheadArguments& argume
   std::vector<std::size_t> order(rows.size() + 1);  // the last one is the untraced run
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (unsigned round = 0; round <= arguments.rounds; ++round) {
-    if (!arguments.json && ::isatty(STDERR_FILENO)) fmt::print(stderr, "\rround {} of {} ", round, arguments.rounds);
+    if (!arguments.json && ::isatty(STDERR_FILENO)) print_note("\rround {} of {} ", round, arguments.rounds);
     std::vector<TracedRun> runs(order.size());
     for (const std::size_t i : order) {
       auto run = runner.run(i < rows.size() ? rows[i].selection : "");
@@ -183,7 +184,7 @@ Result<std::vector<Row>> measure(Runner& runner, const OverheadArguments& argume
           rows[i].ratios[name].push_back(cost / bare->second);
     }
   }
-  if (!arguments.json && ::isatty(STDERR_FILENO)) fmt::print(stderr, "\r{:20}\r", "");
+  if (!arguments.json && ::isatty(STDERR_FILENO)) print_note("\r{:20}\r", "");
   return rows;
 }
 

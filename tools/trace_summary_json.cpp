@@ -10,6 +10,7 @@
 #include "tandem/analysis/worker_kinds.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/trace_summary.hpp"
 #include "tools/version.hpp"
 
@@ -268,7 +269,7 @@ void print_summary_json(const std::string& folder, const RunNumbers& numbers) {
   constexpr std::string_view place = "\n  \"realised_path\": ";  // a line break is never within a text of JSON
   const std::string text = summary_json(folder, numbers).dump(indent);
   const std::size_t at = text.find(place) + place.size();
-  const auto write = [](std::string_view part) { std::fwrite(part.data(), 1, part.size(), stdout); };
+  const auto write = [](std::string_view part) { write_output(part); };
   write(std::string_view(text).substr(0, at));
   bool first = true;
   for (const PathStep& step : numbers.summary.realised.steps) {

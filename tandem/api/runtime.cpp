@@ -31,6 +31,7 @@
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/hardware_counters.hpp"
 #include "tandem/base/narrow.hpp"
+#include "tandem/base/standard_streams.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tandem/comm/endpoint.hpp"
@@ -49,6 +50,7 @@ namespace tandem {
 namespace {
 
 base::Config load_config(int* argc, char** argv, const Options& options) {
+  base::hold_standard_streams();
   internal::end_cleanly_on_start_errors();
   base::Registry registry;
   register_options(registry);
@@ -188,6 +190,7 @@ Runtime::~Runtime() {
   bool is_well = !has_ranks || flow_->end();
   flow_.reset();
   if (!core_->shut_down() && !has_ranks) is_well = false;
+  if (core_->has_lost_reports()) is_well = false;
   if (!is_well && exit_status_ != nullptr) exit_status_->fail();
   if (resources_->models != nullptr) resources_->models->save(core_->workers().measured_powers(), *resources_->log);
   std::filesystem::path traced;  // for a report

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -159,12 +160,25 @@ bool RuntimeCore::shut_down() {
   workers_->hand_over_durations();
   left_replays_->free_all();
   data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
-  if (options_.statistics) fmt::print(stderr, "{}", statistics().table());
-  if (chart_ != nullptr) {
-    const auto written = chart_->write(options_.graphviz);
-    if (!written.ok()) log().error("{}", written.error().message);
-  }
+  write_reports();
   return waited == Ending::well && unregistered == Ending::well;
+}
+
+/// Throws nothing: a destructor calls it, and standard error may be closed, or a file on a full disk.
+void RuntimeCore::write_reports() noexcept {
+  try {
+    if (options_.statistics) {
+      const std::string table = statistics().table();
+      has_lost_reports_ = std::fwrite(table.data(), 1, table.size(), stderr) != table.size();
+    }
+    if (chart_ == nullptr) return;
+    const auto written = chart_->write(options_.graphviz);
+    if (written.ok()) return;
+    has_lost_reports_ = true;
+    log().error("{}", written.error().message);
+  } catch (const std::exception&) {  // no memory
+    has_lost_reports_ = true;
+  }
 }
 
 void RuntimeCore::pause() {

@@ -35,6 +35,8 @@ class RuntimeCore final {
   /// The destructor begins with it: waits for all tasks, brings data to the user's memory, and stops the workers. False: that failed, or a wait would
   /// have thrown; the log says why. Called again, it does nothing, and returns true.
   bool shut_down();
+  /// Whether statistics or the chart, which were asked for, could not be written by `shut_down`.
+  bool has_lost_reports() const noexcept { return has_lost_reports_; }
   /// No worker begins a task from now on; returns when none runs one.
   void pause();
   /// They go on. Without effect when they are not paused.
@@ -62,6 +64,8 @@ class RuntimeCore final {
   base::Log& log() noexcept { return *world_.log; }
 
  private:
+  void write_reports() noexcept;
+
   World world_;
   const CoreOptions options_;
   const std::uint32_t number_;
@@ -82,6 +86,7 @@ class RuntimeCore final {
   class Foresight;
   std::unique_ptr<Foresight> foresight_;  ///< null where no memory is limited
   bool is_shut_down_ = false;
+  bool has_lost_reports_ = false;
 };
 
 }  // namespace tandem::runtime

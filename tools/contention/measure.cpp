@@ -39,6 +39,7 @@
 #include "tools/contention/team.hpp"
 #include "tools/counted.hpp"
 #include "tools/json_report.hpp"
+#include "tools/standard_output.hpp"
 #include "tools/trace_command.hpp"
 #include "tools/version.hpp"
 
@@ -215,7 +216,7 @@ class Runner {
     auto left =
         static_cast<std::size_t>(std::ranges::count_if(plan, [&](const Measurement& m) { return !results.has(m); }));
     if (left < plan.size())
-      fmt::print(stderr, "{} of {} are there already\n", counted(plan.size() - left, "measurement"), plan.size());
+      print_note("{} of {} are there already\n", counted(plan.size() - left, "measurement"), plan.size());
     std::size_t made = 0;
     const auto start = std::chrono::steady_clock::now();
     for (Measurement m : plan) {
@@ -233,7 +234,7 @@ class Runner {
       if (const auto good = results.add(readings, cores_); !good) return good;
       ++made;
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-      fmt::print(stderr, "[{}/{}] {}: {}; {:.0f} s left\n", made, left, title_of(m), values_of(m),
+      print_note("[{}/{}] {}: {}; {:.0f} s left\n", made, left, title_of(m), values_of(m),
                  spent.count() / static_cast<double>(made) * static_cast<double>(left - made));
     }
     return {};
@@ -463,9 +464,9 @@ Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& 
   auto results = Results::open(options.folder, about);
   if (!results) return results.error();
 
-  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : notes) print_note("note: {}\n", note);
   if (const auto good = runner.run(steps.value(), results.value()); !good) return good.error();
-  if (const auto others = other_programs(results.value().all())) fmt::print(stderr, "note: {}\n", *others);
+  if (const auto others = other_programs(results.value().all())) print_note("note: {}\n", *others);
   return Kernels{.about = std::move(about), .all = results.value().all(), .setting = std::move(setting)};
 }
 
@@ -483,13 +484,13 @@ Result<std::vector<ApplicationRun>> measure_applications(const ToolContext& cont
   if (!results) return results.error();
   const auto plan = plan_applications(options.applications, workers, options.plan.repetitions);
   const auto there = static_cast<std::size_t>(std::ranges::count_if(plan, [&](const ApplicationRun& run) { return results.value().has(run); }));
-  if (there > 0) fmt::print(stderr, "{} of {} are there already\n", counted(there, "run"), plan.size());
+  if (there > 0) print_note("{} of {} are there already\n", counted(there, "run"), plan.size());
   std::size_t made = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto tell = [&](const ApplicationRun& run, std::size_t left) -> Result<void> {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     ++made;
-    fmt::print(stderr, "[{}/{}] {} on {} of each rank: {}; {:.0f} s left\n", made, made + left, run.application, counted(run.workers, "worker"), values_of(run),
+    print_note("[{}/{}] {} on {} of each rank: {}; {:.0f} s left\n", made, made + left, run.application, counted(run.workers, "worker"), values_of(run),
                spent.count() / static_cast<double>(made) * static_cast<double>(left));
     if (is_interrupted != 0) return Error{ErrorCode::io, interrupted};
     return {};
