@@ -147,7 +147,8 @@ class Pieces {
   static Word alone(const Word& word) noexcept {
     return *static_cast<const volatile Word*>(&word);
   }
-  Pieces(const Pieces& other) : all_(other.all_), many_(other.many_ ? std::make_unique<internal::PieceList>(*other.many_) : nullptr) {}
+  Pieces(const Pieces& other)
+      : all_(other.all_), many_(other.many_ ? std::make_unique<internal::PieceList>(*other.many_) : nullptr) {}
   void scatter(std::size_t offset, std::span<const std::byte> from) const noexcept;
   void gather(std::size_t offset, std::span<std::byte> to) const noexcept;
 

@@ -56,7 +56,8 @@ TEST(ThrowingCallbacks, AWaitForWhatTheCallbackDidNotDoEnds) {
 TEST(ThrowingCallbacks, WhatIsNoStandardExceptionIsThrownAsItIs) {
   World world(2);
   std::uint64_t value = 1;
-  const Request one = world.at[1]->irecv(Rank{0}, Tag{1}, {&value, sizeof value}, {.callbacks = {.released = [](const Status&) { throw 7; }}});
+  const auto throws = [](const Status&) { throw 7; };
+  const Request one = world.at[1]->irecv(Rank{0}, Tag{1}, {&value, sizeof value}, {.callbacks = {.released = throws}});
   world.at[0]->isend(Rank{1}, Tag{1}, {&value, sizeof value});
   EXPECT_THROW(world.at[1]->wait(one), int);
 }

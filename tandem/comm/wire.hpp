@@ -204,7 +204,8 @@ struct Want {
 
 template <class Record>
 concept IsRecord = std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0;
-static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<After> && IsRecord<Grant> && IsRecord<Data> && IsRecord<Finish> && IsRecord<Share> &&
+static_assert(IsRecord<Eager> && IsRecord<Announce> && IsRecord<After> && IsRecord<Grant> && IsRecord<Data> &&
+              IsRecord<Finish> && IsRecord<Share> &&
               IsRecord<Shared> && IsRecord<Mcast> && IsRecord<McastNote> && IsRecord<McastLost> && IsRecord<Goodbye> &&
               IsRecord<Defer> && IsRecord<Want> && sizeof(BlockHead) == 16);
 static_assert(sizeof(Eager) == 24 && sizeof(Data) == 16 && sizeof(Mcast) == 96);

@@ -46,7 +46,8 @@ comm::Callbacks counted_by(Semaphore& semaphore) {
 }
 
 class Sleepers : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Over, Sleepers, testing::Values("loop", "shm", "shm_copy", "tcp"), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Over, Sleepers, testing::Values("loop", "shm", "shm_copy", "tcp"),
+                         [](const auto& test) { return test.param; });
 
 /// More than the rings or sockets take at once: the rest waits until the receiver has made room.
 TEST_P(Sleepers, WhatIsPostedWhileTheProgressThreadSleepsLeavesWithoutAnotherCall) {
@@ -244,7 +245,8 @@ std::string play(const std::string& transport, std::uint64_t seed) {
 TEST_P(Sleepers, RandomBurstsBetweenRanksThatSleepAllArrive) {
   const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   const bool one = std::getenv("COMM_SLEEPERS_SEED") != nullptr;
-  const std::uint64_t first = one ? test::number_of("COMM_SLEEPERS_SEED", 0) : test::number_of("COMM_SLEEPERS_FRESH", 0) != 0 ? now : 0;
+  const std::uint64_t begin = test::number_of("COMM_SLEEPERS_FRESH", 0) != 0 ? now : 0;
+  const std::uint64_t first = one ? test::number_of("COMM_SLEEPERS_SEED", 0) : begin;
   const std::uint64_t count = one ? 1 : test::number_of("COMM_SLEEPERS_COUNT", 12);
   for (std::uint64_t seed = first; seed < first + count; ++seed)
     ASSERT_EQ(play(GetParam(), seed), "") << "COMM_SLEEPERS_SEED=" << seed << " over " << GetParam();

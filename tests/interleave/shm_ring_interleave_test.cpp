@@ -180,7 +180,8 @@ struct SendWhileAsleep : Program {
   RingEnds<2> ends;  // room for one record
   ModelBell bell;
   ModelDoorbell door;
-  comm::internal::BasicRoomRequest<ModelAtomic, std::conditional_t<How == Asking::without_barrier, NoFence, ModelFence>> room_request;
+  using Fence = std::conditional_t<How == Asking::without_barrier, NoFence, ModelFence>;
+  comm::internal::BasicRoomRequest<ModelAtomic, Fence> room_request;
   ModelAtomic<std::uint32_t> locked{0};
   std::uint64_t sent = 0;          ///< guarded by the lock
   bool nobody_polls = false;       ///< likewise

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "tandem/base/narrow.hpp"
+
 namespace tandem::comm::internal {
 
 /// Bytes as text, of the same lifetime.
@@ -22,7 +24,7 @@ class ByteWriter {
   ByteWriter& u32(std::uint32_t value) { return number(value, 4); }
   ByteWriter& u64(std::uint64_t value) { return number(value, 8); }
   ByteWriter& raw(std::string_view bytes) { return bytes_.append(bytes), *this; }
-  ByteWriter& text(std::string_view text) { return u32(static_cast<std::uint32_t>(text.size())).raw(text); }
+  ByteWriter& text(std::string_view text) { return u32(base::narrow<std::uint32_t>(text.size())).raw(text); }
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -79,7 +81,7 @@ struct Frame {
 
 /// A 32-bit length (of kind and body), the kind, the body.
 inline std::string frame_bytes(std::uint8_t kind, std::string_view body) {
-  return ByteWriter().u32(static_cast<std::uint32_t>(body.size() + 1)).u8(kind).raw(body).take();
+  return ByteWriter().u32(base::narrow<std::uint32_t>(body.size() + 1)).u8(kind).raw(body).take();
 }
 
 /// Cuts a stream into frames. Holds at most one frame's limit beyond what add() was given.

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/bootstrap/bytes.hpp"
 
 namespace tandem::comm::internal {
@@ -15,7 +16,7 @@ constexpr std::uint32_t most_transports = 16;
 base::Result<std::string> encode_card(const PeerCard& card) {
   ByteWriter writer;
   writer.u32(card.wire_version).text(card.version).text(card.host).text(card.host_name);
-  writer.u32(static_cast<std::uint32_t>(card.transports.size()));
+  writer.u32(base::narrow<std::uint32_t>(card.transports.size()));
   for (const auto& [name, bytes] : card.transports) writer.text(name).text(bytes);
   writer.u64(card.credit_bytes).u32(card.credit_messages).u32(card.credit_announcements);
   std::string encoded = writer.take();

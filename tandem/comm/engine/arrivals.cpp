@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
@@ -138,7 +139,7 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   ++peer.head.seen;
   const MatchKey key{.source = peer.rank, .channel = announce.channel, .tag = announce.tag};
   const Envelope::Announced announced{
-      .address = announce.address, .stream = announce.stream, .along = static_cast<std::uint32_t>(along)};
+      .address = announce.address, .stream = announce.stream, .along = base::narrow<std::uint32_t>(along)};
   if (completions_.on_incoming && announce.bytes > 0) notify_incoming(peer, key, announce.bytes);
   const std::uint64_t after = not_entered(peer.rank, named);
   if (ReceiveCore* receive = after != 0 ? nullptr : match(key)) {

@@ -204,7 +204,8 @@ struct Broadcast {
   }
 
  private:
-  mutable std::vector<std::uint32_t> sorted_ranks_;  ///< of `recipients`, which are the same as long as their number is; made by `goes_to`
+  /// Of `recipients`, which are the same as long as their number is. Made by `goes_to`.
+  mutable std::vector<std::uint32_t> sorted_ranks_;
 };
 
 inline bool Broadcast::goes_to(Rank rank) const {

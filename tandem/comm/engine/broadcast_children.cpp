@@ -1,6 +1,7 @@
 // tandem/comm/engine/broadcast_children.cpp: serving the children of a tree: offers, segments, acknowledgements, declines, adoptions.
 #include <algorithm>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
@@ -117,7 +118,7 @@ void BroadcastChildren::offer(Child& child) {
   item.SendItem::kind = first > 0 ? SendKind::whole : SendKind::record;
   item.bulk_bytes = first;
   item.control_bytes =
-      static_cast<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
+      base::narrow<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
   peer->queue.push(item);
   peers_.mark_dirty(*peer);
   if (broadcast.root == context_.rank) return;
@@ -154,10 +155,10 @@ void BroadcastChildren::write_offer(Child& child, wire::Writer& writer) {
       .strand_first = strand.first,
       .strand_bytes = strand.bytes,
       .segment_bytes = strand.segment,
-      .strands = static_cast<std::uint16_t>(broadcast.strand_count),
+      .strands = base::narrow<std::uint16_t>(broadcast.strand_count),
       .deaths = child.deaths,
       .address = child.address};
-  record.prefix.header_bytes = static_cast<std::uint16_t>(broadcast.header.size());
+  record.prefix.header_bytes = base::narrow<std::uint16_t>(broadcast.header.size());
   record.prefix.flags =
       static_cast<std::uint8_t>((child.strand == 1 ? wire::flag_strand : 0) | (strand.sequential ? wire::flag_sequential : 0) |
                                 (child.credited ? wire::flag_credited : 0) | (child.unasked > 0 ? wire::flag_unasked : 0) |

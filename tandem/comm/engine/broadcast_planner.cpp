@@ -3,6 +3,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/broadcast_plan.hpp"
 #include "tandem/comm/engine/parts.hpp"
 
@@ -129,14 +130,14 @@ void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const Rou
   for (std::size_t first = 0; first < recipients.size(); first += kMostPerRoute) {
     const auto part = std::span(bare).subspan(first, std::min(kMostPerRoute, recipients.size() - first));
     TreeShape shape = choice.shape;
-    shape.segments = segment_count(shape.kind, static_cast<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
+    shape.segments = segment_count(shape.kind, base::narrow<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
     if (hosts_.size() >= first + part.size()) {
       broadcasts_.builder.build(
-          static_cast<std::uint32_t>(part.size()), shape,
+          base::narrow<std::uint32_t>(part.size()), shape,
           HostGroups{.host = std::span(hosts_).subspan(first, part.size()), .root_host = 0, .inside = inside_},
           broadcasts_.forest);
     } else {
-      broadcasts_.builder.build(static_cast<std::uint32_t>(part.size()), shape, broadcasts_.forest);
+      broadcasts_.builder.build(base::narrow<std::uint32_t>(part.size()), shape, broadcasts_.forest);
     }
     // The first part says whether there are two strands; a part too small for two has its tree twice.
     const Forest& forest = broadcasts_.forest;
@@ -146,7 +147,7 @@ void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const Rou
       PlannedTree::Way& way = plan.ways[index];
       write_route(strand, part, broadcasts_.route);
       way.route.insert(way.route.end(), broadcasts_.route.begin(), broadcasts_.route.end());
-      for (const RouteNode& node : strand.nodes) way.recipients.push_back(static_cast<std::uint32_t>(first) + node.recipient);
+      for (const RouteNode& node : strand.nodes) way.recipients.push_back(base::narrow<std::uint32_t>(first) + node.recipient);
       way.sequential = !forest.interleaved;
     }
   }
@@ -166,7 +167,7 @@ TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<c
     for (const RouteRecipient& recipient : recipients) {
       const PeerCard* card = peers_.card_of(recipient.rank);
       const auto [it, fresh] = numbers.emplace(card != nullptr ? card->host : std::to_string(recipient.rank.value()),
-                                               static_cast<std::uint32_t>(numbers.size()));
+                                               base::narrow<std::uint32_t>(numbers.size()));
       hosts_.push_back(it->second);
       shared |= !fresh;
       one_host &= it->second == 0;

@@ -75,7 +75,8 @@ inline unsigned Engine::poll(Transport& transport, std::int64_t now_ns) {
 
 void Engine::log_callback_failure(std::string_view what) const noexcept {
   try {
-    parts_.context.log->error("rank {}: a callback threw, and the next call that waits will throw it: {}", parts_.context.rank.value(), what);
+    parts_.context.log->error("rank {}: a callback threw, and the next call that waits will throw it: {}",
+                              parts_.context.rank.value(), what);
   } catch (...) {  // no memory for the line
   }
 }

@@ -1,6 +1,7 @@
 // tandem/comm/engine/incoming_transfers.cpp: large messages on their way in: grants, segments, and copies from the sender's memory.
 #include <algorithm>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
@@ -218,7 +219,7 @@ bool IncomingTransfers::share(Incoming& incoming) {
   incoming.part_bytes = part_bytes_for(incoming.length);
   const std::uint64_t parts = parts_of(incoming.length, incoming.part_bytes);
   if (word == nullptr || parts < 2) return false;
-  incoming.meeting = Meeting::begin(*word, incoming.stream, static_cast<std::uint32_t>(parts));
+  incoming.meeting = Meeting::begin(*word, incoming.stream, base::narrow<std::uint32_t>(parts));
   peer.shared = &incoming;
   packets_.post_control(peer, wire::Share{.stream = incoming.stream,
                                  .address = reinterpret_cast<std::uint64_t>(incoming.receive->pieces.data()),

@@ -1,6 +1,7 @@
 // tandem/comm/engine/outgoing_transfers.cpp: large messages on their way out: streams, grants, and the sender's part of shared copies.
 #include <algorithm>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
 #include "tandem/comm/wrong_argument.hpp"
 
@@ -162,7 +163,7 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
                           .address = share.address,
                           .bytes = share.bytes,
                           .part_bytes = share.part_bytes,
-                          .meeting = Meeting::join(*word, stream.id, static_cast<std::uint32_t>(parts))});
+                          .meeting = Meeting::join(*word, stream.id, base::narrow<std::uint32_t>(parts))});
   return nullptr;
 }
 

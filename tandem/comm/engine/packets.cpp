@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
 
 namespace tandem::comm::internal {
@@ -120,7 +121,7 @@ bool PacketSender::pump_rail(Peer& peer, unsigned number) {
 std::uint32_t PacketSender::post_packet(Rail& rail, const PostedPacket& packet) {
   if (rail.free_posted == UINT32_MAX) {
     rail.posted.push_back(packet);
-    return static_cast<std::uint32_t>(rail.posted.size() - 1);
+    return base::narrow<std::uint32_t>(rail.posted.size() - 1);
   }
   const std::uint32_t slot = rail.free_posted;
   rail.free_posted = rail.posted[slot].next_free;
@@ -172,7 +173,7 @@ void PacketSender::write_announcement(const SendCore& core, wire::Writer& writer
   if (core.after != 0) announce.prefix.flags |= wire::flag_after;
   if (along) announce.prefix.flags |= wire::flag_payload;
   if (Peers::reads(*core.peer, BufferMemory::cuda)) announce.prefix.flags |= wire::flag_placed;
-  announce.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
+  announce.prefix.header_bytes = base::narrow<std::uint16_t>(core.header().size());
   writer.put(announce);
   if (core.after != 0) writer.put(wire::After{core.after});
 }
@@ -182,13 +183,13 @@ void PacketSender::write_message(SendCore& core, wire::Writer& writer) {
     write_announcement(core, writer);
     return writer.put_bytes(core.header());
   }
-  wire::Eager eager{.bytes = static_cast<std::uint32_t>(core.bytes),
+  wire::Eager eager{.bytes = base::narrow<std::uint32_t>(core.bytes),
                     .channel = core.SendItem::channel,
                     .tag = core.SendItem::tag};
   const bool payload = core.SendItem::kind == SendKind::whole;
   if (core.after != 0) eager.prefix.flags |= wire::flag_after;
   if (payload) eager.prefix.flags |= wire::flag_payload;
-  eager.prefix.header_bytes = static_cast<std::uint16_t>(core.header().size());
+  eager.prefix.header_bytes = base::narrow<std::uint16_t>(core.header().size());
   writer.put(eager);
   if (core.after != 0) writer.put(wire::After{core.after});
   writer.put_bytes(core.header());
@@ -244,7 +245,7 @@ void PacketSender::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_byt
 
 void PacketSender::sent(Link& link, std::uint64_t cookie) {
   Rail& rail = peers_.rail_of(link);
-  const auto slot = static_cast<std::uint32_t>(cookie);
+  const auto slot = base::narrow<std::uint32_t>(cookie);
   TANDEM_ASSERT(slot < rail.posted.size());
   const PostedPacket packet = rail.posted[slot];
   free_posted(rail, slot);
@@ -274,7 +275,7 @@ void PacketSender::post_control(Peer& peer, std::span<const std::byte> record) {
   std::memcpy(item->record.data(), record.data(), record.size());
   item->priority = INT32_MAX;
   item->SendItem::kind = SendKind::record;
-  item->control_bytes = static_cast<std::uint32_t>(record.size());
+  item->control_bytes = base::narrow<std::uint32_t>(record.size());
   peer.queue.push(*item);
   peers_.mark_dirty(peer);
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/allowance.hpp"
 #include "tandem/comm/engine/copy_choice.hpp"
 #include "tandem/comm/engine/copy_meeting.hpp"
@@ -239,7 +240,7 @@ struct Envelope final : ArrivedEnvelope, Recycled<Envelope> {
         peer(sender),
         bytes(bytes_of),
         announced{},
-        header_bytes(static_cast<std::uint16_t>(header_of.size())),
+        header_bytes(base::narrow<std::uint16_t>(header_of.size())),
         kind(kind_of) {
     if (!header_of.empty()) [[unlikely]] {
       header_copy = std::make_unique_for_overwrite<std::byte[]>(header_of.size());

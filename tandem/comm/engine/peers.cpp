@@ -12,7 +12,7 @@ Peers::Peers(EngineParts& parts, SendOrder order)
       root_(parts.root),
       due_messages_(std::max(1u, context_.options.credit_messages / 4)),
       due_units_(static_cast<std::uint32_t>(
-          std::max<std::size_t>(1, context_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes))),
+          std::clamp<std::size_t>(context_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes, 1, INT32_MAX))),
       order_(order),
       dirty_(parts.work_left),
       lookups_(context_.directory, [this](Rank rank, base::Result<PeerCard> card) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
 #include "tandem/comm/wrong_argument.hpp"
 
@@ -64,9 +65,9 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
   wire::Writer writer(block);
   writer.put_head(peer.head);
-  wire::Eager eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()};
+  wire::Eager eager{.bytes = base::narrow<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()};
   if (after != 0) eager.prefix.flags = wire::flag_after;
-  eager.prefix.header_bytes = static_cast<std::uint16_t>(options.header.size());
+  eager.prefix.header_bytes = base::narrow<std::uint16_t>(options.header.size());
   writer.put(eager);
   if (after != 0) writer.put(wire::After{after});
   writer.put_bytes(options.header);
@@ -156,7 +157,7 @@ void Sends::prepare(SendCore& core, Peer& peer) {
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes = static_cast<std::uint32_t>(sizeof(wire::Eager) + after_bytes(core.after) + wire::padded(core.header().size()) +
+  core.control_bytes = base::narrow<std::uint32_t>(sizeof(wire::Eager) + after_bytes(core.after) + wire::padded(core.header().size()) +
                                                   (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
@@ -173,7 +174,7 @@ std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const
 
 /// Of its announcement.
 std::uint32_t Sends::announced_bytes(const SendCore& core) noexcept {
-  return static_cast<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) + wire::padded(core.header().size()));
+  return base::narrow<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) + wire::padded(core.header().size()));
 }
 
 void Sends::make_stream(SendCore& core, Peer& peer) {

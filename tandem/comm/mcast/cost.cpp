@@ -44,7 +44,7 @@ std::size_t queued_bytes_of_class(std::uint32_t number, std::size_t bytes) {
 std::uint32_t segment_count(TreeKind kind, std::uint32_t recipients, std::size_t bytes, std::size_t segment_bytes) noexcept {
   const std::size_t part = kind == TreeKind::two_tree && recipients > 1 ? (bytes + 1) / 2 : bytes;
   if (segment_bytes == 0 || part <= segment_bytes) return 1;
-  return static_cast<std::uint32_t>((part + segment_bytes - 1) / segment_bytes);
+  return static_cast<std::uint32_t>(std::min<std::size_t>(part / segment_bytes + (part % segment_bytes != 0), UINT32_MAX));
 }
 
 void TreeChooser::set_costs(const NetworkCosts& costs) {

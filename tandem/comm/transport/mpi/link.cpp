@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tandem/base/assert.hpp"
+#include "tandem/base/narrow.hpp"
 
 namespace tandem::comm::internal::mpi {
 namespace {
@@ -36,7 +37,7 @@ Layout::Layout(std::span<const iovec> pieces) {
   std::vector<MPI_Aint> addresses;
   for (const iovec& piece : pieces) {
     if (piece.iov_len == 0) continue;
-    lengths.push_back(static_cast<int>(piece.iov_len));
+    lengths.push_back(base::narrow<int>(piece.iov_len));
     MPI_Get_address(piece.iov_base, &addresses.emplace_back());
     base = piece.iov_base;
   }
@@ -46,7 +47,7 @@ Layout::Layout(std::span<const iovec> pieces) {
   }
   base = MPI_BOTTOM;
   count = 1;
-  MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), addresses.data(), MPI_BYTE, &type);
+  MPI_Type_create_hindexed(base::narrow<int>(lengths.size()), lengths.data(), addresses.data(), MPI_BYTE, &type);
   MPI_Type_commit(&type);
 }
 
@@ -104,7 +105,7 @@ void MpiLink::post_envelope(const Packet& packet, std::uint32_t flags) {
   auto send = free.empty() ? std::make_unique<EnvelopeSend>() : std::move(free.back());
   if (!free.empty()) free.pop_back();
   auto* const begin = reinterpret_cast<std::byte*>(send->buffer.data());
-  const EnvelopeHeader header{static_cast<std::uint32_t>(packet.control.size()), flags, packet.payload_bytes};
+  const EnvelopeHeader header{base::narrow<std::uint32_t>(packet.control.size()), flags, packet.payload_bytes};
   std::memcpy(begin, &header, sizeof header);
   std::byte* end = begin + sizeof header;
   if (!packet.control.empty()) std::memcpy(end, packet.control.data(), packet.control.size());
@@ -115,7 +116,7 @@ void MpiLink::post_envelope(const Packet& packet, std::uint32_t flags) {
     end += piece.iov_len;
   }
   int done = 0;
-  int code = MPI_Isend(begin, static_cast<int>(end - begin), MPI_BYTE, number_, envelope_tag, shared_->communicator->handle(),
+  int code = MPI_Isend(begin, base::narrow<int>(end - begin), MPI_BYTE, number_, envelope_tag, shared_->communicator->handle(),
                        &send->request);
   if (code == MPI_SUCCESS) code = MPI_Test(&send->request, &done, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS) return break_off(mpi_failure("MPI_Isend", code));

@@ -1,4 +1,5 @@
 // tandem/comm/transport/shm/sender.cpp: packets into a ring.
+#include "tandem/base/narrow.hpp"
 #include "tandem/comm/transport/shm/sender.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Sender::Sender(Attachment& attachment, const SendLimits& limits, BellRound& roun
       data_bytes_(attachment.segment.sizes.data_bytes) {}
 
 SendStatus Sender::try_send_slowly(const Packet& packet) {
-  const RecordHead head{RecordKind::announced, static_cast<std::uint32_t>(packet.control.size()), 0};
+  const RecordHead head{RecordKind::announced, base::narrow<std::uint32_t>(packet.control.size()), 0};
   const std::uint64_t cells = head.cells();
   if (!open_ || !producer_.room(cells)) return starve(cells);
   std::byte* record = producer_.memory().at(producer_.begin(cells));
@@ -109,7 +110,7 @@ bool Sender::push_piece() {
   data_sent_ += in_cells(bytes);
   left_bytes_ -= bytes;
   (void)producer_.begin(1);
-  publish({RecordKind::piece, 0, static_cast<std::uint32_t>(bytes)}, 1);
+  publish({RecordKind::piece, 0, base::narrow<std::uint32_t>(bytes)}, 1);
   return true;
 }
 

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "tandem/base/narrow.hpp"
+
 namespace tandem::comm::internal::ucx {
 namespace {
 
@@ -60,7 +62,7 @@ std::optional<Card> read_card(Reader& reader) {
 
 void put(std::vector<std::byte>& to, const Card& card) {
   put(to, card.nonce);
-  put(to, static_cast<std::uint32_t>(card.address.size()));
+  put(to, base::narrow<std::uint32_t>(card.address.size()));
   put(to, card.address);
 }
 
