@@ -294,6 +294,33 @@ TEST(LostDevices, LeaveTheirTasksToOthersAndTakeNoMore) {
   EXPECT_THAT(lines.all(), HasSubstr("card is lost, and runs no further tasks: fell off the bus"));
 }
 
+/// The card falls off the bus at its first copy.
+struct LostLink final : Copier {
+  explicit LostLink(unsigned& all_tries) : tries(all_tries) {}
+  runtime::CopyState start(const runtime::CopyRequest&, runtime::CopyEnded) override {
+    ++tries;
+    throw DeviceError(DeviceEffect::lost, "fell off the bus");
+  }
+  unsigned& tries;
+};
+
+TEST(LostDevices, AreFoundByTheFirstCopy) {
+  Card card;
+  unsigned tries = 0;
+  test::LogLines lines;
+  auto rt = runtime_with({&card}, {.copier = [&] { return std::make_unique<LostLink>(tries); }}, {}, 2, &lines);
+  Numbers numbers(*rt, 50);
+  numbers.submit_each(kAdd);
+  rt->wait();
+  EXPECT_EQ(numbers.values(), std::vector<double>(50, 1));
+  EXPECT_EQ(tries, 1U) << "no further task tries it";
+  EXPECT_EQ(card.launches, 0U);
+  EXPECT_THAT(lines.all(), HasSubstr("card is lost, and runs no further tasks: fell off the bus"));
+  rt->submit(kAddOnDevice, read_write(numbers.data[0]));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("fell off the bus"));
+  EXPECT_EQ(tries, 1U);
+}
+
 TEST(LostDevices, FailTheTasksThatWaitForThem) {
   Card card;
   card.at_launch = [&](const DeviceTask&) { throw DeviceError(DeviceEffect::lost, "fell off the bus"); };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -372,6 +375,41 @@ TEST(MemoryBudget, ScratchMemoryCounts) {
                 rt->submit("work", [](std::span<std::uint64_t>, std::span<std::uint64_t>) {}, write(data[0]), scratch(large));
               }),
               AllOf(HasSubstr("'work'"), HasSubstr("takes 294912 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
+}
+
+/// Files of this process may have so many bytes while it lives; what is beyond is an error of `write`, as on a full
+/// disk.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(MemoryBudget, AFullDiskIsNamed) {
+  const auto rt = small_runtime();
+  std::string failure;
+  {
+    const FileLimit limit(100'000);
+    std::vector<Data<Vector<std::uint64_t>>> data;
+    for (int i = 0; i < 16; ++i) {
+      data.push_back(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords));
+      rt->submit("fill", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(data.back()));
+    }
+    failure = thrown_by<OutOfMemory>([&] { rt->wait(); });
+  }
+  EXPECT_THAT(failure, AllOf(HasSubstr("cannot be moved away"), HasSubstr("in folder " + testing::TempDir()),
+                             HasSubstr("option spill"), HasSubstr("File too large")));
 }
 
 }  // namespace
