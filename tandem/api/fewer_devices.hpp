@@ -9,8 +9,8 @@ namespace tandem {
 
 /// What the program has asked for.
 struct WantedDevices {
-  const char* option;
-  std::size_t count;
+  const char* option;  ///< its name
+  std::size_t count;   ///< that it says
 };
 
 /// Warns that only `found` devices of the kind `kind` are here: the program goes on with these.
