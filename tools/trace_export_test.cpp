@@ -290,9 +290,16 @@ TEST(Export, NamesThatAreNoUtf8AreReplaced) {
   SmallRun run;
   run.usual(0);
   constexpr const char* bad = "na\xFFme \xC3";
-  run.catalogue().add(Type::name, at(0), {0, 2, bad}).add(Type::name, at(0), {1, 1, bad}).add(Type::name, at(0), {2, 0, bad});
+  run.catalogue()
+      .add(Type::name, at(0), {0, 2, bad})
+      .add(Type::name, at(0), {1, 1, bad})
+      .add(Type::name, at(0), {2, 0, bad});
   run.submit(0, 0, 1, 0, {access_word(0, 2)}).execute(0, 2, 1, 100, 400);
-  run.stream(0, 2).add(Type::span_began, at(710), {0}).add(Type::counter, at(720), {1, 0.5}).add(Type::mark, at(730), {2, 1.0}).add(Type::span_ended, at(740), {0});
+  run.stream(0, 2)
+      .add(Type::span_began, at(710), {0})
+      .add(Type::counter, at(720), {1, 0.5})
+      .add(Type::mark, at(730), {2, 1.0})
+      .add(Type::span_ended, at(740), {0});
   const auto history = run.read();
   const std::filesystem::path folder = run.temporary();
   ASSERT_TRUE(export_paje(*history, folder / "paje").ok());

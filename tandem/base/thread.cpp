@@ -70,7 +70,8 @@ struct Thread::Body {
 void Thread::Free::operator()(Body* body) const noexcept { delete body; }
 
 Thread::Thread(const Options& options, std::function<void()> run) : body_(new Body{options.name, std::move(run)}) {
-  const std::size_t stack_bytes = options.stack_bytes == 0 ? usual_stack_bytes() : whole_pages(std::max(options.stack_bytes, kLeastStackBytes));
+  const std::size_t asked = std::max(options.stack_bytes, kLeastStackBytes);
+  const std::size_t stack_bytes = options.stack_bytes == 0 ? usual_stack_bytes() : whole_pages(asked);
   Attributes attributes;
   int error = attributes.set_stack(stack_bytes);
   if (error == 0) error = pthread_create(&thread_, attributes.get(), &Body::begin, body_.get());

@@ -59,11 +59,14 @@ TEST(Thread, HasTheStackThatItAskedFor) {
 }
 
 TEST(Thread, HasTheProgramsLimitOtherwise) {
-  EXPECT_EQ(in_a_child([] { return limit_stack(5 * kMiB) && usual_stack_bytes() == 5 * kMiB && stack_of_a_thread(0) >= 5 * kMiB; }), 0);
+  const auto has_stack = [](rlim_t limit, std::size_t bytes) {
+    return limit_stack(limit) && usual_stack_bytes() == bytes && stack_of_a_thread(0) >= bytes;
+  };
+  EXPECT_EQ(in_a_child([&] { return has_stack(5 * kMiB, 5 * kMiB); }), 0);
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_STACK, &limit), 0);
   if (limit.rlim_max != RLIM_INFINITY) GTEST_SKIP() << "`unlimited` is more than this process may have";
-  EXPECT_EQ(in_a_child([] { return limit_stack(RLIM_INFINITY) && usual_stack_bytes() == 64 * kMiB && stack_of_a_thread(0) >= 64 * kMiB; }), 0);
+  EXPECT_EQ(in_a_child([&] { return has_stack(RLIM_INFINITY, 64 * kMiB); }), 0);
 }
 
 TEST(Thread, HasItsName) {

@@ -85,7 +85,8 @@ class SumsByPriority {
       sum += few_[i].second;
     }
     if (root_ != kNone) sum += nodes_[root_].subtree;
-    return few_.size() <= kFew && (few_.empty() || root_ == kNone) && sum == all && is_sound(root_, INT64_MIN, INT64_MAX);
+    const bool is_one_of_both = few_.size() <= kFew && (few_.empty() || root_ == kNone);
+    return is_one_of_both && sum == all && is_sound(root_, INT64_MIN, INT64_MAX);
   }
 
  private:
@@ -103,7 +104,8 @@ class SumsByPriority {
   }
   bool is_in_tree(std::int32_t priority) const noexcept {
     Index at = root_;
-    while (at != kNone && nodes_[at].priority != priority) at = nodes_[at].priority < priority ? nodes_[at].higher : nodes_[at].lower;
+    while (at != kNone && nodes_[at].priority != priority)
+      at = nodes_[at].priority < priority ? nodes_[at].higher : nodes_[at].lower;
     return at != kNone;
   }
   void add_to_tree(std::int32_t priority, const Sum& sum) {
@@ -123,7 +125,8 @@ class SumsByPriority {
     }
     const Index node = free_.back();
     free_.pop_back();
-    nodes_[node] = {.priority = priority, .rank = static_cast<std::uint32_t>(base::mix64(++ranks_)), .own = sum, .subtree = sum};
+    const auto rank = static_cast<std::uint32_t>(base::mix64(++ranks_));
+    nodes_[node] = {.priority = priority, .rank = rank, .own = sum, .subtree = sum};
     return node;
   }
   void add_up(Node& node) noexcept {
@@ -212,7 +215,8 @@ class SumsByPriority {
       if (nodes_[child].rank > node.rank) return false;
       sum += nodes_[child].subtree;
     }
-    return node.own.tasks != 0 && above < node.priority && node.priority < below && sum == node.subtree && is_sound(node.higher, node.priority, below) &&
+    const bool is_in_place = above < node.priority && node.priority < below;
+    return node.own.tasks != 0 && is_in_place && sum == node.subtree && is_sound(node.higher, node.priority, below) &&
            is_sound(node.lower, above, node.priority);
   }
 
