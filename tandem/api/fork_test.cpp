@@ -15,7 +15,7 @@ namespace {
 TEST(Fork, AChildMayEndWithARuntimeAndCannotUseIt) {
   auto rt = std::make_unique<Runtime>(Options{.workers = 2});
   double sum = 0;
-  auto total = rt->value("total", &sum);
+  auto total = rt->data("total", sum);
   rt->submit("add", [](double& t) { t += 1; }, read_write(total));
   rt->wait();
   const pid_t child = fork();

@@ -1,6 +1,7 @@
 // tandem/comm/bootstrap/rendezvous_test.cpp: ranks, impostors and other connections at the rendezvous.
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -418,8 +419,10 @@ TEST_F(Rendezvous, AConnectionThatAForkedChildHoldsIsGoneForTheServer) {
   std::string challenge;
   ASSERT_TRUE(silent.receive(challenge, soon()).value());
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));  // no handlers run that close what it inherits
-  if (child == 0)
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) pause();
+  }
   while (logged().find("did not prove the job's secret in time") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   stop();

@@ -1,5 +1,6 @@
 // tandem/comm/transport/tcp/tcp_failure_test.cpp: peers that die, stop, are strangers, or are not there.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -81,8 +82,10 @@ TEST(TcpFailure, AConnectionThatAChildHoldsOpenIsGoneWhenItHasEnded) {
   Link& link = node.transport->connect(Rank(1), peer.card, 0);
   EXPECT_EQ(send({&node}, link, "x"), SendStatus::done);
   const auto holder = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-  if (holder == 0)
+  if (holder == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) pause();
+  }
   peer.die();
   expect_death_soon(node);
   step_for({&node}, 10'000'000);  // the connection's memory goes
