@@ -44,7 +44,12 @@ const TaskBook::Life* TaskBook::find(std::int64_t id) const {
 }
 
 std::string TaskBook::name(const Life& life) const {
-  return fmt::format("rank {}: task {}", rank_.rank, static_cast<std::uint32_t>(life.id));
+  return fmt::format("rank {}: task {}", rank_.rank, number_of(life.id));
+}
+
+std::uint64_t TaskBook::number_of(std::int64_t id) const noexcept {
+  const auto whole = static_cast<std::uint64_t>(id - Unwrapper::first_epoch);
+  return rank_.size > 1 ? whole >> trace::kIdBitsBelowPosition : whole;
 }
 
 void TaskBook::report(Findings& findings, const std::string& promise, const Life& life, const std::string& what) const {
@@ -106,6 +111,7 @@ void TaskBook::cancel(Life& life, std::uint64_t ticks) {
 void TaskBook::add(const Event& event, Findings& findings) {
   switch (event.type) {
     case Type::task_replayed: return replay(event, findings);
+    case Type::task_id: return ids_.go_on_from(event.number(0));
     case Type::task_iteration:  // they say something of tasks, and are no steps in the life of one
     case Type::task_flops:
     case Type::task_note:
@@ -116,11 +122,13 @@ void TaskBook::add(const Event& event, Findings& findings) {
   }
   const auto last = last_stamp_.find(event.actor);
   const bool is_fresh = last == last_stamp_.end() || last->second < event.ticks;
-  const std::int64_t id = ids_.unwrap(u32(event, 0));
+  const bool is_new = event.type == Type::task_submitted || event.type == Type::task_submitted_wide;
+  const auto is_known = [this](std::int64_t known) { return find(known) != nullptr; };
+  const std::int64_t id = is_new ? ids_.unwrap(u32(event, 0)) : ids_.unwrap_known(u32(event, 0), is_known);
   switch (event.type) {
     case Type::task_submitted:
     case Type::task_submitted_wide: return submit(event, id, findings);
-    case Type::task_deps: return edges_.push_back({id, ids_.near(u32(event, 1))});
+    case Type::task_deps: return edges_.push_back({id, ids_.near_known(u32(event, 1), is_known)});
     case Type::task_ready: {
       Life& task = life(id);
       count(task.readies);
@@ -232,12 +240,12 @@ void TaskBook::check_edge(const Edge& edge, Findings& findings) {
   if (task == nullptr || task->submissions == 0) return;
   if (predecessor == nullptr || predecessor->submissions == 0)
     return report(findings, "whatever comes before a task was submitted", *task,
-                fmt::format("comes after task {}, which was not submitted", static_cast<std::uint32_t>(edge.predecessor)));
+                fmt::format("comes after task {}, which was not submitted", number_of(edge.predecessor)));
   if (task->kind == Kind::other || task->began == never) return;
   const std::uint64_t done = predecessor->kind == Kind::kernel ? predecessor->done : done_by(edge.predecessor);
   if (done == never || (done > task->began && done - task->began > slack_ticks_))
     report(findings, "no task begins before what comes before it has ended", *task,
-         fmt::format("begins before the end of task {}{}", static_cast<std::uint32_t>(edge.predecessor),
+         fmt::format("begins before the end of task {}{}", number_of(edge.predecessor),
                      done == never ? ", which has none" : fmt::format(", by {:.0f} ns", ns_between(task->began, done))));
 }
 

@@ -72,6 +72,9 @@ class TaskBook {
   std::uint64_t done_by(std::int64_t id);
   double ns_between(std::uint64_t from, std::uint64_t to) const;
 
+  /// As people know it.
+  std::uint64_t number_of(std::int64_t id) const noexcept;
+
   const trace::RankTrace& rank_;
   const Recorded& recorded_;
   std::string gap_;

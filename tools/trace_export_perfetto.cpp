@@ -233,7 +233,7 @@ class PerfettoWriter {
 std::string PerfettoWriter::about_task(std::uint32_t row) const {
   const TaskRow& task = history_.tasks[row];
   Annotations about;
-  about.add("task", task.id).add("priority", std::int64_t{task.priority});
+  about.add("task", history_.number_of(task.id)).add("priority", std::int64_t{task.priority});
   if (task.submit_order != no_number) about.add("submit order", std::uint64_t{task.submit_order});
   if (task.codelet != task.name) about.add("codelet", std::string_view(history_.texts[task.codelet]));
   if (task.file != 0) about.add("submitted at", std::string_view(fmt::format("{}:{}", history_.texts[task.file], task.line)));

@@ -31,7 +31,7 @@ Json json_of(const SpentTimes& ns) {
 
 Json json_of(const History& history, const PathStep& step) {
   const TaskTable& tasks = history.tasks;
-  Json object{{"kind", name_of(step.kind)}, {"rank", tasks.rank[step.task]}, {"task", tasks.id[step.task]},
+  Json object{{"kind", name_of(step.kind)}, {"rank", tasks.rank[step.task]}, {"task", history.number_of(tasks.id[step.task])},
               {"name", history.texts[tasks.name(step.task)]}, {"start_s", in_seconds(step.start_ns)},
               {"end_s", in_seconds(step.end_ns)}};
   if (step.from != no_number) object["from"] = step.from;

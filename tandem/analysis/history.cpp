@@ -133,19 +133,23 @@ void HistoryBuilder::describe_data(const RankTrace& trace) {
 void HistoryBuilder::name_tasks(RankTrace& trace, const Rank& rank) {
   trace::StreamReader* catalogue = trace.stream_of(0);
   if (catalogue == nullptr) return;
-  // Where the ids begin: as they were unwrapped, so that the first name is taken to be of a task near the first one.
+  // Where the ids begin, so that the first name is taken to be of a task near the first one.
   Unwrapper ids;
   for (const std::uint32_t row : history_.tasks.rows()) {
     if (history_.tasks.rank[row] != rank.rank) continue;
-    ids.unwrap(static_cast<std::uint32_t>(history_.tasks.id[row]));
+    ids.go_on_from(history_.tasks.id[row] - Unwrapper::first_epoch);
     break;
   }
   catalogue->rewind();
   for (auto event = catalogue->next(); event && event.value(); event = catalogue->next()) {
     if (event.value()->type != Type::task_name) continue;
     memory_.touch();
-    const std::uint32_t row = rank.index->find(ids.unwrap(u32(*event.value(), 0)));
-    if (row != no_number) history_.tasks.set_name(row, history_.texts.add(event.value()->text(1)));
+    std::int64_t id = ids.near(u32(*event.value(), 0));
+    while (rank.index->find(id) == no_number && id < rank.ids.last()) id += Unwrapper::first_epoch;
+    const std::uint32_t row = rank.index->find(id);
+    if (row == no_number) continue;
+    ids.go_on_from(static_cast<std::uint64_t>(id - Unwrapper::first_epoch));
+    history_.tasks.set_name(row, history_.texts.add(event.value()->text(1)));
   }
   catalogue->rewind();
 }

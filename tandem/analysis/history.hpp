@@ -329,6 +329,9 @@ class History {
   SpillVector<WaitRow> waits{memory_, SpillUse::table};
   SpillVector<TracerRow> tracer{memory_, SpillUse::table};
 
+  /// The number by which people know the task `id`: in errors, in logs, and in what is made of traces. On several ranks it is the
+  /// position of its operation in the flow, which the nodes of a rank for that operation share.
+  std::uint64_t number_of(std::uint64_t id) const noexcept { return size > 1 ? id >> trace::kIdBitsBelowPosition : id; }
   /// The row of a task; nothing where nothing is known of it.
   std::optional<std::uint32_t> find_task(std::uint32_t rank, std::uint64_t id) const;
   /// Null where nobody described it.
@@ -348,27 +351,52 @@ class History {
 /// Takes the times of a history from the ranks' clocks to nanoseconds since the first event.
 void correct_history(History& history, trace::TraceReader& run, const HistoryOptions& options);
 
-/// Numbers of which a trace holds the low 32 bits only: the one nearest to that before is meant.
+/// Numbers that grow, of which a trace holds the low 32 bits only: the one nearest to the largest so far is meant, or an older one
+/// that is known.
 class Unwrapper {
  public:
   /// Before it becomes certain that no number was smaller, all are this much greater.
   static constexpr std::int64_t first_epoch = std::int64_t{1} << 32;
 
   std::int64_t unwrap(std::uint32_t low) noexcept {
-    if (!last_) return *(last_ = lowest_ = first_epoch + low);
     const std::int64_t whole = near(low);
-    lowest_ = std::min(lowest_, whole);
-    return *(last_ = whole);
+    note(whole);
+    return whole;
   }
-  /// The same, of a number that says nothing of where the others are.
+  /// The trace says that numbers from `whole` on come next.
+  void go_on_from(std::uint64_t whole) noexcept { note(first_epoch + static_cast<std::int64_t>(whole)); }
+  /// As `unwrap`, but of a number that `exists(number)` knows already, perhaps from long ago; the nearest one where it knows none.
+  template <class Exists>
+  std::int64_t unwrap_known(std::uint32_t low, const Exists& exists) {
+    const std::int64_t whole = near_known(low, exists);
+    note(whole);
+    return whole;
+  }
+  /// `unwrap` of a number that says nothing of where the others are.
   std::int64_t near(std::uint32_t low) const noexcept {
     if (!last_) return first_epoch + low;
     return *last_ + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(*last_));
   }
+  /// `unwrap_known` of such a number.
+  template <class Exists>
+  std::int64_t near_known(std::uint32_t low, const Exists& exists) const {
+    const std::int64_t nearest = near(low);
+    if (!last_ || *last_ - lowest_ <= INT32_MAX) return nearest;
+    for (std::int64_t whole = nearest; whole >= lowest_; whole -= first_epoch)
+      if (exists(whole)) return whole;
+    return nearest;
+  }
+  /// The largest one so far.
+  std::int64_t last() const noexcept { return last_.value_or(first_epoch); }
   /// What is to be subtracted from all numbers, now that all are known.
   std::int64_t epoch() const noexcept { return lowest_ < first_epoch ? 0 : first_epoch; }
 
  private:
+  void note(std::int64_t whole) noexcept {
+    lowest_ = last_ ? std::min(lowest_, whole) : whole;
+    last_ = last_ ? std::max(*last_, whole) : whole;
+  }
+
   std::optional<std::int64_t> last_;
   std::int64_t lowest_ = first_epoch;
 };

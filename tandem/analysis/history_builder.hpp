@@ -68,7 +68,7 @@ class HistoryBuilder {
         // Tasks of the flow are named by the low 32 bits of their ids, as everywhere.
         messages_.add_flow(event,
                            event.type == trace::Type::data_sent || event.type == trace::Type::data_received || event.type == trace::Type::data_expected
-                               ? rank.ids.near(u32(event, 2))
+                               ? near_id(rank, u32(event, 2))
                                : 0);
         break;
       case trace::Category::flow: add_wait(event, actor); break;
@@ -144,6 +144,13 @@ class HistoryBuilder {
     return *(rank.last_actor = &at->second);
   }
 
+  /// Of a task that events have named before, if they have.
+  static std::int64_t near_id(const Rank& rank, std::uint32_t low) {
+    return rank.ids.near_known(low, [&](std::int64_t id) { return rank.index->find(id) != no_number; });
+  }
+  static std::int64_t id_of(Rank& rank, std::uint32_t low) {
+    return rank.ids.unwrap_known(low, [&](std::int64_t id) { return rank.index->find(id) != no_number; });
+  }
   std::uint32_t row_of(Rank& rank, std::int64_t id) {
     std::uint32_t& row = *rank.index->find_or_add(id);
     if (row == no_number) {

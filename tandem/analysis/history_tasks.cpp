@@ -18,22 +18,23 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       return;
     case Type::task_note: return note(event, rank);
     case Type::task_counters:
-      history_.counts.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .cycles = event.number(1), .instructions = event.number(2),
+      history_.counts.push_back({.task = row_of(rank, near_id(rank, u32(event, 0))), .cycles = event.number(1), .instructions = event.number(2),
                                  .stalled = event.number(3), .misses = event.number(4)});
       return;
     case Type::task_expected:
-      history_.expected.push_back({.task = row_of(rank, rank.ids.near(u32(event, 0))), .kernel_ns = static_cast<std::int64_t>(event.number(1)),
+      history_.expected.push_back({.task = row_of(rank, near_id(rank, u32(event, 0))), .kernel_ns = static_cast<std::int64_t>(event.number(1)),
                                    .copies_ns = static_cast<std::int64_t>(event.number(2))});
       return;
     case Type::task_implementation: return implement(event, rank);
+    case Type::task_id: return rank.ids.go_on_from(event.number(0));
     default: break;
   }
-  const std::int64_t id = rank.ids.unwrap(u32(event, 0));
+  const std::int64_t id = id_of(rank, u32(event, 0));
   const std::uint32_t row = row_of(rank, id);
   TaskTable& tasks = history_.tasks;
   switch (event.type) {
     case Type::task_accesses: add_access(row, u32(event, 1)); break;
-    case Type::task_deps: history_.dependencies.add(row, static_cast<std::uint64_t>(rank.ids.near(u32(event, 1)))); break;
+    case Type::task_deps: history_.dependencies.add(row, static_cast<std::uint64_t>(near_id(rank, u32(event, 1)))); break;
     case Type::task_ready:
       rank.tells_ready = true;
       tasks.ready(row, event.local_ns);
@@ -94,7 +95,7 @@ void HistoryBuilder::submit(const Event& event, Rank& rank) {
 }
 
 void HistoryBuilder::note(const Event& event, Rank& rank) {
-  const std::uint32_t row = row_of(rank, rank.ids.near(u32(event, 0)));
+  const std::uint32_t row = row_of(rank, near_id(rank, u32(event, 0)));
   if (!keeps_all_) return;
   history_.tasks.tag.set(row, event.number(1));
   history_.tasks.parameters.set(row, history_.texts.add(event.text(2)));
@@ -102,7 +103,7 @@ void HistoryBuilder::note(const Event& event, Rank& rank) {
 
 /// Implementations of a codelet are kernels of their own: "gemm #1". A replay may have the place of another one from its model.
 void HistoryBuilder::implement(const Event& event, Rank& rank) {
-  const std::uint32_t row = row_of(rank, rank.ids.near(u32(event, 0)));
+  const std::uint32_t row = row_of(rank, near_id(rank, u32(event, 0)));
   TaskTable& tasks = history_.tasks;
   const auto known = without_implementation_.find(tasks.place_number(row));
   const TaskPlace of = known != without_implementation_.end() ? known->second : tasks.place(row);
@@ -115,7 +116,7 @@ void HistoryBuilder::implement(const Event& event, Rank& rank) {
 }
 
 void HistoryBuilder::stage(const Event& event, Rank& rank) {
-  const std::uint32_t row = row_of(rank, rank.ids.near(u32(event, 0)));
+  const std::uint32_t row = row_of(rank, near_id(rank, u32(event, 0)));
   end_staging(rank, row, event.local_ns);
   const auto stage = static_cast<trace::StagingState>(event.number(1));
   if (stage != trace::StagingState::memory && stage != trace::StagingState::data) return;

@@ -99,6 +99,34 @@ TEST(History, AnOlderTaskBehindTheWrapIsOlder) {
   EXPECT_TRUE(history->find_task(0, (std::uint64_t{1} << 32) + 5));
 }
 
+TEST(History, IdsThatAreFarFromEachOtherAreTold) {
+  constexpr std::uint64_t far = std::uint64_t{5} << 32, farther = (std::uint64_t{7} << 32) + 9;
+  SmallRun run;
+  run.usual().submit(0, 0, 7, 0).submit(0, 1, 8, 0);
+  run.stream(0, 1).add(Type::task_id, at(5), {far + 100});
+  run.submit(0, 5, 100, 1).submit(0, 6, 101, 1, {}, {100});
+  run.stream(0, 1).add(Type::task_id, at(50), {farther});
+  run.submit(0, 50, 9, 1);
+  run.execute(0, 2, 100, 20, 30).execute(0, 2, 101, 40, 45).execute(0, 2, 9, 60, 70);
+  run.execute(0, 3, 7, 10, 65);  // ends long after its number
+  run.execute(0, 2, 8, 80, 90);  // and begins long after it
+  const auto history = run.read();
+  EXPECT_EQ(history->tasks.size(), 5u);
+  for (const std::uint64_t id : {std::uint64_t{7}, std::uint64_t{8}, far + 100, far + 101, farther})
+    EXPECT_TRUE(task(*history, 0, id).has_run()) << id;
+  EXPECT_EQ(history->dependencies.at(0).predecessor, far + 100);
+  EXPECT_EQ(history->number_of(farther), farther) << "of a rank alone";
+}
+
+TEST(History, OnSeveralRanksPeopleKnowTasksByTheirPositions) {
+  SmallRun run(2);
+  run.usual(0).usual(1);
+  run.submit(0, 0, 3 * 1024 + 2, 0).submit(1, 0, 3 * 1024 + 5, 1);
+  const auto history = run.read();
+  ASSERT_EQ(history->tasks.size(), 2u);
+  for (const TaskRow& row : history->tasks) EXPECT_EQ(history->number_of(row.id), 3u);
+}
+
 TEST(History, AReplayedGraphHasItsTasksAgain) {
   SmallRun run;
   run.usual();

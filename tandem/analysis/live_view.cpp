@@ -168,6 +168,7 @@ void LiveView::add_task(const Event& event) {
       ++interval_tasks_.ended;
       return;
     }
+    case Type::task_id: told_id_ = event.number(0); return;
     case Type::task_failed: ++interval_tasks_.failed; return;
     case Type::task_cancelled:
       if ((tasks_.note(u32(event, 0), LiveTasks::ended).flags & LiveTasks::node) != 0) return;
@@ -241,6 +242,13 @@ std::vector<std::string> LiveView::lacks() const {
   return lacking;
 }
 
+/// `task`: the low 32 bits of an id that is near the last one that was told.
+std::uint64_t LiveView::number_of(std::uint32_t task) const {
+  const auto step = static_cast<std::int32_t>(task - static_cast<std::uint32_t>(told_id_));
+  const std::uint64_t whole = told_id_ == 0 ? task : told_id_ + static_cast<std::uint64_t>(std::int64_t{step});
+  return rank_.manifest().size > 1 ? whole >> trace::kIdBitsBelowPosition : whole;
+}
+
 LiveWorker LiveView::worker_now(std::uint32_t number, const Actor& actor, std::int64_t now_ns) const {
   const trace::LiveRank::Actor& facts = rank_.actors()[number];
   LiveWorker worker;
@@ -252,7 +260,7 @@ LiveWorker LiveView::worker_now(std::uint32_t number, const Actor& actor, std::i
     const Running& running = actor.running.back();
     worker.state = ActorState::executing;
     worker.state_ns = std::max<std::int64_t>(0, now_ns - running.since_ns);
-    worker.task = running.task;
+    worker.task = number_of(running.task);
     worker.kernel = codelet(running.site != LiveTasks::no_site ? running.site : tasks_.site_of(running.task));
   } else if (actor.base) {
     worker.state = actor.base;

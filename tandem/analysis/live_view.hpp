@@ -30,7 +30,7 @@ struct LiveWorker {
   std::optional<ActorState> state;   ///< nothing: not known
   std::int64_t state_ns = 0;         ///< for how long it has been in it
   std::string kernel;                ///< of the running task; "?": not known
-  std::uint32_t task = no_number;
+  std::uint64_t task = no_number;    ///< the number of the running one, as people know it
   std::array<std::int64_t, live_spent_kinds> ns = {};  ///< of the interval; a rest is not known
   std::uint64_t tasks = 0;           ///< that ended in the interval
 };
@@ -130,6 +130,7 @@ class LiveView final : public trace::LiveListener {
   };
 
   Actor& actor_of(std::uint32_t number);
+  std::uint64_t number_of(std::uint32_t task) const;
   bool is_worker(std::uint32_t number) const;
   void add_task(const trace::Event& event);
   void add_submission(const trace::Event& event);
@@ -145,6 +146,7 @@ class LiveView final : public trace::LiveListener {
   const trace::LiveRank& rank_;
   std::int64_t begin_ns_ = no_time;  ///< of the interval
   std::vector<Actor> actors_;
+  std::uint64_t told_id_ = 0;  ///< of a task, lately; 0: all ids so far are small
   LiveTasks tasks_;
   std::vector<Kernel> kernels_;  ///< by site
   LiveInterval::Tasks interval_tasks_, all_tasks_;

@@ -135,6 +135,7 @@ Table tasks_of(History& history) {
   Table table = TableOf("tasks", history.tasks)
       .add<&TaskRow::rank>("rank", number)
       .add<&TaskRow::id>("task", u64)
+      .of("number", u64, [&history](const TaskRow& row) { return history.number_of(row.id); })
       .add<&TaskRow::name>("name", text)
       .add<&TaskRow::codelet>("codelet", text)
       .add<&TaskRow::file>("file", text)

@@ -73,7 +73,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       cancellation_(std::make_unique<Cancellation>(core, *endpoint_, *abort_, position_)),
       standstill_(std::make_unique<Standstill>(*endpoint_, *transfers_, *table_, [this] { return sketch(); })),
       enters_all_(options.check_pruning) {
-  core_.executor().set_positions(FlowPosition::kIdsPerPosition);
+  core_.executor().expect_ranks();
   abort_->listen([this] {
     copies_->lift_budget();
     cancellation_->give_up();
@@ -143,7 +143,7 @@ void Flow::add(Handle& handle, std::uint32_t owner, bool has_value) {
 }
 
 bool Flow::has_spare_id() const noexcept {
-  constexpr runtime::TaskId ids = runtime::TaskId{1} << FlowPosition::kIdsPerPosition;
+  constexpr runtime::TaskId ids = runtime::TaskId{1} << runtime::TaskNumber::kBits;
   return core_.submission().last_id() % ids < ids / 2;
 }
 

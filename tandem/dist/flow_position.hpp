@@ -5,7 +5,7 @@
 
 #include "tandem/dist/flow_history.hpp"
 #include "tandem/runtime/exec/cutoff.hpp"
-#include "tandem/runtime/task/task.hpp"
+#include "tandem/runtime/task/task_number.hpp"
 
 namespace tandem::dist {
 
@@ -16,17 +16,14 @@ namespace tandem::dist {
 /// Threads: the submitting thread alone. Exception: `entering` follows the protocol of `runtime::Cutoff`; the mutex of
 /// `Cancellation` is its lock.
 struct FlowPosition {
-  /// Ids of a rank's tasks: the position, and the nodes of the local graph that belong to it.
-  static constexpr unsigned kIdsPerPosition = 10;
-
   std::uint64_t value = 0;   ///< operations so far
   FlowHistory history;       ///< of the operations since the last wait of all ranks
   runtime::Cutoff entering;  ///< positions that this rank may submit without asking `Cancellation`
 
   /// The next operation needs no question to `Cancellation`.
   bool next_is_free() const noexcept { return entering.within(value + 1); }
-  /// The first id for nodes of this position. The smaller ones belong to the flow itself.
-  runtime::TaskId first_id() const noexcept { return (value << kIdsPerPosition) + 2; }
+  /// The first id for nodes of this position.
+  runtime::TaskId first_id() const noexcept { return runtime::TaskNumber::first_id(value); }
 
   /// What the operation at this position does.
   void note(OperationKind kind, std::uint32_t executor, const SourceLine& where, std::span<const Use> uses) noexcept {

@@ -145,6 +145,8 @@ enum class Type : std::uint16_t {
   energy = 117,
   // data, last
   data_page_locked = 118,
+  // task, at last
+  task_id = 119,
   // not a type: marks a header with a full stamp
   extended = 127,
 };
@@ -231,11 +233,16 @@ constexpr std::uint64_t kLongestRun = UINT32_MAX - 1;  ///< ticks
 /// The field `pushed_to` of `task.submitted_next`: the submitter has put the task into no queue.
 constexpr std::uint16_t kNotPushed = UINT16_MAX - 1;
 
+/// On several ranks the id of a task is 2^this times the position of its operation in the flow, and a number below that: the nodes of
+/// a rank for one operation. The position is the number that people see.
+inline constexpr unsigned kIdBitsBelowPosition = 10;
+
 namespace internal {
 
 using enum Field;
 
-// Numbers: `task` is the low 32 bits of the task's id; ids grow with submission, so a reader can reconstruct the rest. `data`
+// Numbers: `task` is the low 32 bits of the task's id; ids grow with submission, and `task.id` tells long steps, so a reader can
+// reconstruct the rest. `data`
 // counts registrations of the rank. The session assigns `site`, `name` and `actor`, and its catalogue describes them.
 // `request` counts the operations posted at the rank's endpoint (low 32 bits). `peer` and `rank` are ranks. Sizes are in bytes.
 inline constexpr EventSpec event_table[] = {
@@ -426,6 +433,9 @@ inline constexpr EventSpec event_table[] = {
        {"refused_bytes", u64}}},
      "the rank's pool of page-locked memory, when memory for data was asked of it: bytes that data and copies have, at most so far, that are locked and "
      "that may be; allocations so far, of these for which the driver was asked, and those that got other memory, with their bytes"},
+    {Type::task_id, Category::task, "task.id", {{{"id", u64}}},
+     "the whole id of the task that is submitted next: when it is at least 2^30 more than that of the last one, and once in each packet when it is "
+     "at least 2^30"},
 };
 
 constexpr std::size_t index_of(Type type) noexcept {

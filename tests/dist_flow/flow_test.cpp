@@ -486,6 +486,30 @@ TEST(DistFlow, ARecordedFlowKeepsOrderMigrationAndModes) {
   }));
 }
 
+TEST(DistFlow, ATaskHasOneNumberInAllMessages) {
+  std::atomic<std::uint64_t> position{0};
+  const auto endings = run_job({.ranks = 3}, [&](Runtime& rt) {
+    double a = 1, b = 2;
+    auto ha = rt.data("a", a, {.owner = 0}), hb = rt.data("b", b, {.owner = 1});
+    const Codelet increase("increase", [](const double& by, double& to) { to += by; });
+    for (int i = 0; i < 5; ++i) rt.submit(increase, read(ha), read_write(hb));  // with receives of rank 1
+    rt.submit("fail", [](double&) { throw std::runtime_error("failed"); }, read_write(hb));
+    if (rt.rank() == 1) position = rt.position();
+    rt.submit(increase, read(hb), read_write(ha));
+    rt.wait();
+  });
+  EXPECT_EQ(position, 6U);
+  EXPECT_THAT(endings[0].error, HasSubstr("task 6 'fail' (submitted at flow_test.cpp"));
+  const auto refused = run_job({.ranks = 2}, [&](Runtime& rt) {
+    double a = 1;
+    auto ha = rt.data("a", a, {.owner = 0});
+    rt.submit("one", [](double&) {}, read_write(ha));
+    rt.submit("two", [](double&, double&) {}, read_write(ha), commute(ha));
+    rt.wait();
+  });
+  EXPECT_THAT(refused[0].error, HasSubstr("task 2 'two'"));
+}
+
 TEST(DistFlow, RanksAddToSharesThatATreeGathers) {
   constexpr int rounds = 3, tasks = 4;
   expect_well(run_job({.ranks = 8}, [](Runtime& rt) {

@@ -247,6 +247,30 @@ TEST(DistTrace, WhatTravelsIsExpectedAndReceivedByTheNumbersOfAllRanks) {
   }
 }
 
+/// Skipped tasks cost nothing: so does a flow whose positions are far from each other.
+TEST(DistTrace, IdsBeyond32BitsAreTold) {
+  constexpr std::uint64_t skipped = 3'000'000;
+  const Folder folder;
+  std::vector<std::uint64_t> positions;
+  const auto run = run_traced(folder, {.ranks = kRanks, .trace = folder.path}, [&](Runtime& rt) {
+    double value = 1;
+    auto data = rt.data("value", value, {.owner = 0});
+    for (int round = 0; round < 4; ++round) {
+      rt.submit("increase", [](double& to) { to += 1; }, read_write(data));
+      if (rt.rank() == 0) positions.push_back(rt.position());
+      rt.skip_tasks(skipped);
+    }
+    rt.wait();
+    if (rt.rank() == 0) { EXPECT_EQ(value, 5); }
+  });
+  ASSERT_NE(run, nullptr);
+  std::vector<std::uint64_t> told;
+  for_each(*run, [&](const Event& event, std::int64_t) {
+    if (event.rank == 0 && event.type == Type::task_id) told.push_back(event.number(0) >> trace::kIdBitsBelowPosition);
+  });
+  EXPECT_THAT(told, testing::IsSupersetOf(std::vector(positions.begin() + 1, positions.end())));
+}
+
 TEST(DistTrace, ReceivedCopiesSayOnWhichNumaNodeTheyLay) {
   const auto machine = base::Topology::discover();
   ASSERT_TRUE(machine.ok());

@@ -137,7 +137,7 @@ class Tables {
       if (fresh) sites_.push_back(task.line == 0 ? std::string() : history_.texts[task.file] + ":" + std::to_string(task.line));
       site.push_back(at->second);
       priority.push_back(task.priority);
-      id.push_back(static_cast<std::int64_t>(task.id));
+      id.push_back(static_cast<std::int64_t>(history_.number_of(task.id)));
       status.push_back(static_cast<std::int64_t>(task.status));
       stolen.push_back(task.stolen ? 1 + std::int64_t{task.stolen_from} : 0);  // the victim, from 1 on
       std::int64_t edges = 0;

@@ -482,8 +482,7 @@ Cutoff::Answer Executor::ask(const Task& task, std::int64_t now_ns) {
     ahead_ = now_ns - asked_at_ns_ < ahead_ns_ ? std::min(2 * ahead_ + 1, kMostAhead) : ahead_ / 2;
     asked_at_ns_ = now_ns;
   }
-  const TaskId last = position | ((TaskId{1} << position_bits_) - 1);
-  return cutoff_.ask(position, last + (ahead_ << position_bits_));
+  return cutoff_.ask(position, last_of(position_of(position) + ahead_));
 }
 
 void Executor::drop_behind_end(Task& task) {

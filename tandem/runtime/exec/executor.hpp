@@ -20,6 +20,7 @@
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
 #include "tandem/runtime/task/task.hpp"
+#include "tandem/runtime/task/task_number.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
 #include "tandem/trace/stream.hpp"
 
@@ -183,10 +184,11 @@ class Executor final : public StagingListener {
   void reopen();
   /// The flow is cancelled, and what has this id is behind its end.
   bool is_behind_end(TaskId id) const noexcept { return cutoff_.passed(id); }
-  /// Ids of 2^`bits` each are one position of the flow; tasks that begin within `ahead_ns` may be counted together.
-  void set_positions(unsigned bits) noexcept { position_bits_ = bits; }
+  /// Ids are those of several ranks: many are one position of the flow (`TaskNumber`).
+  void expect_ranks() noexcept { of_ranks_ = true; }
+  /// Tasks that begin within `ahead_ns` may be counted together.
   void set_ahead(std::int64_t ahead_ns) noexcept { ahead_ns_ = ahead_ns; }
-  std::uint64_t position_of(TaskId id) const noexcept { return id >> position_bits_; }
+  std::uint64_t position_of(TaskId id) const noexcept { return of_ranks_ ? TaskNumber::position(id) : id; }
 
  private:
   Cutoff::Answer ask(const Task& task, std::int64_t now_ns);
@@ -206,7 +208,7 @@ class Executor final : public StagingListener {
   }
   void end_one(Task& task, Origin& origin);
   void end_and_place(Task& task, Origin& origin);
-  TaskId last_of(std::uint64_t position) const noexcept { return ((position + 1) << position_bits_) - 1; }
+  TaskId last_of(std::uint64_t position) const noexcept { return of_ranks_ ? TaskNumber::last_id(position) : position; }
   /// Under `cutoff_lock_`: the flow ends behind id `last`. Returns the tasks that were held until then, for `go_on`.
   std::vector<Task*> decide(TaskId last);
   void go_on(TaskId last, const std::vector<Task*>& held);
@@ -257,7 +259,7 @@ class Executor final : public StagingListener {
   alignas(64) base::SpinLock cutoff_lock_;  ///< guards what follows; for `Cutoff::within` it is not needed
   Cutoff cutoff_;
   std::vector<Task*> held_;
-  unsigned position_bits_ = 0;
+  bool of_ranks_ = false;
   std::int64_t ahead_ns_ = 0;
   std::uint64_t ahead_ = 0;              ///< as many positions as have been passed in `ahead_ns_` lately
   std::int64_t asked_at_ns_ = 0;

@@ -12,6 +12,7 @@
 #include "tandem/base/short_time.hpp"
 #include "tandem/base/units.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/task_number.hpp"
 
 namespace tandem::runtime {
 
@@ -100,7 +101,7 @@ Explainer::~Explainer() {
 bool Explainer::wants(const Task& task, unsigned Wanted::*count) {
   const std::lock_guard guard(mutex_);
   for (Wanted& one : wanted_) {
-    const bool is_it = one.number != 0 ? one.number == flow_position(task) : one.*count < kMost && one.name == runtime::name_of(task);
+    const bool is_it = one.number != 0 ? one.number == TaskNumber::of(flow_position(task)) : one.*count < kMost && one.name == runtime::name_of(task);
     if (!is_it) continue;
     ++(one.*count);
     return true;

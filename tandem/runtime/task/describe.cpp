@@ -7,6 +7,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
+#include "tandem/runtime/task/task_number.hpp"
 
 namespace tandem::runtime {
 
@@ -30,9 +31,11 @@ std::string name_of(const Task& task) {
 }
 
 std::string describe(const Task& task) {
-  if (task.kind == TaskKind::application) return task.where ? fmt::format("acquire (at {})", describe(task.where)) : "acquire";  // no task of the program
-  if (!task.where) return fmt::format("task {} '{}'", task.id, name_of(task));
-  return fmt::format("task {} '{}' (submitted at {})", task.id, name_of(task), describe(task.where));
+  if (task.kind == TaskKind::application)  // no task of the program
+    return task.where ? fmt::format("acquire (at {})", describe(task.where)) : "acquire";
+  const std::uint64_t number = TaskNumber::of(task.id);
+  if (!task.where) return fmt::format("task {} '{}'", number, name_of(task));
+  return fmt::format("task {} '{}' (submitted at {})", number, name_of(task), describe(task.where));
 }
 
 std::string describe_failure(const Task& task, std::string_view what) {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/task_number.hpp"
 
 namespace tandem::runtime {
 
@@ -42,12 +43,12 @@ std::string FlowChart::dot() const {
   std::string out = "digraph flow {\n  node [style=filled, shape=box, fontname=\"sans-serif\"];\n  edge [fontsize=9];\n";
   auto end = std::back_inserter(out);
   for (const Node& node : nodes_) {
-    const std::string label = node.priority != 0 ? fmt::format("{} #{} (priority {})", node.name, node.id, node.priority)
-                                                 : fmt::format("{} #{}", node.name, node.id);
-    fmt::format_to(end, "  t{} [label={}, fillcolor={}];\n", node.id, quoted(label), colour_of(node.name));
+    std::string label = fmt::format("{} #{}", node.name, TaskNumber::of(node.id));
+    if (node.priority != 0) label += fmt::format(" (priority {})", node.priority);
+    fmt::format_to(end, "  t{} [label={}, fillcolor={}];\n", TaskNumber::unmarked(node.id), quoted(label), colour_of(node.name));
   }
   for (const Edge& edge : edges_) {
-    fmt::format_to(end, "  t{} -> t{}", edge.from, edge.to);
+    fmt::format_to(end, "  t{} -> t{}", TaskNumber::unmarked(edge.from), TaskNumber::unmarked(edge.to));
     if (edge.data.empty()) fmt::format_to(end, " [style=dashed];\n");
     else fmt::format_to(end, " [label={}];\n", quoted(edge.data));
   }

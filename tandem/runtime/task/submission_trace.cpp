@@ -8,6 +8,7 @@
 
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
+#include "tandem/runtime/task/task_number.hpp"
 #include "tandem/trace/session.hpp"
 
 namespace tandem::runtime {
@@ -88,7 +89,9 @@ template <class Fixed, class Entry>
 void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
   const std::size_t accesses = recorded_accesses(task);
-  if (!fits_short(task, accesses + predecessors.size())) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
+  if (!fits_short(task, accesses + predecessors.size())) [[unlikely]]
+    return describe_fully(task, last_id_ + static_cast<std::uint32_t>(number - static_cast<std::uint32_t>(last_id_)),
+                          predecessors, pushed_to);
   TANDEM_DEBUG_ASSERT(last_site_number_ == last_site_->number);
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
@@ -166,7 +169,7 @@ void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std:
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t entries = task.access_count + predecessors.size();
   const bool all_on = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>();
-  if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, predecessors, pushed_to);
+  if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, id, predecessors, pushed_to);
   if (pushed_to == kWaits) write_short<Alike>(task, number, predecessors, pushed_to);
   else write_short<Next>(task, number, predecessors, pushed_to);
 }
@@ -175,7 +178,7 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   depth_ = 0;
   const auto number = static_cast<std::uint32_t>(task.id);
   const std::size_t entries = task.access_count + std::size_t{count_};
-  if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, number, {predecessors_.data(), count_}, queue);
+  if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, task.id, {predecessors_.data(), count_}, queue);
   if (entries != 0 || task.priority != plain_priority_) return write_short<Next>(task, number, {predecessors_.data(), count_}, queue);
   stream.mark(number);
   std::byte* const at = stream.draft();
@@ -184,11 +187,27 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   stream.publish_draft(at, Type::task_submitted_next, stream.instant(), sizeof(fields));
 }
 
-[[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+/// A reader takes the id of a submission for the one that is nearest to the last, or to 0: so long steps are told, and large ids
+/// once in each packet, since earlier packets may be lost.
+void SubmissionTrace::tell_id(TaskId id) {
+  constexpr std::uint64_t far = std::uint64_t{1} << 30;
+  const std::uint64_t whole = TaskNumber::unmarked(id);
+  const bool is_far = whole >= far && (whole >= last_id_ + far || id_packet_ != stream.packets());
+  last_id_ = std::max(last_id_, whole);
+  if (!is_far) return;
+  stream.append<Type::task_id>(whole);
+  id_packet_ = stream.packets();
+}
+
+[[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors,
                                                        std::uint32_t pushed_to) {
+  const auto number = static_cast<std::uint32_t>(id);
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
   std::size_t with_accesses = 0, listed = 0;
   if (stream.any_on<Type::task_submitted>()) {
+    // Submissions that share a stamp may have had another event in between.
+    if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
+    tell_id(id);
     if (task.kind == TaskKind::kernel && (task.extra != nullptr || tells_flops(task) || knows_facts())) [[unlikely]]
       write_facts(task, number);
     listed = std::min(with_predecessors, kMostInRecord);
@@ -198,8 +217,6 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
     plain_site_ = tells_flops(task) || knows_facts() ? &no_site_ : &site;
     plain_priority_ = is_short(task.priority) ? task.priority : 0;
     plain_fields_ = std::uint64_t{static_cast<std::uint16_t>(plain_priority_)} << 16 | std::uint64_t{site.number} << 32;
-    // Submissions that share a stamp may have had another event in between.
-    if (static_cast<std::int64_t>(stream.instant() - stream.last_event()) < 0) stream.set_instant(stream.last_event());
     if (fits_short(task, with_accesses + listed) && takes_short(number, with_accesses + listed)) {
       const bool is_alike = site.number == last_site_number_ && pushed_to == kWaits;
       last_site_number_ = site.number;

@@ -37,7 +37,10 @@ class SubmissionTrace {
   }
   /// The next submission does not share the stamp of the last one.
   void look_at_clock() noexcept { left_of_stamp_ = 0; }
-  void set_session(trace::Session* session) noexcept { session_ = session; }
+  void set_session(trace::Session* session) noexcept {
+    session_ = session;
+    last_id_ = 0;
+  }
 
   bool on() const noexcept {
     using enum trace::Type;
@@ -104,7 +107,7 @@ class SubmissionTrace {
   };
   void begin_inner() noexcept;
   bool end_inner(const Task& task, std::uint32_t pushed_to);
-  void describe_fully(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void describe_fully(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
   bool is_plain(const Task& task) const noexcept;
   bool takes_short(std::uint32_t number, std::size_t entries) const noexcept;
   std::size_t recorded_accesses(const Task& task) const noexcept { return stream.any_on<trace::Type::task_accesses>() ? task.access_count : 0; }
@@ -120,6 +123,7 @@ class SubmissionTrace {
     return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;
   }
   void write_iteration(std::int32_t number);
+  void tell_id(TaskId id);
   /// What the program said of `task`, as far as it differs from what the packet says already.
   void write_facts(const Task& task, std::uint32_t number);
   double flops_by_codelet(const Task& task) noexcept;
@@ -142,6 +146,9 @@ class SubmissionTrace {
   std::array<Site, 64> sites_;               ///< those met last, by a hash
   std::int32_t written_iteration_ = TaskFacts::kNoIteration;  ///< that was recorded last, in packet `iteration_packet_`
   std::uint64_t iteration_packet_ = 0;
+  /// Of the last submission that was described fully, without the mark of ranks: those since then follow it one by one.
+  std::uint64_t last_id_ = 0;
+  std::uint64_t id_packet_ = 0;              ///< the last id that was recorded whole is in this packet
   std::uint16_t last_site_number_ = 0;       ///< of the last submission, whose number the stream's mark is
   bool lists_are_wide_ = false;              ///< the last short record had a number of more than 16 bits in its lists
   std::vector<Shape> shapes_;                ///< of the task that is described
