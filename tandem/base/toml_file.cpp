@@ -264,7 +264,8 @@ Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string
 
 Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path) {
   const auto file = OwnedFile::open(path, Owners::anyone);
-  if (!file) return Error{ErrorCode::io, fmt::format("cannot read {}", file.error().message)};
+  const bool is_missing = !file && file.error().code == ErrorCode::not_found;
+  if (!file) return Error{ErrorCode::io, fmt::format("cannot read {}", is_missing ? path.string() : file.error().message)};
   return read_toml(file.value());
 }
 
