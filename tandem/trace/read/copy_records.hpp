@@ -37,8 +37,10 @@ std::optional<PacketHeader> read_header(Read read) {
   return last;
 }
 
-/// At a time, so that few cache lines are read which the actor is about to write.
-inline constexpr std::size_t kPieceBytes = 256;
+/// At a time, of a packet that is being written: first little, so that few cache lines are read which the actor is about to write; twice
+/// as much each time, since each piece is two calls of the system. So the bytes that are read behind the last record are at most as
+/// many as those before, and at most `kMostPieceBytes`.
+inline constexpr std::size_t kPieceBytes = 256, kMostPieceBytes = 4096;
 
 /// What was copied of a packet.
 struct RecordsCopy {
@@ -64,10 +66,11 @@ RecordsCopy copy_records(Read read, std::size_t from, std::size_t end, bool is_w
   const std::size_t most = end - std::min(from, end);
   std::size_t at = 0;         // behind the records that are there; both count from `from`
   std::size_t settled = 0;    // bytes before do not change any more
+  std::size_t piece = kPieceBytes;
   copy.ticks = before;
   for (bool more = true; more;) {
     const std::size_t copied = copy.bytes.size();
-    const std::size_t wanted = std::min(most, is_whole ? most : copied + kPieceBytes);
+    const std::size_t wanted = std::min(most, is_whole ? most : copied + piece);
     const std::size_t bytes = (wanted + 3) & ~std::size_t{3};
     copy.bytes.resize(bytes);
     if (!is_whole) {
@@ -102,6 +105,7 @@ RecordsCopy copy_records(Read read, std::size_t from, std::size_t end, bool is_w
       at = record.next();
     }
     if (at + RecordHeader::compact_bytes > wanted) more = wanted < most;
+    piece = std::min(2 * piece, kMostPieceBytes);
     settled = std::min(settled, bytes);
   }
   copy.bytes.resize(std::min(at, copy.bytes.size()));

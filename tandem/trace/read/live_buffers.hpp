@@ -55,7 +55,7 @@ class LiveBuffers {
     bool is_complete = false;  ///< the packet has no other records, and gets none
   };
   /// Copies the records from byte `from` (a multiple of 4) of the packet on; `before` is the stamp before them. Reads no further
-  /// than 256 bytes behind the last record. Nothing: the buffer was reused meanwhile.
+  /// than 4096 bytes behind the last record (copy_records.hpp). Nothing: the buffer was reused meanwhile.
   std::optional<Copy> copy(const Held& held, std::size_t from, std::uint64_t before, const DeclaredTypes& declared) const;
 
   /// For tests: called between copying and looking at the header again; after each buffer that `held` looks at.
