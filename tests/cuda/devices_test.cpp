@@ -186,10 +186,12 @@ TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     test::RandomDeviceFlow flow(seed, DeviceKind::cuda);
     control.refuse_launches = 0;
-    // Sometimes with memory for few matrices at a time, and launches that are refused.
+    control.memory_bytes = std::size_t{64} << 20;
+    // Sometimes with memory for few matrices at a time, by the budget or for want of more, and launches that are refused.
     const unsigned devices = 1 + flow.draw(2), workers = 1 + flow.draw(3);
     auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), std::to_string(devices),
                     nullptr, {}, seed % 2 == 0 ? "true" : "false");
+    if (flow.draw(3) == 0) control.memory_bytes = 2 * flow.bytes_of_one * (3 + flow.draw(3));
     const bool refuses = flow.draw(2) == 0;
     const auto refuse_some = [&] {
       if (refuses && flow.draw(8) == 0) control.refuse_launches = 1;
