@@ -37,6 +37,19 @@ std::string refused(const Action& action) {
 const Codelet add_to("add to", [](const Word& from, Word& to) { to += from; });
 const Codelet increase("increase", [](Word by, Word& value) { value += by; });
 
+TEST(DistRecorded, ATaskThatNamesAnEmptyObjectIsRefusedOnEveryRank) {
+  run_everywhere({.ranks = 3}, [](Runtime& rt) {
+    Word x = 1;
+    auto hx = rt.data("x", x, {.owner = 1});
+    const Data<Word> empty;
+    const auto record = [&](const auto& submit) { return refused([&] { static_cast<void>(rt.record(submit)); }); };
+    EXPECT_THAT(record([&] { rt.submit(add_to, read(hx), read_write(empty)); }), HasSubstr("not registered"));
+    EXPECT_THAT(record([&] { rt.submit(add_to, read(empty), read_write(hx)); }), HasSubstr("not registered"));
+    EXPECT_THAT(record([&] { rt.submit(add_to, read(hx), reduce(empty)); }), HasSubstr("not registered"));
+    rt.wait();
+  });
+}
+
 TEST(DistRecorded, AFetchIsAReaderSoThatBroadcastsAreWhole) {
   static constexpr unsigned replays = 4;
   run_everywhere({.ranks = 5}, [](Runtime& rt) {
