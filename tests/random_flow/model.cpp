@@ -113,6 +113,7 @@ void Model::for_each_cell(unsigned whole, const PartPlace& part, const Move& mov
 }
 
 void Model::split(unsigned whole, const std::vector<PartPlace>& parts) {
+  ++now_;
   close(whole);
   data_[whole].in_group = false;
   for (const PartPlace& part : parts) {

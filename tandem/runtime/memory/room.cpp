@@ -634,7 +634,10 @@ void Room::evict(Handle& handle, NodeIndex node) {
     const std::lock_guard guard(handle.lock);
     is_only = handle.valid.load(std::memory_order_acquire) == 1U << node;
   }
-  const bool is_needed = !handle.residence->abandoned || handle.residence->uses.next() != UpcomingUses::kNone;
+  // A value that failed is not moved: it would come into memory that a part shares with the whole, which has another value by then.
+  const bool has_failed = handle.is_part && handle.poison.seen_in_group() != nullptr;
+  const bool is_needed =
+      !has_failed && (!handle.residence->abandoned || handle.residence->uses.next() != UpcomingUses::kNone);
   if (!is_only || !is_needed) return drop(handle, node);  // others have it, or it has no value, or nobody sees it
   const std::optional<NodeIndex> goes_to = stopped_ ? std::nullopt : target_for(handle, node);
   if (!goes_to) {
