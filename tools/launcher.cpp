@@ -128,7 +128,8 @@ Result<void> Launcher::open_rendezvous() {
     if (options_.server_address.front() == '[' || options_.server_address.find(':') == options_.server_address.rfind(':'))
       address = whole.value();
   }
-  if (address.host.starts_with('[') && address.host.ends_with(']')) address.host = address.host.substr(1, address.host.size() - 2);
+  if (address.host.starts_with('[') && address.host.ends_with(']'))
+    address.host = address.host.substr(1, address.host.size() - 2);
   const bool local = std::all_of(options_.places.begin(), options_.places.end(), [](const auto& place) {
     return is_this_host(place.host);
   });

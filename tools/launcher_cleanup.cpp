@@ -65,10 +65,13 @@ void close_from(int low) {
 base::Result<CleanupProcess> CleanupProcess::start() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return base::Error{base::ErrorCode::io, fmt::format("no pipe for the launcher: {}", base::system_error_text(errno))};
+    return base::Error{base::ErrorCode::io,
+                       fmt::format("no pipe for the launcher: {}", base::system_error_text(errno))};
   FileDescriptor read_end(ends[0]), write_end(ends[1]);
   const pid_t child = fork();
-  if (child < 0) return base::Error{base::ErrorCode::io, fmt::format("no process for the launcher: {}", base::system_error_text(errno))};
+  if (child < 0)
+    return base::Error{base::ErrorCode::io,
+                       fmt::format("no process for the launcher: {}", base::system_error_text(errno))};
   if (child == 0) watch_over(read_end.get());
   return CleanupProcess(std::move(write_end), child);
 }

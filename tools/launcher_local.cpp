@@ -92,7 +92,8 @@ Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, co
   process.errors = std::move(errors.value().read_end);
   if (kind == Input::fed) input_ = std::move(input.value().write_end);
   process.end = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, child.value(), 0)));
-  if (!process.end) return Error{ErrorCode::io, fmt::format("rank {} cannot be watched: {}", rank, base::system_error_text(errno))};
+  if (!process.end)
+    return Error{ErrorCode::io, fmt::format("rank {} cannot be watched: {}", rank, base::system_error_text(errno))};
   fcntl(process.end.get(), F_SETFD, FD_CLOEXEC);
   return {};
 }

@@ -6,8 +6,9 @@
 
 namespace tandem::tools {
 
-/// Signals that a launcher passes on to its ranks: from the constructor on they interrupt nothing, and are read from a descriptor.
-/// Those that are ignored then (by `nohup`, or by a shell for its background jobs) stay ignored, here and by the ranks.
+/// Signals that a launcher passes on to its ranks: from the constructor on they interrupt nothing, and are read from a
+/// descriptor. Those that are ignored then (by `nohup`, or by a shell for its background jobs) stay ignored, here and
+/// by the ranks.
 class SignalQueue {
  public:
   SignalQueue();

@@ -92,7 +92,8 @@ Result<pid_t> spawn(const SpawnRequest& request) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0)
-    return Error{ErrorCode::io, fmt::format("{} cannot be started: {}", request.words.front(), base::system_error_text(errno))};
+    return Error{ErrorCode::io,
+                 fmt::format("{} cannot be started: {}", request.words.front(), base::system_error_text(errno))};
   if (child == 0) become(request, argv.data(), envp.data(), parent, pipe.write_end.get());
   setpgid(child, child);  // parent and child both call it: from now on the group can be signalled
   pipe.write_end.close();
@@ -110,14 +111,16 @@ int exit_code_of(const Error& error) { return error.code == ErrorCode::not_found
 
 Result<Pipe> make_pipe(bool ours_reads) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorCode::io, fmt::format("no pipe: {}", base::system_error_text(errno))};
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return Error{ErrorCode::io, fmt::format("no pipe: {}", base::system_error_text(errno))};
   fcntl(ends[ours_reads ? 0 : 1], F_SETFL, O_NONBLOCK);
   return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
 void prepare_launcher() {
   for (int standard = 0; standard < 3; ++standard)
-    if (fcntl(standard, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);  // inherited; takes the lowest free number: this one
+    if (fcntl(standard, F_GETFD) < 0)
+      (void)!open("/dev/null", O_RDWR);  // inherited; takes the lowest free number: this one
   sigemptyset(&ignored_before);
   for (const int number : ignored_signals)
     if (signal(number, SIG_IGN) == SIG_IGN) sigaddset(&ignored_before, number);

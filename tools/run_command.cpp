@@ -367,9 +367,12 @@ void add_run(Subcommand app, ToolContext& context) {
                                      "Print output line by line, with the rank before each line, as in \"[3] text\" (the default for "
                                      "several ranks; JSON that one of them prints to a file or a pipe has no labels)");
   command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
-  command.add_option("--stdin", arguments->input,
-                     "Who has the standard input of this command: rank 0 (on another host it is read ahead for that rank), or nobody")
-      .show_default().type_name("rank0|none");
+  command
+      .add_option("--stdin", arguments->input,
+                  "Who has the standard input of this command: rank 0 (on another host it is read ahead for that "
+                  "rank), or nobody")
+      .show_default()
+      .type_name("rank0|none");
   command.add_option("--bind", arguments->bind,
                      "Bind each rank to its share of the host's cores (core), or to the NUMA nodes or packages in which it lies; none: "
                      "do not bind, ranks of Tandem divide the cores themselves").show_default().type_name("core|numa|package|none");

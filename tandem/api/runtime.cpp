@@ -199,8 +199,8 @@ Runtime::~Runtime() {
   if (!traced.empty()) make_report(*config_, traced, ranks, own_rank, *resources_->log);
 }
 
-/// In a child by fork(): all parts stay as they are, since their threads are missing, their locks may be held, and their files and
-/// shared memory are the parent's.
+/// In a child by fork(): all parts stay as they are, since their threads are missing, their locks may be held, and
+/// their files and shared memory are the parent's.
 void Runtime::leave_to_parent() noexcept {
   (void)company_.release();
   (void)flow_.release();

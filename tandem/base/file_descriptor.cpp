@@ -45,8 +45,10 @@ std::string system_error_text(int code) {
   if (code == ENFILE) {
     text += ": all processes of this machine together have as many open files as it allows; raise fs.file-max (sysctl)";
   } else if (code == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    text += fmt::format(": this process may have {} file descriptors, and has no more; raise the limit (`ulimit -n`; the hard limit, "
-                        "`ulimit -Hn`, is {})", limit.rlim_cur, limit.rlim_max);
+    text += fmt::format(
+        ": this process may have {} file descriptors, and has no more; raise the limit (`ulimit -n`; the hard limit, "
+        "`ulimit -Hn`, is {})",
+        limit.rlim_cur, limit.rlim_max);
   }
   return text;
 }

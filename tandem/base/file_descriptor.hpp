@@ -32,7 +32,8 @@ class FileDescriptor {
 /// system refuses.
 void raise_descriptor_limit() noexcept;
 
-/// The text of an error code of the system. When descriptors have run out (EMFILE, ENFILE), it names the limit and the remedy.
+/// The text of an error code of the system. When descriptors have run out (EMFILE, ENFILE), it names the limit and the
+/// remedy.
 std::string system_error_text(int code);
 
 }  // namespace tandem::base

@@ -16,9 +16,10 @@
 namespace tandem::base {
 namespace {
 
-// A bit for each number below 2^20; descriptors beyond are left to the children. A thread sets a bit after the descriptor is open and
-// clears it before it is closed; the handler reads the bits in the child, where no other thread runs. Bits need no order: a thread that
-// forks between another thread's socket() and the setting of its bit leaves that one descriptor to the child.
+// A bit for each number below 2^20; descriptors beyond are left to the children. A thread sets a bit after the
+// descriptor is open and clears it before it is closed; the handler reads the bits in the child, where no other thread
+// runs. Bits need no order: a thread that forks between another thread's socket() and the setting of its bit leaves
+// that one descriptor to the child.
 constexpr std::size_t most_numbers = 1u << 20;
 std::array<std::atomic<std::uint64_t>, most_numbers / 64> kept{};
 std::atomic<std::size_t> kept_words{0};  ///< how many of them have ever had a bit; grows only
@@ -59,7 +60,9 @@ ProcessMark::ProcessMark() noexcept {
   generation_ = generation.load(std::memory_order_relaxed);
 }
 
-bool ProcessMark::is_of_this_process() const noexcept { return generation_ == generation.load(std::memory_order_relaxed); }
+bool ProcessMark::is_of_this_process() const noexcept {
+  return generation_ == generation.load(std::memory_order_relaxed);
+}
 
 FileDescriptor kept_from_children(int number) {
   const auto at = static_cast<std::size_t>(number);
@@ -82,7 +85,8 @@ void internal::give_to_children(int number) noexcept {
   const auto at = static_cast<std::size_t>(number);
   if (at >= most_numbers) return;
   const std::uint64_t bit = std::uint64_t{1} << (at % 64);
-  if ((kept[at / 64].load(std::memory_order_relaxed) & bit) != 0) kept[at / 64].fetch_and(~bit, std::memory_order_relaxed);
+  if ((kept[at / 64].load(std::memory_order_relaxed) & bit) != 0)
+    kept[at / 64].fetch_and(~bit, std::memory_order_relaxed);
 }
 
 }  // namespace tandem::base

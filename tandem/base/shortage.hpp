@@ -7,8 +7,8 @@
 
 namespace tandem::base {
 
-/// How long descriptors have been missing for one purpose without a break. Others of the process may close some soon; when none have
-/// come for `patience_ns`, waiting on would last for ever. A value. Not thread-safe.
+/// How long descriptors have been missing for one purpose without a break. Others of the process may close some soon;
+/// when none have come for `patience_ns`, waiting on would last for ever. A value. Not thread-safe.
 class Shortage {
  public:
   static constexpr std::int64_t default_patience_ns = 20'000'000'000;
@@ -30,8 +30,8 @@ class Shortage {
 /// Opens a descriptor that is set aside for `with_spare_descriptor`; once in a process. Thread-safe.
 void set_spare_descriptor_aside() noexcept;
 
-/// Calls `act` while the descriptor that was set aside is free: it can take a connection that waits, and turn it away with the reason.
-/// Thread-safe; one thread at a time.
+/// Calls `act` while the descriptor that was set aside is free: it can take a connection that waits, and turn it away
+/// with the reason. Thread-safe; one thread at a time.
 void with_spare_descriptor(const std::function<void()>& act);
 
 }  // namespace tandem::base

@@ -201,7 +201,8 @@ std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, c
 
 Endpoint::Endpoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-/// In a child the parts stay as they are: their threads are missing, their locks may be held, and their shared memory is the parent's.
+/// In a child the parts stay as they are: their threads are missing, their locks may be held, and their shared memory
+/// is the parent's.
 Endpoint::~Endpoint() {
   if (parts_->is_in_child()) {
     (void)parts_.release();

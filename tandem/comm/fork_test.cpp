@@ -119,8 +119,9 @@ TEST_P(Fork, APeersEndIsNoticedThoughAChildOfItLives) {
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Fork, testing::Values(Way{"shm", "inline"}, Way{"shm", "thread"}, Way{"tcp", "inline"}, Way{"tcp", "thread"}),
-                         [](const auto& test) { return std::string(test.param.transport) + "_" + test.param.progress; });
+INSTANTIATE_TEST_SUITE_P(
+    Ways, Fork, testing::Values(Way{"shm", "inline"}, Way{"shm", "thread"}, Way{"tcp", "inline"}, Way{"tcp", "thread"}),
+    [](const auto& test) { return std::string(test.param.transport) + "_" + test.param.progress; });
 
 }  // namespace
 }  // namespace tandem::comm

@@ -50,9 +50,12 @@ void add_comm_options(base::Registry& registry) {
                 .help = "on networks, large messages wait while more urgent ones to other ranks are sent or announced"});
   registry.add({.name = "comm.cross_memory", .type = OptionType::boolean, .default_value = "true",
                 .help = "peers may read this process's memory: directly over shm, by zero-copy pages over tcp"});
-  registry.add({.name = "comm.start_timeout", .type = OptionType::duration, .default_value = "0",
-                .help = "how long a rank waits for others that have not started (0: 60s; without limit under tandem run, which notices "
-                        "ranks that end)", .minimum = 0});
+  registry.add({.name = "comm.start_timeout",
+                .type = OptionType::duration,
+                .default_value = "0",
+                .help = "how long a rank waits for others that have not started (0: 60s; without limit under "
+                        "tandem run, which notices ranks that end)",
+                .minimum = 0});
   registry.add({.name = "comm.modules", .default_value = "",
                 .help = "folder of the modules of the transports ucx and mpi (empty: where Tandem was installed)"});
 }

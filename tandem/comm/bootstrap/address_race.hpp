@@ -8,14 +8,16 @@
 
 namespace tandem::comm::internal {
 
-/// Decides when a connection to each of several addresses begins, as in RFC 8305 ("happy eyeballs"). It knows addresses by their
-/// number alone; time and outcomes are passed in. The first connection that succeeds wins, which is its caller's affair.
+/// Decides when a connection to each of several addresses begins, as in RFC 8305 ("happy eyeballs"). It knows addresses
+/// by their number alone; time and outcomes are passed in. The first connection that succeeds wins, which is its
+/// caller's affair.
 ///
-/// - The first address begins at once. Each further one begins `stagger` after the one before it, or as soon as an attempt fails. So
-///   an address that swallows packets delays the others by `stagger` at most, and an address that answers is not beaten by luck.
+/// - The first address begins at once. Each further one begins `stagger` after the one before it, or as soon as an
+///   attempt fails. So an address that swallows packets delays the others by `stagger` at most, and an address that
+///   answers is not beaten by luck.
 /// - An attempt that has no answer after `patience` has failed: nobody may have listened when its packets came.
-/// - An address that failed is tried again after a pause, which doubles from `first_pause` to `longest_pause`: the server may come
-///   later.
+/// - An address that failed is tried again after a pause, which doubles from `first_pause` to `longest_pause`: the
+///   server may come later.
 ///
 /// A value. Not thread-safe.
 class AddressRace {

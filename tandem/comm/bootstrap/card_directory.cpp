@@ -58,10 +58,11 @@ std::optional<Result<PeerCard>> CardDirectory::lookup_for(Rank peer, std::int64_
   if (bytes) return take(peer, bytes.value());
   if (bytes.error().code != ErrorCode::exhausted) return bytes.error();
   if (left_ns > slice_ns) return std::nullopt;
-  return Error{ErrorCode::exhausted,
-               fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run? "
-                           "(comm.start_timeout says how long a rank waits)",
-                           self_.value(), store_->patience_ns() / 1'000'000'000, peer.value())};
+  return Error{
+      ErrorCode::exhausted,
+      fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run? "
+                  "(comm.start_timeout says how long a rank waits)",
+                  self_.value(), store_->patience_ns() / 1'000'000'000, peer.value())};
 }
 
 Result<PeerCard> CardDirectory::take(Rank peer, const std::string& bytes) {

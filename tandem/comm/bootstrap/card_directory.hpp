@@ -69,7 +69,8 @@ class CardDirectory final : public Directory {
   std::mutex mutex_;
   std::unique_ptr<PeerCard> own_;  ///< null before publish()
   std::map<Rank, PeerCard> known_;
-  std::map<Rank, std::chrono::steady_clock::time_point> asked_;  ///< when `lookup_for` was called first; not of known ones
+  std::map<Rank, std::chrono::steady_clock::time_point>
+      asked_;  ///< when `lookup_for` was called first; not of known ones
 };
 
 }  // namespace tandem::comm::internal

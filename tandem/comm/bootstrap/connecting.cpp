@@ -25,18 +25,22 @@ using base::Result;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Whether an error of connect() says that no interface or route leads there. "No route to host" says only that nobody answers.
+/// Whether an error of connect() says that no interface or route leads there. "No route to host" says only that nobody
+/// answers.
 bool lasts(int code, int family) {
   if (code == EADDRNOTAVAIL) return family == AF_INET6;  // IPv4: all ports of this machine are in use now
-  return code == ENETUNREACH || code == ENETDOWN || code == EAFNOSUPPORT || code == EACCES || code == EPERM || code == EINVAL;
+  return code == ENETUNREACH || code == ENETDOWN || code == EAFNOSUPPORT || code == EACCES || code == EPERM ||
+         code == EINVAL;
 }
 
-/// Whether the kernel has connected the socket to itself: it may, when nobody listens at a port that it gives to outgoing connections.
+/// Whether the kernel has connected the socket to itself: it may, when nobody listens at a port that it gives to
+/// outgoing connections.
 bool is_its_own_peer(int socket) {
   const auto own = own_address(socket);
   HostAddress other;
   other.bytes = sizeof other.storage;
-  return own.ok() && getpeername(socket, reinterpret_cast<sockaddr*>(&other.storage), &other.bytes) == 0 && own.value() == other;
+  return own.ok() && getpeername(socket, reinterpret_cast<sockaddr*>(&other.storage), &other.bytes) == 0 &&
+         own.value() == other;
 }
 
 /// One call of `TimedSocket::connect`: the sockets under way, and the names that are looked up again.
@@ -98,10 +102,12 @@ void Connecting::begin(std::size_t number, Deadline now) {
   const HostAddress& address = addresses_[number];
   auto socket = base::kept_from_children(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
-    if (errno == EMFILE || errno == ENFILE) no_socket_ = Error{ErrorCode::io, "no socket: " + base::system_error_text(errno)};
+    if (errno == EMFILE || errno == ENFILE)
+      no_socket_ = Error{ErrorCode::io, "no socket: " + base::system_error_text(errno)};
     return fail(number, errno, now);
   }
-  if (::connect(socket.get(), address.get(), address.bytes) != 0 && errno != EINPROGRESS) return fail(number, errno, now);
+  if (::connect(socket.get(), address.get(), address.bytes) != 0 && errno != EINPROGRESS)
+    return fail(number, errno, now);
   under_way_[number] = {std::move(socket), now + AddressRace::patience};
 }
 
@@ -109,7 +115,8 @@ void Connecting::fail(std::size_t number, int code, Deadline now) {
   const HostAddress& address = addresses_[number];
   last_ = fmt::format("{}: {}", address.text(), base::system_error_text(code));
   under_way_.erase(number);
-  race_.failed(number, lasts(code, address.family()) ? AddressRace::Failure::lasts : AddressRace::Failure::may_pass, now);
+  race_.failed(number, lasts(code, address.family()) ? AddressRace::Failure::lasts : AddressRace::Failure::may_pass,
+               now);
 }
 
 /// The socket of an attempt that has succeeded. Notes those that have failed.
@@ -146,8 +153,10 @@ std::optional<Error> Connecting::reason_to_stop(Deadline now, Deadline deadline)
   if (no_socket_) return no_socket_;
   if (has_no_name_) return Error{ErrorCode::io, fmt::format("{}, and this host has no network", last_)};
   if (race_.is_hopeless())
-    return Error{ErrorCode::io, fmt::format("no network leads to {}: {}; is its interface up (`ip address`)?", text_of(places_), last_)};
-  if (now >= deadline) return Error{ErrorCode::exhausted, fmt::format("nobody answers at {}: {}", text_of(places_), last_)};
+    return Error{ErrorCode::io, fmt::format("no network leads to {}: {}; is its interface up (`ip address`)?",
+                                            text_of(places_), last_)};
+  if (now >= deadline)
+    return Error{ErrorCode::exhausted, fmt::format("nobody answers at {}: {}", text_of(places_), last_)};
   return std::nullopt;
 }
 

@@ -55,22 +55,29 @@ HostAddress HostAddress::any(int family, std::uint16_t port) {
   return address;
 }
 
-std::uint16_t HostAddress::port() const noexcept { return ntohs(family() == AF_INET ? v4(*this).sin_port : v6(*this).sin6_port); }
+std::uint16_t HostAddress::port() const noexcept {
+  return ntohs(family() == AF_INET ? v4(*this).sin_port : v6(*this).sin6_port);
+}
 
 bool HostAddress::is_any() const noexcept {
-  return family() == AF_INET ? v4(*this).sin_addr.s_addr == htonl(INADDR_ANY) : IN6_IS_ADDR_UNSPECIFIED(&v6(*this).sin6_addr);
+  return family() == AF_INET ? v4(*this).sin_addr.s_addr == htonl(INADDR_ANY)
+                             : IN6_IS_ADDR_UNSPECIFIED(&v6(*this).sin6_addr);
 }
 
 bool HostAddress::is_loopback() const noexcept {
-  return family() == AF_INET ? (ntohl(v4(*this).sin_addr.s_addr) >> 24) == 127 : IN6_IS_ADDR_LOOPBACK(&v6(*this).sin6_addr);
+  return family() == AF_INET ? (ntohl(v4(*this).sin_addr.s_addr) >> 24) == 127
+                             : IN6_IS_ADDR_LOOPBACK(&v6(*this).sin6_addr);
 }
 
-bool HostAddress::is_of_one_link() const noexcept { return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6(*this).sin6_addr); }
+bool HostAddress::is_of_one_link() const noexcept {
+  return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6(*this).sin6_addr);
+}
 
 HostAddress HostAddress::unmapped() const noexcept {
   if (family() != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6(*this).sin6_addr)) return *this;
   HostAddress address = any(AF_INET, port());
-  std::memcpy(&reinterpret_cast<sockaddr_in&>(address.storage).sin_addr, v6(*this).sin6_addr.s6_addr + 12, sizeof(in_addr));
+  std::memcpy(&reinterpret_cast<sockaddr_in&>(address.storage).sin_addr, v6(*this).sin6_addr.s6_addr + 12,
+              sizeof(in_addr));
   return address;
 }
 
@@ -92,7 +99,8 @@ Result<HostAddress> numeric_address(const HostPort& where) {
 
 std::vector<HostAddress> in_turns(const std::vector<HostAddress>& addresses) {
   std::vector<HostAddress> first, second, order;
-  for (const HostAddress& address : addresses) (address.family() == addresses.front().family() ? first : second).push_back(address);
+  for (const HostAddress& address : addresses)
+    (address.family() == addresses.front().family() ? first : second).push_back(address);
   for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
     if (i < first.size()) order.push_back(first[i]);
     if (i < second.size()) order.push_back(second[i]);

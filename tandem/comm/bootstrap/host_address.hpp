@@ -44,8 +44,8 @@ base::Result<std::vector<HostAddress>> resolve(const HostPort& where);
 /// The address when `where.host` is a numeric one; never asks the resolver. Errors: not_found.
 base::Result<HostAddress> numeric_address(const HostPort& where);
 
-/// The first address, then one of the other family, and so on in turns: when one protocol does not work, the next attempt is one of
-/// the other.
+/// The first address, then one of the other family, and so on in turns: when one protocol does not work, the next
+/// attempt is one of the other.
 std::vector<HostAddress> in_turns(const std::vector<HostAddress>& addresses);
 
 /// The own address of a socket. Errors: io.

@@ -44,9 +44,11 @@ class Directory {
   virtual base::Result<PeerCard> lookup(Rank peer) = 0;
   /// What `lookup` would return at once; nothing: it would wait.
   virtual std::optional<base::Result<PeerCard>> lookup_now(Rank peer) { return lookup(peer); }
-  /// As `lookup`, but waits so long at most in this call; nothing: the peer has not published yet, and may be asked for again. The
-  /// time of `lookup` counts from the first call for that peer.
-  virtual std::optional<base::Result<PeerCard>> lookup_for(Rank peer, std::int64_t slice_ns) { return (void)slice_ns, lookup(peer); }
+  /// As `lookup`, but waits so long at most in this call; nothing: the peer has not published yet, and may be asked for
+  /// again. The time of `lookup` counts from the first call for that peer.
+  virtual std::optional<base::Result<PeerCard>> lookup_for(Rank peer, std::int64_t slice_ns) {
+    return (void)slice_ns, lookup(peer);
+  }
   /// Makes known which cores this rank's process may use. Once, before `publish`. Errors: as for `lookup`.
   virtual base::Result<void> publish_place(const std::string& bytes) { return (void)bytes, no_places(); }
   /// Waits until the peer has published its place, so long at most. Errors: as for `lookup`.

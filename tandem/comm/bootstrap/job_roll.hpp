@@ -10,8 +10,8 @@
 
 namespace tandem::comm::internal {
 
-/// What a rendezvous knows of its job's ranks, kept in counts so that each question and each event costs the logarithm of the number of
-/// ranks at most, times the few generations that are alive: the server asks after every round.
+/// What a rendezvous knows of its job's ranks, kept in counts so that each question and each event costs the logarithm
+/// of the number of ranks at most, times the few generations that are alive: the server asks after every round.
 ///
 /// The n-th program of a rank that joins belongs to generation n - 1. A value. Not thread-safe.
 class JobRoll {
@@ -29,8 +29,8 @@ class JobRoll {
 
   /// Why the rank will not publish any more; null while its process runs.
   const std::string* reason_of_end(std::uint32_t rank) const;
-  /// A rank that has ended without joining a generation that has members, or without publishing in one whose members have published:
-  /// they may wait for it for ever.
+  /// A rank that has ended without joining a generation that has members, or without publishing in one whose members
+  /// have published: they may wait for it for ever.
   std::optional<std::uint32_t> never_came() const;
   /// The first generation that a rank may still be in or come to; 0 while some rank has not joined.
   std::uint32_t oldest_generation() const;

@@ -25,7 +25,9 @@ struct Plain {
       return published.contains({member.generation, member.rank}) && !published.contains({member.generation, rank});
     });
   }
-  bool any() const { return std::any_of(ended.begin(), ended.end(), [&](std::uint32_t rank) { return never_came(rank); }); }
+  bool any() const {
+    return std::any_of(ended.begin(), ended.end(), [&](std::uint32_t rank) { return never_came(rank); });
+  }
 };
 
 TEST(JobRoll, FindsWhatALookAtEveryRankFinds) {
@@ -37,7 +39,8 @@ TEST(JobRoll, FindsWhatALookAtEveryRankFinds) {
     Plain plain{.joined = std::vector<std::uint32_t>(size, 0), .members = {}, .published = {}, .ended = {}};
     for (int step = 0; step < 60; ++step) {
       const auto rank = static_cast<std::uint32_t>(random() % size);
-      const auto member = std::find_if(plain.members.begin(), plain.members.end(), [&](const auto& m) { return m.rank == rank; });
+      const auto member =
+          std::find_if(plain.members.begin(), plain.members.end(), [&](const auto& m) { return m.rank == rank; });
       const auto what = random() % 8;
       if (what < 3 && member == plain.members.end()) {
         plain.members.push_back({rank, plain.joined[rank]++});

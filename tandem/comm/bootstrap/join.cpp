@@ -70,8 +70,9 @@ Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& op
   const auto secret = launcher_secret(variables);
   if (!secret) return secret.error();
   const auto [rank, size] = place.value();
-  auto client = internal::RendezvousClient::join({servers.value(), secret.value(), rank, size, options.join_timeout_ns(),
-                                                 options.timeout_ns > 0 ? options.timeout_ns : without_limit_ns});
+  auto client =
+      internal::RendezvousClient::join({servers.value(), secret.value(), rank, size, options.join_timeout_ns(),
+                                        options.timeout_ns > 0 ? options.timeout_ns : without_limit_ns});
   if (!client) return client.error();
   Job job = internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
   job.ranks_here = ranks_here(variables, "TANDEM_JOB_LOCAL_SIZE");

@@ -14,8 +14,8 @@ namespace tandem::comm {
 struct BootstrapOptions {
   base::Environment environment;  ///< `base::process_environment()`, or a test's own
   base::Log& log;                 ///< outlives the job's directory
-  /// How long joining, and each look-up of a peer, may wait for others to start. 0: 60 s; but look-ups under `tandem run` wait without
-  /// limit, since it says which ranks have ended. Option `comm.start_timeout`.
+  /// How long joining, and each look-up of a peer, may wait for others to start. 0: 60 s; but look-ups under `tandem
+  /// run` wait without limit, since it says which ranks have ended. Option `comm.start_timeout`.
   std::int64_t timeout_ns = 0;
 
   std::int64_t join_timeout_ns() const noexcept { return timeout_ns > 0 ? timeout_ns : 60'000'000'000; }

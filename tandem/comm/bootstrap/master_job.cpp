@@ -143,8 +143,8 @@ Result<Job> join_master(const Variables& variables, const BootstrapOptions& opti
   const HostPort master{host.value(), static_cast<std::uint16_t>(port.value())};
   const auto own = base_secret(variables);
   if (!own) return own.error();
-  // Jobs of one user with other ports or sizes refuse each other's ranks. The address is no part of it: each rank may have another
-  // text for it.
+  // Jobs of one user with other ports or sizes refuse each other's ranks. The address is no part of it: each rank may
+  // have another text for it.
   const JobSecret secret = derive_secret(own.value(), fmt::format("tandem rendezvous {} {}", master.port, size));
 
   std::unique_ptr<ServerThread> server;

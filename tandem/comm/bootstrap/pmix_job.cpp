@@ -188,7 +188,8 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   const auto local_size = session->local_size();
   if (auto done = session->put(joined_key, "1"); !done) return done.error();
   const std::vector<std::uint32_t> here = ranks_here(*session);
-  auto presence = std::make_unique<PmixPresence>(self, size.value(), here, joined_key, options.join_timeout_ns(), options.log);
+  auto presence =
+      std::make_unique<PmixPresence>(self, size.value(), here, joined_key, options.join_timeout_ns(), options.log);
   const auto agreed = agree(*session, options.join_timeout_ns());
   if (!agreed) return agreed.error();
   Job job;
@@ -201,9 +202,9 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   job.ranks_here = local_size.ok() ? local_size.value() : 1;
   for (const std::uint32_t rank : here) job.here.emplace_back(rank);
   job.source = "pmix";
-  job.directory =
-      std::make_shared<CardDirectory>(
-          std::make_unique<PmixStore>(std::move(session), std::move(presence), options.join_timeout_ns()), job.rank, job.size);
+  job.directory = std::make_shared<CardDirectory>(
+      std::make_unique<PmixStore>(std::move(session), std::move(presence), options.join_timeout_ns()), job.rank,
+      job.size);
   return job;
 }
 

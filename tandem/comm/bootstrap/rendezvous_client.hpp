@@ -28,12 +28,13 @@ struct RendezvousAccess {
   std::int64_t lookup_timeout_ns = 0;  ///< of each look-up; 0: as of joining
 };
 
-/// A connection to a rendezvous server after both sides have proved the secret. It stays open for the life of the object: its end
-/// shows the server that this rank's program has left.
+/// A connection to a rendezvous server after both sides have proved the secret. It stays open for the life of the
+/// object: its end shows the server that this rank's program has left.
 ///
-/// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for cards reads the socket without the mutex
-/// (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, it wakes another one, which takes
-/// over; a thread that leaves while nobody reads wakes another one, too, since the wake-up may have been meant for both.
+/// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for cards reads the socket without
+/// the mutex (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, it wakes
+/// another one, which takes over; a thread that leaves while nobody reads wakes another one, too, since the wake-up may
+/// have been meant for both.
 class RendezvousClient final : public CardStore {
  public:
   /// Connects, and tries again while there is no listener yet. Errors: exhausted (time), unsupported (the versions differ; both

@@ -60,7 +60,8 @@ Result<void> RendezvousServer::open() {
   event.events = EPOLLIN;
   event.data.fd = listener_.socket.get();
   if (!epoll_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event.data.fd, &event) != 0)
-    return Error{ErrorCode::io, fmt::format("the rendezvous server has no epoll set: {}", base::system_error_text(errno))};
+    return Error{ErrorCode::io,
+                 fmt::format("the rendezvous server has no epoll set: {}", base::system_error_text(errno))};
   return {};
 }
 
@@ -93,7 +94,8 @@ void RendezvousServer::drop_late(std::int64_t now_ns) {
 
 void RendezvousServer::accept_all(std::int64_t now_ns) {
   for (;;) {
-    auto socket = base::kept_from_children(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    auto socket =
+        base::kept_from_children(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EMFILE || errno == ENFILE) refuse_for_want_of_descriptors(errno, now_ns);
@@ -114,15 +116,15 @@ void RendezvousServer::accept_all(std::int64_t now_ns) {
   }
 }
 
-/// The next connection waits in the kernel's queue, and would wait for ever. Unless a silent stranger can make room for it, it is
-/// taken with the spare descriptor and gets the reason, so that the job ends with an error that names it.
+/// The next connection waits in the kernel's queue, and would wait for ever. Unless a silent stranger can make room for
+/// it, it is taken with the spare descriptor and gets the reason, so that the job ends with an error that names it.
 void RendezvousServer::refuse_for_want_of_descriptors(int reason, std::int64_t now_ns) {
   if (make_room(now_ns - stranger_after_ns)) return;  // the next round accepts
   base::with_spare_descriptor([&] {
     const FileDescriptor socket(accept4(listener_.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) return;
-    const std::string why = fmt::format("the rendezvous server has no file descriptor for one more of {} ranks: {}", options_.size,
-                                        base::system_error_text(reason));
+    const std::string why = fmt::format("the rendezvous server has no file descriptor for one more of {} ranks: {}",
+                                        options_.size, base::system_error_text(reason));
     const std::string body = ByteWriter().text(why.substr(0, rendezvous::most_reason_bytes)).take();
     const std::string bytes = internal::frame_bytes(static_cast<std::uint8_t>(Kind::refusal), body);
     char greeting[rendezvous::most_unproved_bytes];
@@ -402,7 +404,8 @@ void RendezvousServer::stop_waiting(const Connection& connection) {
   if (generation == generations_.end()) return;
   auto& waiting = generation->second.waiting;
   for (const Key& key : connection.asked)
-    if (const auto sockets = waiting.find(key); sockets != waiting.end()) sockets->second.erase(connection.socket.get());
+    if (const auto sockets = waiting.find(key); sockets != waiting.end())
+      sockets->second.erase(connection.socket.get());
 }
 
 void RendezvousServer::complain(const Connection& connection, std::string_view reason) {

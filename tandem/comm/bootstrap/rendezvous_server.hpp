@@ -32,16 +32,16 @@ struct RendezvousOptions {
   std::int64_t proof_timeout_ns = 30'000'000'000;  ///< a connection that has not proved the secret by then is dropped
 };
 
-/// The rendezvous of one job. Its owner waits until `descriptor()` is readable or the time that `serve` returned has come, and
-/// then calls `serve`. Never blocks, except in `hand_over`.
+/// The rendezvous of one job. Its owner waits until `descriptor()` is readable or the time that `serve` returned has
+/// come, and then calls `serve`. Never blocks, except in `hand_over`.
 ///
-/// A rank may leave, and another program of the same rank may come later (a script that starts two programs one after the
-/// other). The second program belongs to the next *generation*, and sees only cards of that one.
+/// A rank may leave, and another program of the same rank may come later (a script that starts two programs one after
+/// the other). The second program belongs to the next *generation*, and sees only cards of that one.
 ///
-/// Not thread-safe. The bytes of a connection can end that connection and nothing else. A connection that cannot prove the
-/// secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. A process without a descriptor for one
-/// more connection refuses it, and says why; silent strangers go first. Invariants: each rank has at most one connection; a look-up is
-/// answered once. A call of `serve` costs what has happened, not the number of ranks.
+/// Not thread-safe. The bytes of a connection can end that connection and nothing else. A connection that cannot prove
+/// the secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. A process without a
+/// descriptor for one more connection refuses it, and says why; silent strangers go first. Invariants: each rank has at
+/// most one connection; a look-up is answered once. A call of `serve` costs what has happened, not the number of ranks.
 class RendezvousServer {
  public:
   /// Errors: io.
@@ -93,7 +93,8 @@ class RendezvousServer {
   };
   using Kind = internal::rendezvous::Kind;
 
-  RendezvousServer(RendezvousOptions options, base::Log& log) : options_(std::move(options)), log_(log), roll_(options_.size) {}
+  RendezvousServer(RendezvousOptions options, base::Log& log)
+      : options_(std::move(options)), log_(log), roll_(options_.size) {}
   base::Result<void> open();
   void accept_all(std::int64_t now_ns);
   void refuse_for_want_of_descriptors(int reason, std::int64_t now_ns);
@@ -124,7 +125,7 @@ class RendezvousServer {
   std::map<int, std::unique_ptr<Connection>> connections_;  ///< by socket
   std::map<std::uint32_t, int> members_;                    ///< sockets by rank
   std::map<std::uint32_t, Generation> generations_;
-  std::set<std::pair<std::int64_t, int>> unproved_;         ///< until when each must have proved the secret, and its socket
+  std::set<std::pair<std::int64_t, int>> unproved_;  ///< until when each must have proved the secret, and its socket
   internal::JobRoll roll_;
   unsigned complaints_ = 0;
 };

@@ -413,12 +413,14 @@ TEST_F(Rendezvous, ARankThatNoDescriptorIsLeftForLearnsTheLimitAndTheRemedy) {
 TEST_F(Rendezvous, AConnectionThatAForkedChildHoldsIsGoneForTheServer) {
   start(2, 200'000'000);
   TimedSocket silent = connect();
-  ASSERT_TRUE(silent.send(internal::frame_bytes(std::uint8_t(Kind::hello),
-                                                rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(32, 'n')}.encode()),
-                          soon()));
+  ASSERT_TRUE(silent.send(
+      internal::frame_bytes(std::uint8_t(Kind::hello),
+                            rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(32, 'n')}.encode()),
+      soon()));
   std::string challenge;
   ASSERT_TRUE(silent.receive(challenge, soon()).value());
-  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));  // no handlers run that close what it inherits
+  const auto child =
+      static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));  // no handlers run that close what it inherits
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) pause();

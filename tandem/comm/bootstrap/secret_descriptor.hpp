@@ -10,10 +10,10 @@
 
 namespace tandem::comm::internal {
 
-/// A sealed file in memory that holds `text`, under a descriptor number that shells do not use themselves: 100 or above, or, below a low
-/// limit of descriptors, from half of it.
-/// Closed by exec(); a child that is to have it clears that flag. May be read any number of times, also through wrapper
-/// programs, as long as they leave descriptors open. Errors: io.
+/// A sealed file in memory that holds `text`, under a descriptor number that shells do not use themselves: 100 or
+/// above, or, below a low limit of descriptors, from half of it. Closed by exec(); a child that is to have it clears
+/// that flag. May be read any number of times, also through wrapper programs, as long as they leave descriptors open.
+/// Errors: io.
 base::Result<base::FileDescriptor> make_secret_descriptor(std::string_view text);
 
 /// Errors: invalid_argument when the descriptor is closed or is something else.

@@ -189,7 +189,8 @@ Result<std::vector<std::string>> own_addresses_towards(const std::string& host) 
 std::string peer_name(int socket) {
   HostAddress address;
   address.bytes = sizeof address.storage;
-  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.bytes) != 0) return "an unknown address";
+  if (getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.bytes) != 0)
+    return "an unknown address";
   return address.text();
 }
 

@@ -33,9 +33,10 @@ struct Listener {
   std::uint16_t port = 0;
 };
 
-/// Listens at `host` when that is a numeric address of this machine. Otherwise at all addresses of this machine, IPv6 and IPv4: when
-/// `host` is empty; when it is a name, which other hosts may resolve to other addresses than this one; and when it is an address
-/// that others know this machine by and that it does not have itself. Port 0: any free one. The socket does not block. Errors: io.
+/// Listens at `host` when that is a numeric address of this machine. Otherwise at all addresses of this machine, IPv6
+/// and IPv4: when `host` is empty; when it is a name, which other hosts may resolve to other addresses than this one;
+/// and when it is an address that others know this machine by and that it does not have itself. Port 0: any free one.
+/// The socket does not block. Errors: io.
 base::Result<Listener> listen_at(const HostPort& where);
 
 /// Where a process of this machine reaches the listener.
@@ -47,9 +48,9 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// thread-safe.
 class TimedSocket {
  public:
-  /// Connects to one of the places: tries all their addresses side by side (address_race.hpp), and again while nobody listens there
-  /// yet or a name is not known yet. Errors: exhausted (time), with the last reason; io, at once: no network leads to any of the
-  /// addresses, or this process has no descriptor left.
+  /// Connects to one of the places: tries all their addresses side by side (address_race.hpp), and again while nobody
+  /// listens there yet or a name is not known yet. Errors: exhausted (time), with the last reason; io, at once: no
+  /// network leads to any of the addresses, or this process has no descriptor left.
   static base::Result<TimedSocket> connect(const std::vector<HostPort>& places, Deadline deadline);
 
   /// Errors: io, exhausted (time).
@@ -68,8 +69,8 @@ class TimedSocket {
 /// The kernel ends this TCP connection when the other host has not answered for 20 s.
 void notice_dead_host(int socket);
 
-/// This machine's addresses that packets to the addresses of `host` leave from, without duplicates; nothing is sent. Addresses of one
-/// link only (fe80::) are left out when there are others. Errors: not_found, io (no route).
+/// This machine's addresses that packets to the addresses of `host` leave from, without duplicates; nothing is sent.
+/// Addresses of one link only (fe80::) are left out when there are others. Errors: not_found, io (no route).
 base::Result<std::vector<std::string>> own_addresses_towards(const std::string& host);
 
 /// "10.0.0.1:4711": the other end of a connected socket, for messages.

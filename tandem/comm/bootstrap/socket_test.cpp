@@ -64,7 +64,8 @@ TEST(HostPorts, AreAListThatReadsBack) {
 }
 
 TEST(HostAddresses, OfBothFamiliesTakeTurns) {
-  const auto order = in_turns({address("fd00::1"), address("fd00::2"), address("fd00::3"), address("10.0.0.1"), address("10.0.0.2")});
+  const auto order =
+      in_turns({address("fd00::1"), address("fd00::2"), address("fd00::3"), address("10.0.0.1"), address("10.0.0.2")});
   EXPECT_THAT(hosts_of(order), ElementsAre("fd00::1", "10.0.0.1", "fd00::2", "10.0.0.2", "fd00::3"));
   EXPECT_THAT(hosts_of(in_turns({address("10.0.0.1"), address("::1")})), ElementsAre("10.0.0.1", "::1"));
   EXPECT_TRUE(in_turns({}).empty());

@@ -15,21 +15,22 @@
 
 namespace tandem::comm::internal {
 
-/// Looks ranks up on threads of its own, since an answer comes when that rank has started. There are as many threads as look-ups
-/// under way, up to `kMostThreads`; an idle object has none.
+/// Looks ranks up on threads of its own, since an answer comes when that rank has started. There are as many threads as
+/// look-ups under way, up to `kMostThreads`; an idle object has none.
 ///
-/// Absent ranks keep nobody from those that are present: a rank is asked for in slices of time, a short one first; while its card is
-/// not there, it goes to the end of a second queue, whose slices are longer. Threads take from the first queue before the second, and
-/// one of the most threads takes from the first alone.
+/// Absent ranks keep nobody from those that are present: a rank is asked for in slices of time, a short one first;
+/// while its card is not there, it goes to the end of a second queue, whose slices are longer. Threads take from the
+/// first queue before the second, and one of the most threads takes from the first alone.
 ///
-/// Threads: `ask` one at a time, also with the lock held that `found` takes; `stop` without that lock. `mutex_` guards all fields
-/// below it, and is not held while the directory is asked.
+/// Threads: `ask` one at a time, also with the lock held that `found` takes; `stop` without that lock. `mutex_` guards
+/// all fields below it, and is not held while the directory is asked.
 class CardLookups {
  public:
   using Found = std::function<void(Rank, base::Result<PeerCard>)>;
   static constexpr std::size_t kMostThreads = 32;
   static constexpr std::int64_t kFirstSliceNs = 10'000'000;  ///< of a rank that was not asked for before
-  static constexpr std::int64_t kSliceNs = 250'000'000;      ///< of one that was absent; threads that sleep so long cost nothing
+  static constexpr std::int64_t kSliceNs =
+      250'000'000;  ///< of one that was absent; threads that sleep so long cost nothing
 
   /// `found` gets each answer, on a thread of this object.
   CardLookups(std::shared_ptr<Directory> directory, Found found) : directory_(std::move(directory)), found_(std::move(found)) {}

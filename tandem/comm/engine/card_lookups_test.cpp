@@ -30,7 +30,8 @@ class Gate final : public Directory {
     std::unique_lock lock(mutex_);
     ++waiting_;
     changed_.notify_all();
-    changed_.wait_for(lock, std::chrono::nanoseconds(slice_ns), [&] { return gave_up_ || admitted_.contains(rank.value()); });
+    changed_.wait_for(lock, std::chrono::nanoseconds(slice_ns),
+                      [&] { return gave_up_ || admitted_.contains(rank.value()); });
     --waiting_;
     if (admitted_.contains(rank.value())) {
       PeerCard card;

@@ -100,7 +100,8 @@ void Connector::accept_callers() {
   set_timer();
 }
 
-/// A caller waits for an answer without limit. When descriptors stay away, it is told so, by the one that was set aside.
+/// A caller waits for an answer without limit. When descriptors stay away, it is told so, by the one that was set
+/// aside.
 bool Connector::turn_away() {
   bool turned_away = false;
   base::with_spare_descriptor([&] {
@@ -116,7 +117,8 @@ bool Connector::turn_away() {
 void Connector::note_busy() {
   if (busy_logged_ns_ != INT64_MIN && now_ns_ - busy_logged_ns_ < kBusyLogNs) return;
   busy_logged_ns_ = now_ns_;
-  warn("shm: rank {} waits for descriptors for its connections: {}", options_.rank.value(), base::system_error_text(EMFILE));
+  warn("shm: rank {} waits for descriptors for its connections: {}", options_.rank.value(),
+       base::system_error_text(EMFILE));
 }
 
 void Connector::challenge_caller(base::FileDescriptor socket) {

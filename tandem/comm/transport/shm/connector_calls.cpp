@@ -61,7 +61,8 @@ void Connector::retry(Call& call) {
 /// Calls again, until descriptors have been missing for too long.
 void Connector::wait_for_descriptors(Call& call, std::string_view whose) {
   if (!call.shortage.lasts(now_ns_)) return retry(call);
-  give_up_for_want(call, fmt::format("{} has no file descriptors for the connection; raise the limit (`ulimit -n`)", whose));
+  give_up_for_want(call,
+                   fmt::format("{} has no file descriptors for the connection; raise the limit (`ulimit -n`)", whose));
 }
 
 void Connector::give_up(Call& call, std::string reason) {

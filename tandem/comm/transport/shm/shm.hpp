@@ -32,7 +32,8 @@ struct ShmOptions {
   /// Whether processes may copy from each other's memory (process_vm_readv), where the kernel permits it.
   bool remote_copies = true;
 
-  /// How long connections wait for a file descriptor when this process, or the peer, has none: then they fail, with the remedy.
+  /// How long connections wait for a file descriptor when this process, or the peer, has none: then they fail, with the
+  /// remedy.
   std::int64_t descriptor_patience_ns = base::Shortage::default_patience_ns;
 
   /// Smaller rings where more ranks share a machine: a rank that speaks to all of them holds some 70 MiB then, not 4 MiB for each.

@@ -683,8 +683,10 @@ std::string ending_with_descriptors(rlim_t count) {
 }
 
 TEST(ShmTransport, WithoutDescriptorsForLongAConnectionFailsWithTheRemedy) {
-  EXPECT_EQ(ending_with_descriptors(0), "this rank has no file descriptors for the connection; raise the limit (`ulimit -n`)");
-  EXPECT_EQ(ending_with_descriptors(1), "its process has no file descriptors for the connection; raise the limit (`ulimit -n`)");
+  EXPECT_EQ(ending_with_descriptors(0),
+            "this rank has no file descriptors for the connection; raise the limit (`ulimit -n`)");
+  EXPECT_EQ(ending_with_descriptors(1),
+            "its process has no file descriptors for the connection; raise the limit (`ulimit -n`)");
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
   if (!events) return events.error();
   auto doorbell = base::kept_from_children(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!doorbell)
-    return base::Error{base::ErrorCode::exhausted, fmt::format("shm: eventfd failed: {}", base::system_error_text(errno))};
+    return base::Error{base::ErrorCode::exhausted,
+                       fmt::format("shm: eventfd failed: {}", base::system_error_text(errno))};
   std::unique_ptr<ShmTransport> made(new ShmTransport(options, sink, std::move(events).value(), std::move(doorbell)));
   made->doorbell_watch_ = made->events_.add(made->doorbell_.get(), [at = made->doorbell_.get()] {
     eventfd_t rings = 0;

@@ -42,8 +42,8 @@ base::Result<base::FileDescriptor> listen_on(std::string_view name) {
   const Address address = abstract_address(name);
   if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
-    return base::Error{base::ErrorCode::io,
-                       fmt::format("shm: cannot listen on the local socket '{}': {}", name, base::system_error_text(errno))};
+    return base::Error{base::ErrorCode::io, fmt::format("shm: cannot listen on the local socket '{}': {}", name,
+                                                        base::system_error_text(errno))};
   }
   return socket;
 }

@@ -45,7 +45,8 @@ struct TcpOptions {
   std::size_t least_spliced_bytes = std::size_t{192} << 10;
   std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection without a proof is closed after this time
   std::int64_t connect_timeout_ns = 5'000'000'000;  ///< how long a peer that cannot be reached is tried
-  /// How long connections wait for a file descriptor when this process has none: then they fail, with the limit and the remedy.
+  /// How long connections wait for a file descriptor when this process has none: then they fail, with the limit and the
+  /// remedy.
   std::int64_t descriptor_patience_ns = base::Shortage::default_patience_ns;
   std::int64_t host_timeout_ns = 10'000'000'000;    ///< a host that acknowledges nothing for this long is gone
 

@@ -92,9 +92,11 @@ void TcpTransport::try_candidate(TcpLink& link) {
   if (!connection.socket) return connecting_failed(connection, error);
   connecting_shortage_.end();
   connection.stage = Stage::connecting;
-  // An address that swallows packets keeps the others waiting for a moment only; in later rounds each has its full time.
+  // An address that swallows packets keeps the others waiting for a moment only; in later rounds each has its full
+  // time.
   const bool others_follow = link.give_up_ns == 0 && link.next_candidate + 1 < link.candidates.size();
-  connection.deadline_ns = now_ns_ + (others_follow ? std::min(first_look_ns, options_.connect_timeout_ns) : options_.connect_timeout_ns);
+  connection.deadline_ns =
+      now_ns_ + (others_follow ? std::min(first_look_ns, options_.connect_timeout_ns) : options_.connect_timeout_ns);
   note_deadline(connection.deadline_ns);
   watch_events(connection, EPOLLOUT);
 }
@@ -134,12 +136,13 @@ void TcpTransport::connecting_failed(Connection& connection, int error) {
 void TcpTransport::connect_later(Connection& connection, int error) {
   if (connecting_shortage_.lasts(now_ns_)) {
     log_.error("tcp: no connection to rank {}: {}", connection.link->peer().value(), base::system_error_text(error));
-    return lost(connection, fmt::format("this rank has no file descriptor for a connection to it: {}", base::system_error_text(error)));
+    return lost(connection, fmt::format("this rank has no file descriptor for a connection to it: {}",
+                                        base::system_error_text(error)));
   }
   if (now_ns_ >= next_busy_log_ns_) {
     next_busy_log_ns_ = now_ns_ + busy_log_ns;
-    log_.warn("tcp: cannot connect to rank {} now: {}; trying again for {} s",
-              connection.link->peer().value(), base::system_error_text(error), options_.descriptor_patience_ns / 1'000'000'000);
+    log_.warn("tcp: cannot connect to rank {} now: {}; trying again for {} s", connection.link->peer().value(),
+              base::system_error_text(error), options_.descriptor_patience_ns / 1'000'000'000);
   }
   close_socket(connection);
   connection.stage = Stage::pausing;
@@ -189,8 +192,8 @@ void TcpTransport::accept_some() {
   if (unproved_ == most_unproved) stop_listening();
 }
 
-// Peers wait for the answer of a process that may be stopped, without limit. So when descriptors stay away, one takes the connections
-// that wait, and closes them: the peers give up, and say that this rank did not answer.
+// Peers wait for the answer of a process that may be stopped, without limit. So when descriptors stay away, one takes
+// the connections that wait, and closes them: the peers give up, and say that this rank did not answer.
 void TcpTransport::no_room_to_accept(int error) {
   const bool lasts = is_busy(error) && accepting_shortage_.lasts(now_ns_);
   std::int64_t& next_log_ns = lasts ? next_refusal_log_ns_ : next_busy_log_ns_;
@@ -295,7 +298,10 @@ void TcpTransport::trust(Connection& connection) {
 void TcpTransport::cut_off(Connection& connection) {
   if (connection.link == nullptr) return drop_unproved(connection, "closed before it had proved that it belongs to this job");
   const std::string at = connection.link->candidates[connection.link->next_candidate].text();
-  attempt_failed(connection, fmt::format("what listens at {} closed the connection before the proof had ended; its log may say why", at), true);
+  attempt_failed(
+      connection,
+      fmt::format("what listens at {} closed the connection before the proof had ended; its log may say why", at),
+      true);
 }
 
 void TcpTransport::refused(Connection& connection) {

@@ -93,8 +93,8 @@ void TcpTransport::end(Connection& connection) {
   listen_again();
 }
 
-// Takes the socket out of the epoll set first: a child process may hold it open, which would keep it in the set, with a pointer to this
-// connection.
+// Takes the socket out of the epoll set first: a child process may hold it open, which would keep it in the set, with a
+// pointer to this connection.
 void TcpTransport::close_socket(Connection& connection) {
   watch_events(connection, 0);
   connection.socket.close();

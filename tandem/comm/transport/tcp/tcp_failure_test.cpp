@@ -363,7 +363,8 @@ TEST(TcpFailure, APeerWithoutDescriptorsForLongTurnsAway) {
   const FewDescriptors one(1);  // which the caller takes
   a.connect(b, 1);
   ASSERT_TRUE(step_until({&a, &b}, [&] { return a.sink.failures.contains(1); }));
-  EXPECT_NE(a.sink.failures[1].find("closed the connection before the proof had ended"), std::string::npos) << a.sink.failures[1];
+  EXPECT_NE(a.sink.failures[1].find("closed the connection before the proof had ended"), std::string::npos)
+      << a.sink.failures[1];
   EXPECT_TRUE(b.logged("turns away the connections of peers: ") && b.logged("ulimit -n")) << b.text;
 }
 
