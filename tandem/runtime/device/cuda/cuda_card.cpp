@@ -2,7 +2,6 @@
 #include "tandem/runtime/device/cuda/cuda_card.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <utility>
@@ -68,7 +67,7 @@ Card::Card(std::shared_ptr<const Driver> driver, CardFacts facts, unsigned numbe
     const Within within(*driver_, context_);
     to_device_ = std::make_unique<Lane>(*driver_, context_);
     from_device_ = std::make_unique<Lane>(*driver_, context_);
-    thread_ = std::thread([this] { free_what_leaves(); });
+    thread_ = base::Thread({.name = "tandem-cuda-mem"}, [this] { free_what_leaves(); });
   } catch (...) {
     from_device_.reset();
     to_device_.reset();
@@ -131,7 +130,6 @@ void Card::free_kept() noexcept {
 
 /// The card's thread.
 void Card::free_what_leaves() {
-  pthread_setname_np(pthread_self(), "tandem-cuda-mem");
   driver_->set_current(context_);
   std::unique_lock lock(mutex_);
   for (;;) {

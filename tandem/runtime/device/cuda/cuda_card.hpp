@@ -9,10 +9,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/base/thread.hpp"
 #include "tandem/runtime/device/cuda/cuda_driver.hpp"
 #include "tandem/runtime/device/cuda/cuda_lane.hpp"
 
@@ -122,7 +122,7 @@ class Card {
   std::vector<Address> leaving_;                      ///< to be freed by the thread; under the mutex
   std::size_t freeing_ = 0;                           ///< pieces that some thread frees at this moment; under the mutex
   bool stopping_ = false;                             ///< under the mutex
-  std::thread thread_;                                ///< last: it uses all the others
+  base::Thread thread_;                               ///< last: it uses all the others
 };
 
 }  // namespace tandem::runtime::cuda
