@@ -118,9 +118,6 @@ Result<Pipe> make_pipe(bool ours_reads) {
 }
 
 void prepare_launcher() {
-  for (int standard = 0; standard < 3; ++standard)
-    if (fcntl(standard, F_GETFD) < 0)
-      (void)!open("/dev/null", O_RDWR);  // inherited; takes the lowest free number: this one
   sigemptyset(&ignored_before);
   for (const int number : ignored_signals)
     if (signal(number, SIG_IGN) == SIG_IGN) sigaddset(&ignored_before, number);

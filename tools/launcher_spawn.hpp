@@ -36,8 +36,8 @@ struct Pipe {
 /// The launcher's end, named by `ours_reads`, does not block; both are closed by exec(). Errors: io.
 base::Result<Pipe> make_pipe(bool ours_reads);
 
-/// Makes this process fit to be a launcher: opens /dev/null in place of standard streams that are closed, ignores SIGPIPE,
-/// SIGTTIN and SIGTTOU, and raises the limit of open files, all of which `spawn` undoes for the programs.
+/// Makes this process fit to be a launcher: ignores SIGPIPE, SIGTTIN and SIGTTOU, and raises the limit of open files, all of which
+/// `spawn` undoes for the programs. Standard streams that are closed have been held before (`base::hold_standard_streams`).
 void prepare_launcher();
 
 }  // namespace tandem::tools

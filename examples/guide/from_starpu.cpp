@@ -41,11 +41,11 @@ int main(int argc, char** argv) {
   auto hvalues = rt.data("values", values);
   auto hv = rt.data("v", v);
   auto hz = rt.data("z", z);
-  rt.submit("multiply", [](std::span<const std::size_t> starts, std::span<const std::size_t> columns, std::span<const double> values,
-                           std::span<const double> v, std::span<double> z) {
-    for (std::size_t i = 0; i < z.size(); ++i) {
-      z[i] = 0;
-      for (std::size_t k = starts[i]; k < starts[i + 1]; ++k) z[i] += values[k] * v[columns[k]];
+  rt.submit("multiply", [](std::span<const std::size_t> start, std::span<const std::size_t> column, std::span<const double> value,
+                           std::span<const double> from, std::span<double> sum) {
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] = 0;
+      for (std::size_t k = start[i]; k < start[i + 1]; ++k) sum[i] += value[k] * from[column[k]];
     }
   }, read(hstarts), read(hcolumns), read(hvalues), read(hv), write(hz));
   rt.wait();

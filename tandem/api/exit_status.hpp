@@ -9,8 +9,8 @@ class ExitStatus {
   ExitStatus() noexcept;
 
   /// A flow has ended, when its runtime was destroyed, with a failure that no wait could throw: the process will end with status 1
-  /// if it would end with 0. So launchers and scripts see it, on one rank as on many. The same when a report that was asked for could not
-  /// be written.
+  /// if it would end with 0. So launchers and scripts see it, on one rank as on many. The same when statistics or the chart of the
+  /// flow, which were asked for, could not be written.
   void fail() noexcept;
 };
 

@@ -69,7 +69,7 @@ PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, con
 }
 
 PartPlan::~PartPlan() {
-  if (whole_.registry != nullptr) end();
+  if (whole_.registry != nullptr && !runtime_.core().loop().is_in_child()) end();
   std::erase(links_of(whole_).plans, this);
   note_asks(whole_);
   for (runtime::Handle* const part : parts_) {
@@ -227,7 +227,7 @@ void PartPlan::order_split(bool writes) {
                                             : has_value ? AccessMode::read_write
                                                         : AccessMode::write}};
       for (std::size_t i = first; i < last; ++i) uses.push_back({parts_[i], AccessMode::write});
-      submit({.splits = true, .uses = uses, .where = partition_.where});
+      submit({.splits = true, .uses = uses, .where = partition_.where, .may_wait = first == 0});
     }
   if (!has_value)
     for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
@@ -237,7 +237,7 @@ void PartPlan::order_split(bool writes) {
 void PartPlan::order_gather(bool at_end) {
   const bool writes = state_ == State::writing;
   bool any = !writes;  // some part has a value
-  bool is_written = false;
+  bool is_written = false, is_ordered = false;
   for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
     std::vector<dist::Use> uses;
     const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
@@ -251,7 +251,7 @@ void PartPlan::order_gather(bool at_end) {
     uses.push_back({&whole_, !writes                            ? AccessMode::read
                              : std::exchange(is_written, true) ? AccessMode::read_write
                                                                : AccessMode::write});
-    submit({.splits = false, .uses = uses, .where = partition_.where, .may_wait = !at_end});
+    submit({.splits = false, .uses = uses, .where = partition_.where, .may_wait = !at_end && !std::exchange(is_ordered, true)});
   }
   if (!any) runtime_.forget_value(whole_);
 }
@@ -261,7 +261,7 @@ void PartPlan::copy_to_parts(bool writes) {
   const bool has_value = runtime_.has_value(whole_);
   for (std::size_t i = 0; (has_value || !writes) && i < parts_.size(); ++i) {
     dist::Use uses[] = {{&whole_, AccessMode::read}, {parts_[i], AccessMode::write}};
-    submit({.splits = true, .uses = uses, .where = partition_.where, .copied = place_of(i)});
+    submit({.splits = true, .uses = uses, .where = partition_.where, .copied = place_of(i), .may_wait = i == 0});
   }
   if (writes) note_out_of_date(whole_);
   if (!has_value)
@@ -276,7 +276,8 @@ void PartPlan::copy_to_whole(bool at_end) {
     // The first piece of the whole replaces what is out of date.
     const AccessMode changes = std::exchange(is_written, true) ? AccessMode::read_write : AccessMode::write;
     dist::Use uses[] = {{parts_[i], AccessMode::read}, {&whole_, changes}};
-    submit({.splits = false, .uses = uses, .where = partition_.where, .copied = place_of(i), .may_wait = !at_end});
+    submit({.splits = false, .uses = uses, .where = partition_.where, .copied = place_of(i),
+            .may_wait = !at_end && changes == AccessMode::write});
     note_out_of_date(*parts_[i]);
   }
   if (!is_written) runtime_.forget_value(whole_);

@@ -84,7 +84,7 @@ struct PartOrder {
   std::span<dist::Use> uses;  ///< with a copy: from the first datum to the second one, which are the whole and one part
   SourceLine where = {};
   std::optional<PlaceInWhole> copied = {};  ///< the part has memory of its own, and its values are copied; nothing: it lies in the whole's
-  bool may_wait = true;                     ///< for room in the window
+  bool may_wait = true;  ///< for room in the window: the first of several, so that a wait that throws leaves nothing behind
 };
 
 /// A partition of one piece of data, and whether its parts or the whole may be used now. Of the submitting thread.

@@ -336,6 +336,11 @@ void Endpoint::wait_all(std::span<const Request> requests) {
   });
 }
 
+bool Endpoint::step() {
+  if (parts_->is_in_child()) [[unlikely]] base::refuse_in_child("endpoint");
+  return parts_->progress->once();
+}
+
 bool Endpoint::progress() {
   if (parts_->is_in_child()) [[unlikely]] base::refuse_in_child("endpoint");
   return parts_->progress->poll();

@@ -263,6 +263,8 @@ class Endpoint {
   void wait_all(std::span<const Request> requests);
   /// Makes progress once, without sleeping, and runs the callbacks that are due. True when something happened.
   bool progress();
+  /// As `progress`, for threads that have no caller to tell: what a callback throws stays for a call that waits.
+  bool step();
   /// Announces that messages will come within that time: waiting threads poll until then, even beyond `spin_ns`, unless other
   /// threads need the core. The last call counts; 0 withdraws it.
   void expect(std::int64_t within_ns);

@@ -1,7 +1,5 @@
 // tandem/comm/peers_bench.cpp: what a peer costs in memory and descriptors. All ranks are endpoints of one process; rank 0 speaks to
 // each of them. Usage: comm_peers [RANKS [TRANSPORT]]
-#include <sys/resource.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/base/file_descriptor.hpp"
 #include "tandem/base/log.hpp"
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint.hpp"
@@ -106,11 +105,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: comm_peers [RANKS [TRANSPORT]], with two ranks or more\n");
     return 2;
   }
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &files);
-  }
+  tandem::base::raise_descriptor_limit();
   const Use nothing = use_now();
   Crowd crowd(ranks, transport);
   const Use opened = use_now();

@@ -101,7 +101,11 @@ class Progress final : public base::IdleWork {
   /// `until` without a deadline. Throws what a callback threw, at once: `done` may have waited for what that callback did not do.
   template <class Done>
   void await(Done done) {
-    until([&] { return done() || failures_.any(); });
+    bool is_done = false;
+    while (until([&] { return (is_done = done()) || failures_.any(); })) {
+      failures_.rethrow();  // nothing: another waiting thread has thrown it
+      if (is_done) return;
+    }
     failures_.rethrow();
   }
   /// Something will come within that time: see `Patience::expect`. Any thread.

@@ -2,6 +2,7 @@
 #include "deterministic_job.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "tandem/api/test_support.hpp"

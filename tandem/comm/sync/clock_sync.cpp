@@ -39,7 +39,7 @@ struct Channelled final : internal::sync::Messenger, std::enable_shared_from_thi
     }
     endpoint.isend(to, kTag, SendBuffer(), options);
   }
-  bool progress() override { return endpoint.progress(); }
+  bool progress() override { return endpoint.step(); }
   void expect(std::int64_t within_ns) override { endpoint.expect(within_ns); }
 
   Endpoint& endpoint;

@@ -393,6 +393,11 @@ std::exception_ptr Executor::take_refusal(const Task& task) {
 }
 
 void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
+  if (writes_in_device(task)) {  // main memory does as well: `staged` goes on there
+    memory_->give_back(task, static_cast<NodeIndex>(task.extra->node));
+    task.extra->node = 0;
+    return;
+  }
   if (task.kind == TaskKind::event && task.extra->is_hint) return memory_->note_lost_prefetch();  // whoever needs the data will see why
   if (task.kind == TaskKind::kernel && workers_[task.progress].unit != nullptr && look_at(exception).is_devices) {
     // Its worker decides: it may run elsewhere.

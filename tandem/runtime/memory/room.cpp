@@ -406,7 +406,7 @@ void Room::note_held(const Task& access, NodeIndex node, bool is_held) {
   if (!is_limited(node) || (access.room & kHolds) == 0) return;
   if (is_held) ++nodes_[node].held;
   else --nodes_[node].held;
-  note_blocked(node);
+  serve(node);  // the last holder that would have done it may be one that is held now
 }
 
 std::vector<const Task*> Room::blocked() {
@@ -535,18 +535,15 @@ void Room::shrink(NodeIndex node, std::uint64_t given_up_before) {
 void Room::wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait) {
   const std::lock_guard guard(mutex_);
   shrink(node, given_up_before);
+  put_back_next(node);  // what it has pinned without memory would stay charged
   unhold(task, node);
   if (on_wait) on_wait();
   // With nothing missing it would have memory at once, and find none again: another holder is about to allocate the
-  // same data.
+  // same data. The end of that holder serves the node.
   const bool misses = missing(task, node) != 0;
-  const Node& here = nodes_[node];
-  if (!misses && here.holders == 0 && here.leaving == 0) {
-    orders_.granted.push_back({&task, node, why_refused(task, node)});
-    return;
-  }
   wait(task, node);
-  if (misses) serve(node);
+  const Node& here = nodes_[node];
+  if (misses || here.holders == here.held) serve(node);
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 

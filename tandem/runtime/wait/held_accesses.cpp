@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/visit_successors.hpp"
 #include "tandem/runtime/wait/accesses.hpp"
 
 namespace tandem::runtime {
@@ -28,7 +29,7 @@ void find_waiting(const Task& first, const Task* wanted, std::unordered_set<cons
       for (std::uint32_t i = 0; i < part.successor_count; ++i) visit(part.successors[i]);
       if (!part.boundary) continue;
     }
-    for (const Link* link = task.successors.peek(); link != nullptr; link = link->next) visit(link->task());
+    visit_successors(task, [&](Task& successor) { visit(&successor); });
   }
 }
 

@@ -17,9 +17,9 @@ struct ApplicationAccess;
 ///
 /// They also keep the memory of their data, where it has a budget: who waits for that memory waits for the release (`Room::blocked`).
 ///
-/// Threads: the submitting thread. It walks the successors of held accesses, and of blocked tasks, while workers run. None of these tasks has begun, and
-/// only this thread adds to their lists, so the lists do not change. Cost: nothing while no access is held; else one step per
-/// task that waits for one.
+/// Threads: the submitting thread. It walks the successors of held accesses, and of blocked tasks, while workers run. Only this thread adds to their
+/// lists. A blocked task may get memory, run and end meanwhile: then the walk stops there (`visit_successors`). Cost: nothing while no access is held;
+/// else one step per task that waits for one.
 class HeldAccesses {
  public:
   void add(ApplicationAccess& access) { held_.push_back(&access); }
