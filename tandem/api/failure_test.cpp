@@ -208,7 +208,7 @@ TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
   if constexpr (base::under_sanitizer) GTEST_SKIP() << "sanitizers end the program at such a size";
   auto rt = test::loop_runtime();
   auto kept = rt->vector<double>("kept", 1'000);
-  auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
+  auto huge = rt->vector<double>("huge", std::size_t{1} << 46);
   rt->submit(Codelet("fill", [](std::span<double>) {}), write(kept));
   rt->wait();
   rt->submit(Codelet("touch", [](std::span<double>) {}), write(huge));
@@ -218,7 +218,7 @@ TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
   } catch (const std::bad_alloc& error) {
     said = error.what();
   }
-  const std::string bytes = std::to_string(std::size_t{8} << 56);
+  const std::string bytes = std::to_string(std::size_t{8} << 46);
   EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("no memory for data 'huge'"), testing::HasSubstr(bytes),
                                    testing::HasSubstr("main memory"), testing::HasSubstr("8000 bytes for other data")));
   EXPECT_THROW(rt->acquire(write(huge)), std::bad_alloc);
@@ -227,7 +227,7 @@ TEST(OutOfMemory, NamesTheDataTheBytesAndTheNode) {
 TEST(OutOfMemory, OfScratchNamesTheData) {
   if constexpr (base::under_sanitizer) GTEST_SKIP() << "sanitizers end the program at such a size";
   auto rt = test::loop_runtime();
-  auto huge = rt->vector<double>("huge", std::size_t{1} << 56);
+  auto huge = rt->vector<double>("huge", std::size_t{1} << 46);
   rt->submit(Codelet("touch", [](std::span<double>) {}), scratch(huge));
   EXPECT_THAT(test::thrown_by<std::bad_alloc>([&] { rt->wait(); }), testing::HasSubstr("no scratch memory for data 'huge'"));
 }

@@ -18,6 +18,7 @@ struct BootstrapOptions {
   /// run` wait without limit, since it says which ranks have ended. Option `comm.start_timeout`.
   std::int64_t timeout_ns = 0;
 
+  /// How long joining may wait.
   std::int64_t join_timeout_ns() const noexcept { return timeout_ns > 0 ? timeout_ns : 60'000'000'000; }
 };
 
