@@ -73,7 +73,7 @@ Result<OwnedFile> OwnedFile::open(const fs::path& file, Owners owners) {
   if (::lstat(file.c_str(), &link) != 0) return refused(file, "cannot be opened");
   if (S_ISLNK(link.st_mode) && !accepts(owners, link.st_uid)) return foreign(file, link.st_uid);
   const int follows = S_ISLNK(link.st_mode) ? kAlways & ~O_NOFOLLOW : kAlways;
-  return checked(FileDescriptor(::open(file.c_str(), O_RDONLY | follows)), file, owners, false);
+  return checked(FileDescriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | follows)), file, owners, false);
 }
 
 std::uint64_t OwnedFile::bytes() const noexcept {
@@ -182,7 +182,7 @@ Result<OwnedFile> OwnedFolder::file(const std::string& name, int flags, Owners o
 Result<OwnedFile> OwnedFolder::new_file(const std::string& name) const {
   check_name(name);
   for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
-    FileDescriptor made(::openat(descriptor_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | kAlways, 0666));
+    FileDescriptor made(::openat(descriptor_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | kAlways, 0666));
     // Anyone: on some file systems (NFS with root_squash) a new file gets another owner than the process.
     if (made || errno != EEXIST) return OwnedFile::checked(std::move(made), path_ / name, Owners::anyone, true);
     if (::unlinkat(descriptor_.get(), name.c_str(), 0) != 0 && errno != ENOENT) break;

@@ -216,7 +216,9 @@ PrefetchReport Memory::prefetches() const noexcept {
 /// Memory for all data of `task` on `node`, before any transfer knows the task. False: the node has less than its
 /// budget says, and the task, which held memory, waits for some once more.
 bool Memory::give_memory(Task& task, NodeIndex node) {
-  const bool may_wait = room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
+  // What a message brings to a device may come to main memory as well, so nothing leaves for it.
+  const bool has_other_place = task.kind == TaskKind::event && node != 0 && task.extra->sources == 0;
+  const bool may_wait = !has_other_place && room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
   const std::uint64_t given_up = may_wait ? room_.given_up(node) : 0;
   const Handle* at = nullptr;
   try {
