@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <system_error>
+#include <thread>
 
 #include "tandem/base/thread_driver.hpp"
 #include "tandem/trace/layout.hpp"
