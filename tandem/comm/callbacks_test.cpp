@@ -134,9 +134,10 @@ TEST(ThrowingCallbacks, OneOfTwoThreadsThatWaitThrowsAndTheOtherWaitsOn) {
   LoopNetwork network(LoopOptions{.ranks = 2});
   std::vector<std::unique_ptr<Endpoint>> at;
   for (std::uint32_t rank = 0; rank < 2; ++rank) at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
-  std::uint64_t value = 1, first = 0, second = 0;
+  const std::uint64_t value = 1;
+  std::uint64_t first = 0, second = 0, third = 0;
   const Request requests[] = {at[1]->irecv(Rank{0}, Tag{1}, {&first, sizeof first}), at[1]->irecv(Rank{0}, Tag{2}, {&second, sizeof second})};
-  at[1]->irecv(Rank{0}, Tag{3}, {&value, sizeof value}, {.callbacks = {.released = throw_boom}});
+  at[1]->irecv(Rank{0}, Tag{3}, {&third, sizeof third}, {.callbacks = {.released = throw_boom}});
   std::counting_semaphore<8> caught{0};
   std::atomic<int> too_early{0};
   std::vector<std::thread> threads;
