@@ -13,6 +13,7 @@
 #include "tandem/api/start_error.hpp"
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/sanitizers.hpp"
+#include "tandem/base/stack_test_support.hpp"
 #include "tandem/base/thread.hpp"
 
 namespace tandem {
@@ -22,21 +23,11 @@ using test::thread_runtime;
 
 constexpr std::size_t kMiB = 1 << 20;
 
-std::size_t own_stack_bytes() {
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
-  std::size_t bytes = 0;
-  void* low = nullptr;
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  return bytes;
-}
-
 std::size_t stack_of_a_worker(const std::string& option) {
   auto rt = thread_runtime({.workers = 1, .more = {{"caller", "false"}, {"stack", option}}});
   std::size_t bytes = 0;
   auto data = rt->data("bytes", bytes);
-  rt->submit("look", [](std::size_t& to) { to = own_stack_bytes(); }, write(data));
+  rt->submit("look", [](std::size_t& to) { to = base::own_stack_bytes(); }, write(data));
   rt->wait();
   return bytes;
 }

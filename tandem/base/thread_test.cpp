@@ -12,22 +12,12 @@
 #include <gtest/gtest.h>
 
 #include "tandem/base/exceptions.hpp"
+#include "tandem/base/stack_test_support.hpp"
 
 namespace tandem::base {
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
-
-/// Of the thread that calls it, as the system says.
-std::size_t own_stack_bytes() {
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
-  std::size_t bytes = 0;
-  void* low = nullptr;
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  return bytes;
-}
 
 std::size_t stack_of_a_thread(std::size_t asked) {
   std::size_t bytes = 0;
