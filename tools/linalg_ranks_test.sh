@@ -116,6 +116,10 @@ killed() {
   for rank in $ranks; do is_gone "$(cat "pid.$rank")" || fail "rank $rank is still there"; done
 }
 
+complaints() {  # those in the file err; the one about the kernels that OpenBLAS chooses is right on some processors
+  grep 'tandem: ' err | grep -v 'computes with kernels for'
+}
+
 # solves_alike LAUNCHER...: 4 ranks that it starts find the solution that one rank finds, bit by bit, whatever carries their
 # messages; $transports says what may, or nothing.
 solves_alike() {
@@ -125,7 +129,7 @@ solves_alike() {
     rm -f x.mtx
     timeout -k 5 60 "$@" "${solve[@]}" x.mtx ${transport:+"--tandem.comm.transports=$transport"} > out 2> err < /dev/null ||
       fail "$* over $transport: exit $?"
-    ! grep 'tandem: ' err >&2 || fail "$* over $transport: there are complaints"  # MPI may have some of its own
+    ! complaints >&2 || fail "$* over $transport: there are complaints"  # MPI may have some of its own
     cmp -s x.mtx alone.mtx || fail "$* over $transport: another solution"
   done
 }
@@ -144,7 +148,7 @@ crowd() {
   SECONDS=0
   timeout -k 5 100 "$tandem" run -n 64 -- "$tandem" linalg potrf -n 1024 --nb 64 --check --workers 1 --repetitions 1 \
     > out 2> err < /dev/null || fail "64 ranks: exit $?: $(head -5 err)"
-  [[ ! -s err ]] || fail "there are complaints: $(head -5 err)"
+  ! complaints > others || fail "there are complaints: $(head -5 others)"
   holds out '^\[0\] potrf '
   (($(wc -l < out) == 2)) || fail "others than rank 0 speak: $(cat out)"
   echo "64 ranks: $SECONDS s"
