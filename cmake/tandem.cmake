@@ -47,6 +47,10 @@ find_package(PkgConfig REQUIRED)
 
 # Tests, and the command's own code, are optimised less in a release build: they compile a fifth faster, and run for seconds.
 set(tandem_light_flags $<$<CONFIG:Release>:-O1>)
+if(TANDEM_SANITIZE MATCHES "undefined")
+  # The address sanitizer finds null pointers, too; these four checks are two thirds of what checking for undefined behaviour generates.
+  list(APPEND tandem_light_flags -fno-sanitize=null,alignment,vptr,object-size)
+endif()
 
 # Flags that every target of the project gets, and that users of the installed package do not.
 add_library(tandem_flags INTERFACE)
@@ -147,7 +151,8 @@ if(TANDEM_SANITIZE)
   set(tandem_test_seconds 480)
 endif()
 
-# tandem_test(NAME SOURCES a_test.cpp ... DEPENDS modules ... LABELS labels ...): a GoogleTest executable; each TEST is a ctest.
+# tandem_test(NAME SOURCES a_test.cpp ... DEPENDS modules ... LABELS labels ...): a GoogleTest executable; each TEST is a ctest. Five sources are
+# compiled as one, in half of the time: what each defines is in a namespace of its name, as tandem::cancel_test in cancel_test.cpp.
 function(tandem_test name)
   if(NOT TANDEM_TESTS)
     return()
@@ -162,6 +167,9 @@ function(tandem_test name)
   target_link_libraries(${name} PRIVATE tandem_flags ${arg_DEPENDS} ${arg_LIBRARIES} GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${tandem_light_flags})
   tandem_precompiled(${name} tandem_precompiled_tests)
+  if(TANDEM_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::batch_hosts_test {
 namespace {
 
 using base::ErrorCode;
@@ -110,4 +110,4 @@ TEST(Batch, RanksAreThoseOfTheJobOrAreSharedAlike) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::batch_hosts_test

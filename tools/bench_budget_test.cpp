@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::bench_budget_test {
 namespace {
 
 using std::chrono::seconds;
@@ -38,4 +38,4 @@ TEST(BenchBudget, WithoutALimitThereIsAlwaysTime) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::bench_budget_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tandem::tools {
+namespace tandem::tools::bench_stability_test {
 namespace {
 
 /// A machine whose number is 100 but for some questions, which are counted from the first one after the beginning.
@@ -93,4 +93,4 @@ TEST(StabilityMonitor, WithoutANumberThereIsNoWatch) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::bench_stability_test

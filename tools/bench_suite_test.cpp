@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::bench_suite_test {
 namespace {
 
 BenchRound round_of(double ours, double theirs) {
@@ -51,4 +51,4 @@ TEST(BenchSuite, ReadsMedianOrValueAndNamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::bench_suite_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::blas_remedy_test {
 namespace {
 
 using linalg::BlasTrial;
@@ -56,4 +56,4 @@ TEST(BlasRemedy, AnotherBlasIsRightWithoutAName) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::blas_remedy_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::counted_test {
 namespace {
 
 TEST(Counted, OneIsSingular) {
@@ -23,4 +23,4 @@ TEST(ShortBytes, SizesHaveThreeDigitsInUnitsOf1024) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::counted_test

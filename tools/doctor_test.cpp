@@ -10,7 +10,7 @@
 
 #include "tandem/api/configure.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::doctor_test {
 namespace {
 
 using testing::HasSubstr;
@@ -158,4 +158,4 @@ TEST_F(Doctor, FilesOfOtherUsersAreTheirs) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::doctor_test

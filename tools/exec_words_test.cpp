@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-namespace tandem::tools {
+namespace tandem::tools::exec_words_test {
 namespace {
 
 TEST(ExecWords, TheEnvironmentIsOursWithWhatIsAddedInItsPlace) {
@@ -24,4 +24,4 @@ TEST(ExecWords, PointersEndWithNull) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::exec_words_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::json_report_test {
 namespace {
 
 TEST(JsonReport, MedianIsTheMiddleOrTheMeanOfTheTwoMiddles) {
@@ -32,4 +32,4 @@ TEST(JsonReport, ResultsAreAnArrayEvenWhenThereAreNone) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::json_report_test

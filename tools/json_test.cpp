@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::json_test {
 namespace {
 
 TEST(Json, PairsOfATextAndAValueAreAnObject) {
@@ -57,4 +57,4 @@ TEST(Json, AnArrayGrowsAndIsWalked) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::json_test

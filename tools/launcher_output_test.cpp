@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::tools {
+namespace tandem::tools::launcher_output_test {
 namespace {
 
 TEST(LineMerger, LabelsWholeLinesHoweverTheyArrive) {
@@ -118,4 +118,4 @@ TEST(LineMerger, WithoutLabelsEverythingPassesAtOnce) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::launcher_output_test

@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-namespace tandem::tools {
+namespace tandem::tools::launcher_plan_test {
 namespace {
 
 using testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST_F(HostFile, IsRefusedWithTheLineThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::launcher_plan_test

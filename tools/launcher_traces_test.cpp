@@ -15,7 +15,7 @@
 #include "tandem/trace/live.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::launcher_traces_test {
 namespace {
 
 /// No process of Linux has such a number.
@@ -71,4 +71,4 @@ TEST(LauncherTraces, ALiveFileOfANeighbourIsNotFollowed) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::launcher_traces_test

@@ -8,7 +8,7 @@
 
 #include "tandem/comm/bootstrap/bytes.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::launcher_wire_test {
 namespace {
 
 using testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST(LauncherWire, DamagedPlansAreRefusedAndNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::launcher_wire_test

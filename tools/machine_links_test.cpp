@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace tandem::tools {
+namespace tandem::tools::machine_links_test {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST(MachineLinks, JsonHasTheSame) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::machine_links_test

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-namespace tandem::tools {
+namespace tandem::tools::machine_picture_test {
 namespace {
 
 using testing::HasSubstr;
@@ -55,4 +55,4 @@ TEST(MachinePicture, ACoreAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::machine_picture_test

@@ -14,7 +14,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::network_meter_test {
 namespace {
 
 struct PlainMemory final : runtime::MemoryNode {
@@ -160,4 +160,4 @@ TEST_F(MeasuredNetwork, LeavesOutWhatTakesTooLong) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::network_meter_test

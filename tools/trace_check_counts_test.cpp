@@ -7,7 +7,7 @@
 #include "tools/trace_check_test_support.hpp"
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::trace_check_counts_test {
 
 using namespace analysis;
 namespace {
@@ -343,4 +343,4 @@ TEST_F(TraceCheckCounts, WhatWasNotRecordedIsNotCheckedAndTheReasonIsReported) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::trace_check_counts_test

@@ -13,7 +13,7 @@
 #include "tandem/trace/read/test_support.hpp"
 #include "tools/trace_check_test_support.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::trace_check_runs_test {
 namespace {
 
 using test::checked;
@@ -157,4 +157,4 @@ TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::trace_check_runs_test

@@ -7,7 +7,7 @@
 
 #include "tandem/trace/read/sample_trace.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::trace_check_test {
 namespace {
 
 namespace test = trace::test;
@@ -183,4 +183,4 @@ TEST_F(TraceCheckTest, ABroadcastIsAMessageToEachOfItsRecipients) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::trace_check_test

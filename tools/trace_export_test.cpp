@@ -13,7 +13,7 @@
 #include "tools/protobuf_writer.hpp"
 #include "tools/trace_stats.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::trace_export_test {
 
 using namespace analysis;
 namespace {
@@ -396,4 +396,4 @@ TEST(Tables, TextsOfTheSampleRunAreKnown) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::trace_export_test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-namespace co2_forecast {
+namespace co2_forecast::covariance_test {
 namespace {
 
 /// k(t, t') as the header of covariance.hpp writes it, element by element, without the white part.
@@ -113,4 +113,4 @@ TEST(Covariance, DefaultsLieWithinTheBoundsOfTheFit) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::covariance_test

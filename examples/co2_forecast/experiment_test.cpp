@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace co2_forecast {
+namespace co2_forecast::experiment_test {
 namespace {
 
 Measurements weeks(const std::string& rows) {
@@ -49,4 +49,4 @@ TEST(Experiment, NothingToTrainOnIsAnErrorThatSaysWhy) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::experiment_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace co2_forecast {
+namespace co2_forecast::fit_test {
 namespace {
 
 /// A quadratic in the logarithms with its maximum 3 at `peak`, of a different width in each.
@@ -79,4 +79,4 @@ TEST(Fit, WhatTheLikelihoodThrowsComesOut) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::fit_test

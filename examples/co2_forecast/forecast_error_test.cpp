@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace co2_forecast {
+namespace co2_forecast::forecast_error_test {
 namespace {
 
 TEST(ForecastError, IsForecastMinusMeasurement) {
@@ -28,4 +28,4 @@ TEST(ForecastError, OfNothingIsNothing) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::forecast_error_test

@@ -7,7 +7,7 @@
 
 #include "dense_reference.hpp"
 
-namespace co2_forecast {
+namespace co2_forecast::gaussian_process_test {
 namespace {
 
 struct Problem {
@@ -111,4 +111,4 @@ TEST(GaussianProcess, AForecastFarAwayKnowsNothingButTheVariance) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::gaussian_process_test

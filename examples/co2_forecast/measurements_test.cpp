@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace co2_forecast {
+namespace co2_forecast::measurements_test {
 namespace {
 
 using tandem::base::ErrorCode;
@@ -110,4 +110,4 @@ TEST(Measurements, TheShippedFileHoldsItsWeeks) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::measurements_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace co2_forecast {
+namespace co2_forecast::options_test {
 namespace {
 
 std::variant<Options, ExitStatus> parse(std::vector<const char*> arguments) {
@@ -61,4 +61,4 @@ TEST(Options, YearsThatEndBeforeTheyBeginAreRefused) {
 }
 
 }  // namespace
-}  // namespace co2_forecast
+}  // namespace co2_forecast::options_test

@@ -19,7 +19,7 @@
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/time_split.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::area_bound_test {
 namespace {
 
 using test::at;
@@ -254,4 +254,4 @@ TEST(AreaBound, NothingHasRun) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::area_bound_test

@@ -9,7 +9,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::broadcasts_test {
 namespace {
 
 using test::at;
@@ -243,4 +243,4 @@ TEST(Broadcasts, RandomRunsAgreeWithBruteForce) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::broadcasts_test

@@ -7,7 +7,7 @@
 
 #include "tandem/analysis/random_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::communication_test {
 namespace {
 
 using test::at;
@@ -137,4 +137,4 @@ TEST(Communication, RandomRunsAgreeWithBruteForce) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::communication_test

@@ -7,7 +7,7 @@
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/verdict.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::contention_test {
 namespace {
 
 using test::at;
@@ -93,4 +93,4 @@ TEST(Contention, IsNamedByTheVerdict) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::contention_test

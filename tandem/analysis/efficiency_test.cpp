@@ -4,7 +4,7 @@
 #include "tandem/analysis/random_run.hpp"
 #include "tandem/analysis/replay.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::efficiency_test {
 namespace {
 
 using test::RandomRun;
@@ -83,4 +83,4 @@ TEST(Efficiency, FactorsOfRandomRunsMultiplyToTheWhole) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::efficiency_test

@@ -6,7 +6,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::energy_test {
 namespace {
 
 using test::at;
@@ -111,4 +111,4 @@ TEST(RunEnergy, ACounterWithoutAKnownNameCountsForNoWorkers) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::energy_test

@@ -6,7 +6,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::history_test {
 namespace {
 
 using test::at;
@@ -501,4 +501,4 @@ TEST(History, TheSampleRunIsReadWhole) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::history_test

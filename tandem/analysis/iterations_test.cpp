@@ -3,7 +3,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::iterations_test {
 namespace {
 
 using test::at;
@@ -64,4 +64,4 @@ TEST(Iterations, ANegativeNumberIsNone) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::iterations_test

@@ -4,7 +4,7 @@
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/worker_kinds.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::kernel_profile_test {
 namespace {
 
 TEST(KernelProfile, QuartilesAndOutliersAreTukeys) {
@@ -110,4 +110,4 @@ TEST(KernelProfile, ComparesWhatTheSchedulerExpectedWithWhatCame) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::kernel_profile_test

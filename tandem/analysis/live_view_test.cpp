@@ -13,7 +13,7 @@
 #include "tandem/analysis/live_tasks.hpp"
 #include "tandem/trace/read/live_test_support.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::live_view_test {
 namespace {
 
 using trace::Type;
@@ -278,4 +278,4 @@ TEST(LiveTasks, TasksThatHaveEndedAreForgottenAndNumbersComeAgain) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::live_view_test

@@ -12,7 +12,7 @@
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/verdict.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::memory_test {
 namespace {
 
 constexpr std::uint32_t tasks = 400'000;
@@ -113,4 +113,4 @@ TEST(Memory, ASummaryTakesAtMost20BytesPerEvent) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::memory_test

@@ -6,7 +6,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::memory_use_test {
 namespace {
 
 using test::at;
@@ -85,4 +85,4 @@ TEST(MemoryUse, RandomRunsAgreeWithBruteForce) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::memory_use_test

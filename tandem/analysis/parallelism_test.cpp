@@ -5,7 +5,7 @@
 
 #include "tandem/analysis/random_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::parallelism_test {
 namespace {
 
 using test::at;
@@ -84,4 +84,4 @@ TEST(Parallelism, RandomRunsAgreeWithBruteForce) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::parallelism_test

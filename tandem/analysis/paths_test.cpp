@@ -8,7 +8,7 @@
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/time_split.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::paths_test {
 namespace {
 
 using test::add_message;
@@ -166,4 +166,4 @@ TEST(Paths, RandomRunsAgreeWithBruteForceAndLieWithinTheMakespan) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::paths_test

@@ -3,7 +3,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::polling_neighbours_test {
 namespace {
 
 using test::at;
@@ -72,4 +72,4 @@ TEST(PollingNeighbours, FewTasksSayNothing) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::polling_neighbours_test

@@ -3,7 +3,7 @@
 
 #include "tandem/analysis/random_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::quality_test {
 namespace {
 
 using test::at;
@@ -66,4 +66,4 @@ TEST(Quality, MessagesWithoutAPartnerAreCounted) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::quality_test

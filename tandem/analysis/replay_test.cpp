@@ -6,7 +6,7 @@
 #include "tandem/analysis/random_run.hpp"
 #include "tandem/analysis/time_split.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::replay_test {
 namespace {
 
 using test::add_message;
@@ -107,4 +107,4 @@ TEST(Replay, RandomRunsAreReplayedExactlyAndFreeMessagesNeverDelay) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::replay_test

@@ -5,7 +5,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::sending_test {
 namespace {
 
 using test::at;
@@ -80,4 +80,4 @@ TEST(Sending, OfOneRankIsNone) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::sending_test

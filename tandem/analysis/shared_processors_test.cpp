@@ -5,7 +5,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::shared_processors_test {
 namespace {
 
 using test::SmallRun;
@@ -59,4 +59,4 @@ TEST_F(SharedProcessorsOf, TracesThatDoNotSay) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::shared_processors_test

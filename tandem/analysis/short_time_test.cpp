@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::analysis {
+namespace tandem::analysis::short_time_test {
 namespace {
 
 TEST(ShortTime, HasThreeDigitsAndTheUnitThatSuitsThem) {
@@ -24,4 +24,4 @@ TEST(Grouped, DigitsStandInThrees) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::short_time_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::analysis {
+namespace tandem::analysis::sort_times_test {
 namespace {
 
 TEST(SortTimes, RandomRowsAreSortedAsTheStandardLibrarySortsThem) {
@@ -68,4 +68,4 @@ TEST(SortTimes, NoRowsAndOneRowAreSorted) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::sort_times_test

@@ -8,7 +8,7 @@
 #include "tandem/analysis/sort_times.hpp"
 #include "tandem/analysis/state_table.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::spill_vector_test {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -119,4 +119,4 @@ TEST(StateTable, StatesOfADamagedTraceAreSorted) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::spill_vector_test

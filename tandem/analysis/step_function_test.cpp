@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::analysis {
+namespace tandem::analysis::step_function_test {
 namespace {
 
 TEST(StepFunction, TheValueIsThatOfTheLastStep) {
@@ -83,4 +83,4 @@ TEST(StepFunction, RandomFunctionsAgreeWithTheirValuesAtEachInstant) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::step_function_test

@@ -3,7 +3,7 @@
 
 #include "tandem/analysis/random_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::task_waits_test {
 namespace {
 
 using test::at;
@@ -137,4 +137,4 @@ TEST(Deliveries, ACopyThatEndsWhileATaskWaitsIsForIt) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::task_waits_test

@@ -6,7 +6,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::time_split_test {
 namespace {
 
 using test::at;
@@ -149,4 +149,4 @@ TEST(TimeSplit, RandomRunsAreDividedCompletely) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::time_split_test

@@ -5,7 +5,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::verdict_test {
 namespace {
 
 using test::at;
@@ -193,4 +193,4 @@ TEST(Verdict, WorkersThatTakeTurnsAreNamed) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::verdict_test

@@ -17,7 +17,7 @@
 #include "tandem/api/copies_seen.hpp"
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::array_test {
 namespace {
 
 using test::CopiesSeen;
@@ -222,4 +222,4 @@ TEST(Array, RandomFlowsGiveWhatTheSequentialProgramGives) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::array_test

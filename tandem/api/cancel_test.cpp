@@ -13,7 +13,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::cancel_test {
 namespace {
 
 using test::loop_runtime;
@@ -295,4 +295,4 @@ TEST(CancellingFromOtherThreads, NeverCutsAFlowBeforeWhatHasRun) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::cancel_test

@@ -25,7 +25,7 @@
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::coherence_test {
 namespace {
 
 using Datum = VectorData<int>;
@@ -269,4 +269,4 @@ TEST(Coherence, HoldsInAllOrdersOfAFewTasksAndTheirEvictions) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::coherence_test

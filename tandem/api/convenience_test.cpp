@@ -9,7 +9,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::convenience_test {
 namespace {
 
 using test::thread_runtime;
@@ -103,4 +103,4 @@ TEST(ParallelFor, CallsOfOneNameAreOneCodelet) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::convenience_test

@@ -11,7 +11,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::data_size_test {
 namespace {
 
 using test::loop_runtime;
@@ -84,4 +84,4 @@ TEST_F(DataSizes, DataBeyondTheMemoryOfTheMachineFailWithTheirTasks) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::data_size_test

@@ -11,7 +11,7 @@
 #include "tandem/api/numa_balancing.hpp"
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::device_cores_test {
 namespace {
 
 using test::thrown_by;
@@ -89,4 +89,4 @@ TEST_F(DeviceCores, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::device_cores_test

@@ -20,7 +20,7 @@
 #include "tandem/device.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
-namespace tandem {
+namespace tandem::device_reduce_test {
 namespace {
 
 using test::Card;
@@ -415,4 +415,4 @@ TEST(ReduceOnDevices, ACancelledFlowHasWhatItsTasksHaveAdded) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::device_reduce_test

@@ -24,7 +24,7 @@
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/task/call_count.hpp"
 
-namespace tandem {
+namespace tandem::device_test {
 namespace {
 
 using test::Card;
@@ -472,4 +472,4 @@ TEST(Devices, OfAProgramAreGivenByItsOptions) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::device_test

@@ -8,7 +8,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::event_test {
 namespace {
 
 using test::loop_runtime;
@@ -131,4 +131,4 @@ TEST(Event, ThatIsCancelledMayStillBeCompletedByTheProgram) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::event_test

@@ -8,7 +8,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/event_loop.hpp"
 
-namespace tandem {
+namespace tandem::example_test {
 namespace {
 
 using test::loop_runtime;
@@ -260,4 +260,4 @@ TEST(Example, AnEventJoinsTheFlowToSomethingOutside) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::example_test

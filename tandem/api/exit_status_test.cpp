@@ -8,7 +8,7 @@
 
 #include "tandem/tandem.hpp"
 
-namespace tandem {
+namespace tandem::exit_status_test {
 namespace {
 
 using testing::ExitedWithCode;
@@ -80,4 +80,4 @@ TEST_F(ExitStatus, IsZeroWhenNothingHasFailed) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::exit_status_test

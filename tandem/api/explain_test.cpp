@@ -11,7 +11,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/sched/explainer.hpp"
 
-namespace tandem {
+namespace tandem::explain_test {
 namespace {
 
 using testing::AllOf;
@@ -86,4 +86,4 @@ TEST(Explain, NamesThatNoTaskHadAreSaidAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::explain_test

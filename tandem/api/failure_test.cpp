@@ -12,7 +12,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/sanitizers.hpp"
 
-namespace tandem {
+namespace tandem::failure_test {
 namespace {
 
 using test::loop_runtime;
@@ -294,4 +294,4 @@ TEST(FailingParts, StatisticsMayBeAskedForWhileTasksRun) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::failure_test

@@ -9,7 +9,7 @@
 
 #include "tandem/tandem.hpp"
 
-namespace tandem {
+namespace tandem::fork_test {
 namespace {
 
 TEST(Fork, AChildMayEndWithARuntimeAndCannotUseIt) {
@@ -40,4 +40,4 @@ TEST(Fork, AChildMayEndWithARuntimeAndCannotUseIt) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::fork_test

@@ -15,7 +15,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::growth_test {
 namespace {
 
 using test::loop_runtime;
@@ -214,4 +214,4 @@ TEST(Growth, AWaitLooksAtNewFailuresAloneThoughOldOnesAreKnownForTheirData) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::growth_test

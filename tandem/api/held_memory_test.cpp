@@ -8,7 +8,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::held_memory_test {
 namespace {
 
 using test::loop_runtime;
@@ -84,4 +84,4 @@ TEST_P(HeldMemory, IsNotBlamedForTasksThatWaitForSomethingElse) {
 INSTANTIATE_TEST_SUITE_P(OnThreadsAndALoop, HeldMemory, testing::Bool());
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::held_memory_test

@@ -14,7 +14,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::implementations_test {
 namespace {
 
 using test::loop_runtime;
@@ -119,4 +119,4 @@ TEST(SeveralImplementations, AKernelThatThrowsIsNoMeasurement) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::implementations_test

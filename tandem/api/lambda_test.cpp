@@ -12,7 +12,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::lambda_test {
 namespace {
 
 using test::thread_runtime;
@@ -184,4 +184,4 @@ TEST(DataWithoutANameIsCalledByItsNumber, InMessages) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::lambda_test

@@ -14,7 +14,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::learnt_models_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -256,4 +256,4 @@ TEST(ModelEstimates, APolicyThatLooksAheadTriesNothingThatIsKnown) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::learnt_models_test

@@ -11,7 +11,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::lifetime_test {
 namespace {
 
 using test::loop_runtime;
@@ -264,4 +264,4 @@ TEST(Lifetime, DataMayBeDroppedOnAnotherThreadWhileTheRuntimeEnds) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::lifetime_test

@@ -19,7 +19,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
 
-namespace tandem {
+namespace tandem::list_test {
 namespace {
 
 using test::loop_runtime;
@@ -359,4 +359,4 @@ TEST(List, ATraceHasAllAccesses) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::list_test

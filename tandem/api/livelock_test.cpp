@@ -23,7 +23,7 @@
 #include "tandem/device.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
-namespace tandem {
+namespace tandem::livelock_test {
 namespace {
 
 using test::CopiesSeen;
@@ -259,4 +259,4 @@ TEST(Livelock, TilesThatAreNewOnTheDevice) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::livelock_test

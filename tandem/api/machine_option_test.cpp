@@ -20,7 +20,7 @@
 #include "tandem/runtime/machine/machine_file.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::machine_option_test {
 namespace {
 
 using runtime::LinkSource;
@@ -201,4 +201,4 @@ TEST_F(MachineOption, LeavesOnlyTheOtherLinksToBeMeasured) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::machine_option_test

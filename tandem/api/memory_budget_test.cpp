@@ -25,7 +25,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
 
-namespace tandem {
+namespace tandem::memory_budget_test {
 namespace {
 
 using test::thread_runtime;
@@ -413,4 +413,4 @@ TEST(MemoryBudget, AFullDiskIsNamed) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::memory_budget_test

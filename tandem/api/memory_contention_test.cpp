@@ -14,7 +14,7 @@
 #include "tandem/model/contention/platforms.hpp"
 #include "tandem/model/contention/threshold_model.hpp"
 
-namespace tandem {
+namespace tandem::memory_contention_test {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(ProgramsContention, CopiesHaveSomethingWhereTheModelLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::memory_contention_test

@@ -24,7 +24,7 @@
 #include "tandem/runtime/device/modelled_memory.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::memory_estimates_test {
 namespace {
 
 using model::contention::Placement;
@@ -352,4 +352,4 @@ TEST(MemoryEstimates, PlanEndsEarlierThanDmdasWithoutThem) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::memory_estimates_test

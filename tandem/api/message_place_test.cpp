@@ -9,7 +9,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/model/contention/platforms.hpp"
 
-namespace tandem {
+namespace tandem::message_place_test {
 namespace {
 
 using model::contention::StoredMachine;
@@ -141,4 +141,4 @@ TEST_F(PlaceOfMessages, WrongValuesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::message_place_test

@@ -17,7 +17,7 @@
 #include "tandem/api/configure.hpp"
 #include "tandem/base/file_descriptor.hpp"
 
-namespace tandem {
+namespace tandem::model_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -258,4 +258,4 @@ TEST_F(ModelFiles, PruningRemovesWhatIsOfNoUse) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::model_folder_test

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem {
+namespace tandem::near_network_test {
 namespace {
 
 using testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST_F(NearNetwork, ANodeThatIsUnknownOrNotOursIsNone) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::near_network_test

@@ -15,7 +15,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
-namespace tandem {
+namespace tandem::numa_test {
 namespace {
 
 using test::CountingCopier;
@@ -197,4 +197,4 @@ TEST_F(Numa, ATaskThatFitsIntoNoPartOfTheBudgetIsToldTheNumbers) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::numa_test

@@ -23,7 +23,7 @@
 #include "tandem/runtime/device/opencl/load_opencl.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
-namespace tandem {
+namespace tandem::opencl_test {
 namespace {
 
 using test::ConstMatrix;
@@ -343,4 +343,4 @@ TEST_F(OpenCl, WorksBesideABudgetOfMainMemory) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::opencl_test

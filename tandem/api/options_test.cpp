@@ -19,7 +19,7 @@
 #include "tandem/base/config.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::options_test {
 namespace {
 
 using test::loop_runtime;
@@ -221,4 +221,4 @@ TEST(Options, IdleWorkersSleep) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::options_test

@@ -14,7 +14,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::parts_end_test {
 namespace {
 
 using test::loop_runtime;
@@ -265,4 +265,4 @@ TEST(Parts, OfCancelledFlowsOnThreadsHaveTheValuesOfTheirEnd) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::parts_end_test

@@ -20,7 +20,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
-namespace tandem {
+namespace tandem::parts_test {
 namespace {
 
 using test::loop_runtime;
@@ -565,4 +565,4 @@ TEST(Parts, InRandomFlowsOnThreads) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::parts_test

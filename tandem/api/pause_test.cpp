@@ -12,7 +12,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::pause_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -215,4 +215,4 @@ TEST(Pause, LosesNothingInRandomFlows) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::pause_test

@@ -25,7 +25,7 @@
 #include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
-namespace tandem {
+namespace tandem::placing_test {
 namespace {
 
 using test::loop_runtime;
@@ -684,4 +684,4 @@ TEST(Placing, GivesTheTasksOfACallerThatLeavesToOthers) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::placing_test

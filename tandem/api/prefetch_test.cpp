@@ -19,7 +19,7 @@
 #include "tandem/runtime/data/handle.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 
-namespace tandem {
+namespace tandem::prefetch_test {
 namespace {
 
 using test::CopiesSeen;
@@ -323,4 +323,4 @@ TEST(Prefetch, RandomFlowsGiveWhatTheyGiveWithoutHints) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::prefetch_test

@@ -14,7 +14,7 @@
 #include "tandem/base/pu_list.hpp"
 #include "tandem/comm/bootstrap/thread_job.hpp"
 
-namespace tandem {
+namespace tandem::rank_cores_test {
 namespace {
 
 using testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(RankCores, WorkersFillTheCoresOfARankThatHasThemForItself) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::rank_cores_test

@@ -11,7 +11,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::record_test {
 namespace {
 
 using test::loop_runtime;
@@ -286,4 +286,4 @@ TEST(Record, ARecordedEventThatFailsFailsItsReplay) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::record_test

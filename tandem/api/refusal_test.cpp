@@ -8,7 +8,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::refusal_test {
 namespace {
 
 using test::loop_runtime;
@@ -103,4 +103,4 @@ TEST_F(Refusal, OfACallbackWhoseCopyThrowsLeavesNoTask) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::refusal_test

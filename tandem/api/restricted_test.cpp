@@ -11,7 +11,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::restricted_test {
 namespace {
 
 using test::loop_runtime;
@@ -133,4 +133,4 @@ TEST(RestrictedTasks, ACanRunThatThrowsDoesSoAtSubmit) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::restricted_test

@@ -21,7 +21,7 @@
 #include "tandem/base/event_loop.hpp"
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem {
+namespace tandem::scheduling_grid_test {
 namespace {
 
 using test::loop_runtime;
@@ -569,4 +569,4 @@ TEST(SchedulingGrid, CardsComeFirstInFirstRuns) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::scheduling_grid_test

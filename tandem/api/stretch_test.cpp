@@ -18,7 +18,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/test_support.hpp"
 
-namespace tandem {
+namespace tandem::stretch_test {
 namespace {
 
 using test::Card;
@@ -443,4 +443,4 @@ TEST(Stretches, EndBeforeAPause) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::stretch_test

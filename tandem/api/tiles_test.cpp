@@ -7,7 +7,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::tiles_test {
 namespace {
 
 using test::loop_runtime;
@@ -84,4 +84,4 @@ TEST(Tiles, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::tiles_test

@@ -28,7 +28,7 @@
 #include "tandem/trace/read/test_support.hpp"
 #include "tandem/trace/recover.hpp"
 
-namespace tandem {
+namespace tandem::trace_test {
 namespace {
 
 using trace::ActorKind;
@@ -914,4 +914,4 @@ TEST_F(TraceTest, ADeclarationThatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::trace_test

@@ -10,7 +10,7 @@
 #include "tandem/api/test_support.hpp"
 #include "tandem/runtime/task/describe.hpp"
 
-namespace tandem {
+namespace tandem::usage_error_test {
 namespace {
 
 using test::loop_runtime;
@@ -339,4 +339,4 @@ TEST(SubmittingThread, AKernelOnAnyWorkerIsToldThatItIsOne) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::usage_error_test

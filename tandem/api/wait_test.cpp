@@ -9,7 +9,7 @@
 
 #include "tandem/api/test_support.hpp"
 
-namespace tandem {
+namespace tandem::wait_test {
 namespace {
 
 using test::loop_runtime;
@@ -165,4 +165,4 @@ TEST(RangeCall, NoBodyRunsOnceParallelForHasThrown) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::wait_test

@@ -10,7 +10,7 @@
 #include "tandem/base/sanitizers.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem {
+namespace tandem::watchdog_test {
 namespace {
 
 using test::thrown_by;
@@ -158,4 +158,4 @@ TEST(Watchdog, ARuntimeThatIsStuckCanStillGo) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::watchdog_test

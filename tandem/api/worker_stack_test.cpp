@@ -16,7 +16,7 @@
 #include "tandem/base/stack_test_support.hpp"
 #include "tandem/base/thread.hpp"
 
-namespace tandem {
+namespace tandem::worker_stack_test {
 namespace {
 
 using test::thread_runtime;
@@ -79,4 +79,4 @@ TEST(WorkerStackDeathTest, AWaitWithoutAThreadForItsWatchdogGoesOn) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::worker_stack_test

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace tandem::base {
+namespace tandem::base::affinity_test {
 namespace {
 
 TEST(Affinity, AThreadIsBoundAndRestored) {
@@ -32,4 +32,4 @@ TEST(Affinity, NoSuchHardwareThreadIsAnError) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::affinity_test

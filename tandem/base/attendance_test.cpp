@@ -11,7 +11,7 @@
 
 #include "tandem/base/thread_driver.hpp"
 
-namespace tandem::base {
+namespace tandem::base::attendance_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -135,4 +135,4 @@ TEST(ThreadDriver, WhoAttendsSleepsThereAndIsWokenByItsWaker) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::attendance_test

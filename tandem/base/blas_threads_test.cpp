@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-namespace tandem::base {
+namespace tandem::base::blas_threads_test {
 namespace {
 
 std::int64_t now_ns() {
@@ -52,4 +52,4 @@ TEST(ThreadWatch, LooksNoMoreOftenThanAsked) {
 TEST(BlasThreads, TheSwitchIsFoundOnce) { EXPECT_EQ(restrict_blas_threads(), restrict_blas_threads()); }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::blas_threads_test

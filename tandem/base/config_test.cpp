@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::config_test {
 namespace {
 
 Registry example_registry() {
@@ -189,4 +189,4 @@ TEST_F(ConfigTest, RandomBytesAreAcceptedOrRefusedButNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::config_test

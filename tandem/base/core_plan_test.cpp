@@ -9,7 +9,7 @@
 
 #include "tandem/base/pu_list.hpp"
 
-namespace tandem::base {
+namespace tandem::base::core_plan_test {
 namespace {
 
 using testing::ElementsAre;
@@ -156,4 +156,4 @@ TEST(PuList, WritesRanges) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::core_plan_test

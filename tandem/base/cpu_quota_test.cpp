@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::cpu_quota_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,4 +58,4 @@ TEST_F(CpuQuota, NoLimitAndNoFilesMeanNone) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::cpu_quota_test

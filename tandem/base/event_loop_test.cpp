@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::event_loop_test {
 namespace {
 
 constexpr auto kNotYet = [](void*) { return false; };
@@ -192,4 +192,4 @@ TEST(EventLoop, StepsNothingAfterStopAndWakersStayValid) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::event_loop_test

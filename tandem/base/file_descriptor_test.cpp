@@ -15,7 +15,7 @@
 
 #include "tandem/base/shortage.hpp"
 
-namespace tandem::base {
+namespace tandem::base::file_descriptor_test {
 namespace {
 
 bool is_open(int number) { return ::fcntl(number, F_GETFD) >= 0; }
@@ -123,4 +123,4 @@ TEST(SystemErrorText, NamesTheLimitAndTheRemedyWhenDescriptorsHaveRunOut) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::file_descriptor_test

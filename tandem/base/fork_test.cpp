@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::fork_test {
 namespace {
 
 /// The exit code of a child that runs this.
@@ -99,4 +99,4 @@ TEST(KeptFromChildren, ForksWhileOtherThreadsOpenAndCloseLeaveTheParentsDescript
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::fork_test

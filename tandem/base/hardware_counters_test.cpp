@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::hardware_counters_test {
 namespace {
 
 TEST(HardwareCounters, DifferencesOfWhatIsNotCountedAreNotCounted) {
@@ -32,4 +32,4 @@ TEST(HardwareCounters, TheRealMachineCountsALoopOrSaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::hardware_counters_test

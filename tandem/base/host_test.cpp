@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::host_test {
 namespace {
 
 TEST(HostIdentity, IsTheSameAtEachLookAndNamesTheNetworkNamespace) {
@@ -32,4 +32,4 @@ TEST(HostName, IsOneWord) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::host_test

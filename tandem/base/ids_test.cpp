@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::ids_test {
 namespace {
 
 static_assert(!std::is_convertible_v<WorkerId, NodeId>);
@@ -23,4 +23,4 @@ TEST(Ids, CompareAndHashByValue) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::ids_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::inbox_test {
 namespace {
 
 struct Node {
@@ -86,4 +86,4 @@ TEST(Inbox, ManyProducersAndConsumersLoseNothingAndKeepEachProducersOrder) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::inbox_test

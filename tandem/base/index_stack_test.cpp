@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace tandem::base {
+namespace tandem::base::index_stack_test {
 namespace {
 
 TEST(IndexStack, GivesTheLastOnePutFirst) {
@@ -46,4 +46,4 @@ TEST(IndexStack, NoIndexIsWithTwoThreads) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::index_stack_test

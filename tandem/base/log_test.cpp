@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::log_test {
 namespace {
 
 struct Lines {
@@ -53,4 +53,4 @@ TEST(Log, MessagesOfSeveralThreadsReachTheSinkOneAtATime) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::log_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::lru_table_test {
 namespace {
 
 TEST(LruTable, KeepsWhatWasUsedLast) {
@@ -39,4 +39,4 @@ TEST(LruTable, OfOneKeepsTheLast) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::lru_table_test

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace tandem::base {
+namespace tandem::base::narrow_test {
 namespace {
 
 TEST(Narrow, KeepsWhatFits) {
@@ -26,4 +26,4 @@ TEST(Saturated, EndsAtTheLimits) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::narrow_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::option_test {
 namespace {
 
 TEST(Option, EachTypeReadsItsValues) {
@@ -64,4 +64,4 @@ TEST(RegistryDeathTest, RefusesWhatAProgrammerGotWrong) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::option_test

@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::owned_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ TEST(Owners, AreAccepted) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::owned_file_test

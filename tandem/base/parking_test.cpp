@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::parking_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -74,4 +74,4 @@ TEST(Parker, TwoThreadsThatWakeEachOtherAlternate) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::parking_test

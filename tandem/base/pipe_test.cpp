@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::pipe_test {
 namespace {
 
 template <class P>
@@ -77,4 +77,4 @@ TEST(Pipe, ConsumersInTurnLoseNothingAndKeepTheOrder) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::pipe_test

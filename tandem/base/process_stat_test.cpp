@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-namespace tandem::base {
+namespace tandem::base::process_stat_test {
 namespace {
 
 TEST(ProcessStat, TheNameMayHoldAnything) {
@@ -56,4 +56,4 @@ TEST(ProcessStat, AZombieHasEndedAndThenIsGone) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::process_stat_test

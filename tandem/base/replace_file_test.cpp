@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::replace_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,4 +87,4 @@ TEST(Unfinished, IsAHiddenFileOfTheSameFolder) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::replace_file_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::sealed_list_test {
 namespace {
 
 struct Node {
@@ -76,4 +76,4 @@ TEST(SealedList, EachNodeIsReturnedOrRefused) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::sealed_list_test

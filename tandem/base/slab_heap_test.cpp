@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-namespace tandem::base {
+namespace tandem::base::slab_heap_test {
 namespace {
 
 std::uintptr_t address(const void* object) { return reinterpret_cast<std::uintptr_t>(object); }
@@ -79,4 +79,4 @@ TEST(SlabHeap, NobodyHasWhatAnotherHasAndSlabsGoWithTheirLastObject) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::slab_heap_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::spin_lock_test {
 namespace {
 
 TEST(SpinLock, OneAtATimeCounts) {
@@ -54,4 +54,4 @@ TEST(SpinLock, WhoWaitsForTheHolderSeesWhatItDid) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::spin_lock_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::splitmix64_test {
 namespace {
 
 TEST(SplitMix64, GivesTheReferenceNumbersOfSeedZero) {
@@ -22,4 +22,4 @@ TEST(SplitMix64, MixesEachBitIntoTheOthers) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::splitmix64_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::standard_streams_test {
 namespace {
 
 /// The status of a child in which `body` runs.
@@ -50,4 +50,4 @@ TEST(StandardStreams, ThatAreOpenStayAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::standard_streams_test

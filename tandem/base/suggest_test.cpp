@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::suggest_test {
 namespace {
 
 TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
@@ -32,4 +32,4 @@ TEST(NearestName, SaysNothingRatherThanSomethingFarFetched) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::suggest_test

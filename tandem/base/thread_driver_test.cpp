@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::thread_driver_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -192,4 +192,4 @@ TEST(ThreadDriver, NoWakeUpBetweenThreadsIsLost) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::thread_driver_test

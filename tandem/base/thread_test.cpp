@@ -14,7 +14,7 @@
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/stack_test_support.hpp"
 
-namespace tandem::base {
+namespace tandem::base::thread_test {
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
@@ -100,4 +100,4 @@ TEST(Thread, BeyondTheLimitOfProcessesIsAStartError) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::thread_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::toml_file_test {
 namespace {
 
 TEST(TomlFile, TablesBecomeDottedNamesInTheOrderOfTheFile) {
@@ -110,4 +110,4 @@ TEST(TomlFile, AMissingFileIsAnIoError) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::toml_file_test

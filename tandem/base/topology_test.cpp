@@ -15,7 +15,7 @@
 
 #include "tandem/base/large_memory.hpp"
 
-namespace tandem::base {
+namespace tandem::base::topology_test {
 namespace {
 
 /// Two packages of one NUMA node and one L3 each, two L2 in each, two cores under each L2, two hardware threads per core.
@@ -145,4 +145,4 @@ TEST(Topology, ACallerThatAnEarlierRuntimeBoundDoesNotHideTheOtherCores) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::topology_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::turnstile_test {
 namespace {
 
 struct Visitor {
@@ -139,4 +139,4 @@ TEST(Turnstile, OneAtATimePassesAndEverybodyDoes) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::turnstile_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::units_test {
 namespace {
 
 TEST(Units, DurationsAreReadWithTheirUnit) {
@@ -46,4 +46,4 @@ TEST(Units, WhatIsWrittenIsReadBack) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::units_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::base {
+namespace tandem::base::utf8_test {
 namespace {
 
 TEST(Utf8, StaysAsItIs) {
@@ -39,4 +39,4 @@ TEST(Utf8, WhateverGoesInIsUtf8Afterwards) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::utf8_test

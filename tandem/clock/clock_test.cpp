@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::clock {
+namespace tandem::clock::clock_test {
 namespace {
 
 TEST(ManualClock, MovesOnlyWhenSet) {
@@ -42,4 +42,4 @@ TEST(BestClock, CountsFromTheOriginOfTheKernelsClock) {
 }
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::clock_test

@@ -16,7 +16,7 @@
 #include "tandem/clock/correction_solver.hpp"
 #include "tandem/clock/drifting_clock.hpp"
 
-namespace tandem::clock {
+namespace tandem::clock::correction_test {
 namespace {
 
 using base::Rank;
@@ -381,4 +381,4 @@ TEST(LeastSquares, PushesOnlyAgainstWhatIsInTheWay) {
 }
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::correction_test

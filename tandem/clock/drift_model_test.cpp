@@ -15,7 +15,7 @@
 
 #include "tandem/clock/drifting_clock.hpp"
 
-namespace tandem::clock {
+namespace tandem::clock::drift_model_test {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
@@ -225,4 +225,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& param_info) { return std::string(param_info.param.name); });
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::drift_model_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::clock {
+namespace tandem::clock::drifting_clock_test {
 namespace {
 
 TEST(DriftingClock, AddsOffsetRateAndWave) {
@@ -37,4 +37,4 @@ TEST(DriftingClockDeathTest, RefusesADriftThatCouldTurnItBack) {
 }
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::drifting_clock_test

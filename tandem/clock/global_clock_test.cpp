@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::clock {
+namespace tandem::clock::global_clock_test {
 namespace {
 
 TEST(GlobalClock, IsTheIdentityByDefault) {
@@ -86,4 +86,4 @@ TEST(GlobalClock, NeverOverflowsItsError) {
 }
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::global_clock_test

@@ -9,7 +9,7 @@
 
 #include "tandem/clock/drifting_clock.hpp"
 
-namespace tandem::clock {
+namespace tandem::clock::offset_test {
 namespace {
 
 constexpr OffsetOptions bare{.keep = 1, .rate_limit = 0, .reading_ns = 0};
@@ -68,4 +68,4 @@ TEST(Offset, HoldsItsBoundUnderRandomDelaysAndDrift) {
 }
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::offset_test

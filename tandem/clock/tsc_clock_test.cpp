@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::clock {
+namespace tandem::clock::tsc_clock_test {
 namespace {
 
 TEST(TickScale, IsTheLineThroughTwoPoints) {
@@ -52,4 +52,4 @@ TEST(TscClock, NeverRunsBackwardsAndConvertsItsOwnTicks) {
 }
 
 }  // namespace
-}  // namespace tandem::clock
+}  // namespace tandem::clock::tsc_clock_test

@@ -11,7 +11,7 @@
 
 #include "tandem/base/exceptions.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::buffer_test {
 namespace {
 
 std::vector<std::byte> numbered(std::size_t bytes) {
@@ -144,4 +144,4 @@ TEST(Pieces, AFewBytesAreCopiedAndNoneBeside) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::buffer_test

@@ -14,7 +14,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/comm/endpoint_test_support.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::callbacks_test {
 namespace {
 
 using endpoint_test::World;
@@ -171,4 +171,4 @@ TEST(ThrowingCallbacks, AnEndpointLeavesThoughItsCallbacksThrow) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::callbacks_test

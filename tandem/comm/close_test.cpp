@@ -10,7 +10,7 @@
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::close_test {
 namespace {
 
 class Close : public testing::TestWithParam<const char*> {};
@@ -46,4 +46,4 @@ TEST_P(Close, OfARankThatNeverSpokeIsNoDeath) {
 INSTANTIATE_TEST_SUITE_P(Transports, Close, testing::Values("shm", "tcp"), [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::close_test

@@ -17,7 +17,7 @@
 #include "tandem/comm/endpoint_test_support.hpp"
 #include "tandem/comm/engine/core.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::endpoint_test {
 namespace {
 
 using endpoint_test::Bytes;
@@ -1337,4 +1337,4 @@ TEST(Mcast, BroadcastsAndSendsOfOneKeyArriveInTheOrderOfPosting) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::endpoint_test

@@ -12,7 +12,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/session.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::endpoint_trace_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ TEST_F(EndpointTrace, RequestsPostedWhileNothingWasRecordedAreNotRecorded) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::endpoint_trace_test

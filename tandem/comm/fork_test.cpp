@@ -14,7 +14,7 @@
 #include "tandem/comm/bootstrap/thread_job.hpp"
 #include "tandem/comm/endpoint.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::fork_test {
 namespace {
 
 /// "inline" has no progress thread: then a child's copy could do everything that it should not.
@@ -127,4 +127,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.transport) + "_" + test.param.progress; });
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::fork_test

@@ -11,7 +11,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/endpoint_test_support.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::iprobe_test {
 namespace {
 
 using endpoint_test::Bytes;
@@ -234,4 +234,4 @@ TEST(Iprobe, RandomReceivesBehindProbesLoseNothing) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::iprobe_test

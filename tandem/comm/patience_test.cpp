@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::patience_test {
 namespace {
 
 /// One waiter; each poll and each yield takes the time that the test says.
@@ -182,4 +182,4 @@ TEST(Patience, CostlyPollsAreCountedInSmallerPortions) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::patience_test

@@ -18,7 +18,7 @@
 
 #include "tandem/base/file_descriptor.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::wait_events_test {
 namespace {
 
 using std::chrono::steady_clock;
@@ -78,4 +78,4 @@ TEST_P(WaitEvents, WaitsItsTimeAndWakesForEvents) {
 INSTANTIATE_TEST_SUITE_P(Kernels, WaitEvents, testing::Values(0, ENOSYS, EPERM));
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::wait_events_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace tandem::comm::wire {
+namespace tandem::comm::wire::wire_test {
 namespace {
 
 bool holds(std::span<const std::byte> block) {
@@ -102,4 +102,4 @@ TEST(Wire, ReaderOfAnyBytesStaysInside) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::wire
+}  // namespace tandem::comm::wire::wire_test

@@ -6,7 +6,7 @@
 
 #include "tandem/base/blas_threads.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::blas_library_test {
 namespace {
 
 using testing::ElementsAre;
@@ -46,4 +46,4 @@ TEST(BlasLibrary, AnOpenBlasSaysItsVersionAndItsKernels) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::blas_library_test

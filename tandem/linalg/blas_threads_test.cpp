@@ -5,7 +5,7 @@
 
 #include "tandem/base/blas_threads.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::blas_threads_test {
 namespace {
 
 TEST(BlasThreads, OnlyTheCallerWorksAfterTheRestriction) {
@@ -14,4 +14,4 @@ TEST(BlasThreads, OnlyTheCallerWorksAfterTheRestriction) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::blas_threads_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tandem::linalg {
+namespace tandem::linalg::distribution_test {
 namespace {
 
 TEST(Distribution, ContiguousBlocksAreEvenAndNumberedByRows) {
@@ -32,4 +32,4 @@ TEST(Distribution, ContiguousWithFewerTilesThanRanksLeavesSomeWithout) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::distribution_test

@@ -6,7 +6,7 @@
 #include <complex>
 #include <vector>
 
-namespace tandem::linalg {
+namespace tandem::linalg::generators_test {
 namespace {
 
 TEST(Generators, GiveTheSameMatrixInAnyTiling) {
@@ -80,4 +80,4 @@ TEST(Generators, NamedMatricesFollowTheirFormulas) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::generators_test

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace tandem::linalg {
+namespace tandem::linalg::kernel_operations_test {
 namespace {
 
 using runtime::Shape;
@@ -64,4 +64,4 @@ TEST(KernelOperations, AreNotGuessedForOthers) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::kernel_operations_test

@@ -11,7 +11,7 @@
 
 #include "tandem/linalg/generators.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::matrix_market_test {
 namespace {
 
 base::Result<MatrixMarketFile> read(const std::string& text) {
@@ -153,4 +153,4 @@ TEST(MatrixMarket, DamagedFilesGiveErrorsAndNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::matrix_market_test

@@ -9,7 +9,7 @@
 
 #include "tandem/linalg/generators.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::tile_matrix_test {
 namespace {
 
 TEST(TileMatrix, LastTilesAreSmaller) {
@@ -104,4 +104,4 @@ TEST(TileMatrix, MovingDoesNotMoveTiles) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::tile_matrix_test

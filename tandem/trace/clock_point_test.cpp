@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::trace {
+namespace tandem::trace::clock_point_test {
 namespace {
 
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
@@ -71,4 +71,4 @@ TEST(ReferenceLine, StaysInItsRangeWhateverAFileSays) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::clock_point_test

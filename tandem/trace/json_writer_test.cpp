@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace tandem::trace {
+namespace tandem::trace::json_writer_test {
 namespace {
 
 TEST(JsonWriter, WritesMembersInTheirOrder) {
@@ -53,4 +53,4 @@ TEST(JsonWriter, AnyBytesAreReadBackAsNlohmannReplacesThem) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::json_writer_test

@@ -9,7 +9,7 @@
 
 #include "tandem/trace/event.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::metadata_test {
 namespace {
 
 __extension__ using Wide = __int128;
@@ -82,4 +82,4 @@ TEST(CtfMetadata, DescribesEveryEventWithEveryField) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::metadata_test

@@ -9,7 +9,7 @@
 
 #include "tandem/trace/read/test_support.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::pool_test {
 namespace {
 
 struct Bound {
@@ -68,4 +68,4 @@ TEST(BufferPool, AFolderWithoutRoomIsSaidSo) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::pool_test

@@ -12,7 +12,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::recover_test {
 namespace {
 
 using test::PacketWriter;
@@ -389,4 +389,4 @@ TEST(LiveFiles, OfOtherUsersAndLinksAreNotThoseOfAProcess) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::recover_test

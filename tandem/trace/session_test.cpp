@@ -18,7 +18,7 @@
 #include "tandem/trace/recover.hpp"
 #include "tandem/trace/stream_files.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::session_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -625,4 +625,4 @@ TEST(Selection, AnUnknownWordIsAnErrorWithTheNearestKnownOne) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::session_test

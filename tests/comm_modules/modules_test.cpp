@@ -11,7 +11,7 @@
 #include "tandem/comm/transport/load_module.hpp"
 #include "tests/comm_processes/team.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::modules_test {
 namespace {
 
 using comm_processes::Member;
@@ -74,4 +74,4 @@ TEST(CommModules, RanksSpeakOverUcxFromItsModule) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::modules_test

@@ -13,7 +13,7 @@
 
 #include "team.hpp"
 
-namespace tandem::comm_processes {
+namespace tandem::comm_processes::death_test {
 namespace {
 
 using comm::Ending;
@@ -325,4 +325,4 @@ TEST_P(Death, OfTheRootOfBroadcastsAndOfInteriorNodesEndsTheReceivesOfTheOthers)
 }
 
 }  // namespace
-}  // namespace tandem::comm_processes
+}  // namespace tandem::comm_processes::death_test

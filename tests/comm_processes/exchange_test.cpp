@@ -11,7 +11,7 @@
 
 #include "team.hpp"
 
-namespace tandem::comm_processes {
+namespace tandem::comm_processes::exchange_test {
 namespace {
 
 using comm::Ending;
@@ -145,4 +145,4 @@ TEST_P(Exchange, WhatWasSentBeforeLeavingIsStillReceived) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_processes
+}  // namespace tandem::comm_processes::exchange_test

@@ -14,7 +14,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
-namespace tandem::comm_processes {
+namespace tandem::comm_processes::many_endpoints_test {
 namespace {
 
 using comm::Endpoint;
@@ -56,4 +56,4 @@ TEST(ManyEndpoints, ThousandsOfOneProcessPassAMessageRoundAndCostLittle) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_processes
+}  // namespace tandem::comm_processes::many_endpoints_test

@@ -18,7 +18,7 @@
 #include "team.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::comm_processes {
+namespace tandem::comm_processes::sleepers_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST_P(Sleepers, RandomBurstsBetweenRanksThatSleepAllArrive) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_processes
+}  // namespace tandem::comm_processes::sleepers_test

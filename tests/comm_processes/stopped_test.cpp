@@ -16,7 +16,7 @@
 #include "team.hpp"
 #include "tandem/base/sanitizers.hpp"
 
-namespace tandem::comm_processes {
+namespace tandem::comm_processes::stopped_test {
 namespace {
 
 using comm::Ending;
@@ -131,4 +131,4 @@ TEST_P(Stopped, AMillionMessagesThatNobodyExpectsAreBoundedAndComeInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_processes
+}  // namespace tandem::comm_processes::stopped_test

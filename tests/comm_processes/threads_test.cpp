@@ -15,7 +15,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "team.hpp"
 
-namespace tandem::comm_processes {
+namespace tandem::comm_processes::threads_test {
 namespace {
 
 using comm::Ending;
@@ -161,4 +161,4 @@ TEST_P(Threads, ActiveMessagesAreAnsweredFromTheirHandlers) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_processes
+}  // namespace tandem::comm_processes::threads_test

@@ -13,7 +13,7 @@
 #include "runner.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::comm_traffic {
+namespace tandem::comm_traffic::comm_traffic_test {
 namespace {
 
 struct Seeds {
@@ -121,4 +121,4 @@ TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceReachAllRanksConcerned) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_traffic
+}  // namespace tandem::comm_traffic::comm_traffic_test

@@ -22,7 +22,7 @@
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1:max_allocation_size_mb=512"; }
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::fuzz_wire_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -354,4 +354,4 @@ TEST(FuzzWire, DamagedRecordsOfOneRankHarmNoMessagesOfOthers) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::fuzz_wire_test

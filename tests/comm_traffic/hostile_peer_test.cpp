@@ -14,7 +14,7 @@
 #include "tandem/comm/mcast/route.hpp"
 #include "tests/comm_traffic/hostile_world.hpp"
 
-namespace tandem::comm::hostile {
+namespace tandem::comm::hostile::hostile_peer_test {
 namespace {
 
 constexpr Rank kPeer{1};
@@ -468,4 +468,4 @@ TEST(HostilePeer, ARouteThatChangesAfterItsCheckIsNotUsed) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::hostile
+}  // namespace tandem::comm::hostile::hostile_peer_test

@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-namespace tandem::comm_traffic {
+namespace tandem::comm_traffic::oracle_test {
 namespace {
 
 /// A world without a network library: deliveries of one (source, rank) arrive in order, everything else in any order.
@@ -126,4 +126,4 @@ TEST(TrafficOracle, RefusesOneMistake) {
 }
 
 }  // namespace
-}  // namespace tandem::comm_traffic
+}  // namespace tandem::comm_traffic::oracle_test

@@ -11,7 +11,7 @@
 #include "tandem/runtime/device/cuda/cuda_compiler.hpp"
 #include "tandem/runtime/memory/device_error.hpp"
 
-namespace tandem::runtime::cuda {
+namespace tandem::runtime::cuda::compiler_test {
 namespace {
 
 using testing::AllOf;
@@ -121,4 +121,4 @@ TEST(CudaLibraries, ACompilerThatIsNewerThanTheDriverIsNotUsed) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime::cuda
+}  // namespace tandem::runtime::cuda::compiler_test

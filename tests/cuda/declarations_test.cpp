@@ -12,7 +12,7 @@
 #include "tandem/runtime/device/cuda/cuda_driver.hpp"
 #include "tandem/runtime/device/cuda/cuda_math.hpp"
 
-namespace tandem::runtime::cuda {
+namespace tandem::runtime::cuda::declarations_test {
 namespace {
 
 /// Passed alike: both are pointers, or numbers (enumerations, too) of the same size.
@@ -174,4 +174,4 @@ VALUE(0, CUSOLVER_STATUS_SUCCESS)
 VALUE(0, NVRTC_SUCCESS)
 
 }  // namespace
-}  // namespace tandem::runtime::cuda
+}  // namespace tandem::runtime::cuda::declarations_test

@@ -33,7 +33,7 @@
 #include "tandem/runtime/runtime_core.hpp"
 #include "tests/cuda/fake_cuda.hpp"
 
-namespace tandem {
+namespace tandem::devices_test {
 namespace {
 
 using test::ConstMatrix;
@@ -1157,4 +1157,4 @@ TEST_F(RealCuda, AddsToPrivateCopies) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::devices_test

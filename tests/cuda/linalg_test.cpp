@@ -22,7 +22,7 @@
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tests/cuda/fake_cuda.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::linalg_test {
 namespace {
 
 using test::Tiled;
@@ -290,4 +290,4 @@ TYPED_TEST(CudaFlow, CoresDoWhatTheLibrariesCannot) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::linalg_test

@@ -23,7 +23,7 @@
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::devices_test {
 namespace {
 
 using random_flow::DeviceFault;
@@ -233,4 +233,4 @@ TEST(RandomFlowsOnDevices, InTheEventLoopGiveWhatSequentialExecutionGives) { pla
 TEST(RandomFlowsOnDevices, OnThreadsGiveWhatSequentialExecutionGives) { play(100'001, 60, true); }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::devices_test

@@ -10,7 +10,7 @@
 #include "tandem/dist/agreement.hpp"
 #include "tandem/dist/flow.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::abort_test {
 namespace {
 
 /// A rank that ends the job makes no connection to each other rank.
@@ -64,4 +64,4 @@ TEST(JobAbort, TheTreeConnectsAllRanksWithoutAnyOneOfThem) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::abort_test

@@ -15,7 +15,7 @@
 #include "tandem/base/sanitizers.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::adaptive_polling_test {
 namespace {
 
 void expect_all_well(const std::vector<Ending>& endings) {
@@ -122,4 +122,4 @@ TEST(AdaptivePolling, RandomFlowsOfShortAndLongMessagesEndAndAreRight) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::adaptive_polling_test

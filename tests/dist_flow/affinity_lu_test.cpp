@@ -16,7 +16,7 @@
 #include "tandem/api/world.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::affinity_lu_test {
 namespace {
 
 /// A node, as the runtime uses it: without a core for the program and one for messages, and one for each card.
@@ -150,4 +150,4 @@ TEST(AffinityLu, PlanIsAsGoodAsDmdas) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::affinity_lu_test

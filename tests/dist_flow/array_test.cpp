@@ -10,7 +10,7 @@
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::array_test {
 namespace {
 
 void expect_well(const std::vector<Ending>& endings) {
@@ -84,4 +84,4 @@ TEST(DistArray, SharesOfAReductionHaveItsDimensions) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::array_test

@@ -21,7 +21,7 @@
 #include "tandem/runtime/sched/placer.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::arriving_tasks_test {
 namespace {
 
 constexpr std::uint32_t kRanks = 2;
@@ -205,4 +205,4 @@ TEST(ArrivingTasks, RandomFlowsEnd) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::arriving_tasks_test

@@ -14,7 +14,7 @@
 #include "deterministic_job.hpp"
 #include "ranks.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::cancel_test {
 namespace {
 
 using testing::HasSubstr;
@@ -525,4 +525,4 @@ TEST(DistCancel, OnThreads) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::cancel_test

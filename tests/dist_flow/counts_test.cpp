@@ -14,7 +14,7 @@
 #include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::counts_test {
 namespace {
 
 using namespace linalg;
@@ -413,4 +413,4 @@ TEST(DistDeath, ARankKilledInTheMiddleEndsTheJobOnTheOthers) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::counts_test

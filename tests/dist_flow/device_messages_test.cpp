@@ -14,7 +14,7 @@
 #include "ranks.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::device_messages_test {
 namespace {
 
 using testing::Each;
@@ -491,4 +491,4 @@ TEST(DeviceMessages, PartsOfAVectorLeaveOneByOne) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::device_messages_test

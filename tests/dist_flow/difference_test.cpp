@@ -11,7 +11,7 @@
 #include "tandem/dist/flow.hpp"
 #include "tandem/dist/flow_sketch.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::difference_test {
 namespace {
 
 using testing::AllOf;
@@ -197,4 +197,4 @@ TEST(FlowSketch, AMessageThatEndsEarlyReadsAsWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::difference_test

@@ -16,7 +16,7 @@
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/flow.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::flow_test {
 namespace {
 
 using testing::HasSubstr;
@@ -684,4 +684,4 @@ TEST(DistFlow, DataMigratesWithItsValue) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::flow_test

@@ -11,7 +11,7 @@
 #include "tandem/dist/place.hpp"
 #include "tandem/dist/placement.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::growth_test {
 namespace {
 
 using dist::Need;
@@ -74,4 +74,4 @@ TEST(DistGrowth, DataThatIsDroppedAwayFromItsOwnerIsForgottenInOneStep) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::growth_test

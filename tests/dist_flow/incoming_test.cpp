@@ -12,7 +12,7 @@
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/sched/placer.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::incoming_test {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
@@ -196,4 +196,4 @@ TEST(DistIncoming, PoliciesWithoutPrioritiesDoNotWait) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::incoming_test

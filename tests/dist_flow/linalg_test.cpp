@@ -11,7 +11,7 @@
 #include "tandem/linalg.hpp"
 #include "tandem/linalg/scalar_test_support.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::linalg_test {
 namespace {
 
 using namespace linalg;
@@ -260,4 +260,4 @@ TYPED_TEST(DistLinalg, JacobiSteps) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::linalg_test

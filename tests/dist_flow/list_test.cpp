@@ -11,7 +11,7 @@
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::list_test {
 namespace {
 
 using Word = std::uint64_t;
@@ -118,4 +118,4 @@ TEST(DistList, HundredsOfDataOfAllRanks) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::list_test

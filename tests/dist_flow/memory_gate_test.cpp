@@ -24,7 +24,7 @@
 #include "tandem/runtime/sched/memory_gate.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::memory_gate_test {
 namespace {
 
 using model::contention::Placement;
@@ -395,4 +395,4 @@ TEST(DistMemoryGate, RandomFlowsOfPlacedTasksEnd) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::memory_gate_test

@@ -16,7 +16,7 @@
 #include "tandem/linalg.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::memory_test {
 namespace {
 
 using testing::AllOf;
@@ -235,4 +235,4 @@ TEST(DistMemory, DataOfOtherRanksLiesInMemoryForMessages) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::memory_test

@@ -15,7 +15,7 @@
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::parts_test {
 namespace {
 
 using testing::HasSubstr;
@@ -281,4 +281,4 @@ TEST(DistParts, DoNotMigrate) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::parts_test

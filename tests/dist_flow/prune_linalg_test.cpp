@@ -13,7 +13,7 @@
 #include "tandem/dist/flow.hpp"
 #include "tandem/linalg.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::prune_linalg_test {
 namespace {
 
 using namespace linalg;
@@ -288,4 +288,4 @@ TEST(PrunedLinalg, BesideRecordedFlows) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::prune_linalg_test

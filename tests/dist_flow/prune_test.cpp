@@ -11,7 +11,7 @@
 #include "ranks.hpp"
 #include "tandem/api/test_support.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::prune_test {
 namespace {
 
 using testing::AllOf;
@@ -446,4 +446,4 @@ TEST(DistPrune, CheckPruningAgreesWithWhatIsRight) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::prune_test

@@ -18,13 +18,8 @@ using AllData = std::vector<Data<Held<objects>>>;
 
 /// Submits the task `operation`, which stands at `position` of its plan.
 ///
-/// Each list of up to `kMostUses` access modes is an instantiation of `Runtime::submit`. They are compiled in one file per mode of
-/// the first access (`random_submit_*.cpp`), so that no file takes long.
+/// Each list of up to `kMostUses` access modes is an instantiation of `Runtime::submit`. Two files without optimisation compile them.
 template <bool objects>
 void submit_task(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation);
-
-/// As `submit_task`, of an operation whose first access has this mode.
-template <bool objects, AccessMode first>
-void submit_first(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation);
 
 }  // namespace tandem::dist_test

@@ -17,7 +17,7 @@
 #include "tandem/base/sanitizers.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::random_test {
 namespace {
 
 using testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoReceiveBehindThatOthersWait
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::random_test

@@ -11,7 +11,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/flow.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::recorded_test {
 namespace {
 
 using testing::AllOf;
@@ -436,4 +436,4 @@ TEST(DistRecorded, ACancelledFlowEndsItsReplays) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::recorded_test

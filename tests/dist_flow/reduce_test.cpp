@@ -17,7 +17,7 @@
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/flow.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::reduce_test {
 namespace {
 
 using testing::AllOf;
@@ -495,4 +495,4 @@ TEST(DistReduce, RandomSumsAreThoseOfTheSequentialProgram) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::reduce_test

@@ -11,7 +11,7 @@
 #include "tandem/dist/data_table.hpp"
 #include "tandem/dist/flow.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::tiles_test {
 namespace {
 
 using testing::AllOf;
@@ -102,4 +102,4 @@ TEST(DistTiles, AnOwnerThatDoesNotExistIsNamed) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::tiles_test

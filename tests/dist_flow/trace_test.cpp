@@ -21,7 +21,7 @@
 #include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 
-namespace tandem::dist_test {
+namespace tandem::dist_test::trace_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -303,4 +303,4 @@ TEST(DistTrace, ARankThatLeavesByAnExceptionKeepsNobodyWaiting) {
 }
 
 }  // namespace
-}  // namespace tandem::dist_test
+}  // namespace tandem::dist_test::trace_test

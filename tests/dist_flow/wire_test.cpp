@@ -11,7 +11,7 @@
 #include "tandem/dist/flow_reports.hpp"
 #include "tandem/dist/message_head.hpp"
 
-namespace tandem::dist {
+namespace tandem::dist::wire_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -104,4 +104,4 @@ TEST(DistWire, ReportsOfAnyBytesAreReadAndMerged) {
 }
 
 }  // namespace
-}  // namespace tandem::dist
+}  // namespace tandem::dist::wire_test

@@ -10,7 +10,7 @@
 #include "tandem/base/nvml.hpp"
 #include "tests/energy/fake_powercap.hpp"
 
-namespace tandem::base {
+namespace tandem::base::counters_test {
 namespace {
 
 using test::FakePowercap;
@@ -143,4 +143,4 @@ TEST(NvmlCounters, ALibraryThatIsNotThereIsNamed) {
 }
 
 }  // namespace
-}  // namespace tandem::base
+}  // namespace tandem::base::counters_test

@@ -24,7 +24,7 @@
 #include "tandem/runtime/worker/worker_team.hpp"
 #include "tests/energy/fake_powercap.hpp"
 
-namespace tandem {
+namespace tandem::meter_test {
 namespace {
 
 using runtime::EnergyMeter;
@@ -347,4 +347,4 @@ TEST(FindEnergy, NamesWhatCannotBeCounted) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::meter_test

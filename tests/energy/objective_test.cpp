@@ -18,7 +18,7 @@
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
-namespace tandem {
+namespace tandem::objective_test {
 namespace {
 
 using runtime::Objective;
@@ -215,4 +215,4 @@ TEST(EnergyReport, ByTheFiguresOfTheMachineAddsUp) {
 }
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::objective_test

@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::attendance_interleave_test {
 namespace {
 
 using ModelParker = base::BasicParker<ModelAtomic, ModelFutex>;
@@ -79,4 +79,4 @@ TEST(AttendanceUnderEveryOrder, MistakesAreFound) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::attendance_interleave_test

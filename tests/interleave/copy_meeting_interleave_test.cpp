@@ -7,7 +7,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::copy_meeting_interleave_test {
 namespace {
 
 using Meeting = comm::internal::CopyMeeting<ModelAtomic<std::uint64_t>>;
@@ -89,4 +89,4 @@ struct Liar : Program {
 TEST(CopyMeetingUnderEveryOrder, ALyingSideGetsNobodyBeyondTheMessage) { expect_holds<Liar>(); }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::copy_meeting_interleave_test

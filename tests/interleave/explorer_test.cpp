@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::explorer_test {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -178,4 +178,4 @@ TEST(Explorer, RefusesSchedulesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::explorer_test

@@ -8,7 +8,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::idle_set_interleave_test {
 namespace {
 
 constexpr bool is_set(bool value) noexcept { return value; }
@@ -321,4 +321,4 @@ TEST(IdleSetUnderEveryOrder, MistakesAreFound) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::idle_set_interleave_test

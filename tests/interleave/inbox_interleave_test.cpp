@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::inbox_interleave_test {
 namespace {
 
 struct Node {
@@ -95,4 +95,4 @@ TEST(InboxUnderEveryOrder, ProducerAndSleeperDoNotMissEachOther) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::inbox_interleave_test

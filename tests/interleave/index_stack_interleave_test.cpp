@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::index_stack_interleave_test {
 namespace {
 
 /// Two indices are inside. One thread takes one; another takes both and puts them back in the other order, which is what a stack
@@ -108,4 +108,4 @@ TEST(IndexStackUnderEveryOrder, WithoutACountTheOrderIsFoundThatBreaksIt) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::index_stack_interleave_test

@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::parking_interleave_test {
 namespace {
 
 using ModelParker = base::BasicParker<ModelAtomic, ModelFutex>;
@@ -117,4 +117,4 @@ TEST(ParkerUnderEveryOrder, MistakesAreFound) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::parking_interleave_test

@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::pipe_interleave_test {
 namespace {
 
 struct Entry {
@@ -130,4 +130,4 @@ TEST(PipeUnderEveryOrder, AReaderThatHearsOfChangesMissesNoUrgentEntry) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::pipe_interleave_test

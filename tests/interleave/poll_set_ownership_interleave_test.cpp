@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::poll_set_ownership_interleave_test {
 namespace {
 
 using ModelParker = base::BasicParker<ModelAtomic, ModelFutex>;
@@ -87,4 +87,4 @@ TEST(PollSetOwnershipUnderEveryOrder, MistakesAreFound) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::poll_set_ownership_interleave_test

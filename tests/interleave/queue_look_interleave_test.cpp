@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::queue_look_interleave_test {
 namespace {
 
 struct Node {
@@ -102,4 +102,4 @@ TEST(QueueLookUnderEveryOrder, TasksOnTheirWayToAThiefWakeASleeper) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::queue_look_interleave_test

@@ -5,7 +5,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::request_life_interleave_test {
 namespace {
 
 using Life = comm::internal::RequestLife<ModelAtomic>;
@@ -88,4 +88,4 @@ TEST(RequestLifeUnderEveryOrder, ATouchAfterTheEndIsFound) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::request_life_interleave_test

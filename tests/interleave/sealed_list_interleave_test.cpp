@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::sealed_list_interleave_test {
 namespace {
 
 struct Node {
@@ -110,4 +110,4 @@ TEST(SealedListUnderEveryOrder, SealingInTwoStepsLosesNodes) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::sealed_list_interleave_test

@@ -10,7 +10,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::shm_ring_interleave_test {
 namespace {
 
 /// A ring of `Cells` cells whose bodies are one plain word each.
@@ -284,4 +284,4 @@ struct TwoRing : Program {
 TEST(ShmBellUnderEveryOrder, OneOfManyRings) { expect_holds<TwoRing>({.store_buffers = true}); }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::shm_ring_interleave_test

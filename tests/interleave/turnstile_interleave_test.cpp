@@ -6,7 +6,7 @@
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 
-namespace tandem::interleave {
+namespace tandem::interleave::turnstile_interleave_test {
 namespace {
 
 struct Visitor {
@@ -173,4 +173,4 @@ TEST(TurnstileUnderEveryOrder, EnteringAcquiresAndLeavingReleases) {
 }
 
 }  // namespace
-}  // namespace tandem::interleave
+}  // namespace tandem::interleave::turnstile_interleave_test

@@ -13,7 +13,7 @@
 #include "tandem/base/sanitizers.hpp"
 #include "tests/environment.hpp"
 
-namespace tandem::random_flow {
+namespace tandem::random_flow::random_flow_test {
 namespace {
 
 constexpr std::uint64_t kNoSeed = ~std::uint64_t{0};
@@ -80,4 +80,4 @@ TEST(RandomFlow, OtherSchedulesRunTheSameFlowInOtherOrders) {
 }
 
 }  // namespace
-}  // namespace tandem::random_flow
+}  // namespace tandem::random_flow::random_flow_test

@@ -22,7 +22,7 @@
 #include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"
 
-namespace tandem::analysis {
+namespace tandem::analysis::verdict_runs_test {
 namespace {
 
 using dist_test::DeterministicJob;
@@ -416,4 +416,4 @@ TEST(CleanRun, MessagesBehindWork) {
 }
 
 }  // namespace
-}  // namespace tandem::analysis
+}  // namespace tandem::analysis::verdict_runs_test

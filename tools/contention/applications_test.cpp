@@ -10,7 +10,7 @@
 #include "tools/contention/application_job.hpp"
 #include "tools/contention/applications.hpp"
 
-namespace tandem::tools::contention {
+namespace tandem::tools::contention::applications_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST(Applications, TakeMessagesAndStallsFromTheTrace) {
 }
 
 }  // namespace
-}  // namespace tandem::tools::contention
+}  // namespace tandem::tools::contention::applications_test

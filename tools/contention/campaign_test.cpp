@@ -17,7 +17,7 @@
 #include "tools/contention/summary.hpp"
 #include "tools/contention/team.hpp"
 
-namespace tandem::tools::contention {
+namespace tandem::tools::contention::campaign_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -335,4 +335,4 @@ TEST(Team, ComputesUntilTheCallerIsDone) {
 }
 
 }  // namespace
-}  // namespace tandem::tools::contention
+}  // namespace tandem::tools::contention::campaign_test

@@ -5,7 +5,7 @@
 
 #include "tandem/analysis/small_run.hpp"
 
-namespace tandem::tools {
+namespace tandem::tools::run_tables_test {
 namespace {
 
 using analysis::test::at;
@@ -35,4 +35,4 @@ TEST(RunTables, NegativeIterationsAreNone) {
 }
 
 }  // namespace
-}  // namespace tandem::tools
+}  // namespace tandem::tools::run_tables_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::address_race_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -107,4 +107,4 @@ TEST_F(Race, EveryAddressGetsItsTurnWhateverFails) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::address_race_test

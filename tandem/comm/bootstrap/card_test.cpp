@@ -8,7 +8,7 @@
 
 #include "tandem/comm/bootstrap/card_directory.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::card_test {
 namespace {
 
 using base::ErrorCode;
@@ -117,4 +117,4 @@ TEST_F(CardDirectoryTest, RefusesWrongUses) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::card_test

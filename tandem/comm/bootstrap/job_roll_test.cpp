@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::job_roll_test {
 namespace {
 
 /// The definition: every ended rank against every member.
@@ -93,4 +93,4 @@ TEST(JobRoll, QuestionsOfAJobOfTwiceTheSizeCostTwiceAsMuch) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::job_roll_test

@@ -15,7 +15,7 @@
 #include "tandem/comm/bootstrap/socket.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::join_test {
 namespace {
 
 using base::Environment;
@@ -162,4 +162,4 @@ TEST_F(Join, TheVariablesOfTheBootstrapAreNoOptions) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::join_test

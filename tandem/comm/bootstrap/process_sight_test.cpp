@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::process_sight_test {
 namespace {
 
 /// A folder like /proc: a launcher (10) that has started ranks 0 (11) and 1 (12).
@@ -84,4 +84,4 @@ TEST_F(ProcessSight, ThisHostShowsThisProcess) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::process_sight_test

@@ -13,7 +13,7 @@
 
 #include "tandem/comm/bootstrap/secret.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::proof_test {
 namespace {
 
 const JobSecret& the_secret() {
@@ -65,4 +65,4 @@ TEST(BootstrapProof, IsTheTruncatedHmacThatItClaims) {
 TEST(BootstrapProof, NoncesDiffer) { EXPECT_NE(fresh_nonce(), fresh_nonce()); }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::proof_test

@@ -24,7 +24,7 @@
 #include "tandem/comm/bootstrap/proof.hpp"
 #include "tandem/comm/bootstrap/secret.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::rendezvous_test {
 namespace {
 
 using base::ErrorCode;
@@ -467,4 +467,4 @@ TEST_F(Rendezvous, RandomBytesAtAnyPointOfTheDialogueCloseThatConnectionOnly) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::rendezvous_test

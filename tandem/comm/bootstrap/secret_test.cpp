@@ -17,7 +17,7 @@
 
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::secret_test {
 namespace {
 
 using base::ErrorCode;
@@ -134,4 +134,4 @@ TEST(BootstrapSecret, ADescriptorCanBeReadManyTimesAndOthersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::secret_test

@@ -12,7 +12,7 @@
 
 #include "tandem/comm/bootstrap/host_address.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::socket_test {
 namespace {
 
 using base::ErrorCode;
@@ -154,4 +154,4 @@ TEST(Connecting, EndsAtItsDeadlineWithTheReason) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::socket_test

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::thread_job_test {
 namespace {
 
 PeerCard card_of(Rank rank) { return {1, "0.1", "host", "host", {{"loop", std::to_string(rank.value())}}}; }
@@ -39,4 +39,4 @@ TEST(ThreadJob, ALookUpOfARankThatNeverPublishesEndsWithTheTime) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::thread_job_test

@@ -7,7 +7,7 @@
 #include "tandem/comm/engine/broadcast.hpp"
 #include "tandem/comm/engine/credit.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::broadcast_numbers_test {
 namespace {
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -74,4 +74,4 @@ TEST(BroadcastNumbers, BroadcastsAndSendsOfOneKeyKeepTheirOrderBeyond32Bits) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::broadcast_numbers_test

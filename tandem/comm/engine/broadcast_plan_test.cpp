@@ -11,7 +11,7 @@
 
 #include "tandem/comm/endpoint_test_support.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::broadcast_plan_test {
 namespace {
 
 using endpoint_test::Bytes;
@@ -263,4 +263,4 @@ TEST(BroadcastPlan, ThreadsShareOne) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::broadcast_plan_test

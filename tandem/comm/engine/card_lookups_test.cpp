@@ -15,7 +15,7 @@
 #include "tandem/comm/endpoint_test_support.hpp"
 #include "tandem/comm/engine/card_lookups.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::card_lookups_test {
 namespace {
 
 using endpoint_test::Bytes;
@@ -236,4 +236,4 @@ TEST(LateRank, ThatNeverComesEndsWhatIsForIt) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::card_lookups_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::copy_choice_test {
 namespace {
 
 constexpr std::uint64_t kSmall = 439'296, kLarge = 8 << 20;
@@ -120,4 +120,4 @@ TEST(CopyChoice, NothingThatIsMeasuredOddlyStopsIt) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::copy_choice_test

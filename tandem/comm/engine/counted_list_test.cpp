@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::counted_list_test {
 namespace {
 
 TEST(CountedList, OneNumberCountsTheEntriesOfAllLists) {
@@ -57,4 +57,4 @@ TEST(CountedList, WhatWasTakenIsNotInTheListAndMemoryIsUsedOn) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::counted_list_test

@@ -7,7 +7,7 @@
 #include "tandem/comm/endpoint_test_support.hpp"
 #include "tandem/comm/engine/allowance.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::deferral_test {
 namespace {
 
 using endpoint_test::Bytes;
@@ -265,4 +265,4 @@ TEST(Deferral, ItEndsWhenTheReceiverHasCaughtUp) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::deferral_test

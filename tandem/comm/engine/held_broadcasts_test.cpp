@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::held_broadcasts_test {
 namespace {
 
 struct Held {
@@ -133,4 +133,4 @@ TEST(HeldBroadcasts, EachRankIsAskedOnceAndOneMorePerLook) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::held_broadcasts_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::recycled_test {
 namespace {
 
 constexpr bool keeps = !base::under_sanitizer;
@@ -63,4 +63,4 @@ TEST(Recycled, ThreadsThatAllocateAndFreeForEachOtherShareNothingTwice) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::recycled_test

@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::stream_table_test {
 namespace {
 
 /// Numbers of one kind come and go at random, in growing and shrinking phases.
@@ -95,4 +95,4 @@ TEST(StreamTable, KeepsBothOfWhatHasOneNumber) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::stream_table_test

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::key_table_test {
 namespace {
 
 struct Item : KeyLinks<Item> {
@@ -232,4 +232,4 @@ TEST(KeyTable, RandomOperationsAgreeWithAMapOfQueues) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::key_table_test

@@ -8,7 +8,7 @@
 
 #include "tandem/comm/match/matcher.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::matcher_random_test {
 namespace {
 
 /// MPI's rules, by walking from old to young.
@@ -175,4 +175,4 @@ TEST(Matcher, LongRandomHistoriesAgreeWithWalkingTheLists) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::matcher_random_test

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace tandem::comm {
+namespace tandem::comm::matcher_test {
 namespace {
 
 MatchKey key(std::uint32_t source, std::uint64_t tag, std::uint32_t channel = 0) { return {Rank{source}, channel, tag}; }
@@ -151,4 +151,4 @@ TEST(Matcher, AFloodLeavesNoMemoryBehind) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::matcher_test

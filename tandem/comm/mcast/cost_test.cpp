@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::cost_test {
 namespace {
 
 constexpr std::size_t tile_bytes = 439'296;
@@ -170,4 +170,4 @@ TEST(TreeChooser, NobodyOneAndNothing) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::cost_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::one_port_test {
 namespace {
 
 using Parents = std::vector<std::uint32_t>;
@@ -145,4 +145,4 @@ TEST(OnePortTimes, RootAloneIsDoneAtOnce) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::one_port_test

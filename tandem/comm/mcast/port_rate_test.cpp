@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::port_rate_test {
 namespace {
 
 struct Way {
@@ -117,4 +117,4 @@ TEST(PortRate, IsNotSlowedDownByThoseWhoHaveNoCore) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::port_rate_test

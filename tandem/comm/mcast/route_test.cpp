@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::route_test {
 namespace {
 
 constexpr Rank self{1998}, root{1999};
@@ -177,4 +177,4 @@ TEST(RouteDeathTest, DuplicatesAreOurMistake) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::route_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::tree_test {
 namespace {
 
 constexpr std::uint32_t root = ~0u;
@@ -276,4 +276,4 @@ TEST(Tree, NamesAreReadBack) {
 TEST(TreeDeathTest, AutomaticIsNoTree) { EXPECT_DEATH(build(3, {.kind = TreeKind::automatic}), "automatic"); }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::tree_test

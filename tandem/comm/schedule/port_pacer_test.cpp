@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::port_pacer_test {
 namespace {
 
 constexpr std::int64_t kGrace = 1000;
@@ -86,4 +86,4 @@ TEST(PortPacer, WhatIsWithdrawnHoldsNobody) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::port_pacer_test

@@ -8,7 +8,7 @@
 
 #include "tandem/comm/schedule/strategy.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::send_queue_random_test {
 namespace {
 
 /// The order as a sort key: effective priority, then place; items of a run share the place of its youngest, and go by age.
@@ -172,4 +172,4 @@ TEST(SendQueue, StreamsLeaveByPriorityAndAge) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::send_queue_random_test

@@ -8,7 +8,7 @@
 
 #include "tandem/comm/schedule/strategy.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::send_queue_test {
 namespace {
 
 struct Message : SendItem {
@@ -173,4 +173,4 @@ TEST(SendQueue, ACommitAdvancesTheStreamAndTakesTheMessages) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::send_queue_test

@@ -11,7 +11,7 @@
 
 #include "tandem/comm/schedule/strategy.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::strategy_random_test {
 namespace {
 
 /// Pushes, becomes ready, cancels and sends at random under one strategy, and checks each plan.
@@ -164,4 +164,4 @@ TEST(Strategy, PromisesHoldOverRandomTraffic) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::strategy_random_test

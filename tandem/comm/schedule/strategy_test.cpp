@@ -14,7 +14,7 @@
 
 #include "tandem/comm/schedule/rail_share.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::strategy_test {
 namespace {
 
 constexpr std::size_t segment_bytes = 64 << 10;
@@ -259,4 +259,4 @@ TEST(Split, ASmallStreamStaysWholeOnTheRailThatEndsFirst) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::strategy_test

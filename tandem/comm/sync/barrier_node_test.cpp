@@ -11,7 +11,7 @@
 
 #include "tandem/comm/sync/simulated_ranks.hpp"
 
-namespace tandem::comm::internal::sync {
+namespace tandem::comm::internal::sync::barrier_node_test {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
@@ -126,4 +126,4 @@ TEST(BarrierNode, IgnoresRecordsOfStrangersAndOfThePast) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal::sync
+}  // namespace tandem::comm::internal::sync::barrier_node_test

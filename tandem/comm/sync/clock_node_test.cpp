@@ -14,7 +14,7 @@
 #include "tandem/comm/sync/simulated_ranks.hpp"
 #include "tandem/comm/sync/tree.hpp"
 
-namespace tandem::comm::internal::sync {
+namespace tandem::comm::internal::sync::clock_node_test {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
@@ -270,4 +270,4 @@ TEST(ClockRecords, AreReadBackAndOtherSizesRefused) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal::sync
+}  // namespace tandem::comm::internal::sync::clock_node_test

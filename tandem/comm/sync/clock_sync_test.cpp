@@ -18,7 +18,7 @@
 #include "tandem/comm/bootstrap/job.hpp"
 #include "tandem/comm/transport/loop/loop.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::clock_sync_test {
 namespace {
 
 /// Ranks with a progress thread each. Everything is destroyed in the order that users have: clocks outlive endpoints.
@@ -152,4 +152,4 @@ TEST(ClockSyncOptions, AreOptionsOfTheRegistry) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::clock_sync_test

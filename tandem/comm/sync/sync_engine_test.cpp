@@ -18,7 +18,7 @@
 
 #include "tandem/clock/drifting_clock.hpp"
 
-namespace tandem::comm::internal::sync {
+namespace tandem::comm::internal::sync::sync_engine_test {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
@@ -224,4 +224,4 @@ TEST(PublishedClock, IsNeverSeenHalfWritten) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal::sync
+}  // namespace tandem::comm::internal::sync::sync_engine_test

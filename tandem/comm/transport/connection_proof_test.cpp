@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::comm {
+namespace tandem::comm::connection_proof_test {
 namespace {
 
 using State = ConnectionProof::State;
@@ -142,4 +142,4 @@ TEST(Proof, IsForOneRankOfTheJobAndFromAnotherOne) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::connection_proof_test

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::rdma_test {
 namespace {
 
 using testing::ElementsAre;
@@ -33,4 +33,4 @@ TEST(Rdma, PortsThatAreConnectedChooseUcx) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::rdma_test

@@ -14,7 +14,7 @@
 #include "tandem/linalg/kernels/gemv.hpp"
 #include "tandem/base/exceptions.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::cg_test {
 namespace {
 
 using test::Tiled;
@@ -221,4 +221,4 @@ TYPED_TEST(Cg, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::cg_test

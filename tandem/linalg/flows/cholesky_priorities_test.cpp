@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::linalg {
+namespace tandem::linalg::cholesky_priorities_test {
 namespace {
 
 TEST(CholeskyPriorities, OfTwoTilesAreTheChain) {
@@ -33,4 +33,4 @@ TEST(CholeskyPriorities, EveryTaskIsMoreUrgentThanThoseThatNeedIt) {
 TEST(CholeskyPriorities, NoTilesNoLevels) { const CholeskyPriorities none(0); }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::cholesky_priorities_test

@@ -18,7 +18,7 @@
 #include "tandem/linalg/kernels/norms.hpp"
 #include "tandem/linalg/kernels/trsm.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::flows_test {
 namespace {
 
 using test::Tiled;
@@ -157,4 +157,4 @@ TEST(Flows, RefuseShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::flows_test

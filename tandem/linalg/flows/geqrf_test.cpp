@@ -17,7 +17,7 @@
 #include "tandem/linalg/flows/unmqr.hpp"
 #include "tandem/linalg/kernels/geqrt.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::geqrf_test {
 namespace {
 
 using test::Tiled;
@@ -208,4 +208,4 @@ TEST(GeqrfFlow, RefusesMatricesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::geqrf_test

@@ -16,7 +16,7 @@
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/kernels/laswp.hpp"
 
-namespace tandem::linalg::test {
+namespace tandem::linalg::test::gesv_test {
 namespace {
 
 /// Blocks [0 1; 1 0] on the diagonal.
@@ -136,4 +136,4 @@ TEST(GetrfFlow, RefusesMatricesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg::test
+}  // namespace tandem::linalg::test::gesv_test

@@ -11,7 +11,7 @@
 #include "tandem/linalg/flows/getrf_test_support.hpp"
 #include "tandem/linalg/flows/residuals.hpp"
 
-namespace tandem::linalg::test {
+namespace tandem::linalg::test::getrf_singular_test {
 namespace {
 
 /// The same element everywhere.
@@ -100,4 +100,4 @@ TYPED_TEST(GetrfFlow, SubmitsTheSameTasksWhateverTheValues) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg::test
+}  // namespace tandem::linalg::test::getrf_singular_test

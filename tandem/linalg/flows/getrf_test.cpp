@@ -18,7 +18,7 @@
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/kernels/getrf.hpp"
 
-namespace tandem::linalg::test {
+namespace tandem::linalg::test::getrf_test {
 namespace {
 
 /// Of one size and tiling.
@@ -187,4 +187,4 @@ TYPED_TEST(GetrfFlow, ResidualsSeeOneWrongElementAndWrongPivots) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg::test
+}  // namespace tandem::linalg::test::getrf_test

@@ -12,7 +12,7 @@
 #include "tandem/linalg/kernels/jacobi.hpp"
 #include "tandem/base/exceptions.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::jacobi_test {
 namespace {
 
 using test::Tiled;
@@ -152,4 +152,4 @@ TYPED_TEST(JacobiFlow, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::jacobi_test

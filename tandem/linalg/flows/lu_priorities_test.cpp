@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tandem::linalg {
+namespace tandem::linalg::lu_priorities_test {
 namespace {
 
 constexpr LuTiles shapes[] = {{1, 1}, {2, 2}, {7, 7}, {9, 4}, {4, 9}, {5, 1}, {1, 5}};
@@ -87,4 +87,4 @@ TEST(LuPriorities, NoTilesNoLevels) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::lu_priorities_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace tandem::linalg::internal {
+namespace tandem::linalg::internal::own_tiles_test {
 namespace {
 
 std::vector<std::uint32_t> list(OwnTiles::Indices indices) { return {indices.begin(), indices.end()}; }
@@ -83,4 +83,4 @@ TEST(TaskIndices, TakeTheUnionInOrder) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg::internal
+}  // namespace tandem::linalg::internal::own_tiles_test

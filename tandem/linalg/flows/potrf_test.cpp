@@ -10,7 +10,7 @@
 #include "tandem/linalg/flows/residuals.hpp"
 #include "tandem/linalg/kernels/potrf.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::potrf_test {
 namespace {
 
 using test::Tiled;
@@ -141,4 +141,4 @@ TEST(PotrfFlow, RefusesMatricesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::potrf_test

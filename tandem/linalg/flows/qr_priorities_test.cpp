@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tandem::linalg {
+namespace tandem::linalg::qr_priorities_test {
 namespace {
 
 TEST(QrPriorities, OfTwoTimesTwoTilesAreTheChain) {
@@ -51,4 +51,4 @@ TEST(QrPriorities, EveryTaskIsMoreUrgentThanThoseThatWaitForIt) {
 TEST(QrPriorities, NoTilesNoLevels) { const QrPriorities none({.rows = 0, .cols = 3}); }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::qr_priorities_test

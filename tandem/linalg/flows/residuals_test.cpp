@@ -10,7 +10,7 @@
 #include "tandem/linalg/flows/herk.hpp"
 #include "tandem/linalg/flows/posv.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::residuals_test {
 namespace {
 
 using test::Tiled;
@@ -84,4 +84,4 @@ TEST(Residuals, AreScaledAsLapackDoes) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::residuals_test

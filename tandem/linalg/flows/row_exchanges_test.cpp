@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace tandem::linalg::internal {
+namespace tandem::linalg::internal::row_exchanges_test {
 namespace {
 
 std::vector<std::size_t> identity(std::size_t size) {
@@ -58,4 +58,4 @@ TEST(RowExchanges, OfTilesGiveTheSamePermutationAsInterchanges) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg::internal
+}  // namespace tandem::linalg::internal::row_exchanges_test

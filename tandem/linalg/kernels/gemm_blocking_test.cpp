@@ -9,7 +9,7 @@
 #include "tandem/linalg/generators.hpp"
 #include "tandem/linalg/kernels/gemm.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::gemm_blocking_test {
 namespace {
 
 using internal::choose_gemm_blocking;
@@ -56,4 +56,4 @@ TEST(GemmBlocking, LargeProductsEqualTheirDefinition) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::gemm_blocking_test

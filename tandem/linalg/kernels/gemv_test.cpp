@@ -9,7 +9,7 @@
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/linalg/kernels/kernel_test_support.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::gemv_test {
 namespace {
 
 template <class T>
@@ -86,4 +86,4 @@ TYPED_TEST(GemvKernel, DotProductsAreSummedUpInDouble) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::gemv_test

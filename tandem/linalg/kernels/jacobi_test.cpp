@@ -9,7 +9,7 @@
 
 #include "tandem/linalg/kernels/kernel_test_support.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::jacobi_test {
 namespace {
 
 template <class R>
@@ -97,4 +97,4 @@ TYPED_TEST(JacobiKernel, TheLargestDifferenceIsFoundAndNotANumberIsKept) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::jacobi_test

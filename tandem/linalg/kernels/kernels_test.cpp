@@ -17,7 +17,7 @@
 #include "tandem/linalg/kernels/potrf.hpp"
 #include "tandem/linalg/kernels/trsm.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::kernels_test {
 namespace {
 
 using test::Padded;
@@ -245,4 +245,4 @@ TYPED_TEST(KernelsTest, EmptyTilesAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::kernels_test

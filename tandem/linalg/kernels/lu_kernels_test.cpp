@@ -18,7 +18,7 @@
 #include "tandem/linalg/kernels/laswp.hpp"
 #include "tandem/linalg/kernels/tournament.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::lu_kernels_test {
 namespace {
 
 using test::Padded;
@@ -215,4 +215,4 @@ TYPED_TEST(LuKernels, TournamentOfOneColumnFindsItsLargestElement) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::lu_kernels_test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace tandem::linalg {
+namespace tandem::linalg::norms_test {
 namespace {
 
 TEST(Norms, FollowTheirDefinitions) {
@@ -59,4 +59,4 @@ TEST(Norms, OfNothingAreZero) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::norms_test

@@ -11,7 +11,7 @@
 
 #include "tandem/linalg/kernels/kernel_test_support.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::packed_gemm_test {
 namespace {
 
 using internal::has_packed_gemm;
@@ -123,4 +123,4 @@ TYPED_TEST(PackedGemm, BitsDoNotDependOnWhereTheOperandsAre) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::packed_gemm_test

@@ -17,7 +17,7 @@
 #include "tandem/linalg/kernels/tpqrt.hpp"
 #include "tandem/linalg/kernels/unmqr.hpp"
 
-namespace tandem::linalg {
+namespace tandem::linalg::qr_kernels_test {
 namespace {
 
 using test::Padded;
@@ -196,4 +196,4 @@ TYPED_TEST(QrKernels, EmptyTilesAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace tandem::linalg
+}  // namespace tandem::linalg::qr_kernels_test

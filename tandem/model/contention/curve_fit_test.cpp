@@ -11,7 +11,7 @@
 #include "tandem/base/splitmix64.hpp"
 #include "tandem/model/contention/platforms.hpp"
 
-namespace tandem::model::contention {
+namespace tandem::model::contention::curve_fit_test {
 namespace {
 
 /// Normal numbers by Box and Muller's method, the same everywhere.
@@ -259,4 +259,4 @@ TEST(CurveFit, SoftnessAndWeightAreFoundWhereTheyAreAndOnlyThere) {
 }
 
 }  // namespace
-}  // namespace tandem::model::contention
+}  // namespace tandem::model::contention::curve_fit_test

@@ -6,7 +6,7 @@
 #include "tandem/model/contention/platforms.hpp"
 #include "tandem/model/contention/threshold_model.hpp"
 
-namespace tandem::model::contention {
+namespace tandem::model::contention::limit_test {
 namespace {
 
 const Placement kPlacements[] = {{0, 0}, {1, 1}, {1, 0}, {0, 1}};
@@ -66,4 +66,4 @@ TEST(CoresBesideMessage, OfAFullBusAreFew) {
 }
 
 }  // namespace
-}  // namespace tandem::model::contention
+}  // namespace tandem::model::contention::limit_test

@@ -8,7 +8,7 @@
 
 #include "tandem/model/contention/platforms.hpp"
 
-namespace tandem::model::contention {
+namespace tandem::model::contention::machine_file_test {
 namespace {
 
 using testing::HasSubstr;
@@ -65,4 +65,4 @@ TEST(MachineFile, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tandem::model::contention
+}  // namespace tandem::model::contention::machine_file_test

@@ -18,7 +18,7 @@
 #include "tandem/base/splitmix64.hpp"
 #include "tandem/model/contention/platforms.hpp"
 
-namespace tandem::model::contention {
+namespace tandem::model::contention::machine_fit_test {
 namespace {
 
 double noise(std::uint64_t& state, double spread) {
@@ -251,4 +251,4 @@ TEST(IntensityRates, GiveThePeakOfACore) {
 }
 
 }  // namespace
-}  // namespace tandem::model::contention
+}  // namespace tandem::model::contention::machine_fit_test

@@ -12,7 +12,7 @@
 #include "tandem/model/contention/platforms.hpp"
 #include "tandem/model/contention/threshold_model.hpp"
 
-namespace tandem::model::contention {
+namespace tandem::model::contention::message_place_test {
 namespace {
 
 using testing::HasSubstr;
@@ -200,4 +200,4 @@ TEST(MessagePlace, BesideNothingIsWhereTheNetworkIsFastest) {
 }
 
 }  // namespace
-}  // namespace tandem::model::contention
+}  // namespace tandem::model::contention::message_place_test

@@ -12,7 +12,7 @@
 
 #include "tandem/model/contention/platforms.hpp"
 
-namespace tandem::model::contention {
+namespace tandem::model::contention::threshold_model_test {
 namespace {
 
 /// Arrays from 1, as in the thesis.
@@ -213,4 +213,4 @@ TEST_P(OfPlatform, TheTotalIsContinuousWhereItsSlopeChanges) {
 }
 
 }  // namespace
-}  // namespace tandem::model::contention
+}  // namespace tandem::model::contention::threshold_model_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace tandem::model {
+namespace tandem::model::power_model_test {
 namespace {
 
 /// Intervals of 50 ms of a machine with `workers` workers, each busy for a random part of the interval with a random codelet.
@@ -137,4 +137,4 @@ TEST(PowerModel, TwoRunsCountByTheirErrors) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::power_model_test

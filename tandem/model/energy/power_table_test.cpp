@@ -8,7 +8,7 @@
 
 #include "tandem/base/splitmix64.hpp"
 
-namespace tandem::model {
+namespace tandem::model::power_table_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(PowerTable, AKindHasTheMeanOfItsKernels) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::power_table_test

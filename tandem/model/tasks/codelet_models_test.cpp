@@ -8,7 +8,7 @@
 
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem::model {
+namespace tandem::model::codelet_models_test {
 namespace {
 
 using base::ErrorCode;
@@ -141,4 +141,4 @@ TEST(CodeletModels, NewsOfProgramsAreAdded) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::codelet_models_test

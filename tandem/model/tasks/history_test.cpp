@@ -8,7 +8,7 @@
 
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem::model {
+namespace tandem::model::history_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 2000;
@@ -197,4 +197,4 @@ TEST(History, NewsOfTwoProgramsAreAddedToOneFile) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::history_test

@@ -9,7 +9,7 @@
 
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem::model {
+namespace tandem::model::linear_model_test {
 namespace {
 
 using Shape = std::array<double, 3>;
@@ -95,4 +95,4 @@ TEST(LinearModel, WithoutEnoughNothingIsKnown) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::linear_model_test

@@ -8,7 +8,7 @@
 
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem::model {
+namespace tandem::model::power_law_test {
 namespace {
 
 Estimate measured(double mean_ns, double deviation_ns = 0, std::uint64_t samples = 20) {
@@ -83,4 +83,4 @@ TEST(PowerLaw, TheUncertaintyGrowsBeyondTheMeasuredSizes) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::power_law_test

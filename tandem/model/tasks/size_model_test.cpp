@@ -5,7 +5,7 @@
 
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem::model {
+namespace tandem::model::size_model_test {
 namespace {
 
 double truth(double bytes) { return 1e-3 * bytes * std::sqrt(bytes) + 300; }
@@ -84,4 +84,4 @@ TEST(SizeModel, NewsAreThoseSinceTheyWereForgotten) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::size_model_test

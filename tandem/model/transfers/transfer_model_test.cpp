@@ -7,7 +7,7 @@
 
 #include "tandem/model/tasks/random_durations.hpp"
 
-namespace tandem::model {
+namespace tandem::model::transfer_model_test {
 namespace {
 
 /// 1.5 us and 10 GB/s; from 16 KiB on another protocol, with 6 us and 12 GB/s.
@@ -94,4 +94,4 @@ TEST(TransferModel, LoadLiesBetweenBothCurves) {
 }
 
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem::model::transfer_model_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::cutoff_test {
 namespace {
 
 using Answer = Cutoff::Answer;
@@ -42,4 +42,4 @@ TEST(Cutoff, AfterTheEndAnotherFlowGoesOn) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::cutoff_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::failure_test {
 namespace {
 
 FlowFailure& fail(FailureLog& log, TaskId id) {
@@ -111,4 +111,4 @@ TEST(Poison, WhatAGroupFoundItLeaves) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::failure_test

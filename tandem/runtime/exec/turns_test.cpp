@@ -10,7 +10,7 @@
 
 #include "tandem/runtime/task/pool.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::turns_test {
 namespace {
 
 /// A task with one access to each of some data, whose numbers are in no order.
@@ -72,4 +72,4 @@ TEST(Turns, TakeAsManyComparisonsOfEachAccessAsTheLogarithmOfTheirNumber) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::turns_test

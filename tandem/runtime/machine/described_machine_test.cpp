@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace tandem::runtime {
+namespace tandem::runtime::described_machine_test {
 namespace {
 
 using testing::HasSubstr;
@@ -78,4 +78,4 @@ TEST(DescribedMachine, GivesNamesLinksNetworksAndPowers) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::described_machine_test

@@ -16,7 +16,7 @@
 
 #include "tandem/base/splitmix64.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::machine_file_test {
 namespace {
 
 using testing::AllOf;
@@ -263,4 +263,4 @@ TEST(MachineFile, IsWrittenAndReadOnDisk) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::machine_file_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::machine_network_test {
 namespace {
 
 /// 10 us, then 1 byte/ns; under load half of that.
@@ -30,4 +30,4 @@ TEST(MachineNetwork, TimesLieOnTheCurve) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::machine_network_test

@@ -10,7 +10,7 @@
 
 #include "tandem/base/exceptions.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::machine_test {
 namespace {
 
 /// Two cores, and a card with a memory of its own.
@@ -108,4 +108,4 @@ TEST(Machine, ThatIsNotWholeSaysWhy) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::machine_test

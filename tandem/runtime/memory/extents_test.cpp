@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::extents_test {
 namespace {
 
 TEST(Extents, AreMergedAndTakenAgain) {
@@ -110,4 +110,4 @@ TEST(Extents, AFileDoesNotGrowWithTheNumberOfPieces) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::extents_test

@@ -14,7 +14,7 @@
 
 #include "tandem/runtime/task/pool.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::memory_test {
 namespace {
 
 struct LimitedMemory final : MemoryNode {
@@ -395,4 +395,4 @@ TEST(Memory, ACombinationThatThrowsLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::memory_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::numa_memory_test {
 namespace {
 
 TEST(NumaMemory, GivesBlocksOfEverySizeThatDoNotOverlap) {
@@ -55,4 +55,4 @@ TEST(NumaMemory, ABlockThatCameBackIsGivenAgain) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::numa_memory_test

@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::page_locked_pool_test {
 namespace {
 
 /// What a test sees of a driver. Outlives it.
@@ -164,4 +164,4 @@ TEST_F(PageLockedPoolTest, MainMemoryGoesOnWithPlainMemory) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::page_locked_pool_test

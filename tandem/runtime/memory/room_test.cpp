@@ -31,7 +31,7 @@
 #include "tandem/runtime/memory/spill_file.hpp"
 #include "tandem/runtime/task/pool.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::room_test {
 namespace {
 
 using testing::HasSubstr;
@@ -1220,4 +1220,4 @@ TEST(SpillFile, AFolderThatIsNotThereIsNamed) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::room_test

@@ -12,7 +12,7 @@
 #include "tandem/runtime/record/recorder.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::graph_test {
 namespace {
 
 using testing::ElementsAre;
@@ -322,4 +322,4 @@ TEST(DataRegistry, ItsCheckFindsDataThatNamesATaskOfTheFuture) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::graph_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::expected_tasks_test {
 namespace {
 
 TEST(ExpectedTasks, AreWaitedForOnceAndByOneWorkerAtATime) {
@@ -28,4 +28,4 @@ TEST(ExpectedTasks, AreWaitedForOnceAndByOneWorkerAtATime) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::expected_tasks_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::highest_first_test {
 namespace {
 
 /// Counts how often such values move: the steps of what is not a search.
@@ -96,4 +96,4 @@ TEST(HighestFirst, AWorkerThatTakesAndGivesAtTheEdgeOfTheArrayMovesLittle) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::highest_first_test

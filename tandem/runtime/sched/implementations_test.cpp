@@ -10,7 +10,7 @@
 
 #include "tandem/base/splitmix64.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::implementations_test {
 namespace {
 
 const model::Footprint kSmall(1, 8), kLarge(2, 8'000);
@@ -135,4 +135,4 @@ TEST(Implementations, TrialsOfSeveralWorkersAreSpread) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::implementations_test

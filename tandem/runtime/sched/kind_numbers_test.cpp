@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::kind_numbers_test {
 namespace {
 
 constexpr int kAll = 0, kCores = 1;  // groups of workers
@@ -106,4 +106,4 @@ TEST(SizeClass, IsAQuarterOfAnOctave) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::kind_numbers_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::learned_estimates_test {
 namespace {
 
 void run(LearnedEstimates& estimates, std::uint64_t bytes, double ns, unsigned times = LearnedEstimates::kTrials + 1) {
@@ -51,4 +51,4 @@ TEST(LearnedEstimates, OfAClassAreNotThoseThatAreGiven) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::learned_estimates_test

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::memory_gate_test {
 namespace {
 
 struct Tasks {
@@ -224,4 +224,4 @@ TEST(MemoryGate, AllTasksRunOnceUnderLoad) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::memory_gate_test

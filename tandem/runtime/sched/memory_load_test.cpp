@@ -8,7 +8,7 @@
 
 #include "tandem/runtime/sched/test_machine.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::memory_load_test {
 namespace {
 
 /// A core moves 10 bytes per ns alone, and the bus carries 20: so two cores have all that they ask for, and four have a half. Messages take a fifth.
@@ -186,4 +186,4 @@ TEST(MemoryLoad, CopiesHaveWhatCoresLeave) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::memory_load_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::message_load_test {
 namespace {
 
 constexpr std::size_t kShort = 8, kLong = MessageLoad::kLongBytes;
@@ -41,4 +41,4 @@ TEST(MessageLoad, IsLimitedByBandwidthWhileALongMessageComesOrLeaves) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::message_load_test

@@ -12,7 +12,7 @@
 #include "tandem/runtime/sched/learned_estimates.hpp"
 #include "tandem/runtime/sched/test_machine.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::placing_policy_test {
 namespace {
 
 constexpr std::uint32_t kInMain = 1;
@@ -209,4 +209,4 @@ TEST(LearnedEstimates, FollowAMachineThatBecomesSlower) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::placing_policy_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::policy_test {
 namespace {
 
 const ReadyTask kTask{};
@@ -93,4 +93,4 @@ TEST(Policy, ALongTaskIsNotBegunShortlyBeforeAMoreUrgentOne) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::policy_test

@@ -11,7 +11,7 @@
 #include "tandem/runtime/sched/placing_policy.hpp"
 #include "tandem/runtime/sched/test_machine.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::powers_test {
 namespace {
 
 Machine machine_with_powers() {
@@ -134,4 +134,4 @@ TEST(LeastEnergy, WorkersOfUnknownDurationsAreTriedAsBefore) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::powers_test

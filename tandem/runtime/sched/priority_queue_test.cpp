@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::priority_queue_test {
 namespace {
 
 struct Tasks {
@@ -149,4 +149,4 @@ TEST(PriorityQueue, ItsCheckFindsADamagedList) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::priority_queue_test

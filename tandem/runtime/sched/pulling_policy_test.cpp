@@ -15,7 +15,7 @@
 #include "tandem/runtime/sched/prices.hpp"
 #include "tandem/runtime/sched/test_machine.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::pulling_policy_test {
 namespace {
 
 constexpr std::int64_t kNow = 5'000;
@@ -320,4 +320,4 @@ TEST(PullingPolicies, PickNothingThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::pulling_policy_test

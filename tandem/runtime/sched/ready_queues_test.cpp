@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::ready_queues_test {
 namespace {
 
 struct CountingWaker final : base::Waker {
@@ -384,4 +384,4 @@ TEST(StagedTasks, WakeAnIdleWorkerOfTheNode) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::ready_queues_test

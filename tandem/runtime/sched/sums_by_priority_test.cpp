@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::sums_by_priority_test {
 namespace {
 
 using Sum = SumsByPriority::Sum;
@@ -86,4 +86,4 @@ TEST(SumsByPriority, FewPrioritiesStandInAnArrayHoweverManyTheyWere) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::sums_by_priority_test

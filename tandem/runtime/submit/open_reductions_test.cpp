@@ -9,7 +9,7 @@
 #include "tandem/base/cost_test_support.hpp"
 #include "tandem/runtime/data/handle.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::open_reductions_test {
 namespace {
 
 TEST(OpenReductions, TheLastOneIsTheOneThatWasAddedLast) {
@@ -44,4 +44,4 @@ TEST(OpenReductions, NoCallGoesThroughAllOfThem) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::open_reductions_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::user_memory_test {
 namespace {
 
 struct Fixture {
@@ -119,4 +119,4 @@ TEST(UserMemory, AgreesWithAMapOfAllElementsForMatricesOfOneStride) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::user_memory_test

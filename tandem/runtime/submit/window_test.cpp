@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::window_test {
 namespace {
 
 TEST(Window, IsFullWithSoManyTasksAndTheHeldAccesses) {
@@ -55,4 +55,4 @@ TEST(Window, AWaitInVainRaisesTheBoundUntilLessPasses) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::window_test

@@ -10,7 +10,7 @@
 
 #include "tandem/runtime/task/codelet_core.hpp"
 
-namespace tandem::runtime {
+namespace tandem::runtime::flow_chart_test {
 namespace {
 
 using testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(FlowChart, AFileThatCannotBeWrittenIsAnErrorThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::flow_chart_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::flow_test {
 namespace {
 
 using Edges = std::set<std::pair<TaskId, TaskId>>;
@@ -227,4 +227,4 @@ TEST(Flow, AnAliasAddsNoEdge) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::flow_test

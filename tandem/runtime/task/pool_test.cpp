@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::pool_test {
 namespace {
 
 TEST(TaskPool, ATaskIsAlignedSealedAndLargeEnough) {
@@ -119,4 +119,4 @@ TEST(TaskPool, ExtraPartsAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::pool_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::find_cycle_test {
 namespace {
 
 TEST(FindCycle, AGraphWithoutCyclesHasNone) {
@@ -36,4 +36,4 @@ TEST(FindCycle, DepthIsNotLimitedByTheStack) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::find_cycle_test

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace tandem::runtime {
+namespace tandem::runtime::link_curves_test {
 namespace {
 
 struct PlainMemory final : MemoryNode {
@@ -261,4 +261,4 @@ TEST_F(MeasuredCurves, TrafficGoesOverAllLinksUntilItStops) {
 TEST_F(MeasuredCurves, NobodyMeasuresOneMemory) { EXPECT_TRUE(measured().empty()); }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::link_curves_test

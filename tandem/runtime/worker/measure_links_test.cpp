@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace tandem::runtime {
+namespace tandem::runtime::measure_links_test {
 namespace {
 
 struct PlainMemory final : MemoryNode {
@@ -113,4 +113,4 @@ TEST_F(MeasuredLinks, StayUnknownWhereCopiesFail) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::measure_links_test

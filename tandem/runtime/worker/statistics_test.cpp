@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tandem::runtime {
+namespace tandem::runtime::statistics_test {
 namespace {
 
 DurationStatistics of(const std::vector<double>& values) {
@@ -64,4 +64,4 @@ TEST(StatisticsReport, TheTableNamesCodeletsAndWorkers) {
 }
 
 }  // namespace
-}  // namespace tandem::runtime
+}  // namespace tandem::runtime::statistics_test

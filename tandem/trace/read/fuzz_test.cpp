@@ -9,7 +9,7 @@
 #include "tandem/trace/read/sample_trace.hpp"
 #include "tandem/trace/recover.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::fuzz_test {
 namespace {
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
@@ -118,4 +118,4 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::fuzz_test

@@ -17,7 +17,7 @@
 #include "tandem/trace/read/test_support.hpp"
 #include "tandem/trace/session.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::live_buffers_test {
 namespace {
 
 using test::PacketWriter;
@@ -353,4 +353,4 @@ TEST(LiveBuffers, WhileAProgramWritesAtFullSpeedNoCopyIsOfTwoPackets) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::live_buffers_test

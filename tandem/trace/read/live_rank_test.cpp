@@ -18,7 +18,7 @@
 #include "tandem/trace/read/live_test_support.hpp"
 #include "tandem/trace/session.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::live_rank_test {
 namespace {
 
 using test::LiveFolder;
@@ -425,4 +425,4 @@ TEST(LiveRank, FollowsRecordsThatAreCompletedAtFullSpeed) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::live_rank_test

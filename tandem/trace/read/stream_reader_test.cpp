@@ -9,7 +9,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::stream_reader_test {
 namespace {
 
 using test::PacketWriter;
@@ -351,4 +351,4 @@ TEST_F(StreamReaderTest, SaysWhatCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::stream_reader_test

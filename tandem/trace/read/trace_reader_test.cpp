@@ -5,7 +5,7 @@
 #include "tandem/trace/read/reader.hpp"
 #include "tandem/trace/read/sample_trace.hpp"
 
-namespace tandem::trace {
+namespace tandem::trace::trace_reader_test {
 namespace {
 
 class TraceReaderTest : public ::testing::Test {
@@ -212,4 +212,4 @@ TEST_F(TraceReaderTest, DoesWithoutACatalogue) {
 }
 
 }  // namespace
-}  // namespace tandem::trace
+}  // namespace tandem::trace::trace_reader_test

@@ -11,7 +11,7 @@
 
 #include "tandem/comm/transport/shm/shm_test_support.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::shm_process_test {
 namespace {
 
 using namespace shm_test;
@@ -161,4 +161,4 @@ TEST(ShmProcesses, AChildOfThePeerThatLivesOnDoesNotHideItsDeath) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::shm_process_test

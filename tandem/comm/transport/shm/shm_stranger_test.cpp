@@ -16,7 +16,7 @@
 #include "tandem/comm/transport/shm/sender.hpp"
 #include "tandem/comm/transport/shm/shm_test_support.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::shm_stranger_test {
 namespace {
 
 using namespace shm_test;
@@ -261,4 +261,4 @@ TEST(ShmFuzz, AConsumersSenselessCountsBreakTheSenderOnly) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::shm_stranger_test

@@ -16,7 +16,7 @@
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/shm/shm_test_support.hpp"
 
-namespace tandem::comm {
+namespace tandem::comm::shm_test {
 namespace {
 
 using namespace shm_test;
@@ -690,4 +690,4 @@ TEST(ShmTransport, WithoutDescriptorsForLongAConnectionFailsWithTheRemedy) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::shm_test

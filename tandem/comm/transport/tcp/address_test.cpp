@@ -5,7 +5,7 @@
 
 #include "tandem/base/host.hpp"
 
-namespace tandem::comm::internal {
+namespace tandem::comm::internal::address_test {
 namespace {
 
 LocalAddress local(const char* interface, const char* address, unsigned bits) {
@@ -82,4 +82,4 @@ TEST(TcpAddress, OwnSubnetsAreTriedFirstEachRailOnItsOwn) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal
+}  // namespace tandem::comm::internal::address_test

@@ -9,7 +9,7 @@
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/transport/tcp/tcp_test_support.hpp"
 
-namespace tandem::comm::tcp_test {
+namespace tandem::comm::tcp_test::splice_test {
 namespace {
 
 using internal::FrameWriter;
@@ -345,4 +345,4 @@ TEST(TcpSplice, WhatIsCopiedInsteadCountsAsSplicedUntilItIsWritten) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::tcp_test
+}  // namespace tandem::comm::tcp_test::splice_test

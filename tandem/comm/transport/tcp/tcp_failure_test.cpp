@@ -8,7 +8,7 @@
 
 #include "tandem/comm/transport/tcp/raw_peer.hpp"
 
-namespace tandem::comm::tcp_test {
+namespace tandem::comm::tcp_test::tcp_failure_test {
 namespace {
 
 constexpr std::int64_t soon_ns = 2'000'000'000;  // within which a death must be known
@@ -369,4 +369,4 @@ TEST(TcpFailure, APeerWithoutDescriptorsForLongTurnsAway) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::tcp_test
+}  // namespace tandem::comm::tcp_test::tcp_failure_test

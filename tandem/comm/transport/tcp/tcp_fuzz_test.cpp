@@ -5,7 +5,7 @@
 
 #include "tandem/comm/transport/tcp/raw_peer.hpp"
 
-namespace tandem::comm::tcp_test {
+namespace tandem::comm::tcp_test::tcp_fuzz_test {
 namespace {
 
 /// The seed of a random test: TANDEM_TEST_SEED, or always the same.
@@ -246,4 +246,4 @@ TEST_F(TcpFuzz, WhatTheEngineCallsMalformedEndsThatPeer) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::tcp_test
+}  // namespace tandem::comm::tcp_test::tcp_fuzz_test

@@ -9,7 +9,7 @@
 
 #include "tandem/comm/transport/tcp/tcp_test_support.hpp"
 
-namespace tandem::comm::tcp_test {
+namespace tandem::comm::tcp_test::tcp_test {
 namespace {
 
 void copy_always(TcpOptions& options) { options.least_spliced_bytes = SIZE_MAX; }
@@ -432,4 +432,4 @@ TEST(Tcp, ManyIdleConnectionsProbeSeldom) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::tcp_test
+}  // namespace tandem::comm::tcp_test::tcp_test

@@ -11,7 +11,7 @@
 
 #include "tandem/comm/transport/ucx/hello.hpp"
 
-namespace tandem::comm::internal::ucx {
+namespace tandem::comm::internal::ucx::reorder_test {
 namespace {
 
 TEST(UcxReorder, AnyArrivalOrderIsTakenInOrder) {
@@ -81,4 +81,4 @@ TEST(UcxHello, SessionsOfTheTwoDirectionsDiffer) {
 }
 
 }  // namespace
-}  // namespace tandem::comm::internal::ucx
+}  // namespace tandem::comm::internal::ucx::reorder_test

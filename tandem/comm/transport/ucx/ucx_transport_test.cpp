@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace tandem::comm {
+namespace tandem::comm::ucx_transport_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -407,4 +407,4 @@ TEST(UcxTransport, ADeadPeerIsReported) {
 }
 
 }  // namespace
-}  // namespace tandem::comm
+}  // namespace tandem::comm::ucx_transport_test

@@ -1,4 +1,4 @@
-// tests/dist_flow/random_submit_first.hpp: the definition of `submit_first`; each `random_submit_*.cpp` instantiates it once.
+// tests/dist_flow/random_submit_task.hpp: the definition of `submit_task`, which random_submit_objects.cpp and random_submit_vectors.cpp compile.
 #pragma once
 
 #include <span>
@@ -26,18 +26,20 @@ template <bool objects, class... Accesses>
 void submit_next(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation,
                  const Accesses&... accesses) {
   constexpr std::size_t index = sizeof...(accesses);
-  if (index == operation.data.size()) {
-    const auto kernel = [](const Operation* what, std::size_t at, Runtime* runtime, auto&&... views) {
-      const View all[] = {view_of(views)...};
-      run_kernel(*what, at, *runtime, all);
-    };
-    const auto submit = [&](const auto& codelet) {
-      rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt, accesses...);
-    };
-    if constexpr (objects) return submit(Codelet("task", kernel));
-    const auto everywhere = Codelet("task", kernel).also(DeviceKind::user, kernel);
-    submit(position % 2 == 0 ? everywhere : everywhere.prefer_devices());
-    return;
+  if constexpr (index > 0) {
+    if (index == operation.data.size()) {
+      const auto kernel = [](const Operation* what, std::size_t at, Runtime* runtime, auto&&... views) {
+        const View all[] = {view_of(views)...};
+        run_kernel(*what, at, *runtime, all);
+      };
+      const auto submit = [&](const auto& codelet) {
+        rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt, accesses...);
+      };
+      if constexpr (objects) return submit(Codelet("task", kernel));
+      const auto everywhere = Codelet("task", kernel).also(DeviceKind::user, kernel);
+      submit(position % 2 == 0 ? everywhere : everywhere.prefer_devices());
+      return;
+    }
   }
   if constexpr (index < kMostUses) {
     const auto& next = data[operation.data[index]];
@@ -51,14 +53,9 @@ void submit_next(Runtime& rt, const AllData<objects>& data, std::size_t position
   }
 }
 
-template <bool objects, AccessMode first>
-void submit_first(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation) {
-  const auto& datum = data[operation.data.front()];
-  if constexpr (first == AccessMode::read) submit_next<objects>(rt, data, position, operation, read(datum));
-  else if constexpr (first == AccessMode::write) submit_next<objects>(rt, data, position, operation, write(datum));
-  else if constexpr (first == AccessMode::commute) submit_next<objects>(rt, data, position, operation, commute(datum));
-  else if constexpr (first == AccessMode::reduce) submit_next<objects>(rt, data, position, operation, reduce(datum));
-  else submit_next<objects>(rt, data, position, operation, read_write(datum));
+template <bool objects>
+void submit_task(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation) {
+  submit_next<objects>(rt, data, position, operation);
 }
 
 }  // namespace tandem::dist_test

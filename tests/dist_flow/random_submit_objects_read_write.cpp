@@ -1,6 +1,0 @@
-// tests/dist_flow/random_submit_objects_read_write.cpp: tasks on objects whose first access is `read_write`.
-#include "random_submit_first.hpp"
-
-namespace tandem::dist_test {
-template void submit_first<true, AccessMode::read_write>(Runtime&, const AllData<true>&, std::size_t, const Operation&);
-}  // namespace tandem::dist_test

@@ -1,6 +1,0 @@
-// tests/dist_flow/random_submit_vectors_read_write.cpp: tasks on vectors whose first access is `read_write`.
-#include "random_submit_first.hpp"
-
-namespace tandem::dist_test {
-template void submit_first<false, AccessMode::read_write>(Runtime&, const AllData<false>&, std::size_t, const Operation&);
-}  // namespace tandem::dist_test
