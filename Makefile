@@ -24,7 +24,7 @@ help:
 	@echo 'make tsan       all tests under the thread sanitizer'
 	@echo 'make audit      random flows and traffic, with runtime, comm and dist checking their structures'
 	@echo 'make asan       all tests under the address and undefined-behaviour sanitizers'
-	@echo 'make alone      compile each source alone, without precompiled headers: does every file include what it uses?'
+	@echo 'make alone      read each source and each header alone: does every file include what it uses?'
 	@echo 'make times      how long building takes, against its goals, and the slowest files'
 	@echo 'make consumers  build programs that use Tandem: installed, as a subproject, shared, with GCC and with Clang'
 	@echo 'make python     build the Python package in a clean environment and test it, with its notebook; needs PyPI'
@@ -91,17 +91,15 @@ sanitized-%: setup
 	@$(in-$*) scripts/check build/$* -LE stress
 
 audit: setup
-	cmake --preset audit $(CONFIGURE)
-	cmake --build --preset audit -j $(JOBS) --target random_flow_test runtime_test comm_engine_test comm_traffic_test dist_flow_test
-	build/audit/tests/runtime_test --gtest_brief=1
-	build/audit/tests/comm_engine_test --gtest_brief=1
-	build/audit/tests/comm_traffic_test --gtest_brief=1
-	build/audit/tests/dist_flow_test --gtest_brief=1
-	RANDOM_FLOW_COUNT=$(or $(COUNT),100) build/audit/tests/random_flow_test --gtest_brief=1
+	cmake --preset release $(CONFIGURE)
+	cmake --build --preset release -j $(JOBS) --target $(audited)
+	@set -e; for test in $(audited); do echo "$$test"; \
+	  TANDEM_AUDIT=1 RANDOM_FLOW_COUNT=$(or $(COUNT),100) build/release/tests/$$test --gtest_brief=1; done
+audited := runtime_test comm_engine_test comm_traffic_test dist_flow_test random_flow_test
 
 alone: setup
-	cmake --preset audit -D TANDEM_PRECOMPILED_HEADERS=OFF -D TANDEM_UNITY=OFF $(CONFIGURE)
-	cmake --build --preset audit -j $(JOBS)
+	cmake --preset release $(CONFIGURE)
+	@scripts/alone
 
 times: setup
 	@scripts/build_times measure

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace tandem::base {
 
@@ -13,5 +14,10 @@ void assertion_failed(const char* file, int line, const char* what) noexcept {
   std::fflush(stderr);
   std::abort();
 }
+
+const bool audits = [] {
+  const char* value = std::getenv("TANDEM_AUDIT");
+  return value != nullptr && std::strcmp(value, "1") == 0;
+}();
 
 }  // namespace tandem::base

@@ -6,6 +6,9 @@ namespace tandem::base {
 /// Prints where and what to standard error and aborts. Never returns.
 [[noreturn]] void assertion_failed(const char* file, int line, const char* what) noexcept;
 
+/// Whether the program was started with TANDEM_AUDIT=1 in its environment, as `make audit` does.
+extern const bool audits;
+
 }  // namespace tandem::base
 
 /// Always checked: cheap, and going on would corrupt the user's results.
@@ -19,9 +22,5 @@ namespace tandem::base {
 #define TANDEM_DEBUG_ASSERT(condition) TANDEM_ASSERT(condition)
 #endif
 
-/// Checked in the `audit` preset only: whole-structure invariants.
-#ifdef TANDEM_AUDIT
-#define TANDEM_AUDIT_ASSERT(condition) TANDEM_ASSERT(condition)
-#else
-#define TANDEM_AUDIT_ASSERT(condition) void(sizeof(static_cast<bool>(condition)))
-#endif
+/// Checked if `audits`: invariants of whole structures, which take long. Not on hot paths.
+#define TANDEM_AUDIT_ASSERT(condition) (__builtin_expect(::tandem::base::audits, 0) ? TANDEM_ASSERT(condition) : void(0))

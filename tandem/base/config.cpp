@@ -18,11 +18,12 @@ namespace {
 constexpr std::string_view argument_prefix = "--tandem.";
 constexpr std::string_view variable_prefix = "TANDEM_";
 
-/// Variables that CMake and environment modules set for any package, to say where it is installed. No option may have these names.
+/// Variables that CMake and environment modules set for any package, to say where it is installed, and that of `audits`. No option may have
+/// these names.
 constexpr std::string_view package_variables[] = {
     "TANDEM_ROOT",   "TANDEM_HOME", "TANDEM_DIR", "TANDEM_VERSION", "TANDEM_PREFIX",  "TANDEM_PATH",   "TANDEM_BASE",
     "TANDEM_BIN",    "TANDEM_LIB",  "TANDEM_INC", "TANDEM_INCLUDE", "TANDEM_LIBRARY", "TANDEM_LIBDIR", "TANDEM_INCLUDE_DIR",
-    "TANDEM_SOURCE", "TANDEM_SRC"};
+    "TANDEM_SOURCE", "TANDEM_SRC",  "TANDEM_AUDIT"};
 
 Error at(std::string_view where, const Error& error) { return {error.code, fmt::format("{}: {}", where, error.message)}; }
 

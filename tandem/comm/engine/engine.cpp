@@ -10,7 +10,7 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::uint64_t kStepsPerCostlyPoll = 16;
-[[maybe_unused]] constexpr std::uint64_t kStepsPerAudit = 8;
+constexpr std::uint64_t kStepsPerAudit = 8;
 /// A rail has room for one payload that lands. Transports keep to that, each in its own way; here it holds for all of them.
 constexpr const char* kInterleaved = "a packet within the payload of the one before it";
 

@@ -70,7 +70,7 @@ class Submission final : private FlowHost {
     check(task);
     enter(task);
     flow_.enter_accesses(task);
-    TANDEM_AUDIT_ASSERT(is_last_user(task));
+    TANDEM_DEBUG_ASSERT(is_last_user(task));
     const TaskRef ref{&task, task.id};
     leave(task);
     return ref;
