@@ -48,16 +48,7 @@ int run(int argc, char** argv) {
   app.footer("Every subcommand also takes the options of the runtime, as --tandem.NAME=VALUE; `tandem config` lists them.");
   app.require_subcommand();
   tandem::tools::ToolContext context{config.value(), arguments, log};
-  tandem::tools::add_bench(app, context);
-  tandem::tools::add_config(app, context);
-  tandem::tools::add_contention(app, context);
-  tandem::tools::add_doctor(app, context);
-  tandem::tools::add_linalg(app, context);
-  tandem::tools::add_machine(app, context);
-  tandem::tools::add_models(app, context);
-  tandem::tools::add_run(app, context);
-  tandem::tools::add_top(app, context);
-  tandem::tools::add_trace(app, context);
+  tandem::tools::add_all(app, context);
   if (const std::string wrong = command_line.parse(argc, argv); !wrong.empty()) {
     std::fprintf(stderr, "tandem: error: %s\n", wrong.c_str());
     return wrong_use;

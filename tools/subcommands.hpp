@@ -19,7 +19,10 @@ struct ToolContext {
   int exit_status = 0;
 };
 
-// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in main.cpp. Each adds a subcommand
+/// All subcommands of this build: with_all.cpp, or with_few.cpp.
+void add_all(Subcommand app, ToolContext& context);
+
+// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a subcommand
 // to `app` whose callback runs it.
 void add_bench(Subcommand app, ToolContext& context);
 void add_bench_arrival(Subcommand bench, ToolContext& context);  ///< below `bench`
