@@ -59,7 +59,7 @@ struct Bag {
   comm::Request late;                ///< a message whose bytes come once its receiver has taken it
   bool is_due = false;               ///< they are due: the event has asked for their memory
   std::optional<std::int32_t> urgent;  ///< priority by which `MemoryGate` knows of it; posting, then the endpoint's callbacks
-  bool is_counted = false;             ///< copies between memories are expected beside it (`Placer::begin_message`); as `urgent`
+  bool is_counted = false;             ///< copies between memories are expected beside it (`MessageCounter`); as `urgent`
   std::atomic<unsigned> under_way{0};  ///< messages posted and not released
   runtime::EventTasks event;
   std::shared_ptr<Bag> itself;       ///< until the event has ended

@@ -159,12 +159,12 @@ Observed tasks_beside_messages(std::uint32_t observer, std::size_t bytes, std::u
       rt.submit(use, read(x), write(y));
     }
     const auto note = [&] {
-      observed.beside += placer.messages_under_way() != 0;
+      observed.beside += placer.messages().under_way() != 0;
       observed.meanwhile += job.loop().now_ns() > 2 * kMs && job.loop().now_ns() < 10 * kMs;
     };
     for (int i = 0; i < 20; ++i) rt.submit({.callback = note}, chore, write(here));
     rt.wait();
-    EXPECT_EQ(placer.messages_under_way(), 0u) << "all have ended";
+    EXPECT_EQ(placer.messages().under_way(), 0u) << "all have ended";
   };
   const DeterministicJob::Outcome outcome = DeterministicJob(1).run(setup, program);
   EXPECT_FALSE(outcome.stuck) << outcome.why;

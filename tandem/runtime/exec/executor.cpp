@@ -330,9 +330,9 @@ void Executor::begin_urgent_message(std::int32_t priority) {
   note_messages();
 }
 
-bool Executor::counts_messages(std::size_t bytes) const noexcept { return placer_ != nullptr && placer_->counts_messages(bytes); }
-void Executor::begin_message() noexcept { placer_->begin_message(); }
-void Executor::end_message() noexcept { placer_->end_message(); }
+bool Executor::counts_messages(std::size_t bytes) const noexcept { return placer_ != nullptr && placer_->messages().counts(bytes); }
+void Executor::begin_message() noexcept { placer_->messages().begin(); }
+void Executor::end_message() noexcept { placer_->messages().end(); }
 
 void Executor::note_messages() {
   if (placer_ == nullptr) return;

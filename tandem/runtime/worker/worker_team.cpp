@@ -37,7 +37,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                           options.seed);
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
   if (places && machine.is_mixed())
-    placer_ = std::make_unique<Placer>(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
+    placer_ = Placer::make(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
   if (placer_ != nullptr) {
     placer_->weigh_copies(options.copy_weight);
     placer_->use_memory(options.memory_shares, executor.memory_gate());
