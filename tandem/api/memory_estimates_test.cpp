@@ -222,10 +222,11 @@ void expect_at_most_on_cores(const std::string& sched, unsigned most, bool messa
   const auto computes = both("computes", [](Out) {}).memory_bound(false);
   auto a = tiles(*rt, 60);
   rt->wait();
-  if (message) rt->core().executor().begin_urgent_message(0);
+  runtime::WatchedMessage watched;
+  if (message) rt->core().executor().messages().begin_data(watched, SIZE_MAX, 0);
   for (unsigned i = 0; i < 60; ++i) i % 2 == 0 ? rt->submit(moves, read_write(a[i])) : rt->submit(computes, read_write(a[i]));
   rt->wait();
-  if (message) rt->core().executor().end_urgent_message(0);
+  rt->core().executor().messages().end_data(watched);
   EXPECT_LE(most_at_once(*rt, "moves", true), most) << sched;
   EXPECT_GE(most_at_once(*rt, "computes", true), 4 - most) << sched << ": others are free";
   EXPECT_GE(most_at_once(*rt, "moves", false) + most_at_once(*rt, "computes", false), 1U) << sched << ": so is the card";
@@ -245,9 +246,10 @@ TEST(MemoryLimit, RisesWhenTheMessageEnds) {
   const auto moves = Codelet("moves", [](Out) {}).memory_bound();
   auto a = tiles(*rt, 40);
   rt->wait();
-  rt->core().executor().begin_urgent_message(0);
+  runtime::WatchedMessage watched;
+  rt->core().executor().messages().begin_data(watched, SIZE_MAX, 0);
   base::EventLoop& loop = *rt->resources().loop;
-  loop.at(loop.now_ns() + 10'500'000, [&] { rt->core().executor().end_urgent_message(0); });
+  loop.at(loop.now_ns() + 10'500'000, [&] { rt->core().executor().messages().end_data(watched); });
   const std::int64_t began_ns = loop.now_ns();
   for (unsigned i = 0; i < 40; ++i) rt->submit(moves, read_write(a[i]));
   rt->wait();

@@ -450,9 +450,9 @@ TEST(Placing, TakesTheRateBesideMessagesWhileLargeOnesAreUnderWay) {
   const runtime::MachineLink link{.bytes_per_ns = 0.01, .latency_ns = 0, .beside_messages_bytes_per_ns = 0.001};
   runtime::World world = make_test_world({.workers = 1, .sched = "spy", .devices = 2, .link = link}, *resources);
   Runtime rt(std::move(resources), std::move(world), takes(1'000'000, 1'000'000));
-  runtime::Executor& executor = rt.core().executor();
-  EXPECT_TRUE(executor.counts_messages(1 << 20));
-  EXPECT_FALSE(executor.counts_messages(1'000)) << "it does not last";
+  runtime::MessageWatch& watch = rt.core().executor().messages();
+  EXPECT_TRUE(watch.matters(1 << 20));
+  EXPECT_FALSE(watch.matters(1'000)) << "it does not last";
   std::array<double, 4> values{};
   std::size_t next = 0;
   const auto copy_ns = [&] {
@@ -462,18 +462,19 @@ TEST(Placing, TakesTheRateBesideMessagesWhileLargeOnesAreUnderWay) {
     return seen.back().copy_ns;
   };
   EXPECT_EQ(copy_ns(), 100'000);
-  executor.begin_message();
-  executor.begin_message();
+  runtime::WatchedMessage one, other;
+  watch.begin_data(one, 1 << 20, {});
+  watch.begin_data(other, 1 << 20, {});
   EXPECT_EQ(copy_ns(), 1'000'000);
-  executor.end_message();
+  watch.end_data(one);
   EXPECT_EQ(copy_ns(), 1'000'000) << "one is left";
-  executor.end_message();
+  watch.end_data(other);
   EXPECT_EQ(copy_ns(), 100'000);
 }
 
 TEST(Placing, CountsNoMessagesWhereNothingIsKnownOfThem) {
   auto rt = loop_runtime({.workers = 1, .sched = "dmda", .devices = 1, .link = runtime::MachineLink{}}, {});
-  EXPECT_FALSE(rt->core().executor().counts_messages(SIZE_MAX));
+  EXPECT_FALSE(rt->core().executor().messages().matters(SIZE_MAX));
 }
 
 TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/packed_value.hpp"
 #include "tandem/runtime/event/external_events.hpp"
+#include "tandem/runtime/exec/message_watch.hpp"
 
 namespace tandem::dist {
 
@@ -58,8 +58,7 @@ struct Bag {
   comm::Request posted;              ///< the broadcast, once started
   comm::Request late;                ///< a message whose bytes come once its receiver has taken it
   bool is_due = false;               ///< they are due: the event has asked for their memory
-  std::optional<std::int32_t> urgent;  ///< priority by which `MemoryGate` knows of it; posting, then the endpoint's callbacks
-  bool is_counted = false;             ///< copies between memories are expected beside it (`MessageCounter`); as `urgent`
+  runtime::WatchedMessage watched;   ///< used by the thread that posts it, then by the endpoint's callbacks
   std::atomic<unsigned> under_way{0};  ///< messages posted and not released
   runtime::EventTasks event;
   std::shared_ptr<Bag> itself;       ///< until the event has ended

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "tandem/dist/copy_budget.hpp"
@@ -22,8 +21,7 @@ struct Transfers::Receive {
   runtime::EventTasks event;
   comm::Request request;
   std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
-  std::optional<std::int32_t> urgent;       ///< priority by which `MemoryGate` knows of it
-  bool is_counted = false;                  ///< copies between memories are expected beside it (`MessageCounter`)
+  runtime::WatchedMessage watched;
   runtime::FlowFailure* failure = nullptr;  ///< why there is no value
   bool readable = false;                    ///< its first node has ended
   std::atomic<unsigned> waits{1};           ///< in turns, before it is posted: for its predecessors, and for its part of `arriving_`

@@ -209,19 +209,17 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Cont
   const std::shared_ptr<Bag> alive = bag.itself;
   const std::int64_t hold_ns = in_turns_ ? 0 : options_.hold_ns;
   const bool broadcast = !later && options_.broadcasts && (recipients.size() > 1 || hold_ns > 0);
-  const bool is_urgent = !empty && needs_memory(bag.handle->travel_bytes());
-  const bool is_counted = !empty && core_.executor().counts_messages(bag.handle->travel_bytes());
-  if (is_urgent || is_counted || later) [[unlikely]] {
+  const bool matters = !empty && watch().matters(bag.handle->travel_bytes());
+  if (matters || later) [[unlikely]] {
     const int priority = std::ranges::max_element(recipients, {}, &comm::Recipient::priority)->priority;
-    const auto begin = [&bag, priority, is_urgent, is_counted, later] {
-      if (is_urgent) bag.transfers->begin_urgent(bag.urgent, priority);
-      if (is_counted) bag.transfers->begin_counted(bag.is_counted);
+    const auto begin = [&bag, priority, matters, later] {
+      if (matters) bag.transfers->watch().begin_data(bag.watched, bag.handle->travel_bytes(), priority);
       if (later) bag.transfers->due(bag);
     };
     if (broadcast) begin();
     else ended.leaving = begin;
   }
-  core_.executor().messages().begin_send(bag.handle->travel_bytes());
+  watch().load().begin_send(bag.handle->travel_bytes());
   // In turns this thread ends the turn, if the messages have ended before it goes on.
   const unsigned messages = broadcast ? 1 : base::narrow<unsigned>(recipients.size());
   bag.under_way.store(messages + (in_turns_ ? 1 : 0), std::memory_order_relaxed);
@@ -260,9 +258,8 @@ void Transfers::trace_sent(const Bag& bag, const comm::Request& request) {
 /// reported otherwise.
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  end_urgent(bag.urgent);
-  core_.executor().messages().end_send(bag.handle->travel_bytes());
-  end_counted(bag.is_counted);
+  watch().end_data(bag.watched);
+  watch().load().end_send(bag.handle->travel_bytes());
   if (in_turns_) return end_turn(bag);
   const std::shared_ptr<Bag> last = std::move(bag.itself);
   if (last->holds_bytes) last->packed->release();
@@ -366,7 +363,7 @@ bool Transfers::post(Receive& receive, comm::ReceiveOptions options) {
       else receive.request = endpoint_.irecv(source, tag, room_of(*receive.handle, node_of(receive)), options);
       if (!std::exchange(receive.is_known, true)) {
         waiting_.emplace(receive.address.tag, &receive);
-        core_.executor().messages().begin_receive(receive.handle->travel_bytes());
+        watch().load().begin_receive(receive.handle->travel_bytes());
       }
       return true;
     }
@@ -388,8 +385,7 @@ void Transfers::start(Receive& receive) {
 
 void Transfers::arrived(Receive& receive, const comm::Status& status) {
   forget(receive);
-  end_urgent(receive.urgent);
-  end_counted(receive.is_counted);
+  watch().end_data(receive.watched);
   received_.fetch_add(1, std::memory_order_relaxed);
   received_bytes_.fetch_add(status.bytes, std::memory_order_relaxed);
   if (node_of(receive) != 0) received_in_devices_.fetch_add(1, std::memory_order_relaxed);
@@ -465,8 +461,7 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
 
 void Transfers::end(Receive& receive, runtime::FlowFailure* failure) {
   const std::shared_ptr<Receive> last = std::move(receive.itself);
-  end_urgent(last->urgent);
-  end_counted(last->is_counted);
+  watch().end_data(last->watched);
   if (!last->readable) {
     if (failure != nullptr) core_.events().complete_failed(last->event.readable, *failure);
     else core_.events().complete(last->event.readable);
@@ -481,7 +476,7 @@ void Transfers::forget(Receive& receive) {
   const auto found = std::find_if(first, last, [&](const auto& known) { return known.second == &receive; });
   if (found == last) return;
   waiting_.erase(found);
-  core_.executor().messages().end_receive(receive.handle->travel_bytes());
+  watch().load().end_receive(receive.handle->travel_bytes());
 }
 
 /// A message begins to arrive. If it is long, the scheduler expects its end. Its receive cannot end meanwhile: the endpoint calls
@@ -501,37 +496,13 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
   }
   if (receive == nullptr) return;
   receive->expected = core_.events().expect_end(receive->event.readable, in_ns);
-  if (core_.executor().counts_messages(bytes)) [[unlikely]] begin_counted(receive->is_counted);
-  if (!needs_memory(bytes)) [[likely]] return;
-  if (const auto priority = core_.events().urgency_of(receive->event.readable)) begin_urgent(receive->urgent, *priority);
+  if (watch().matters(bytes)) [[unlikely]]
+    watch().begin_data(receive->watched, bytes, core_.events().urgency_of(receive->event.readable));
 }
 
 /// After the tasks that wait for the receive were released.
 void Transfers::expect_no_more(Receive& receive) {
   if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.events().expect_no_more(expected);
-}
-
-/// A message of so many bytes suffers from memory-bound tasks.
-bool Transfers::needs_memory(std::size_t bytes) const noexcept {
-  return core_.executor().memory_gate().rule().is_long(bytes);
-}
-
-void Transfers::begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t priority) {
-  if (urgent) return;
-  urgent = priority;
-  core_.executor().begin_urgent_message(priority);
-}
-
-void Transfers::end_urgent(std::optional<std::int32_t>& urgent) {
-  if (const auto priority = std::exchange(urgent, {})) core_.executor().end_urgent_message(*priority);
-}
-
-void Transfers::begin_counted(bool& is_counted) {
-  if (!std::exchange(is_counted, true)) core_.executor().begin_message();
-}
-
-void Transfers::end_counted(bool& is_counted) {
-  if (std::exchange(is_counted, false)) core_.executor().end_message();
 }
 
 bool Transfers::abort(const std::string& text) {
@@ -585,7 +556,7 @@ std::vector<Transfers::Expected> Transfers::expected() const {
 }
 
 bool Transfers::check_invariants() const {
-  bool is_done = arriving_->waiting() == 0 && core_.executor().messages().is_empty();
+  bool is_done = arriving_->waiting() == 0 && watch().load().is_empty();
   posted_.for_each_waiting([&](const PostedReceives::Key&, Bag&) { is_done = false; });
   const std::lock_guard guard(mutex_);
   return is_done && waiting_.empty() && lost_.empty();

@@ -204,11 +204,7 @@ class Transfers {
   void forget(Receive& receive);
   void expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns);
   void expect_no_more(Receive& receive);
-  bool needs_memory(std::size_t bytes) const noexcept;
-  void begin_urgent(std::optional<std::int32_t>& urgent, std::int32_t priority);
-  void end_urgent(std::optional<std::int32_t>& urgent);
-  void begin_counted(bool& is_counted);
-  void end_counted(bool& is_counted);
+  runtime::MessageWatch& watch() const noexcept { return core_.executor().messages(); }
   runtime::FlowFailure* job_failure();
 
   runtime::RuntimeCore& core_;

@@ -146,7 +146,7 @@ std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_n
   if (task == nullptr) return 0;
   workers_.report_expected_ends();  // the policy needs to know how long tasks take
   const std::int64_t now_ns = clock_.now_ns();
-  return executor_.expect(*task, now_ns + in_ns, now_ns);
+  return executor_.messages().expect(*task, now_ns + in_ns, now_ns);
 }
 
 }  // namespace tandem::runtime

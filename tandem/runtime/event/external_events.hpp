@@ -96,7 +96,7 @@ class ExternalEvents {
   std::uint64_t expect_end(const TaskRef& event, std::int64_t in_ns);
   /// The greatest priority of the tasks that wait for `event`, which has not ended and will not during the call; nothing: none does.
   static std::optional<std::int32_t> urgency_of(const TaskRef& event);
-  void expect_no_more(std::uint64_t expected) { executor_.expect_no_more(expected); }
+  void expect_no_more(std::uint64_t expected) { executor_.messages().expect_no_more(expected); }
 
   /// Waits for calls on other threads that are under way. No further ones begin.
   void drain() const noexcept { calls_.drain(); }

@@ -314,35 +314,11 @@ void Executor::complete(Task& task) {
   flush(origin);
 }
 
-std::uint64_t Executor::expect(const Task& task, std::int64_t due_ns, std::int64_t now_ns) {
-  const std::uint64_t number = expected_.add(task.priority, due_ns, now_ns);
-  if (placer_ != nullptr) placer_->expect(number, task, due_ns, now_ns);
-  return number;
-}
-
-void Executor::expect_no_more(std::uint64_t number) {
-  expected_.remove(number);
-  if (placer_ != nullptr) placer_->expect_no_more(number);
-}
-
-void Executor::begin_urgent_message(std::int32_t priority) {
-  memory_gate_.message_begins(priority);
-  note_messages();
-}
-
-bool Executor::counts_messages(std::size_t bytes) const noexcept { return placer_ != nullptr && placer_->messages().counts(bytes); }
-void Executor::begin_message() noexcept { placer_->messages().begin(); }
-void Executor::end_message() noexcept { placer_->messages().end(); }
-
-void Executor::note_messages() {
+void Executor::serve_beside_messages(Task* freed) {
+  while (freed != nullptr) queues_->push_from_outside(std::exchange(freed, freed->next));
   if (placer_ == nullptr) return;
   Origin outside;
   push_placed(placer_->note_messages(), outside);
-}
-
-void Executor::end_urgent_message(std::int32_t priority) {
-  for (Task* task = memory_gate_.message_ends(priority); task != nullptr;) queues_->push_from_outside(std::exchange(task, task->next));
-  note_messages();
 }
 
 void Executor::staged(Task& task) {

@@ -12,10 +12,9 @@
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/runtime/exec/cutoff.hpp"
 #include "tandem/runtime/exec/failure.hpp"
+#include "tandem/runtime/exec/message_watch.hpp"
 #include "tandem/runtime/memory/memory.hpp"
-#include "tandem/runtime/sched/expected_tasks.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
-#include "tandem/runtime/sched/message_load.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/pool.hpp"
@@ -97,22 +96,11 @@ class Executor final : public StagingListener {
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
   FailureLog& failures() noexcept { return failures_; }
-  ExpectedTasks& expected() noexcept { return expected_; }
-  /// A message that comes will make `task` ready at `due_ns`, not before this returns: for who waits for it (`ExpectedTasks`, `Placer::expect`). Returns
-  /// the number for `expect_no_more`. Any thread.
-  std::uint64_t expect(const Task& task, std::int64_t due_ns, std::int64_t now_ns);
-  void expect_no_more(std::uint64_t number);
   MemoryGate& memory_gate() noexcept { return memory_gate_; }
-  /// What the network does, for idle workers.
-  MessageLoad& messages() noexcept { return messages_; }
-  /// A long message begins for which tasks of this priority wait; see `MemoryGate::message_begins`. Any thread.
-  void begin_urgent_message(std::int32_t priority);
-  /// One of these has ended: what waited for that goes on. Any thread.
-  void end_urgent_message(std::int32_t priority);
-  /// For copies between memories `Placer` counts messages of so many bytes, which begin and end here. Any thread.
-  bool counts_messages(std::size_t bytes) const noexcept;
-  void begin_message() noexcept;
-  void end_message() noexcept;
+  /// What the network does. Any thread.
+  MessageWatch& messages() noexcept { return messages_; }
+  /// A long message has begun or ended, and `freed`, linked by `Task::next`, waited for that at the gate: these and others get workers. Any thread.
+  void serve_beside_messages(Task* freed);
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
   /// Whether `task`, which waits for nobody, goes into one of these at once.
@@ -192,7 +180,6 @@ class Executor final : public StagingListener {
 
  private:
   Cutoff::Answer ask(const Task& task, std::int64_t now_ns);
-  void note_messages();
   bool stage(Task& task, NodeIndex node);
   NodeIndex choose_node(Task& task);
   static bool writes_in_device(const Task& task) noexcept;
@@ -247,9 +234,8 @@ class Executor final : public StagingListener {
   base::Waker* caller_ = nullptr;
   std::uint32_t batch_ = 32;
   FailureLog failures_;
-  ExpectedTasks expected_;
   MemoryGate memory_gate_;
-  MessageLoad messages_;
+  MessageWatch messages_{*this};
   std::atomic<trace::Session*> trace_{nullptr};
   std::mutex refusals_mutex_;
   std::unordered_map<const Task*, std::exception_ptr> refusals_;  ///< of tasks that may run elsewhere; under the mutex

@@ -10,7 +10,7 @@ bool Hold::may_hold(const Task& task) const {
 bool Hold::begin(const Task& task, std::optional<std::int64_t> task_ns) {
   if (!task_ns) return false;
   const std::int64_t now_ns = clock_.now_ns();
-  const auto one = executor_.expected().claim([&](const ExpectedTasks::Expected& known) {
+  const auto one = executor_.messages().expected().claim([&](const ExpectedTasks::Expected& known) {
     return known.due_ns > now_ns && executor_.queues().waits(task, *task_ns, known.priority, known.due_ns - now_ns);
   });
   if (!one) return false;
@@ -22,7 +22,7 @@ bool Hold::begin(const Task& task, std::optional<std::int64_t> task_ns) {
 
 Task* Hold::next_urgent() {
   ReadyQueues& queues = executor_.queues();
-  const bool still_expected = executor_.expected().contains(expected_);  // until it is ready, so the queues are read after this
+  const bool still_expected = executor_.messages().expected().contains(expected_);  // until it is ready, so the queues are read after this
   if (Task* task = queues.pop_above(worker_, above_)) {
     end();
     return task;

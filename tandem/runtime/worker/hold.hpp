@@ -27,11 +27,11 @@ class Hold {
   /// Whether to hold instead of running `task`, which takes `expected_ns(task)`, an optional. True: the hold is on.
   template <class ExpectedNs>
   bool begin_instead_of(const Task& task, ExpectedNs expected_ns) {
-    if (!executor_.expected().any()) [[likely]] return false;
+    if (!executor_.messages().expected().any()) [[likely]] return false;
     return may_hold(task) && begin(task, expected_ns(task));
   }
   void end() {
-    if (std::exchange(until_ns_, 0) != 0) executor_.expected().unclaim();
+    if (std::exchange(until_ns_, 0) != 0) executor_.messages().expected().unclaim();
   }
   /// The next task to run, or null.
   Task* next() {

@@ -206,7 +206,7 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
 
 /// Adaptive polling. A worker on hold does not take every task, and one of a device none of those that anybody may run: they poll as ever.
 bool Worker::spares_queues() const noexcept {
-  return adapts_polling_ && !hold_.is_on() && executor_.messages().counts().are_latency_bound();
+  return adapts_polling_ && !hold_.is_on() && executor_.messages().load().counts().are_latency_bound();
 }
 
 /// Polls it once.
@@ -217,7 +217,7 @@ base::IdleWork::Found Worker::poll_network() {
   const base::IdleWork::Found found = progress_.poll();
   if (!promise.pending()) return found;
   woken_ = true;
-  if (executor_.messages().counts().are_awaited()) queues.pass_on_wake(index_);  // the other one polls the network meanwhile
+  if (executor_.messages().load().counts().are_awaited()) queues.pass_on_wake(index_);  // the other one polls the network meanwhile
   return found;
 }
 
