@@ -1,4 +1,4 @@
-// tandem/runtime/worker/worker.cpp: the steps of a worker, and the life of a task on it.
+// tandem/runtime/worker/worker.cpp: what all workers do: take tasks, prepare them, end them, and rest.
 #include "tandem/runtime/worker/worker.hpp"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 #include "tandem/runtime/sched/explainer.hpp"
 #include "tandem/runtime/sched/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
-#include "tandem/runtime/worker/expected_end.hpp"
+#include "tandem/runtime/worker/core_worker.hpp"
+#include "tandem/runtime/worker/device_worker.hpp"
 #include "tandem/trace/current.hpp"
 
 namespace tandem::runtime {
@@ -30,20 +31,24 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       options_(options),
       executor_(executor),
       clock_(clock),
-      progress_(options.attendance),
       hold_(index, spec_, executor, clock),
-      gate_(options.gated && spec.device == DeviceKind::cpu ? &executor.memory_gate() : nullptr),
       durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
       measures_(options.timed || durations_ != nullptr),
+      measurements_(index, options.timeline),
+      progress_(options.attendance),
+      gate_(options.gated && spec.device == DeviceKind::cpu ? &executor.memory_gate() : nullptr),
       feeds_(options.feeds),
-      adapts_polling_(options.adaptive_polling && spec.device == DeviceKind::cpu),
-      device_(spec.unit),
-      in_flight_(spec.unit != nullptr ? std::make_unique<InFlight>(spec.unit->depth(), options.stretch, index, spec.node) : nullptr),
-      measurements_(index, options.timeline) {
+      adapts_polling_(options.adaptive_polling && spec.device == DeviceKind::cpu) {
   origin_.kind = Origin::Kind::worker;
   origin_.trace = &trace_.stream;
   origin_.worker = index;
   if (options_.counters != nullptr) counters_ = std::make_unique<KernelCounters>(*options_.counters);
+}
+
+std::unique_ptr<Worker> Worker::make(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
+                                     const clock::Clock& clock) {
+  if (spec.unit != nullptr) return std::make_unique<DeviceWorker>(index, spec, options, executor, clock);
+  return std::make_unique<CoreWorker>(index, spec, options, executor, clock);
 }
 
 // --- steps
@@ -58,18 +63,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
   }
   if (const std::uint32_t pause = options_.pauses->load(std::memory_order_acquire); (pause & 1U) != 0) [[unlikely]]
     return rest_in_pause(pause, now_ns);
-  if (device_ != nullptr) [[unlikely]] return step_device(now_ns);
-  wake_up();
-  for (unsigned count = 0; count < options_.tasks_per_step && !is_paused(); ++count) {
-    Task* const task = take_unless_holding();
-    if (task == nullptr) return rest(now_ns);
-    progress_.do_rest();
-    if (measurements_.is_idle() || woken_) back_to_work(now_ns);
-    run(*task);
-  }
-  // The driver may step others now: what this worker keeps goes where others find it.
-  queue_kept();
-  return now_ns;
+  return step_tasks(now_ns);
 }
 
 /// It no longer sleeps, nor is about to.
@@ -221,12 +215,9 @@ base::IdleWork::Found Worker::poll_network() {
   return found;
 }
 
-/// What the device has ends first.
+/// What has begun ends first.
 std::int64_t Worker::rest_in_pause(std::uint32_t pause, std::int64_t now_ns) {
-  if (device_ != nullptr && !in_flight_->empty()) {
-    const std::int64_t poll_ns = collect(now_ns);
-    if (!in_flight_->empty()) return poll_ns;
-  }
+  if (const std::int64_t again_ns = end_begun(now_ns); again_ns != base::kNever) return again_ns;
   wake_up();
   progress_.stop();
   progress_.do_rest();
@@ -249,10 +240,7 @@ void Worker::leave(std::int64_t now_ns) {
   progress_.do_rest();
   hold_.end();
   if (inside_gate_) leave_memory_gate();
-  if (device_ != nullptr) {
-    device_->hurry();  // the caller has other things to do
-    collect(now_ns);
-  }
+  hurry(now_ns);
   hand_over_durations();
   queue_kept();
   executor_.caller_leaves(origin_);
@@ -305,7 +293,7 @@ bool Worker::begin(Task& task) {
 
 /// False: the task does not run now; it was cancelled, or it waits for transfers.
 bool Worker::prepare(Task& task) {
-  const std::exception_ptr refusal = device_ != nullptr ? executor_.take_refusal(task) : nullptr;
+  const std::exception_ptr refusal = take_refusal(task);
   if (FlowFailure* cause = executor_.why_cancelled(task)) {
     const bool failed_itself = cause->id == flow_position(task);  // while its data was brought
     if (!failed_itself) executor_.cancel(task, *cause);
@@ -313,8 +301,7 @@ bool Worker::prepare(Task& task) {
     return false;
   }
   try {
-    notice_loss();
-    if (lost_ != nullptr) std::rethrow_exception(lost_);
+    check_usable();
     if (refusal != nullptr) std::rethrow_exception(refusal);
     if (spec_.binds_copies && task.special) executor_.memory().bind_private_copies(task, spec_.node);
     task.progress = static_cast<std::uint16_t>(index_);
@@ -323,8 +310,7 @@ bool Worker::prepare(Task& task) {
       if (comes_back) executor_.queues().note_staging(index_);
       return false;
     }
-    if (device_ != nullptr)
-      if (const std::exception_ptr failure_at_once = executor_.take_refusal(task)) std::rethrow_exception(failure_at_once);
+    if (const std::exception_ptr failure_at_once = take_refusal(task)) std::rethrow_exception(failure_at_once);
   } catch (...) {
     refuse(task, std::current_exception());
     return false;
@@ -334,36 +320,10 @@ bool Worker::prepare(Task& task) {
   return false;
 }
 
-/// Fetches what the end of the task writes to while the kernel runs: the lines of its successors, which another worker or the
-/// submitting thread wrote last. A link stands in its successor, behind the line that holds the count.
-static void prefetch_successors(const Task& task) noexcept {
-  if (task.recorded) {
-    const RecordedPart& part = *task.recording;
-    const std::uint32_t count = std::min(part.successor_count, 8U);
-    for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(part.successors[i], 1);
-  } else if (const Link* link = task.successors.peek()) {
-    __builtin_prefetch(link, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(link) - 64, 1);
-  }
-}
-
 /// False: it does not run now, or never.
 bool Worker::is_ready(Task& task) {
   if (!executor_.may_begin(task) && !begin(task)) [[unlikely]] return false;
   return (__builtin_expect(!task.poisoned.load(std::memory_order_relaxed), 1) && is_present(task)) || prepare(task);
-}
-
-void Worker::run(Task& task) {
-  if (!is_ready(task)) return;
-  running_.store(&task, std::memory_order_release);
-  prefetch_successors(task);
-  const bool reports_end = expects();
-  const bool is_timed = measures_ || reports_end || task.chooses;
-  const Implementations::Choice choice = is_timed ? implementation_for(task) : Implementations::Choice();
-  trace_.note_started(task);
-  if (is_timed) run_timed(task, choice, reports_end);
-  else invoke(task, 0);
-  finish(task);
 }
 
 /// Which implementation of its codelet `task` runs here, before the trace has its start.
@@ -382,18 +342,6 @@ Implementations::Choice Worker::implementation_for(const Task& task) {
   return choice;
 }
 
-/// As `run`, of a kernel that is measured.
-void Worker::run_timed(Task& task, const Implementations::Choice& choice, bool reports_end) {
-  const std::int64_t start_ns = clock_.now_ns();
-  if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, start_ns);
-  if (reports_end)
-    if (const auto mean_ns = measurements_.mean_ns(task.codelet)) report_expected_end(task, *mean_ns);
-  invoke(task, choice.implementation);
-  const std::int64_t end_ns = clock_.now_ns();
-  if (options_.timed || reports_end) measurements_.add_kernel(task, start_ns, end_ns);
-  learn(task, choice, start_ns, end_ns);
-}
-
 /// What a kernel that has done its work took, for the performance models, for choices, and for the policy if it looks ahead.
 void Worker::learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns) {
   if (task.poisoned.load(std::memory_order_relaxed)) return;
@@ -402,17 +350,6 @@ void Worker::learn(const Task& task, const Implementations::Choice& choice, std:
   if (durations_ != nullptr) durations_->add(task, choice.implementation, end_ns - start_ns, end_ns);
   if (!choice.is_usual) return;
   if (Placer* const placer = executor_.placer()) placer->learn(task, spec_.device, end_ns - start_ns);
-}
-
-/// How long the task will run here, if that is known.
-std::optional<std::int64_t> Worker::expected_ns(const Task& task) const {
-  try {
-    if (device_ != nullptr)
-      if (const auto known_ns = device_->expected_ns(task)) return known_ns;
-  } catch (...) {  // the program's model of durations
-    return {};  // the task fails when it runs
-  }
-  return measurements_.mean_ns(task.codelet);
 }
 
 /// `implementation` counts where the codelet has a choice.
@@ -455,6 +392,11 @@ void Worker::fail(Task& task, const std::exception_ptr& exception) {
   executor_.poison(task, *executor_.failures().add(flow_position(task), exception, describe_failure(task, what)));
 }
 
+void Worker::refuse(Task& task, const std::exception_ptr& failure) {
+  fail(task, failure);
+  skip(task);
+}
+
 void Worker::skip(Task& task) {
   trace_.note_cancelled(task);
   if (task.ops->skip != nullptr) task.ops->skip(task);
@@ -465,7 +407,6 @@ void Worker::skip(Task& task) {
 void Worker::finish(Task& task) {
   trace_.note_ended(task);
   if (counters_ != nullptr) [[unlikely]] counters_->write(task, trace_.stream);
-  running_.store(nullptr, std::memory_order_relaxed);
   if (task.ops->destroy_values != nullptr && !task.recorded) task.ops->destroy_values(task);
   end(task);
 }

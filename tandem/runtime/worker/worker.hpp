@@ -1,9 +1,10 @@
-// tandem/runtime/worker/worker.hpp: runs tasks in steps: one after the other, or on a device that has several at a time.
+// tandem/runtime/worker/worker.hpp: a worker: its steps, and the life of a task on it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,13 +16,11 @@
 #include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
-#include "tandem/runtime/device/device.hpp"
 #include "tandem/runtime/sched/implementations.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"
 #include "tandem/runtime/worker/kernel_counters.hpp"
-#include "tandem/runtime/worker/in_flight.hpp"
 #include "tandem/runtime/worker/measurements.hpp"
 #include "tandem/runtime/device/private_memory.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
@@ -52,7 +51,8 @@ struct WorkerOptions {
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
 
-/// A worker. One driver steps it, on one thread at a time; only `running` and `report` may be called by others.
+/// A worker: `CoreWorker` runs kernels itself, `DeviceWorker` launches them on a device. One driver steps it, on one thread at a time; only
+/// `visit_running`, `rests_in` and `report` may be called by others.
 ///
 /// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles each time
 /// up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus). After
@@ -69,28 +69,17 @@ struct WorkerOptions {
 /// workers. Each pause has a number, which the worker publishes when it rests: so who ends a pause and begins another one is not told by a
 /// worker that has seen neither.
 ///
-/// With a `Device` (device_steps.cpp) a step polls it, ends what has ended there, and launches tasks whose data is in its memory, up to its
-/// depth. While all its places are taken the worker fetches the data of a few more tasks. It sleeps until the device is to be polled.
-///
-/// Stretches. Where nothing else is ready for it, the worker posts the successor of a task in flight behind that one (`Device::runs_behind`), if it
-/// waits for that task alone, would run here, and needs no memory that is not free and no copy. So the way of the end to the host and back costs
-/// nothing. The successor's count gets one more for that time, so that the end of the one before it does not make it ready. Others see nothing of
-/// it: tasks of a stretch end in their order, and each comes to the front, and begins, at the end of the one before it. A task that would go
-/// elsewhere if its device failed after it had begun has none behind it. A device that posts several at once gets them in batches (`Device::flush`).
-///
-/// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), tasks that its device has (`InFlight`), what the
+/// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), what the
 /// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), its side of the gate for memory-bound tasks (`MemoryGate`), the network (`IdleProgress`), private memory (`PrivateMemory`).
-///
-/// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
-/// successor; no lock when it runs its own successor next.
-class Worker final : public base::Steppable {
+class Worker : public base::Steppable {
  public:
-  /// The device of `spec`, if it has one, outlives this.
-  Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock);
+  /// The device of `spec`, if it has one, outlives the worker.
+  static std::unique_ptr<Worker> make(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
+                                      const clock::Clock& clock);
 
-  std::int64_t step(std::int64_t now_ns) override;
-  base::Attendance* attends() noexcept override { return progress_.place_to_sleep(); }
-  bool waits_awake() const noexcept override { return waits_awake_; }
+  std::int64_t step(std::int64_t now_ns) final;
+  base::Attendance* attends() noexcept final { return progress_.place_to_sleep(); }
+  bool waits_awake() const noexcept final { return waits_awake_; }
 
   /// The caller's wait has ended: nobody may rely on this worker from here on. By its thread.
   void leave(std::int64_t now_ns);
@@ -110,77 +99,54 @@ class Worker final : public base::Steppable {
 
   /// Calls `visit(task)` for the task whose kernel it runs, or those that its device has. For diagnosis, by any thread; they may have
   /// ended meanwhile.
-  template <class Visit>
-  void visit_running(const Visit& visit) const {
-    if (in_flight_ != nullptr) return in_flight_->visit(visit);
-    if (const Task* const task = running_.load(std::memory_order_acquire)) visit(*task);
-  }
+  virtual void visit_running(const std::function<void(const Task&)>& visit) const = 0;
 
   const Measurements& measurements() const noexcept { return measurements_; }
   WorkerReport report(std::int64_t now_ns) const;
 
- private:
+ protected:
+  Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock);
+
+  // What cores and devices do differently.
+  /// Runs tasks or launches them. When to step again.
+  virtual std::int64_t step_tasks(std::int64_t now_ns) = 0;
+  /// Ends tasks that have begun. When to call it again; `kNever`: none is left.
+  virtual std::int64_t end_begun(std::int64_t) { return base::kNever; }
+  /// The caller's wait has ended, and nobody looks after this worker for a while.
+  virtual void hurry(std::int64_t) {}
+  /// Why a transfer for `task` has failed, if that decides whether another worker runs it.
+  virtual std::exception_ptr take_refusal(const Task&) { return nullptr; }
+  /// Throws if no task can run here any more.
+  virtual void check_usable() {}
+  /// `task` cannot run here since `failure` came before its kernel: it runs elsewhere, or fails.
+  virtual void refuse(Task& task, const std::exception_ptr& failure);
+  /// How long the task will run here, if that is known.
+  virtual std::optional<std::int64_t> expected_ns(const Task& task) const { return measurements_.mean_ns(task.codelet); }
+
   // One step.
   void wake_up();
-  Task* take();
   Task* take_unless_holding();
-  Task* pass_memory_gate(Task* task);
-  void leave_memory_gate();
-  bool is_memory_bound(const Task& task) const;
-  bool stays_here(const Task& task) const;
-  void explain(const Task& task, bool kept);
   void queue_kept();
-  void run(Task& task);
   std::int64_t rest(std::int64_t now_ns);
-  base::IdleWork::Found poll_network();
-  bool spares_queues() const noexcept;
-  std::int64_t rest_in_pause(std::uint32_t pause, std::int64_t now_ns);
   bool is_paused() const noexcept { return (options_.pauses->load(std::memory_order_relaxed) & 1U) != 0; }
   void back_to_work(std::int64_t now_ns);
+  void work_comes(std::int64_t now_ns) {
+    progress_.do_rest();
+    if (measurements_.is_idle() || woken_) back_to_work(now_ns);
+  }
 
   // One task.
   bool begin(Task& task);
   bool is_ready(Task& task);
-  bool is_present(const Task& task) const noexcept;
-  bool has_private_copies(const Task& task) const noexcept;
   bool prepare(Task& task);
-  void run_timed(Task& task, const Implementations::Choice& choice, bool expects);
   Implementations::Choice implementation_for(const Task& task);
-  Implementations::Choice choose_implementation(const Task& task);
   void learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns);
   void invoke(Task& task, unsigned implementation);
   void succeed(Task& task);
   void fail(Task& task, const std::exception_ptr& exception);
   void skip(Task& task);
   void finish(Task& task);
-  void end(Task& task);
-
-  // With a device.
-  std::int64_t step_device(std::int64_t now_ns);
-  bool go_on(std::int64_t now_ns);
-  bool takes_tasks() const noexcept;
-  std::int64_t rest_beside_device();
-  std::int64_t collect(std::int64_t now_ns);
-  void launch(Task& task);
-  void post(DeviceTask& launched, std::int64_t now_ns);
-  void post_behind();
-  bool lengthen(unsigned lane);
-  Task* next_of_stretch(unsigned last, std::int64_t now_ns);
-  bool stays_if_it_fails(Task& task, const Task* before) const noexcept;
-  void come_to_front(unsigned lane);
-  void trace_oldest();
-  void complete(const Device::Ended& ended);
-  bool is_called_off(const Task& task) const noexcept;
-  void end_run(const Device::Ended& ended, const DeviceFailure& failure);
-  void refuse(Task& task, const std::exception_ptr& given);
-  void notice_loss();
-  bool may_fall_back(Task& task, bool had_begun);
-  void fall_back(Task& task, const std::string& why);
-  std::exception_ptr named(const Task& task, const std::exception_ptr& failure, const DeviceFailure& look) const;
-  void lose_device(const std::exception_ptr& failure, const DeviceFailure& look);
-
   bool expects() const noexcept { return options_.expects != nullptr && options_.expects->load(std::memory_order_relaxed); }
-  std::optional<std::int64_t> expected_ns(const Task& task) const;
 
   const unsigned index_;
   const WorkerSpec spec_;
@@ -189,31 +155,39 @@ class Worker final : public base::Steppable {
   const clock::Clock& clock_;
   Origin origin_;
   bool announced_ = false;     ///< it stands in the set of idle workers
-  bool waits_awake_ = false;   ///< there, for now; see `Steppable`
-  bool woken_ = false;         ///< somebody has chosen it for new work
+  bool woken_ = false;         ///< another thread has chosen it for new work
+  Hold hold_;
+  std::unique_ptr<DurationModels::Collector> durations_;  ///< null: nothing is learnt
+  const bool measures_;  ///< each kernel
+  Measurements measurements_;
+
+ private:
+  Task* take();
+  Task* pass_memory_gate(Task* task);
+  void leave_memory_gate();
+  bool is_memory_bound(const Task& task) const;
+  bool stays_here(const Task& task) const;
+  void explain(const Task& task, bool kept);
+  base::IdleWork::Found poll_network();
+  bool spares_queues() const noexcept;
+  std::int64_t rest_in_pause(std::uint32_t pause, std::int64_t now_ns);
+  bool is_present(const Task& task) const noexcept;
+  bool has_private_copies(const Task& task) const noexcept;
+  Implementations::Choice choose_implementation(const Task& task);
+  void end(Task& task);
+
+  bool waits_awake_ = false;   ///< in the set of idle workers, for now; see `Steppable`
   std::int64_t pause_ns_ = 0;  ///< between two polls
   IdleProgress progress_;
-  Hold hold_;
   MemoryGate* const gate_;      ///< null: nothing limits memory-bound tasks here
   bool inside_gate_ = false;    ///< its last task is memory-bound
   PrivateMemory private_memory_;
   std::unique_ptr<KernelCounters> counters_;  ///< null: kernels are not counted
-  std::unique_ptr<DurationModels::Collector> durations_;  ///< null: nothing is learnt
-  const bool measures_;  ///< each kernel
   const bool feeds_;     ///< see `WorkerOptions`
   const bool adapts_polling_;  ///< see `WorkerOptions`; a worker that shares tasks
-  Device* const device_;                 ///< null: this thread runs the kernels
-  std::unique_ptr<InFlight> in_flight_;  ///< null without a device
-  Task* next_ = nullptr;                 ///< its data is there, and it waits for a place of the device
-  std::vector<Device::Ended> ended_;
-  std::int64_t ended_at_ns_ = 0;         ///< when the device's last task ended
-  std::int64_t usual_ns_ = 0;            ///< what its tasks took lately, in the mean; 0: none has ended
-  bool is_timed_ = false;                ///< it says how long kernels ran
-  std::exception_ptr lost_;              ///< why the device runs nothing any more; null: it does
-
-  alignas(64) std::atomic<const Task*> running_{nullptr};
   std::atomic<std::uint32_t> rests_in_{0};
-  Measurements measurements_;
+
+ protected:
   alignas(64) WorkerTrace trace_;
 };
 

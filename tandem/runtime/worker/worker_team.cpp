@@ -81,7 +81,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
     TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // it comes and goes
     WorkerSpec spec = specs_[i];
     if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.device, spec.unit, options.modelled_memory)).get();
-    auto& worker = *workers_.emplace_back(std::make_unique<Worker>(i, spec, worker_options, executor, *world.clock));
+    auto& worker = *workers_.emplace_back(Worker::make(i, spec, worker_options, executor, *world.clock));
     base::Waker& waker = is_caller ? world.driver->add_caller(worker)
                                    : world.driver->add(worker, {specs_[i].core, fmt::format("tandem-w{}", i)});
     queues_->set_waker(i, &waker);

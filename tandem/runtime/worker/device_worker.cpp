@@ -1,4 +1,6 @@
-// tandem/runtime/worker/device_steps.cpp: the steps of a worker with a device, and what happens when the device fails.
+// tandem/runtime/worker/device_worker.cpp: the steps of a worker with a device, and what happens when the device fails.
+#include "tandem/runtime/worker/device_worker.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/expected_end.hpp"
-#include "tandem/runtime/worker/worker.hpp"
 
 namespace tandem::runtime {
 
@@ -34,14 +35,14 @@ void for_each_successor(const Task& before, const Visit& visit) {
 
 // --- steps
 
-std::int64_t Worker::step_device(std::int64_t now_ns) {
-  if (!in_flight_->empty()) collect(now_ns);
+std::int64_t DeviceWorker::step_tasks(std::int64_t now_ns) {
+  if (!in_flight_.empty()) collect(now_ns);
   wake_up();
   for (unsigned count = 0; count < options_.tasks_per_step && !is_paused(); ++count)
     if (!go_on(now_ns)) {
-      if (in_flight_->empty()) return rest(now_ns);
+      if (in_flight_.empty()) return rest(now_ns);
       post_behind();
-      if (!in_flight_->empty()) return rest_beside_device();
+      if (!in_flight_.empty()) return rest_beside_device();
       break;  // the device was lost
     }
   queue_kept();
@@ -49,32 +50,31 @@ std::int64_t Worker::step_device(std::int64_t now_ns) {
 }
 
 /// One task further; false: there is nothing to do before something ends or becomes ready.
-bool Worker::go_on(std::int64_t now_ns) {
-  if (next_ != nullptr && !in_flight_->full()) {
+bool DeviceWorker::go_on(std::int64_t now_ns) {
+  if (next_ != nullptr && !in_flight_.full()) {
     launch(*std::exchange(next_, nullptr));
     return true;
   }
   if (!takes_tasks()) return false;
   Task* const task = take_unless_holding();
   if (task == nullptr) return false;
-  progress_.do_rest();
-  if (measurements_.is_idle() || woken_) back_to_work(now_ns);
+  work_comes(now_ns);
   if (lost_ != nullptr) {
     if (executor_.may_begin(*task) || begin(*task)) prepare(*task);
   } else if (is_ready(*task)) {
-    if (in_flight_->full()) next_ = task;
+    if (in_flight_.full()) next_ = task;
     else launch(*task);
   }
   return true;
 }
 
 /// There is a place for a task, or its data can be fetched meanwhile.
-bool Worker::takes_tasks() const noexcept {
-  return !in_flight_->full() || (next_ == nullptr && spec_.node != 0 && !executor_.queues().stages_enough(index_));
+bool DeviceWorker::takes_tasks() const noexcept {
+  return !in_flight_.full() || (next_ == nullptr && spec_.node != 0 && !executor_.queues().stages_enough(index_));
 }
 
 /// Tasks are in flight, and there is nothing else to do.
-std::int64_t Worker::rest_beside_device() {
+std::int64_t DeviceWorker::rest_beside_device() {
   queue_kept();
   executor_.flush(origin_);
   const std::int64_t now_ns = clock_.now_ns();
@@ -93,7 +93,7 @@ std::int64_t Worker::rest_beside_device() {
 }
 
 /// Ends what has ended on the device, which is `ended_` then. When to poll again.
-std::int64_t Worker::collect(std::int64_t now_ns) {
+std::int64_t DeviceWorker::collect(std::int64_t now_ns) {
   ended_.clear();
   const std::int64_t next_ns = device_->poll(now_ns, ended_);
   for (const Device::Ended& ended : ended_) {
@@ -103,24 +103,44 @@ std::int64_t Worker::collect(std::int64_t now_ns) {
   return next_ns;
 }
 
+std::int64_t DeviceWorker::end_begun(std::int64_t now_ns) {
+  if (in_flight_.empty()) return base::kNever;
+  const std::int64_t poll_ns = collect(now_ns);
+  return in_flight_.empty() ? base::kNever : poll_ns;
+}
+
+void DeviceWorker::hurry(std::int64_t now_ns) {
+  device_->hurry();
+  collect(now_ns);
+}
+
 // --- tasks
 
-void Worker::launch(Task& task) {
+std::optional<std::int64_t> DeviceWorker::expected_ns(const Task& task) const {
+  try {
+    if (const auto known_ns = device_->expected_ns(task)) return known_ns;
+  } catch (...) {  // the program's model of durations
+    return {};  // the task fails when it runs
+  }
+  return measurements_.mean_ns(task.codelet);
+}
+
+void DeviceWorker::launch(Task& task) {
   executor_.take_refusal(task);  // its data has come all the same
   const std::int64_t now_ns = clock_.now_ns();
   const Implementations::Choice choice = implementation_for(task);
-  if (in_flight_->empty()) {
+  if (in_flight_.empty()) {
     measurements_.begin_busy(now_ns);
     if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, now_ns);
   }
-  DeviceTask& launched = in_flight_->take(task, choice, executor_.memory(), now_ns);
+  DeviceTask& launched = in_flight_.take(task, choice, executor_.memory(), now_ns);
   trace_oldest();
   if (expects())
     if (const auto duration_ns = expected_ns(task)) report_expected_end(task, *duration_ns);
   post(launched, now_ns);
 }
 
-void Worker::post(DeviceTask& launched, std::int64_t now_ns) {
+void DeviceWorker::post(DeviceTask& launched, std::int64_t now_ns) {
   const unsigned place = launched.place();
   try {
     if (device_->launch(launched, now_ns) == Device::Launched::posted) return;
@@ -131,41 +151,41 @@ void Worker::post(DeviceTask& launched, std::int64_t now_ns) {
 }
 
 /// Nothing else is to be done: the stretches get longer.
-void Worker::post_behind() {
-  if (options_.stretch == 1 || in_flight_->empty() || next_ != nullptr || lost_ != nullptr || hold_.is_on()) return;
+void DeviceWorker::post_behind() {
+  if (options_.stretch == 1 || in_flight_.empty() || next_ != nullptr || lost_ != nullptr || hold_.is_on()) return;
   if (!executor_.queues().looks_empty(index_) || executor_.queues().stages_enough(index_)) return;
-  for (unsigned lane = 0; lane < in_flight_->lane_count() && lost_ == nullptr; ++lane)
+  for (unsigned lane = 0; lane < in_flight_.lane_count() && lost_ == nullptr; ++lane)
     while (lengthen(lane)) continue;
   if (lost_ == nullptr) device_->flush();
 }
 
 /// By one batch; false: that is all for now.
-bool Worker::lengthen(unsigned lane) {
-  const std::size_t count = in_flight_->lane(lane).size();
+bool DeviceWorker::lengthen(unsigned lane) {
+  const std::size_t count = in_flight_.lane(lane).size();
   const bool is_known = usual_ns_ != 0;
   if (count > 1 && (!is_known || static_cast<std::int64_t>(count) * usual_ns_ > kAheadNs)) return false;
   unsigned batch = is_known ? std::min(device_->batch(), std::max(options_.stretch / 2, 1U)) : 1;
   if (batch * usual_ns_ > kAheadNs / 2) batch = 1;  // kernels of that length hide what a launch costs
   if (count + batch > options_.stretch) return false;
-  for (unsigned i = 0; i < batch && !in_flight_->lane(lane).empty(); ++i) {
+  for (unsigned i = 0; i < batch && !in_flight_.lane(lane).empty(); ++i) {
     const std::int64_t now_ns = clock_.now_ns();
-    Task* const task = next_of_stretch(in_flight_->lane(lane).back(), now_ns);
+    Task* const task = next_of_stretch(in_flight_.lane(lane).back(), now_ns);
     if (task == nullptr) return false;
     const bool is_last = ends_batch(*task);
     // The end of the one before it counts it down, and does not make it ready.
     task->waits.store(2, std::memory_order_relaxed);
     task->progress = static_cast<std::uint16_t>(index_);
     measurements_.count_behind();
-    post(in_flight_->take_behind(lane, *task, implementation_for(*task), executor_.memory(), now_ns), now_ns);
+    post(in_flight_.take_behind(lane, *task, implementation_for(*task), executor_.memory(), now_ns), now_ns);
     if (is_last) break;
   }
-  return !in_flight_->lane(lane).empty();
+  return !in_flight_.lane(lane).empty();
 }
 
 /// The task that can be posted behind that at place `last`, whose memory it has then; or null. Of several the most urgent one.
-Task* Worker::next_of_stretch(unsigned last, std::int64_t now_ns) {
-  Task& before = in_flight_->at(last).task();
-  if (in_flight_->run(last).ended || before.poisoned.load(std::memory_order_relaxed)) return nullptr;
+Task* DeviceWorker::next_of_stretch(unsigned last, std::int64_t now_ns) {
+  Task& before = in_flight_.at(last).task();
+  if (in_flight_.run(last).ended || before.poisoned.load(std::memory_order_relaxed)) return nullptr;
   if (!before.restricted) return nullptr;  // under an emulation: any core runs it
   if (before.extra->callback) return nullptr;  // it comes before the kernels of tasks that wait for this one
   Task* next = nullptr;
@@ -176,13 +196,13 @@ Task* Worker::next_of_stretch(unsigned last, std::int64_t now_ns) {
     if (is_plain && !task.poisoned.load(std::memory_order_relaxed) && executor_.stays_on(task, before, index_)) next = &task;
   });
   if (next == nullptr) return nullptr;
-  const std::vector<unsigned>& lane = in_flight_->lane(last % in_flight_->lane_count());
-  const Task* const one_before = lane.size() > 1 ? &in_flight_->at(lane[lane.size() - 2]).task() : nullptr;
+  const std::vector<unsigned>& lane = in_flight_.lane(last % in_flight_.lane_count());
+  const Task* const one_before = lane.size() > 1 ? &in_flight_.at(lane[lane.size() - 2]).task() : nullptr;
   if (!stays_if_it_fails(before, one_before)) return nullptr;
   const bool learns = durations_ != nullptr || executor_.placer() != nullptr;
   if (learns && !is_timed_) return nullptr;  // what each of them took would not be known
   try {
-    if (!device_->runs_behind(in_flight_->at(last), *next)) return nullptr;
+    if (!device_->runs_behind(in_flight_.at(last), *next)) return nullptr;
   } catch (...) {  // the program's model of durations
     return nullptr;
   }
@@ -194,7 +214,7 @@ Task* Worker::next_of_stretch(unsigned last, std::int64_t now_ns) {
 
 /// Whether `task`, which is in flight behind `before` or behind nothing, runs nowhere else if its device breaks it: no other worker can, or it
 /// changes what is valid here alone.
-bool Worker::stays_if_it_fails(Task& task, const Task* before) const noexcept {
+bool DeviceWorker::stays_if_it_fails(Task& task, const Task* before) const noexcept {
   if (task.extra->group->members.size() == 1 && task.extra->group->processors == nullptr) return true;
   const std::uint32_t elsewhere = ~(Handle::kMoving | 1U << spec_.node);
   const AccessSlot* const slots = task.accesses();
@@ -208,48 +228,48 @@ bool Worker::stays_if_it_fails(Task& task, const Task* before) const noexcept {
 }
 
 /// The first task of a lane, which was posted behind another one, runs from now on.
-void Worker::come_to_front(unsigned lane) {
-  Task& task = in_flight_->at(in_flight_->lane(lane).front()).task();
+void DeviceWorker::come_to_front(unsigned lane) {
+  Task& task = in_flight_.at(in_flight_.lane(lane).front()).task();
   trace_.note_ready(task, false);
   if (expects())
     if (const auto duration_ns = expected_ns(task)) report_expected_end(task, *duration_ns);
 }
 
 /// It has begun behind another one, which has failed, and does not count.
-bool Worker::is_called_off(const Task& task) const noexcept {
+bool DeviceWorker::is_called_off(const Task& task) const noexcept {
   if (task.poisoned.load(std::memory_order_relaxed)) return true;
   const AccessSlot* const slots = task.accesses();
   return std::any_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.handle()->poison.any(); });
 }
 
 /// For the trace a device runs one task after the other, in the order of launches: each starts when the one before it has ended.
-void Worker::trace_oldest() {
-  if (in_flight_->empty()) return;
-  const unsigned place = in_flight_->oldest();
-  const Task& task = in_flight_->at(place).task();
-  if (in_flight_->run(place).is_behind && is_called_off(task)) return;
-  if (!std::exchange(in_flight_->run(place).is_traced, true)) trace_.note_started(task);
+void DeviceWorker::trace_oldest() {
+  if (in_flight_.empty()) return;
+  const unsigned place = in_flight_.oldest();
+  const Task& task = in_flight_.at(place).task();
+  if (in_flight_.run(place).is_behind && is_called_off(task)) return;
+  if (!std::exchange(in_flight_.run(place).is_traced, true)) trace_.note_started(task);
 }
 
-void Worker::complete(const Device::Ended& ended) {
-  TANDEM_ASSERT(in_flight_->has(ended.place));  // the device reports what it has, once
+void DeviceWorker::complete(const Device::Ended& ended) {
+  TANDEM_ASSERT(in_flight_.has(ended.place));  // the device reports what it has, once
   const auto look = [](const std::exception_ptr& failure) { return failure != nullptr ? look_at(failure) : DeviceFailure(); };
   if (const DeviceFailure failure = look(ended.failure); failure.is_devices && failure.effect == DeviceEffect::lost)
     return lose_device(ended.failure, failure);
-  in_flight_->run(ended.place).ended = ended;
-  const std::vector<unsigned>& lane = in_flight_->lane(in_flight_->at(ended.place).lane());
-  while (!lane.empty() && in_flight_->run(lane.front()).ended) {
-    const Device::Ended first = *in_flight_->run(lane.front()).ended;
+  in_flight_.run(ended.place).ended = ended;
+  const std::vector<unsigned>& lane = in_flight_.lane(in_flight_.at(ended.place).lane());
+  while (!lane.empty() && in_flight_.run(lane.front()).ended) {
+    const Device::Ended first = *in_flight_.run(lane.front()).ended;
     end_run(first, look(first.failure));
   }
 }
 
 /// The first task of its lane has ended, or goes elsewhere.
-void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
-  DeviceTask& place = in_flight_->at(ended.place);
+void DeviceWorker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
+  DeviceTask& place = in_flight_.at(ended.place);
   Task& task = place.task();
-  const bool goes_elsewhere = failure.is_devices && !in_flight_->has_behind(ended.place);
-  const InFlight::Run run = in_flight_->leave(ended.place);
+  const bool goes_elsewhere = failure.is_devices && !in_flight_.has_behind(ended.place);
+  const InFlight::Run run = in_flight_.leave(ended.place);
   if (task.special && executor_.memory().is_limited(spec_.node)) place.release_scratch();
   const std::int64_t now_ns = clock_.now_ns();
   const std::int64_t since_ns = ended.kernel_ns > 0 ? now_ns - ended.kernel_ns : std::max(run.launched_ns, ended_at_ns_);
@@ -257,7 +277,7 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
   usual_ns_ = usual_ns_ == 0 ? took_ns : std::max<std::int64_t>(usual_ns_ + (took_ns - usual_ns_) / 4, 1);
   is_timed_ = ended.kernel_ns > 0;
   ended_at_ns_ = now_ns;
-  if (in_flight_->empty()) measurements_.end_busy(now_ns);
+  if (in_flight_.empty()) measurements_.end_busy(now_ns);
   FlowFailure* const cause = run.is_behind && is_called_off(task) ? executor_.why_cancelled(task) : nullptr;
   if (cause != nullptr) {
     executor_.cancel(task, *cause);
@@ -281,16 +301,16 @@ void Worker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
     if (run.is_alone || is_timed_) learn(task, run.choice, since_ns, now_ns);
     finish(task);
   }
-  if (options_.metered && !in_flight_->empty()) [[unlikely]]
-    measurements_.begin_kernel(in_flight_->at(in_flight_->oldest()).task().codelet, now_ns);
-  if (!in_flight_->lane(place.lane()).empty()) come_to_front(place.lane());
+  if (options_.metered && !in_flight_.empty()) [[unlikely]]
+    measurements_.begin_kernel(in_flight_.at(in_flight_.oldest()).task().codelet, now_ns);
+  if (!in_flight_.lane(place.lane()).empty()) come_to_front(place.lane());
   trace_oldest();
 }
 
 // --- failures of the device
 
 /// `task` does not run here, since `failure` came before its launch.
-void Worker::refuse(Task& task, const std::exception_ptr& given) {
+void DeviceWorker::refuse(Task& task, const std::exception_ptr& given) {
   notice_loss();
   const std::exception_ptr failure = lost_ != nullptr ? lost_ : given;
   const DeviceFailure look = look_at(failure);
@@ -300,12 +320,12 @@ void Worker::refuse(Task& task, const std::exception_ptr& given) {
 }
 
 /// Whether another worker can run `task`. `had_begun`: what it writes is undefined here, and is given up when the answer is yes.
-bool Worker::may_fall_back(Task& task, bool had_begun) {
+bool DeviceWorker::may_fall_back(Task& task, bool had_begun) {
   return executor_.has_other(task, index_) && (!had_begun || executor_.memory().drop_damaged(task, spec_.node));
 }
 
 /// Others run `task`; it belongs to them when this returns.
-void Worker::fall_back(Task& task, const std::string& why) {
+void DeviceWorker::fall_back(Task& task, const std::string& why) {
   measurements_.count_fallback();
   options_.log->warn("{}: {} could not run it, and another worker does: {}", describe(task), device_->name(), why);
   executor_.memory().give_back(task, spec_.node);
@@ -314,8 +334,7 @@ void Worker::fall_back(Task& task, const std::string& why) {
 }
 
 /// The failure, with the names of the task and the device.
-std::exception_ptr Worker::named(const Task& task, const std::exception_ptr& failure, const DeviceFailure& look) const {
-  if (device_ == nullptr) return failure;
+std::exception_ptr DeviceWorker::named(const Task& task, const std::exception_ptr& failure, const DeviceFailure& look) const {
   try {
     std::rethrow_exception(failure);
   } catch (const DeviceError&) {
@@ -326,18 +345,23 @@ std::exception_ptr Worker::named(const Task& task, const std::exception_ptr& fai
 }
 
 /// A copy may have found that the device is lost; a failed copy for one of its tasks may also be another device's.
-void Worker::notice_loss() {
-  if (lost_ != nullptr || device_ == nullptr) return;
+void DeviceWorker::notice_loss() {
+  if (lost_ != nullptr) return;
   if (const std::exception_ptr loss = executor_.memory().why_lost(spec_.node)) lose_device(loss, look_at(loss));
 }
 
+void DeviceWorker::check_usable() {
+  notice_loss();
+  if (lost_ != nullptr) std::rethrow_exception(lost_);
+}
+
 /// The device runs nothing any more: what it had goes elsewhere, or fails, and so does what comes to this worker from now on.
-void Worker::lose_device(const std::exception_ptr& failure, const DeviceFailure& look) {
+void DeviceWorker::lose_device(const std::exception_ptr& failure, const DeviceFailure& look) {
   options_.log->error("{} is lost, and runs no further tasks: {}", device_->name(), look.what);
   lost_ = failure;
   executor_.queues().retire(index_);
   executor_.memory().end_messages_from(spec_.node);
-  while (!in_flight_->empty()) end_run({.place = in_flight_->oldest(), .failure = failure}, look);
+  while (!in_flight_.empty()) end_run({.place = in_flight_.oldest(), .failure = failure}, look);
   if (next_ != nullptr) refuse(*std::exchange(next_, nullptr), failure);
 }
 
