@@ -1,4 +1,4 @@
-// tandem/runtime/runtime_core.cpp: how the parts of a runtime are connected, and how they end.
+// tandem/runtime/runtime_core.cpp: connects the parts of a runtime, and ends them.
 #include "tandem/runtime/runtime_core.hpp"
 
 #include <fmt/core.h>
@@ -24,8 +24,8 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Of a node with a budget: so many tasks hold memory for each worker, or more if its device runs several. One runs, and one is ready when it ends;
-/// the others are copied.
+/// On a node with a budget, so many tasks for each worker have memory pinned, or more if its device runs several. One
+/// runs, one is ready when it ends, and the others are being copied.
 constexpr unsigned kHoldingPerWorker = 4;
 
 World checked(World world) {
@@ -34,7 +34,7 @@ World checked(World world) {
   return world;
 }
 
-/// How a step of the runtime's end has ended. `stuck`: what it waits for will not come.
+/// Result of a step of the runtime's end. `stuck`: its wait would never end.
 enum class Ending : std::uint8_t { well, failed, stuck };
 
 template <class Step>
@@ -115,7 +115,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   data_.connect(accesses_);
   data_.set_observer({.added = [this](const Handle& handle) { trace_.data_added(handle); },
                       .removed = [this](const Handle& handle) {
-                        // Memory of the runtime may be leaving at this moment; its node is told when it is freed.
+                        // Memory of the runtime may be leaving at this moment; its node is traced when it is freed.
                         if (handle.user_memory || handle.is_part) memory_.trace_numa(handle, handle.home.pointer);
                       }});
   if (!options_.graphviz.empty()) {
@@ -127,7 +127,7 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
     submission_.flow().set_observer(foresight_.get());
   }
   workers_->start();
-  // In an event loop nothing runs beside a kernel.
+  // In an event loop no thread runs beside a kernel.
   if (world_.caller_works && dynamic_cast<base::ThreadDriver*>(world_.driver.get()) != nullptr) loop_.watch_kernels();
 }
 
@@ -159,12 +159,12 @@ bool RuntimeCore::shut_down() {
   workers_->finish_energy();
   workers_->hand_over_durations();
   left_replays_->free_all();
-  data_.free_all();  // what could not be waited for is freed as it is: nothing runs any more
+  data_.free_all();  // data for which no wait was possible is freed as it is: nothing runs any more
   write_reports();
   return waited == Ending::well && unregistered == Ending::well;
 }
 
-/// Throws nothing: a destructor calls it, and standard error may be closed, or a file on a full disk.
+/// Throws nothing: a destructor calls it, and standard error may be closed, or a disk full.
 void RuntimeCore::write_reports() noexcept {
   try {
     if (options_.statistics) {

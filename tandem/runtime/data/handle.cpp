@@ -1,4 +1,4 @@
-// tandem/runtime/data/handle.cpp: where handles lie.
+// tandem/runtime/data/handle.cpp: the memory of handles.
 #include "tandem/runtime/data/handle.hpp"
 
 #include <mutex>
@@ -11,9 +11,9 @@
 namespace tandem::runtime {
 namespace {
 
-/// The memory of the process's handles. Each submission looks at a line of each datum, so data should lie beside each other, in
-/// the order of their registration, however fragmented the heap is. Memory stays here until the process ends: a program that
-/// drops its data and registers others, again and again, shall not wait for the system. Any thread.
+/// The memory of the process's handles. Each submission reads a line of each datum, so data should be adjacent, in the
+/// order of registration, however fragmented the heap is. The memory is kept until the process ends, so that a program
+/// that drops and registers data again and again does not wait for the system. Any thread.
 class HandleMemory {
  public:
   void* take() {
@@ -31,7 +31,7 @@ class HandleMemory {
   base::SlabHeap heap_{sizeof(Handle), base::SlabHeap::Emptied::stays};
 };
 
-/// Never destroyed: a static object may release its handle later than that.
+/// Never destroyed: a static object may release its handle later than static destructors run.
 HandleMemory& handle_memory() {
   static HandleMemory* const memory = new HandleMemory;
   return *memory;
@@ -39,7 +39,7 @@ HandleMemory& handle_memory() {
 
 }  // namespace
 
-// The address sanitizer shall report a use of a freed handle.
+// Lets the address sanitizer report a use of a freed handle.
 void* Handle::operator new(std::size_t bytes, std::align_val_t alignment) {
   if constexpr (base::under_address_sanitizer) return ::operator new(bytes, alignment);
   return handle_memory().take();

@@ -11,7 +11,7 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Dimensions in the order of their strides; the first `count` entries of `dimensions` are sorted.
+/// Sorts dimensions by their strides; the first `count` entries of `dimensions` are sorted already.
 void sort_by_stride(std::array<std::size_t, Layout::kMostDimensions>& dimensions, std::size_t count,
                     const std::array<std::size_t, Layout::kMostDimensions>& strides) noexcept {
   for (std::size_t i = 1; i < count; ++i)

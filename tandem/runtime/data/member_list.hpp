@@ -1,4 +1,5 @@
-// tandem/runtime/data/member_list.hpp: the tasks that a piece of data's next writer must wait for; two of them in place.
+// tandem/runtime/data/member_list.hpp: the tasks that a piece of data's next writer must wait for; two of them in
+// place.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace tandem::runtime {
 
-/// A list of task references, up to two inside the object and more on the heap. Keeps its memory when it is cleared, so the
-/// steady state allocates nothing. Of the submitting thread.
+/// A list of task references, up to two inside the object and more on the heap. It keeps its memory when it is cleared,
+/// so the steady state allocates nothing. Used by the submitting thread.
 class MemberList {
  public:
   MemberList() noexcept {}

@@ -15,22 +15,22 @@ struct FlowFailure {
   TaskId id = 0;                 ///< position in the flow
   std::exception_ptr exception;
   std::string description;       ///< the task, its line, and what() of the exception
-  TaskId last_cancelled = 0;     ///< position of the last task cancelled because of it; the log's
-  TaskId thrown_until = 0;       ///< position of the last wait that threw it; the log's
-  bool is_new = false;           ///< it was added, or has cancelled a task, since the last report; the log's
-  bool is_named = false;         ///< while the log looks for what nobody names
+  TaskId last_cancelled = 0;     ///< position of the last task cancelled because of it; written by the log
+  TaskId thrown_until = 0;       ///< position of the last wait that threw it; written by the log
+  bool is_new = false;           ///< it was added, or cancelled a task, since the last report; written by the log
+  bool is_named = false;         ///< mark of the log while it looks for failures that nothing names
   bool stays = false;            ///< the log never forgets it
 };
 
-/// Says of the present version of some data that it does not exist, and why.
+/// Marks the present version of some data as missing, with the reason.
 ///
-/// A failed task of a commuting or reducing group does not stop its neighbours in the group: which of them come after it depends
-/// on the schedule, and what is cancelled must not. So the mark of a member of a group has a bit of its own (`add`): neighbours do
-/// not see it (`seen_in_group`), and the first task after the group settles it (`settle`). Of several members' failures the
-/// earliest in the flow stays.
+/// A failed task of a commuting or reducing group does not stop its neighbours in the group: which of them come after
+/// it depends on the schedule, and what is cancelled must not. So the mark of a member of a group has a bit of its own
+/// (`add`): neighbours do not see it (`seen_in_group`), and the first task after the group settles it (`settle`). Of
+/// several members' failures the earliest in the flow stays.
 ///
-/// Threads: the graph's order separates writers from all others; members of one group, and readers of one version, may call at a
-/// time.
+/// Threads: the graph's order separates writers from all others; members of one group, and readers of one version, may
+/// call concurrently.
 class Poison {
  public:
   bool any() const noexcept { return bits_.load(std::memory_order_acquire) != 0; }
@@ -44,15 +44,15 @@ class Poison {
   /// For a task that sees the version: why it does not exist, or null.
   FlowFailure* settle() noexcept {
     std::uintptr_t bits = bits_.load(std::memory_order_acquire);
-    // Several readers may do it at a time: all store the same.
+    // Several readers may store this concurrently; all store the same value.
     if ((bits & kInGroup) != 0) bits_.store(bits & ~kInGroup, std::memory_order_release);
     return reinterpret_cast<FlowFailure*>(bits & ~kInGroup);
   }
 
-  /// By a task that should have written a version of its own.
+  /// Marks the version that a failed task should have written alone.
   void set(FlowFailure* failure) noexcept { bits_.store(reinterpret_cast<std::uintptr_t>(failure), std::memory_order_release); }
 
-  /// By a member of a group.
+  /// Marks the version that a failed member of a group should have contributed to.
   void add(FlowFailure* failure) noexcept {
     std::uintptr_t bits = bits_.load(std::memory_order_acquire);
     do {
@@ -62,7 +62,7 @@ class Poison {
                                           std::memory_order_acquire));
   }
 
-  /// The failure, whether it is settled or not. For a thread that is alone with the data.
+  /// The failure, settled or not. For a thread that is alone with the data.
   FlowFailure* named() const noexcept {
     return reinterpret_cast<FlowFailure*>(bits_.load(std::memory_order_acquire) & ~kInGroup);
   }

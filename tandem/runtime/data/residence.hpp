@@ -11,13 +11,13 @@ namespace tandem::runtime {
 
 /// The tasks that use a piece of data, from their submission to their end, by their positions in the flow.
 ///
-/// They are submitted in ascending order, but for few, and end in any, so that an ended one may stay as a mark until those before it have ended:
-/// both operations take O(log n), amortised. One that comes late takes its place among those behind it.
+/// Most are submitted in ascending order, and they end in any order, so an ended one may stay as a mark until those
+/// before it have ended. Both operations take O(log n), amortised; a late one is inserted before those behind it.
 class UpcomingUses {
  public:
   static constexpr std::uint64_t kNone = UINT64_MAX;
 
-  /// A task at `position`. Twice for a task that names the data twice: counts once.
+  /// Adds the task at `position`. A task that names the data twice is added twice and counts once.
   void add(std::uint64_t position) {
     auto at = uses_.end();
     const auto first = uses_.begin() + static_cast<std::ptrdiff_t>(first_);
@@ -35,9 +35,9 @@ class UpcomingUses {
     uses_.erase(uses_.begin(), uses_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
   }
-  /// The position of the next one, or `kNone`.
+  /// Position of the next task, or `kNone`.
   std::uint64_t next() const noexcept { return first_ < uses_.size() ? uses_[first_] >> 1 : kNone; }
-  /// Marks of ended tasks included.
+  /// Number of entries, marks of ended tasks included.
   std::size_t size() const noexcept { return uses_.size(); }
 
  private:
@@ -50,23 +50,24 @@ struct Task;
 /// A task that waits for memory on a node. Belongs to `Room`, under its mutex.
 struct WaitingTask {
   Task* task = nullptr;
-  std::size_t missing = 0;    ///< bytes of its data that have no memory there
-  std::uint64_t number = 0;   ///< as many came there before it
-  std::uint64_t granted = 0;  ///< tasks that had got memory there when it came
+  std::size_t missing = 0;    ///< bytes of its data without memory there
+  std::uint64_t number = 0;   ///< number of tasks that came there before it
+  std::uint64_t granted = 0;  ///< number of tasks that had got memory there when it came
 };
 
-/// Of a piece of data, in a runtime with a limited memory. Belongs to `Room`, under its mutex.
+/// State of a piece of data in a runtime with a limited memory. Belongs to `Room`, under its mutex.
 struct Residence {
   static constexpr unsigned kNowhere = UINT32_MAX;
 
-  /// On one node.
+  /// State of the replica on one node.
   struct Stay {
     std::uint32_t pins = 0;      ///< tasks and transfers that need the replica as it is
     bool charged = false;        ///< its bytes count in the node's budget
-    bool beside = false;         ///< its bytes count beside the budget: a message comes into it, or has, and nobody has used it since
-    bool settles = false;        ///< `Room::Orders::settled` says when they no longer do
-    bool is_hinted = false;      ///< a hint has brought it, and no task has used it yet: it leaves for tasks alone
-    bool may_leave = false;      ///< it stands among those that may leave, under the two numbers that follow
+    /// Its bytes count beside the budget: a message comes or came into it, and no task has used it since.
+    bool beside = false;
+    bool settles = false;        ///< `Room::Orders::settled` reports when its bytes stop counting beside the budget
+    bool is_hinted = false;      ///< a hint brought it, and no task has used it yet: only for a task it leaves
+    bool may_leave = false;      ///< it is in the list of replicas that may leave, by the two numbers below
     std::uint64_t next_use = 0;
     std::uint64_t last_use = 0;
     std::vector<WaitingTask*> wanted_by;  ///< tasks that wait for memory there and use the data
@@ -76,14 +77,14 @@ struct Residence {
 
   std::unique_ptr<Stay[]> stays;
   UpcomingUses uses;
-  std::uint64_t last_use = 0;    ///< by the count of accesses that have ended
+  std::uint64_t last_use = 0;    ///< number of accesses that had ended at its last use
   unsigned leaves = kNowhere;    ///< the node whose only valid replica is being moved away
   unsigned goes_to = kNowhere;
-  bool unwanted = false;         ///< the program will not use it soon, but for the submitted tasks
+  bool unwanted = false;         ///< the program will not use it soon, except in submitted tasks
   bool evicted = false;          ///< it leaves as soon as no submitted task uses it
-  bool abandoned = false;        ///< the program has dropped it: nobody sees its value but the submitted tasks
+  bool abandoned = false;        ///< the program has dropped it: only submitted tasks see its value
   bool passing = false;          ///< its bytes count in `Room::passing_bytes`
-  bool stuck = false;            ///< it could not be moved away, and will not be tried again
+  bool stuck = false;            ///< moving it away failed, and is not tried again
   bool freed = false;            ///< the data is gone; its memory goes when the move has ended
 };
 

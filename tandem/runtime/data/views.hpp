@@ -1,4 +1,5 @@
-// tandem/runtime/data/views.hpp: what a kernel sees of a piece of data: a matrix view; vectors are std::span, scalars are T&.
+// tandem/runtime/data/views.hpp: what a kernel sees of a piece of data: a matrix view; vectors are std::span, scalars
+// are T&.
 #pragma once
 
 #include <array>
@@ -7,13 +8,13 @@
 
 namespace tandem {
 
-/// A column-major matrix in memory that somebody else owns: element (i, j) stands at `data[i + j * ld]`, as LAPACK has it.
+/// A column-major matrix in memory that it does not own: element (i, j) is at `data[i + j * ld]`, as in LAPACK.
 /// `MatrixView<const T>` may only be read. A value: copying it copies no element.
 template <class T>
 struct MatrixView {
   T* data = nullptr;     ///< element (0, 0)
-  std::size_t rows = 0;  ///< of the matrix
-  std::size_t cols = 0;  ///< of the matrix
+  std::size_t rows = 0;  ///< number of rows
+  std::size_t cols = 0;  ///< number of columns
   std::size_t ld = 0;  ///< leading dimension, in elements; at least `rows`
 
   /// Element (i, j), counted from 0. Not checked.
@@ -26,7 +27,7 @@ struct MatrixView {
     return {data + row + col * ld, row_count, col_count, ld};
   }
 
-  /// The same matrix, to be read only.
+  /// The same matrix as a view for reading only.
   constexpr operator MatrixView<const T>() const noexcept
     requires(!std::is_const_v<T>)
   {
@@ -34,9 +35,10 @@ struct MatrixView {
   }
 };
 
-/// An array of `n` dimensions in memory that somebody else owns: element (i, j, ...) stands at `data[i * strides[0] + j * strides[1] + ...]`.
-/// So a row-major matrix is `{data, {rows, cols}, {cols, 1}}`, and a block of a field with lx by ly by lz elements has the strides
-/// `{1, lx, lx * ly}`. `ArrayView<const T, n>` may only be read. A value: copying it copies no element.
+/// An array of `n` dimensions in memory that it does not own: element (i, j, ...) is at `data[i * strides[0] + j *
+/// strides[1] + ...]`. So a row-major matrix is `{data, {rows, cols}, {cols, 1}}`, and a block of a field with lx by ly
+/// by lz elements has the strides `{1, lx, lx * ly}`. `ArrayView<const T, n>` may only be read. A value: copying it
+/// copies no element.
 template <class T, std::size_t n>
 struct ArrayView {
   T* data = nullptr;                     ///< element (0, 0, ...)
@@ -52,7 +54,7 @@ struct ArrayView {
     ((offset += static_cast<std::size_t>(indices) * strides[dimension++]), ...);
     return data[offset];
   }
-  /// Elements in all.
+  /// Number of elements.
   constexpr std::size_t size() const noexcept {
     std::size_t count = 1;
     for (const std::size_t extent : extents) count *= extent;
@@ -66,7 +68,7 @@ struct ArrayView {
     return {data + offset, counts, strides};
   }
 
-  /// The same array, to be read only.
+  /// The same array as a view for reading only.
   constexpr operator ArrayView<const T, n>() const noexcept
     requires(!std::is_const_v<T>)
   {

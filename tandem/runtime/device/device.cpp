@@ -1,4 +1,4 @@
-// tandem/runtime/device/device.cpp: how a device calls a kernel.
+// tandem/runtime/device/device.cpp: the call of a kernel by a device.
 #include "tandem/runtime/device/device.hpp"
 
 #include "tandem/runtime/device/private_memory.hpp"

@@ -1,4 +1,4 @@
-// tandem/runtime/device/device.hpp: what runs kernels for a worker, several at a time if it can.
+// tandem/runtime/device/device.hpp: devices, which run kernels for a worker, several at a time if they can.
 #pragma once
 
 #include <cstddef>
@@ -20,49 +20,50 @@ namespace tandem::runtime {
 class Memory;
 class PrivateMemory;
 
-/// One of the places of a device, and the task that is in flight there. The device may use it from `launch` on until it has reported
-/// the task's end, from any thread.
+/// A place of a device and the task in flight there. The device may use it from `launch` on until it has reported the
+/// task's end, from any thread.
 class DeviceTask {
  public:
-  /// A free place.
+  /// Makes a free place.
   DeviceTask(unsigned place, unsigned lane, unsigned worker, NodeIndex node);
   ~DeviceTask();
-  DeviceTask(DeviceTask&&) noexcept;  ///< before the first launch
+  DeviceTask(DeviceTask&&) noexcept;  ///< only before the first launch
 
-  /// Which of the device's places it has, from 0. Below its depth, but for a task that was posted behind another one (`Device::runs_behind`).
+  /// Number of the place, from 0. Below the device's depth, except for a task posted behind another one
+  /// (`Device::runs_behind`).
   unsigned place() const noexcept { return place_; }
-  /// Which of the device's lanes it has, from 0; below its depth. The place of a task that was posted behind no other.
+  /// Number of the lane, from 0 and below the device's depth: the place of a task that was posted behind no other.
   unsigned lane() const noexcept { return lane_; }
-  /// The device's memory.
+  /// Memory node of the device.
   NodeIndex node() const noexcept { return node_; }
   /// Name of the task's codelet.
   const std::string& codelet() const noexcept;
-  /// How many pieces of data it uses.
+  /// Number of accesses of the task.
   unsigned access_count() const noexcept { return task_->access_count; }
-  /// How it uses one of them. `reduce`: it adds to what it finds there, which is its own.
+  /// Mode of an access. `reduce`: the task adds to what it finds in its own memory.
   AccessMode mode(unsigned access) const noexcept { return shown_mode(task_->accesses()[access]); }
-  /// Where the data lie in the device's memory, as its `MemoryNode` has allocated them.
+  /// Memory of an access on the device, as its `MemoryNode` has allocated it.
   Replica memory(unsigned access) const noexcept { return call(nullptr).memory(access); }
-  /// Rows and columns of the data.
+  /// Shape of the data of an access.
   const Shape& shape(unsigned access) const noexcept { return task_->accesses()[access].handle()->shape; }
 
-  /// Calls the kernel that the codelet has for this kind of device, on this thread: one that computes, or one that posts work to
-  /// `queue`, which it gets as `Context::queue`. Throws what that throws. At most once for a launch.
+  /// Calls the codelet's kernel for this kind of device on this thread. The kernel computes, or posts work to `queue`,
+  /// which it gets as `Context::queue`. Throws what the kernel throws. At most once for a launch.
   void run(void* queue = nullptr);
 
   /// @name For the worker
   /// @{
-  /// `task` comes to this place.
+  /// Puts `task` at this place.
   void set(Task& task, unsigned implementation, Memory& memory) noexcept {
     task_ = &task;
     implementation_ = implementation;
     memory_ = &memory;
   }
-  /// Which of its codelet's implementations runs.
+  /// Index of the codelet's implementation that runs.
   unsigned implementation() const noexcept { return implementation_; }
-  /// The task there.
+  /// The task at this place.
   Task& task() const noexcept { return *task_; }
-  /// Its kernel has ended: its scratch memory is given back.
+  /// Releases the task's scratch memory after its kernel has ended.
   void release_scratch() noexcept;
   /// @}
 
@@ -83,30 +84,31 @@ class DeviceTask {
   std::unique_ptr<PrivateMemory> private_memory_;
 };
 
-/// What runs the kernels of one worker: a graphics card, a queue of one, a model of one.
+/// Runs the kernels of one worker: a GPU, a queue of one, or a model of one.
 ///
-/// The worker launches a task once its data is in the device's memory. The device does it at once (`done`), or later (`posted`) and
-/// reports its end to a `poll`. Up to `depth` tasks are in flight at a time, in any order of their ends. While tasks are in flight the worker
-/// polls again at the time that the last `poll` returned, and whenever the device's waker was called; in between it sleeps, or fetches
-/// data.
+/// The worker launches a task once its data is in the device's memory. The device does it at once (`done`), or later
+/// (`posted`) and reports its end to a `poll`. Up to `depth` tasks are in flight at a time and end in any order. While
+/// tasks are in flight the worker polls at the time that the last `poll` returned, and whenever the device's waker was
+/// called; in between it sleeps or fetches data.
 ///
-/// Failures. `launch` throws, or `Ended` reports, a `DeviceError` when the device could not do it; the task then goes to another
-/// implementation, if its codelet has one and its data is still there. Anything else counts as thrown by the kernel.
+/// Failures. `launch` throws, or `Ended` reports, a `DeviceError` when the device could not run the task; the task then
+/// goes to another implementation, if its codelet has one and its data is still there. Any other exception counts as
+/// thrown by the kernel.
 ///
-/// Stretches. A device whose lanes are in order may say so (`runs_behind`). Then the worker launches a task already while the one task that it
-/// waits for is in flight, in that one's lane, and so on: up to `depth` lanes have some tasks each. Such a device calls the kernel in `launch`,
-/// throws there what that throws, and says `refused` there alone. A failure that it reports later need not keep what is behind from running:
-/// the worker looks whether that has seen what the failed task should have written. What is launched behind others the device may keep until
-/// `flush`, and post it at once.
+/// Stretches. A device whose lanes are in order may say so (`runs_behind`). Then the worker launches a task while the
+/// only task that it waits for is in flight, in that task's lane, and so on: up to `depth` lanes have some tasks each.
+/// Such a device calls the kernel in `launch`, throws there what the kernel throws, and says `refused` only there. A
+/// failure that it reports later need not stop the tasks behind: the worker checks whether they saw what the failed
+/// task should have written. The device may keep launches behind others until `flush`, and post them at once.
 ///
-/// Threads: the worker's thread calls all functions. Called by it under no lock; they do not block for long.
+/// Threads: the worker's thread calls all functions, under no lock. They must not block for long.
 class Device {
  public:
-  /// The task at `place` has ended; `failure` null: its kernel has done its work.
+  /// Report that the task at `place` has ended; `failure` null: its kernel has done its work.
   struct Ended {
     unsigned place = 0;                    ///< of the task
     std::exception_ptr failure = nullptr;  ///< why it has not done its work
-    std::int64_t kernel_ns = 0;  ///< how long the kernel ran, if the device has measured it; 0: not known
+    std::int64_t kernel_ns = 0;  ///< measured duration of the kernel; 0: not known
   };
   /// Whether a launched task has ended already.
   enum class Launched : std::uint8_t { done, posted };
@@ -115,49 +117,51 @@ class Device {
   static constexpr std::int64_t kWhenWoken = base::kNever;
 
   virtual ~Device() = default;
-  /// For messages: "opencl 0 (Graphics)".
+  /// Name for messages: "opencl 0 (Graphics)".
   virtual std::string name() const = 0;
-  /// How many tasks may be in flight, at least 1. Does not change.
+  /// The most tasks in flight, at least 1. Constant.
   virtual unsigned depth() const noexcept = 0;
-  /// Before the first launch: `waker`, which any thread may call, makes the worker poll.
+  /// Called before the first launch. Any thread may call `waker`; the worker then polls.
   virtual void connect(base::Waker& waker) { static_cast<void>(waker); }
 
-  /// Begins `task`, whose data is there. It stays valid until its end was reported.
+  /// Begins `task`, whose data is there. The object stays valid until its end was reported.
   virtual Launched launch(DeviceTask& task, std::int64_t now_ns) = 0;
-  /// Adds what has ended to `ended`, once each. Returns when to poll again: a time, or `kWhenWoken`. A failure that says `lost` is the
-  /// last report and the last question: all in flight is lost, and the device touches its data no more.
+  /// Adds the tasks that have ended to `ended`, once each. Returns when to poll again: a time, or `kWhenWoken`. A
+  /// failure that says `lost` is the last report and the last poll: all in flight is lost, and the device no longer
+  /// touches its data.
   virtual std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) = 0;
-  /// How long a task will run, if the device knows that before. May throw what the program's model throws.
+  /// Duration of a task, if the device knows it in advance. May throw what the program's model throws.
   virtual std::optional<std::int64_t> expected_ns(const Task& task) const {
     static_cast<void>(task);
     return {};
   }
-  /// The worker leaves: a device that only waits reports all at the next poll.
+  /// Called when the worker leaves: a device that only waits reports all its tasks at the next poll.
   virtual void hurry() noexcept {}
-  /// Nothing is launched or polled from now on. Returns when the device calls its waker no more and touches no data any more.
+  /// Ends the device: nothing is launched or polled afterwards. When it returns, the device no longer calls its waker
+  /// or touches data.
   virtual void finish() noexcept {}
-  /// What is launched for `task` next, in the lane of `before`, which is in flight and the last one there, runs behind what was launched for that.
-  /// May throw what the program's model throws.
+  /// Whether a launch of `task` in the lane of `before`, which is in flight and the last one there, runs after what was
+  /// launched for `before`. May throw what the program's model throws.
   virtual bool runs_behind(const DeviceTask& before, const Task& task) const {
     static_cast<void>(before), static_cast<void>(task);
     return false;
   }
-  /// How many small tasks behind others it would get before a `flush`, at best.
+  /// Best number of small tasks behind others before a `flush`.
   virtual unsigned batch() const noexcept { return 1; }
-  /// What was launched is posted now: the worker launches nothing behind it for a while.
+  /// Posts all launches now: the worker launches nothing behind them for a while.
   virtual void flush() {}
 };
 
 /// A device with its memory, for a runtime.
 struct DeviceUnit {
   DeviceKind kind = DeviceKind::user;            ///< which implementations of codelets it runs
-  std::unique_ptr<Device> device = nullptr;      ///< to be set
+  std::unique_ptr<Device> device = nullptr;      ///< must be set
   std::unique_ptr<MemoryNode> memory = nullptr;  ///< null: it works in main memory
   std::unique_ptr<Copier> copier = nullptr;      ///< between that memory and main memory; null: the processor copies
   std::size_t budget = 0;                        ///< bytes of replicas that may be in its memory; 0: no limit
-  double bytes_per_ns = 0;      ///< of copies between that memory and main memory; 0: not known
-  std::int64_t latency_ns = 0;  ///< of such a copy, when `bytes_per_ns` is known
-  std::string bus_address = {};  ///< as /sys/bus/pci/devices names it; empty: not known
+  double bytes_per_ns = 0;      ///< rate of copies between that memory and main memory; 0: not known
+  std::int64_t latency_ns = 0;  ///< latency of such a copy, when `bytes_per_ns` is known
+  std::string bus_address = {};  ///< name in /sys/bus/pci/devices; empty: not known
 };
 
 }  // namespace tandem::runtime

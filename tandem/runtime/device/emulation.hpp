@@ -11,27 +11,29 @@
 
 namespace tandem::runtime {
 
-/// A task, as a model of its duration sees it.
+/// Description of a task for a model of its duration.
 struct EmulatedTask {
-  std::string_view codelet;     ///< its name
-  std::span<const Shape> data;  ///< of its accesses, in their order
-  DeviceKind device = DeviceKind::cpu;  ///< the kind of worker that it takes the time on
-  unsigned implementation = 0;          ///< of its codelet's, which it runs
+  std::string_view codelet;     ///< name of the codelet
+  std::span<const Shape> data;  ///< shapes of the data, in the order of the accesses
+  DeviceKind device = DeviceKind::cpu;  ///< kind of the worker that runs the task
+  unsigned implementation = 0;          ///< index of the codelet's implementation that runs
 };
 
-/// What a task takes.
+/// Work of a modelled task.
 struct EmulatedWork {
-  std::int64_t ns = 0;  ///< alone
-  double bytes = 0;     ///< that it moves meanwhile, if kernels and messages share memory (`ModelledMemory`); 0: it uses none
+  std::int64_t ns = 0;  ///< duration when it runs alone
+  /// Bytes that it moves meanwhile, if kernels and messages share memory (`ModelledMemory`); 0: none.
+  double bytes = 0;
 
-  /// From a time alone, which is what most emulations say.
+  /// Converts from a time alone, which most emulations return.
   // NOLINTNEXTLINE(google-explicit-constructor)
   EmulatedWork(std::int64_t takes_ns, double moves_bytes = 0) : ns(takes_ns), bytes(moves_bytes) {}
 };
 
-/// How long a task takes, in ns. Its kernel is not called: for that time its worker is busy and its core is free, so that few
-/// cores stand for many. Data that it writes counts as written, and keeps the bytes that it had. Nothing: the kernel runs.
-/// So do tasks with `reduce` accesses, which are not asked about. Called by several threads at once.
+/// Model of the duration of tasks. The kernel is not called: for the modelled time its worker is busy and its core is
+/// free, so that few cores stand for many. Data that the task writes counts as written and keeps its bytes. Without a
+/// value the kernel runs, as do tasks with `reduce` accesses, for which the model is not called. Called by several
+/// threads at once.
 using Emulation = std::function<std::optional<EmulatedWork>(const EmulatedTask&)>;
 
 }  // namespace tandem::runtime

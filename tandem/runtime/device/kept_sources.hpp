@@ -8,14 +8,14 @@
 
 namespace tandem::runtime {
 
-/// A kernel for each source, by the source's address. The source is kept here, so that no other one gets its address.
-/// Of a program that makes its sources anew each time it keeps few.
+/// Maps the address of a source to its kernel. It keeps the source, so that no other one gets its address. For a
+/// program that makes its sources anew each time it keeps few.
 ///
-/// Threads: one.
+/// Used by one thread.
 template <class Source, class Kernel>
 class KeptSources {
  public:
-  /// The kernel of `source`: where the source is new, what `make(*source)` returns, which lives longer than this.
+  /// The kernel of `source`; for a new source, the result of `make(*source)`, which outlives this.
   template <class Make>
   Kernel& find(const std::shared_ptr<const Source>& source, const Make& make) {
     if (const auto known = known_.find(source); known != known_.end()) return *known->second;

@@ -1,4 +1,5 @@
-// tandem/runtime/device/load_device_module.hpp: a kind of device from a shared library that only programs with such devices load.
+// tandem/runtime/device/load_device_module.hpp: a kind of device from a shared library that only programs with such
+// devices load.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,13 +14,14 @@ namespace tandem::runtime {
 /// Where a module is, and what to do without it.
 struct DeviceModuleFile {
   const char* kind;    ///< "CUDA"
-  const char* file;    ///< that the dynamic loader finds
-  const char* entry;   ///< the function of it that returns its `Module`
-  const char* remedy;  ///< a sentence without a period, or the first part of one
+  const char* file;    ///< file name for the dynamic loader
+  const char* entry;   ///< its function that returns its `Module`
+  const char* remedy;  ///< advice when it is missing: a sentence without a period, or the first part of one
 };
 
-/// Asks the dynamic loader, and refuses what another build made. `Module` says of itself its interface, its layout and Tandem's version. The module stays
-/// loaded. Thread-safe. Errors: unsupported, it is missing or belongs to another build; malformed, it is no module.
+/// Loads a module by the dynamic loader, and refuses one of another build: `Module` holds its interface, its layout and
+/// Tandem's version. It stays loaded. Thread-safe. Errors: unsupported, it is missing or belongs to another build;
+/// malformed, it is no module.
 template <class Module>
 base::Result<const Module*> load_device_module(const DeviceModuleFile& what, std::string_view our_version) {
   using base::Error;

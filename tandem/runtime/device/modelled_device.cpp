@@ -1,4 +1,4 @@
-// tandem/runtime/device/modelled_device.cpp: asks the model of a task's duration, and lets that time pass.
+// tandem/runtime/device/modelled_device.cpp: gets a task's duration from the model, and waits for that time.
 #include "tandem/runtime/device/modelled_device.hpp"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const 
   return work ? std::optional(work->ns) : std::nullopt;
 }
 
-/// A task that takes a modelled time, and one that runs behind the model, do not wait for each other.
+/// A task with a modelled time, and one that runs on the real device, do not wait for each other.
 bool ModelledDevice::runs_behind(const DeviceTask& before, const Task& task) const {
   const bool modelled = work_of(task, static_cast<unsigned>(std::max(task.codelet->implementation_for(kind_), 0))).has_value();
   if (work_of(before.task(), before.implementation()).has_value() != modelled) return false;

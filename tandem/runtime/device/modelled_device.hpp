@@ -13,11 +13,13 @@
 
 namespace tandem::runtime {
 
-/// The device of workers under an `Emulation`: a task ends when its modelled time is over, one after the other, and its kernel is not
-/// called. Tasks for which the model has no time run: on the device that stands behind this one, or at once on the worker's thread.
+/// The device of workers under an `Emulation`: tasks end one after the other when their modelled times are over, and
+/// their kernels are not called. Tasks for which the model has no time run on the real device behind this one, or at
+/// once on the worker's thread.
 class ModelledDevice final : public Device {
  public:
-  /// Of a worker of `kind`. The others outlive this; `behind` null: the worker's thread is the device; `memory` null: kernels do not share any.
+  /// Makes the device of a worker of `kind`. The other objects outlive this. `behind` null: the worker's thread is the
+  /// device; `memory` null: kernels share no memory.
   ModelledDevice(const Emulation& model, DeviceKind kind, Device* behind, ModelledMemory* memory)
       : model_(model), kind_(kind), behind_(behind), memory_(kind == DeviceKind::cpu ? memory : nullptr) {}
 
@@ -46,7 +48,7 @@ class ModelledDevice final : public Device {
   struct Modelled {
     unsigned place = 0;
     std::int64_t until_ns = 0;
-    std::int64_t kernel_ns = 0;  ///< 0: it is not known before its end
+    std::int64_t kernel_ns = 0;  ///< 0: not known before the kernel's end
   };
 
   const Emulation& model_;
@@ -54,8 +56,9 @@ class ModelledDevice final : public Device {
   Device* const behind_;
   ModelledMemory* const memory_;
   base::Waker* waker_ = nullptr;
-  std::deque<Modelled> modelled_;  ///< in the order of their ends
-  std::optional<ModelledMemory::Running> moving_;  ///< the first of them, if it moves bytes: a CPU worker has one at a time
+  std::deque<Modelled> modelled_;  ///< tasks in the order of their ends
+  /// The first task, if it moves bytes: a CPU worker has one at a time.
+  std::optional<ModelledMemory::Running> moving_;
   std::int64_t busy_until_ns_ = 0;
   unsigned in_flight_behind_ = 0;
   bool hurries_ = false;

@@ -1,4 +1,4 @@
-// tandem/runtime/device/modelled_memory.cpp: rates change when something begins or ends.
+// tandem/runtime/device/modelled_memory.cpp: updates rates when something begins or ends.
 #include "tandem/runtime/device/modelled_memory.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void ModelledMemory::look_at_network() {
   share();
 }
 
-/// As so many that move all that a core can.
+/// Number of kernels, in units of a kernel that moves all that a core can.
 double ModelledMemory::whole_cores() const {
   double sum = 0;
   for (const Kernel& kernel : kernels_) sum += std::min(1.0, kernel.alone_bytes_per_ns / core_bytes_per_ns_);
@@ -62,14 +62,14 @@ model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
   return found;
 }
 
-/// Brings all kernels to the present date.
+/// Advances all kernels to the present date.
 void ModelledMemory::settle() {
   const auto passed_ns = static_cast<double>(loop_.now_ns() - settled_ns_);
   settled_ns_ = loop_.now_ns();
   for (Kernel& kernel : kernels_) kernel.bytes_left = std::max(0.0, kernel.bytes_left - kernel.bytes_per_ns * passed_ns);
 }
 
-/// Gives each its rate.
+/// Sets the rate of each kernel.
 void ModelledMemory::share() {
   if (kernels_.empty()) return;
   const double each = now(network_).computation_mb_s * 1e-3 / std::max(whole_cores(), 1.0);

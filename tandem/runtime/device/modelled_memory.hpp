@@ -1,4 +1,4 @@
-// tandem/runtime/device/modelled_memory.hpp: memory that modelled kernels and a simulated network share.
+// tandem/runtime/device/modelled_memory.hpp: the memory that modelled kernels and a simulated network share.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace tandem::runtime {
 
-/// The memory of a host in manual time. Kernels that move bytes, and messages, go on at the rates that a model of memory contention has for what is
-/// under way at the moment: when something begins or ends, the rates of all others change.
+/// The memory of a host in manual time. Kernels that move bytes, and messages, proceed at the rates that a model of
+/// memory contention gives for the present load: when something begins or ends, all other rates change.
 ///
-/// Kernels share alike, and none is faster than it would be alone. One that moves only a part of what a core can move counts as that part of a core. Used by the steps of one event loop; the model outlives this.
+/// Kernels share equally, and none is faster than alone. A kernel that moves only a part of what a core can move counts
+/// as that part of a core. The steps of one event loop use it; the model outlives it.
 class ModelledMemory {
  public:
   /// `placement`: where the data of kernels and of messages lie.
@@ -25,29 +26,29 @@ class ModelledMemory {
   ModelledMemory(const ModelledMemory&) = delete;
   ModelledMemory& operator=(const ModelledMemory&) = delete;
 
-  /// A kernel that moves bytes.
+  /// A running kernel that moves bytes.
   struct Kernel {
     double bytes_left = 0;
-    double alone_bytes_per_ns = 0;  ///< its rate when nothing else uses memory
-    double bytes_per_ns = 0;        ///< now
-    base::Waker* waker = nullptr;   ///< is woken when the rate changes
+    double alone_bytes_per_ns = 0;  ///< rate when nothing else uses memory
+    double bytes_per_ns = 0;        ///< present rate
+    base::Waker* waker = nullptr;   ///< woken when the rate changes
   };
   using Running = std::list<Kernel>::iterator;
 
   /// A kernel that takes `alone_ns` alone begins now.
   Running begin(double bytes, std::int64_t alone_ns, base::Waker& waker);
-  /// When it ends if nothing changes; not after now: it has ended.
+  /// Present estimate of the end of `kernel`; if it is not later than now, the kernel has ended.
   std::int64_t end_ns(Running kernel);
   void end(Running kernel);
 
-  /// Of all kernels that began.
+  /// Bytes of all kernels that began.
   double bytes() const noexcept { return bytes_; }
 
-  /// What a message has now.
+  /// Present rate of a message.
   double network_bytes_per_ns() const { return now(true).communication_mb_s * 1e-3; }
-  /// Of what it would have alone.
+  /// Present rate of a message as a fraction of its rate alone.
   double network_share() const { return now(true).communication_mb_s / now(true).communication_alone_mb_s; }
-  /// Messages move bytes until `when_ns` at least.
+  /// Messages move bytes until `when_ns` or later.
   void use_network_until(std::int64_t when_ns);
 
  private:
@@ -60,10 +61,10 @@ class ModelledMemory {
   const model::contention::Model& model_;
   const model::contention::Placement placement_;
   base::EventLoop& loop_;
-  const double core_bytes_per_ns_;  ///< alone
+  const double core_bytes_per_ns_;  ///< rate of one core alone
   std::list<Kernel> kernels_;
   double bytes_ = 0;
-  std::int64_t settled_ns_ = 0;  ///< `bytes_left` is of this date
+  std::int64_t settled_ns_ = 0;  ///< date for which `bytes_left` is valid
   std::int64_t network_until_ns_ = 0;
   bool network_ = false;         ///< messages are under way
 };

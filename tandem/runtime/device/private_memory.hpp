@@ -1,4 +1,4 @@
-// tandem/runtime/device/private_memory.hpp: memory that a kernel gets for itself: scratch, and private copies in main memory.
+// tandem/runtime/device/private_memory.hpp: memory of a kernel's own: scratch, and private copies in main memory.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace tandem::runtime {
 
-/// The private memory of one worker's kernels, or of those in one place of a device. Scratch memory lies where the kernel works, is
-/// kept from task to task and only grows; where a budget counts it, it goes at each task's end (`release_scratch`). Private copies belong to their data. Devices have copies that move
+/// The private memory of one worker's kernels, or of those at one place of a device. Scratch memory lies where the
+/// kernel works; it is kept from task to task and only grows, unless a budget counts it: then each task's end releases
+/// it (`release_scratch`). Private copies belong to their data. Devices have copies that move
 /// (`Memory::bind_private_copies`) instead. Used by one thread at a time.
 class PrivateMemory {
  public:
@@ -19,13 +20,13 @@ class PrivateMemory {
   PrivateMemory(PrivateMemory&&) noexcept = default;
   PrivateMemory& operator=(PrivateMemory&&) = delete;
 
-  /// Calls the kernel of a task with `scratch` or `reduce` accesses. Throws what it throws, and std::bad_alloc.
+  /// Calls the kernel of a task with `scratch` or `reduce` accesses. Throws what the kernel throws, and std::bad_alloc.
   void invoke(KernelCall& call, Memory& memory);
-  /// The kernel has ended; the next one gets other memory.
+  /// Releases scratch memory after the kernel has ended; the next one gets other memory.
   void release_scratch() noexcept;
 
  private:
-  /// Memory of one access, on the node where the kernels work.
+  /// Scratch memory of one access, on the node where the kernels work.
   struct Scratch {
     void* memory = nullptr;
     std::size_t bytes = 0;
@@ -34,9 +35,9 @@ class PrivateMemory {
   void* scratch(unsigned access, const Handle& data);
   void return_partials(Task& task, bool filled);
 
-  std::vector<void*> pointers_;  ///< by access; null: the access uses a replica
+  std::vector<void*> pointers_;  ///< memory by access; null: the access uses a replica
   std::vector<Scratch> scratch_;
-  MemoryNode* node_ = nullptr;  ///< that the scratch memory is from
+  MemoryNode* node_ = nullptr;  ///< node of the scratch memory
 };
 
 }  // namespace tandem::runtime

@@ -45,8 +45,8 @@ void ExternalEvents::submit(Task& task, bool with_release, EventTasks& event, co
   flow.enter_accesses(task);
   event = {{&task, task.id}, {}};
   if (with_release) {
-    // The released half stands among the readers of the new version: the next writer waits for it, readers do not. The event
-    // itself stands there too, since its two completions may come in any order.
+    // The released half is among the readers of the new version: the next writer waits for it, readers do not. The
+    // event itself is among them, too, since its two completions may come in any order.
     Task& released = submission_.enter_beside(TaskKind::event, 1);  // `complete` counts it down
     submission_.extra_of(released).name = task.extra->name + " (released)";
     event.released = {&released, released.id};
@@ -124,10 +124,10 @@ void ExternalEvents::drop_behind_end(const TaskRef& event) {
   executor_.complete(*event.task);
 }
 
-/// The most urgent of the tasks that wait for `event` and that `counts`; null: there are none.
+/// The most urgent task that waits for `event` and that `counts`; null: none.
 template <class Counts>
 static const Task* most_urgent_behind(const TaskRef& event, const Counts& counts) {
-  constexpr unsigned most_links = 64;  // that are looked at
+  constexpr unsigned most_links = 64;  // the most links that are read
   const Task* best = nullptr;
   const auto look = [&](const Task& next) {
     if (next.kind == TaskKind::kernel && counts(next) && (best == nullptr || next.priority > best->priority)) best = &next;
@@ -144,7 +144,7 @@ std::optional<std::int32_t> ExternalEvents::urgency_of(const TaskRef& event) {
 std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_ns) {
   const Task* const task = most_urgent_behind(event, [](const Task& next) { return next.waits.load(std::memory_order_relaxed) == 1; });
   if (task == nullptr) return 0;
-  workers_.report_expected_ends();  // the policy needs to know how long tasks take
+  workers_.report_expected_ends();  // the policy needs the durations of tasks
   const std::int64_t now_ns = clock_.now_ns();
   return executor_.messages().expect(*task, now_ns + in_ns, now_ns);
 }

@@ -1,4 +1,5 @@
-// tandem/runtime/exec/cutoff.hpp: how far a flow may be gone through, before and after it is cancelled.
+// tandem/runtime/exec/cutoff.hpp: the position up to which threads may go through a flow, before and after it is
+// cancelled.
 #pragma once
 
 #include <algorithm>
@@ -7,36 +8,37 @@
 
 namespace tandem::runtime {
 
-/// The last position of a flow that may be passed. At first it is 0, and a thread that comes to a later position moves it; once the
-/// flow is cancelled it stays, first until it was compared with those of other ranks, then for good.
+/// The last position of a flow that threads may pass. It starts at 0, and a thread that comes to a later position moves
+/// it. Once the flow is cancelled it stays: first until the ranks have compared theirs, then for good.
 ///
-/// So a thread within the limit needs to read it only once, and may use an old value; and a thread that cancels knows from the
+/// So a thread within the limit reads it only once, and may use an old value; and a thread that cancels knows from the
 /// limit alone how far all others may have come.
 ///
-/// Threads: `within` and `passed` any; all else under a lock of the owner's.
+/// Threads: any may call `within` and `passed`; the owner calls all else under its lock.
 class Cutoff {
  public:
   enum class Answer : std::uint8_t { go, hold, over };
 
   bool within(std::uint64_t position) const noexcept { return position <= limit_.load(std::memory_order_relaxed); }
-  /// The flow is cancelled, and this position is behind its end.
+  /// True if the flow is cancelled and this position is behind its end.
   bool passed(std::uint64_t position) const noexcept { return position > end_.load(std::memory_order_relaxed); }
 
-  /// Somebody has come to `position`, and may go on to `until` unasked if it may pass. `hold`: it is to be asked again later.
+  /// A thread has come to `position`; if it may pass, it may go on to `until` without asking. `hold`: it must ask again
+  /// later.
   Answer ask(std::uint64_t position, std::uint64_t until) noexcept {
     if (within(position)) return Answer::go;
     if (frozen_) return decided() ? Answer::over : Answer::hold;
     limit_.store(std::max(position, until), std::memory_order_relaxed);
     return Answer::go;
   }
-  /// The limit, which nobody moves from here on.
+  /// Freezes and returns the limit.
   std::uint64_t freeze() noexcept {
     frozen_ = true;
     return limit_.load(std::memory_order_relaxed);
   }
-  /// The last position that may be passed as things are.
+  /// The last position that may be passed at present.
   std::uint64_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
-  /// `end` is not below what `freeze` has returned.
+  /// Sets the end of the cancelled flow; `end` is not below the result of `freeze`.
   void decide(std::uint64_t end) noexcept {
     frozen_ = true;
     limit_.store(end, std::memory_order_relaxed);
@@ -44,7 +46,7 @@ class Cutoff {
   }
   bool frozen() const noexcept { return frozen_; }
   bool decided() const noexcept { return end_.load(std::memory_order_relaxed) != kNoEnd; }
-  /// What comes now is another flow's, behind all that was passed.
+  /// Begins another flow behind all positions that were passed.
   void reopen() noexcept {
     frozen_ = false;
     end_.store(kNoEnd, std::memory_order_relaxed);

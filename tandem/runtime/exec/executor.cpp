@@ -46,7 +46,8 @@ void Executor::dispatch(Task& task, Origin& origin) {
   }
 }
 
-/// Whether the data of `task`, which no worker has taken, is on `node`, or will not come; else the listener is called.
+/// Whether the data of `task`, which no worker has taken, is on `node`, or will not come; else the listener is called
+/// later.
 bool Executor::stage(Task& task, NodeIndex node) {
   if (task.kind == TaskKind::event && task.extra->memory == EventMemory::later) return true;
   try {
@@ -57,7 +58,7 @@ bool Executor::stage(Task& task, NodeIndex node) {
     }
     return (is_hint ? memory_->prefetch(task, node) : memory_->acquire(task, node)) == Memory::Staging::ready;
   } catch (...) {
-    if (writes_in_device(task)) {  // main memory does as well
+    if (writes_in_device(task)) {  // main memory is good enough
       memory_->give_back(task, node);
       task.extra->node = 0;
       return stage(task, 0);
@@ -67,18 +68,18 @@ bool Executor::stage(Task& task, NodeIndex node) {
   }
 }
 
-/// An event for which a memory was chosen (`ExternalEvents::write_in`).
+/// Whether `task` is an event for which a memory was chosen (`ExternalEvents::write_in`).
 bool Executor::writes_in_device(const Task& task) noexcept {
   return task.kind == TaskKind::event && task.extra->node != 0 && !task.extra->is_hint && task.extra->sources == 0;
 }
 
-/// The memory to which the data of `task`, an event or an application's access, comes.
+/// Memory for the data of `task`, an event or an application's access.
 NodeIndex Executor::choose_node(Task& task) {
   if (task.extra->sources != 0) [[unlikely]] task.extra->node = memory_->source_of(task);
   return static_cast<NodeIndex>(task.extra->node);
 }
 
-/// Where `task`, whose data was staged, works.
+/// Memory in which `task`, whose data was staged, works.
 NodeIndex Executor::node_of(const Task& task) const noexcept {
   if (task.kind != TaskKind::kernel) return task.extra != nullptr ? task.extra->node : 0;
   return (task.room & Room::kHolds) != 0 ? workers_[task.progress].node : 0;
@@ -100,14 +101,15 @@ void Executor::enqueue(Task& task, Origin& origin) {
   }
 }
 
-/// Into the record of the submission, if that was the last one.
+/// Writes the push into the record of the submission, if that was the last one.
 [[gnu::always_inline]] static inline void write_pushed(trace::Stream& stream, std::uint32_t task, unsigned worker) {
   if (std::uint32_t* const word = stream.open_word(task)) [[likely]] return trace::Stream::complete(word, (*word & 0xFFFF0000) | worker);
   stream.append<trace::Type::task_pushed>(task, worker);
 }
 
 [[gnu::noinline]] void Executor::push_traced(Task& task, const Origin& origin) {
-  const auto number = static_cast<std::uint32_t>(flow_position(task));  // it may run and end meanwhile
+  // Read now, since the task may run and end meanwhile.
+  const auto number = static_cast<std::uint32_t>(flow_position(task));
   write_pushed(*origin.trace, number, queues_->push_submitted(&task));
 }
 
@@ -115,8 +117,8 @@ void Executor::trace_pushed(std::uint32_t task, unsigned worker, const Origin& o
   if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]] write_pushed(*origin.trace, task, worker);
 }
 
-/// A task of a worker that waits for nothing else. `told`: the trace has it that it is ready. Successors come newest first: among
-/// equals the oldest stays to run next, and the others stand in order behind it.
+/// Keeps or queues a ready task of a worker. `told`: the trace has recorded that it is ready. Successors come newest
+/// first: among equals the oldest stays to run next, and the others are queued in order behind it.
 void Executor::keep_or_queue(Task& task, Origin& origin, bool told) {
   if (origin.keep == nullptr) {
     origin.keep = &task;
@@ -169,7 +171,7 @@ void Executor::end_and_place(Task& task, Origin& origin) {
 
 void Executor::feed(unsigned worker, Origin& origin) { push_placed(placer_->feed(worker), origin); }
 
-/// Tasks that the placer has given to workers.
+/// Pushes tasks that the placer has given to workers.
 void Executor::push_placed(Task* tasks, Origin& origin) {
   bool caller_has_left = false;
   while (tasks != nullptr) {
@@ -195,10 +197,10 @@ void Executor::caller_leaves(Origin& origin) {
   if (placer_ == nullptr) return;
   placer_->leave();
   place_left(origin);
-  feed(0, origin);  // others, since it was perhaps the last that worked
+  feed(0, origin);  // for others, since the caller was perhaps the last that worked
 }
 
-/// What stands in the queue of the caller, which has left, goes to others.
+/// Gives the tasks in the queue of the caller, which has left, to others.
 void Executor::place_left(Origin& origin) {
   for (Task* task = placer_->take_left(); task != nullptr;) {
     Task* const next = task->next;
@@ -207,7 +209,8 @@ void Executor::place_left(Origin& origin) {
   }
 }
 
-/// All ready tasks ask for memory, so that the one is chosen whose data is there. Worker 0 stands for all of its node.
+/// All ready tasks ask for memory, so that the one whose data is present is chosen. Worker 0 stands for all workers of
+/// its node.
 void Executor::enqueue_budgeted(Task& task, Origin& origin) {
   trace_pushed_to(ReadyQueues::kAnyQueue, task, origin);
   task.progress = 0;
@@ -233,7 +236,7 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
   for (const unsigned worker : members)
     if (workers_[worker].unit == nullptr && workers_[worker].device == DeviceKind::cpu) processors.push_back(worker);
   const bool is_mixed = !processors.empty() && processors.size() < members.size();
-  if (is_mixed && codelet.prefers_devices && placer_ == nullptr)  // which goes by durations
+  if (is_mixed && codelet.prefers_devices && placer_ == nullptr)  // a placer goes by durations instead
     std::erase_if(members, [&](unsigned worker) { return std::find(processors.begin(), processors.end(), worker) != processors.end(); });
   WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members, is_mixed ? &queues_->group_of(processors) : nullptr);
   groups_.emplace(&codelet, group);
@@ -243,11 +246,12 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
 bool Executor::is_everyone(const WorkerGroup& group) const noexcept {
   if (group.members.size() != queues_->worker_count() || group.members.back() >= queues_->worker_count()) return false;
   const auto is_elsewhere = [&](unsigned worker) { return workers_[worker].node != workers_[0].node; };
-  return placer_ == nullptr || std::ranges::none_of(group.members, is_elsewhere);  // otherwise it matters which of them runs a task
+  // Otherwise it matters which of them runs a task.
+  return placer_ == nullptr || std::ranges::none_of(group.members, is_elsewhere);
 }
 
 void Executor::end_one(Task& task, Origin& origin) {
-  std::optional<NodeIndex> freed;  // there
+  std::optional<NodeIndex> freed;  // node with freed memory
   if (__builtin_expect(task.room != 0, 0)) {
     const NodeIndex node = node_of(task);
     if (memory_->end(task, node)) freed = node;
@@ -261,11 +265,11 @@ void Executor::end_one(Task& task, Origin& origin) {
   FlowFailure* cause = __builtin_expect(failed, 0) ? failures_.cause_of(flow_position(task)) : nullptr;
   Link* link = nullptr;
   if (recorded) {
-    // Copied, since once the end of a replay is sealed, or the last successor of another task is released, the recording may be
-    // replayed again or be gone.
+    // The part is copied, since once the end of a replay is sealed, or the last successor of another task is released,
+    // the recording may be replayed again or be gone.
     const RecordedPart part = *task.recording;
     if (__builtin_expect(failed, 0) && part.replay->end != &task) poison_successor(*part.replay->end, cause);
-    // The counts of a recorded graph are put back here, while the line is in the cache.
+    // The counts of a recorded graph are restored here, while the line is in the cache.
     task.waits.store(part.predecessor_count, std::memory_order_relaxed);
     task.progress = 0;
     if (__builtin_expect(failed, 0)) task.poisoned.store(false, std::memory_order_relaxed);
@@ -330,7 +334,8 @@ void Executor::staged(Task& task) {
   if (task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
 }
 
-/// In one direction, so that a task that all refuse comes to an end; from a lost device, to which nothing comes back, in any.
+/// The next device goes in one direction, so that a task that all refuse comes to an end; from a lost device, to which
+/// nothing comes back, in any.
 std::optional<unsigned> Executor::next_device(const Task& task, unsigned worker) const noexcept {
   const bool is_lost = queues_->is_retired(worker);
   for (const unsigned other : task.extra->group->members)
@@ -338,7 +343,8 @@ std::optional<unsigned> Executor::next_device(const Task& task, unsigned worker)
   return {};
 }
 
-/// Where several workers could run it, a placer would choose one by what it knows at the time, so it is left to that.
+/// If several workers could run the task, a placer would choose one by its later knowledge, so this leaves it to the
+/// placer.
 bool Executor::stays_on(const Task& task, const Task& before, unsigned worker) const noexcept {
   const WorkerGroup& group = *task.extra->group;
   if (std::ranges::find(group.members, worker) == group.members.end()) return false;
@@ -369,14 +375,15 @@ std::exception_ptr Executor::take_refusal(const Task& task) {
 }
 
 void Executor::staging_failed(Task& task, const std::exception_ptr& exception) {
-  if (writes_in_device(task)) {  // main memory does as well: `staged` goes on there
+  if (writes_in_device(task)) {  // main memory is good enough: `staged` goes on there
     memory_->give_back(task, static_cast<NodeIndex>(task.extra->node));
     task.extra->node = 0;
     return;
   }
-  if (task.kind == TaskKind::event && task.extra->is_hint) return memory_->note_lost_prefetch();  // whoever needs the data will see why
+  // A task that needs the data will report why.
+  if (task.kind == TaskKind::event && task.extra->is_hint) return memory_->note_lost_prefetch();
   if (task.kind == TaskKind::kernel && workers_[task.progress].unit != nullptr && look_at(exception).is_devices) {
-    // Its worker decides: it may run elsewhere.
+    // The worker of the task decides: the task may run elsewhere.
     const std::lock_guard guard(refusals_mutex_);
     if (refusals_.emplace(&task, exception).second) refusal_count_.fetch_add(1);
     return;
@@ -395,9 +402,9 @@ bool Executor::enter_turnstiles(Task& task) {
   AccessSlot* const slots = task.accesses();
   auto next = task.progress == 0 ? chain_turns(task) : static_cast<std::uint16_t>(slots[task.progress - 1].turn.next);
   while (next != 0) {
-    task.progress = next;  // it will be inside when it goes on, now or later
+    task.progress = next;  // the task will be inside when it goes on, now or later
     Handle& handle = *slots[next - 1].handle();
-    next = static_cast<std::uint16_t>(slots[next - 1].turn.next);  // a task that waits belongs to the one inside
+    next = static_cast<std::uint16_t>(slots[next - 1].turn.next);  // a waiting task belongs to the one inside
     if (!handle.turnstile.enter(&task)) return false;
   }
   return true;
@@ -434,8 +441,8 @@ void Executor::cancel(Task& task, FlowFailure& cause) {
   poison(task, cause);
   if (task.ops != nullptr && task.ops->serves) return;
   const TaskId position = flow_position(task);
-  // Behind the end of the flow nobody misses it. What begins always may come to its data's mark from a rank that knows the end
-  // before this one does.
+  // A task behind the end of the flow does not count. A task that always begins may meet a mark from a rank that knows
+  // the end before this one does.
   const std::lock_guard guard(cutoff_lock_);
   if (cutoff_.within(position)) failures_.cancelled(position, cause);
   else if (!cutoff_.passed(position)) failures_.cancelled_in_doubt(position, cause);
@@ -455,10 +462,11 @@ bool Executor::may_begin_behind(const Task& task, std::int64_t now_ns) {
   return ask(task, now_ns) == Cutoff::Answer::go;
 }
 
-/// Under `cutoff_lock_`.
+/// Called under `cutoff_lock_`.
 Cutoff::Answer Executor::ask(const Task& task, std::int64_t now_ns) {
   const TaskId position = flow_position(task);
-  // Asked once for as much as lasts `ahead_ns_`: small tasks ask seldom, and of large ones none is counted before it begins.
+  // One question covers as many positions as last `ahead_ns_`: small tasks ask seldom, and no large one is counted
+  // before it begins.
   if (!cutoff_.frozen() && !cutoff_.within(position)) {
     ahead_ = now_ns - asked_at_ns_ < ahead_ns_ ? std::min(2 * ahead_ + 1, kMostAhead) : ahead_ / 2;
     asked_at_ns_ = now_ns;
@@ -488,7 +496,8 @@ void Executor::end_here() {
   std::vector<Task*> held;
   TaskId last = 0;
   {
-    // One critical section: between two, the flow could end and another one begin, which would be cut at a position before it.
+    // This is one critical section: between two, the flow could end and another one begin, which would be cut at a
+    // position before it.
     const std::lock_guard guard(cutoff_lock_);
     if (cutoff_.decided()) return;
     last = last_of(position_of(cutoff_.freeze()));
@@ -518,7 +527,7 @@ void Executor::go_on(TaskId last, const std::vector<Task*>& held) {
     session->emit_shared<trace::Type::flow_cancelled>(static_cast<std::uint32_t>(last));
   Origin origin;
   for (Task* task : held) {
-    if (task->kind == TaskKind::kernel) enqueue(*task, origin);  // it is in its turnstiles
+    if (task->kind == TaskKind::kernel) enqueue(*task, origin);  // the task is in its turnstiles
     else make_ready(*task, origin);
   }
   flush(origin);

@@ -27,33 +27,35 @@ namespace tandem::runtime {
 
 class Placer;
 
-/// The thread that makes a task ready or ends it. An object on the stack of that thread, or a worker's own.
+/// A thread that makes tasks ready or ends them. On the stack of that thread, or a worker's own.
 struct Origin {
   enum class Kind : std::uint8_t { submitter, worker, outside };
   Kind kind = Kind::outside;
   unsigned worker = 0;
   Task* keep = nullptr;       ///< the most urgent task that a worker has released, to run next if the policy agrees
-  bool keep_told = false;     ///< the trace has it that `keep` is ready; else whoever takes it from here tells
-  Task* joins = nullptr;      ///< tasks with nothing to do, to be ended in turn instead of recursively
-  Task* finished = nullptr;   ///< ended tasks that were not yet handed back
+  bool keep_told = false;     ///< the trace has it that `keep` is ready; else the thread that takes it traces that
+  Task* joins = nullptr;      ///< tasks without a kernel, ended in turn instead of recursively
+  Task* finished = nullptr;   ///< ended tasks that were not handed back yet
   Task* finished_last = nullptr;
   std::uint32_t unreported = 0;  ///< ended tasks that were not counted yet
   bool gathers = false;          ///< a task ends: workers are chosen once all its successors have been offered
-  bool has_offered = false;      ///< some have
+  bool has_offered = false;      ///< the ending task has offered some successors
   trace::Stream* trace = nullptr;  ///< null: the stream of all threads that have none
 };
 
-/// The part of the runtime that runs on every thread: dispatches ready tasks, ends tasks and releases their successors, counts.
+/// The part of the runtime that runs on every thread: dispatches ready tasks, ends tasks and releases their successors,
+/// counts.
 ///
-/// Threads. All functions may be called from any thread, each with an `Origin` of that thread's own. Counting: an origin gathers
-/// ended tasks and reports them in batches (`flush`); a worker flushes before it rests. `finished()` reaches the number of
-/// submitted tasks once all have ended and all origins have flushed. The submitting thread may ask to be woken at a count
-/// (`wake_at`).
+/// Threads. All functions may be called from any thread, each with an `Origin` of that thread's own. Counting: an
+/// origin gathers ended tasks and reports them in batches (`flush`); a worker flushes before it rests. `finished()`
+/// reaches the number of submitted tasks once all have ended and all origins have flushed. The submitting thread may
+/// ask to be woken at a count (`wake_at`).
 class Executor final : public StagingListener {
  public:
   explicit Executor(const std::vector<WorkerSpec>& workers);
 
-  /// The other parts, which outlive the last task. Before the first one. `placer` null: the policy does not place.
+  /// Connects the other parts, which outlive the last task. Called before the first task. `placer` null: the policy
+  /// does not place.
   void connect(TaskPool* pool, ReadyQueues* queues, Placer* placer, Memory* memory, base::Waker* caller) {
     pool_ = pool;
     queues_ = queues;
@@ -69,16 +71,16 @@ class Executor final : public StagingListener {
     trace_ready(task, origin);
     dispatch(task, origin);
   }
-  /// `task`, which waits for nobody, is ready: it goes where it is to go.
+  /// Sends a ready `task` on: a kernel to a queue or the placer, a join to `origin`, an event to its `on_ready`.
   void dispatch(Task& task, Origin& origin);
 
-  /// `task` has ended: its successors learn it, and so do the joins that follow.
+  /// Ends `task`: tells its successors, and ends the joins that follow.
   void end(Task& task, Origin& origin) {
     if (placer_ != nullptr) [[unlikely]] return end_and_place(task, origin);
     end_with_joins(task, origin);
   }
 
-  /// Hands back and counts what `origin` has gathered.
+  /// Hands back and counts the ended tasks of `origin`.
   void flush(Origin& origin);
 
   /// Ends `task` (an event or an application's access) from any thread that is not a worker in a kernel.
@@ -89,10 +91,10 @@ class Executor final : public StagingListener {
   void memory_is_blocked() override { caller_->wake(); }
 
   std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_seq_cst); }
-  /// The caller is woken once `finished()` is at least `count`. Set before the caller looks at `finished()` and rests.
+  /// Wakes the caller once `finished()` is at least `count`. Set before the caller reads `finished()` and rests.
   void wake_at(std::uint64_t count) noexcept { wake_at_.store(count, std::memory_order_seq_cst); }
   void set_batch(std::uint32_t batch) noexcept { batch_ = batch; }
-  /// For events of threads that have no stream. Before anything is ready; outlives this.
+  /// Sets the trace for events of threads that have no stream. Before anything is ready; outlives this.
   void set_trace(trace::Session* session) noexcept { trace_.store(session, std::memory_order_release); }
 
   FailureLog& failures() noexcept { return failures_; }
@@ -103,78 +105,85 @@ class Executor final : public StagingListener {
   void serve_beside_messages(Task* freed);
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
-  /// Whether `task`, which waits for nobody, goes into one of these at once.
+  /// Whether the ready `task` goes into a queue at once.
   static bool goes_to_queues(const Task& task) noexcept {
     return task.kind == TaskKind::kernel && !task.special && !task.restricted && !task.budgeted;
   }
-  /// Null: tasks go where `queues()` says.
+  /// Null: `queues()` decides where tasks go.
   Placer* placer() noexcept { return placer_; }
   base::Waker& caller() noexcept { return *caller_; }
   const std::vector<WorkerSpec>& workers() const noexcept { return workers_; }
-  /// The queues are whole, and so are the loads of workers. By the submitting thread.
+  /// Checks the queues and the loads of workers. By the submitting thread.
   bool check_invariants() const;
 
-  /// The workers that have an implementation of the codelet and to which its predicate agrees; null: there are none. The predicate is
-  /// asked once for each worker; what it throws leaves this. By the submitting thread. The codelet outlives this.
+  /// The workers that have an implementation of the codelet and satisfy its predicate; null: none. The predicate is
+  /// called once for each worker; its exceptions leave this. By the submitting thread. The codelet outlives this.
   WorkerGroup* group_of(const CodeletCore& codelet);
-  /// The memory in which all workers work that run tasks of `codelet`; 0: several, or main memory.
+  /// The memory in which all workers that run `codelet` work; 0: several, or main memory.
   NodeIndex only_memory_of(const CodeletCore& codelet);
-  /// The workers that share all tasks, and no others; where a placer gives tasks away, only if they work in one memory.
+  /// Whether the group is all workers that share tasks, and no others; with a placer, only if they work in one memory.
   bool is_everyone(const WorkerGroup& group) const noexcept;
 
   // --- where a policy places tasks
 
-  /// `worker` looks for a task: with a policy that keeps tasks together it is given one, if there is one for it. By that worker.
+  /// `worker` looks for a task: a policy that keeps tasks together gives it one, if there is one for it. By that
+  /// worker.
   void feed(unsigned worker, Origin& origin);
-  /// The caller waits and works from now on. By its thread.
+  /// The caller waits, and works from now on. By its thread.
   void caller_arrives() noexcept;
-  /// It no longer does: what was placed with it goes to others. By its thread.
+  /// The caller no longer works: tasks placed with it go to others. By its thread.
   void caller_leaves(Origin& origin);
 
   // --- devices
-  /// Whether `task`, which waits for `before` alone, would come to `worker`, too, when that one ends there and the queues are empty.
+  /// Whether `task`, which waits for `before` alone, would come to `worker`, too, if `before` ended there and the
+  /// queues were empty.
   bool stays_on(const Task& task, const Task& before, unsigned worker) const noexcept;
-  /// Another worker than `worker`, which has a device, can run `task`.
+  /// Whether another worker than `worker`, which has a device, can run `task`.
   bool has_other(const Task& task, unsigned worker) const noexcept;
-  /// `task`, which `worker` could not run, goes to the workers without a device that can, or to the next one with another device.
+  /// Sends `task`, which `worker` could not run, to the workers without a device that can, or to the next one with
+  /// another device.
   void reroute(Task& task, unsigned worker, Origin& origin);
-  /// Why the data of `task` could not be brought to its device, which is forgotten then; null: nothing is known.
+  /// Returns and forgets why the data of `task` could not be brought to its device; null: nothing is known.
   std::exception_ptr take_refusal(const Task& task);
 
-  /// Marks `task`, and what it should have written, as failed because of `failure`. By the thread that would have run it, before
-  /// its end.
+  /// Marks `task`, and what it should have written, as failed because of `failure`. By the thread that would have run
+  /// it, before its end.
   void poison(Task& task, FlowFailure& failure);
-  /// Why `task`, which is ready, must not run, or null: the earliest failure among its inputs and the tasks it comes `after`.
+  /// Why `task`, which is ready, must not run, or null: the earliest failure among its inputs and the tasks it comes
+  /// `after`.
   FlowFailure* why_cancelled(Task& task);
-  /// `task` will not run, because of `cause`: poisons what it should have written, and counts. It is to be ended next.
+  /// `task` will not run, because of `cause`: marks what it should have written, and counts it. The caller ends it
+  /// next.
   void cancel(Task& task, FlowFailure& cause);
 
   // --- the end of a flow that is cancelled
-  /// Whether `task`, which is ready, begins at a position that tasks have begun at before; else ask.
+  /// Whether the ready `task` begins at a position that tasks have begun at before; if not, `ask_to_begin` decides.
   bool may_begin(const Task& task) const noexcept { return cutoff_.within(flow_position(task)); }
-  /// `hold`: the task is kept until `decide_end`, and then becomes ready once more. `over`: it is behind the end of the flow, and
-  /// is to be dropped.
+  /// Asks whether a ready task may begin. `hold`: the task is kept until `decide_end`, and then becomes ready once
+  /// more. `over`: it is behind the end of the flow, and the caller drops it.
   Cutoff::Answer ask_to_begin(Task& task, std::int64_t now_ns);
-  /// Whether `task`, which waits for one that has begun, may begin, too, as far as is known. It is not kept otherwise.
+  /// Whether `task`, which waits for one that has begun, may begin, too, as far as is known. If not, the task is not
+  /// kept.
   bool may_begin_behind(const Task& task, std::int64_t now_ns);
-  /// `task` does not run, since the flow has ended before it. What it should have written keeps its value; what has none gets a
-  /// mark that says so. It is to be ended next.
+  /// Drops `task`, since the flow has ended before it. The data that it should have written keeps its value; data
+  /// without one gets a mark that says so. The caller ends it next.
   void drop_behind_end(Task& task);
-  /// The data that `event` writes has no value here until the task that overwrites it has run.
+  /// Marks that the data that `event` writes has no value here until the task that overwrites it has run.
   void mark_lost(Task& event);
-  /// The place in the flow, in `position_of` of ids, behind which nothing has begun nor will before `decide_end`.
+  /// Freezes the position in the flow (`position_of` of ids) behind which nothing has begun or will before
+  /// `decide_end`.
   std::uint64_t freeze_end();
-  /// Tasks behind `position` do not run. Not before the `freeze_end` that the program or another rank caused.
+  /// Tasks behind `position` do not run. Called after the `freeze_end` that the program or another rank caused.
   void decide_end(std::uint64_t position);
-  /// Both at once: the flow ends here, unless it was decided where.
+  /// Freezes and decides the end of the flow here, unless it was decided before.
   void end_here();
-  /// Everything has ended: tasks from here on are another flow's.
+  /// Begins another flow: all tasks of the cancelled one have ended.
   void reopen();
-  /// The flow is cancelled, and what has this id is behind its end.
+  /// True if the flow is cancelled and the task with this id is behind its end.
   bool is_behind_end(TaskId id) const noexcept { return cutoff_.passed(id); }
-  /// Ids are those of several ranks: many are one position of the flow (`TaskNumber`).
+  /// Lets ids be those of several ranks, many of which are one position of the flow (`TaskNumber`).
   void expect_ranks() noexcept { of_ranks_ = true; }
-  /// Tasks that begin within `ahead_ns` may be counted together.
+  /// Lets tasks that begin within `ahead_ns` be counted together.
   void set_ahead(std::int64_t ahead_ns) noexcept { ahead_ns_ = ahead_ns; }
   std::uint64_t position_of(TaskId id) const noexcept { return of_ranks_ ? TaskNumber::position(id) : id; }
 
@@ -196,7 +205,7 @@ class Executor final : public StagingListener {
   void end_one(Task& task, Origin& origin);
   void end_and_place(Task& task, Origin& origin);
   TaskId last_of(std::uint64_t position) const noexcept { return of_ranks_ ? TaskNumber::last_id(position) : position; }
-  /// Under `cutoff_lock_`: the flow ends behind id `last`. Returns the tasks that were held until then, for `go_on`.
+  /// Under `cutoff_lock_`: ends the flow behind id `last`. Returns the tasks that were held until then, for `go_on`.
   std::vector<Task*> decide(TaskId last);
   void go_on(TaskId last, const std::vector<Task*>& held);
   /// Writes an event, with the present stamp of `origin`'s stream.
@@ -207,7 +216,7 @@ class Executor final : public StagingListener {
   static void trace_pushed(std::uint32_t task, unsigned worker, const Origin& origin);
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
-    // The last one to arrive needs no read-modify-write: nobody else will touch the count.
+    // The last predecessor needs no read-modify-write: no other thread will touch the count.
     if (successor.waits.load(std::memory_order_acquire) == 1 || successor.waits.fetch_sub(1, std::memory_order_acq_rel) == 1)
       make_ready(successor, origin);
   }
@@ -221,13 +230,14 @@ class Executor final : public StagingListener {
   void enqueue_budgeted(Task& task, Origin& origin);
   void trace_pushed_to(unsigned worker, const Task& task, const Origin& origin);
   bool enter_turnstiles(Task& task);
-  /// What only tasks with commute or scratch accesses hold, and those that were placed.
+  /// Releases what only placed tasks and tasks with commute or scratch accesses hold.
   void release_special(Task& task, Origin& origin);
 
   TaskPool* pool_ = nullptr;
   std::vector<WorkerSpec> workers_;
-  bool binds_copies_;  ///< some worker does
-  std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;  ///< of restricted codelets; the submitting thread's
+  bool binds_copies_;  ///< some worker uses private copies that move
+  /// Groups of restricted codelets; used by the submitting thread.
+  std::unordered_map<const CodeletCore*, WorkerGroup*> groups_;
   ReadyQueues* queues_ = nullptr;
   Placer* placer_ = nullptr;
   Memory* memory_ = nullptr;
@@ -238,16 +248,17 @@ class Executor final : public StagingListener {
   MessageWatch messages_{*this};
   std::atomic<trace::Session*> trace_{nullptr};
   std::mutex refusals_mutex_;
-  std::unordered_map<const Task*, std::exception_ptr> refusals_;  ///< of tasks that may run elsewhere; under the mutex
+  /// Reasons for tasks that may run elsewhere; under the mutex.
+  std::unordered_map<const Task*, std::exception_ptr> refusals_;
   std::atomic<std::size_t> refusal_count_{0};
   static constexpr std::uint64_t kMostAhead = 63;  ///< positions that count as begun with one that begins
 
-  alignas(64) base::SpinLock cutoff_lock_;  ///< guards what follows; for `Cutoff::within` it is not needed
+  alignas(64) base::SpinLock cutoff_lock_;  ///< guards the members below; `Cutoff::within` does not need it
   Cutoff cutoff_;
   std::vector<Task*> held_;
   bool of_ranks_ = false;
   std::int64_t ahead_ns_ = 0;
-  std::uint64_t ahead_ = 0;              ///< as many positions as have been passed in `ahead_ns_` lately
+  std::uint64_t ahead_ = 0;              ///< positions that were passed in the last `ahead_ns_`
   std::int64_t asked_at_ns_ = 0;
   alignas(64) std::atomic<std::uint64_t> finished_{0};
   alignas(64) std::atomic<std::uint64_t> wake_at_{UINT64_MAX};

@@ -45,7 +45,7 @@ FlowFailure* FailureLog::known_or(TaskId id, const std::function<std::exception_
   const std::exception_ptr exception = make(description);
   FlowFailure* failure = add(id, exception, std::move(description));
   std::lock_guard guard(mutex_);
-  // Waits of other ranks have thrown it, so a wait of this one that came at the same position has thrown it, too.
+  // Waits of other ranks have thrown it, so the wait of this rank at the same position has thrown it, too.
   if (id <= reported_until_) failure->thrown_until = reported_until_;
   return failure;
 }
@@ -124,7 +124,7 @@ FailureLog::Report FailureLog::take_report(TaskId until) {
   return report;
 }
 
-/// Those that `is_named` does not hold, or that something of this object names.
+/// Forgets failures without the mark `is_named` that nothing in this object names either.
 void FailureLog::forget_others() {
   for (const auto& [task, cause] : causes_) cause->is_named = true;
   for (const auto& [task, cause] : doubts_) cause->is_named = true;

@@ -20,11 +20,12 @@ namespace tandem::runtime {
 
 /// The failures of a runtime. Thread-safe; the mutex is taken on failures only.
 ///
-/// The first wait that meets a failure throws it. A later wait throws it again only if it cancels tasks that were submitted after
-/// the first wait. Positions in the flow decide both, never dates, so every schedule throws the same.
+/// The first wait that meets a failure throws it. A later wait throws it again only if it cancels tasks that were
+/// submitted after the first wait. Positions in the flow decide both, never dates, so every schedule throws the same.
 ///
-/// Life of a failure. It is known until a wait has reported it, and longer while data has no value because of it: each wait asks for those that nothing
-/// names any more to be forgotten (`forget_unnamed`). A report looks at what has failed or cancelled tasks since the last one, and at no more.
+/// Life of a failure. It is known until a wait has reported it, and longer while data has no value because of it: each
+/// wait has failures that nothing names any more forgotten (`forget_unnamed`). A report looks only at failures that are
+/// new or have cancelled tasks since the last one.
 class FailureLog {
  public:
   FailureLog();
@@ -32,47 +33,49 @@ class FailureLog {
   FlowFailure* add(TaskId id, std::exception_ptr exception, std::string description) {
     return add(id, std::move(exception), std::move(description), false);
   }
-  /// The same, of a failure that is never forgotten.
+  /// Adds a failure that is never forgotten.
   FlowFailure* add_for_good(TaskId id, std::exception_ptr exception, std::string description) {
     return add(id, std::move(exception), std::move(description), true);
   }
-  /// The failure at position `id`, added by `make(description)`, which returns the exception, when it is not known.
+  /// The failure at position `id`; when it is not known, adds it by `make(description)`, which returns the exception.
   FlowFailure* known_or(TaskId id, const std::function<std::exception_ptr(std::string& description)>& make);
   /// The failure at position `id`, or null.
   FlowFailure* find(TaskId id);
-  /// The task at position `task` did not run because of `cause`.
+  /// Counts that the task at position `task` did not run because of `cause`.
   void cancelled(TaskId task, FlowFailure& cause);
-  /// The same, of a task that may lie behind the end of a flow that was cancelled: it counts unless `settle` says so before the
-  /// next report.
+  /// As `cancelled`, for a task that may lie behind the end of a cancelled flow: it counts unless `settle` excludes it
+  /// before the next report.
   void cancelled_in_doubt(TaskId task, FlowFailure& cause);
-  /// The flow ends at position `last`.
+  /// Sets the end of the flow: position `last`.
   void settle(TaskId last);
 
-  /// What made the task at position `task` fail or be cancelled; of several the earliest. Known until the next report, to tasks
-  /// that come after it by the user's wish and to those who wait for it.
+  /// Notes what made the task at position `task` fail or be cancelled; of several causes the earliest counts. Until the
+  /// next report, tasks that the user ordered after it and threads that wait for it can ask for the cause.
   void note_cause(TaskId task, FlowFailure& cause);
   FlowFailure* cause_of(TaskId task);
 
-  /// Why data has no value that was to be written in a cancelled flow. Its position is behind all failures; a wait throws it when
-  /// it cancels a task.
+  /// The failure of data without a value that a cancelled flow should have written. Its position is behind all other
+  /// failures; a wait throws it when it cancels a task.
   FlowFailure& lost() noexcept { return lost_; }
 
-  /// False: nothing has failed or was cancelled since the last report.
+  /// False if nothing failed or was cancelled since the last report.
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
-  /// A wait after position `until` throws `failure`.
+  /// Notes that a wait after position `until` throws `failure`.
   void note_thrown(FlowFailure& failure, TaskId until);
-  /// At position `until`, with nothing under way: the earliest failure that is to be thrown, or null; all count as thrown.
+  /// What a wait at position `until` throws, with nothing under way: the earliest failure that is to be thrown, or
+  /// null. All then count as thrown.
   struct Report {
     FlowFailure* failure = nullptr;
     std::size_t failed = 0;
     std::size_t cancelled = 0;
-    /// The failure, and how many tasks failed and were cancelled, for the log. `failure` is not null.
+    /// Text for the log: the failure, and how many tasks failed and were cancelled. `failure` must not be null.
     std::string text() const;
   };
   Report take_report(TaskId until);
 
-  /// Forgets the failures that were reported and that nothing names, once there are many. Nothing is under way. `visit_named(visit)` calls `visit` for
-  /// each failure, or null, that some of `data_count` data names; it is called so seldom that this costs a few steps for each failure.
+  /// Forgets reported failures that nothing names, once there are many. Nothing is under way. `visit_named(visit)`
+  /// calls `visit` for each failure, or null, that some of `data_count` data names; it is called so seldom that this
+  /// costs a few steps for each failure.
   template <class VisitNamed>
   void forget_unnamed(std::size_t data_count, const VisitNamed& visit_named) {
     const std::lock_guard guard(mutex_);
@@ -88,14 +91,14 @@ class FailureLog {
     const std::lock_guard guard(mutex_);
     return failures_.size();
   }
-  /// So many failures, and data, have reports and `forget_unnamed` looked at; for tests of what they cost.
+  /// Number of failures and data that reports and `forget_unnamed` looked at; for tests of the cost.
   std::uint64_t looked_at() const {
     const std::lock_guard guard(mutex_);
     return looked_at_;
   }
 
  private:
-  static constexpr TaskId kLost = UINT64_MAX - 1;  ///< no task's position
+  static constexpr TaskId kLost = UINT64_MAX - 1;  ///< the position of no task
 
   static constexpr std::size_t kFew = 64;
 
@@ -104,15 +107,15 @@ class FailureLog {
   void note_new(FlowFailure& failure);
   void forget_others();
 
-  mutable std::mutex mutex_;  ///< guards all but `any_`
+  mutable std::mutex mutex_;  ///< guards all members except `any_`
   FlowFailure lost_;
-  std::multimap<TaskId, FlowFailure> failures_;  ///< by position
-  std::vector<FlowFailure*> new_;                ///< of the log; those with `is_new`
-  std::size_t most_failures_ = kFew;             ///< then `forget_unnamed` looks at them
+  std::multimap<TaskId, FlowFailure> failures_;  ///< failures by position
+  std::vector<FlowFailure*> new_;                ///< failures with `is_new`
+  std::size_t most_failures_ = kFew;             ///< number of failures at which `forget_unnamed` looks at them
   std::uint64_t looked_at_ = 0;
   std::unordered_map<TaskId, FlowFailure*> causes_;
   std::vector<std::pair<TaskId, FlowFailure*>> doubts_;
-  std::size_t failed_ = 0;     ///< since the last report
+  std::size_t failed_ = 0;     ///< tasks that failed since the last report
   TaskId reported_until_ = 0;
   std::size_t cancelled_ = 0;
   std::atomic<bool> any_{false};

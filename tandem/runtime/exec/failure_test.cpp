@@ -1,4 +1,5 @@
-// tandem/runtime/exec/failure_test.cpp: which failure a wait throws, whatever the order in which failures came.
+// tandem/runtime/exec/failure_test.cpp: the failure that a wait throws does not depend on the order in which failures
+// came.
 #include "tandem/runtime/exec/failure.hpp"
 
 #include <stdexcept>
@@ -44,7 +45,7 @@ TEST(FailureLog, AFailureIsThrownAgainOnlyWhenItCancelsSomethingLater) {
   FlowFailure& failure = fail(log, 4);
   log.cancelled(7, failure);
   log.note_thrown(failure, 10);
-  log.cancelled(8, failure);  // submitted before that wait, and cancelled after it: already said
+  log.cancelled(8, failure);  // submitted before that wait, and cancelled after it: already reported
   EXPECT_EQ(log.take_report(11).failure, nullptr);
   log.cancelled(12, failure);
   const FailureLog::Report report = log.take_report(13);
@@ -61,7 +62,7 @@ TEST(FailureLog, WhatTurnsOutToLieBehindTheEndOfTheFlowDoesNotCount) {
   const FailureLog::Report none = log.take_report(25);
   EXPECT_EQ(none.failure, nullptr);
   EXPECT_EQ(none.cancelled, 0U);
-  // Of two, one before the end; and without an end, all.
+  // Cases: of two failures, one lies before the end; and without an end, all count.
   for (const TaskId end : {TaskId{31}, TaskId{0}}) {
     log.cancelled_in_doubt(30, log.lost());
     log.cancelled_in_doubt(32, log.lost());

@@ -20,7 +20,7 @@ constexpr TaskOps kCombine{.invoke = &invoke_combine, .skip = &skip_combine, .al
 const TaskOps& combine_ops() noexcept { return kCombine; }
 
 CodeletCore& combine_codelet() {
-  // Never destroyed: a runtime that a static object holds may use it later than that.
+  // Never destroyed: a runtime that a static object holds may use it later.
   static CodeletCore* const codelet = [] {
     auto* made = new CodeletCore("combine");
     made->devices.push_back(DeviceKind::cpu);

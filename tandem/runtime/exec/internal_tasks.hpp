@@ -1,4 +1,4 @@
-// tandem/runtime/exec/internal_tasks.hpp: what the runtime's own tasks do: nothing, or combine partial results.
+// tandem/runtime/exec/internal_tasks.hpp: the runtime's own tasks, which do nothing or combine partial results.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace tandem::runtime {
 
-/// Of nodes without values and kernel: joins, events, accesses of the application.
+/// Functions of nodes without values and kernel: joins, events, accesses of the application.
 inline constexpr TaskOps kNoValues{};
 
-/// Of the task that adds the partial results of a group of `reduce` accesses to the data; its access 0 is that data.
+/// Functions of the task that adds the partial results of a group of `reduce` accesses to its access 0.
 const TaskOps& combine_ops() noexcept;
-/// Its codelet. Lives as long as the process.
+/// Codelet of the combining task. Lives as long as the process.
 CodeletCore& combine_codelet();
 
 }  // namespace tandem::runtime

@@ -1,4 +1,4 @@
-// tandem/runtime/exec/kernel_call.hpp: what a kernel's invocation gets to see.
+// tandem/runtime/exec/kernel_call.hpp: one run of a task's kernel, with the memory that it sees.
 #pragma once
 
 #include "tandem/runtime/data/handle.hpp"
@@ -12,12 +12,13 @@ struct KernelCall {
   unsigned worker = 0;
   NodeIndex node = 0;
   unsigned implementation = 0;
-  /// Memory that stands in for the replica of access i: private copies in main memory, and scratch. Null for tasks that have neither.
+  /// By access, memory that replaces the replica: private copies in main memory, and scratch. Null for tasks that have
+  /// neither.
   void* const* private_memory = nullptr;
-  /// Where kernels of a device post their work; null on workers without one.
+  /// The queue to which a device's kernels post their work; null on workers without a device.
   void* queue = nullptr;
 
-  /// Where access `i` finds its data, and the distance of its columns in elements.
+  /// Memory of access `i`, with the distance of its columns in elements.
   Replica memory(unsigned i) const noexcept {
     Handle& handle = *task.accesses()[i].handle();
     if (private_memory != nullptr && private_memory[i] != nullptr) {

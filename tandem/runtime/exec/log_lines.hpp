@@ -8,7 +8,8 @@
 
 namespace tandem::runtime {
 
-/// Logs each line of `text` as an error of its own, since a message of the log is one line. The first one follows `before`.
+/// Logs each line of `text` as an error of its own, since a message of the log is one line. The first one follows
+/// `before`.
 inline void log_lines(base::Log& log, std::string_view before, std::string_view text) {
   bool first = true;
   while (first || !text.empty()) {

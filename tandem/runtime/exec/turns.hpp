@@ -12,8 +12,8 @@
 
 namespace tandem::runtime {
 
-/// All tasks enter turnstiles in this one order of the data, so that no cycle of holders and visitors can form: that of registration, so that the
-/// same seed gives the same order. The addresses decide where 2^32 data were registered between two.
+/// Order of the data in which all tasks enter turnstiles, so that holders and visitors form no cycle. It is the order
+/// of registration, so the same seed gives the same order; addresses decide if 2^32 data were registered between two.
 struct RegisteredBefore {
   bool operator()(const Handle& a, const Handle& b) const noexcept {
     return a.number != b.number ? a.number < b.number : std::less<>()(&a, &b);
@@ -22,7 +22,7 @@ struct RegisteredBefore {
 
 namespace internal {
 
-/// Merges two chains of accesses of one task; both are in order. An access stands as its index plus one, 0 ends a chain.
+/// Merges two chains of accesses of one task, both in order. A chain names an access by its index plus one; 0 ends it.
 template <class Before>
 std::uint16_t merge_turns(AccessSlot* slots, std::uint16_t a, std::uint16_t b, const Before& before) {
   std::uint16_t first = 0;
@@ -44,8 +44,9 @@ std::uint16_t merge_turns(AccessSlot* slots, std::uint16_t a, std::uint16_t b, c
 
 }  // namespace internal
 
-/// Chains the commuting accesses of `task` in the order of `before` (`Turn::next`). Returns the index plus one of the first one; 0: there is none. The
-/// task waits for no other, so that the links of its accesses are free. Cost: k log2 k comparisons for k accesses, no memory.
+/// Chains the commuting accesses of `task` in the order of `before` (`Turn::next`). Returns the index plus one of the
+/// first; 0: there is none. The task waits for no other, so the links of its accesses are free. Cost: k log2 k
+/// comparisons for k accesses, no memory.
 template <class Before = RegisteredBefore>
 std::uint16_t chain_turns(Task& task, const Before& before = {}) {
   std::array<std::uint16_t, std::bit_width(kMaxAccesses)> runs{};  // run i is empty, or has 2^i accesses

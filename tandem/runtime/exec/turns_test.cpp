@@ -1,4 +1,4 @@
-// tandem/runtime/exec/turns_test.cpp: the order in which a task enters turnstiles, and what it costs to find it.
+// tandem/runtime/exec/turns_test.cpp: the order in which a task enters turnstiles, and its cost.
 #include "tandem/runtime/exec/turns.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Fixture {
       task->accesses()[i].set(&handle, i % 3 == 1 ? other : AccessMode::commute);
     }
   }
-  /// The accesses, as they are chained.
+  /// The accesses in the order of the chain.
   std::vector<unsigned> chain() {
     std::vector<unsigned> found;
     const auto before = [this](const Handle& a, const Handle& b) {

@@ -13,11 +13,12 @@ struct WorkerSpec {
   DeviceKind device = DeviceKind::cpu;
   NodeIndex node = 0;
   int core = -1;           ///< -1: any
-  unsigned numa_node = 0;  ///< near the core, counted from 0
+  unsigned numa_node = 0;  ///< NUMA node of the core, counted from 0
   bool replicas_leave = false;  ///< some memory has a budget
-  bool binds_copies = false;    ///< private copies of its `reduce` accesses move; see `Memory::bind_private_copies`
-  bool brings_copies = false;   ///< those of some worker do
-  Device* unit = nullptr;       ///< what runs the kernels; null: the worker's thread. Outlives the worker
+  /// Private copies of this worker's `reduce` accesses move; see `Memory::bind_private_copies`.
+  bool binds_copies = false;
+  bool brings_copies = false;   ///< private copies of some worker's accesses move
+  Device* unit = nullptr;       ///< device that runs the kernels; null: the worker's thread. Outlives the worker
 };
 
 }  // namespace tandem::runtime

@@ -3,7 +3,7 @@
 
 namespace tandem::runtime {
 
-/// While it lives, this thread is a worker's: what it runs are kernels and callbacks.
+/// Marks the calling thread as a worker's while it lives: the thread runs kernels and callbacks.
 class WorkerThread {
  public:
   WorkerThread() noexcept { ++depth_; }

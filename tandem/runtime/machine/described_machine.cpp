@@ -1,4 +1,4 @@
-// tandem/runtime/machine/described_machine.cpp: compares two machines, and takes over figures.
+// tandem/runtime/machine/described_machine.cpp: compares two machines, and copies figures.
 #include "tandem/runtime/machine/described_machine.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace tandem::runtime {
 namespace {
 
-/// "it has 4 workers of kind cpu, and this program has 2"; empty: as many of each kind.
+/// Difference such as "it has 4 workers of kind cpu, and this program has 2"; empty: the counts are equal.
 template <class Items>
 std::string count_difference(const Items& described, const Items& found, const char* one, const char* several) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;

@@ -1,4 +1,5 @@
-// tandem/runtime/machine/described_machine_test.cpp: which machine may stand for another one, and what that one gets.
+// tandem/runtime/machine/described_machine_test.cpp: which machine may stand for another one, and which figures it
+// gives.
 #include "tandem/runtime/machine/described_machine.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Two cores, one of them near another NUMA node, and a card.
+/// Two cores, one of them near another NUMA node, and a device.
 Machine machine() {
   Machine one;
   const NodeIndex numa = one.add_node({.kind = NodeKind::numa, .name = "NUMA node 1", .numa_node = 1});

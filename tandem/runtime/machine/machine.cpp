@@ -61,7 +61,7 @@ bool Machine::is_mixed() const noexcept {
 MachineLink Machine::link(NodeIndex from, NodeIndex to) const noexcept {
   for (const MachineLink& known : links)
     if (known.from == from && known.to == to) return known;
-  // To a device a NUMA node is main memory.
+  // A device sees a NUMA node as main memory.
   const auto is_numa = [this](NodeIndex node) { return nodes[node].kind == NodeKind::numa; };
   if (is_numa(from) != is_numa(to) && from != 0 && to != 0) {
     MachineLink like = link(is_numa(from) ? 0 : from, is_numa(to) ? 0 : to);

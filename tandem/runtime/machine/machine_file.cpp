@@ -1,4 +1,4 @@
-// tandem/runtime/machine/machine_file.cpp: writing a machine as tables of TOML, and reading them with suspicion.
+// tandem/runtime/machine/machine_file.cpp: writes a machine as tables of TOML, and reads and checks them.
 #include "tandem/runtime/machine/machine_file.hpp"
 
 #include <fmt/format.h>
@@ -30,10 +30,10 @@ using base::number_of;
 
 constexpr std::string_view kFormat = "1";
 constexpr std::string_view kAnew = "or write the file anew with `tandem machine --save FILE`";
-constexpr double kMostWatts = 1e5;                          ///< of a worker
+constexpr double kMostWatts = 1e5;                          ///< power of a worker
 constexpr double kMostUs = 1e9;                             ///< a latency of a quarter of an hour is a mistake
-constexpr double kLeastUs = 1e-3;                           ///< of a message: no time at all would be a mistake
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;  ///< that base::format_bytes writes exactly
+constexpr double kLeastUs = 1e-3;                           ///< time of a message; no time at all would be a mistake
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;  ///< the most that base::format_bytes writes exactly
 
 constexpr std::array<std::pair<NodeKind, std::string_view>, 4> kNodeKinds{
     {{NodeKind::main, "main"}, {NodeKind::numa, "numa"}, {NodeKind::device, "device"}, {NodeKind::storage, "storage"}}};
@@ -59,11 +59,12 @@ std::vector<std::string> words_of(const Names& names) {
 
 /// The keys of one table of the file.
 struct Table {
-  unsigned line = 0;  ///< of its first key
+  unsigned line = 0;  ///< line of its first key
   std::map<std::string, base::TomlValue, std::less<>> values;
 };
 
-/// Takes the tables apart, then makes the machine of them. The first error ends it, as an exception within this file.
+/// Splits the file into tables, then makes a machine of them. The first error ends it, as an exception within this
+/// file.
 class MachineReader {
  public:
   explicit MachineReader(std::string_view file) : file_(file) {}
@@ -92,7 +93,7 @@ class MachineReader {
   };
   using LinkEnds = std::pair<NodeIndex, NodeIndex>;
 
-  /// `line` 0: not known.
+  /// Throws an error; `line` 0: not known.
   [[noreturn]] void refuse(unsigned line, const std::string& what, ErrorCode code = ErrorCode::malformed) const {
     throw Refusal{{code, line != 0 ? fmt::format("{}:{}: {}", file_, line, what) : fmt::format("{}: {}", file_, what)}};
   }
@@ -112,7 +113,7 @@ class MachineReader {
              ErrorCode::unsupported);
   }
 
-  /// Into its table.
+  /// Puts a value into its table.
   void sort(const base::TomlValue& value) {
     if (value.name == "format" || value.name == "found_on") return;
     const std::string_view name = value.name;
@@ -160,7 +161,7 @@ class MachineReader {
     return std::string(text);
   }
 
-  /// The numbers are 0, 1, 2 and so on.
+  /// Checks that the numbers are 0, 1, 2 and so on.
   template <class Numbered>
   void check_numbers(const Numbered& items, std::string_view section) const {
     unsigned next = 0;
@@ -180,7 +181,7 @@ class MachineReader {
     }
   }
 
-  /// Null: the table does not have it.
+  /// The value of a key; null: the table does not have it.
   static const base::TomlValue* find(const Table& table, std::string_view key) {
     const auto value = table.values.find(key);
     return value != table.values.end() ? &value->second : nullptr;
@@ -304,7 +305,7 @@ class MachineReader {
     return times;
   }
 
-  /// In ns; none where '-' stands.
+  /// Times in ns; none for '-'.
   std::vector<std::optional<double>> times_in(const base::TomlValue& value, std::size_t count) const {
     std::vector<std::optional<double>> times;
     const std::vector<std::string_view> words = words_in(value.text);
@@ -422,7 +423,7 @@ std::string links_text(const Machine& machine) {
   return text;
 }
 
-/// A table with a column for each size.
+/// Text of networks: a table with a column for each size.
 std::string networks_text(const Machine& machine) {
   std::string text;
   for (const MachineNetwork& network : machine.networks) {

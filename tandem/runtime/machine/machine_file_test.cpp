@@ -1,4 +1,5 @@
-// tandem/runtime/machine/machine_file_test.cpp: machines that come back from their file, and files that are refused.
+// tandem/runtime/machine/machine_file_test.cpp: machines that are read back from their files, and files that are
+// refused.
 #include "tandem/runtime/machine/machine_file.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Two cores near two NUMA nodes, two cards, a file.
+/// Two cores near two NUMA nodes, two devices, a file.
 Machine machine() {
   Machine one;
   const NodeIndex numa = one.add_node({.kind = NodeKind::numa, .name = "NUMA node 4", .numa_node = 1});
@@ -54,7 +55,7 @@ std::string error_of(const std::string& text) {
   return read.ok() ? "it was read" : read.error().message;
 }
 
-/// The file with its first `from` replaced.
+/// The file with the first `from` replaced by `to`.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = to_text(machine());
   const std::size_t at = text.find(from);
@@ -62,7 +63,7 @@ std::string with(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
-/// The number of the line in which `part` stands first.
+/// The number of the first line that contains `part`.
 std::string line_of(const std::string& text, const std::string& part) {
   return "m.toml:" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find(part)), '\n')) + ": ";
 }
@@ -152,7 +153,7 @@ TEST(MachineFile, ThatAPersonWroteNeedsNoMoreThanThis) {
 
 TEST(MachineFile, ThatIsCutOffAnywhereIsRefused) {
   const std::string text = to_text(machine(), "here");
-  for (std::size_t bytes = 0; bytes + 1 < text.size(); ++bytes) {  // the last line end says nothing
+  for (std::size_t bytes = 0; bytes + 1 < text.size(); ++bytes) {  // the last newline carries no information
     const std::string error = error_of(text.substr(0, bytes));
     ASSERT_THAT(error, HasSubstr("m.toml")) << bytes;
   }
@@ -182,7 +183,7 @@ TEST(MachineFile, ThatIsDamagedIsRefusedOrIsAMachine) {
 struct Wrong {
   const char* from;
   const char* to;
-  const char* at;  ///< begins in the line that the error names
+  const char* at;  ///< text at the beginning of the line that the error names
   const char* says;
 };
 

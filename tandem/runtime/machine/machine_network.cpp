@@ -1,4 +1,4 @@
-// tandem/runtime/machine/machine_network.cpp: messages between and beyond the sizes that are known.
+// tandem/runtime/machine/machine_network.cpp: durations of messages between and beyond the known sizes.
 #include "tandem/runtime/machine/machine_network.hpp"
 
 #include <algorithm>

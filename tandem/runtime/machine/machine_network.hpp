@@ -1,4 +1,5 @@
-// tandem/runtime/machine/machine_network.hpp: how long messages to other ranks take, by their size, alone and under load.
+// tandem/runtime/machine/machine_network.hpp: durations of messages to other ranks, by their size, alone and under
+// load.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,14 @@
 
 namespace tandem::runtime {
 
-/// Where figures of a machine come from.
+/// Source of a machine's figures.
 enum class LinkSource : std::uint8_t {
-  assumed,   ///< nobody has said or measured them
+  assumed,   ///< neither given nor measured
   given,     ///< by the program, a test or a device
   measured,  ///< on this machine
 };
 
-/// How long a message of some bytes takes from the post to the arrival.
+/// Duration of a message of some bytes from the post to the arrival.
 struct MessageTimes {
   std::size_t bytes = 0;
   double alone_ns = 0;                     ///< while nothing else is under way
@@ -29,13 +30,14 @@ struct MessageTimes {
 struct MachineNetwork {
   std::string transport;            ///< "shm", "tcp" and so on
   LinkSource source = LinkSource::given;
-  std::vector<MessageTimes> times;  ///< by bytes, ascending; not empty
+  std::vector<MessageTimes> times;  ///< durations by bytes, ascending; not empty
 
-  /// How long a message of `bytes` takes alone: affine between two sizes; the least size's time below it; by the rate of the largest size beyond it.
+  /// Duration of a message of `bytes` alone: interpolated between two sizes, the smallest size's time below it, by the
+  /// largest size's rate above it.
   double message_ns(std::size_t bytes) const noexcept;
-  /// Of the smallest message.
+  /// Duration of the smallest message.
   std::int64_t latency_ns() const noexcept;
-  /// Of the largest message.
+  /// Rate of the largest message.
   double bytes_per_ns() const noexcept { return static_cast<double>(times.back().bytes) / times.back().alone_ns; }
 };
 

@@ -1,4 +1,4 @@
-// tandem/runtime/machine/machine_network_test.cpp: times of messages between and beyond those that were measured.
+// tandem/runtime/machine/machine_network_test.cpp: durations of messages between and beyond the measured sizes.
 #include "tandem/runtime/machine/machine_network.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tandem::runtime::machine_network_test {
 namespace {
 
-/// 10 us, then 1 byte/ns; under load half of that.
+/// A network with 10 us latency, then 1 byte/ns; under load half of that.
 MachineNetwork network() {
   return {.transport = "tcp",
           .times = {{.bytes = 1'000, .alone_ns = 11'000},

@@ -13,7 +13,7 @@
 namespace tandem::runtime::machine_test {
 namespace {
 
-/// Two cores, and a card with a memory of its own.
+/// Two cores, and a device with a memory of its own.
 Machine with_card() {
   Machine machine;
   machine.workers.resize(2);

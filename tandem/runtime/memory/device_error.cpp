@@ -1,4 +1,4 @@
-// tandem/runtime/memory/device_error.cpp: which failures are a device's.
+// tandem/runtime/memory/device_error.cpp: tells failures of devices from others.
 #include "tandem/runtime/memory/device_error.hpp"
 
 #include "tandem/runtime/memory/out_of_memory.hpp"

@@ -13,14 +13,14 @@
 
 namespace tandem::runtime {
 
-/// Places in a file that grows at its end, in bytes. A piece gets the smallest free extent that it fits into. Free
-/// extents that touch are one; one at the end does not exist, so that the file can be cut there. All operations take
-/// O(log n) for n free extents, but for `take_holes`.
+/// Places in a file that grows at its end, in bytes. A piece gets the smallest free extent that it fits into. Adjacent
+/// free extents are merged; one at the end does not exist, so the file can be cut there. All operations except
+/// `take_holes` take O(log n) for n free extents.
 ///
-/// A free extent is a *hole* once the file system has been told that it holds nothing. What is in use and what is free
-/// without being a hole takes room on the disk (`disk_bytes`).
+/// A free extent is a *hole* once the file system was told that it has no content. Used extents and free ones that are
+/// no holes take room on the disk (`disk_bytes`).
 ///
-/// Threads: one at a time.
+/// Used by one thread at a time.
 class Extents {
  public:
   struct Extent {
@@ -28,7 +28,7 @@ class Extents {
     std::uint64_t bytes = 0;
   };
 
-  /// A place for `bytes`, which are not 0.
+  /// Takes a place for `bytes`, which are not 0.
   std::uint64_t take(std::uint64_t bytes) {
     used_ += bytes;
     const auto fits = by_size_.lower_bound({bytes, 0});
@@ -39,7 +39,7 @@ class Extents {
     return at;
   }
 
-  /// The piece at `at`, which `take` gave for `bytes`, is free.
+  /// Frees the piece at `at`, which `take` gave for `bytes`.
   void give_back(std::uint64_t at, std::uint64_t bytes) {
     TANDEM_ASSERT(at + bytes <= end_ && bytes <= used_);
     used_ -= bytes;
@@ -61,10 +61,10 @@ class Extents {
       bytes += size;
     }
     if (at + bytes == end_) end_ = at;
-    else add(at, bytes, false);  // a hole that joins it is one again after the next `take_holes`
+    else add(at, bytes, false);  // an adjacent hole becomes one again at the next `take_holes`
   }
 
-  /// The free extents that are no holes. They are from now on.
+  /// Returns the free extents that are no holes, and makes them holes.
   std::vector<Extent> take_holes() {
     std::vector<Extent> holes;
     for (auto& [at, extent] : free_)
@@ -73,13 +73,13 @@ class Extents {
     return holes;
   }
 
-  /// How long the file must be.
+  /// Necessary length of the file.
   std::uint64_t end() const noexcept { return end_; }
   std::uint64_t used() const noexcept { return used_; }
   std::uint64_t disk_bytes() const noexcept { return end_ - hole_bytes_; }
   std::size_t free_count() const noexcept { return free_.size(); }
 
-  /// What is free, and its two orders, agree: O(n).
+  /// Checks that the free extents and their two orders agree: O(n).
   bool check_invariants() const {
     std::uint64_t free_bytes = 0, holes = 0, last = 0;
     bool is_first = true;
@@ -114,8 +114,8 @@ class Extents {
     return extent.is_hole;
   }
 
-  std::map<std::uint64_t, Free> free_;                           ///< by place
-  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  ///< bytes and place of the same ones
+  std::map<std::uint64_t, Free> free_;                           ///< free extents by place
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  ///< bytes and places of the free extents
   std::uint64_t end_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t hole_bytes_ = 0;

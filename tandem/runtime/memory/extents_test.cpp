@@ -70,8 +70,7 @@ TEST(Extents, HolesTakeNothingOfTheDisk) {
   EXPECT_TRUE(extents.check_invariants());
 }
 
-/// Pieces of random sizes come and go, of which some `alive` are there at a time. Returns how long the file was at
-/// most.
+/// Pieces of random sizes come and go, with about `alive` of them at a time. Returns the largest length of the file.
 std::uint64_t longest_file(int pieces, std::size_t alive, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Extents extents;

@@ -26,8 +26,8 @@ void Memory::emit(Fields... fields) const {
 
 namespace {
 
-/// Copies in two steps by way of `between`, each by `copy(request, ended)`, and calls `ended` once. The memory between may outlive all nodes: a
-/// copier that is given up keeps what it was given.
+/// Copies in two steps through `between`, each by `copy(request, ended)`, and calls `ended` once. The memory between
+/// may outlive all nodes, since an abandoned copier keeps it.
 template <class Copy>
 void copy_in_two(const CopyRequest& request, const std::shared_ptr<void>& between, const Copy& copy, const CopyEnded& ended) {
   if (between == nullptr) return ended(std::make_exception_ptr(OutOfMemory(fmt::format("no memory to pass {} bytes on", request.shape.bytes()))));
@@ -77,17 +77,17 @@ std::string Memory::described(NodeIndex index) const {
 }
 
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
-  // One guard beside the transfers, so that none of them ends the staging before all have been started.
+  // One guard beside the transfers keeps them from ending the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
   if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) {
     if (task.kind == TaskKind::event) {
       if (task.extra->asks && (task.room & Room::kAsks) == 0) return Staging::ready;
       if (task.extra->memory != EventMemory::within) return acquire_beside(task, node);
     }
-    // Told before: once it stands in the queue, others may end its waiting.
+    // The trace is written first: once the task is in the queue, another thread may end its wait.
     const bool reserved = room_.reserve(task, node, [&] { note_stage(task, trace::StagingState::memory); });
     follow_orders();
-    if (!reserved) return Staging::pending;  // whoever makes room goes on with it
+    if (!reserved) return Staging::pending;  // the thread that makes room goes on with it
   }
   if (!give_memory(task, node)) {
     follow_orders();
@@ -96,8 +96,8 @@ Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   const bool has_waited = bring(task, node) && room_.any();
   if (has_waited) note_stage(task, trace::StagingState::data);
   const bool is_over = task.waits.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  // What it waited for has ended already. It goes on as if that had come later: behind the end of a move its data is still to be brought,
-  // and a move may have failed.
+  // The end for which the task waited has come already. It goes on as if that had come later: after a move its data is
+  // still to be fetched, and a move may have failed.
   if (is_over && has_waited) staged(task);
   follow_orders();
   return is_over && !has_waited ? Staging::ready : Staging::pending;
@@ -121,10 +121,10 @@ bool Memory::acquire_behind(Task& task, const Task& before, NodeIndex node) {
   if (!is_there()) return false;
   if (room_.is_limited(node) && !room_.reserve_behind(task, node)) return false;
   const bool is_ready = [&] {
-    if (!is_there()) return false;  // until it was reserved something may have left
+    if (!is_there()) return false;  // a replica may have left before the reservation
     try {
       for (unsigned i = 0; i < task.access_count; ++i) ensure_allocated(*task.accesses()[i].handle(), node);
-    } catch (...) {  // said when its turn comes
+    } catch (...) {  // reported when its turn comes
       return false;
     }
     return meets_no_move(task, node);
@@ -133,7 +133,8 @@ bool Memory::acquire_behind(Task& task, const Task& before, NodeIndex node) {
   return is_ready;
 }
 
-/// Nothing that `task` writes is being moved, nor will be: what it replaces on `node` is given up elsewhere.
+/// Makes sure that `task` writes nothing that is or will be moved: data that it replaces on `node` is dropped
+/// elsewhere.
 bool Memory::meets_no_move(Task& task, NodeIndex node) {
   if (!room_.any()) return true;
   const std::lock_guard guard(room_.mutex());
@@ -151,12 +152,12 @@ bool Memory::meets_no_move(Task& task, NodeIndex node) {
   return true;
 }
 
-/// For an event that replaces the value of its one datum.
+/// Acquires for an event that replaces the value of its one datum.
 Memory::Staging Memory::acquire_beside(Task& event, NodeIndex node) {
   while (!room_.hold_beside(event, node)) {
     event.waits.store(1, std::memory_order_relaxed);
     if (waits_for_move(event, event.accesses()[0], node) && event.waits.fetch_sub(1, std::memory_order_acq_rel) != 1)
-      return Staging::pending;  // comes here again
+      return Staging::pending;  // the event comes here again
   }
   follow_orders();
   if (event.extra->memory != EventMemory::none) ensure_allocated(*event.accesses()[0].handle(), node);
@@ -169,7 +170,7 @@ NodeIndex Memory::source_of(Task& event) {
   const std::uint32_t there = valid & event.extra->sources & ~no_messages_.load(std::memory_order_relaxed);
   if ((valid & 1U) != 0 || there == 0) return 0;
   const auto node = static_cast<NodeIndex>(std::countr_zero(there));
-  // Without its memory it has only seen where the value is; it may leave before the event asks.
+  // Without its memory the event has only seen where the value is; it may leave before the event asks.
   if (room_.is_limited(node) && (event.room & Room::kAsks) != 0 && !room_.reserve_valid(event, node)) return 0;
   return node;
 }
@@ -213,10 +214,10 @@ PrefetchReport Memory::prefetches() const noexcept {
   return report;
 }
 
-/// Memory for all data of `task` on `node`, before any transfer knows the task. False: the node has less than its
-/// budget says, and the task, which held memory, waits for some once more.
+/// Allocates memory for all data of `task` on `node`, before any transfer knows the task. False: the node has less than
+/// its budget says, and the task, which had pinned memory, waits again.
 bool Memory::give_memory(Task& task, NodeIndex node) {
-  // What a message brings to a device may come to main memory as well, so nothing leaves for it.
+  // A message for a device may go to main memory as well, so nothing leaves for it.
   const bool has_other_place = task.kind == TaskKind::event && node != 0 && task.extra->sources == 0;
   const bool may_wait = !has_other_place && room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
   const std::uint64_t given_up = may_wait ? room_.given_up(node) : 0;
@@ -231,7 +232,7 @@ bool Memory::give_memory(Task& task, NodeIndex node) {
   return false;
 }
 
-/// `at` is the data that was the last to be looked at.
+/// `at` is the datum that was handled last.
 void Memory::allocate_all(Task& task, NodeIndex node, const Handle*& at) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
@@ -241,8 +242,8 @@ void Memory::allocate_all(Task& task, NodeIndex node, const Handle*& at) {
   }
 }
 
-/// Starts what the data of `task`, which has memory on `node`, needs to be there. True: the task waits for some of
-/// that, which may have ended by now.
+/// Starts the transfers that the data of `task`, which has memory on `node`, needs. True: the task waits for some of
+/// them, which may have ended by now.
 bool Memory::bring(Task& task, NodeIndex node) {
   bool waits = false;
   for (unsigned i = 0; i < task.access_count; ++i) {
@@ -266,8 +267,8 @@ void Memory::wait_for(Transfer& transfer, Task& task, Link& link) {
   transfer.waiting = &link;
 }
 
-/// True: `task`, which writes, waits until the data is no longer being moved, and comes here again. False: it is not; a value that
-/// will be replaced on `node` is given up elsewhere, so that nobody begins to move it.
+/// Whether `task`, which writes, waits for the end of a move, and comes here again. False: the data is not being moved;
+/// a value that will be replaced on `node` is dropped elsewhere, so that no move of it begins.
 bool Memory::waits_for_move(Task& task, AccessSlot& slot, NodeIndex node) {
   Handle& handle = *slot.handle();
   const std::lock_guard guard(room_.mutex());
@@ -338,7 +339,7 @@ void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
                                 nodes_[node].bytes->load(std::memory_order_relaxed)));
 }
 
-/// Memory that a copy needs for its time, page-locked if there is some; null: there is none at all.
+/// Memory for the duration of a copy, page-locked if possible; null: there is none.
 std::shared_ptr<void> Memory::buffer_for_copy(std::size_t bytes) {
   try {
     if (page_locked_ != nullptr)
@@ -346,19 +347,19 @@ std::shared_ptr<void> Memory::buffer_for_copy(std::size_t bytes) {
         return {memory, [pool = page_locked_, bytes](void* locked) { pool->release(locked, bytes); }};
     if (bytes > kMostDataBytes) return {};
     return {std::aligned_alloc(64, (bytes + 64) / 64 * 64), [](void* memory) { std::free(memory); }};
-  } catch (const std::bad_alloc&) {  // it is given back already
+  } catch (const std::bad_alloc&) {  // the shared pointer has released the memory
     return {};
   }
 }
 
 Copier& Memory::copier_for(const CopyRequest& request) noexcept {
-  // Storage is reached by its own copier, from wherever; a device by its own; a NUMA node by those of the others.
+  // Storage has its own copier for all nodes; a device its own; a NUMA node uses those of the others.
   const bool by_source = request.to_node == 0 || room_.is_storage(request.from_node);
   return *nodes_[by_source ? request.from_node : request.to_node].copier;
 }
 
-/// Storage is reached from main memory alone, and a kind of devices knows nothing of another kind's memory: what goes from one to the other
-/// passes through main memory.
+/// Storage is reached from main memory alone, and a kind of devices does not know another kind's memory: copies between
+/// them pass through main memory.
 bool Memory::passes_main_memory(const CopyRequest& given) const noexcept {
   const CopyRequest request = as_copied(given);
   if (request.from_node == 0 || request.to_node == 0) return false;
@@ -376,12 +377,13 @@ CopyRequest Memory::request_for(Handle& handle, NodeIndex from, NodeIndex to) {
   return {from, to, source.pointer, target.pointer, source.ld, target.ld, handle.shape};
 }
 
-/// Copies, and calls `done` once with what was thrown, or null: at once, or from whichever thread the copier reports from.
+/// Copies, and calls `done` once with an exception or null: at once, or on the thread from which the copier reports.
 template <class Done>
 void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   CopyRequest request = given;
-  std::shared_ptr<void> packed;  // between memory with gaps, of which copiers do not know, and the other one
-  // Memory on the way between two other nodes has no gaps. Where main memory has some, it is the program's, and stays.
+  // Packed memory between memory with gaps, which copiers do not know, and the other node.
+  std::shared_ptr<void> packed;
+  // Memory on the way between two other nodes has no gaps. Main memory with gaps is the program's, and stays.
   const bool has_gaps = handle.is_strided_at_home();
   const bool is_from_home = has_gaps && given.from_node == 0 && given.from == handle.home.pointer;
   const bool is_to_home = has_gaps && given.to_node == 0 && given.to == handle.home.pointer;
@@ -416,23 +418,24 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
   if (state == CopyState::done) ended(nullptr);
 }
 
-/// True: `task` waits for a transfer, which may have ended by now.
+/// Fetches data. True: `task` waits for a transfer, which may have ended by now.
 bool Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node) {
   const NodeIndex node = handle.node_at(worker_node);
   CopyRequest request;
   {
-    // The source stays while it is read.
+    // The source stays while it is being read.
     std::unique_lock<std::mutex> room(room_.mutex(), std::defer_lock);
     if (room_.any()) room.lock();
     const std::lock_guard guard(handle.lock);
     if (handle.valid_on(node)) return false;
-    if (handle.valid.load(std::memory_order_relaxed) == 0 && task.kind == TaskKind::event && task.extra->is_hint) return false;  // it is given up
+    // The hint is dropped.
+    if (handle.valid.load(std::memory_order_relaxed) == 0 && task.kind == TaskKind::event && task.extra->is_hint) return false;
     Transfer& transfer = handle.transfer_to(node);
     wait_for(transfer, task, link);
     if (transfer.under_way) return true;
     transfer.under_way = true;
     const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed) & ~Handle::kMoving));
-    TANDEM_ASSERT(source < node_count());  // reading what nobody wrote is refused at submission
+    TANDEM_ASSERT(source < node_count());  // submission refuses to read data without a value
     if (room_.any()) room_.begin_reading(handle, source);
     request = request_for(handle, source, node);
   }
@@ -458,7 +461,7 @@ void Memory::fetched(Handle& handle, NodeIndex source, NodeIndex node, const std
   count_down(waiting);
 }
 
-/// A copy has failed. If that was since a device is lost, its worker finds it here.
+/// Notes that a copy has failed. If a device was lost, its worker finds the failure here.
 void Memory::note_lost_device(const std::exception_ptr& failure, NodeIndex source, NodeIndex target) {
   const DeviceFailure look = look_at(failure);
   if (!look.is_devices || look.effect != DeviceEffect::lost) return;
@@ -543,10 +546,10 @@ bool Memory::drop_damaged(Task& task, NodeIndex node) {
   };
   const std::uint32_t others = ~(Handle::kMoving | 1U << node);
   std::unique_lock<std::mutex> room(room_.mutex(), std::defer_lock);
-  if (room_.any()) room.lock();  // another copy does not leave between the two
+  if (room_.any()) room.lock();  // no other copy leaves between the two steps
   if (!for_each_written([&](const AccessSlot& slot) {
         const PrivateCopy* const copy = slot.handle()->private_copy;
-        if (copy != nullptr && !copy->filled) return true;  // another one begins as it began
+        if (copy != nullptr && !copy->filled) return true;  // another one is neutral, as it was at the beginning
         return !sees_value(slot.mode()) || (slot.handle()->valid.load(std::memory_order_acquire) & others) != 0;
       }))
     return false;
@@ -557,7 +560,7 @@ bool Memory::drop_damaged(Task& task, NodeIndex node) {
   });
 }
 
-/// Does what `room_` has decided; what is done may bring further orders.
+/// Executes the orders of `room_`, which may lead to further orders.
 void Memory::follow_orders() {
   if (!room_.any()) return;
   for (Room::Orders orders = room_.take_orders(); !orders.empty(); orders = room_.take_orders()) {
@@ -572,7 +575,7 @@ void Memory::begin_move(const Room::Move& move) {
   Handle& handle = *move.handle;
   try {
     ensure_allocated(handle, move.to);
-  } catch (...) {  // no room there, after all
+  } catch (...) {  // there was no room after all
     return end_move(handle, move.from, move.to, std::current_exception());
   }
   CopyRequest request;
@@ -604,7 +607,7 @@ void Memory::grant(const Room::Granted& granted) {
   Task& task = *granted.task;
   try {
     if (!granted.refusal.empty()) throw OutOfMemory(granted.refusal);
-    if (!give_memory(task, granted.node)) return;  // among the orders again
+    if (!give_memory(task, granted.node)) return;  // the task is among the orders again
     bring(task, granted.node);
   } catch (...) {
     listener_.staging_failed(task, std::current_exception());

@@ -1,4 +1,4 @@
-// tandem/runtime/memory/memory_test.cpp: replicas: who has the value, and which copies are made.
+// tandem/runtime/memory/memory_test.cpp: replicas: where the value is, and which copies are made.
 #include "tandem/runtime/memory/memory.hpp"
 
 #include <cstdlib>
@@ -172,7 +172,7 @@ TEST(Memory, ANumaNodeIsMainMemoryForDevices) {
 }
 
 TEST(Memory, AnEventReadsInADevicesMemoryWhatMainMemoryHasNot) {
-  Fixture f;  // its node 1 is reached by copies alone
+  Fixture f;  // only copies reach its node 1
   f.memory.add_node(make_main_memory(), make_processor_copier());
   EXPECT_EQ(f.memory.message_nodes(MessageMemory::host), 4U) << "but main memory, which is no device's";
   EXPECT_EQ(f.memory.message_nodes(MessageMemory::cuda), 0U);
@@ -288,7 +288,7 @@ TEST(Memory, AMatrixKeepsItsColumnsApart) {
   copy_matrix({0, 1, nullptr, nullptr, 0, 0, {0, 3, sizeof(double)}});  // nothing to copy
 }
 
-/// Copies at once, and is of another class than the other one.
+/// Copies at once; its class differs from that of the other copier.
 struct QuickCopier final : Copier {
   std::vector<CopyRequest> requests;
   CopyState start(const CopyRequest& request, CopyEnded) override {

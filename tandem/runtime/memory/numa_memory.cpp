@@ -42,7 +42,7 @@ class NumaMemory final : public MemoryNode {
     blocks_.give_back(memory, bytes);
   }
 
-  /// Bound memory, or why there is none.
+  /// Maps bound memory, or returns why it cannot.
   base::Result<void*> map(std::size_t bytes) {
     void* const mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED) return base::Error{base::ErrorCode::exhausted, fmt::format("the system has no {} bytes", bytes)};
@@ -63,7 +63,7 @@ class NumaMemory final : public MemoryNode {
   const std::size_t place_;
   std::mutex mutex_;
   SmallBlocks blocks_;            ///< under the mutex
-  std::vector<void*> mappings_;   ///< from which small blocks are cut; under the mutex
+  std::vector<void*> mappings_;   ///< mappings for small blocks; under the mutex
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// tandem/runtime/memory/out_of_memory.hpp: memory that could not be had, with what was wanted.
+// tandem/runtime/memory/out_of_memory.hpp: the exception for memory that a node did not have.
 #pragma once
 
 #include <new>
@@ -7,7 +7,8 @@
 
 namespace tandem {
 
-/// A memory node had no memory for data. `what` names the data, the bytes, the node, and what Tandem has allocated there.
+/// A memory node had no memory for data. `what` names the data, the bytes, the node, and what Tandem has allocated
+/// there.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::string what) : what_(std::move(what)) {}

@@ -1,4 +1,4 @@
-// tandem/runtime/memory/page_locked_pool.cpp: gives out page-locked memory, and keeps it.
+// tandem/runtime/memory/page_locked_pool.cpp: allocates page-locked memory, and keeps it.
 #include "tandem/runtime/memory/page_locked_pool.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void* PageLockedPool::allocate(std::size_t bytes) {
       if (chunk != nullptr) chunks_.insert(chunk);
       return chunk;
     });
-  } catch (const std::bad_alloc&) {  // for the books: what was asked for goes to waste
+  } catch (const std::bad_alloc&) {  // no memory for the records: the new block is lost
   }
   if (memory == nullptr) {
     ++report_.refused;
@@ -83,7 +83,7 @@ void* PageLockedPool::take_large(std::size_t size) {
   return memory;
 }
 
-/// New memory from the driver, within the bound.
+/// Gets new memory from the driver, within the bound.
 void* PageLockedPool::ask(std::size_t size) {
   if (refused_ || size > report_.bound) return nullptr;
   if (report_.locked + size > report_.bound) make_room(size);
@@ -102,7 +102,7 @@ void* PageLockedPool::ask(std::size_t size) {
   return memory;
 }
 
-/// Large blocks that nobody has go back to the driver, until `size` bytes fit.
+/// Returns free large blocks to the driver, until `size` bytes fit.
 void PageLockedPool::make_room(std::size_t size) noexcept {
   for (auto& [kept_size, blocks] : kept_)
     while (!blocks.empty() && report_.locked + size > report_.bound) {
@@ -120,7 +120,7 @@ bool PageLockedPool::release(void* memory, std::size_t bytes) noexcept {
     report_.used -= size;
     try {
       kept_[size].push_back(memory);
-    } catch (...) {  // no memory to remember it
+    } catch (...) {  // no memory to remember the block
       locker_->release(memory);
       report_.locked -= size;
     }

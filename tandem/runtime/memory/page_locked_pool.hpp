@@ -1,4 +1,5 @@
-// tandem/runtime/memory/page_locked_pool.hpp: main memory whose pages stay where they are, so that devices copy from and to it by themselves.
+// tandem/runtime/memory/page_locked_pool.hpp: main memory with locked pages, which devices read and write without the
+// processor.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +19,23 @@
 
 namespace tandem::runtime {
 
-/// A driver that gives out page-locked memory. Thread-safe.
+/// A driver that allocates page-locked memory. Thread-safe.
 class PageLocker {
  public:
   virtual ~PageLocker() = default;
-  /// Whole pages; null: it refuses, and `why` says why.
+  /// Allocates whole pages; null: the driver refuses, and `why` says why.
   virtual void* allocate(std::size_t bytes, std::string& why) = 0;
   virtual void release(void* memory) noexcept = 0;
 };
 
-/// Page-locked memory up to a bound. Asking the driver costs some hundred microseconds, so what comes back is kept: small blocks are cut from chunks,
-/// which stay until the end (`SmallBlocks`); large ones are kept by size, and go back to the driver when the bound leaves no room for another size.
+/// Page-locked memory up to a bound. A call of the driver costs some hundred microseconds, so released blocks are kept:
+/// small blocks are cut from chunks, which stay until the end (`SmallBlocks`); large ones are kept by size, and return
+/// to the driver when the bound leaves no room for another size.
 ///
-/// Bytes that the driver has given never exceed the bound, and all of them go back to it at the end. Once the driver has refused, it is not asked
-/// again, and the log has one warning; what is there is used further.
+/// Bytes from the driver never exceed the bound, and all of them return to it at the end. Once the driver has refused,
+/// it is not called again, and the log gets one warning; blocks that exist are used further.
 ///
-/// Threads: any. One mutex, which is held while the driver is asked.
+/// Threads: any. One mutex, held while the driver is called.
 class PageLockedPool {
  public:
   /// The log outlives this.
@@ -42,11 +44,11 @@ class PageLockedPool {
   PageLockedPool(const PageLockedPool&) = delete;
   PageLockedPool& operator=(const PageLockedPool&) = delete;
 
-  /// Memory for `bytes`, aligned to a cache line; null: within the bound there is none.
+  /// Allocates memory for `bytes`, aligned to a cache line; null: the bound leaves none.
   void* allocate(std::size_t bytes);
-  /// Takes back what `allocate` gave for `bytes`. False, and nothing has changed: it did not.
+  /// Releases memory that `allocate` gave for `bytes`. False: the pool did not give it, and nothing has changed.
   bool release(void* memory, std::size_t bytes) noexcept;
-  /// So far.
+  /// Counts so far.
   PageLockedReport report() const;
 
  private:
@@ -56,16 +58,16 @@ class PageLockedPool {
 
   const std::unique_ptr<PageLocker> locker_;
   base::Log& log_;
-  mutable std::mutex mutex_;  ///< guards all below
+  mutable std::mutex mutex_;  ///< guards all members below
   bool refused_ = false;
   SmallBlocks small_;
-  std::set<void*> chunks_;                          ///< of small blocks
-  std::unordered_set<void*> large_;                 ///< that somebody has
-  std::map<std::size_t, std::vector<void*>> kept_;  ///< large ones that nobody has, by size
+  std::set<void*> chunks_;                          ///< chunks of small blocks
+  std::unordered_set<void*> large_;                 ///< large blocks in use
+  std::map<std::size_t, std::vector<void*>> kept_;  ///< free large blocks, by size
   PageLockedReport report_;
 };
 
-/// Main memory from `pool`, and what the pool has no room for from the system.
+/// Makes main memory from `pool`; when the pool has no room, from the system.
 std::unique_ptr<MemoryNode> make_page_locked_memory(std::shared_ptr<PageLockedPool> pool);
 
 }  // namespace tandem::runtime

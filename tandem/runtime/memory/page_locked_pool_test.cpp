@@ -1,4 +1,4 @@
-// tandem/runtime/memory/page_locked_pool_test.cpp: page-locked memory: what is asked for, used again, refused and freed.
+// tandem/runtime/memory/page_locked_pool_test.cpp: page-locked memory is allocated, used again, refused and freed.
 #include "tandem/runtime/memory/page_locked_pool.hpp"
 
 #include <cstdlib>
@@ -16,7 +16,7 @@
 namespace tandem::runtime::page_locked_pool_test {
 namespace {
 
-/// What a test sees of a driver. Outlives it.
+/// Counters of a driver for a test. Outlives the driver.
 struct Driver {
   std::map<void*, std::size_t> blocks;
   std::size_t bytes = 0;

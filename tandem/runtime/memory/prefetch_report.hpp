@@ -7,10 +7,10 @@ namespace tandem::runtime {
 
 /// Counts of `Runtime::prefetch`. Exact after a `wait()`.
 struct PrefetchReport {
-  std::uint64_t hints = 0;    ///< so far
-  std::uint64_t copied = 0;   ///< brought the value, or found it on its way
-  std::uint64_t present = 0;  ///< the value was there
-  std::uint64_t lost = 0;     ///< there was no value, no room, or the hint would have kept tasks from running at a time
+  std::uint64_t hints = 0;    ///< all hints so far
+  std::uint64_t copied = 0;   ///< hints that brought the value, or found it on its way
+  std::uint64_t present = 0;  ///< hints that found the value there
+  std::uint64_t lost = 0;  ///< hints without a value or room, or that would have kept tasks from running concurrently
 };
 
 }  // namespace tandem::runtime

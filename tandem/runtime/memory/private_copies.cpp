@@ -11,7 +11,7 @@ namespace tandem::runtime {
 // --- a task that adds
 
 void Memory::bind_private_copies(Task& task, NodeIndex node) {
-  if ((task.room & Room::kHolds) != 0) return;  // it has them, or works in main memory
+  if ((task.room & Room::kHolds) != 0) return;  // the task has its copies, or works in main memory
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.mode() == AccessMode::reduce) slot.set(take_private_copy(*slot.handle(), node).data, AccessMode::read_write);
@@ -43,7 +43,8 @@ void Memory::let_go(PrivateCopy& copy) noexcept {
   copy.in_use = false;
 }
 
-/// One that is on `node`, else one that another copy to it costs no more than a new one; null: there is none. Under `handle.lock`.
+/// A free copy on `node`, or one whose transfer there costs no more than a new one; null: there is none. Under
+/// `handle.lock`.
 PrivateCopy* Memory::free_private_copy(Handle& handle, NodeIndex node) noexcept {
   if (handle.private_copies == nullptr) return nullptr;
   PrivateCopy* best = nullptr;
@@ -62,7 +63,7 @@ PrivateCopy* Memory::free_private_copy(Handle& handle, NodeIndex node) noexcept 
   return best;
 }
 
-/// Under `handle.lock`.
+/// Adds a private copy. Under `handle.lock`.
 PrivateCopy& Memory::add_private_copy(Handle& handle) {
   if (handle.private_copies == nullptr) handle.private_copies = std::make_unique<std::deque<PrivateCopy>>();
   auto data = std::make_unique<Handle>();
@@ -84,7 +85,8 @@ PrivateCopy& Memory::add_private_copy(Handle& handle) {
   return copy;
 }
 
-/// `copy`, which holds nothing, becomes neutral, in main memory. False: what it held is being moved just now. By the task that has it.
+/// Makes `copy`, which has no contributions, neutral in main memory. False: its old value is being moved. By the task
+/// that has it.
 bool Memory::start_private_copy(PrivateCopy& copy) {
   Handle& data = *copy.data;
   if (!forget_value(data)) return false;
@@ -116,8 +118,8 @@ bool Memory::has_private_copies_home(const Handle& handle) noexcept {
   return true;
 }
 
-/// Starts what brings the filled copies to main memory. While there are any, the combining task is the only one that sees the value.
-/// True: the task waits for some of that, which may have ended by now.
+/// Starts the transfers of filled copies to main memory. While there are any, the combining task is the only one that
+/// sees the value. True: the task waits for some of them, which may have ended by now.
 bool Memory::bring_private_copies(Task& task, Handle& handle) {
   bool waits = false;
   for (PrivateCopy& copy : *handle.private_copies)
@@ -127,7 +129,8 @@ bool Memory::bring_private_copies(Task& task, Handle& handle) {
 
 // --- their ends
 
-/// No replica of `handle`, which no task uses, is valid any more. False: its only one is being moved, and will be valid where it arrives.
+/// Makes all replicas of `handle`, which no task uses, invalid. False: its only one is being moved, and will be valid
+/// where it arrives.
 bool Memory::forget_value(Handle& handle) noexcept {
   std::unique_lock<std::mutex> room(room_.mutex(), std::defer_lock);
   if (room_.any()) room.lock();

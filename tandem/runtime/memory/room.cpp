@@ -1,4 +1,4 @@
-// tandem/runtime/memory/room.cpp: who gets memory on a node with a budget, and what leaves for it.
+// tandem/runtime/memory/room.cpp: grants memory on nodes with budgets, and chooses what leaves.
 #include "tandem/runtime/memory/room.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace tandem::runtime {
 
 namespace {
 
-/// Calls `visit(handle, index)` for each datum of `task` that is to be in its node's memory, once.
+/// Calls `visit(handle, index)` once for each datum of `task` that must be in its node's memory.
 template <class Visit>
 void for_each_datum(Task& task, const Visit& visit) {
   for (unsigned i = 0; i < task.access_count; ++i) {
@@ -44,8 +44,9 @@ void Room::limit(NodeIndex node, std::size_t bytes, unsigned kernels) {
   nodes_[node].most_kernels = kernels;
 }
 
-/// The program's own memory, parts of it, and objects, which cannot be copied as bytes, are where they are: in main memory, also for who works in the
-/// memory of a NUMA node and uses them there. Private copies count in no budget of main memory, so that those of any number of devices can come there.
+/// Whether `handle` counts in the budget of `node`. The program's own memory, parts of it, and objects, which cannot be
+/// copied as bytes, stay in main memory, also for workers of a NUMA node that use them there. Private copies count in
+/// no budget of main memory, so that those of any number of devices fit there.
 bool Room::counts(const Handle& handle, NodeIndex node) noexcept {
   return handle.node_at(node) != 0 || (!handle.user_memory && !handle.is_part && handle.object == nullptr && handle.copy_number == 0);
 }
@@ -54,7 +55,7 @@ std::size_t Room::bytes_on(const Handle& handle, NodeIndex node) const noexcept 
   return memory_.node(node).footprint(handle.shape.bytes());
 }
 
-/// What `task` gets for the time of its kernel.
+/// Bytes that `task` gets for the time of its kernel.
 std::size_t Room::scratch_bytes(Task& task, NodeIndex node) const noexcept {
   std::size_t bytes = 0;
   for (unsigned i = 0; i < task.access_count; ++i)
@@ -68,7 +69,7 @@ std::size_t Room::bytes_of(Task& task, NodeIndex node) const noexcept {
     if (counts(handle, node)) bytes += bytes_on(handle, node);
   });
   if (node == 0 || memory_.reaches_home(node)) return bytes;
-  for (unsigned i = 0; i < task.access_count; ++i)  // the private copies that it will have there
+  for (unsigned i = 0; i < task.access_count; ++i)  // the private copies that the task will have there
     if (task.accesses()[i].mode() == AccessMode::reduce) bytes += bytes_on(*task.accesses()[i].handle(), node);
   return bytes;
 }
@@ -106,7 +107,7 @@ void Room::note_abandoned(Handle& handle) {
   serve_all();
 }
 
-/// After a change of what tasks use, and of who has the data.
+/// Called after a change of the tasks that use the data, and of the nodes that have it.
 void Room::count_passing(Handle& handle) {
   Residence& residence = *handle.residence;
   const bool passes = residence.abandoned && residence.uses.next() != UpcomingUses::kNone && counts(handle, 0);
@@ -184,12 +185,12 @@ void Room::leave_beside(Handle& handle, NodeIndex node) {
   settle(handle, node);
 }
 
-/// Who counts what is beside the budget counts it no longer.
+/// Ends the count of bytes beside the budget.
 void Room::settle(Handle& handle, NodeIndex node) {
   if (std::exchange(handle.residence->stays[node].settles, false)) orders_.settled.push_back(handle.shape.bytes());
 }
 
-/// The tasks that wait for the data's memory miss it no longer, or once more.
+/// Changes what tasks that wait for the data's memory miss.
 void Room::change_missing(Handle& handle, NodeIndex node, bool more) {
   for (WaitingTask* const waiting : handle.residence->stays[node].wanted_by) {
     nodes_[node].order.erase(waiting);
@@ -213,7 +214,7 @@ std::size_t Room::missing(Task& task, NodeIndex node) {
   return bytes;
 }
 
-/// The task has memory: what the next one has pinned already is not pinned again.
+/// Pins memory for the task; what the next task has pinned already is not pinned again.
 void Room::hold(Task& task, NodeIndex node) {
   for_each_datum(task, [&](Handle& handle, unsigned) {
     charge(handle, node);
@@ -233,7 +234,7 @@ bool Room::may_hold(const Task& task, NodeIndex node) const noexcept {
 }
 
 bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait) {
-  if (task.access_count == 0) return true;  // nothing to hold
+  if (task.access_count == 0) return true;  // there is nothing to pin
   const std::lock_guard guard(mutex_);
   if (missing(task, node) == 0 && may_hold(task, node)) {  // it takes nothing from the next one
     hold(task, node);
@@ -242,7 +243,7 @@ bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_w
   if (task.kind == TaskKind::application) put_back_next(node);
   wait(task, node);
   const bool granted = serve(node, &task);
-  if (!granted && on_wait) on_wait();  // before anybody can end its waiting: the orders are taken after this
+  if (!granted && on_wait) on_wait();  // before another thread can end its wait, since the orders are taken after this
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return granted;
 }
@@ -286,12 +287,12 @@ bool Room::hold_beside(Task& event, NodeIndex node) {
   Handle& handle = *event.accesses()[0].handle();
   if (handle.residence->leaves != Residence::kNowhere) return false;
   {
-    // Nobody begins to move the value that is replaced.
+    // The lock keeps a move of the replaced value from beginning.
     const std::lock_guard lock(handle.lock);
     handle.valid.fetch_and(1U << node, std::memory_order_acq_rel);
   }
   Node& here = nodes_[node];
-  const bool within = event.extra->memory == EventMemory::none;  // it ends at once
+  const bool within = event.extra->memory == EventMemory::none;  // such an event ends at once
   if (counts(handle, node) && !within) {
     discharge(handle, node);
     Residence::Stay& stay = handle.residence->stays[node];
@@ -318,7 +319,7 @@ void Room::wait(Task& task, NodeIndex node) {
   });
 }
 
-/// The next one may wait for what the submitting thread gives up only when it has the access for which it waits now.
+/// The next task may wait for what the submitting thread releases only after it has the access for which it waits now.
 void Room::put_back_next(NodeIndex node) {
   if (nodes_[node].next == nullptr) return;
   Task& task = *nodes_[node].next;
@@ -326,7 +327,7 @@ void Room::put_back_next(NodeIndex node) {
   wait(task, node);
 }
 
-/// True: some task is the next one, and may hold memory.
+/// Chooses the next task. True: there is one, and it may pin memory.
 bool Room::choose_next(NodeIndex node) {
   Node& here = nodes_[node];
   if (here.next != nullptr) return true;
@@ -343,7 +344,7 @@ bool Room::choose_next(NodeIndex node) {
   return true;
 }
 
-/// The next one gets memory. While it waits, what it has already stays.
+/// Grants memory to the next task. While it waits, what it has already stays pinned.
 bool Room::grant_next(NodeIndex node) {
   Node& here = nodes_[node];
   Task& task = *here.next;
@@ -358,7 +359,7 @@ bool Room::grant_next(NodeIndex node) {
   return true;
 }
 
-/// There is no next one any more.
+/// Ends the turn of the next task.
 void Room::release_next(NodeIndex node) {
   Node& here = nodes_[node];
   for_each_datum(*here.next, [&](Handle& handle, unsigned access) {
@@ -368,7 +369,7 @@ void Room::release_next(NodeIndex node) {
   here.next = nullptr;
 }
 
-/// Goes on after something has changed. True: `asking` has got memory; others are among the orders.
+/// Goes on after a change. True: `asking` has got memory; others are among the orders.
 bool Room::serve(NodeIndex node, const Task* asking) {
   bool granted = false;
   if (!is_limited(node)) return false;
@@ -406,7 +407,7 @@ void Room::note_held(const Task& access, NodeIndex node, bool is_held) {
   if (!is_limited(node) || (access.room & kHolds) == 0) return;
   if (is_held) ++nodes_[node].held;
   else --nodes_[node].held;
-  serve(node);  // the last holder that would have done it may be one that is held now
+  serve(node);  // the last holder that would have served the node may be one that is held now
 }
 
 std::vector<const Task*> Room::blocked() {
@@ -436,14 +437,14 @@ std::string Room::why_waits(Task& task) {
   return {};
 }
 
-/// What has arrived beside the budget comes into it, after the tasks that wait for memory.
+/// Lets data that has arrived beside the budget come into it, after the tasks that wait for memory.
 void Room::admit_arrived(NodeIndex node) {
   Node& here = nodes_[node];
   while (!here.arrived.empty() && here.next == nullptr) {
     Handle& handle = *here.arrived.front();
     if (!make_room(node, bytes_on(handle, node))) {
       if (here.holders != 0 || here.leaving != 0) return;
-      here.arrived.pop_front();  // nothing else can leave: it stays where it is
+      here.arrived.pop_front();  // nothing else can leave, so the data stays where it is
       settle(handle, node);
       continue;
     }
@@ -504,7 +505,7 @@ void Room::go_on(NodeIndex node) {
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
-/// The task holds nothing any more. What has no memory yet, and is of no other holder, is not charged any more.
+/// Unpins the memory of the task. Data without memory and without another holder is not charged any more.
 void Room::unhold(Task& task, NodeIndex node) {
   const std::uint8_t room = std::exchange(task.room, task.room & static_cast<std::uint8_t>(~(kHolds | kBehind)));
   for_each_datum(task, [&](Handle& handle, unsigned) {
@@ -525,7 +526,8 @@ void Room::give_back(Task& task, NodeIndex node) {
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
-/// What is charged, and what was charged since the node was asked for memory, is more than it has.
+/// Shrinks the budget: the bytes charged, and those charged since the node was asked for memory, are more than the node
+/// has.
 void Room::shrink(NodeIndex node, std::uint64_t given_up_before) {
   Node& here = nodes_[node];
   const std::size_t charged = here.used + (here.given_up.load(std::memory_order_relaxed) - given_up_before);
@@ -535,11 +537,11 @@ void Room::shrink(NodeIndex node, std::uint64_t given_up_before) {
 void Room::wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait) {
   const std::lock_guard guard(mutex_);
   shrink(node, given_up_before);
-  put_back_next(node);  // what it has pinned without memory would stay charged
+  put_back_next(node);  // its pinned data without memory would stay charged
   unhold(task, node);
   if (on_wait) on_wait();
-  // With nothing missing it would have memory at once, and find none again: another holder is about to allocate the
-  // same data. The end of that holder serves the node.
+  // With nothing missing, the task would have memory at once, and again find none: another holder is about to allocate
+  // the same data. The end of that holder serves the node.
   const bool misses = missing(task, node) != 0;
   wait(task, node);
   const Node& here = nodes_[node];
@@ -593,10 +595,10 @@ void Room::end_reading(Handle& handle, NodeIndex node) {
 
 // --- what leaves
 
-/// True: `bytes` more fit on `node` now.
+/// Makes room. True: `bytes` more fit on `node` now.
 bool Room::make_room(NodeIndex node, std::size_t bytes) {
   Node& here = nodes_[node];
-  if (bytes == 0) return true;  // also where the budget has shrunk below what is there
+  if (bytes == 0) return true;  // also if the budget has shrunk below what is there
   while (here.used + bytes > here.budget) {
     if (here.used + bytes <= here.budget + here.leaving || here.candidates.empty()) return false;
     evict(*here.candidates.begin()->handle, node);
@@ -604,7 +606,7 @@ bool Room::make_room(NodeIndex node, std::size_t bytes) {
   return true;
 }
 
-/// As `make_room`, without moves: of replicas that others have, too, for data that is used at `next_use`.
+/// As `make_room`, without moves: only replicas with another copy leave, for data that is used at `next_use`.
 bool Room::make_spare_room(NodeIndex node, std::size_t bytes, std::uint64_t next_use) {
   Node& here = nodes_[node];
   std::vector<Handle*> leaving;
@@ -615,7 +617,7 @@ bool Room::make_spare_room(NodeIndex node, std::size_t bytes, std::uint64_t next
     Handle& handle = *candidate.handle;
     if (handle.residence->stays[node].is_hinted) continue;
     const std::lock_guard guard(handle.lock);
-    if (handle.valid.load(std::memory_order_acquire) == 1U << node) continue;  // it would have to be moved
+    if (handle.valid.load(std::memory_order_acquire) == 1U << node) continue;  // the replica would have to be moved
     leaving.push_back(&handle);
     left -= bytes_on(handle, node);
   }
@@ -631,11 +633,13 @@ void Room::evict(Handle& handle, NodeIndex node) {
     const std::lock_guard guard(handle.lock);
     is_only = handle.valid.load(std::memory_order_acquire) == 1U << node;
   }
-  // A value that failed is not moved: it would come into memory that a part shares with the whole, which has another value by then.
+  // A value that failed is not moved: it would come into memory that a part shares with the whole, which has another
+  // value by then.
   const bool has_failed = handle.is_part && handle.poison.seen_in_group() != nullptr;
   const bool is_needed =
       !has_failed && (!handle.residence->abandoned || handle.residence->uses.next() != UpcomingUses::kNone);
-  if (!is_only || !is_needed) return drop(handle, node);  // others have it, or it has no value, or nobody sees it
+  // Another replica exists, or there is no value, or no task sees it.
+  if (!is_only || !is_needed) return drop(handle, node);
   const std::optional<NodeIndex> goes_to = stopped_ ? std::nullopt : target_for(handle, node);
   if (!goes_to) {
     handle.residence->stuck = true;
@@ -660,7 +664,7 @@ void Room::evict(Handle& handle, NodeIndex node) {
   orders_.moves.push_back({&handle, node, *goes_to});
 }
 
-/// Main memory if it has room without anybody leaving it, and nobody waits for it; else the storage node.
+/// Main memory if it has room without eviction and no task waits for it; else the storage node.
 std::optional<NodeIndex> Room::target_for(const Handle& handle, NodeIndex node) const {
   if (node != 0) {
     if (!is_limited(0) || (handle.home.pointer != nullptr && !handle.residence->stays[0].beside)) return 0;

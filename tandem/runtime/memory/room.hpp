@@ -1,4 +1,4 @@
-// tandem/runtime/memory/room.hpp: memory nodes with budgets: which task gets memory, and which replica leaves.
+// tandem/runtime/memory/room.hpp: budgets of memory nodes: which task gets memory, and which replica leaves.
 #pragma once
 
 #include <atomic>
@@ -22,48 +22,52 @@ namespace tandem::runtime {
 
 class Memory;
 
-/// The budgets of memory nodes. It decides; `Memory` allocates and copies.
+/// The budgets of memory nodes. It decides, and `Memory` allocates and copies.
 ///
-/// A task gets memory for all its data at once, or waits. Of the waiting tasks one is chosen to be the next; it alone makes replicas
-/// leave, it stays the next one until it has its memory, and the others hold nothing. Tasks that hold memory wait for no other memory,
-/// so they end, and the next one goes on: there is no deadlock and no livelock.
+/// A task gets memory for all its data at once, or waits. One of the waiting tasks is the next one: it alone makes
+/// replicas leave, and stays the next one until it has its memory; the others have no memory pinned. Tasks with pinned
+/// memory wait for no other memory, so they end, and the next one goes on: there is no deadlock and no livelock.
 ///
-/// The next one is the task of which the fewest bytes are missing (StarPU's policy `dmdar` sorts by what is there, too). Of tasks that miss nothing it is
-/// that of the highest priority. Those that miss something come in the order of the flow, by which is chosen what leaves: in another one, data would leave
-/// just before it is used. No task waits while more than `kPatience` others get memory. Only a few kernels hold memory at a time (`limit`), so that the
-/// choice is made late, when what is there is known, and what they hold is little.
+/// The next one is the task with the fewest missing bytes (StarPU's policy `dmdar` sorts by present data, too). Among
+/// tasks that miss nothing the highest priority is first. Tasks that miss something come in the order of the flow,
+/// which also decides what leaves: in another order, data would leave just before its use. No task waits while more
+/// than `kPatience` others get memory. Only a few kernels have memory pinned at a time (`limit`), so that the choice is
+/// made late, when the present data is known, and little memory is pinned.
 ///
-/// What leaves is what is used last (Belady), as far as the submitted tasks tell: first the data that none of them uses, the one
-/// unused for longest before the others, then the one whose next task stands furthest in the flow. Replicas with a valid copy elsewhere,
-/// or without a value, are dropped; the only valid one is moved (`Move`) first: from a device to main memory, from there, or when
-/// there is no room, to the storage node.
+/// The data used last leaves first (Belady), by the submitted tasks: first the data that none of them uses, the one
+/// unused for longest before the others, then the one whose next task is furthest in the flow. Replicas with a valid
+/// copy elsewhere, or without a value, are dropped. The only valid replica is moved (`Move`) first: from a device to
+/// main memory; from main memory, or if that has no room, to the storage node.
 ///
-/// Scratch memory counts as data does, from the moment when its task gets memory to the task's end.
+/// Scratch memory counts as data does, from the reservation of its task to the task's end.
 ///
 /// A budget is what a node is expected to have. When the node allocates less, the budget shrinks below what is charged
-/// at that time (`wait_again`): the task gives back what it holds and waits as others do, so that data leaves for it,
-/// or it fails with the numbers if nothing else can leave. Each failure makes the budget smaller, so a task does not
-/// wait for ever. A budget that has shrunk does not grow again.
+/// at that time (`wait_again`): the task gives back its memory and waits as others do, so that data leaves for it, or
+/// it fails with the numbers if nothing else can leave. Each failure shrinks the budget, so a task does not wait for
+/// ever. A budget that has shrunk does not grow again.
 ///
-/// Memory that the application keeps. The submitting thread alone ends the accesses that it holds, so while it waits, a task may wait for memory that
-/// nobody gives up: it is *blocked* when all that holds memory on the node are such accesses. The thread that waits is told (`blocks`), and looks
-/// whether it waits for one of these tasks. An access comes before all tasks that wait, also before the next one.
+/// Memory that the application keeps. The submitting thread alone ends the accesses that it holds, so while it waits, a
+/// task may wait for memory that no thread releases: it is *blocked* when only such accesses pin memory on the node.
+/// The waiting thread is told (`blocks`), and checks whether it waits for a blocked task. An access comes before all
+/// waiting tasks, also before the next one.
 ///
-/// Data beside the budget. An event that waits for something outside, such as the end of a message, may need memory while it waits. If that
-/// counted, tasks would wait for the memory, and what the event waits for might wait for these tasks: on another rank, which has its own
-/// budget. So such an event holds its memory beside the budget (`hold_beside`), and who submits it bounds these bytes. When it
-/// has ended, its data comes into the budget: with the first task that uses it, or when there is room and no task waits for it.
+/// Data beside the budget. An event that waits for something outside, such as the end of a message, may need memory
+/// while it waits. If that counted, tasks would wait for the memory, and the event might wait for these tasks: on
+/// another rank, which has its own budget. So such an event pins its memory beside the budget (`hold_beside`), and its
+/// submitter bounds these bytes. When it has ended, its data comes into the budget: with the first task that uses it,
+/// or when there is room and no task waits for it.
 ///
-/// Threads. All functions may be called from any thread, those that say so by the submitting one. One mutex guards everything, residences of
-/// data included; `Handle::lock` may be taken under it, never the other way round. Nothing is called under it but
-/// `MemoryNode::release` and `footprint`, and `on_wait` of `reserve` and `wait_again`.
+/// Threads. Any thread may call all functions, except those that say the submitting one. One mutex guards everything,
+/// residences of data included; `Handle::lock` may be taken under it, never the other way round. Under it only
+/// `MemoryNode::release`, `footprint`, and `on_wait` of `reserve` and `wait_again` are called.
 ///
-/// A move and the program's tasks. While a move is under way `Handle::valid` has the bit `kMoving`. A task that writes waits for its
-/// end, so no copy is torn and no bit of `valid` comes late; its own transfers begin behind that (`Memory::acquire`). A task that
-/// replaces the value makes other replicas invalid before it runs, so none of them is moved meanwhile. Readers need not wait.
+/// A move and the program's tasks. While a move is under way `Handle::valid` has the bit `kMoving`. A task that writes
+/// waits for its end, so no copy is torn and no bit of `valid` comes late; the task's own transfers begin after it
+/// (`Memory::acquire`). A task that replaces the value makes other replicas invalid before it runs, so none of them is
+/// moved meanwhile. Readers need not wait.
 class Room {
  public:
-  /// What is to be done outside of the mutex, in this order.
+  /// Work for the caller outside of the mutex, in this order.
   struct Move {
     Handle* handle = nullptr;
     NodeIndex from = 0;
@@ -72,138 +76,146 @@ class Room {
   struct Granted {
     Task* task = nullptr;
     NodeIndex node = 0;
-    std::string refusal;  ///< empty: its memory is reserved; else why it cannot be
+    std::string refusal;  ///< why the memory cannot be reserved; empty: it is reserved
   };
   struct Orders {
     std::deque<Move> moves;
     std::deque<Granted> granted;
-    std::vector<std::size_t> settled;  ///< bytes of data that no longer count beside the budget (`EventMemory::counted`)
+    /// Bytes of data that no longer count beside the budget (`EventMemory::counted`).
+    std::vector<std::size_t> settled;
     bool is_blocked = false;           ///< `blocks` has grown
     bool empty() const noexcept { return moves.empty() && granted.empty() && settled.empty() && !is_blocked; }
   };
 
-  /// How the parts of `Task::room` are used.
-  static constexpr std::uint8_t kNoted = 1;  ///< the task stands among the upcoming uses of its data
+  /// Bits of `Task::room`.
+  static constexpr std::uint8_t kNoted = 1;  ///< the task is among the upcoming uses of its data
   static constexpr std::uint8_t kHolds = 2;  ///< its data is pinned on its node
   static constexpr std::uint8_t kAsks = 4;   ///< an event that asks for its memory has done so
-  static constexpr std::uint8_t kBeside = 8; ///< what it holds counts beside the budget
+  static constexpr std::uint8_t kBeside = 8; ///< its pinned bytes count beside the budget
   static constexpr std::uint8_t kBehind = 16;  ///< it does not count among the kernels: see `reserve_behind`
 
   static constexpr unsigned kNoLimit = std::numeric_limits<unsigned>::max();
-  /// So many tasks may overtake one that waits for memory.
+  /// The most tasks that may overtake one that waits for memory.
   static constexpr std::uint64_t kPatience = 1U << 16;
 
   explicit Room(Memory& memory) : memory_(memory) {}
 
   // --- before any data exists
-  /// At most `bytes` on `node`, and at most `kernels` tasks that run there or wait for their copies.
+  /// Limits `node` to `bytes`, and to `kernels` tasks that run there or wait for their copies.
   void limit(NodeIndex node, std::size_t bytes, unsigned kernels = kNoLimit);
   void set_storage(NodeIndex node) { storage_ = node; }
 
   bool is_limited(NodeIndex node) const noexcept { return node < nodes_.size() && nodes_[node].limited; }
-  /// Of a limited node, in bytes; it may shrink. Any thread.
+  /// Budget of a limited node in bytes; it may shrink. Any thread.
   std::size_t budget(NodeIndex node) const noexcept { return nodes_[node].budget.load(std::memory_order_relaxed); }
-  /// Some node is limited.
+  /// Whether some node is limited.
   bool any() const noexcept { return any_; }
   bool is_storage(NodeIndex node) const noexcept { return storage_ && *storage_ == node; }
-  /// What the data of `task` and its scratch memory take on `node`: memory of the program's counts nowhere.
+  /// Bytes that the data of `task` and its scratch memory take on `node`; the program's memory counts nowhere.
   std::size_t bytes_of(Task& task, NodeIndex node) const noexcept;
   static bool counts(const Handle& handle, NodeIndex node) noexcept;
-  /// What a replica of `handle` on `node` takes of its budget.
+  /// Bytes that a replica of `handle` on `node` takes of its budget.
   std::size_t bytes_on(const Handle& handle, NodeIndex node) const noexcept;
 
-  /// `task` is submitted, or will run in a replay that begins. By the submitting thread.
+  /// Notes that `task` is submitted, or will run in a replay that begins. By the submitting thread.
   void note_uses(Task& task);
 
-  /// The program will not use the data soon, beyond the tasks that it has submitted: it leaves before other data. `now`: it leaves when
-  /// these have ended, also where nobody wants the memory. A task that is submitted later takes that back. By the submitting thread.
+  /// Notes that the program will not use the data soon, beyond the submitted tasks: it leaves before other data. `now`:
+  /// it leaves when these have ended, even if no task wants the memory. A task that is submitted later takes that back.
+  /// By the submitting thread.
   void note_unwanted(Handle& handle, bool now);
 
-  /// The program has dropped the data, which lies in memory of Tandem's and is no part of other data: when its submitted tasks have ended
-  /// it leaves without being moved. Until then it is *passing*. By the submitting thread.
+  /// Notes that the program has dropped the data, which lies in memory of Tandem's and is no part of other data: when
+  /// its submitted tasks have ended it leaves without being moved. Until then it is *passing*. By the submitting
+  /// thread.
   void note_abandoned(Handle& handle);
-  /// What passing data takes in main memory. Any thread.
+  /// Bytes of passing data in main memory. Any thread.
   std::size_t passing_bytes() const noexcept { return passing_bytes_.load(std::memory_order_acquire); }
-  /// The budgets of main memory and of the NUMA nodes that are memories of their own; 0: main memory has none.
+  /// Sum of the budgets of main memory and of NUMA nodes that are memories of their own; 0: main memory has no budget.
   std::size_t processor_budget() const noexcept;
 
-  /// True: all data of `task` has memory on the limited `node`, and stays there until its end; and its scratch memory has room. False: it waits, and is among the
-  /// orders of this call or a later one; `on_wait` was called then, under the mutex.
+  /// Pins memory for all data of `task` on the limited `node` until its end, and reserves room for its scratch memory.
+  /// False: the task waits, and is among the orders of this call or a later one; `on_wait` was called under the mutex.
   bool reserve(Task& task, NodeIndex node, const std::function<void()>& on_wait = {});
-  /// How many bytes of `node` were charged and given up so far, for `wait_again`. Any thread.
+  /// Bytes of `node` that were charged and given up so far, for `wait_again`. Any thread.
   std::uint64_t given_up(NodeIndex node) const noexcept {
     return nodes_[node].given_up.load(std::memory_order_acquire);
   }
-  /// The limited `node` has no memory for `task`, which holds some there, though its budget says so: the budget
-  /// shrinks, and the task gives back what it holds, and waits as after `reserve`. `given_up_before`: what `given_up`
-  /// returned before the node was asked for memory: what was given up since then may have been missing. `on_wait` as in
+  /// The limited `node` has no memory for `task`, which has some pinned there, though its budget says so: the budget
+  /// shrinks, and the task gives back its memory and waits as after `reserve`. `given_up_before`: the result of
+  /// `given_up` before the node was asked for memory, since bytes given up later may have been missing. `on_wait` as in
   /// `reserve`.
   void wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait = {});
-  /// The same for a hint, which waits for nobody: it holds nothing from now on.
+  /// As `wait_again`, for a hint, which does not wait: it gives back its memory.
   void give_up_hint(Task& hint, NodeIndex node, std::uint64_t given_up_before);
-  /// As `reserve`, for a hint, which waits for nobody: true if its data has memory there, or gets some that is free, or
-  /// that of replicas that are valid elsewhere, too, and are used later; not while a task waits for memory there.
+  /// As `reserve`, for a hint, which does not wait: true if its data has memory there, or gets free memory, or that of
+  /// replicas that are valid elsewhere, too, and are used later; not while a task waits for memory there.
   bool reserve_spare(Task& hint, NodeIndex node);
-  /// The same for an event that reads its one datum, if its value is there: nothing is brought, and nobody leaves.
+  /// As `reserve`, for an event that reads its one datum, if its value is there: nothing is copied, and nothing leaves.
   bool reserve_valid(Task& event, NodeIndex node);
-  /// The same for a task that will run behind one which holds memory on the limited `node` and waits for nothing any more. So it ends without
-  /// waiting, and does not count among the kernels. True: all its data has memory there, or gets some that is free. While any task waits for memory
-  /// there, nothing is reserved: what the next one needs would stay for longer.
+  /// As `reserve`, for a task that will run after one that has memory pinned on the limited `node` and waits for
+  /// nothing any more. So it ends without waiting, and does not count among the kernels. True: all its data has memory
+  /// there, or gets free memory. While any task waits for memory there, nothing is reserved, since what the next task
+  /// needs would stay pinned for longer.
   bool reserve_behind(Task& task, NodeIndex node);
-  /// The one datum of `event`, which replaces its value, has memory on the limited `node` beside the budget: what it had within it is
-  /// free for others. With `EventMemory::none` it keeps what it has. False: the datum is being moved, and the end of that is to be waited for first.
+  /// Pins memory for the one datum of `event`, which replaces its value, on the limited `node` beside the budget; its
+  /// bytes within the budget become free for others. With `EventMemory::none` the datum keeps its memory. False: the
+  /// datum is being moved, and the event must first wait for the end of that.
   bool hold_beside(Task& event, NodeIndex node);
-  /// `task` has ended; it worked on `node`. True: what it held there is free, and `go_on` is to be called, which may be later: those who
-  /// become ready by its end may have it before others.
+  /// Ends `task`, which worked on `node`. True: its memory there is free, and the caller must call `go_on`, maybe
+  /// later: tasks that its end makes ready may then get the memory before others.
   bool end(Task& task, NodeIndex node);
   void go_on(NodeIndex node);
-  /// `task`, which holds memory on `node`, will work elsewhere.
+  /// Releases the pinned memory of `task` on `node`, since it will work elsewhere.
   void give_back(Task& task, NodeIndex node);
 
-  /// What `event` has written, which holds memory on the limited `node`, stays there until `let_go`, also beyond its end: the program's event gives it
-  /// up later than it makes it readable. Who keeps data waits for no memory. Returns the data, for `let_go`.
+  /// Keeps what `event`, with pinned memory on the limited `node`, has written there until `let_go`, also beyond its
+  /// end: the program's event releases it later than it makes it readable. Kept data waits for no memory. Returns the
+  /// data, for `let_go`.
   std::vector<Handle*> keep_written(const Task& event, NodeIndex node);
   void let_go(const std::vector<Handle*>& kept, NodeIndex node);
 
-  /// The replica on `node` is being copied from, until `end_reading`.
+  /// Pins the replica on `node` as the source of a copy, until `end_reading`.
   void begin_reading(Handle& handle, NodeIndex node);
   void end_reading(Handle& handle, NodeIndex node);
 
-  /// The application holds `access` on `node` from now on, or, with `is_held` false, does no longer, before its end. By the submitting thread.
+  /// The application holds `access` on `node` from now on, or, with `is_held` false, no longer, before its end. By the
+  /// submitting thread.
   void note_held(const Task& access, NodeIndex node, bool is_held);
-  /// Grows when tasks are blocked, or one more is. Written under the mutex before the submitting thread is woken; who reads a new number finds these
-  /// tasks with `blocked`. Any thread.
+  /// Counter that grows when further tasks are blocked. Written under the mutex before the submitting thread is woken;
+  /// a thread that reads a new number finds these tasks with `blocked`. Any thread.
   const std::atomic<std::uint64_t>& blocks() const noexcept { return blocks_; }
-  /// The tasks that are blocked. They begin no sooner than the application releases an access.
+  /// The blocked tasks. They begin no sooner than the application releases an access.
   std::vector<const Task*> blocked();
-  /// For messages: that `task` waits for memory, and who keeps it; empty: it does not.
+  /// Text for messages: that `task` waits for memory, and what keeps it; empty: it does not wait.
   std::string why_waits(Task& task);
 
   struct EndedMove {
-    Link* waiting = nullptr;  ///< tasks that waited for its end
+    Link* waiting = nullptr;  ///< tasks that waited for the move's end
     bool is_last = false;     ///< the data is gone: the caller frees its replicas, and the reference that `forget` took
   };
-  /// The move of `handle` has ended. `failure`: why it has failed; none: the data has arrived.
+  /// Ends the move of `handle`. `failure`: why it has failed; none: the data has arrived.
   EndedMove end_move(Handle& handle, const std::optional<std::string>& failure);
-  /// Its value is being moved to main memory, or is elsewhere alone, so that such a move may begin.
+  /// Whether the value is being moved to main memory, or is only elsewhere, so that such a move may begin.
   bool may_come_home(Handle& handle);
 
-  /// The replicas of `handle` count no more. True: the caller frees them; false: the handle is kept until its move has ended.
+  /// Stops counting the replicas of `handle`. True: the caller frees them; false: the handle is kept until its move has
+  /// ended.
   bool forget(Handle& handle);
-  /// No move ends any more, and none begins. Returns the data that `forget` has left to moves.
+  /// Stops moves: none ends any more, and none begins. Returns the data that `forget` has left to moves.
   std::vector<Handle*> stop();
 
-  /// What is to be done; empty: nothing.
+  /// Returns and clears the work for the caller; empty: none.
   Orders take_orders();
 
-  /// Guards what `fetch` decides about a source.
+  /// The mutex, which also guards the decisions of `fetch` about a source.
   std::mutex& mutex() noexcept { return mutex_; }
 
-  /// For tests and messages, at rest.
+  /// Charged bytes of `node`. For tests and messages, at rest.
   std::size_t used(NodeIndex node);
-  /// Bytes that were beside the budget of `node` at a time.
+  /// The most bytes that were beside the budget of `node` at a time.
   std::size_t most_beside(NodeIndex node);
-  /// The structures agree with each other. At any time.
+  /// Checks that the structures agree. At any time.
   bool check_invariants(NodeIndex node);
 
  private:
@@ -211,12 +223,13 @@ class Room {
     std::uint64_t next_use = 0;
     std::uint64_t last_use = 0;
     Handle* handle = nullptr;
-    /// Who leaves first stands first.
+    /// Order in which candidates leave: the first one leaves first.
     bool operator<(const Candidate& other) const noexcept {
       if (next_use != other.next_use) return next_use > other.next_use;
       if (last_use != other.last_use) return last_use < other.last_use;
       if (handle->number != other.handle->number) return handle->number < other.handle->number;  // the same in each run
-      if (handle->copy_number != other.handle->copy_number) return handle->copy_number < other.handle->copy_number;  // of one datum
+      // Copies of one datum.
+      if (handle->copy_number != other.handle->copy_number) return handle->copy_number < other.handle->copy_number;
       return handle < other.handle;
     }
   };
@@ -226,29 +239,30 @@ class Room {
   struct Node {
     bool limited = false;
     std::atomic<std::size_t> budget{0};  ///< written under the mutex
-    std::size_t first_budget = 0;        ///< before it has shrunk
+    std::size_t first_budget = 0;        ///< budget before it has shrunk
     unsigned most_kernels = kNoLimit;
     std::size_t used = 0;            ///< charged bytes
-    std::size_t leaving = 0;         ///< of these, bytes that are being moved away
-    /// Bytes that were charged and are not any more, so far; written under the mutex.
+    std::size_t leaving = 0;         ///< charged bytes that are being moved away
+    /// Sum of the bytes that were charged and given up; written under the mutex.
     std::atomic<std::uint64_t> given_up{0};
-    std::string why_stuck;           ///< why the last move from there failed; empty: none has
+    std::string why_stuck;           ///< why the last move from there failed; empty: none failed
     unsigned holders = 0;            ///< tasks, transfers and kept events with pins
-    unsigned kernels = 0;            ///< of these, tasks that a worker runs
-    unsigned held = 0;               ///< of these, accesses that the application holds
+    unsigned kernels = 0;            ///< holders that a worker runs
+    unsigned held = 0;               ///< holders that are accesses of the application
     std::set<Candidate> candidates;  ///< replicas that may leave
     std::uint64_t granted = 0;       ///< tasks that have got memory
     std::uint64_t came = 0;          ///< tasks that have waited
-    std::map<std::uint64_t, WaitingTask> waiting;  ///< for memory, by `number`; without the next one
-    std::set<WaitingTask*, Sooner> order;  ///< the same ones
-    Task* next = nullptr;            ///< the one that gets memory next
-    std::vector<char> next_pins;     ///< by its accesses: pinned for it already
+    std::map<std::uint64_t, WaitingTask> waiting;  ///< tasks that wait for memory, by `number`; without the next one
+    std::set<WaitingTask*, Sooner> order;  ///< the waiting tasks, the one to choose first at the front
+    Task* next = nullptr;            ///< task that gets memory next
+    std::vector<char> next_pins;     ///< by access of `next`: pinned already
     std::size_t beside = 0;          ///< bytes beside the budget
-    std::size_t most_beside = 0;     ///< so far
-    std::deque<Handle*> arrived;     ///< data there whose event has ended: it comes into the budget as soon as there is room
+    std::size_t most_beside = 0;     ///< largest value of `beside`
+    /// Data there whose event has ended: it comes into the budget as soon as there is room.
+    std::deque<Handle*> arrived;
   };
 
-  // All under the mutex.
+  // All functions below are called under the mutex.
   void pin(Handle& handle, NodeIndex node);
   void unpin(Handle& handle, NodeIndex node);
   void list(Handle& handle, NodeIndex node);
@@ -292,7 +306,7 @@ class Room {
   std::optional<NodeIndex> storage_;
   bool any_ = false;
   bool stopped_ = false;
-  std::uint64_t ended_ = 0;  ///< accesses
+  std::uint64_t ended_ = 0;  ///< accesses that have ended
   std::atomic<std::size_t> passing_bytes_{0};  ///< written under the mutex
   std::atomic<std::uint64_t> blocks_{0};       ///< written under the mutex
   std::vector<Handle*> moving_;

@@ -1,4 +1,5 @@
-// tandem/runtime/memory/room_test.cpp: memories with budgets: what leaves, who waits, and every order of few tasks and copies.
+// tandem/runtime/memory/room_test.cpp: memories with budgets: evictions, waiting tasks, and every order of few tasks
+// and copies.
 #include "tandem/runtime/memory/room.hpp"
 
 #include <algorithm>
@@ -36,13 +37,13 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t kBytes = sizeof(std::uint64_t);  // of each datum
+constexpr std::size_t kBytes = sizeof(std::uint64_t);  // bytes of each datum
 
-/// Says what is allocated.
+/// A memory that counts what is allocated.
 struct CountingMemory final : MemoryNode {
   int alive = 0;
-  int capacity = std::numeric_limits<int>::max();  ///< more pieces do not fit, whatever the budget says
-  std::size_t granule = 1;                         ///< bytes of which each piece takes a multiple
+  int capacity = std::numeric_limits<int>::max();  ///< further pieces do not fit, whatever the budget says
+  std::size_t granule = 1;                         ///< bytes of each piece are a multiple of this
   std::string name() const override { return "the device"; }
   std::size_t footprint(std::size_t bytes) const noexcept override { return (bytes + granule - 1) / granule * granule; }
   void* allocate(std::size_t bytes) override {
@@ -56,7 +57,7 @@ struct CountingMemory final : MemoryNode {
   }
 };
 
-/// Copies when it is told to, any one first.
+/// A copier that ends copies when told to, in any order.
 struct Copies final : Copier {
   struct Posted {
     CopyRequest request;
@@ -77,7 +78,7 @@ struct Machine final : StagingListener {
   Memory memory{*this};
   std::vector<CountingMemory*> nodes;
   std::vector<Copies::Posted> copies;
-  std::function<void()> meanwhile;  ///< what other threads do while a copy is being started
+  std::function<void()> meanwhile;  ///< actions of other threads while a copy is being started
   std::vector<std::pair<NodeIndex, NodeIndex>> copied;
   TaskPool pool;
   std::vector<Task*> staged_tasks;
@@ -150,7 +151,7 @@ struct Machine final : StagingListener {
     memory.room().note_uses(result);
     return result;
   }
-  /// The task runs and ends at once; it waits for nothing.
+  /// Runs and ends a task at once, which waits for nothing.
   void run(Task& task, NodeIndex node, std::uint64_t value = 0) {
     ASSERT_EQ(memory.acquire(task, node), Memory::Staging::ready);
     finish(task, node, value);
@@ -184,7 +185,7 @@ TEST(UpcomingUses, AreThoseThatHaveNotEnded) {
   EXPECT_EQ(uses.next(), UpcomingUses::kNone);
   for (int i = 0; i < 20'000; ++i) {
     if (random() % 2 == 0) {
-      last += expected.contains(last) ? random() % 3 : 1 + random() % 2;  // sometimes the same again
+      last += expected.contains(last) ? random() % 3 : 1 + random() % 2;  // sometimes the same position again
       uses.add(last);
       expected.insert(last);
     } else if (!expected.empty()) {
@@ -193,7 +194,7 @@ TEST(UpcomingUses, AreThoseThatHaveNotEnded) {
       uses.end(*at);
       expected.erase(at);
     }
-    uses.end(last + 7);  // nobody has added it
+    uses.end(last + 7);  // this position was never added
     ASSERT_EQ(uses.next(), expected.empty() ? UpcomingUses::kNone : *expected.begin());
   }
 }
@@ -231,7 +232,7 @@ TEST(Room, WhatIsUsedLastLeavesFirst) {
   m.run(read_a, 0);
 }
 
-/// An event that waits for something outside, and writes `handle` then.
+/// An event that waits for something outside, and then writes `handle`.
 Task& message(Machine& m, TaskExtra& extra, Handle& handle) {
   Task& event = m.task({{&handle, AccessMode::write}});
   event.kind = TaskKind::event;
@@ -298,9 +299,9 @@ TEST(Room, AMessageTakesTheOldMemoryOfItsDataOutOfTheBudget) {
   TaskExtra extra, again;
   m.run(m.task({{&a, AccessMode::write}}), 0, 10);
   ASSERT_EQ(m.memory.acquire(message(m, extra, a), 0), Memory::Staging::ready);
-  m.run(m.task({{&b, AccessMode::write}}), 0, 20);  // in its place, while the message is under way
+  m.run(m.task({{&b, AccessMode::write}}), 0, 20);  // replaces its value while the message is under way
   EXPECT_EQ(m.memory.room().used(0), kBytes);
-  // b is on its way to storage, since c needs the room: its message waits for the end of that.
+  // b is on its way to storage, since c needs the room: its message waits for the end of that move.
   Handle& c = m.data();
   Task& write_c = m.task({{&c, AccessMode::write}});
   ASSERT_EQ(m.memory.acquire(write_c, 0), Memory::Staging::pending);
@@ -332,7 +333,7 @@ TEST(Room, WhatIsNotWantedLeavesFirst) {
   Handle &a = m.data(), &b = m.data(), &c = m.data();
   m.run(m.task({{&a, AccessMode::write}}), 1);
   Task& last = m.task({{&b, AccessMode::write}});
-  m.memory.note_unwanted(b, false);  // the task still has it
+  m.memory.note_unwanted(b, false);  // the task still uses it
   m.run(last, 1);
   Task& write_c = m.task({{&c, AccessMode::write}});
   EXPECT_EQ(m.memory.acquire(write_c, 1), Memory::Staging::pending);
@@ -340,7 +341,8 @@ TEST(Room, WhatIsNotWantedLeavesFirst) {
   m.deliver(0);
   m.finish(write_c, 1, 0);
   m.memory.note_unwanted(c, false);
-  Task &read_c = m.task({{&c, AccessMode::read}}), &write_b = m.task({{&b, AccessMode::write}});  // takes it back
+  // The write to b takes that back.
+  Task &read_c = m.task({{&c, AccessMode::read}}), &write_b = m.task({{&b, AccessMode::write}});
   EXPECT_EQ(m.memory.acquire(write_b, 1), Memory::Staging::pending);
   EXPECT_EQ(m.copies.at(0).request.from, a.replica(1).pointer);
   m.deliver(0);
@@ -568,7 +570,7 @@ TEST(Room, ATaskBehindAnotherTakesWhatIsFreeAndCountsAsNoKernel) {
   m.finish(first, 1, 1);
   m.finish(second, 1, 2);
   Task& fourth = m.task({{&a, AccessMode::read_write}});
-  m.run(fourth, 1, 4);  // third is no kernel that it would wait for
+  m.run(fourth, 1, 4);  // third does not count as a kernel for which it would wait
   m.finish(third, 1, 3);
   EXPECT_TRUE(m.is_sound());
 }
@@ -652,7 +654,7 @@ TEST(Room, MainMemoryGoesToStorageAndComesBack) {
   m.finish(write_b, 0, 6);
   EXPECT_EQ(m.memory.acquire(read_a, 0), Memory::Staging::pending);
   m.deliver(0);  // b leaves
-  m.deliver(0);  // a comes
+  m.deliver(0);  // a arrives
   EXPECT_EQ(Machine::value_of(a, 0), 5U);
   m.finish(read_a, 0, 0);
   EXPECT_EQ(m.memory.acquire(again, 0), Memory::Staging::pending);
@@ -674,7 +676,8 @@ TEST(Room, DeviceDataSkipsAFullMainMemory) {
   m.finish(write_c, 1, 3);
   EXPECT_EQ(m.memory.acquire(read_b, 1), Memory::Staging::pending);
   while (!m.copies.empty()) m.deliver(0);
-  // By way of memory of their own, since a device and the storage do not reach each other; first b, then c for it, then b again.
+  // The copies pass through memory of their own, since a device and the storage do not reach each other; first b, then
+  // c for it, then b again.
   EXPECT_EQ(m.copied, (std::vector<std::pair<NodeIndex, NodeIndex>>{{1, 0}, {0, 2}, {1, 0}, {0, 2}, {2, 0}, {0, 1}}));
   EXPECT_EQ(Machine::value_of(b, 1), 2U);
   m.finish(read_b, 1, 0);
@@ -727,7 +730,7 @@ TEST(Room, AWriterWhoseMoveEndsBeforeItSleepsHasItsDataStillToBeBrought) {
 }
 
 TEST(Room, WhatIsDamagedIsGivenUpOnlyWhileThereIsAnotherCopy) {
-  // A task on the device has damaged its data when others leave main memory for the data of a task there.
+  // A task on the device has damaged its data while other data leaves main memory for the data of a task there.
   for (int round = 0; round < 300; ++round) {
     constexpr unsigned kCount = 64;
     Machine m(kCount, kCount);
@@ -836,7 +839,7 @@ TEST(Room, ATaskThatTheNodeHasNoMemoryForFailsWithTheNumbers) {
                                             "32 bytes, but there was no memory"));
   EXPECT_FALSE(m.memory.end(both, 1));
   EXPECT_TRUE(m.is_sound());
-  // What fits is not hindered.
+  // Data that fits is not delayed.
   m.run(m.task({{&b, AccessMode::write}}), 1, 5);
   EXPECT_TRUE(m.is_sound());
 }
@@ -915,9 +918,9 @@ struct Step {
   std::vector<std::pair<unsigned, AccessMode>> uses;
 };
 
-/// Plays a flow, asking `choose` which of so many possible things comes next: a task becomes ready and asks for its data, or it runs, or
-/// a copy ends; and, if copies `overlap`, which of them end while another one is being started. Throws std::logic_error where a value is wrong or
-/// nothing goes on.
+/// Plays a flow and asks `choose` which of the possible events comes next: a task becomes ready and asks for its data,
+/// or it runs, or a copy ends; if copies `overlap`, also which of them end while another one is being started. Throws
+/// std::logic_error if a value is wrong or nothing goes on.
 class Play {
  public:
   Play(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow,
@@ -1028,11 +1031,11 @@ class Play {
   std::vector<std::uint64_t> expected_;
 };
 
-/// All orders, depth first. Returns how many.
+/// Plays all orders, depth first. Returns their number.
 std::size_t play_all(std::size_t main_data, std::size_t device_data, unsigned data_count, const std::vector<Step>& flow,
                      unsigned kernels = Room::kNoLimit, bool overlap = false,
                      int device_capacity = std::numeric_limits<int>::max()) {
-  std::vector<std::pair<std::size_t, std::size_t>> path;  // chosen, of how many
+  std::vector<std::pair<std::size_t, std::size_t>> path;  // chosen event and number of events
   std::size_t orders = 0;
   do {
     std::size_t depth = 0;
@@ -1050,7 +1053,8 @@ std::size_t play_all(std::size_t main_data, std::size_t device_data, unsigned da
 constexpr AccessMode kRead = AccessMode::read, kWrite = AccessMode::write, kUpdate = AccessMode::read_write;
 
 TEST(RoomUnderEveryOrder, WritersOnTwoNodesAndAnEviction) {
-  // The device has room for one datum; x is written there, leaves for y, and is replaced or changed in main memory meanwhile.
+  // The device has room for one datum; x is written there, leaves for y, and is replaced or changed in main memory
+  // meanwhile.
   for (const AccessMode mode : {kRead, kWrite, kUpdate}) {
     EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{0, kRead}}}}), 10U);
     EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{1, kUpdate}}}, {0, {{1, kRead}}}}), 10U);
@@ -1073,7 +1077,7 @@ TEST(RoomUnderEveryOrder, OneKernelAtATime) {
 }
 
 TEST(RoomUnderEveryOrder, CopiesEndWhileOthersBegin) {
-  // The last task changes x, which may be on its way to storage, and reads y, which has to come.
+  // The last task changes x, which may be on its way to storage, and reads y, which must be fetched.
   const std::vector<Step> flow{{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, kUpdate}, {1, kRead}}}};
   EXPECT_GT(play_all(2, 2, 3, flow, Room::kNoLimit, true), 10U);
 }
@@ -1105,7 +1109,7 @@ TEST(Room, RandomFlowsInRandomOrders) {
     }
     const std::size_t main_data = draw(2) == 0 ? 0 : 2 + draw(2);
     const std::size_t device_data = draw(4) == 0 && main_data != 0 ? 0 : 2 + draw(2);
-    // Sometimes the device has less memory than its budget says.
+    // In some cases the device has less memory than its budget says.
     const int capacity = device_data != 0 && draw(2) == 0 ? 2 : std::numeric_limits<int>::max();
     Play play(main_data, device_data, data_count, flow, draw(2) == 0 ? Room::kNoLimit : 1 + draw(2), seed % 2 == 0,
               capacity);
@@ -1150,7 +1154,7 @@ TEST(SpillFile, KeepsColumnsOfAMatrixAndReusesPlaces) {
   copier->finish();
 }
 
-/// Of the file in which this process has written last, that has no name: its length, and what it takes of the disk.
+/// Length and disk space of the nameless file in which this process has written last.
 std::pair<std::uint64_t, std::uint64_t> size_of_nameless_file(const std::string& folder) {
   std::pair<std::uint64_t, std::uint64_t> size{0, 0};
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -1164,7 +1168,7 @@ std::pair<std::uint64_t, std::uint64_t> size_of_nameless_file(const std::string&
   return size;
 }
 
-// Pieces of many sizes come and go, of which about 2 MiB are alive.
+// Pieces of many sizes come and go; about 2 MiB are alive.
 TEST(SpillFile, TakesOfTheDiskWhatIsAliveForHoweverLong) {
   const std::string folder = std::filesystem::canonical(testing::TempDir()).string();
   auto made = make_spill_file(folder);
@@ -1200,7 +1204,7 @@ TEST(SpillFile, TakesOfTheDiskWhatIsAliveForHoweverLong) {
     on_disk.push_back(disk);
   }
   EXPECT_LE(on_disk[1], on_disk[0] + (std::uint64_t{5} << 20)) << "ten times as many pieces";
-  // All of it goes back when nothing is alive, though nobody writes any more.
+  // All disk space returns when nothing is alive, though no further write comes.
   std::vector<std::pair<void*, std::size_t>> more;
   for (int i = 0; i < 60; ++i) {
     more.emplace_back(node->allocate(bytes.size()), bytes.size());

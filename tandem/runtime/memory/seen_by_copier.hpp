@@ -5,7 +5,8 @@
 
 namespace tandem::runtime {
 
-/// To a copier that is not its own, the memory of a NUMA node is main memory. `is_numa(node)`: it is such a memory, and not main memory.
+/// To a copier of another node, the memory of a NUMA node is main memory. `is_numa(node)`: it is such a memory, and not
+/// main memory.
 template <class IsNuma>
 CopyRequest seen_by_copier(CopyRequest request, const IsNuma& is_numa) noexcept {
   if (is_numa(request.to_node) && request.from_node != 0) request.to_node = 0;

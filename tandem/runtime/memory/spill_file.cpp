@@ -28,14 +28,14 @@ namespace {
 
 constexpr std::size_t kAlignment = 4096;
 
-/// Disk space that a file may take beyond one and a half times what is alive in it, before it is given back.
+/// Disk space that a file may take beyond one and a half times its live data, before it shrinks.
 constexpr std::uint64_t kSlack = std::uint64_t{4} << 20;
 
-/// The open file. Pieces of any size come and go, so what is free is merged and used again; what that leaves goes back
-/// to the file system: the file is cut at its end, and holes are punched into it where the file system can do that.
+/// The open file. Pieces of any size come and go, so free extents are merged and used again. The rest returns to the
+/// file system: the file is cut at its end, and holes are punched into it where the file system supports that.
 ///
-/// Threads: any, but for `write` and `trim`, which are the copier's: so a piece is written only when no earlier hole in
-/// its place is still to be punched.
+/// Threads: any, except `write` and `trim`, which only the copier calls, so that a piece is written only after all
+/// earlier holes in its place were punched.
 class SpillFile {
  public:
   SpillFile(int descriptor, std::string folder) : descriptor_(descriptor), folder_(std::move(folder)) {}
@@ -45,7 +45,7 @@ class SpillFile {
 
   const std::string& folder() const noexcept { return folder_; }
 
-  /// A place, from `kAlignment` on, so that none reads as null.
+  /// Takes a place, from `kAlignment` on, so that none reads as null.
   std::uintptr_t take(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
     return kAlignment + extents_.take(round_up(bytes));
@@ -56,12 +56,12 @@ class SpillFile {
     TANDEM_AUDIT_ASSERT(extents_.check_invariants());
     if (has_slack() && on_slack_) on_slack_();
   }
-  /// `call` is told, under the file's mutex, when `trim` has something to do; empty: nobody is.
+  /// Sets a function that is called under the file's mutex when `trim` has something to do; empty: none.
   void on_slack(std::function<void()> call) {
     const std::lock_guard guard(mutex_);
     on_slack_ = std::move(call);
   }
-  /// Gives disk space back, if it is worth it.
+  /// Returns disk space, if there is enough of it.
   void trim() {
     std::vector<Extents::Extent> holes;
     std::uint64_t end = 0;
@@ -71,7 +71,7 @@ class SpillFile {
       holes = extents_.take_holes();
       end = length_ = extents_.end();
     }
-    // Without success the file is as right as before, and takes more of the disk.
+    // After an error the file is still correct, and takes more of the disk.
     if (::ftruncate(descriptor_, static_cast<off_t>(end)) != 0) return;
     for (const Extents::Extent& hole : holes)
       if (::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(hole.at),
@@ -116,8 +116,8 @@ class SpillFile {
   const int descriptor_;
   const std::string folder_;
   std::mutex mutex_;
-  Extents extents_;                 ///< of whole pages; under the mutex
-  std::uint64_t length_ = 0;        ///< of the file; under the mutex
+  Extents extents_;                 ///< extents of whole pages; under the mutex
+  std::uint64_t length_ = 0;        ///< length of the file; under the mutex
   std::function<void()> on_slack_;  ///< under the mutex
 };
 
@@ -132,8 +132,8 @@ class SpillNode final : public MemoryNode {
   std::shared_ptr<SpillFile> file_;
 };
 
-/// Copies in the order of requests, on a thread of its own, which sleeps when there is nothing to do. It trims the
-/// file, too: who gives places back may hold locks, and does not wait for a disk.
+/// Copies in the order of requests, on a thread of its own, which sleeps when there is nothing to do. The thread also
+/// trims the file, since threads that release places may hold locks, and must not wait for a disk.
 class SpillCopier final : public Copier {
  public:
   explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_({.name = "tandem-spill"}, [this] { work(); }) {
@@ -216,7 +216,7 @@ class SpillCopier final : public Copier {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Posted> posted_;
-  bool trims_ = false;  ///< the file is to be trimmed
+  bool trims_ = false;  ///< the file must be trimmed
   bool stopping_ = false;
   base::Thread thread_;  // last: it uses all the others
 };
@@ -225,7 +225,7 @@ class SpillCopier final : public Copier {
 
 base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> make_spill_file(const std::string& folder) {
   int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {  // a file system without files that have no name
+  if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {  // the file system has no files without names
     std::string name = folder + "/tandem-spill-XXXXXX";
     descriptor = ::mkostemp(name.data(), O_CLOEXEC);
     if (descriptor >= 0) ::unlink(name.c_str());

@@ -1,4 +1,4 @@
-// tandem/runtime/memory/spill_file.hpp: a file as a memory node, for data that main memory has no room for.
+// tandem/runtime/memory/spill_file.hpp: a file as a memory node, for data that does not fit into main memory.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace tandem::runtime {
 
-/// A file in `folder` that has no name, so that it is gone with the process, and the thread that reads and writes it
+/// A file without a name in `folder`, so that it is gone with the process, and the thread that reads and writes it
 /// while the processor computes. Its "addresses" are places in the file; only its copier reaches them, from and to main
-/// memory. A piece of data lies there packed. Of the disk the file takes at most one and a half times what is alive in
-/// it, and some MiB. A failed read or write is a `std::system_error` with the folder's name.
+/// memory. Data is packed there. The file takes at most one and a half times its live data on the disk, and some MiB. A
+/// failed read or write is a `std::system_error` with the folder's name.
 ///
 /// Errors: the folder cannot be written to.
 base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> make_spill_file(const std::string& folder);

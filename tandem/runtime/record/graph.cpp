@@ -41,7 +41,7 @@ std::vector<std::unique_ptr<Instance>> Instance::take_running(std::vector<std::u
 
 void Instance::destroy(RuntimeCore& runtime) noexcept {
   TaskPool& pool = runtime.submission().pool();
-  // The end is the pool's, since users may hold references to it.
+  // The end belongs to the pool, since users may hold references to it.
   if (tasks.back()->successors.sealed()) pool.recycle(tasks.back());
   tasks.pop_back();
   for (Task* task : tasks) runtime::destroy(*task, pool);
@@ -78,7 +78,7 @@ TaskRef RecordedGraph::replay() {
           fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
   Instance& instance = idle_instance();
   update(instance);
-  // What ends open groups comes before the replay, so it has positions before those of the replay.
+  // The nodes that end open groups come before the replay, so their positions precede those of the replay.
   for (const RecordedUse& use : uses_) submission.flow().close_open_group(*use.handle);
   instance.state.base = submission.begin_replay(templates_.size());
   if (submission.counts_depth()) instance.state.depth = follow_depth();
@@ -100,8 +100,8 @@ TaskRef RecordedGraph::replay() {
   return instance.end;
 }
 
-/// How much deeper a replay stands now than its tasks when they were recorded, as one block: it follows all that its data have met, and is
-/// followed as a whole.
+/// How much deeper a replay is now than its tasks when they were recorded, as one block: it follows all tasks of its
+/// data, and is followed as a whole.
 std::uint32_t RecordedGraph::follow_depth() {
   std::uint32_t first = UINT32_MAX, last = 0, before = 0;
   for (const Task* const task : templates_) {
@@ -111,7 +111,7 @@ std::uint32_t RecordedGraph::follow_depth() {
   }
   if (last == 0) return 0;
   for (const RecordedUse& use : uses_) before = std::max({before, use.handle->depth.written, use.handle->depth.read});
-  const std::uint32_t deeper = before + 1 - first;  // modulo 2^32
+  const std::uint32_t deeper = before + 1 - first;  // difference modulo 2^32
   for (const RecordedUse& use : uses_) {
     FlowDepth& depth = use.handle->depth;
     (use.exit_writer == kNoTask ? depth.read : depth.written) = last + deeper;
@@ -135,7 +135,8 @@ void RecordedGraph::leave_data(Instance& instance) {
   for (const RecordedUse& use : uses_) {
     FlowState& flow = use.handle->flow;
     if (use.exit_writer == kNoTask) {
-      // Only read: `enter_data` has added each reader to the live ones. Many are replaced by the end that follows them all.
+      // If the data is only read, `enter_data` has added each reader to the live ones. Many are replaced by the end
+      // that follows them all.
       if (!use.exit_at_end) continue;
       flow.members.shrink_to(flow.members.size() - std::min(flow.members.size(), static_cast<std::uint32_t>(use.entries.size())));
     } else {
@@ -301,8 +302,8 @@ void RecordedGraph::update(Instance& instance) {
   instance.version = version_;
 }
 
-/// An instance may rest for long and need all that changed since. Of one task only the last change counts, so the list is at most
-/// twice as long as there are tasks.
+/// An unused instance may need all changes since its last replay. Only the last change of a task counts, so the list is
+/// at most twice as long as there are tasks.
 void RecordedGraph::note_change(RecordIndex task) {
   changed_at_.resize(templates_.size(), 0);
   changed_at_[task] = version_;

@@ -19,7 +19,7 @@ class RuntimeCore;
 using RecordIndex = std::uint32_t;
 inline constexpr RecordIndex kNoTask = ~RecordIndex{0};
 
-/// A number for a recording, below 2^31; no other recording of the process has it, until two thousand million were made. Any thread.
+/// A number for a recording, below 2^31; unique in the process until two thousand million were made. Any thread.
 std::uint32_t next_recording_number() noexcept;
 
 /// One access of one recorded task.
@@ -31,15 +31,15 @@ struct RecordedAccess {
 /// How a recording uses one piece of data, seen from outside.
 struct RecordedUse {
   Handle* handle = nullptr;
-  std::vector<RecordedAccess> entries;   ///< accesses that follow what was submitted live before the replay
-  RecordIndex writer_after_readers = kNoTask;  ///< the first writer, when readers of the recording come before it
+  std::vector<RecordedAccess> entries;   ///< accesses that follow tasks submitted live before the replay
+  RecordIndex writer_after_readers = kNoTask;  ///< first writer, if readers of the recording come before it
   RecordIndex exit_writer = kNoTask;     ///< the last writer
-  std::vector<RecordIndex> exit_readers; ///< those that read what it wrote, or the end of the replay for many
+  std::vector<RecordIndex> exit_readers; ///< readers after the last writer, or the end of the replay if they are many
   bool exit_at_end = false;
-  bool needs_value = false;              ///< the first access sees what was there before
+  bool needs_value = false;              ///< the first access sees the value from before
 };
 
-/// A set of tasks ready to be replayed, one replay at a time.
+/// A set of tasks to be replayed, one replay at a time.
 struct Instance {
   std::unique_ptr<std::byte, base::FreeLarge> memory;
   std::size_t bytes = 0;
@@ -47,50 +47,53 @@ struct Instance {
   std::vector<RecordedPart> parts;
   std::vector<Task*> successors;
   ReplayState state;
-  TaskRef end;                 ///< of the last replay
-  std::uint64_t version = 0;   ///< of the graph's changes that it has
-  std::size_t boundary_count = 0;  ///< so many tasks of the graph's boundary are marked in `parts`
+  TaskRef end;                 ///< end of the last replay
+  std::uint64_t version = 0;   ///< version of the graph's changes that the tasks have
+  std::size_t boundary_count = 0;  ///< tasks of the graph's boundary that are marked in `parts`
 
-  /// Takes those whose replays have not ended out of `instances`. The others may be destroyed once the data has forgotten tasks that have ended.
+  /// Removes those whose replays have not ended from `instances`. The others may be destroyed once the data has
+  /// forgotten ended tasks.
   static std::vector<std::unique_ptr<Instance>> take_running(std::vector<std::unique_ptr<Instance>>& instances);
-  /// Ends its tasks, none of which runs any more, and which no data names.
+  /// Ends its tasks, which no worker runs and no data names.
   void destroy(RuntimeCore& runtime) noexcept;
 };
 
-/// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the submitting
-/// thread. Several replays may be under way at a time: each uses an instance of its own, and an instance whose replay has ended
-/// is used again, so the steady state allocates nothing. Data that Tandem allocated lives as long as a graph uses it; data over
-/// the user's memory may be unregistered, and is then to be replaced by `rebind` before the next replay.
+/// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the
+/// submitting thread. Several replays may be under way at a time: each uses an instance of its own, and an instance
+/// whose replay has ended is used again, so the steady state allocates nothing. Data that Tandem allocated lives as
+/// long as a graph uses it; data over the user's memory may be unregistered, and is then to be replaced by `rebind`
+/// before the next replay.
 ///
-/// Order. A replay stands in the flow where `replay` was called. Its first accesses to a piece of data follow the live tasks
-/// before (or the replay before), its last ones precede those after, as if all its tasks had been submitted there; only data that
-/// more than `kExactReaders` tasks read last is held until the whole replay has ended.
+/// Order. A replay has the place in the flow where `replay` was called. Its first accesses to a piece of data follow
+/// the live tasks (or the replay) before, and its last ones precede those after, as if all its tasks had been submitted
+/// there. Only data that more than `kExactReaders` tasks read last is held until the whole replay has ended.
 class RecordedGraph {
  public:
   static constexpr std::size_t kExactReaders = 8;
 
   explicit RecordedGraph(RuntimeCore& runtime) : runtime_(runtime), number_(next_recording_number()) {}
-  /// Waits for its replays. What it cannot wait for stays with the runtime (`LeftReplays`).
+  /// Waits for its replays. Those it cannot wait for stay with the runtime (`LeftReplays`).
   ~RecordedGraph();
   RecordedGraph(const RecordedGraph&) = delete;
   RecordedGraph& operator=(const RecordedGraph&) = delete;
 
-  /// Enters one replay into the flow. Returns its last node, which can be waited for.
+  /// Enters one replay into the flow. Returns its last node, which callers can wait for.
   TaskRef replay();
 
-  /// The number in references to its tasks.
+  /// Number of the recording in references to its tasks.
   std::uint32_t number() const noexcept { return number_; }
   std::size_t task_count() const noexcept { return templates_.size(); }
   const KeptData& data() const noexcept { return kept_; }
   std::size_t instance_count() const noexcept { return instances_.size(); }
-  /// Entries of the list of changes, for tests of its bound.
+  /// Number of entries of the list of changes, for tests of its bound.
   std::size_t change_count() const noexcept { return changes_.size(); }
 
-  /// Changes for the replays to come. Throw UsageError when `task` is not of this recording or types differ.
-  Task& change(const TaskRef& task);  ///< its values or priority are about to change
+  /// The next functions change the replays to come. They throw UsageError when `task` is not of this recording or types
+  /// differ.
+  Task& change(const TaskRef& task);  ///< the task whose values or priority are about to change
   void rebind(Handle& from, Handle& to);
 
-  /// Live tasks can follow this task of the replays to come.
+  /// Lets live tasks follow this task of the replays to come.
   void watch(RecordIndex task);
 
  private:
@@ -107,29 +110,30 @@ class RecordedGraph {
 
   RuntimeCore& runtime_;
   const std::uint32_t number_;
-  std::vector<Task*> templates_;             ///< the last one is the join at the end
-  std::vector<std::size_t> bytes_;           ///< of each template
+  std::vector<Task*> templates_;             ///< templates of the tasks; the last one is the join at the end
+  std::vector<std::size_t> bytes_;           ///< bytes of each template
   std::vector<std::int32_t> predecessors_;
   std::vector<std::uint32_t> first_successor_;  ///< offsets into successors_, one more than tasks
   std::vector<std::uint32_t> explicit_from_;
   std::vector<RecordIndex> successors_;
   std::vector<RecordedUse> uses_;
-  KeptData kept_;                            ///< all data of its tasks
-  std::vector<RecordIndex> guarded_;         ///< tasks with entries: their counts hold a guard until the replay has entered
+  KeptData kept_;                            ///< all data of the tasks
+  std::vector<RecordIndex> guarded_;  ///< tasks with entries: their counts hold a guard until the replay has entered
   std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
   std::vector<RecordIndex> boundary_;
   std::vector<bool> at_boundary_;            ///< by task: whether it is in `boundary_`
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::pair<std::uint64_t, RecordIndex>> changes_;  ///< versions and tasks, in order
-  std::vector<std::uint64_t> changed_at_;                       ///< by task: version of its last change; empty: none has changed
+  std::vector<std::uint64_t> changed_at_;  ///< by task: version of its last change; empty: none has changed
   std::uint64_t version_ = 0;
-  std::uint32_t traced_as_ = 0;         ///< its number in the trace, 0: none yet
+  std::uint32_t traced_as_ = 0;         ///< number in the trace; 0: none yet
   std::uint64_t traced_version_ = 0;
 };
 
-/// Waits for `task` of the replay that begins at position `first` of the flow and ends with `end`: for the task alone if it is at the
-/// graph's boundary or was waited for before this replay; else for the end of the replay, and later replays have the task at their
-/// boundary. Throws as `Accesses::wait`, and UsageError when the task is not of recording number `recording`.
+/// Waits for `task` of the replay that begins at position `first` of the flow and ends with `end`: for the task alone
+/// if it is at the graph's boundary or was waited for before this replay, else for the end of the replay. Later replays
+/// then have the task at their boundary. Throws as `Accesses::wait`, and UsageError when the task is not of recording
+/// number `recording`.
 void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task);
 
 }  // namespace tandem::runtime

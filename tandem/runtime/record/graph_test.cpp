@@ -1,4 +1,4 @@
-// tandem/runtime/record/graph_test.cpp: recorded flows: their place among live tasks, their instances, and their changes.
+// tandem/runtime/record/graph_test.cpp: recorded flows: their place among live tasks, their instances and changes.
 #include "tandem/runtime/record/graph.hpp"
 
 #include <string>
@@ -23,7 +23,7 @@ struct LoopClock final : clock::Clock {
   std::int64_t now_ns() const noexcept override { return loop->now_ns(); }
 };
 
-/// A value: what the kernel writes down when it runs.
+/// The value of a task: its kernel notes it when it runs.
 using Number = std::tuple<int>;
 
 struct Fixture {
@@ -32,7 +32,8 @@ struct Fixture {
   std::vector<int> order;
   std::shared_ptr<CodeletCore> codelet;
   std::unique_ptr<RuntimeCore> core;
-  std::vector<std::unique_ptr<Handle, void (*)(Handle*) noexcept>> owned;  // before their runtime, as users do
+  // They end before their runtime, as in programs.
+  std::vector<std::unique_ptr<Handle, void (*)(Handle*) noexcept>> owned;
 
   struct NotingCore final : CodeletCore {
     explicit NotingCore(std::vector<int>& where) : CodeletCore("note"), order(where) {}
@@ -262,7 +263,7 @@ TEST(RecordedGraph, ChangesOfManyStepsDoNotGather) {
     std::get<0>(*static_cast<Number*>(graph->change(task).values())) = number;
   };
   graph->replay();
-  graph->replay();  // a second instance, which then rests
+  graph->replay();  // makes a second instance, which is then unused
   f.core->waits().wait_all();
   for (int step = 0; step < 1'000; ++step) {
     change(one, step);

@@ -1,4 +1,4 @@
-// tandem/runtime/record/kept_data.hpp: the data of a recording, which stays known while the recording lives.
+// tandem/runtime/record/kept_data.hpp: the data of a recording, kept while the recording lives.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace tandem::runtime {
 
 class DataRegistry;
 
-/// A set of data. Handles stay valid; data that Tandem allocated is not let go either, data over the user's memory may be
-/// unregistered. Of the submitting thread.
+/// A set of data. Handles stay valid. Data that Tandem allocated stays, too; data over the user's memory may be
+/// unregistered. Used by the submitting thread.
 ///
-/// Data that was replaced is no longer in the set, but its handle stays valid as long as the flow names a recorded task that has used it: so whoever
-/// frees recorded tasks knows where references to them may stand.
+/// Data that was replaced leaves the set, but its handle stays valid as long as the flow names a recorded task that
+/// used it. So the code that frees recorded tasks knows where references to them may be.
 class KeptData {
  public:
   KeptData() = default;
@@ -28,24 +28,24 @@ class KeptData {
 
   void keep(Handle& handle);
   void drop(Handle& handle) noexcept;
-  /// `to` takes the place of `from`, whose last recorded tasks may still run.
+  /// Puts `to` in the place of `from`, whose last recorded tasks may still run.
   void replace(Handle& from, Handle& to, DataRegistry& registry);
-  /// The flow no longer names recorded tasks that have ended as users of this data; with `all`, no recorded tasks.
+  /// Makes the flow forget ended recorded tasks as users of this data; with `all`, all recorded tasks.
   void forget_recorded_tasks(DataRegistry& registry, bool all = false) noexcept;
   bool holds(Handle& handle) const { return handles_.contains(&handle); }
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (Handle* const handle : handles_) visit(*handle);
   }
-  /// Throws UsageError when some of it is no longer registered.
+  /// Throws UsageError if some of the data is no longer registered.
   void check(const DataRegistry& registry) const;
 
  private:
   void forget_replaced(DataRegistry& registry, bool all = false) noexcept;
 
   std::unordered_set<Handle*> handles_;
-  std::vector<Handle*> replaced_;  ///< each with a reference
-  std::size_t most_replaced_ = 8;  ///< then those are forgotten that need not be known
+  std::vector<Handle*> replaced_;  ///< replaced data, each with a reference
+  std::size_t most_replaced_ = 8;  ///< size of `replaced_` at which unneeded ones are forgotten
 };
 
 }  // namespace tandem::runtime

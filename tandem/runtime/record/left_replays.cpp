@@ -1,4 +1,4 @@
-// tandem/runtime/record/left_replays.cpp: frees what has ended.
+// tandem/runtime/record/left_replays.cpp: frees replays that have ended.
 #include "tandem/runtime/record/left_replays.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tandem/runtime/record/left_replays.hpp: replays that outlive their graph, because nobody could wait for them.
+// tandem/runtime/record/left_replays.hpp: replays that outlive their graph, because the wait for them failed.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace tandem::runtime {
 
-/// The instances of graphs that were destroyed while the wait for their replays failed (`StuckError`). Their tasks may still run,
-/// so their memory and their data stay until they have ended. Of the submitting thread.
+/// The instances of graphs that were destroyed while the wait for their replays failed (`StuckError`). Their tasks may
+/// still run, so their memory and their data stay until they have ended. Used by the submitting thread.
 class LeftReplays {
  public:
   explicit LeftReplays(RuntimeCore& runtime) : runtime_(runtime) {}
@@ -18,9 +18,9 @@ class LeftReplays {
   LeftReplays& operator=(const LeftReplays&) = delete;
 
   void keep(std::vector<std::unique_ptr<Instance>> instances, KeptData data);
-  /// Frees those that have ended.
+  /// Frees the instances that have ended.
   void free_ended() noexcept { free(false); }
-  /// Frees all: no worker runs any more.
+  /// Frees all instances; no worker may run any more.
   void free_all() noexcept { free(true); }
   std::size_t size() const noexcept { return left_.size(); }
 
@@ -32,7 +32,7 @@ class LeftReplays {
   void free(bool all) noexcept;
 
   RuntimeCore& runtime_;
-  std::vector<std::unique_ptr<Left>> left_;  ///< of one graph each
+  std::vector<std::unique_ptr<Left>> left_;  ///< one entry per graph
 };
 
 }  // namespace tandem::runtime

@@ -38,7 +38,7 @@ Task& Recorder::take(const TaskOps& ops, unsigned access_count) {
   task->access_count = static_cast<std::uint16_t>(access_count);
   task->id = graph_.templates_.size() + 1;
   task->recorded = true;
-  task->successors.seal();  // never runs: to live tasks it has ended
+  task->successors.seal();  // it never runs: to live tasks it has ended
   return *task;
 }
 
@@ -99,11 +99,11 @@ TaskRef Recorder::enter_event(Task& task, bool with_release) {
   released.kind = TaskKind::event;
   graph_.runtime_.submission().extra_of(released).name = task.extra->name + " (released)";
   const RecordIndex half = add(released, (sizeof(Task) + 63) / 64 * 64);
-  graph_.predecessors_[half] = 1;  // who completes it counts as one
+  graph_.predecessors_[half] = 1;  // its completion counts as a predecessor
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
     if (!makes_value(slot.mode()) || slot.alias()) continue;
-    // As for a live event: both halves stand among the readers of the new version.
+    // As for a live event, both halves are among the readers of the new version.
     DataState& state = state_of(slot.handle());
     state.kind = GroupKind::readers;
     state.members.push_back(event.recorded_index());
@@ -140,13 +140,14 @@ struct Recorder::Follower {
   void follow_members(const DataState& state) {
     for (const RecordIndex member : state.members) recorder.edge(member, index);
     if (state.writer != kNoTask || state.kind != GroupKind::readers) return;
-    // Readers that come first in the recording are readers beside live ones: what ends their group follows these, too.
+    // Readers that come first in the recording join the live readers: the node that ends their group follows these,
+    // too.
     recorder.graph_.uses_[state.use].writer_after_readers = index;
     recorder.has_entry_[index] = true;
   }
 };
 
-/// The nodes that end groups of one datum.
+/// Makes the nodes that end groups of one datum.
 struct Recorder::Groups {
   Recorder& recorder;
   Handle* handle;
@@ -181,7 +182,7 @@ RecordIndex Recorder::add_internal(TaskKind kind, Handle* combined) {
 }
 
 void Recorder::edge(RecordIndex from, RecordIndex to, bool explicitly) {
-  // One access after the other of a task is inferred, so a double edge stands at the end.
+  // Accesses of a task are inferred one after the other, so a double edge is at the end of the list.
   auto& list = explicitly ? explicit_successors_[from] : successors_[from];
   if (!list.empty() && list.back() == to) return;
   list.push_back(to);
@@ -199,7 +200,7 @@ void Recorder::finish() {
 
   std::vector<bool> boundary(graph_.templates_.size(), false);
   boundary[end] = true;
-  // The program may wait for an event that was started.
+  // The program may wait for a started event.
   for (RecordIndex task = 0; task < count; ++task) boundary[task] = graph_.templates_[task]->kind == TaskKind::event;
   for (const auto& [handle, state] : data_) {
     RecordedUse& use = graph_.uses_[state.use];
@@ -208,7 +209,8 @@ void Recorder::finish() {
     use.exit_at_end = state.members.size() > RecordedGraph::kExactReaders;
     use.exit_readers = use.exit_at_end ? std::vector<RecordIndex>{end} : state.members;
     for (const RecordIndex reader : use.exit_readers) boundary[reader] = true;
-    // Readers first in a recording are members of the live group when they are entered, before the exits replace it.
+    // Readers that come first in a recording are members of the live group when they are entered, before the exits
+    // replace it.
     for (const RecordedAccess& entry : use.entries) boundary[entry.task] = true;
   }
 

@@ -8,30 +8,31 @@
 
 namespace tandem::runtime {
 
-/// Receives what is submitted between `start` and `stop`, infers its dependencies by the rules of the flow
-/// (`task/dependencies.hpp`), and fills a `RecordedGraph`. What has no predecessor inside the recording becomes an entry of the
-/// graph.
+/// Receives the tasks submitted between `start` and `stop`, infers their dependencies by the rules of the flow
+/// (`task/dependencies.hpp`), and fills a `RecordedGraph`. A task without a predecessor in the recording becomes an
+/// entry of the graph.
 class Recorder {
  public:
   explicit Recorder(RecordedGraph& graph) : graph_(graph) {}
 
-  /// From now on tasks are recorded instead of entered into the flow. Throws UsageError if another recorder is at work. By the
-  /// submitting thread, like `stop`.
+  /// Begins to record tasks instead of entering them into the flow. Throws UsageError if another recorder is active. By
+  /// the submitting thread, like `stop`.
   void start();
-  /// Tasks enter the flow again. Data that only recorded tasks write has no value yet.
+  /// Lets tasks enter the flow again. Data that only recorded tasks write has no value yet.
   void stop() noexcept;
-  /// No more tasks: computes the static graph.
+  /// Computes the static graph after the last task.
   void finish();
 
-  // By `Submission`, as its functions of these names.
+  // `Submission` calls these in its functions of the same names.
   Task& take(const TaskOps& ops, unsigned access_count);
   void abandon(Task& task) noexcept;
-  /// Throws UsageError, and the task is gone, if it cannot be recorded.
+  /// Throws UsageError if the task cannot be recorded; the task is gone then.
   void check(Task& task, const TaskRef* predecessors, std::size_t count);
   TaskRef enter(Task& task, const TaskRef* predecessors = nullptr, std::size_t count = 0);
-  /// A task that will be entered is about to give data values.
+  /// Notes that a task that will be entered is about to give data values.
   void note_values(const Task& task);
-  /// An event. With `with_release` its released half follows it in the recording: a task without predecessors that no replay starts.
+  /// Enters an event. With `with_release` its released half follows it in the recording: a task without predecessors
+  /// that no replay starts.
   TaskRef enter_event(Task& task, bool with_release);
 
  private:

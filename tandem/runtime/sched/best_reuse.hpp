@@ -1,4 +1,4 @@
-// tandem/runtime/sched/best_reuse.hpp: of some ready tasks, the one that makes the best use of the data in a memory. Pure.
+// tandem/runtime/sched/best_reuse.hpp: chooses the ready task that reuses the data in a memory best. Pure.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace tandem::runtime {
 
-/// The rule of DARTS (Gonthier, Marchal, Thibault 2023: memory-aware scheduling of tasks sharing data on multiple GPUs): a task that needs no copy to
-/// memory `node`; if there is none, one of those that the datum frees with which most tasks need no other; if no single datum frees a task, the one that
-/// needs the fewest bytes. Among equals the one that was added first.
+/// The rule of DARTS (Gonthier, Marchal, Thibault 2023: memory-aware scheduling of tasks sharing data on multiple
+/// GPUs): a task that needs no copy to memory `node`; else one of the tasks that lack only one datum, for the datum
+/// that the most tasks lack; else the task that needs the fewest bytes. Among equals, the one that was added first.
 class BestReuse {
  public:
   /// `ready` outlives this.
   BestReuse(NodeIndex node, const ReadyView& ready) : node_(node), ready_(ready) {}
 
-  /// Looks at a further task, which outlives this. A load per datum.
+  /// Considers a further task, which outlives this. Costs a load per datum.
   void add(const OpenTask& task) {
     std::size_t missing = 0;
     unsigned data = 0;
@@ -33,9 +33,9 @@ class BestReuse {
     nearest_ = &task;
     fewest_ = missing;
   }
-  /// The task of the rule needs no copy, so that no other is better.
+  /// Whether the best task needs no copy, so that no other is better.
   bool needs_nothing() const noexcept { return nearest_ != nullptr && fewest_ == 0; }
-  /// Null: none was added.
+  /// The best task; null: none was added.
   const OpenTask* task() const noexcept {
     if (count_ == 0 || needs_nothing()) return nearest_;
     return std::max_element(freed_.begin(), freed_.begin() + count_, [](const Freed& a, const Freed& b) { return a.tasks < b.tasks; })->first;
@@ -43,12 +43,12 @@ class BestReuse {
 
  private:
   struct Freed {
-    const void* by;         ///< a datum
-    const OpenTask* first;  ///< that misses it, and no other
-    unsigned tasks;         ///< how many there are
+    const void* by;         ///< the missing datum
+    const OpenTask* first;  ///< first task that misses this datum alone
+    unsigned tasks;         ///< number of such tasks
   };
 
-  /// When there is no place for a further datum, it is left out.
+  /// Counts a task that misses only `by`; without a place for a further datum, nothing.
   void count(const OpenTask& task, const void* by) noexcept {
     const auto end = freed_.begin() + count_;
     const auto known = std::find_if(freed_.begin(), end, [&](const Freed& freed) { return freed.by == by; });

@@ -1,14 +1,17 @@
-// tandem/runtime/sched/darts.cpp: each worker takes tasks whose data is in its memory, or loads the data that frees most tasks.
+// tandem/runtime/sched/darts.cpp: a worker takes tasks whose data is in its memory, or loads the data that frees most
+// tasks.
 #include "tandem/runtime/sched/best_reuse.hpp"
 
 namespace tandem::runtime {
 namespace {
 
-/// A worker takes what `BestReuse` says of the most urgent tasks. Tasks that others run faster are left to them as by `heteroprio`.
+/// A worker takes the choice of `BestReuse` among the most urgent tasks. It leaves tasks that others run faster to
+/// them, as in `heteroprio`.
 class Darts final : public PullingPolicy {
  public:
-  static constexpr unsigned kWindow = 256;  ///< how many tasks it looks at
-  static constexpr unsigned kWindowOfLargeMemory = 16;  ///< where what is loaded stays, so that the order matters little
+  static constexpr unsigned kWindow = 256;  ///< number of tasks that it looks at
+  /// `kWindow` in a memory from which nothing leaves, so that the order matters little.
+  static constexpr unsigned kWindowOfLargeMemory = 16;
 
   std::string_view name() const noexcept override { return "darts"; }
   std::string_view help() const noexcept override { return "where memories differ: each worker takes tasks whose data is there, or loads what frees most"; }

@@ -1,10 +1,11 @@
-// tandem/runtime/sched/dm.cpp: each task to the worker that will have ended it first.
+// tandem/runtime/sched/dm.cpp: gives each task to the worker that ends it first.
 #include "tandem/runtime/sched/placing_policy.hpp"
 
 namespace tandem::runtime {
 namespace {
 
-/// StarPU's `dm`, the earliest finish time of HEFT (Topcuoglu, Hariri, Wu 2002) without a look at the data: the worker w with the least
+/// StarPU's `dm`, the earliest finish time of HEFT (Topcuoglu, Hariri, Wu 2002) without regard to the data: the worker
+/// w with the least
 ///
 ///     free(w) + kernel(w)
 ///

@@ -1,4 +1,5 @@
-// tandem/runtime/sched/dmda.cpp: each task to the worker that ends it first, copies included; a worker's tasks first come, first served.
+// tandem/runtime/sched/dmda.cpp: gives each task to the worker that ends it first, copies included; a worker's tasks
+// first come, first served.
 #include "tandem/runtime/sched/dmda.hpp"
 
 namespace tandem::runtime {

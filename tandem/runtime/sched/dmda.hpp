@@ -1,4 +1,4 @@
-// tandem/runtime/sched/dmda.hpp: each task to the worker that will have ended it first, copies of its data included.
+// tandem/runtime/sched/dmda.hpp: gives each task to the worker that ends it first, copies of its data included.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,14 @@
 
 namespace tandem::runtime {
 
-/// What `dmda`, `dmdas` and `dmdar` have in common, after StarPU's policies of these names. The worker w, in memory m, with the least
+/// What `dmda`, `dmdas` and `dmdar` have in common, after StarPU's policies of these names. The worker w, in memory m,
+/// with the least
 ///
 ///     max(free(w) + copies(m), ready(m)) + kernel(w)
 ///
-/// gets the task: `copies` is what the task moves to m, and `ready` when these copies will have ended. Copies count though they may run
-/// beside the kernels of other tasks, so that of two workers that end it at the same time the one with the data gets it. With an aim at energy,
-/// `least_energy` decides.
+/// gets the task: `copies` is the time of the task's copies to m, and `ready` the end of these copies. Copies count
+/// though they may overlap kernels of other tasks, so that of two workers with the same end the one with the data gets
+/// it. With an aim at energy, `least_energy` decides.
 class EarliestEndWithData : public PlacingPolicy {
  public:
   bool weighs_energy() const noexcept final { return true; }

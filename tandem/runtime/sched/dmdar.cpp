@@ -1,4 +1,5 @@
-// tandem/runtime/sched/dmdar.cpp: each task to the worker that ends it first, copies included; a worker's tasks by the data that is there.
+// tandem/runtime/sched/dmdar.cpp: gives each task to the worker that ends it first, copies included; a worker's tasks
+// by their present data.
 #include "tandem/runtime/sched/dmda.hpp"
 
 namespace tandem::runtime {

@@ -1,4 +1,5 @@
-// tandem/runtime/sched/dmdas.cpp: each task to the worker that ends it first, copies included; a worker's tasks by priority.
+// tandem/runtime/sched/dmdas.cpp: gives each task to the worker that ends it first, copies included; a worker's tasks
+// by priority.
 #include "tandem/runtime/sched/dmda.hpp"
 
 namespace tandem::runtime {

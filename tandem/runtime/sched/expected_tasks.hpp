@@ -1,4 +1,4 @@
-// tandem/runtime/sched/expected_tasks.hpp: urgent tasks that will be ready soon, since what they wait for is on its way.
+// tandem/runtime/sched/expected_tasks.hpp: urgent tasks that messages on their way will soon make ready.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace tandem::runtime {
 
-/// What is known of tasks that a network will make ready: how urgent, and when. A worker that would begin something long and less
-/// urgent now may rather wait for one of them (`Policy::waits`): one worker at a time, and once for each.
+/// Urgency and expected time of tasks that a network will make ready. A worker that would begin a long and less urgent
+/// task may rather wait for one of them (`Policy::waits`): one worker at a time, and once for each task.
 ///
 /// Any thread. While nothing is expected the workers read one word.
 class ExpectedTasks {
@@ -25,8 +25,8 @@ class ExpectedTasks {
     bool waited_for = false;
   };
 
-  /// The number is for `remove`, which is due once the task is ready, or will not be. What nobody removes is forgotten some time
-  /// after it was due.
+  /// Adds a task. The caller calls `remove` with the number once the task is ready, or will not be. An entry that is
+  /// not removed is forgotten some time after it was due.
   std::uint64_t add(std::int32_t priority, std::int64_t due_ns, std::int64_t now_ns) {
     const std::lock_guard guard(lock_);
     std::erase_if(expected_, [now_ns](const Expected& old) { return old.due_ns + kLateNs < now_ns; });
@@ -48,8 +48,8 @@ class ExpectedTasks {
     return std::any_of(expected_.begin(), expected_.end(), [number](const Expected& known) { return known.number == number; });
   }
 
-  /// The first of those that are due, which `waits(expected)` says to wait for. The caller waits for it until it calls `unclaim`,
-  /// and nobody else waits meanwhile.
+  /// Claims the earliest one for which `waits(expected)` is true. The caller waits for it until it calls `unclaim`; no
+  /// other worker waits meanwhile.
   template <class Waits>
   std::optional<Expected> claim(Waits waits) {
     const std::lock_guard guard(lock_);

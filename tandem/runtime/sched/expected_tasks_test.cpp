@@ -1,4 +1,4 @@
-// tandem/runtime/sched/expected_tasks_test.cpp: who waits for what, and that it ends.
+// tandem/runtime/sched/expected_tasks_test.cpp: waits for expected tasks, and their ends.
 #include "tandem/runtime/sched/expected_tasks.hpp"
 
 #include <gtest/gtest.h>

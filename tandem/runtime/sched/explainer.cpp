@@ -1,4 +1,4 @@
-// tandem/runtime/sched/explainer.cpp: what a policy knew of all workers, as a table.
+// tandem/runtime/sched/explainer.cpp: tables of what a policy knew of all workers.
 #include "tandem/runtime/sched/explainer.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ const char* name_of(DeviceKind kind) noexcept {
 struct Class {
   const MachineWorker* like = nullptr;
   unsigned count = 0;
-  unsigned shown = 0;  ///< the chosen one, or the one that is free first
+  unsigned shown = 0;  ///< the chosen worker, or the one that is free first
 };
 
 std::vector<Class> classes_of(const TaskView& view, const LoadView& load, unsigned chosen) {
@@ -121,7 +121,7 @@ void Explainer::given(const Task& task, unsigned worker, const TaskView& view, c
   double least = std::numeric_limits<double>::infinity();
   for (const double price : load.prices) least = std::min(least, price);
   const bool by_energy = load.energy != nullptr;
-  const int of_worth = by_energy && has_prices ? 19 : 0;  // the column's width where another one follows
+  const int of_worth = by_energy && has_prices ? 19 : 0;  // the column's width if another one follows
   text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}", "worker", "free in", "copies", "kernel", "ends in", has_prices ? "its time is worth" : "", of_worth,
                       by_energy ? "kernel takes" : "");
   for (const Class& one : classes_of(view, load, worker)) {

@@ -1,12 +1,14 @@
-// tandem/runtime/sched/heteroprio.cpp: each worker takes the kind of tasks at which it is best, compared with the others.
+// tandem/runtime/sched/heteroprio.cpp: each worker takes the kind of tasks at which it is best, compared with the
+// others.
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
 namespace {
 
-/// HeteroPrio (Agullo, Bramas, Coulaud, Darve, Messner, Takahashi 2016), whose order of kinds comes from measured durations: a worker
-/// takes, of the kind of tasks that gains most from being run there, the most urgent one. A kind that others run faster is left to them
-/// while they will have run all that is ready of it before this worker would have run one. With an aim at energy gains are of what a task costs.
+/// HeteroPrio (Agullo, Bramas, Coulaud, Darve, Messner, Takahashi 2016), with an order of kinds by measured durations:
+/// a worker takes the most urgent task of the kind that gains most from this worker. A kind that others run faster is
+/// left to them as long as they would finish all its ready tasks before this worker finished one. With an aim at
+/// energy, gains are in the cost of a task.
 class HeteroPrio final : public PullingPolicy {
  public:
   std::string_view name() const noexcept override { return "heteroprio"; }

@@ -11,14 +11,15 @@
 
 namespace tandem::runtime {
 
-/// A value for each priority that is present, of which the highest is at hand. Not thread-safe: its owner locks.
+/// Maps each present priority to a value; the highest is at hand. Not thread-safe: its owner locks.
 ///
-/// The highest priorities, at most `kMostAtHand`, stand in a sorted array, the highest last; all others are lower and stand in a map. When the array is
-/// full, its lower half moves to the map; when it empties, it takes as many of the highest from there. So two such moves are at least half an array of
-/// calls apart, and a call moves a constant number of values on average, whatever the number of priorities.
+/// The highest priorities, at most `kMostAtHand`, are in a sorted array, the highest last; all others are lower and in
+/// a map. When the array is full, its lower half moves to the map; when it empties, it takes as many of the highest
+/// from there. So two such moves are at least half an array of calls apart, and a call moves a constant number of
+/// values on average, whatever the number of priorities.
 ///
-/// Cost: the highest priority, constant; one that stands in the array, a binary search; others, the logarithm of their number. Allocates only with more
-/// than `kMostAtHand` priorities.
+/// Cost: constant for the highest priority; a binary search for one in the array; the logarithm of their number for
+/// others. Allocates only with more than `kMostAtHand` priorities.
 template <class Value>
 class HighestFirst {
  public:
@@ -26,13 +27,13 @@ class HighestFirst {
 
   HighestFirst() { high_.reserve(kMostAtHand); }
 
-  /// No priority is present.
+  /// Whether no priority is present.
   bool empty() const noexcept { return high_.empty(); }
-  /// The highest priority. There is one.
+  /// The highest priority; one must be present.
   std::int32_t top_priority() const noexcept { return high_.back().priority; }
-  /// Its value. Valid until the next call that is not const.
+  /// Value of the highest priority. Valid until the next call that is not const.
   Value& top() noexcept { return high_.back().value; }
-  /// Without the highest priority. There is one.
+  /// Removes the highest priority; one must be present.
   void pop_top() noexcept {
     high_.pop_back();
     if (high_.empty() && !low_.empty()) [[unlikely]] take_from_low();
@@ -75,9 +76,9 @@ class HighestFirst {
     move_to_low();
     return find_or_insert(priority);
   }
-  /// The lower half of the array.
+  /// Moves the lower half of the array to the map.
   void move_to_low() {
-    struct Moved {  // when there is no memory for a further one, those before it have moved
+    struct Moved {  // if memory runs out, the values before have moved
       std::vector<Entry>& from;
       std::ptrdiff_t count = 0;
       ~Moved() { from.erase(from.begin(), from.begin() + count); }
@@ -87,7 +88,7 @@ class HighestFirst {
       low_.emplace_hint(low_.end(), entry.priority, std::move(entry.value));
     }
   }
-  /// The highest of the map.
+  /// Moves the highest priorities of the map to the array.
   void take_from_low() noexcept {
     const auto count = static_cast<std::ptrdiff_t>(std::min(low_.size(), kMostAtHand / 2));
     const auto first = std::prev(low_.end(), count);
@@ -96,7 +97,7 @@ class HighestFirst {
   }
 
   std::vector<Entry> high_;            ///< the highest last
-  std::map<std::int32_t, Value> low_;  ///< all lower than those
+  std::map<std::int32_t, Value> low_;  ///< all are lower than those in `high_`
 };
 
 }  // namespace tandem::runtime

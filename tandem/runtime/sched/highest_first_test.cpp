@@ -1,4 +1,4 @@
-// tandem/runtime/sched/highest_first_test.cpp: as a map, and what a call moves with many priorities.
+// tandem/runtime/sched/highest_first_test.cpp: compares it with a map, and counts moves with many priorities.
 #include "tandem/runtime/sched/highest_first.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tandem::runtime::highest_first_test {
 namespace {
 
-/// Counts how often such values move: the steps of what is not a search.
+/// A value that counts its moves: the steps besides searches.
 struct Counted {
   static inline std::size_t moves = 0;
   int number = 0;
@@ -54,7 +54,7 @@ TEST(HighestFirst, DoesWhatAMapDoes) {
   }
 }
 
-/// Moves of values for each of `count` priorities, in this order, until all have left.
+/// Moves of values for each of `count` priorities, added in this order, until all have left.
 double moves_each(std::vector<std::int32_t> priorities) {
   HighestFirst<Counted> values;
   Counted::moves = 0;
@@ -85,7 +85,7 @@ TEST(HighestFirst, AWorkerThatTakesAndGivesAtTheEdgeOfTheArrayMovesLittle) {
   for (std::int32_t priority = 0; priority < 10'000; ++priority) values[priority];
   Counted::moves = 0;
   constexpr int kRounds = 10'000;
-  for (int i = 0; i < kRounds; ++i) {  // about the size at which the array takes from the map, or gives to it
+  for (int i = 0; i < kRounds; ++i) {  // about the size at which the array exchanges values with the map
     const std::int32_t highest = values.top_priority();
     values.pop_top();
     values.pop_top();

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/implementations.cpp: trials, and the fastest one.
+// tandem/runtime/sched/implementations.cpp: trials of implementations, and the choice of the fastest one.
 #include "tandem/runtime/sched/implementations.hpp"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace tandem::runtime {
 
 Implementations::Candidates& Implementations::candidates_of(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
   std::uint64_t key = std::hash<std::string_view>{}(codelet.name) + static_cast<std::uint64_t>(kind);
-  for (const DeviceKind device : codelet.devices) key = base::mix64(key + static_cast<std::uint64_t>(device));  // another one may have this name
+  // Another codelet may have this name.
+  for (const DeviceKind device : codelet.devices) key = base::mix64(key + static_cast<std::uint64_t>(device));
   Candidates& found = known_.use(base::mix64(key ^ footprint.shape));
   if (!found.empty()) return found;
   for (unsigned i = 0; i < codelet.devices.size(); ++i) {

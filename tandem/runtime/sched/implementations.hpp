@@ -1,4 +1,4 @@
-// tandem/runtime/sched/implementations.hpp: which of several implementations for one kind of worker runs.
+// tandem/runtime/sched/implementations.hpp: chooses among several implementations for one kind of worker.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,20 @@
 
 namespace tandem::runtime {
 
-/// Chooses among the implementations that a codelet has for one kind of worker, for each footprint of the data, by what they took.
+/// Chooses among a codelet's implementations for one kind of worker, for each footprint of the data, by their
+/// durations.
 ///
-/// Each runs `kTrials` times first, the first of which does not count (it often loads code or warms caches), unless `given` knows it. Then the one
-/// of the least mean runs. Another one is tried again when it would cost no more than 1/`kShare` of the time that was spent since on the best one:
-/// so trials cost about 1 % for each of the others in the long run, however slow they are, and a machine or data that change are noticed. A trial
-/// that took less than the best one's mean is repeated at once.
+/// Each implementation first runs `kTrials` times, unless `given` knows it; the first run does not count, since it
+/// often loads code or warms caches. Then the one with the least mean runs. Another one is tried again when that costs
+/// no more than 1/`kShare` of the time spent on the best one since. So trials cost about 1 % for each other
+/// implementation in the long run, however slow it is, and a change of the machine or the data is noticed. A trial that
+/// took less than the best one's mean is repeated at once.
 ///
-/// A shape that has not run yet goes by the *class* of its size (`model::size_class_of`), in which the first tasks of all such shapes are tried and
-/// compared: so tasks of ever new shapes run the implementation that is best for their size. From its second task on a shape is tried by itself.
+/// A new shape goes by the *class* of its size (`model::size_class_of`), in which the first tasks of all such shapes
+/// are tried and compared: so tasks of ever new shapes run the implementation that is best for their size. From its
+/// second task on a shape is tried by itself.
 ///
-/// Of shapes and classes the `kMostKnown` that ran last are known, 0.4 KiB for each implementation.
+/// The `kMostKnown` shapes and classes that ran last are known, with 0.4 KiB for each implementation.
 ///
 /// Threads: any. One spin lock, held for some 50 ns.
 class Implementations {
@@ -37,29 +40,29 @@ class Implementations {
   static constexpr double kShare = 100;
   static constexpr std::size_t kMostKnown = 4'096;
 
-  /// What is known before, in ns: of a codelet, a footprint, a kind of worker and the number of an implementation; 0: nothing.
+  /// Known durations in ns of a codelet, a footprint, a kind of worker and an implementation's number; 0: not known.
   using Given = std::function<double(std::string_view, model::Footprint, DeviceKind, unsigned)>;
   explicit Implementations(Given given = {}) : given_(std::move(given)) {}
 
-  /// What a task runs.
+  /// The implementation that a task runs.
   struct Choice {
-    unsigned implementation = 0;  ///< index among the codelet's
-    bool is_usual = true;         ///< what such tasks run mostly; false: a trial, which says nothing of those
+    unsigned implementation = 0;  ///< index among the codelet's implementations
+    bool is_usual = true;         ///< most such tasks run it; false: a trial, which is not typical
   };
-  /// For a worker of `kind`, for which the codelet has an implementation.
+  /// Chooses for a worker of `kind`, for which the codelet has an implementation.
   Choice choose(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind);
-  /// It took `duration_ns`.
+  /// Adds a duration of `duration_ns` of an implementation.
   void add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns);
 
-  /// Of one implementation.
+  /// What is known of one implementation.
   struct Known {
-    unsigned implementation = 0;  ///< index among the codelet's
+    unsigned implementation = 0;  ///< index among the codelet's implementations
     double mean_ns = 0;           ///< infinite: none has ended
-    bool is_tried = false;        ///< often enough
+    bool is_tried = false;        ///< tried often enough
   };
-  /// What is known of those among which `choose` chooses.
+  /// What is known of the implementations among which `choose` chooses.
   std::vector<Known> known(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind);
-  /// Shapes and classes of which something is known. For tests.
+  /// Number of known shapes and classes. For tests.
   std::size_t size() const {
     const std::lock_guard guard(lock_);
     return known_.size();
@@ -71,10 +74,10 @@ class Implementations {
     unsigned begun = 0;
     bool is_warm = false;
     double given_ns = 0;
-    double spent_ns = 0;  ///< on the best one since this one was begun
+    double spent_ns = 0;  ///< time spent on the best one since this trial began
     model::History history;
 
-    /// Infinite: none has ended.
+    /// Mean duration in ns; infinite: none has ended.
     double mean_ns() const noexcept {
       if (history.samples() != 0) return history.estimate().mean_ns;
       return given_ns > 0 ? given_ns : std::numeric_limits<double>::infinity();
@@ -90,7 +93,7 @@ class Implementations {
 
   const Given given_;
   mutable base::SpinLock lock_;
-  base::LruTable<Candidates> known_{kMostKnown};  ///< by a hash of name, implementations, footprint and kind
+  base::LruTable<Candidates> known_{kMostKnown};  ///< candidates by a hash of name, implementations, footprint and kind
 };
 
 }  // namespace tandem::runtime

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/implementations_test.cpp: who is tried, who is chosen, and what trials cost.
+// tandem/runtime/sched/implementations_test.cpp: trials of implementations, choices, and the cost of trials.
 #include "tandem/runtime/sched/implementations.hpp"
 
 #include <array>
@@ -22,7 +22,7 @@ CodeletCore codelet_with(unsigned cpu, unsigned card = 0) {
   return codelet;
 }
 
-/// Runs of each implementation among `count`, which take what `takes` says.
+/// Runs `count` tasks, with the durations of `takes`. Returns the runs of each implementation.
 std::vector<unsigned> play(Implementations& choices, const CodeletCore& codelet, unsigned count, const std::function<double(unsigned)>& takes,
                            model::Footprint footprint = kSmall, DeviceKind kind = DeviceKind::cpu) {
   std::vector<unsigned> runs(codelet.devices.size(), 0);
@@ -130,7 +130,8 @@ TEST(Implementations, TrialsOfSeveralWorkersAreSpread) {
   Implementations choices;
   const CodeletCore codelet = codelet_with(2);
   std::vector<unsigned> begun(2, 0);
-  for (int i = 0; i < 6; ++i) ++begun[choices.choose(codelet, kSmall, DeviceKind::cpu).implementation];  // none has ended
+  // None has ended.
+  for (int i = 0; i < 6; ++i) ++begun[choices.choose(codelet, kSmall, DeviceKind::cpu).implementation];
   EXPECT_EQ(begun, (std::vector<unsigned>{3, 3}));
 }
 

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/kind_numbers.cpp: a shape, its class, or all.
+// tandem/runtime/sched/kind_numbers.cpp: finds the kind of a task: its shape, its class, or all.
 #include "tandem/runtime/sched/kind_numbers.hpp"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ KindNumbers::Width KindNumbers::width_for(const Task& task) noexcept {
   return has(task, Width::size) || has_place(Width::size) ? Width::size : Width::all;
 }
 
-/// Whether there is a number for a further kind of this width, perhaps that of the one that came longest ago.
+/// Whether there is a number for a further kind of this width, perhaps that of the kind whose last task came longest
+/// ago.
 bool KindNumbers::has_place(Width width) noexcept {
   const auto of = static_cast<std::size_t>(width);
   if (count_[of] < (width == Width::shape ? kMostExact : kMostClasses)) return true;
@@ -63,7 +64,7 @@ void KindNumbers::give_up(unsigned number) noexcept {
 unsigned KindNumbers::new_number(std::uint64_t key, Width width) {
   if (free_.empty()) {
     uses_.emplace_back();
-    free_.reserve(uses_.capacity());  // so that giving up needs no memory
+    free_.reserve(uses_.capacity());  // so that `leave` needs no memory
     free_.push_back(static_cast<unsigned>(uses_.size() - 1));
   }
   const unsigned number = free_.back();

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/kind_numbers.hpp: which kind each ready task is of, for policies that look at all kinds.
+// tandem/runtime/sched/kind_numbers.hpp: numbers the kinds of ready tasks, for policies that look at all kinds.
 #pragma once
 
 #include <array>
@@ -14,12 +14,14 @@ namespace tandem::runtime {
 
 /// Numbers of kinds of tasks, from 0 on. Tasks of one codelet and shape, for the same workers, are of one kind.
 ///
-/// A policy that keeps ready tasks together (`Bound::few`) looks at each kind whenever a worker asks, so what a task costs grows with their number. There
-/// `kMostExact` kinds are of one shape each. Tasks of further shapes are of the kind of their *class*, with all of their codelet and about their size
-/// (`model::size_class_of`); beyond `kMostClasses` of these, of one kind with all tasks for the same workers. A kind that has no tasks, and of which none
-/// came among the last `kForgetAfter` tasks, leaves its number to another one.
+/// A policy that keeps ready tasks together (`Bound::few`) looks at each kind whenever a worker asks, so the cost of a
+/// task grows with their number. With `Bound::few`, `kMostExact` kinds have one shape each. Tasks of further shapes are
+/// of the kind of their *class*, which has the codelet's tasks of about their size (`model::size_class_of`); beyond
+/// `kMostClasses` classes, of one kind with all tasks for the same workers. A kind without tasks, and without one among
+/// the last `kForgetAfter` tasks, gives its number to another one.
 ///
-/// Where each task is placed by itself (`Bound::none`), kinds are those of shapes. A kind without tasks keeps its number while there are few.
+/// Where each task is placed by itself (`Bound::none`), each shape has its kind. A kind without tasks keeps its number
+/// while there are few.
 ///
 /// Not thread-safe: `Placer` calls it under its lock.
 class KindNumbers {
@@ -32,30 +34,30 @@ class KindNumbers {
   enum class Bound { none, few };
   explicit KindNumbers(Bound bound) noexcept : bound_(bound) {}
 
-  /// What a task is like.
+  /// Properties of a task that decide its kind.
   struct Task {
-    std::string_view codelet;  ///< its name
+    std::string_view codelet;  ///< name of the codelet
     model::Footprint footprint;
     const void* workers = nullptr;  ///< tells groups of workers apart
     bool prefers_devices = false;
   };
-  /// What its kind is.
+  /// The kind of a task.
   struct Kind {
     unsigned number = 0;
-    bool is_new = false;        ///< of this number nothing is known: other tasks had it before, or none
-    std::string_view codelet;   ///< the task's; empty: of several
-    model::Footprint footprint;  ///< the task's, or that of the class
+    bool is_new = false;        ///< nothing is known of this number: other tasks had it before, or none
+    std::string_view codelet;   ///< codelet of the task; empty: the kind has several
+    model::Footprint footprint;  ///< footprint of the task, or of its class
   };
-  /// A task becomes one of its kind, until `leave`.
+  /// Adds a task to its kind, until `leave`.
   Kind join(const Task& task);
-  /// A task of kind `number` has ended, or will not come.
+  /// Removes a task of kind `number`, which has ended, or will not come.
   void leave(unsigned number);
 
-  /// How many tasks kind `number` has.
+  /// Number of tasks of kind `number`.
   std::uint32_t tasks(unsigned number) const noexcept { return uses_[number].tasks; }
-  /// Kind `number` is that of many shapes.
+  /// Whether kind `number` has many shapes.
   bool is_class(unsigned number) const noexcept { return uses_[number].width != Width::shape; }
-  /// Numbers that are in use, or were.
+  /// Number of the numbers that are or were in use.
   std::size_t size() const noexcept { return uses_.size(); }
   bool check_invariants() const noexcept;
 
@@ -63,7 +65,7 @@ class KindNumbers {
   enum class Width : std::uint8_t { shape, size, all, none };
   struct Use {
     std::uint64_t key = 0;
-    std::uint64_t came = 0;   ///< of `joins_`, when a task came last
+    std::uint64_t came = 0;   ///< value of `joins_` when a task came last
     std::uint32_t tasks = 0;
     Width width = Width::shape;
   };
@@ -76,11 +78,12 @@ class KindNumbers {
   unsigned new_number(std::uint64_t key, Width width);
 
   const Bound bound_;
-  std::vector<Use> uses_;       ///< by number
-  std::vector<unsigned> free_;  ///< numbers of no kind
-  std::unordered_map<std::uint64_t, unsigned> numbers_;  ///< by a hash of what such tasks have in common
-  std::array<std::size_t, 3> count_{};      ///< by width, kinds that have a number
-  std::array<std::uint64_t, 3> look_at_{};  ///< by width, of `joins_`: none is looked for that could leave its number before
+  std::vector<Use> uses_;       ///< kinds by number
+  std::vector<unsigned> free_;  ///< unused numbers
+  std::unordered_map<std::uint64_t, unsigned> numbers_;  ///< numbers by a hash of the common properties of their tasks
+  std::array<std::size_t, 3> count_{};      ///< by width, kinds with a number
+  /// By width, the value of `joins_` before which no kind can leave its number.
+  std::array<std::uint64_t, 3> look_at_{};
   std::uint64_t joins_ = 0;
 };
 

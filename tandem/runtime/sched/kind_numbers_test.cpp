@@ -66,7 +66,7 @@ TEST(KindNumbers, GiveShapesThatComeNowThePlacesOfOldOnes) {
   KindNumbers numbers(KindNumbers::Bound::few);
   std::vector<unsigned> old;
   for (unsigned shape = 0; shape < KindNumbers::kMostExact; ++shape) old.push_back(numbers.join(of_bytes(1'000 + shape)).number);
-  for (std::size_t i = 1; i < old.size(); ++i) numbers.leave(old[i]);  // the first one has a task
+  for (std::size_t i = 1; i < old.size(); ++i) numbers.leave(old[i]);  // the first one keeps a task
   EXPECT_TRUE(numbers.is_class(numbers.join(of_bytes(5'000)).number)) << "the others came a moment ago";
   bool has_place = false;
   for (std::uint64_t i = 0; i < KindNumbers::kForgetAfter + 2 * KindNumbers::kMostExact; ++i) {

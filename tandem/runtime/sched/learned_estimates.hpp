@@ -13,14 +13,16 @@
 
 namespace tandem::runtime {
 
-/// What the kernels of this run took, by codelet, footprint of the data and kind of worker: a `model::History` each, so accidents change nothing,
-/// and a change of speed is followed.
+/// Durations of the kernels of this run, by codelet, footprint of the data and kind of worker: a `model::History` each,
+/// so outliers change nothing, and a change of speed is followed.
 ///
-/// The first kernel does not count, since it often loads code or warms caches. `kTrials` further ones make an estimate known.
+/// The first kernel does not count, since it often loads code or warms caches. `kTrials` further ones make an estimate
+/// known.
 ///
-/// The `kMostFootprints` that ran last are kept (24 MiB), so that a program with ever new shapes learns what it runs now.
+/// The `kMostFootprints` that ran last are kept (24 MiB), so that a program with ever new shapes learns what it runs
+/// now.
 ///
-/// What `given` estimates know already is taken from there, and they hear of all kernels, too.
+/// What `given` estimates already know is taken from them, and they are told of all kernels.
 ///
 /// Threads: any.
 class LearnedEstimates final : public Estimates {
@@ -28,14 +30,14 @@ class LearnedEstimates final : public Estimates {
   static constexpr unsigned kTrials = 2;
   static constexpr std::size_t kMostFootprints = 1U << 16;
 
-  /// `given` outlives this; null: there are none.
+  /// `given` outlives this; null: none.
   explicit LearnedEstimates(Estimates* given = nullptr) : given_(given) {}
 
   Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override;
   void add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) override;
-  /// The same under the footprint of a class of tasks, besides `add` under the task's own: `given` estimates do not hear of it.
+  /// As `add`, under the footprint of a class of tasks; `given` estimates are not told.
   void add_class(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns);
-  /// Footprints that are kept. For tests.
+  /// Number of footprints that are kept. For tests.
   std::size_t size() const {
     const std::lock_guard guard(lock_);
     return learned_.size();
@@ -49,7 +51,7 @@ class LearnedEstimates final : public Estimates {
 
   Estimates* const given_;
   mutable base::SpinLock lock_;
-  base::LruTable<Learned> learned_{kMostFootprints};  ///< by a hash of all three
+  base::LruTable<Learned> learned_{kMostFootprints};  ///< by a hash of codelet, footprint and kind
 };
 
 }  // namespace tandem::runtime

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/learned_estimates_test.cpp: what is learnt of ever new shapes, in bounded memory.
+// tandem/runtime/sched/learned_estimates_test.cpp: estimates for ever new shapes, in bounded memory.
 #include "tandem/runtime/sched/learned_estimates.hpp"
 
 #include <gtest/gtest.h>

@@ -1,12 +1,13 @@
-// tandem/runtime/sched/lws.cpp: local work stealing: a queue per worker, and thieves that look at their neighbours first.
+// tandem/runtime/sched/lws.cpp: local work stealing: a queue per worker, and thieves that look at their neighbours
+// first.
 #include "tandem/runtime/sched/policy.hpp"
 
 namespace tandem::runtime {
 namespace {
 
-/// StarPU's default policy (thesis 1.3.2): a worker runs what it has made ready, whose data it has in its cache; when it has
-/// nothing it takes from the nearest worker in the machine's hierarchy, then from further ones. Priorities hold within each
-/// queue.
+/// StarPU's default policy (thesis 1.3.2): a worker runs what it has made ready, whose data it has in its cache. When
+/// it has nothing it takes from the nearest worker in the machine's hierarchy, then from further ones. Priorities hold
+/// within each queue.
 class LocalWorkStealing final : public Policy {
  public:
   std::string_view name() const noexcept override { return "lws"; }
@@ -17,7 +18,7 @@ class LocalWorkStealing final : public Policy {
 
   unsigned place(const ReadyTask&, const Situation& now) const noexcept override {
     if (now.from != Situation::kNoWorker) return now.from;
-    // Ready at submission: worker 0 is busy submitting, so the others get runs of neighbouring tasks in turn.
+    // For tasks ready at submission: worker 0 is busy submitting, so the others get runs of neighbouring tasks in turn.
     if (now.worker_count <= 2) return now.worker_count - 1;
     return 1 + static_cast<unsigned>(now.sequence / kRun) % (now.worker_count - 1);
   }

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/memory_gate.cpp: who goes in, who waits, and who is let go.
+// tandem/runtime/sched/memory_gate.cpp: lets tasks enter or wait, and releases them.
 #include "tandem/runtime/sched/memory_gate.hpp"
 
 #include <mutex>
@@ -20,7 +20,7 @@ Task* MemoryGate::message_ends(std::int32_t priority) {
   TANDEM_ASSERT(ended != messages_.end());
   *ended = messages_.back();
   messages_.pop_back();
-  note_state();  // what is less urgent than the rest may go in
+  note_state();  // tasks less urgent than the remaining messages may go in
   Task* first = nullptr;
   Task** end = &first;
   for (unsigned more = inside_; !waiting_.empty() && more < limit(waiting_.top_priority()); ++more) {
@@ -48,7 +48,8 @@ MemoryGate::Answer MemoryGate::ask_slowly(Task* task, bool is_memory_bound, bool
   if (!waiting_.empty() && has_room(waiting_.top_priority())) {
     Task* const next = waiting_.pop();
     if (takes && (answer.run == nullptr || answer.run->priority <= next->priority)) {
-      answer = {.run = next, .hand_on = answer.run};  // the bus is to be full: what needs no memory can run anywhere
+      // To saturate the bus; the other task, which needs no memory, can run anywhere.
+      answer = {.run = next, .hand_on = answer.run};
       inside = true;
       ++inside_;
     } else {

@@ -1,4 +1,5 @@
-// tandem/runtime/sched/memory_gate_test.cpp: who goes in beside urgent messages, who waits, and that everybody goes on.
+// tandem/runtime/sched/memory_gate_test.cpp: tasks that enter beside urgent messages, tasks that wait, and that all go
+// on.
 #include "tandem/runtime/sched/memory_gate.hpp"
 
 #include <atomic>
@@ -22,7 +23,7 @@ struct Tasks {
   }
 };
 
-/// Two at once, one beside an urgent message.
+/// Two tasks at once, one beside an urgent message.
 constexpr MemoryGateRule kRule{.most = 2, .most_beside_messages = 1, .network_bytes_per_ns = 1};
 
 TEST(MemoryGate, WithRoomAllGoIn) {
@@ -148,7 +149,7 @@ TEST(MemoryGate, AnEndLetsGoOfWhatIsMoreUrgentThanTheRest) {
   EXPECT_TRUE(gate.check_invariants());
 }
 
-/// Workers take tasks from one queue; messages come and go, or one stays from the beginning to the end.
+/// Runs workers that take tasks from one queue; messages come and go, or one stays from the beginning to the end.
 void run_all(std::uint64_t seed, bool is_always_closed) {
   constexpr unsigned kWorkers = 4, kTasks = 400;
   Tasks tasks;

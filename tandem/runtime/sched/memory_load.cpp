@@ -1,4 +1,4 @@
-// tandem/runtime/sched/memory_load.cpp: demands per memory, and slowdowns from them.
+// tandem/runtime/sched/memory_load.cpp: computes demands per memory, and slowdowns from them.
 #include "tandem/runtime/sched/memory_load.hpp"
 
 #include <algorithm>
@@ -10,10 +10,11 @@ namespace tandem::runtime {
 
 namespace {
 
-constexpr double kNear = 0.8;           // of its share, a kernel that memory limits moves at least so much, and at most the inverse
+// A kernel that memory limits moves at least this part of its share, and at most the inverse.
+constexpr double kNear = 0.8;
 constexpr double kNewest = 0.25;        // weight of the last kernel in a demand
-constexpr unsigned kTrials = 2;         // kernels, after which a time is known
-constexpr double kLeastDemand = 0.05;   // below, memory does not matter to a kernel
+constexpr unsigned kTrials = 2;         // kernels after which a time is known
+constexpr double kLeastDemand = 0.05;   // below this, memory does not matter to a kernel
 
 }  // namespace
 
@@ -27,13 +28,13 @@ MemoryLoad::MemoryLoad(MemoryShares shares, const Machine& machine, const Memory
   }
 }
 
-/// Of a memory with more workers than the model's socket has cores, the sockets share the load alike.
+/// If a memory has more workers than the model's socket has cores, the sockets share the load equally.
 double MemoryLoad::of_socket(const Bus& bus, double cores) const noexcept {
   const double most = static_cast<double>(shares_.of_cores.size() - 1);
   return bus.workers > most ? cores * most / bus.workers : cores;
 }
 
-/// What a core has beside those that run.
+/// Share of a core beside the running ones.
 double MemoryLoad::share_now(const Bus& bus) const noexcept {
   const double limit = messages_ ? rule_.most_beside_messages : rule_.most, waiting = std::max(0.0, bus.bound_rate - limit);
   return shares_.share_of(of_socket(bus, bus.cores - waiting), messages_);
@@ -77,7 +78,7 @@ void MemoryLoad::change(Worker& worker, double demand, double kernel_ns, int tas
   if (is_bound(demand)) bus.bound_cores = std::max(0.0, bus.bound_cores + sign * demand);
 }
 
-/// One task more.
+/// Adds a task.
 void MemoryLoad::add(Worker& worker, double demand, std::int64_t kernel_ns, std::int64_t now_ns) noexcept {
   const bool begins = worker.tasks == 0;
   change(worker, demand, static_cast<double>(std::max<std::int64_t>(kernel_ns, 1)), 1, now_ns);
@@ -108,7 +109,7 @@ void MemoryLoad::forget(float demand, unsigned worker, std::int64_t kernel_ns, s
   on.since_progress_ns = buses_[on.node].progress_ns;
 }
 
-/// A kernel moved `moved` where it had `had`, both as parts of what a core can move.
+/// Judges a kernel that moved `moved` with a share of `had`, both as parts of a core's rate.
 void MemoryLoad::judge(Kind& kind, double moved, double had) noexcept {
   if (kind.is_given) return;
   double& demand = kind.use.demand;
@@ -129,7 +130,7 @@ void MemoryLoad::learn(unsigned kind, unsigned worker, double duration_ns, std::
   const auto passed_ns = static_cast<double>(now_ns - on.since_ns);
   const double had = passed_ns > 0 ? (bus.progress_ns - on.since_progress_ns) / passed_ns : share_now(bus);
   Kind& of = kinds_[kind];
-  if (!std::exchange(of.is_warm, true)) return;  // it loads code or warms caches
+  if (!std::exchange(of.is_warm, true)) return;  // the first kernel loads code or warms caches
   judge(of, of.bytes / (duration_ns * shares_.core_bytes_per_ns), had);
   of.alone.add(duration_ns / std::max(1.0, of.use.demand / had));
   of.use.is_bound = is_bound(static_cast<float>(of.use.demand));

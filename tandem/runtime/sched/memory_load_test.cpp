@@ -1,4 +1,5 @@
-// tandem/runtime/sched/memory_load_test.cpp: shares of memory, what is learnt of tasks from them, and what the next kernel takes.
+// tandem/runtime/sched/memory_load_test.cpp: shares of memory, use of memory learnt from them, and the duration of the
+// next kernel.
 #include "tandem/runtime/sched/memory_load.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,8 @@
 namespace tandem::runtime::memory_load_test {
 namespace {
 
-/// A core moves 10 bytes per ns alone, and the bus carries 20: so two cores have all that they ask for, and four have a half. Messages take a fifth.
+/// A core moves 10 bytes per ns alone, and the bus carries 20: so two cores have their full rate, and four have half of
+/// it. Messages take a fifth.
 MemoryShares shares_of_two() {
   return {.core_bytes_per_ns = 10,
           .stream_bytes_per_ns = 5,
@@ -20,7 +22,7 @@ MemoryShares shares_of_two() {
           .of_streams = {1, 1, 0.6, 0.2, 0.2}};
 }
 
-/// Four cores, and a card with a memory.
+/// Four cores, and a device with a memory.
 Machine four_cores_and_a_card() {
   Machine machine;
   machine.workers.assign(4, {DeviceKind::cpu, 0});
@@ -39,11 +41,11 @@ struct Scene {
   MemoryLoad load;
   std::int64_t now_ns = 1'000;
   explicit Scene(const MemoryGateRule& rule = {}) : load(shares_of_two(), machine, rule) {
-    load.begin_kind(kMoves, 10'000, {});  // 1000 ns at least
+    load.begin_kind(kMoves, 10'000, {});  // at least 1000 ns
     load.begin_kind(kComputes, 100, {});
     load.begin_kind(kHalf, 5'000, {});
   }
-  /// Tasks of the kind on so many cores at once, each for so long.
+  /// Runs tasks of the kind on so many cores at once, each for the given time.
   void run(unsigned kind, unsigned cores, std::int64_t duration_ns) {
     std::vector<float> demands;
     for (unsigned worker = 0; worker < cores; ++worker) demands.push_back(load.charge(kind, worker, duration_ns, now_ns));
@@ -126,7 +128,7 @@ TEST(MemoryLoad, ATaskThatAsksForAPartOfACoresBandwidthIsHinderedLater) {
   EXPECT_DOUBLE_EQ(scene.expected_ns(kHalf, 0), 1'000) << "four halves fill the bus just so";
 }
 
-/// It says 10000 bytes, and ends before memory could have moved them while three others are there.
+/// The task has 10000 bytes, and ends before memory could have moved them beside three others.
 TEST(MemoryLoad, ATaskWhoseDataIsInCachesIsNotHindered) {
   Scene scene;
   for (int i = 0; i < 30; ++i) scene.run(kMoves, 4, 600);
@@ -173,7 +175,7 @@ TEST(MemoryLoad, ATaskMovesFromCoreToCore) {
 TEST(MemoryLoad, CopiesHaveWhatCoresLeave) {
   Scene scene;
   for (int i = 0; i < 4; ++i) scene.run(kMoves, 1, 1'000);
-  scene.now_ns += 1'000'000;  // long ago
+  scene.now_ns += 1'000'000;  // a long time later
   scene.run(kComputes, 1, 1'000);
   EXPECT_NEAR(scene.load.copy_bytes_per_ns(5, 0, 1), 5, 0.1);
   std::vector<float> demands;

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/message_load.hpp: which messages of data are under way, as far as idle workers are concerned.
+// tandem/runtime/sched/message_load.hpp: messages of data under way, for idle workers.
 #pragma once
 
 #include <atomic>
@@ -7,31 +7,32 @@
 
 namespace tandem::runtime {
 
-/// Messages of data that are under way here, by what limits them.
+/// Counts of messages of data under way, by what limits them.
 struct MessageCounts {
-  unsigned short_awaited = 0;  ///< receives that are posted, for which tasks wait
+  unsigned short_awaited = 0;  ///< posted receives for which tasks wait
   unsigned long_awaited = 0;
-  unsigned long_leaving = 0;   ///< sends under way; short ones have left when their posting ends
+  unsigned long_leaving = 0;   ///< sends under way; a short one has left when its posting ends
 
-  /// Tasks wait for messages, of which none is limited by bandwidth, nor is one that leaves. Then the next task comes with a message, and each look
-  /// of an idle worker at what the thread writes that serves the network (queues of tasks, locks) delays it (thesis, section 5.4.3).
+  /// Whether tasks wait for messages, and bandwidth limits neither these nor any send. Then the next task comes with a
+  /// message, and each read by an idle worker of what the polling thread writes (queues of tasks, locks) delays it
+  /// (thesis, section 5.4.3).
   bool are_latency_bound() const noexcept { return short_awaited > 0 && long_awaited == 0 && long_leaving == 0; }
-  /// Somebody should poll the network.
+  /// Whether some thread should poll the network.
   bool are_awaited() const noexcept { return short_awaited > 0 || long_awaited > 0; }
 };
 
-/// Counts them. `dist` adds and removes each message by one number of bytes.
+/// The counts of messages. `dist` adds and removes each message with the same number of bytes.
 ///
-/// Threads: any. The counts are hints for idle workers, and order nothing: all accesses are relaxed. A worker that reads an old value polls once
-/// more, or announces itself once more.
+/// Threads: any. The counts are hints for idle workers, and order nothing: all accesses are relaxed. A worker that
+/// reads an old value polls or announces itself once more.
 class alignas(64) MessageLoad {
  public:
-  /// From so many bytes on a message is limited by bandwidth.
+  /// A message of at least so many bytes is limited by bandwidth.
   static constexpr std::size_t kLongBytes = 64 << 10;
 
   void begin_receive(std::size_t bytes) noexcept { awaited(bytes).fetch_add(1, std::memory_order_relaxed); }
   void end_receive(std::size_t bytes) noexcept { awaited(bytes).fetch_sub(1, std::memory_order_relaxed); }
-  /// One value, to any number of recipients.
+  /// Counts a send of one value, to any number of recipients.
   void begin_send(std::size_t bytes) noexcept {
     if (bytes >= kLongBytes) long_leaving_.fetch_add(1, std::memory_order_relaxed);
   }

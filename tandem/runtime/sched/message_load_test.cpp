@@ -1,4 +1,4 @@
-// tandem/runtime/sched/message_load_test.cpp: when what the network does is limited by latency.
+// tandem/runtime/sched/message_load_test.cpp: the conditions under which latency limits messages.
 #include "tandem/runtime/sched/message_load.hpp"
 
 #include <gtest/gtest.h>

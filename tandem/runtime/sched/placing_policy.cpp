@@ -1,4 +1,4 @@
-// tandem/runtime/sched/placing_policy.cpp: what placing policies ask of a task and of a machine.
+// tandem/runtime/sched/placing_policy.cpp: functions of placing policies on a task and a machine.
 #include "tandem/runtime/sched/placing_policy.hpp"
 
 namespace tandem::runtime {
@@ -55,7 +55,7 @@ unsigned earliest_end(const TaskView& task, const LoadView& load) {
 
 namespace {
 
-/// When `worker` will have ended the task, from now on.
+/// Time until `worker` ends the task.
 double end_ns(const TaskView& task, const LoadView& load, unsigned worker, double kernel_ns, bool with_copies) {
   const double free_ns = static_cast<double>(load.workers[worker].free_ns - load.now_ns);
   if (!with_copies) return free_ns + kernel_ns;
@@ -63,16 +63,16 @@ double end_ns(const TaskView& task, const LoadView& load, unsigned worker, doubl
   return std::max(free_ns + transfers.alone_ns, static_cast<double>(transfers.ready_ns - load.now_ns)) + kernel_ns;
 }
 
-/// The workers of one kind, as a task finds them.
+/// Load of the workers of one kind, as a task finds it.
 struct KindLoad {
   DeviceKind kind;
   Estimate kernel;
-  std::optional<double> watts;  ///< of the kernel
-  double sharing = 1;           ///< so many workers share the time by which the task makes all end later
+  std::optional<double> watts;  ///< power of the kernel
+  double sharing = 1;           ///< number of workers that share the delay of the end
 };
 
-/// While some worker of the kind has nothing to do, there are few tasks, and each that ends later than all others makes all end later. Where all have
-/// some, more will come, and these fill the time on the others.
+/// While some worker of the kind is idle, there are few tasks, and a task that ends later than all others delays the
+/// end. When all workers have tasks, more will come, and these fill the time on the others.
 KindLoad load_of(DeviceKind kind, const Estimate& kernel, const TaskView& task, const LoadView& load) {
   KindLoad of{.kind = kind, .kernel = kernel, .watts = load.energy->powers->kernel_watts(task.codelet, kind)};
   unsigned workers = 0;
@@ -103,7 +103,7 @@ std::optional<unsigned> least_energy(const TaskView& task, const LoadView& load,
     if (!here->watts) return {};
     const double end = end_ns(task, load, worker, here->kernel.mean_ns, with_copies);
     const double cost = *here->watts * here->kernel.mean_ns + load.energy->late_watts * std::max(0.0, end - all_ns) / here->sharing;
-    // Of those that cost as little, the one that ends it first.
+    // Among nearly equal costs, the worker that ends it first is best.
     if (best && (cost > as_little * least || (cost * as_little >= least && end >= best_end))) continue;
     best = worker;
     least = cost;

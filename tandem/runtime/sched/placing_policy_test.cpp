@@ -1,4 +1,4 @@
-// tandem/runtime/sched/placing_policy_test.cpp: what placing policies choose, by example, without threads.
+// tandem/runtime/sched/placing_policy_test.cpp: choices of placing policies, by example, without threads.
 #include "tandem/runtime/sched/placing_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint32_t kInMain = 1;
 constexpr std::uint32_t kOnFirstCard = 2;
 
-/// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2. A copy of 1000 bytes takes 100 ns. Kernels: 1000 ns on a core, 200 on a card.
+/// Workers 0 and 1 are cores, 2 and 3 devices with memories 1 and 2. A copy of 1000 bytes takes 100 ns. Kernels take
+/// 1000 ns on a core, 200 on a device.
 struct Scene {
   Machine machine = two_cores_and_two_cards();
   Durations durations;

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/plan.cpp: whenever a worker needs a task, the most urgent ones are planned over all workers.
+// tandem/runtime/sched/plan.cpp: plans the most urgent tasks over all workers whenever a worker needs a task.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,16 +17,18 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAsCheap = 1.1;  // prices are not more precise
 constexpr double kAsCheapInEnergy = 1.02;
-constexpr double kTooLate = 3;   // a worker takes none of its own tasks if others end all that is ready in a third of its time
-constexpr unsigned kAhead = 3;   // of tasks without priorities: by how many steps of the flow one may overtake others, for its data
-constexpr unsigned kLead = 4;    // and to bring work to others
-constexpr double kMuch = 0.1;    // of the tasks that were seen
-constexpr double kWaits = 0.25;  // of a kernel: a worker that waits less for copies leaves neither the order of depths nor that of priorities
+// A worker takes none of its own tasks if others end all ready tasks in a third of its time.
+constexpr double kTooLate = 3;
+constexpr unsigned kAhead = 3;   // steps of the flow by which a task without priority may overtake others for its data
+constexpr unsigned kLead = 4;    // steps of the flow by which it may overtake others to bring work to other workers
+constexpr double kMuch = 0.1;    // part of the tasks seen
+// Part of a kernel: a shorter wait for copies changes neither the order of depths nor that of priorities.
+constexpr double kWaits = 0.25;
 
 /// Data that planned tasks bring to memories.
 class Brought {
  public:
-  /// Of `nodes`, bit n for memory n, those to which it comes.
+  /// Those of `nodes` (bit n: memory n) to which the data comes.
   std::uint32_t comes(const void* datum, std::uint32_t nodes) const noexcept {
     if (some_ == 0 || (some_ & mark_of(datum)) == 0) return 0;
     std::uint32_t there = 0;
@@ -34,7 +36,7 @@ class Brought {
       if (data_[i].datum == datum) there |= 1U << data_[i].node;
     return nodes & there;
   }
-  /// When there is no place, it is forgotten: the copies count twice then.
+  /// Adds data; without a place it is forgotten, and its copies count twice.
   void add(const void* datum, NodeIndex node) noexcept {
     if (count_ == data_.size()) return;
     data_[count_++] = {datum, node};
@@ -46,9 +48,10 @@ class Brought {
     const void* datum;
     NodeIndex node;
   };
-  /// One of 64 bits. Most data that is asked for is not here: a look at `some_` mostly says so.
+  /// A mark of one of 64 bits. Most data is not here, and `some_` mostly shows that at once.
   static std::uint64_t mark_of(const void* datum) noexcept {
-    return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(datum) * 0x9e37'79b9'7f4a'7c15U >> 58U);  // 2^64 divided by the golden ratio
+    // 2^64 divided by the golden ratio.
+    return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(datum) * 0x9e37'79b9'7f4a'7c15U >> 58U);
   }
 
   std::uint64_t some_ = 0;
@@ -56,14 +59,15 @@ class Brought {
   std::size_t count_ = 0;
 };
 
-/// When workers and links will be free, while tasks are planned one after the other. `kByEnergy`: `LoadView::energy` is set.
+/// Times at which workers and links are free, while tasks are planned one after the other. `kByEnergy`:
+/// `LoadView::energy` is set.
 ///
-/// Workers of one kind and memory are alike, so a lane stands for all of them by the one that is free first (`Lane::first`): of those that are free at
-/// the same time, the one that came there first. `take` is all that changes that.
+/// Workers of one kind and memory are equal, so a lane represents them by the one that is free first (`Lane::first`):
+/// among those that are free at the same time, the one that was so first. Only `take` changes that.
 template <bool kByEnergy>
 class Lanes {
  public:
-  /// `first` goes before others that are free at the same time.
+  /// `first` precedes others that are free at the same time.
   Lanes(unsigned first, const ReadyView& ready, const LoadView& load) : load_(load) {
     const bool all_work = ready.all_work();
     Lane* lane = add(first, nullptr);
@@ -75,17 +79,17 @@ class Lanes {
   struct Place {
     unsigned lane;
     unsigned worker;
-    double end_ns;     ///< when it will have ended
+    double end_ns;     ///< end of the task
     double free_ns;    ///< when the worker is free again: copies run beside its other kernels
-    double copies_ns;  ///< how long they take
-    double waits_ns;   ///< how long the worker has nothing to do before they have ended
-    double cost_ns;    ///< what its time there is worth
-    bool fills_bus;    ///< it is one of those tasks of which memory serves few at once
-    bool waits;        ///< until one of these has ended
+    double copies_ns;  ///< duration of the copies
+    double waits_ns;   ///< how long the worker is idle before they have ended
+    double cost_ns;    ///< price of its time there
+    bool fills_bus;    ///< memory serves only few tasks like this one at once
+    bool waits;        ///< until such a task has ended
   };
-  /// Of the workers that end the task at most `slack_ns` later than the first one does, behind what is planned already, and whose time
-  /// it costs least, or nearly so, the one that ends it first. By energy no worker ends it too late: what is later than that costs its time, too.
-  /// Null: nobody can run it. Valid until the next one.
+  /// Chooses among the workers that end the task, after what is planned, at most `slack_ns` later than the first one.
+  /// Of those with nearly the least cost the one that ends it first is best. With energy no worker ends it too late:
+  /// the additional time has a cost instead. Null: no worker can run it. Valid until the next call.
   const Place* place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) {
     std::size_t count = 0;
     const Copies copies(*this, accesses);
@@ -126,7 +130,7 @@ class Lanes {
       slack_ns = kNever;
     }
     const double late_ns = first_ns + slack_ns;
-    double least_ns = kNever;  // of the costs
+    double least_ns = kNever;  // least cost
     for (std::size_t i = 0; i < count; ++i)
       if (places_[i].end_ns <= late_ns) least_ns = std::min(least_ns, places_[i].cost_ns);
     const double dear_ns = (kByEnergy ? kAsCheapInEnergy : kAsCheap) * least_ns;
@@ -137,7 +141,7 @@ class Lanes {
     }
     return best;
   }
-  /// A task with this data is planned there.
+  /// Plans a task with this data there.
   void take(const Place& place, std::span<const AccessView> accesses) {
     Lane& lane = lanes_[place.lane];
     if (place.fills_bus) ++filling_[lane.node];
@@ -157,29 +161,29 @@ class Lanes {
   static constexpr unsigned kNobody = ~0U;
   struct Free {  ///< of a worker
     double at_ns;
-    unsigned came;  ///< before others that are free at the same time and came later
-    unsigned next;  ///< another worker of its lane
+    unsigned came;  ///< it precedes others that are free at the same time and came later
+    unsigned next;  ///< next worker of its lane
 
     bool operator<(const Free& other) const noexcept { return at_ns < other.at_ns || (at_ns == other.at_ns && came < other.came); }
   };
   struct Lane {  ///< the workers of one kind and memory
     DeviceKind kind;
     NodeIndex node;
-    unsigned first;  ///< the one that is free first
-    unsigned any;    ///< one of them, from which `Free::next` leads to all
+    unsigned first;  ///< the worker that is free first
+    unsigned any;    ///< a worker from which `Free::next` leads to all
 
     bool is_of(const MachineWorker& worker) const noexcept { return kind == worker.kind && node == worker.node; }
   };
-  /// Of a kind of tasks.
+  /// Costs of a kind of tasks on a lane.
   struct OnLane {
-    bool is_known;      ///< how long they take
-    double kernel_ns;   ///< how long
-    double price;       ///< of a worker's time
-    double cost_ns;     ///< of a kernel, by that
-    double draw_ns;     ///< and by what it draws
+    bool is_known;      ///< whether the duration is known
+    double kernel_ns;   ///< duration of a kernel
+    double price;       ///< price of a worker's time
+    double cost_ns;     ///< cost of a kernel by that price
+    double draw_ns;     ///< cost of the power that a kernel draws
   };
 
-  /// Asks for `kind`, mostly that of the task before.
+  /// Computes the costs of `kind`, mostly that of the task before.
   void ask(const ReadyKind& kind) {
     if (asked_ == &kind) return;
     asked_ = &kind;
@@ -194,7 +198,8 @@ class Lanes {
     }
   }
 
-  /// Returns its lane; null: there is no room for one. Mostly it is like `before`, that of the worker before it.
+  /// Adds a worker. Returns its lane; null: there is no room for one. Mostly it is like `before`, the lane of the
+  /// worker before it.
   Lane* add(unsigned worker, Lane* before) {
     const MachineWorker& here = load_.machine.workers[worker];
     Lane* const lane = before != nullptr && before->is_of(here) ? before : lane_of(here);
@@ -213,7 +218,7 @@ class Lanes {
     lanes_[count_] = {worker.kind, worker.node, kNobody, kNobody};
     return &lanes_[count_++];
   }
-  /// The first of those that may.
+  /// The first worker for which `may` is true.
   template <class May>
   unsigned first_of(const Lane& lane, const May& may) const {
     unsigned first = kNobody;
@@ -226,12 +231,12 @@ class Lanes {
     return first_of(lane, [&](unsigned worker) { return std::ranges::binary_search(workers, worker); });
   }
 
-  static constexpr unsigned kSeeValue = [] {  // bit m: `sees_value` of mode m, in one look
+  static constexpr unsigned kSeeValue = [] {  // bit m: `sees_value` of mode m, as one constant
     unsigned modes = 0;
     for (unsigned mode = 0; mode <= static_cast<unsigned>(AccessMode::scratch); ++mode) modes |= sees_value(static_cast<AccessMode>(mode)) ? 1U << mode : 0U;
     return modes;
   }();
-  /// The copies of a task's data to each memory, behind those of the tasks that are planned.
+  /// The copies of a task's data to each memory, after those of the planned tasks.
   class Copies {
    public:
     Copies(const Lanes& lanes, std::span<const AccessView> accesses) : lanes_(lanes) {
@@ -257,11 +262,11 @@ class Lanes {
     };
 
     const Lanes& lanes_;
-    std::uint32_t some_ = 0;  // bit n: there are some to memory n
+    std::uint32_t some_ = 0;  // bit n: there are copies to memory n
     std::array<Unset, kMaxNodes> queues_;
   };
 
-  /// Where memory is shared by kernels.
+  /// Accounts for memory that kernels share.
   void look_at_memory(Place& place, const ReadyKind& kind, const OpenTask& task, const ReadyView& ready, double& kernel_ns, double& at_ns) const {
     const Lane& lane = lanes_[place.lane];
     Estimate kernel = kind.kernel_on(lane.kind);
@@ -277,52 +282,56 @@ class Lanes {
   const LoadView& load_;
   std::array<Lane, kMostLanes> lanes_;  // the first `count_`
   const ReadyKind* asked_ = nullptr;
-  std::array<OnLane, kMostLanes> on_;  // by lane, of `asked_`
-  std::array<Place, kMostLanes> places_;  // of the task that was asked for last
+  std::array<OnLane, kMostLanes> on_;  // by lane, costs of `asked_`
+  std::array<Place, kMostLanes> places_;  // places of the last task
   std::size_t count_ = 0;
   std::uint32_t nodes_ = 0;  // bit n: some lane is in memory n
-  unsigned came_ = 0;  // workers that were added, and tasks that were planned since
+  unsigned came_ = 0;  // number of workers added, and of tasks planned since
   std::array<Free, 128> few_;  // enough for most machines
   std::vector<Free> many_{load_.workers.size() > few_.size() ? load_.workers.size() : 0};
   Free* const free_ = many_.empty() ? few_.data() : many_.data();  // by worker
-  std::array<unsigned, kMaxNodes> filling_{};  ///< by memory, planned tasks that fill its bus
-  std::array<double, kMaxNodes> links_{};  ///< what planned tasks copy to each memory, in ns
+  std::array<unsigned, kMaxNodes> filling_{};  ///< by memory: planned tasks that fill its bus
+  std::array<double, kMaxNodes> links_{};  ///< by memory: time of planned copies to it, in ns
   Brought brought_;
 };
 
-/// Tandem's own. Each decision plans the most urgent ready tasks one after the other until one falls to the worker that asks, so that it
-/// uses what is known when it matters. A task is planned where its time costs least, by prices that follow from the mix of tasks (the
-/// duals of the area bound), among the workers that end it early enough: at most so much later than the first that could end it as
-/// what is ready keeps all workers busy. With much ready work each worker does what it is best at; with little, each task ends as
-/// early as it can (HEFT), and a slow worker takes one only when the fast ones would come to it later.
+/// Tandem's own policy. Each decision plans the most urgent ready tasks one after the other until one falls to the
+/// worker that asks, so that it uses the latest knowledge. A task is planned where its time costs least, by prices that
+/// follow from the mix of tasks (the duals of the area bound), among the workers that end it early enough: at most so
+/// much later than the first as the ready tasks keep all workers busy. With much ready work each worker does what it is
+/// best at. With little, each task ends as early as it can (HEFT), and a slow worker takes one only when the fast ones
+/// would come to it later.
 ///
-/// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind the task with the
-/// fewest bytes to copy. Of tasks to which the program gave no priority it takes the one that followed the fewest tasks (`OpenTask::depth`),
-/// unless with another one, at most `kAhead` steps deeper, the worker waits less for copies, by a good part of a kernel: otherwise it would run a
-/// few chains of tasks to their ends, and those that wait meanwhile would then be too few for all workers. For such a wait it prefers a less
-/// urgent task of as much gain to a more urgent one, too.
+/// Among tasks of the same priority that fall to the worker it takes the kind that gains most there, and of that kind
+/// the task with the fewest bytes to copy. Among tasks without a priority it takes the one that followed the fewest
+/// tasks (`OpenTask::depth`). It takes another one, at most `kAhead` steps deeper, if the worker then waits less for
+/// copies by a good part of a kernel. Without this order it would run a few chains of tasks to their ends, and leave
+/// too few tasks for all workers. For such a wait it also prefers a less urgent task with as much gain.
 ///
-/// But while workers of another kind have nothing ready that costs least there, it takes, of tasks without priorities, one that is up to `kLead`
-/// steps further in the flow, so that what comes behind it is there sooner (`go_ahead`).
+/// While workers of another kind have no ready task that costs least there, it takes, among tasks without priorities,
+/// one that is up to `kLead` steps further in the flow, so that its successors are ready sooner (`go_ahead`).
 ///
-/// It takes durations as their means, however much they vary (decision 115).
+/// It uses the means of durations, however much they vary (decision 115).
 ///
-/// With an aim at energy (`LoadView::energy`) what a kernel draws is a part of its cost, and prices follow from the linear program that has it, too
-/// (`prices_of`). A task may end later than that, at the price of the time.
+/// With an aim at energy (`LoadView::energy`) the power of a kernel is a part of its cost, and prices follow from the
+/// linear program with energy (`prices_of`). A task may end later than that, at the price of the time.
 ///
-/// In a memory too small for what is ready, what was loaded leaves again. So if the worker would wait for copies by a good part of a kernel, it takes the task of `BestReuse`
-/// among those of the same kind and priority (where it helps others, in any case).
+/// In a memory too small for the ready tasks, loaded data leaves again. So if the worker would wait for copies by a
+/// good part of a kernel, it takes the choice of `BestReuse` among the tasks of the same kind and priority; when it
+/// helps others, it always does.
 ///
-/// Where more than `kFew` tasks are ready, only those are planned that cost least on workers of this kind. If none falls to the worker, it
-/// helps others: with the least urgent task of the kind that loses least here, when those for whom it costs least come to it later than
-/// the worker ends it, or, if it costs as little here, not much sooner. Costs are nearly the same wherever a kind of task runs at all, on slow workers, too: so a
-/// task for which it takes `kTooLate` times as long as all that is ready takes is left to the others.
+/// If more than `kFew` tasks are ready, only those that cost least on workers of this kind are planned. If none falls
+/// to the worker, it helps others: it takes the least urgent task of the kind that loses least here, if the workers for
+/// which it costs least would come to it later than this one ends it, or, if it costs as little here, not much sooner.
+/// Costs are nearly equal wherever a kind of task runs at all, also on slow workers; so a task that takes `kTooLate`
+/// times as long as all ready tasks is left to the others.
 class Plan final : public PullingPolicy {
  public:
   static constexpr std::size_t kFew = 12;
-  static constexpr std::size_t kWindow = 16;  ///< of tasks of the worker's own
+  static constexpr std::size_t kWindow = 16;  ///< number of the worker's own tasks that are planned
   static constexpr unsigned kAlike = 24;
-  static constexpr unsigned kReuse = 256;  ///< tasks among which it looks for the one that uses best what is in a small memory
+  /// Number of tasks among which it looks for the best reuse of data in a small memory.
+  static constexpr unsigned kReuse = 256;
 
   std::string_view name() const noexcept override { return "plan"; }
   std::string_view help() const noexcept override { return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each"; }
@@ -359,17 +368,17 @@ class Plan final : public PullingPolicy {
     const LoadView& load;
   };
 
-  /// What is ready, by the kind of worker on which it costs least.
+  /// The ready tasks, by the kind of worker on which they cost least.
   template <bool kByEnergy>
   struct Shares {
     struct Share {
       DeviceKind kind = DeviceKind::cpu;
-      double each_ns = 0;  ///< what a worker has to do
+      double each_ns = 0;  ///< work of each worker
     };
-    MostUrgentFirst own;  ///< kinds of tasks that cost least on workers of the kind that asks
+    MostUrgentFirst own;  ///< kinds of tasks that cost least on workers of the asking kind
     std::array<Share, kMaxNodes> of;
     std::size_t count = 0;
-    double total_ns = 0;  ///< how long all of it keeps all workers busy
+    double total_ns = 0;  ///< how long all tasks keep all workers busy
 
     Shares(DeviceKind here, const ReadyView& ready, const LoadView& load) {
       for (const ReadyKind& kind : ready.kinds()) {
@@ -390,8 +399,9 @@ class Plan final : public PullingPolicy {
     }
   };
 
-  /// Where workers of another kind have nothing that costs least there, though much of what was seen does: of the tasks without priorities that cost least
-  /// here one that is further in the flow, if it falls to the worker, so that what comes behind it is there sooner. Null: they have, or all are equally far.
+  /// If workers of another kind have no ready task that costs least there, though many tasks seen do: a task without
+  /// priority that costs least here, is further in the flow and falls to the worker, so that its successors are ready
+  /// sooner. Null: the others have tasks, or all are equally far.
   template <bool kByEnergy>
   static const OpenTask* go_ahead(const Question& asked, const Shares<kByEnergy>& shares) {
     const auto lacks = [&](const KindPart& other) { return other.kind != asked.here && other.part > kMuch && shares.of_kind(other.kind) == 0; };
@@ -470,7 +480,7 @@ class Plan final : public PullingPolicy {
     return best;
   }
 
-  /// Of the tasks from `task` on that are as urgent, the best one for a small memory. Null: there is no room for one of them.
+  /// The best task for a small memory among those from `task` on with its urgency. Null: none has room.
   template <class At>
   static const OpenTask* best_reuse_of(const Question& asked, At task, At end) {
     BestReuse best(asked.load.machine.workers[asked.worker].node, asked.ready);
@@ -480,7 +490,7 @@ class Plan final : public PullingPolicy {
     return best.task();
   }
 
-  /// Instead of the first task that falls to the worker, if it would wait for its copies. Null: nothing is better.
+  /// Replaces the first task that falls to the worker, if it would wait for copies. Null: none is better.
   template <bool kByEnergy>
   static const OpenTask* best_reuse(const Question& asked, const OpenTask& first, const typename Lanes<kByEnergy>::Place& of_first, Lanes<kByEnergy>& lanes) {
     const ReadyKind& kind = asked.ready.kind_of(first);

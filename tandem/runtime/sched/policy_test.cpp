@@ -1,4 +1,4 @@
-// tandem/runtime/sched/policy_test.cpp: what each policy decides, by example.
+// tandem/runtime/sched/policy_test.cpp: decisions of each policy, by example.
 #include "tandem/runtime/sched/policy.hpp"
 
 #include <set>
@@ -67,7 +67,7 @@ TEST(Policy, LwsSpreadsSubmittedTasksOverTheOthersInRuns) {
 TEST(Policy, LwsStealsFromTheNearestFirst) {
   // Worker 1 and worker 3 share a cache.
   EXPECT_EQ(make_lws()->victims(1, Order{2, 0, 4, 1}), (Order{3, 0, 2}));
-  // Among equals from its own index upwards, so that thieves do not all start with worker 0.
+  // Equal victims come from the thief's own index upwards, so that thieves do not all start with worker 0.
   EXPECT_EQ(make_lws()->victims(2, Order{1, 1, 0, 1, 1}), (Order{3, 4, 0, 1}));
 }
 

@@ -29,7 +29,8 @@ std::optional<double> MachinePowers::kernel_watts(std::string_view, DeviceKind k
 }
 
 EnergyAim EnergyAim::of(Objective objective, const Powers& powers) {
-  // Where an idle machine draws nothing, time is worth a little all the same: of two schedules that take the same energy the shorter one is better.
+  // If an idle machine draws nothing, time still has a small price: of two schedules with the same energy the shorter
+  // one is better.
   const double full = powers.full_watts(), least = std::max(0.01 * full, 1e-6);
   const double late = powers.idle_watts() + (objective == Objective::edp ? full : 0);
   return {.powers = &powers, .late_watts = std::max(late, least)};

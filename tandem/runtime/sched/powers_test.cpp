@@ -1,4 +1,5 @@
-// tandem/runtime/sched/powers_test.cpp: powers of a machine, the price of time, and which worker takes the least energy, by example.
+// tandem/runtime/sched/powers_test.cpp: powers of a machine, the price of time, and the worker with the least energy,
+// by example.
 #include "tandem/runtime/sched/powers.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ TEST(EnergyAim, PricesTimeByTheIdlePowerAndForTheProductByTheFullOneToo) {
   EXPECT_EQ(EnergyAim::of(Objective::energy, MachinePowers(machine)).late_watts, 1) << "a hundredth of all";
 }
 
-/// Powers by kind alone.
+/// Powers that depend on the kind of worker alone.
 class Given final : public Powers {
  public:
   std::map<DeviceKind, double> of;
@@ -62,7 +63,8 @@ class Given final : public Powers {
   double full_watts() const override { return 1000; }
 };
 
-/// A kernel takes 1000 ns on a core and 200 on a card; it draws 5 W there and 100 W here, and time costs 10 W. A copy of 1000 bytes takes 100 ns.
+/// A kernel takes 1000 ns and 5 W on a core, 200 ns and 100 W on a device; time costs 10 W. A copy of 1000 bytes takes
+/// 100 ns.
 struct Scene {
   static constexpr std::int64_t kNow = 5'000;
   Machine machine = two_cores_and_two_cards();
@@ -104,7 +106,7 @@ TEST(LeastEnergy, IsSharedByTheWorkersOfAKindThatAllHaveTasks) {
   scene.powers.of[DeviceKind::user] = 60;
   scene.loads[0].free_ns = scene.loads[1].free_ns = Scene::kNow + 2'000;
   scene.loads[2].free_ns = scene.loads[3].free_ns = Scene::kNow + 2'000;
-  // A core: 5 W and half of 10 W for 1000 ns. A card: 60 W and half of 10 W for 200 ns.
+  // A core costs 5 W and half of 10 W for 1000 ns, a device 60 W and half of 10 W for 200 ns.
   EXPECT_EQ(scene.choice_of("dmda"), 0U);
   scene.powers.of[DeviceKind::user] = 40;
   EXPECT_EQ(scene.choice_of("dmda"), 2U);

@@ -8,7 +8,7 @@
 namespace tandem::runtime {
 
 std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& machine) {
-  std::vector<std::pair<DeviceKind, unsigned>> classes;  // and how many workers
+  std::vector<std::pair<DeviceKind, unsigned>> classes;  // and the number of their workers
   for (const MachineWorker& worker : machine.workers) {
     const auto known = std::ranges::find(classes, worker.kind, &std::pair<DeviceKind, unsigned>::first);
     if (known != classes.end()) ++known->second;
@@ -18,7 +18,7 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
   struct Cell {  // a kind of tasks on a class
     double ns = 0;  // 0: not known
     double draw = 0;
-    double load = 0;  // of each worker, if all is done there
+    double load = 0;  // load of each worker, if all is done there
   };
   std::vector<Cell> work;  // by class, one kind after the other
   for (const ReadyKind& kind : kinds) {
@@ -32,7 +32,7 @@ std::vector<double> prices_of(std::span<const ReadyKind> kinds, const Machine& m
   }
   struct Class {
     double workers, price, mean;
-    double load;  // of each
+    double load;  // load of each worker
   };
   std::vector<Class> of;
   for (const auto& [kind, workers] : classes) {

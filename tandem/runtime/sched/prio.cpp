@@ -1,4 +1,4 @@
-// tandem/runtime/sched/prio.cpp: one queue for all workers, the highest priority first, then first come, first served.
+// tandem/runtime/sched/prio.cpp: one queue for all workers, highest priority first, then first come, first served.
 #include "tandem/runtime/sched/policy.hpp"
 
 namespace tandem::runtime {

@@ -10,18 +10,19 @@
 
 namespace tandem::runtime {
 
-/// A queue of tasks, linked through `Task::next`: the highest priority first; among equals in the order of `push_back`, with
-/// `push_front` going before. Not thread-safe: its owner locks.
+/// A queue of tasks, linked through `Task::next`: the highest priority first, among equals in the order of `push_back`;
+/// `push_front` puts a task before its equals. Not thread-safe: its owner locks.
 ///
-/// One bucket per priority that is present. Tasks leave from the highest bucket only, so the bucket that empties is always that one, and
-/// no empty bucket exists. Push and pop cost what `HighestFirst` says: constant time for the highest priority.
+/// One bucket per priority that is present. Tasks leave from the highest bucket only, so the bucket that empties is
+/// always that one, and no empty bucket exists. Push and pop cost what `HighestFirst` says: constant time for the
+/// highest priority.
 class PriorityQueue {
  public:
   static constexpr std::int32_t kNoPriority = std::numeric_limits<std::int32_t>::min();
 
   explicit PriorityQueue(bool by_priority = true) : by_priority_(by_priority) {}
 
-  /// The priority by which it stands.
+  /// Appends a task; returns the priority under which it is stored.
   std::int32_t push_back(Task* task) {
     const std::int32_t priority = priority_of(*task);
     Bucket& bucket = buckets_[priority];
@@ -41,7 +42,7 @@ class PriorityQueue {
     ++size_;
   }
 
-  /// The most urgent task, or null.
+  /// Removes the most urgent task; null when empty.
   Task* pop() noexcept {
     if (buckets_.empty()) return nullptr;
     Bucket& bucket = buckets_.top();
@@ -53,7 +54,8 @@ class PriorityQueue {
     return task;
   }
 
-  /// Of the first `most` tasks of the highest priority that with the least `key(task)`, the first among equals. Null when empty.
+  /// Removes the task with the least `key(task)` among the first `most` of the highest priority, the first among
+  /// equals. Null when empty.
   template <class Key>
   Task* pop_least(std::size_t most, const Key& key) {
     if (buckets_.empty()) return nullptr;
@@ -77,7 +79,7 @@ class PriorityQueue {
 
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  /// Of the task that `pop` would give; `kNoPriority` when empty.
+  /// Priority of the task that `pop` would return; `kNoPriority` when empty.
   std::int32_t top_priority() const noexcept { return buckets_.empty() ? kNoPriority : buckets_.top_priority(); }
 
   /// Whether the buckets are as stated above, and hold `size` tasks. Walks everything.

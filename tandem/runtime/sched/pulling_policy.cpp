@@ -1,4 +1,4 @@
-// tandem/runtime/sched/pulling_policy.cpp: what pulling policies ask of ready tasks.
+// tandem/runtime/sched/pulling_policy.cpp: functions of pulling policies on ready tasks.
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 #include <algorithm>

@@ -18,17 +18,17 @@ namespace tandem::runtime {
 
 struct Task;
 
-/// A ready task that no worker has been given.
+/// A ready task that has no worker yet.
 struct OpenTask {
   std::int32_t priority = 0;   ///< higher first
-  std::uint64_t sequence = 0;  ///< in the order of the flow
+  std::uint64_t sequence = 0;  ///< order in the flow
   unsigned kind = 0;           ///< index among `ReadyView::kinds`
-  std::uint32_t fits = ~0U;    ///< bit n: its data fits into memory n
-  std::size_t bytes = 0;       ///< of its data
-  Task* task = nullptr;        ///< of the runtime
-  std::uint32_t depth = 0;     ///< see `flow_depth`; 0 with a priority, and where the policy does not go by it
+  std::uint32_t fits = ~0U;    ///< bit n: the task's data fits into memory n
+  std::size_t bytes = 0;       ///< bytes of the task's data
+  Task* task = nullptr;        ///< the runtime's task
+  std::uint32_t depth = 0;     ///< see `flow_depth`; 0 with a priority, and where the policy does not use it
 
-  /// Whether this one goes before `other`.
+  /// Order of the tasks; the most urgent is first.
   bool operator<(const OpenTask& other) const noexcept {
     if (priority != other.priority) return priority > other.priority;
     if (depth != other.depth) return depth < other.depth;
@@ -38,85 +38,91 @@ struct OpenTask {
 
 /// The workers of one kind among those that can run a kind of tasks.
 struct KindWorkers {
-  DeviceKind kind = DeviceKind::cpu;  ///< of worker
+  DeviceKind kind = DeviceKind::cpu;  ///< kind of the workers
   unsigned first = 0;                 ///< one of them
   unsigned count = 0;                 ///< how many there are
-  Estimate kernel;                    ///< on these, as the estimates said lately
-  double draw = 0;                    ///< what a kernel draws there, as a part of `EnergyAim::late_watts`; 0 where energy does not count
+  Estimate kernel;                    ///< latest estimate on these workers
+  double draw = 0;  ///< power of a kernel there, as a part of `EnergyAim::late_watts`; 0 if energy does not count
 };
 
 /// Ready tasks that are alike: of one codelet and footprint, and for the same workers.
 struct ReadyKind {
-  std::string codelet;              ///< its name
-  model::Footprint footprint = {};  ///< of the data
-  std::span<const unsigned> workers;     ///< that can run them, in ascending order
+  std::string codelet;              ///< name of the codelet
+  model::Footprint footprint = {};  ///< footprint of the data
+  std::span<const unsigned> workers;     ///< workers that can run the tasks, ascending
   std::vector<KindWorkers> by_kind;      ///< the same workers, by their kind
   std::set<OpenTask> tasks;              ///< the most urgent first; may be empty
-  std::vector<std::uint32_t> given;      ///< by worker: such tasks that it has been given and that have not ended
-  double seen = 0;                       ///< such tasks that have become ready; what was long ago counts less
-  MemoryUse memory = {};                 ///< of their kernels on cores, where `LoadView::memory` is set
-  bool prefers_devices = false;          ///< their codelet does
-  std::uint64_t come = 0;                ///< such tasks that have become ready so far
+  std::vector<std::uint32_t> given;      ///< by worker: such tasks given to it that have not ended
+  double seen = 0;                       ///< such tasks that became ready; older ones count less
+  MemoryUse memory = {};                 ///< use of memory by their kernels on cores, if `LoadView::memory` is set
+  bool prefers_devices = false;          ///< their codelet prefers devices
+  std::uint64_t come = 0;                ///< such tasks that became ready so far
 
-  /// Those of `kind`; null: none of them can run it.
+  /// The workers of `kind`; null: none of them can run the tasks.
   const KindWorkers* workers_of(DeviceKind kind) const noexcept {
     for (const KindWorkers& some : by_kind)
       if (some.kind == kind) return &some;
     return nullptr;
   }
-  /// How long a kernel takes on workers of `kind`.
+  /// Duration of a kernel on workers of `kind`.
   Estimate kernel_on(DeviceKind kind) const noexcept {
     const KindWorkers* const some = workers_of(kind);
     return some != nullptr ? some->kernel : Estimate();
   }
-  /// What it draws there: `KindWorkers::draw`.
+  /// `KindWorkers::draw` of workers of `kind`.
   double draw_on(DeviceKind kind) const noexcept;
 };
 
-/// A task that a message will make ready, and that waits for nothing else.
+/// A task that waits only for a message.
 struct ArrivingTask {
   std::int32_t priority = 0;
   unsigned kind = 0;           ///< index among `ReadyView::kinds`
-  std::int64_t due_ns = 0;     ///< when it is expected to be ready; on the clock of `LoadView`
-  std::int64_t until_ns = 0;   ///< nobody waits for it longer
-  std::uint64_t number = 0;    ///< of the runtime
-  const Task* task = nullptr;  ///< of the runtime; it may be gone
+  std::int64_t due_ns = 0;     ///< expected time at which it is ready, on the clock of `LoadView`
+  std::int64_t until_ns = 0;   ///< no worker waits for it longer
+  std::uint64_t number = 0;    ///< number in the runtime
+  const Task* task = nullptr;  ///< the runtime's task; it may be gone
 };
 
-/// Tasks of one kind that memory serves at once.
+/// Number of tasks of one kind that a memory serves at once.
 struct BusRoom {
-  unsigned now = UINT_MAX;   ///< that may begin beside what runs
-  unsigned most = UINT_MAX;  ///< beside nothing, at least 1; `UINT_MAX`: there is no limit
+  unsigned now = UINT_MAX;   ///< tasks that may begin beside what runs
+  unsigned most = UINT_MAX;  ///< tasks beside nothing, at least 1; `UINT_MAX`: no limit
 };
 
-/// The ready tasks that no worker has been given.
+/// The ready tasks that have no worker yet.
 class ReadyView {
  public:
   virtual ~ReadyView() = default;
-  virtual std::size_t count() const noexcept = 0;                         ///< how many there are
-  virtual std::size_t bytes() const noexcept = 0;                         ///< of their data, of which each datum counts as often as tasks use it
-  virtual const std::vector<ReadyKind>& kinds() const noexcept = 0;       ///< in which they stand; some have no tasks at the moment
-  virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;  ///< its data; valid until the next call
-  virtual bool works(unsigned worker) const noexcept = 0;                 ///< it takes tasks: its device is not lost, and a caller waits
+  virtual std::size_t count() const noexcept = 0;                         ///< number of tasks
+  virtual std::size_t bytes() const noexcept = 0;  ///< bytes of their data, each datum as often as tasks use it
+  /// Kinds of the tasks; some have no tasks at the moment.
+  virtual const std::vector<ReadyKind>& kinds() const noexcept = 0;
+  /// Data of a task; valid until the next call.
+  virtual std::span<const AccessView> accesses(const OpenTask& task) const = 0;
+  /// Whether it takes tasks: its device is not lost, and a caller waits.
+  virtual bool works(unsigned worker) const noexcept = 0;
   virtual bool all_work() const noexcept { return false; }                ///< true: `works` is true of all workers
-  /// How many tasks like it CPU workers of memory `node` may run at once before they fill its bus.
+  /// Number of tasks like `task` that CPU workers of memory `node` may run at once before they saturate its bus.
   virtual BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept { return static_cast<void>(task), static_cast<void>(node), BusRoom(); }
 
-  const ReadyKind& kind_of(const OpenTask& task) const noexcept { return kinds()[task.kind]; }  ///< what it is like
-  bool fits(const OpenTask& task, NodeIndex node) const noexcept { return (task.fits >> node & 1U) != 0; }  ///< its data into the memory
+  const ReadyKind& kind_of(const OpenTask& task) const noexcept { return kinds()[task.kind]; }  ///< kind of a task
+  /// Whether its data fits into the memory.
+  bool fits(const OpenTask& task, NodeIndex node) const noexcept { return (task.fits >> node & 1U) != 0; }
 };
 
-/// Tasks of some kinds, the most urgent first, one after the other. A heap of the kinds by their next task, so a step costs the logarithm of their number.
+/// Tasks of some kinds, the most urgent first, one after the other. A heap of the kinds by their next task, so a step
+/// costs the logarithm of their number.
 class MostUrgentFirst {
  public:
-  static constexpr std::size_t kMostKinds = 160;  ///< further ones wait until there are fewer; `Placer` has hardly more
+  /// Further kinds wait until there are fewer; `Placer` has hardly more.
+  static constexpr std::size_t kMostKinds = 160;
 
   MostUrgentFirst() = default;
-  /// Of all kinds.
+  /// Iterates over tasks of all kinds.
   explicit MostUrgentFirst(const std::vector<ReadyKind>& kinds) {
     for (const ReadyKind& kind : kinds) add(kind);
   }
-  /// Tasks of `kind`, too. Before `next`.
+  /// Adds the tasks of `kind`. Before `next`.
   void add(const ReadyKind& kind) {
     if (kind.tasks.empty() || count_ == kMostKinds) return;
     std::size_t at = count_++;
@@ -124,9 +130,9 @@ class MostUrgentFirst {
     for (; at != 0 && *rest.at < *rests_[(at - 1) / 2].of.at; at = (at - 1) / 2) rests_[at].of = rests_[(at - 1) / 2].of;
     rests_[at].of = rest;
   }
-  /// Nothing was added that has tasks, or there are no more.
+  /// Whether there are no more tasks.
   bool is_empty() const noexcept { return count_ == 0; }
-  /// Null: there are no more.
+  /// The next task; null: there are no more.
   const OpenTask* next() noexcept {
     if (count_ == 0) return nullptr;
     Rest rest = rests_[0].of;
@@ -147,7 +153,7 @@ class MostUrgentFirst {
   struct Rest {
     std::set<OpenTask>::const_iterator at, end;
   };
-  union Unset {  ///< so that those that are not used cost nothing
+  union Unset {  ///< so that unused entries cost nothing
     Unset() noexcept {}
     Rest of;
   };
@@ -156,62 +162,69 @@ class MostUrgentFirst {
   std::size_t count_ = 0;
 };
 
-/// A policy that decides when a worker needs a task. `pick` is pure: called by any thread, one at a time.
+/// A policy that decides when a worker needs a task. `pick` is pure; any thread calls it, one at a time.
 ///
-/// So a task goes to its worker late, when loads, durations and places of data are known, and in the order of priorities whatever the
-/// order in which tasks became ready. A device is asked when it has fewer tasks than it may have in flight and two more, whose data
-/// can be copied meanwhile; a core when it has none.
+/// So a task goes to its worker late, when loads, durations and places of data are known, and in the order of
+/// priorities, whatever the order in which tasks became ready. A device is asked for when it has fewer tasks than it
+/// may have in flight plus two, whose data can be copied meanwhile; a core when it has none.
 class PullingPolicy : public MixedPolicy {
  public:
-  /// What `worker` runs next, of tasks that are ready, and there is one; null: all is better left to others. It is asked again after each
-  /// task that becomes ready and each that ends. Not asked: tasks whose duration is not known on some kind of workers are given to one of
-  /// these, one at a time; and when nobody has anything to do, the most urgent task is given away.
+  /// The ready task that `worker` runs next, of at least one; null: all are better left to others. It is called again
+  /// after each task that becomes ready and each that ends. It is not called in two cases: a task whose duration is not
+  /// known on some kind of workers goes to one of these, one at a time; and when no worker has anything to do, the most
+  /// urgent task is given away.
   virtual const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const = 0;
 
-  /// Whether `worker`, a core for which it has picked a task, rather waits for one of those that arrive: it is asked again when something changes, and
-  /// when the message is late. The default: it would end one that is more urgent more than that wait sooner, and no other worker would.
+  /// Whether `worker`, a core for which it has picked a task, rather waits for one of `arriving`: it is called again
+  /// when something changes, and when the message is late. The default: true if the worker would end a more urgent task
+  /// sooner, by more than that wait, and no other worker would.
   virtual bool holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready, const LoadView& load) const;
-  /// When it leaves a worker that has nothing to do without a task, it would leave others of the same kind and memory without one, too.
+  /// Whether, when it leaves an idle worker without a task, it would leave others of the same kind and memory without
+  /// one, too.
   virtual bool treats_alike() const noexcept { return false; }
-  /// Of tasks without a priority (0) those go first that followed fewer tasks (`OpenTask::depth`); the order of the flow decides after that.
+  /// Whether tasks without a priority (0) that follow fewer tasks (`OpenTask::depth`) go first; the order of the flow
+  /// decides after that.
   virtual bool by_depth() const noexcept { return false; }
-  /// False: `LoadView::prices` need not be set.
+  /// Whether it uses `LoadView::prices`.
   virtual bool uses_prices() const noexcept { return true; }
 
   bool by_priority() const noexcept final { return true; }
   const PullingPolicy* pulling() const noexcept final { return this; }
 };
 
-/// `task` as placing policies see it; its data is valid until the next call.
+/// View of `task` for placing policies; its data is valid until the next call.
 TaskView view_of(const OpenTask& task, const ReadyView& ready);
 /// Whether `worker` can run tasks of `kind`.
 bool can_run(unsigned worker, const ReadyKind& kind, const LoadView& load);
-/// Whether there is room for `task` where `worker` works, which can run it: for its data, and on the bus.
+/// Whether there is room for the data of `task`, and on the bus, where `worker` works, which can run it.
 bool has_room(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load);
-/// Whether `worker` may be given `task`: both, and it takes tasks.
+/// Whether `worker` may be given `task`: it can run it, has room for it, and takes tasks.
 bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load);
-/// Whether the data of all ready tasks may be too much for the budget of the memory where `worker` works: what is loaded may leave before it is used again.
+/// Whether the data of all ready tasks may exceed the budget of the memory where `worker` works, so that loaded data
+/// may leave before it is used again.
 bool has_small_memory(unsigned worker, const ReadyView& ready, const LoadView& load);
 
-/// How long kernels of one kind of tasks take on a kind of worker, and on others. What a kernel costs where all wait for it: its duration, times 1 and
-/// its draw.
+/// Durations of kernels of one kind of tasks on a kind of worker, and on others. The cost of a kernel while all wait
+/// for it is its duration, times 1 plus its draw.
 struct KindTimes {
-  Estimate here;              ///< on these workers
+  Estimate here;              ///< duration on these workers
   double draw_here = 0;       ///< `KindWorkers::draw`
-  double elsewhere_ns = std::numeric_limits<double>::infinity();  ///< on the other kind of worker where it costs least; infinite: none is known
-  double draw_elsewhere = 0;  ///< there
-  unsigned elsewhere = 0;     ///< workers of that kind
+  /// On the other kind of worker where it costs least; infinite: not known.
+  double elsewhere_ns = std::numeric_limits<double>::infinity();
+  double draw_elsewhere = 0;  ///< draw on that kind
+  unsigned elsewhere = 0;     ///< number of workers of that kind
   double elsewhere_cost() const noexcept { return elsewhere_ns * (1 + draw_elsewhere); }
-  double gain() const noexcept { return elsewhere_cost() / (here.mean_ns * (1 + draw_here)); }  ///< how many times less it costs here
+  /// How many times less it costs here.
+  double gain() const noexcept { return elsewhere_cost() / (here.mean_ns * (1 + draw_here)); }
 };
 KindTimes times_of(const ReadyKind& kind, DeviceKind here);
 
-/// By how much the time that a worker saves others by running a task is worth more than what it draws more than they, who will have run all that they have in
-/// `all_ns`. They share that time while there are tasks for all of them.
+/// Benefit, in ns, of running a task on this worker: the time that it saves the others, less what it draws more than
+/// they. The others finish all their tasks in `all_ns`, and share the time saved while there are tasks for all of them.
 double worth_ns(const KindTimes& times, double all_ns);
 
-/// Others will have run all that is ready of this kind before this worker would have run one, or that is not worth what it draws more; or nobody knows how
-/// long it takes here.
+/// True if the other workers finish all ready tasks of this kind before this worker would finish one, or if its benefit
+/// is less than its additional draw, or if its duration here is not known.
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times);
 
 }  // namespace tandem::runtime

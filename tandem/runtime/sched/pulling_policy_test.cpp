@@ -1,4 +1,4 @@
-// tandem/runtime/sched/pulling_policy_test.cpp: what pulling policies pick, by example, and prices, without threads.
+// tandem/runtime/sched/pulling_policy_test.cpp: picks of pulling policies, by example, and prices, without threads.
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ constexpr std::int64_t kNow = 5'000;
 constexpr std::uint32_t kInMain = 1;
 constexpr std::uint32_t kOnFirstCard = 2;
 
-/// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2. A copy of 1000 bytes takes 100 ns.
+/// Workers 0 and 1 are cores, 2 and 3 devices with memories 1 and 2. A copy of 1000 bytes takes 100 ns.
 class Scene final : public ReadyView, public Estimates {
  public:
   Machine machine = two_cores_and_two_cards();
   std::vector<WorkerLoad> loads = std::vector<WorkerLoad>(4, {.free_ns = kNow});
   std::vector<LinkLoad> links = links_between_three(kNow);
 
-  /// A kind of tasks, and how many were seen.
+  /// Adds a kind of tasks, of which `seen` were seen.
   unsigned kind(const char* codelet, double core_ns, double card_ns, double seen) {
     ReadyKind made;
     made.codelet = codelet;
@@ -40,20 +40,20 @@ class Scene final : public ReadyView, public Estimates {
     kinds_.push_back(std::move(made));
     return static_cast<unsigned>(kinds_.size() - 1);
   }
-  /// What a kernel of `kind` draws, as a part of what time costs; policies count it from now on.
+  /// Sets the power of a kernel of `kind`, as a part of the price of time; policies count it from now on.
   void draws(unsigned kind, double core, double card) {
     kinds_[kind].by_kind[0].draw = core;
     kinds_[kind].by_kind[1].draw = card;
     by_energy_ = true;
   }
-  /// The number of the task.
+  /// Adds a task. Returns its number.
   std::uint64_t add(unsigned kind, int priority = 0, std::vector<AccessView> data = {}) {
     kinds_[kind].tasks.insert({.priority = priority, .sequence = count_, .kind = kind});
     for (const AccessView& access : data) bytes_ += access.bytes;
     data_[count_] = std::move(data);
     return count_++;
   }
-  /// The number of the task that `worker` gets; -1: none.
+  /// Number of the task that `worker` gets; -1: none.
   int pick(const char* policy, unsigned worker) {
     prices_ = prices_of(kinds_, machine);
     const LoadView load{.machine = machine, .estimates = *this, .now_ns = kNow, .workers = loads, .links = links, .prices = prices_,
@@ -87,7 +87,8 @@ class Scene final : public ReadyView, public Estimates {
 
 TEST(Prices, AreThoseOfTheAreaBound) {
   Scene scene;
-  // The cards would need 100 x 10 / 2 for `large`, the cores 10 x 100 / 2 for `small`: each has its own, and as much to do as the others.
+  // The devices would need 100 x 10 / 2 for `large`, the cores 10 x 100 / 2 for `small`: each kind has its own work,
+  // and as much as the other.
   scene.kind("large", 250, 10, 100);
   scene.kind("small", 100, 50, 10);
   const std::vector<double> prices = prices_of(scene.kinds(), scene.machine);
@@ -122,7 +123,7 @@ TEST(Prices, WithWhatKernelsDrawAreThoseOfTimeAndEnergyTogether) {
     const double core_ns = 1 + draw(1000), card_ns = 1 + draw(1000), core_draw = draw(200) / 100.0, card_draw = draw(200) / 100.0;
     Scene scene;
     scene.draws(scene.kind("only", core_ns, card_ns, 10), core_draw, card_draw);
-    // The best part of the tasks on cores, by brute force.
+    // The best part of the tasks on cores is found by brute force.
     double best = 1e300;
     for (int i = 0; i <= 1000; ++i) {
       const double cores = 10 * i / 1000.0, cards = 10 - cores;
@@ -230,7 +231,8 @@ TEST(Plan, TakesTheTaskWhoseDataIsThereAmongEquals) {
 
 TEST(Plan, LoadsWhatFreesMostWhereMemoryIsSmallAndItWouldWait) {
   static const int data[4] = {};
-  const auto in_main = [&](int datum) { return AccessView{AccessMode::read, 1'000, kInMain, 0, &data[datum]}; };  // copied in 100 ns
+  // Copied in 100 ns.
+  const auto in_main = [&](int datum) { return AccessView{AccessMode::read, 1'000, kInMain, 0, &data[datum]}; };
   Scene scene;
   const unsigned kind = scene.kind("work", 10'000, 200, 10);
   scene.add(kind, 2, {in_main(0)});
@@ -271,7 +273,8 @@ TEST(Plan, HelpsWithWhatIsInASmallMemory) {
 
 TEST(Plan, TakesALessUrgentTaskOnlyWhereItWouldWaitForCopies) {
   static const int data[2] = {};
-  for (const std::size_t bytes : {400U, 1'000U}) {  // copied in 40 and 100 ns; a kernel takes 200, of which a quarter counts
+  // Copied in 40 and 100 ns; a kernel takes 200, of which a quarter counts.
+  for (const std::size_t bytes : {400U, 1'000U}) {
     Scene scene;
     const unsigned kind = scene.kind("work", 10'000, 200, 10);
     scene.add(kind, 5, {{AccessMode::read, bytes, kInMain, 0, &data[0]}});

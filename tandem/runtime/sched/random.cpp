@@ -1,4 +1,5 @@
-// tandem/runtime/sched/random.cpp: each task goes to a worker drawn at random; for comparison, and to find order-dependent bugs.
+// tandem/runtime/sched/random.cpp: each task goes to a worker drawn at random; for comparison, and to find
+// order-dependent bugs.
 #include "tandem/runtime/sched/policy.hpp"
 
 namespace tandem::runtime {

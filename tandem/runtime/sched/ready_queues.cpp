@@ -12,7 +12,8 @@ namespace tandem::runtime {
 
 namespace {
 
-/// A thief takes a quarter of what it finds, so that flows of tiny tasks need few thefts, and one task of a short queue.
+/// A thief takes a quarter of what it finds, so that flows of tiny tasks need few thefts, and one task of a short
+/// queue.
 constexpr std::size_t kMostStolen = 32;
 std::size_t share_to_steal(std::size_t size) noexcept {
   const std::size_t share = size / 4;
@@ -64,7 +65,8 @@ unsigned ReadyQueues::place(const Task& task, unsigned from, std::uint64_t& sequ
 
 void ReadyQueues::put_submitted(Task* task, unsigned number) {
   Queue& queue = *queues_[number];
-  const std::int32_t priority = by_priority_ ? task->priority : 0;  // once it is put it may be gone
+  // Read now, since the task may be gone once it is put.
+  const std::int32_t priority = by_priority_ ? task->priority : 0;
   queue.submitted.put(task);
   if (std::exchange(queue.put_priority, priority) != priority) queue.priority_changes.store(true, std::memory_order_release);
   idle_.wake_one();
@@ -145,13 +147,14 @@ void ReadyQueues::push_staged(unsigned worker, Task* task) {
   else push_to(*lanes_[worker]->staged, task);
 }
 
-/// Also called without a task that was just put: then some member may wake in vain.
+/// Wakes a member. Also called without a new task: then a member may wake in vain.
 void ReadyQueues::wake_member(const WorkerGroup& group) noexcept {
   for (const unsigned worker : group.members)
     if ((group.staged || (takes_from_groups(*lanes_[worker]) && serves(*lanes_[worker], group))) && idle_.wake_if_idle(worker)) return;
 }
 
-/// A worker that can run nothing serves a group whose other members cannot either: its tasks are to fail.
+/// Whether a worker serves a group. One that can run nothing does if the other members cannot either: the tasks must
+/// fail.
 bool ReadyQueues::serves(const Lane& lane, const WorkerGroup& group) const noexcept {
   if (!lane.retired.load()) return true;
   return std::all_of(group.members.begin(), group.members.end(), [this](unsigned worker) { return is_retired(worker); });
@@ -175,7 +178,7 @@ void ReadyQueues::note_size(Queue& queue) noexcept {
 }
 
 void ReadyQueues::take_new(Queue& queue) {
-  // First this, so that what was put before it was set is found.
+  // The flag is read first, so that tasks put before it was set are found.
   if (queue.priority_changes.load(std::memory_order_relaxed)) queue.priority_changes.exchange(false, std::memory_order_acquire);
   queue.submitted.take_all([&](Task* task) { queue.submitted_priority = queue.tasks.push_back(task); });
   for (Task* task = queue.inbox.take_all_in_order(); task != nullptr;) {
@@ -191,7 +194,7 @@ Task* ReadyQueues::pop_from(Queue& queue) {
   if (queue.must_look()) take_new(queue);
   Task* task = queue.tasks.pop();
   queue.top_priority.store(queue.tasks.top_priority(), std::memory_order_relaxed);
-  // A pop may be seen late: it only makes a sleeper look once more. So a plain store does.
+  // Another thread may see a pop late: a sleeper then only looks once more. So a plain store is enough.
   queue.size.store(static_cast<std::uint32_t>(queue.tasks.size()), std::memory_order_release);
   return task;
 }
@@ -225,7 +228,7 @@ Task* ReadyQueues::take_pinned(Lane& lane) {
   return task;
 }
 
-/// The priority of what `pop_from` would give, or nothing when the queue is empty.
+/// Priority of the task that `pop_from` would return, or nothing when the queue is empty.
 std::optional<std::int32_t> ReadyQueues::top_of(Queue& queue) {
   if (!queue.looks_filled()) return {};
   const std::lock_guard guard(queue.lock);
@@ -235,7 +238,8 @@ std::optional<std::int32_t> ReadyQueues::top_of(Queue& queue) {
   return queue.tasks.top_priority();
 }
 
-/// The most urgent task of the worker's groups, if it is above `above` and nothing in the worker's own queue is more urgent.
+/// The most urgent task of the worker's groups, if it is above `above` and nothing in the worker's own queue is more
+/// urgent.
 Task* ReadyQueues::pop_from_groups(unsigned worker, std::optional<std::int32_t> above) {
   Lane& lane = *lanes_[worker];
   if (!takes_from_groups(lane)) return nullptr;
@@ -292,7 +296,7 @@ void ReadyQueues::put_back(unsigned worker, Task* task) {
     queue.tasks.push_front(task);
     note_size(queue);
   }
-  idle_.wake_one();  // who has become idle meanwhile may have it
+  idle_.wake_one();  // for a worker that has become idle meanwhile
 }
 
 Task* ReadyQueues::steal(Lane& lane) {
@@ -309,7 +313,7 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
   Task* first = nullptr;
   Task* more = nullptr;
   {
-    if (!victim.lock.try_lock()) return nullptr;  // somebody is there; the next look finds what is left
+    if (!victim.lock.try_lock()) return nullptr;  // another worker is there; the next look finds what is left
     std::lock_guard guard(victim.lock, std::adopt_lock);
     take_new(victim);
     const std::size_t share = share_to_steal(victim.tasks.size());
@@ -333,7 +337,7 @@ Task* ReadyQueues::steal_from(Queue& victim, Lane& lane) {
     }
     note_size(*lane.home);
     guard.unlock();
-    idle_.wake_one();  // who looked while they were in no queue may sleep now
+    idle_.wake_one();  // a worker that looked while they were in no queue may sleep now
   }
   return first;
 }
@@ -354,7 +358,7 @@ bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexc
 
 bool ReadyQueues::filled(const Queue& queue) noexcept {
   if (queue.has_new()) return true;
-  queue.lock.wait_for_holder();  // who has just emptied the inbox writes the size before it lets go
+  queue.lock.wait_for_holder();  // the holder that has just emptied the inbox writes the size before it unlocks
   return queue.size.load(std::memory_order_seq_cst) != 0;
 }
 

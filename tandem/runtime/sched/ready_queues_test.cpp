@@ -39,7 +39,7 @@ struct Fixture {
     Task* task = queues.pop(worker);
     return task != nullptr ? task->id : 0;
   }
-  /// Announces `worker` and looks, as a worker does before it sleeps. True: it sleeps.
+  /// Announces `worker` and looks once more, as before its sleep. True: it sleeps.
   bool sleep(unsigned worker) {
     queues.announce_idle(worker);
     return queues.looks_empty(worker);
@@ -67,14 +67,14 @@ TEST(ReadyQueues, PrioGivesTheMostUrgentToAnyWorker) {
   EXPECT_EQ(f.pop(0), 1U);
 }
 
-/// One worker, tasks of few priorities submitted and released between its pops: it gets the most urgent one each time, the one
-/// submitted or released first among equals, though it does not look at what was submitted at each pop.
+/// One worker gets, between submissions and releases of tasks with few priorities, the most urgent task each time, the
+/// first one among equals, though it does not read the pipe at each pop.
 TEST(ReadyQueues, AWorkerGetsTheMostUrgentTaskWheneverItWasSubmitted) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     Fixture f(make_prio(), 1);
     std::minstd_rand random(seed);
     const auto priorities = static_cast<std::uint32_t>(1 + random() % 3);
-    std::vector<Task*> waiting;  // in the order of their coming
+    std::vector<Task*> waiting;  // in the order of their arrival
     TaskId id = 0;
     for (int step = 0; step < 300; ++step) {
       const auto what = random() % 5;

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/sums_by_priority.hpp: how much a worker has to do before a task of some priority.
+// tandem/runtime/sched/sums_by_priority.hpp: sums of a worker's durations by priority.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,23 @@ namespace tandem::runtime {
 
 /// Durations of tasks by priority, and their sum from any priority on. A value; not thread-safe.
 ///
-/// Up to `kFew` priorities stand in an array, the highest first. More stand in a treap (Seidel and Aragon 1996: Randomized search trees): a binary search
-/// tree by priority that is a heap by random ranks, in which each node knows the sum of its subtree. Its height is below three times the logarithm of the
-/// number of priorities, nearly surely. It is an array again when half of `kFew` are left.
+/// Up to `kFew` priorities are in an array, the highest first. More are in a treap (Seidel and Aragon 1996: Randomized
+/// search trees): a binary search tree by priority that is a heap by random ranks, in which each node knows the sum of
+/// its subtree. Its height is almost surely below three times the logarithm of the number of priorities. It becomes an
+/// array again when half of `kFew` are left.
 class SumsByPriority {
  public:
   static constexpr std::size_t kFew = 32;
 
   struct Sum {
-    std::int64_t ns = 0;      ///< of the tasks together
-    std::uint32_t tasks = 0;  ///< how many there are
+    std::int64_t ns = 0;      ///< sum of the tasks' durations
+    std::uint32_t tasks = 0;  ///< number of tasks
     Sum& operator+=(const Sum& other) noexcept { return ns += other.ns, tasks += other.tasks, *this; }
     Sum& operator-=(const Sum& other) noexcept { return ns -= other.ns, tasks -= other.tasks, *this; }
     bool operator==(const Sum&) const = default;
   };
 
-  /// A task of `priority` that takes `ns`.
+  /// Adds a task of `priority` that takes `ns`.
   void add(std::int32_t priority, std::int64_t ns) {
     const Sum one{ns, 1};
     if (root_ == kNone) {
@@ -41,7 +42,7 @@ class SumsByPriority {
     }
     add_to_tree(priority, one);
   }
-  /// Without a task that was added.
+  /// Removes a task that was added.
   void remove(std::int32_t priority, std::int64_t ns) {
     const Sum one{ns, 1};
     if (root_ != kNone) {
@@ -54,7 +55,7 @@ class SumsByPriority {
     at->second -= one;
     if (at->second.tasks == 0) few_.erase(at);
   }
-  /// Of the tasks of `priority` and of higher ones.
+  /// Sum over the tasks of `priority` and of higher ones.
   Sum from(std::int32_t priority) const noexcept {
     Sum sum;
     for (const auto& [known, here] : few_) {
@@ -73,9 +74,9 @@ class SumsByPriority {
     }
     return sum;
   }
-  /// Priorities that are present.
+  /// Number of present priorities.
   std::size_t size() const noexcept { return few_.size() + nodes_.size() - free_.size(); }
-  /// The most nodes that a call visits on its way down; 0: priorities stand in the array. Walks everything. For tests.
+  /// The most nodes that a call visits on its way down; 0: priorities are in the array. Walks everything. For tests.
   std::size_t height() const { return height_of(root_); }
   /// Whether all is as stated above, and the tasks are `all`. Walks everything.
   bool check_invariants(const Sum& all) const {
@@ -95,7 +96,7 @@ class SumsByPriority {
   struct Node {
     std::int32_t priority;
     Index higher = kNone, lower = kNone;  ///< subtrees of higher and of lower priorities
-    std::uint32_t rank = 0;               ///< random; none below it is greater
+    std::uint32_t rank = 0;               ///< random; not less than any rank below it
     Sum own, subtree;
   };
 
@@ -134,7 +135,7 @@ class SumsByPriority {
     if (node.higher != kNone) node.subtree += nodes_[node.higher].subtree;
     if (node.lower != kNone) node.subtree += nodes_[node.lower].subtree;
   }
-  /// The subtree of `at` with `added`, whose priority it does not have: its new top.
+  /// Inserts `added`, whose priority the subtree of `at` does not have. Returns its new top.
   Index with(Index at, Index added) noexcept {
     if (at == kNone) return added;
     Node &here = nodes_[at], &node = nodes_[added];
@@ -148,7 +149,7 @@ class SumsByPriority {
     add_up(here);
     return at;
   }
-  /// The nodes of higher and of lower priorities below `at`, as two trees.
+  /// Splits the nodes below `at` into a tree of higher and one of lower priorities.
   std::pair<Index, Index> split(Index at, std::int32_t priority) noexcept {
     if (at == kNone) return {kNone, kNone};
     Node& node = nodes_[at];
@@ -179,7 +180,7 @@ class SumsByPriority {
     add_up(node);
     return at;
   }
-  /// Two trees, all priorities of the first being higher.
+  /// Joins two trees; all priorities of the first are higher.
   Index joined(Index higher, Index lower) noexcept {
     if (higher == kNone) return lower;
     if (lower == kNone) return higher;
@@ -222,9 +223,9 @@ class SumsByPriority {
 
   std::vector<std::pair<std::int32_t, Sum>> few_;  ///< empty while there is a tree
   std::vector<Node> nodes_;
-  std::vector<Index> free_;  ///< nodes that are not in use
+  std::vector<Index> free_;  ///< unused nodes
   Index root_ = kNone;
-  std::uint64_t ranks_ = 0;  ///< so many have been drawn
+  std::uint64_t ranks_ = 0;  ///< number of ranks drawn
 };
 
 }  // namespace tandem::runtime

@@ -1,4 +1,5 @@
-// tandem/runtime/sched/sums_by_priority_test.cpp: as the sum over a map, and how deep a call looks with many priorities.
+// tandem/runtime/sched/sums_by_priority_test.cpp: compares it with the sum over a map, and checks the depth of a call
+// with many priorities.
 #include "tandem/runtime/sched/sums_by_priority.hpp"
 
 #include <algorithm>

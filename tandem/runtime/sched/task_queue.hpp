@@ -16,15 +16,17 @@ namespace tandem::runtime {
 
 /// A queue of `ReadyQueues`, which states its protocol.
 struct alignas(64) TaskQueue {
-  std::int32_t put_priority = PriorityQueue::kNoPriority;  ///< of what was put into the pipe last; the submitting thread's
+  /// Priority of the task last put into the pipe; used by the submitting thread.
+  std::int32_t put_priority = PriorityQueue::kNoPriority;
   base::Pipe<Task> submitted;
   alignas(64) base::Inbox<Task> inbox;
-  std::atomic<bool> priority_changes{false};  ///< in the pipe
+  std::atomic<bool> priority_changes{false};  ///< the pipe has another priority
   alignas(64) base::SpinLock lock;
   PriorityQueue tasks;
-  std::int32_t submitted_priority = PriorityQueue::kNoPriority;  ///< of what was taken from the pipe last; under the lock
+  /// Priority of the task last taken from the pipe; under the lock.
+  std::int32_t submitted_priority = PriorityQueue::kNoPriority;
   std::atomic<std::int32_t> top_priority{PriorityQueue::kNoPriority};  ///< written under the lock
-  std::atomic<std::uint32_t> size{0};                                  ///< written under the lock; seq_cst, see "Sleeping"
+  std::atomic<std::uint32_t> size{0};  ///< written under the lock; seq_cst, see "Sleeping"
 
   explicit TaskQueue(bool by_priority) : tasks(by_priority) {}
   bool has_new() const noexcept { return !submitted.empty() || !inbox.empty(); }
@@ -36,12 +38,13 @@ struct alignas(64) TaskQueue {
   }
 };
 
-/// Some workers, and the tasks that these alone can run. Its queue is filled through its inbox.
+/// A set of workers, and the tasks that only these can run. Its queue is filled through its inbox.
 struct WorkerGroup {
   TaskQueue queue;
   const std::vector<unsigned> members;
-  const bool staged;  ///< of tasks that have memory on the members' node: each member takes them before others
-  WorkerGroup* processors = nullptr;  ///< without a device: they run what devices among the members could not; null: there are none
+  const bool staged;  ///< for tasks that have memory on the members' node: each member takes them before others
+  /// Workers without a device for tasks that devices among the members could not run; null: there are none.
+  WorkerGroup* processors = nullptr;
 
   WorkerGroup(bool by_priority, std::vector<unsigned> workers, bool of_staged = false)
       : queue(by_priority), members(std::move(workers)), staged(of_staged) {}

@@ -1,4 +1,4 @@
-// tandem/runtime/sched/test_machine.hpp: the machine on which tests of policies play.
+// tandem/runtime/sched/test_machine.hpp: a machine for tests of policies.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tandem::runtime {
 
-/// Workers 0 and 1 are cores, 2 and 3 cards with memories 1 and 2.
+/// A machine in which workers 0 and 1 are cores, 2 and 3 devices with memories 1 and 2.
 inline Machine two_cores_and_two_cards() {
   Machine machine;
   machine.workers = {{DeviceKind::cpu, 0}, {DeviceKind::cpu, 0}, {DeviceKind::user, 1}, {DeviceKind::user, 2}};
@@ -21,18 +21,18 @@ inline Machine two_cores_and_two_cards() {
   return machine;
 }
 
-/// Durations by kind alone.
+/// Estimates that depend on the kind of worker alone.
 class Durations final : public Estimates {
  public:
   std::map<DeviceKind, double> of;
-  unsigned missing = 0;  ///< kernels, of the others
+  unsigned missing = 0;  ///< kernels missing until the other kinds are known
   Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override {
     const auto known = of.find(kind);
     return known == of.end() ? Estimate{.missing = missing} : Estimate{known->second, 0, true};
   }
 };
 
-/// Between its memories: a copy of 1000 bytes takes 100 ns, and all are free from `now_ns` on.
+/// Links between the memories: a copy of 1000 bytes takes 100 ns, and all are free from `now_ns` on.
 inline std::vector<LinkLoad> links_between_three(std::int64_t now_ns) {
   std::vector<LinkLoad> links;
   for (NodeIndex from = 0; from < 3; ++from)

@@ -11,8 +11,9 @@
 
 namespace tandem::runtime {
 
-/// Shares the ownership of each codelet that a task uses, so that a task needs a plain pointer only. Used by the submitting
-/// thread. A small table by address answers for codelets that were adopted lately, so `adopt` costs one load and one comparison.
+/// Shares the ownership of each codelet that a task uses, so that a task needs only a plain pointer. Used by the
+/// submitting thread. A small table by address knows the codelets adopted lately, so `adopt` costs one load and one
+/// comparison.
 class AdoptedCodelets {
  public:
   void adopt(const std::shared_ptr<CodeletCore>& codelet) {

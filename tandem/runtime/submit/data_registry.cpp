@@ -1,4 +1,4 @@
-// tandem/runtime/submit/data_registry.cpp: registers data, and frees it when nobody uses it any more.
+// tandem/runtime/submit/data_registry.cpp: registers data, and frees unused data.
 #include "tandem/runtime/submit/data_registry.hpp"
 
 #include <fmt/ranges.h>
@@ -18,11 +18,11 @@
 namespace tandem::runtime {
 
 namespace {
-constexpr std::size_t kManyOrphans = 64;  ///< then registration looks whether some can be freed
-constexpr unsigned kLooks = 4;            ///< at so many of them: more than are dropped meanwhile
+constexpr std::size_t kManyOrphans = 64;  ///< number from which on registration tries to free some
+constexpr unsigned kLooks = 4;            ///< orphans that a registration looks at: more than are dropped meanwhile
 }
 
-/// What to say of data of this size; empty: it may be registered.
+/// Error for data of this size; empty: it may be registered.
 std::string why_too_large(const Shape& shape, std::size_t ld, const Layout* layout) {
   constexpr std::size_t least_negative = SIZE_MAX / 2 + 1;
   std::string what;
@@ -87,10 +87,10 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   return handle.release();
 }
 
-/// Throws UsageError when other data has some of the memory.
+/// Throws UsageError if other data has some of the memory.
 void DataRegistry::check_memory(Handle& handle) {
   if (user_memory_.add(handle) == nullptr) return;
-  take_from_others(false);  // that data may have been dropped on another thread
+  take_from_others(false);  // the other data may have been dropped on another thread
   const Handle* const other = user_memory_.add(handle);
   if (other == nullptr) return;
   const bool same = other->home.pointer == handle.home.pointer && other->shape == handle.shape;
@@ -102,12 +102,12 @@ void DataRegistry::check_memory(Handle& handle) {
 void DataRegistry::unregister(Handle& handle) {
   thread_.check("unregister data");
   check_owned("unregister", handle);
-  // When the user's memory is all that remains of the value, it must be there. Without a value there is nothing to bring.
+  // The value must be in the user's memory if nothing else keeps it. Without a value there is nothing to fetch.
   const bool wanted = handle.user_memory && handle.flow.has_value;
   if (!nobody_uses(handle) || (wanted && !handle.valid_on(0))) users_->wait_for_users(handle, wanted);
-  // A value that failed is not waited for, and its remains must not come into memory that is the user's again.
+  // A failed value is not waited for, and must not reach memory that is the user's again.
   if (handle.user_memory && memory_.may_come_home(handle)) users_->wait_for_users(handle, false);
-  // Nothing refers to the handle but the flow's own references, which `let_go` drops.
+  // Only the flow's own references remain, which `let_go` drops.
   let_go(handle);
 }
 
@@ -132,7 +132,7 @@ void DataRegistry::drop_owner(Handle* handle) noexcept {
   std::uint32_t owners = handle->owners.load(std::memory_order_acquire);
   while (owners > 1)
     if (handle->owners.compare_exchange_weak(owners, owners - 1, std::memory_order_acq_rel, std::memory_order_acquire)) return;
-  // The last owner: no further owner can be made from it, except that a recorded graph may still take it over.
+  // This is the last owner: no further owner can be made from it, except that a recorded graph may still take it over.
   DataRegistry* own = nullptr;
   {
     // While this is held, a handle that has a registry keeps it.
@@ -143,14 +143,14 @@ void DataRegistry::drop_owner(Handle* handle) noexcept {
         registry->orphans_of_others_count_.store(registry->orphans_of_others_.size(), std::memory_order_relaxed);
         return;
       }
-      own = registry;  // which only this thread ends
+      own = registry;  // only this thread destroys it
     }
   }
   if (own != nullptr) own->end_on_submitting_thread(*handle);
   else handle->drop_reference();
 }
 
-/// Of the process, and never destroyed: a thread may drop data while another destroys its runtime.
+/// The process's mutex, never destroyed: a thread may drop data while another destroys its runtime.
 std::mutex& DataRegistry::end_mutex() noexcept {
   static std::mutex* const mutex = new std::mutex;
   return *mutex;
@@ -175,8 +175,8 @@ void DataRegistry::end_on_submitting_thread(Handle& handle) noexcept {
   handle.drop_reference();
 }
 
-/// The last owner of memory of Tandem's is away. Where tasks may be submitted later that see the value, for a sum or for the parts of the whole, it
-/// stays a value like others.
+/// The last owner of memory of Tandem's is gone. If later tasks may see the value, for a sum or for the parts of the
+/// whole, it stays an ordinary value.
 void DataRegistry::give_up(Handle& handle) noexcept {
   const bool is_divided = handle.division != nullptr || handle.is_part || handle.has_parts;
   if (handle.residence == nullptr || is_divided || handle.flow.kind == GroupKind::reducers) return;
@@ -197,7 +197,7 @@ bool DataRegistry::check_handle(Handle& handle, TaskId last) const {
   return (handle.valid.load() & ~Handle::kMoving) >> memory_.node_count() == 0;
 }
 
-/// Of many members the last one most likely runs, so that is looked at first.
+/// Among many members the last one most likely runs, so it is checked first.
 bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
   const FlowState& flow = handle.flow;
   if (flow.kind == GroupKind::reducers || !has_ended(flow.writer)) return false;
@@ -205,8 +205,8 @@ bool DataRegistry::nobody_uses(const Handle& handle) noexcept {
                      [](const TaskRef& member) { return has_ended(member); });
 }
 
-/// Takes what other threads have dropped among the orphans; what lies over the user's memory is unregistered, which may wait, unless `all` will be freed
-/// as it is.
+/// Moves data that other threads have dropped to the orphans. Data over the user's memory is unregistered, which may
+/// wait, unless `all` will be freed as it is.
 void DataRegistry::take_from_others(bool all) {
   std::vector<Handle*> others;
   {
@@ -279,7 +279,7 @@ void DataRegistry::unregister_all() {
 void DataRegistry::free_all() noexcept {
   free_orphans(true);
   while (!handles_.empty()) let_go(**handles_.begin());
-  free_orphans(true);  // what other threads have dropped meanwhile; from here on no handle leads to this registry
+  free_orphans(true);  // data that other threads have dropped meanwhile; no handle leads to this registry any more
 }
 
 void DataRegistry::refuse(const char* action, const Handle& handle, const SourceLine& where) const {

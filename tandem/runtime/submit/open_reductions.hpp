@@ -1,4 +1,4 @@
-// tandem/runtime/submit/open_reductions.hpp: sums to which submitted tasks have added, and which no later task has combined yet.
+// tandem/runtime/submit/open_reductions.hpp: sums with submitted contributions that no later task has combined yet.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@ namespace tandem::runtime {
 
 class Handle;
 
-/// A set of data in the order of their groups, but that data which leaves gives its place to the last one. So the order follows
-/// from the calls alone, and each call costs the same however many sums are open.
+/// A set of data in the order of their groups; the last one takes the place of data that is removed. So the order
+/// follows from the calls alone, and a call costs the same however many sums are open.
 ///
-/// Threads: the submitting thread.
+/// Used by the submitting thread.
 class OpenReductions {
  public:
-  /// Data that is in it stays where it is.
+  /// Adds data; data that is in the set keeps its place.
   void add(Handle& handle) {
     if (places_.try_emplace(&handle, handles_.size()).second) handles_.push_back(&handle);
   }
-  /// Of data that is not in it: nothing.
+  /// Removes data, if it is in the set.
   void remove(Handle& handle) noexcept {
     const auto found = places_.find(&handle);
     if (found == places_.end()) return;
@@ -37,7 +37,7 @@ class OpenReductions {
 
  private:
   std::vector<Handle*> handles_;
-  std::unordered_map<const Handle*, std::size_t> places_;  ///< of each in `handles_`
+  std::unordered_map<const Handle*, std::size_t> places_;  ///< place in `handles_` of each
 };
 
 }  // namespace tandem::runtime

@@ -1,4 +1,4 @@
-// tandem/runtime/submit/open_reductions_test.cpp: the set of open sums keeps its order, and no call goes through all of them.
+// tandem/runtime/submit/open_reductions_test.cpp: the set of open sums keeps its order, and no call visits all of them.
 #include "tandem/runtime/submit/open_reductions.hpp"
 
 #include <gtest/gtest.h>
@@ -16,9 +16,9 @@ TEST(OpenReductions, TheLastOneIsTheOneThatWasAddedLast) {
   std::vector<Handle> handles(4);
   OpenReductions open;
   EXPECT_TRUE(open.empty());
-  open.remove(handles[0]);  // was never there
+  open.remove(handles[0]);  // it was never in the set
   for (Handle& handle : handles) open.add(handle);
-  open.add(handles[0]);  // is there
+  open.add(handles[0]);  // it is in the set
   EXPECT_EQ(open.size(), 4U);
   EXPECT_EQ(&open.last(), &handles[3]);
   open.remove(handles[3]);

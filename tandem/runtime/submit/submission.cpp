@@ -11,7 +11,7 @@ Submission::Submission(Executor& executor, std::uint32_t registry, std::uint64_t
   origin_.trace = &flow_.trace().stream;
 }
 
-/// The trace has where the task goes before it can be gone.
+/// The trace gets the task's queue before the task can be gone.
 [[gnu::noinline]] void Submission::push_traced(Task& task) {
   ReadyQueues& queues = executor_.queues();
   const unsigned queue = queues.choose_for_submitted(task);
@@ -70,7 +70,8 @@ TaskRef Submission::submit_after(Task& task, const TaskRef* predecessors, std::s
   enter(task);
   for (std::size_t i = 0; i < count; ++i) {
     flow_.depend(task, nullptr, predecessors[i], nullptr, true);
-    // A predecessor that has ended no longer reports its failure. The log is read after the edge was tried, so none is missed.
+    // A predecessor that has ended no longer reports its failure. The log is read after the edge was tried, so none is
+    // missed.
     FlowFailure* cause = executor_.failures().any() ? executor_.failures().cause_of(predecessors[i].id) : nullptr;
     if (cause == nullptr) continue;
     executor_.failures().note_cause(task.id, *cause);
@@ -107,13 +108,13 @@ void Submission::throttle() {
   window_.note_finished(executor_.finished());
 }
 
-/// Looks again: tasks have ended since.
+/// Looks again, since tasks have ended.
 bool Submission::is_crowded() noexcept {
   note_passing_data();
   return window_.is_crowded();
 }
 
-/// Data that the program has dropped goes when its tasks have ended, so waiting makes room for what will be submitted.
+/// Dropped data is freed when its tasks have ended, so waiting makes room for further submissions.
 void Submission::wait_for_passing_data() {
   struct Wanted {
     const Room& room;

@@ -22,34 +22,36 @@ namespace tandem::runtime {
 
 class Recorder;
 
-/// Waits until tasks have ended; submission needs that when its window is full.
+/// Waits until tasks have ended, for submission when its window is full.
 class EndWaiter {
  public:
   virtual ~EndWaiter() = default;
   /// Returns once `count` tasks of all that were submitted have ended.
   virtual void wait_until_ended(std::uint64_t count) = 0;
-  /// Returns true once `done(context)`, false when nothing happens any more that could make it so: no kernel runs, and for a while no task has ended.
+  /// Returns true once `done(context)`; false when nothing can make it so any more: no kernel runs, and for a while no
+  /// task has ended.
   virtual bool wait_while_tasks_end(bool (*done)(void*), void* context) = 0;
 };
 
-/// The submission of tasks: numbers them, checks their accesses, infers their dependencies (`Flow`), and starts those that are
-/// ready; or hands them to a `Recorder` while a graph is recorded.
+/// The submission of tasks: numbers them, checks their accesses, infers their dependencies (`Flow`), and starts those
+/// that are ready; or hands them to a `Recorder` while a graph is recorded.
 ///
 /// Threads: all functions belong to the submitting thread, which `begin` checks. Workers see of it only the tasks.
 ///
-/// A task's way: `make_room` waits if the window is full; `begin` takes it from the pool and numbers it; the caller sets accesses and
-/// values; `submit` checks it (UsageError, after which the task is gone), and enters it. After `begin` exactly one of `submit`,
-/// `submit_after`, `abandon` and `abandon_unfilled` follows. Errors leave the flow as it was: all that throws comes
-/// before the first step that changes it.
+/// A task's way: `make_room` waits if the window is full; `begin` takes it from the pool and numbers it; the caller
+/// sets accesses and values; `submit` checks it (UsageError, after which the task is gone), and enters it. After
+/// `begin` exactly one of `submit`, `submit_after`, `abandon` and `abandon_unfilled` follows. Errors leave the flow as
+/// it was: all that throws comes before the first step that changes it.
 class Submission final : private FlowHost {
  public:
   /// `registry`: the number of the registry whose data tasks may use (`DataRegistry::number`).
   Submission(Executor& executor, std::uint32_t registry, std::uint64_t window);
-  /// Before the first task.
+  /// Sets the waiter before the first task.
   void connect(EndWaiter& waiter) noexcept { waiter_ = &waiter; }
 
   // --- tasks
-  /// Waits if the window is full. Before a task of the program is begun; the layer above then has no trace of it, either. Throws what waits throw.
+  /// Waits if the window is full. Called before a task of the program is begun, so that the layer above has no trace of
+  /// it, either. Throws the exceptions of waits.
   void make_room() {
     if (__builtin_expect(window_.looks_full(submitted_), 0)) throttle();
   }
@@ -57,13 +59,13 @@ class Submission final : private FlowHost {
     thread_.check("submit");
     return make(codelet, ops, access_count);
   }
-  /// Makes room first. Null: `is_over`, and the task has no effect.
+  /// Makes room, and begins a task. Null: `is_over`, and the task has no effect.
   Task* begin_unless_over(const std::shared_ptr<CodeletCore>& codelet, const TaskOps& ops, unsigned access_count) {
     thread_.check("submit");
     make_room();
     return is_over() ? nullptr : &make(codelet, ops, access_count);
   }
-  /// As `begin`, filled as `model`, a task that is kept and not submitted.
+  /// As `begin`, with the content of `model`, a task that is kept and not submitted.
   Task& begin_copy(Task& model);
   TaskRef submit(Task& task) {
     if (__builtin_expect(recorder_ != nullptr, 0)) return record(task, nullptr, 0);
@@ -78,50 +80,51 @@ class Submission final : private FlowHost {
   /// As `submit`; the task also runs after `predecessors`, and is cancelled if one of them fails.
   TaskRef submit_after(Task& task, const TaskRef* predecessors, std::size_t count);
   void abandon(Task& task) noexcept;
-  /// The same before its values were made.
+  /// Abandons a task before its values were made.
   void abandon_unfilled(Task& task) noexcept;
   TaskExtra& extra_of(Task& task) { return pool_.extra_of(task); }
-  /// So many codelets are kept for tasks that were submitted so far.
+  /// Number of codelets that are kept for tasks submitted so far.
   std::size_t codelet_count() const noexcept { return codelets_.size(); }
 
-  /// Whether the pool is whole and the counts agree.
+  /// Checks the pool and the counts.
   bool check_invariants() const noexcept { return pool_.check_invariants() && executor_.finished() <= submitted_; }
   /// Whether each access of `task`, which was entered last, is the last use of its data.
   bool is_last_user(const Task& task) const noexcept;
 
   // --- positions
   TaskId last_id() const noexcept { return last_id_; }
-  /// Tasks that were submitted so far, the runtime's own nodes included.
+  /// Number of tasks submitted so far, the runtime's own nodes included.
   std::uint64_t submitted() const noexcept { return submitted_; }
-  /// The next task's id is `id` or more: so that several runtimes number the tasks of one flow alike.
+  /// Makes the next task's id `id` or more, so that several runtimes number the tasks of one flow alike.
   void raise_id(TaskId id) noexcept { last_id_ = std::max(last_id_, id - 1); }
-  /// What is submitted now would be behind the end of a cancelled flow. False while a graph is recorded.
+  /// Whether a task submitted now would be behind the end of a cancelled flow. False while a graph is recorded.
   bool is_over() const noexcept {
     return __builtin_expect(executor_.is_behind_end(last_id_ + 1), 0) && recorder_ == nullptr;
   }
 
   // --- parts
-  /// Some memory has a budget: tasks that fit into none are refused. `at_once`: a task that every CPU worker can run gets its memory
-  /// when it is ready. Before any task.
+  /// Some memory has a budget: tasks that fit into none are refused. `at_once`: a task that every CPU worker can run
+  /// gets its memory when it is ready. Called before any task.
   void expect_budgets(bool at_once) noexcept {
     has_budgets_ = looks_closer_ = true;
     budgeted_at_once_ = at_once;
     window_.set_budget(executor_.memory().room().processor_budget());
   }
-  /// A policy gives tasks of the program to workers: all are restricted but those of `Executor::is_everyone`. Before any task.
+  /// A policy gives tasks of the program to workers: all are restricted except those of `Executor::is_everyone`. Called
+  /// before any task.
   void restrict_all() noexcept { restricts_all_ = looks_closer_ = true; }
-  /// The policy goes by `flow_depth`. After `restrict_all`.
+  /// Lets tasks have their `flow_depth`, which the policy uses. After `restrict_all`.
   void count_depth() noexcept { counts_depth_ = true; }
   bool counts_depth() const noexcept { return counts_depth_; }
   SubmittingThread& thread() noexcept { return thread_; }
   Window& window() noexcept { return window_; }
-  /// The program has dropped data of Tandem's, which submitted tasks use: whether the next submission waits.
+  /// Notes that the program has dropped data of Tandem's that submitted tasks use; the next submission may wait.
   void note_passing_data() noexcept { window_.note_passing(executor_.memory().room().passing_bytes()); }
   Flow& flow() noexcept { return flow_; }
   TaskPool& pool() noexcept { return pool_; }
   /// The submitter's stream of trace events; layers above write theirs there, too.
   trace::Stream& trace() noexcept { return flow_.trace().stream; }
-  /// A recorded task belongs to the iteration in which it was recorded.
+  /// Keeps the iteration in which a recorded task was recorded.
   void keep_iteration(Task& task) {
     if (flow_.trace().iteration != TaskFacts::kNoIteration) [[unlikely]] extra_of(task).facts.iteration = flow_.trace().iteration;
   }
@@ -155,11 +158,11 @@ class Submission final : private FlowHost {
     for (unsigned i = 0; i < task.access_count; ++i)
       if (task.accesses()[i].mode() != AccessMode::read) note_mode(task, task.accesses()[i]);
   }
-  /// A node that was entered with another one and follows `waits` completions.
+  /// Enters a node beside another one; it waits for `waits` completions.
   Task& enter_beside(TaskKind kind, std::int32_t waits);
 
   // --- replays of recorded graphs
-  /// Numbers and counts `count` tasks. Returns the first id.
+  /// Numbers and counts `count` tasks of a replay. Returns the first id.
   TaskId begin_replay(std::uint64_t count) noexcept {
     const TaskId first = last_id_ + 1;
     last_id_ += count;
@@ -167,19 +170,19 @@ class Submission final : private FlowHost {
     return first;
   }
   void make_ready(Task& task) { executor_.make_ready(task, origin_); }
-  /// All roots are ready.
+  /// Ends the entry of a replay: all roots are ready.
   void end_replay() { settle(); }
 
   // --- recording
   Task& begin_recorded_node(TaskKind kind, unsigned access_count);
   TaskRef record_event(Task& event, bool with_release);
   Recorder* recorder() const noexcept { return recorder_; }
-  /// From now on tasks go to `recorder`; null: into the flow again.
+  /// Sends tasks to `recorder` from now on; null: into the flow again.
   void record_to(Recorder* recorder) noexcept {
     recorder_ = recorder;
     looks_closer_ = has_budgets_ || restricts_all_ || recorder != nullptr;
   }
-  /// While it lives, nothing is recorded: what it submits concerns the tasks before the recording.
+  /// While it lives, nothing is recorded: tasks submitted then concern the tasks before the recording.
   class Unrecorded {
    public:
     explicit Unrecorded(Submission& submission) noexcept
@@ -197,14 +200,14 @@ class Submission final : private FlowHost {
   /// Submits the tasks that combine open reductions, and ends what has become ready meanwhile.
   void close_reductions();
   void close_reduction(Handle& handle) { flow_.close_reduction(handle); }
-  /// Counts and hands back what this thread has ended.
+  /// Counts and hands back the tasks that this thread has ended.
   void flush() {
     flow_.trace().look_at_clock();
     executor_.flush(origin_);
   }
-  /// `codelet` lives as long as this, so that what is known of it may be kept. `begin` does it, too.
+  /// Keeps `codelet` as long as this, so that what is known of it may be kept. `begin` calls it, too.
   void adopt(const std::shared_ptr<CodeletCore>& codelet) { codelets_.adopt(codelet); }
-  /// No task uses `handle` any more.
+  /// Notes that no task uses `handle` any more.
   void forget(Handle& handle) noexcept { open_reductions_.remove(handle); }
 
  private:
@@ -250,16 +253,16 @@ class Submission final : private FlowHost {
   void throttle();
   bool is_crowded() noexcept;
   void wait_for_passing_data();
-  /// Ends joins that became ready while something was entered, and counts.
+  /// Ends joins that became ready during an entry, and counts.
   void settle();
   static void note_mode(Task& task, const AccessSlot& slot) noexcept {
     if (makes_value(slot.mode())) slot.handle()->flow.has_value = true;
     if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch)
       task.special = true;
-    // The task's end drops this reference; a recorded graph has one of its own.
+    // The end of the task drops this reference; a recorded graph has one of its own.
     if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Looks at each access, and calls `then(index)`.
+  /// Checks each access, and calls `then(index)`.
   template <class Then>
   [[gnu::always_inline]] void check_accesses(Task& task, const Then& then) {
     for (unsigned i = 0; i < task.access_count; ++i) {
@@ -273,9 +276,9 @@ class Submission final : private FlowHost {
       then(i);
     }
   }
-  /// Up to so many accesses are compared in pairs.
+  /// The most accesses that are compared in pairs.
   static constexpr unsigned kFewAccesses = 32;
-  // Rare paths (submission_checks.cpp): they throw UsageError for a mistake.
+  // Rare paths (submission_checks.cpp); they throw UsageError for a mistake.
   void check_many(Task& task);
   void check_slowly(Task& task, unsigned access);
   void merge_accesses(Task& task, unsigned first, unsigned second);
@@ -289,7 +292,7 @@ class Submission final : private FlowHost {
   const std::uint32_t registry_;
   EndWaiter* waiter_ = nullptr;
   Recorder* recorder_ = nullptr;
-  bool looks_closer_ = false;  ///< at each task: one of the next two, or a recorder
+  bool looks_closer_ = false;  ///< true if one of the next two members or a recorder is set
   bool has_budgets_ = false;
   bool restricts_all_ = false;
   bool budgeted_at_once_ = false;

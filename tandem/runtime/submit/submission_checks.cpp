@@ -1,4 +1,4 @@
-// tandem/runtime/submit/submission_checks.cpp: mistakes of the application in tasks that it submits.
+// tandem/runtime/submit/submission_checks.cpp: finds mistakes of the application in submitted tasks.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -42,7 +42,8 @@ void Submission::check_slowly(Task& task, unsigned access) {
     mistake = fmt::format("uses {} after it was unregistered; register it again, or unregister it later", handle.described());
   else if (!is_registered(handle))
     mistake = fmt::format("uses {}, which belongs to another runtime", handle.described());
-  else if (task.kind != TaskKind::event && (handle.flow.asks & (makes_value(slot.mode()) ? 2U : 1U)) != 0)  // what arrives is ordered already
+  // Arriving data is ordered already.
+  else if (task.kind != TaskKind::event && (handle.flow.asks & (makes_value(slot.mode()) ? 2U : 1U)) != 0)
     mistake = fmt::format("uses {} and another task argument that is a part of it, or that it is a part of, or of another partition; use "
                           "either the parts or the whole in one task",
                           handle.described());
@@ -64,7 +65,7 @@ void Submission::check_slowly(Task& task, unsigned access) {
   throw UsageError(who + " " + mistake);
 }
 
-/// Finds data that the task names more than once by sorting.
+/// Finds data that the task names more than once, by sorting.
 void Submission::check_many(Task& task) {
   std::vector<std::pair<const Handle*, unsigned>> named;
   named.reserve(task.access_count);
@@ -113,12 +114,12 @@ void Submission::check_runnable(Task& task) {
   WorkerGroup* group = nullptr;
   try {
     group = executor_.group_of(*task.codelet);
-  } catch (...) {  // its can_run
+  } catch (...) {  // thrown by its can_run
     abandon(task);
     throw;
   }
   if (group != nullptr) {
-    // Where there are no devices, an implementation for them costs nothing.
+    // Without devices, an implementation for them costs nothing.
     if (executor_.is_everyone(*group)) task.restricted = false;
     else extra_of(task).group = group;
     return;
@@ -141,7 +142,8 @@ void Submission::look_closer(Task& task) {
   if (counts_depth_ && task.kind == TaskKind::kernel) note_depth(task);
 }
 
-/// One more than the largest depth of the tasks that it follows, by its data. `reduce` counts as reading: such tasks do not follow each other.
+/// The depth is one more than the largest depth of the tasks that it follows, by its data. `reduce` counts as reading,
+/// since such tasks do not follow each other.
 void Submission::note_depth(Task& task) {
   const std::span<const AccessSlot> slots(task.accesses(), task.access_count);
   const auto only_reads = [](const AccessSlot& slot) { return slot.mode() == AccessMode::read || slot.mode() == AccessMode::reduce; };
@@ -163,7 +165,7 @@ void Submission::note_depth(Task& task) {
 void Submission::check_fits(Task& task) {
   task.budgeted = budgeted_at_once_ && task.kind == TaskKind::kernel && !task.restricted;
   Memory& memory = executor_.memory();
-  std::string smallest;  // says why, for the node that comes closest
+  std::string smallest;  // reason for the node that comes closest
   std::size_t over = SIZE_MAX;
   const auto has = [](const WorkerGroup& group, unsigned worker) {
     return std::find(group.members.begin(), group.members.end(), worker) != group.members.end();

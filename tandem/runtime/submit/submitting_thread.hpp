@@ -7,22 +7,22 @@ namespace tandem::runtime {
 
 /// The thread that constructed the runtime. It alone submits and waits, and never from inside a kernel.
 ///
-/// Threads: `is_this` and `check` may be called from any thread. The token is an address in thread-local memory; loads are
-/// relaxed, since another thread only learns that the token is not its own.
+/// Threads: `is_this` and `check` may be called from any thread. The token is an address in thread-local memory; loads
+/// are relaxed, since another thread only learns that the token is not its own.
 class SubmittingThread {
  public:
   SubmittingThread() noexcept : owner_(&token_) { submitter_.store(owner_, std::memory_order_relaxed); }
   SubmittingThread(const SubmittingThread&) = delete;
   SubmittingThread& operator=(const SubmittingThread&) = delete;
 
-  /// This thread may submit now.
+  /// Whether this thread may submit now.
   bool is_this() const noexcept { return submitter_.load(std::memory_order_relaxed) == &token_; }
   /// Throws UsageError unless this thread may submit now. `action` completes "cannot ...".
   void check(const char* action) const {
     if (__builtin_expect(!is_this(), 0)) refuse(action);
   }
 
-  /// While it lives, this thread runs kernels, and what they submit is refused.
+  /// While it lives, this thread runs kernels, and their submissions are refused.
   class RunsKernels {
    public:
     explicit RunsKernels(SubmittingThread& thread) noexcept : thread_(thread) {

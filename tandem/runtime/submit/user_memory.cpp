@@ -1,4 +1,4 @@
-// tandem/runtime/submit/user_memory.cpp: overlaps among neighbours.
+// tandem/runtime/submit/user_memory.cpp: finds overlaps among neighbours.
 #include "tandem/runtime/submit/user_memory.hpp"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ UserMemory::Columns UserMemory::columns_of(const Handle& data) noexcept {
   return {begin, column, shape.cols, data.home.ld * shape.element_bytes};
 }
 
-/// Of two matrices of one stride: column i of `a` and column j of `b` lie at a distance of d + (j - i) strides.
+/// Whether two matrices of one stride overlap: column i of `a` and column j of `b` are at a distance of d + (j - i)
+/// strides.
 bool UserMemory::overlap(const Columns& a, const Columns& b) noexcept {
   const auto stride = static_cast<std::ptrdiff_t>(a.stride);
   const auto distance = static_cast<std::ptrdiff_t>(b.begin - a.begin);
@@ -32,7 +33,7 @@ bool UserMemory::overlap(const Columns& a, const Columns& b) noexcept {
   return false;
 }
 
-/// The first piece that begins at `begin` or behind it.
+/// The first piece that begins at or behind `begin`.
 UserMemory::Pieces::iterator UserMemory::first_from(Address begin) noexcept {
   const auto is_first = [&](Pieces::iterator at) {
     return (at == pieces_.end() || at->first >= begin) && (at == pieces_.begin() || std::prev(at)->first < begin);
@@ -46,7 +47,8 @@ UserMemory::Pieces::iterator UserMemory::first_from(Address begin) noexcept {
 Handle* UserMemory::overlapping_in(const Grid& grid, const Columns& columns) const {
   const auto look_at = [&](std::size_t from, std::size_t to) -> Handle* {
     for (auto row = grid.by_offset.lower_bound(from); row != grid.by_offset.end() && row->first < to; ++row) {
-      // Those of one offset are disjoint rows of columns: the last one before, and what begins inside.
+      // Entries of one offset are disjoint rows of columns: only the last one before, and those that begin inside, can
+      // overlap.
       const auto& in_row = row->second;
       auto at = in_row.upper_bound(columns.begin);
       if (at != in_row.begin()) --at;

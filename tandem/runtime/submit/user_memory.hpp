@@ -1,4 +1,4 @@
-// tandem/runtime/submit/user_memory.hpp: which memory of the user belongs to which data, so that none belongs to two.
+// tandem/runtime/submit/user_memory.hpp: the user's memory of each datum, so that no two data share any.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace tandem::runtime {
 
-/// The memory of registered data that is the user's. Two pieces of data over the same bytes would be written by tasks that do not know of
-/// each other. Of the submitting thread.
+/// The user's memory of registered data. Two pieces of data over the same bytes would be written by tasks that do not
+/// know of each other. Used by the submitting thread.
 ///
-/// Found are: columns that overlap among matrices of one distance of columns, since tiles of one matrix interleave without sharing
-/// bytes; and otherwise overlaps of what is contiguous (vectors, values, the first column of a matrix). All entries are disjoint, so
-/// each question looks at neighbours only: O(log n), and O(1) for contiguous data that is added or removed in the order of its
-/// addresses, as programs do.
+/// It finds overlapping columns among matrices of one distance of columns, since tiles of one matrix interleave without
+/// sharing bytes; otherwise overlaps of contiguous memory (vectors, values, the first column of a matrix). All entries
+/// are disjoint, so each question looks at neighbours only: O(log n), and O(1) for contiguous data that is added or
+/// removed in the order of its addresses, as programs do.
 class UserMemory {
  public:
   UserMemory() = default;
   UserMemory(const UserMemory&) = delete;
   UserMemory& operator=(const UserMemory&) = delete;
 
-  /// Null: `data` was added. Otherwise the data that shares bytes with it.
+  /// Adds `data`, and returns null; or returns the data that shares bytes with it.
   Handle* add(Handle& data);
   void remove(const Handle& data) noexcept;
 
@@ -30,13 +30,13 @@ class UserMemory {
   using Address = std::uintptr_t;
   struct Columns {
     Address begin = 0;
-    std::size_t bytes = 0;   ///< of one column
+    std::size_t bytes = 0;   ///< bytes of one column
     std::size_t count = 0;
     std::size_t stride = 0;  ///< bytes from one column to the next; 0: one piece
   };
   struct Grid {
     std::map<std::size_t, std::map<Address, Handle*>> by_offset;  ///< address modulo the stride, then address
-    std::size_t longest = 0;                                      ///< bytes of a column, so far
+    std::size_t longest = 0;                                      ///< most bytes of a column so far
   };
 
   struct Piece {
@@ -50,9 +50,9 @@ class UserMemory {
   Handle* overlapping_in(const Grid& grid, const Columns& columns) const;
   Pieces::iterator first_from(Address begin) noexcept;
 
-  Pieces pieces_;                              ///< first columns, by their address
+  Pieces pieces_;                              ///< first columns by address
   Pieces::iterator recent_ = pieces_.begin();  ///< near the last change
-  std::map<std::size_t, Grid> matrices_;  ///< with gaps between columns, by their stride
+  std::map<std::size_t, Grid> matrices_;  ///< matrices with gaps between columns, by stride
 };
 
 }  // namespace tandem::runtime

@@ -1,4 +1,5 @@
-// tandem/runtime/submit/user_memory_test.cpp: memory that two pieces of data would share is found, and tiles that interleave are not.
+// tandem/runtime/submit/user_memory_test.cpp: shared memory of two pieces of data is found, and interleaved tiles are
+// allowed.
 #include "tandem/runtime/submit/user_memory.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Fixture {
   UserMemory known;
   std::deque<Handle> handles;
 
-  /// Column-major, `ld` elements from column to column, `first` elements from the start of the memory.
+  /// A column-major matrix, `ld` elements from column to column, `first` elements from the start of the memory.
   Handle& matrix(std::size_t first, std::size_t rows, std::size_t cols, std::size_t ld) {
     Handle& handle = handles.emplace_back();
     handle.shape = {rows, cols, sizeof(double)};
@@ -24,7 +25,7 @@ struct Fixture {
     return handle;
   }
   Handle& vector(std::size_t first, std::size_t count) { return matrix(first, count, 1, count); }
-  /// The known data that shares bytes with `data`, or null; it does not become known.
+  /// The known data that shares bytes with `data`, or null; `data` does not become known.
   Handle* overlapping(Handle& data) {
     Handle* const found = known.add(data);
     if (found == nullptr) known.remove(data);

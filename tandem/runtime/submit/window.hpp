@@ -1,4 +1,4 @@
-// tandem/runtime/submit/window.hpp: how many tasks may be submitted and not ended.
+// tandem/runtime/submit/window.hpp: bounds the tasks that are submitted and have not ended.
 #pragma once
 
 #include <algorithm>
@@ -7,51 +7,52 @@
 
 namespace tandem::runtime {
 
-/// The bound on tasks that are submitted and have not ended, and on the data that passes through main memory (`Room::passing_bytes`) where that has a
-/// budget. Used by the submitting thread.
+/// The bound on tasks that are submitted and have not ended, and on the data that passes through main memory
+/// (`Room::passing_bytes`) if that has a budget. Used by the submitting thread.
 ///
-/// The counts are those of `Submission` (submitted) and `Executor` (finished). `finished` is an old value, so a window that looks
-/// full is compared again with a fresh one. Accesses that the application holds do not count: it may release them only after
-/// further submissions.
+/// The counts are those of `Submission` (submitted) and `Executor` (finished). `finished` is an old value, so a window
+/// that looks full is compared again with a fresh one. Accesses that the application holds do not count: it may release
+/// them only after further submissions.
 class Window {
  public:
   explicit Window(std::uint64_t tasks) noexcept : tasks_(tasks), open_limit_(tasks), limit_(tasks) {}
 
-  /// Whether to look closer: so many tasks have not ended, or data is to be waited for.
+  /// Whether the window needs a closer look: too many tasks have not ended, or submission must wait for data.
   bool looks_full(std::uint64_t submitted) const noexcept { return submitted - finished_ >= limit_; }
   bool is_full(std::uint64_t submitted) const noexcept { return submitted - finished_ >= open_limit_; }
   void note_finished(std::uint64_t finished) noexcept { finished_ = finished; }
 
-  /// When the window is full, submission waits until so many tasks have ended: three quarters of the window are left, so that
-  /// submission then runs on for a while.
+  /// Number of ended tasks at which submission goes on when the window is full: three quarters of the window are left
+  /// then, so that submission runs on for a while.
   std::uint64_t resume_at(std::uint64_t submitted) const noexcept { return submitted - open_limit_ + (tasks_ + 3) / 4; }
 
-  /// An access of the application begins to be held, and ends.
+  /// Counts an access that the application begins to hold.
   void begin_hold() noexcept { set_limit(open_limit_ + 1); }
   void end_hold() noexcept { set_limit(open_limit_ - 1); }
 
-  /// While postponed, submission does not wait for room: what makes room must be submitted first.
+  /// While postponed, submission does not wait for room, since a later submission will make room.
   void postpone(bool on) noexcept { postponed_ = on; }
   bool postponed() const noexcept { return postponed_; }
 
   /// @name Data
-  /// A submission that waits in vain, since what is submitted waits for the program, raises the bound, so that the next ones do not wait as well.
+  /// A submission that waits in vain, since the submitted tasks wait for the program, raises the bound, so that the
+  /// next ones do not wait, too.
   /// @{
-  /// Of main memory; 0: it has none. Three quarters of it may be data that passes: what passes, and what is being submitted, then has room together.
-  /// Before the first task.
+  /// Sets the budget of main memory; 0: it has none. At most three quarters of it may be passing data, so that this and
+  /// the data being submitted fit together. Before the first task.
   void set_budget(std::size_t bytes) noexcept { usual_bound_ = bound_ = bytes - bytes / 4; }
-  /// The program has dropped data, and `bytes` pass now.
+  /// Notes that the program has dropped data, and `bytes` pass now.
   void note_passing(std::size_t bytes) noexcept {
     if (usual_bound_ == 0) return;
     if (bytes <= usual_bound_) bound_ = usual_bound_;
     is_crowded_ = bytes > bound_;
     set_limit(open_limit_);
   }
-  /// More data passes than may.
+  /// Whether more data passes than the bound.
   bool is_crowded() const noexcept { return is_crowded_; }
-  /// Submission waits until no more bytes pass, so that it then runs on for a while.
+  /// Passing bytes below which a waiting submission goes on, so that it then runs on for a while.
   std::size_t resume_below() const noexcept { return bound_ / 3 * 2; }
-  /// The wait has ended. `in_vain`: `bytes` pass as before.
+  /// Ends the wait. `in_vain`: `bytes` pass as before.
   void end_crowded(bool in_vain, std::size_t bytes) noexcept {
     if (in_vain) bound_ = 2 * std::max(bytes, bound_);
     is_crowded_ = false;
@@ -67,8 +68,8 @@ class Window {
 
   const std::uint64_t tasks_;
   std::uint64_t open_limit_;    ///< tasks_, plus the held accesses
-  std::uint64_t limit_;         ///< the same; 0 while it is crowded, so that the way of most tasks has one comparison
-  std::uint64_t finished_ = 0;  ///< as last seen
+  std::uint64_t limit_;         ///< `open_limit_`; 0 while crowded, so that most tasks need one comparison
+  std::uint64_t finished_ = 0;  ///< last value seen
   std::size_t usual_bound_ = 0;
   std::size_t bound_ = 0;
   bool is_crowded_ = false;

@@ -1,4 +1,4 @@
-// tandem/runtime/submit/window_test.cpp: when submission waits.
+// tandem/runtime/submit/window_test.cpp: the conditions under which submission waits.
 #include "tandem/runtime/submit/window.hpp"
 
 #include <gtest/gtest.h>

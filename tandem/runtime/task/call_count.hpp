@@ -7,12 +7,12 @@
 
 namespace tandem::runtime {
 
-/// Threads that the runtime does not join (a network's, a copy engine's) end tasks. The application may wait for such a task and
-/// then destroy the runtime, while the call that ended the task is still waking somebody. So each call holds a
+/// Threads that the runtime does not join (a network's, a copy engine's) end tasks. The application may wait for such a
+/// task and then destroy the runtime while the call that ended the task is still waking a thread. So each call holds a
 /// `CallCount::Guard`, and the destructor waits for all calls with `drain`.
 ///
-/// Orders. The release at the guard's end pairs with the acquire in `drain`. A call is counted before it ends a task, so a
-/// thread that has seen its effect finds it counted.
+/// Orders. The release at the guard's end pairs with the acquire in `drain`. A call is counted before it ends a task,
+/// so a thread that has seen its effect finds it counted.
 class CallCount {
  public:
   class Guard {

@@ -1,4 +1,4 @@
-// tandem/runtime/task/codelet_core.hpp: what the runtime knows of a codelet, without the types of its kernels.
+// tandem/runtime/task/codelet_core.hpp: a codelet without the types of its kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace tandem {
 
-/// Kinds of processing units that can run a kernel. Values from `user` on are for devices that a user or a test registers.
+/// Kinds of processing units that can run a kernel. Values from `user` on are for devices that a user or a test
+/// registers.
 enum class DeviceKind : std::uint8_t { cpu = 0, cuda = 1, opencl = 2, user = 8 };
 
-/// What a `can_run` predicate may look at.
+/// Description of a worker for a `can_run` predicate.
 struct WorkerDescription {
   unsigned worker = 0;
   DeviceKind device = DeviceKind::cpu;
@@ -26,11 +27,11 @@ namespace tandem::runtime {
 
 struct Shape;
 
-/// Implementations of one codelet, at most.
+/// The most implementations of one codelet.
 inline constexpr std::size_t kMaxImplementations = 16;
 
-/// A codelet without its types. Immutable once a task uses it; shared by the user's `Codelet` objects and by each runtime that
-/// has seen it, so several runtimes, on several threads, may use one.
+/// A codelet without its types. Immutable once a task uses it. The user's `Codelet` objects and each runtime that has
+/// seen it share it, so several runtimes, on several threads, may use one.
 class CodeletCore {
  public:
   explicit CodeletCore(std::string codelet_name) : name(std::move(codelet_name)) {}
@@ -43,13 +44,13 @@ class CodeletCore {
     return -1;
   }
 
-  /// One more implementation, the last one, is for workers of `kind`.
+  /// Adds an implementation, the last one, for workers of `kind`.
   void add_implementation_for(DeviceKind kind) {
     has_choice = has_choice || implementation_for(kind) >= 0;
     devices.push_back(kind);
   }
 
-  /// What a codelet that is made from another one has of it, besides its kernels.
+  /// Copies the properties of the codelet from which this one is made, but not its kernels.
   void take_properties(const CodeletCore& other) {
     devices = other.devices;
     can_run = other.can_run;
@@ -63,16 +64,18 @@ class CodeletCore {
   }
 
   std::string name;
-  std::vector<DeviceKind> devices;  ///< of the implementations, in order
+  std::vector<DeviceKind> devices;  ///< kinds of devices of the implementations, in order
   std::function<bool(const WorkerDescription&)> can_run;
   /// Floating-point operations of a task whose accesses have these shapes, for traces. Empty: not known.
   std::function<double(std::span<const Shape>)> flops;
   std::optional<std::uint32_t> colour;  ///< for reports: red * 65536 + green * 256 + blue
-  std::optional<bool> memory_bound;     ///< its kernels take what memory gives; empty: the runtime finds out
-  bool prefers_devices = false;  ///< where devices run it, cores run only what these could not, or what a policy that knows durations gives them
-  bool has_choice = false;       ///< several implementations are for one kind of worker; see `Implementations`
-  bool in_main_memory = false;   ///< only for workers of main memory, where its kernel finds data by itself; not `plain`
-  bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without asking
+  std::optional<bool> memory_bound;     ///< its kernels are limited by memory; empty: the runtime finds out
+  /// Cores run only what devices could not, or what a policy that knows durations gives them.
+  bool prefers_devices = false;
+  bool has_choice = false;       ///< several implementations serve one kind of worker; see `Implementations`
+  /// Only workers of main memory run it, and its kernel finds data there by itself; not `plain`.
+  bool in_main_memory = false;
+  bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without a check
 };
 
 }  // namespace tandem::runtime

@@ -6,13 +6,13 @@
 
 namespace tandem::runtime {
 
-/// Dependency inference for one datum (Europar article, section 4.1; thesis 1.3.1): read after write, write after read, write
-/// after write, with commuting accesses and reductions as groups. One copy of the rules for tasks that are entered into the flow
-/// (`Flow`) and for tasks that are recorded (`Recorder`); all functions are inlined into both.
+/// Dependency inference for one datum (Europar article, section 4.1; thesis 1.3.1): read after write, write after read,
+/// write after write, with commuting accesses and reductions as groups. One copy of the rules for tasks that are
+/// entered into the flow (`Flow`) and for tasks that are recorded (`Recorder`); all functions are inlined into both.
 ///
-/// `State` is the datum's place in the sequence of tasks: `writer`, the last task that wrote; `members`, the tasks of the group
-/// since then; `kind`, that of the group. Invariant: a task of the group waits for `writer`; one that ends the group waits for all
-/// `members` or, when there are none, for `writer`.
+/// `State` is the datum's place in the sequence of tasks: `writer`, the last task that wrote; `members`, the tasks of
+/// the group since then; `kind`, that of the group. Invariant: a task of the group waits for `writer`; one that ends
+/// the group waits for all `members` or, when there are none, for `writer`.
 ///
 /// `Follower` stands for the access of the task that is entered:
 ///   `follow_writer(state)`   the task waits for `state.writer`
@@ -40,7 +40,7 @@ void close_group(State& state, Groups&& groups) {
   groups.end_closing(closing);
 }
 
-/// The task replaces the value, alone.
+/// Enters an access that replaces the value, alone.
 template <class State, class Follower, class Close>
 [[gnu::always_inline]] inline void enter_writer(State& state, Follower follower, Close&& close) {
   if (__builtin_expect(state.kind == GroupKind::reducers, 0)) close();
@@ -54,7 +54,7 @@ template <class State, class Follower, class Close>
   state.writer = follower.task();
 }
 
-/// The task joins the group, or closes a group of another kind and begins its own.
+/// Enters an access that joins the group, or closes a group of another kind and begins its own.
 template <class State, class Follower, class Close>
 [[gnu::always_inline]] inline void enter_group(State& state, GroupKind kind, Follower follower, Close&& close) {
   if (__builtin_expect(state.kind != kind, 0)) {

@@ -31,7 +31,7 @@ std::string name_of(const Task& task) {
 }
 
 std::string describe(const Task& task) {
-  if (task.kind == TaskKind::application)  // no task of the program
+  if (task.kind == TaskKind::application)  // not a task of the program
     return task.where ? fmt::format("acquire (at {})", describe(task.where)) : "acquire";
   const std::uint64_t number = TaskNumber::of(task.id);
   if (!task.where) return fmt::format("task {} '{}'", number, name_of(task));

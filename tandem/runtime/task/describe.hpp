@@ -8,13 +8,14 @@
 
 namespace tandem::runtime {
 
-/// "task 12 'potrf' (submitted at cholesky.cpp:31)".
+/// Name of a task for messages: "task 12 'potrf' (submitted at cholesky.cpp:31)".
 std::string describe(const Task& task);
-/// "task 12 'potrf' (submitted at cholesky.cpp:31): `what`; data: A (read_write)": why it failed. Of many data the first ones.
+/// Why a task failed: "task 12 'potrf' (submitted at cholesky.cpp:31): `what`; data: A (read_write)". Of many data the
+/// first ones.
 std::string describe_failure(const Task& task, std::string_view what);
-/// Its own name, or its codelet's.
+/// Name of the task, or of its codelet.
 std::string name_of(const Task& task);
-/// "file.cpp:31", without folders; "an unknown line" when not known.
+/// Name of a line: "file.cpp:31", without folders; "an unknown line" when not known.
 std::string describe(const SourceLine& where);
 
 }  // namespace tandem::runtime

@@ -3,7 +3,7 @@
 
 namespace tandem::runtime {
 
-/// The nodes that end groups of one datum.
+/// Makes the nodes that end groups of one datum.
 struct Flow::Groups {
   Flow& flow;
   Handle& handle;
@@ -20,7 +20,7 @@ struct Flow::Groups {
 };
 
 void Flow::close(Handle& handle) {
-  // The node is entered while another task is being entered: keep that one's count.
+  // The node is entered while another task is being entered, so that one's count is kept.
   const std::int32_t outer_edges = edges_;
   close_group(handle.flow, Groups{*this, handle});
   edges_ = outer_edges;

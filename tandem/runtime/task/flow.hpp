@@ -12,7 +12,7 @@
 
 namespace tandem::runtime {
 
-/// Sees the graph as it is inferred, edges to tasks that have already ended included: for exports, and for foresight.
+/// Observes the graph as it is inferred, edges to ended tasks included: for exports, and for foresight.
 class GraphObserver {
  public:
   virtual ~GraphObserver() = default;
@@ -24,17 +24,17 @@ class GraphObserver {
 class FlowHost {
  public:
   virtual ~FlowHost() = default;
-  /// A task that does nothing and ends at once when its predecessors have; entered by `Flow::finish_entering`.
+  /// Makes a task without work that ends when its predecessors have; `Flow::finish_entering` enters it.
   virtual Task* make_join() = 0;
-  /// The task that adds the partial results of `handle` to it; it writes the handle.
+  /// Makes the task that adds the partial results of `handle` to it; it writes the handle.
   virtual Task* make_combine(Handle& handle) = 0;
-  /// `task`, one of these, waits for no other.
+  /// Called when such a task waits for no other.
   virtual void entered_ready(Task& task) = 0;
 };
 
-/// Enters tasks into the graph: infers from their accesses what they wait for (`dependencies.hpp`), and links them to those
-/// predecessors that have not ended. Used by the submitting thread alone; what it shares with workers are the lists of successors
-/// (`SealedList`) and the counts of predecessors.
+/// Enters tasks into the graph: infers from their accesses what they wait for (`dependencies.hpp`), and links them to
+/// the predecessors that have not ended. Used by the submitting thread alone; it shares with workers only the lists of
+/// successors (`SealedList`) and the counts of predecessors.
 class Flow {
  public:
   Flow(TaskPool& pool, FlowHost& host) : pool_(pool), host_(host) {}
@@ -60,7 +60,7 @@ class Flow {
       if (!slots[i].alias()) enter(task, slots[i]);
   }
 
-  /// `task` waits for `predecessor`, through `link`, or through a link of the pool when that is null.
+  /// Makes `task` wait for `predecessor`, through `link`, or, if that is null, through a link of the pool.
   void depend(Task& task, Link* link, const TaskRef& predecessor, const Handle* data, bool explicitly = false) {
     if (predecessor.task == nullptr) return;
     if (__builtin_expect(watched_, 0)) note_edge(predecessor.id, task, data);
@@ -70,17 +70,17 @@ class Flow {
     if (predecessor.task->successors.add(link)) ++edges_;
   }
 
-  /// Whether a trace records the task that is entered, it waits for nobody, and its record may say where it goes: then
-  /// `finish_entering_pushed` may take the place of `finish_entering`.
+  /// Whether a trace records the entered task, the task waits for no other, and its record may say where it goes: then
+  /// `finish_entering_pushed` may replace `finish_entering`.
   bool takes_pushed() const noexcept { return __builtin_expect(traces_, 0) && edges_ == 0 && trace_.takes_pushed(); }
-  /// The task, which is ready, goes into `queue` next.
+  /// Ends the entry of a ready task that goes into `queue` next.
   void finish_entering_pushed(Task& task, std::uint32_t queue) noexcept {
     trace_.end_pushed(task, queue);
     traces_ = false;
     watched_ = observer_ != nullptr;
     task.waits.store(0, std::memory_order_relaxed);
   }
-  /// True: the task waits for no other, and the caller makes it ready.
+  /// Ends the entry. True: the task waits for no other, and the caller makes it ready.
   bool finish_entering(Task& task) noexcept {
     if (__builtin_expect(traces_, 0)) finish_tracing(task);
     if (edges_ == 0) {
@@ -95,13 +95,13 @@ class Flow {
     if (handle.flow.kind == GroupKind::reducers) close(handle);
   }
 
-  /// For a recorded task, whose count holds `kGuard` already: infers one access, and adds what it waits for to its count.
+  /// Infers one access of a recorded task, whose count holds `kGuard` already, and adds its predecessors to the count.
   void enter_recorded(Task& task, AccessSlot& slot) {
     edges_ = 0;
     enter(task, slot);
     if (edges_ != 0) task.waits.fetch_add(edges_, std::memory_order_relaxed);
   }
-  /// The same for a writer that comes after readers of its own recording: it waits for live readers too.
+  /// Makes a recorded writer that comes after readers of its own recording wait for live readers, too.
   void follow_members(Task& task, const Handle& handle) {
     edges_ = 0;
     for (const TaskRef& member : handle.flow.members) depend(task, nullptr, member, &handle);
@@ -116,7 +116,7 @@ class Flow {
   static constexpr std::int32_t kGuard = 1 << 30;
 
  private:
-  /// An access of a task that is entered; `link` null: the task has no access, and waits through links of the pool.
+  /// An access of the entered task; `link` null: the task has no access, and waits through links of the pool.
   struct Follower {
     Flow& flow;
     Task& entered;
@@ -136,7 +136,8 @@ class Flow {
     Handle& handle = *slot.handle();
     enter_access(slot.mode(), handle.flow, Follower{*this, task, &slot.link, handle}, [&] { close(handle); });
   }
-  /// Replaces the members of a group by one task that follows them all, so that the next group needs one edge per member.
+  /// Replaces the members of a group by one task that follows them all, so that the next group needs one edge per
+  /// member.
   void close(Handle& handle);
 
   void begin_tracing(const Task& task) noexcept {
@@ -156,8 +157,8 @@ class Flow {
   FlowHost& host_;
   GraphObserver* observer_ = nullptr;
   std::int32_t edges_ = 0;
-  bool traces_ = false;   ///< the task that is entered is traced
-  bool watched_ = false;  ///< it is, or there is an observer
+  bool traces_ = false;   ///< a trace records the entered task
+  bool watched_ = false;  ///< the entered task is traced, or there is an observer
   SubmissionTrace trace_;
 };
 

@@ -25,7 +25,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-/// A hue of its own for each codelet, light enough for black text.
+/// A separate hue for each codelet, light enough for black text.
 std::string colour_of(const std::string& name) {
   const double hue = static_cast<double>(std::hash<std::string>()(name) % 360) / 360.0;
   return fmt::format("\"{:.3f} 0.35 0.95\"", hue);

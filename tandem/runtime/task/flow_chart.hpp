@@ -9,8 +9,9 @@
 
 namespace tandem::runtime {
 
-/// Gathers the graph while it is submitted, and writes it in the DOT language: a node per task, coloured by codelet, an edge per
-/// dependency, labelled with the data that causes it. By the submitting thread. For graphs of some thousand tasks.
+/// Collects the graph while it is submitted, and writes it in the DOT language: a node per task, coloured by codelet,
+/// and an edge per dependency, labelled with its data. Used by the submitting thread. For graphs of some thousand
+/// tasks.
 class FlowChart final : public GraphObserver {
  public:
   void node(Task& task) override;

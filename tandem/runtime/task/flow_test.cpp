@@ -1,4 +1,4 @@
-// tandem/runtime/task/flow_test.cpp: which task waits for which, by example, seen by an observer of the graph.
+// tandem/runtime/task/flow_test.cpp: dependencies of tasks, by example, seen by an observer of the graph.
 #include "tandem/runtime/task/flow.hpp"
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace {
 
 using Edges = std::set<std::pair<TaskId, TaskId>>;
 
-/// A flow without workers: tasks end when the test says so.
+/// A flow without workers, whose tasks end when the test says so.
 struct Fixture final : FlowHost, GraphObserver {
   TaskPool pool;
   Flow flow{pool, *this};
@@ -39,7 +39,7 @@ struct Fixture final : FlowHost, GraphObserver {
     Handle* handle;
     AccessMode mode;
   };
-  /// Enters a task. True: it is ready.
+  /// Enters a task. Returns true if it is ready.
   std::pair<Task*, bool> enter(std::initializer_list<Use> uses) {
     Task& task = take(static_cast<unsigned>(uses.size()));
     unsigned i = 0;

@@ -1,4 +1,4 @@
-// tandem/runtime/task/footprint.hpp: the footprint of a task's data, by which tasks are compared that should take equally long.
+// tandem/runtime/task/footprint.hpp: the footprint of a task's data; tasks with the same one should take equally long.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace tandem::runtime {
 
-/// A hash of the shapes of all data of a task, and their bytes. A load per access.
+/// A hash of the shapes and bytes of all data of a task. Costs a load per access.
 model::Footprint footprint_of(const Task& task) noexcept;
 
-/// Bytes that a kernel reads and writes which uses all of its data once. A load per access.
+/// Bytes that a kernel reads and writes if it uses all of its data once. Costs a load per access.
 std::size_t moved_bytes(const Task& task) noexcept;
 
 }  // namespace tandem::runtime

@@ -1,4 +1,5 @@
-// tandem/runtime/task/main_memory_codelet.hpp: codelets of the runtime's own tasks that find data in main memory by themselves.
+// tandem/runtime/task/main_memory_codelet.hpp: codelets of the runtime's own tasks that find data in main memory by
+// themselves.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace tandem::runtime {
 
-/// For CPU workers of main memory alone.
+/// Makes a codelet for CPU workers of main memory alone.
 inline std::shared_ptr<CodeletCore> make_main_memory_codelet(std::string name) {
   auto codelet = std::make_shared<CodeletCore>(std::move(name));
   codelet->devices.push_back(DeviceKind::cpu);

@@ -27,7 +27,8 @@ std::size_t TaskPool::large_class(std::size_t bytes) noexcept {
 }
 
 void TaskPool::refill(std::size_t size_class) {
-  // One at a time: each lies in the cache of the worker that ended it, and is asked for while the one before is filled.
+  // Tasks are taken one at a time: each is in the cache of the worker that ended it, and is prefetched while the one
+  // before is filled.
   if (handed_back_ == nullptr) handed_back_ = returned_.take_all();
   while (handed_back_ != nullptr) {
     Task* const task = handed_back_;
@@ -76,7 +77,7 @@ void TaskPool::clear(TaskExtra& extra) noexcept {
 void TaskPool::release_extra(Task& task) noexcept {
   if (task.extra == nullptr) return;
   clear(*task.extra);
-  free_extras_.push_back(std::exchange(task.extra, nullptr));  // has room: `extra_of` reserves it
+  free_extras_.push_back(std::exchange(task.extra, nullptr));  // has room, since `extra_of` reserves it
 }
 
 std::size_t TaskPool::collect() {

@@ -1,4 +1,4 @@
-// tandem/runtime/task/pool.hpp: where tasks and extra links come from and return to.
+// tandem/runtime/task/pool.hpp: the memory of tasks and extra links.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace tandem::runtime {
 
-/// Edges beyond one per access, in blocks.
+/// A block of edges beyond one per access.
 struct LinkChunk {
   static constexpr unsigned kLinks = 15;
   LinkChunk* next = nullptr;
@@ -20,9 +20,9 @@ struct LinkChunk {
   Link links[kLinks];
 };
 
-/// The memory of tasks. Belongs to the submitting thread, which alone takes and recycles; any thread may hand finished tasks back
-/// (`take_back`), lock-free. Memory of a task stays a task's memory until the pool dies, so that a stale `TaskRef` may be looked
-/// at.
+/// The memory of tasks. Belongs to the submitting thread, which alone takes and recycles; any thread may hand finished
+/// tasks back (`take_back`), lock-free. Memory of a task stays a task's memory until the pool is destroyed, so that a
+/// stale `TaskRef` may be read.
 ///
 /// Cost: `take` is a pop from a list of the submitter's own; the steady state allocates nothing.
 class TaskPool {
@@ -39,8 +39,8 @@ class TaskPool {
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
 
-  /// A task with room for `bytes` in all, at most those of the largest class. Its id is that of its former life, its list of successors
-  /// sealed.
+  /// Takes a task with room for `bytes` in all, at most those of the largest class. It has the id of its former use,
+  /// and a sealed list of successors.
   Task* take(std::size_t bytes) {
     std::size_t size_class = (bytes + kClassBytes - 1) / kClassBytes;
     if (__builtin_expect(size_class >= kSmallClasses, 0)) size_class = large_class(bytes);
@@ -63,17 +63,17 @@ class TaskPool {
   /// Hands over a chain of finished tasks, linked by `next`. Any thread.
   void take_back(Task* first, Task* last) noexcept { returned_.put(first, last); }
 
-  /// Recycles what was handed back. By the submitting thread. Returns how many there were.
+  /// Recycles the tasks that were handed back. By the submitting thread. Returns their number.
   std::size_t collect();
 
   /// An extra link for `task`.
   Link* extra_link(Task& task);
   TaskExtra& extra_of(Task& task);
-  /// Takes the extra links of a task back: of a recorded one, which is never recycled. Its predecessors have ended.
+  /// Takes back the extra links of a recorded task, which is never recycled. Its predecessors have ended.
   void release_links(Task& task) noexcept {
     if (task.extra != nullptr) free_links(*task.extra);
   }
-  /// Takes what `extra_of` gave to a task back, whose memory is not the pool's and ends.
+  /// Takes back the result of `extra_of` from a task whose memory is not the pool's and is about to be freed.
   void release_extra(Task& task) noexcept;
 
   /// Calls `visit(Task&)` for each task that the pool has ever made, in use or not. By the submitting thread.
@@ -85,10 +85,10 @@ class TaskPool {
   }
 
   std::size_t bytes() const noexcept { return bytes_; }
-  /// Whether free tasks have ended, stand in the list of their size, and hold no links, and whether no list has a cycle. By the
-  /// submitting thread.
+  /// Whether free tasks have ended, are in the list of their size, and have no links, and whether no list has a cycle.
+  /// By the submitting thread.
   bool check_invariants() const noexcept;
-  /// So many `TaskExtra` exist, in use or not.
+  /// Number of `TaskExtra`, in use or not.
   std::size_t extra_count() const noexcept { return extras_.size(); }
 
  private:
@@ -98,7 +98,7 @@ class TaskPool {
     std::size_t count;
   };
 
-  /// The lines of a task that is next: a worker has written them last.
+  /// Prefetches the lines of the next task, which a worker has written last.
   static void fetch(const Task* task) noexcept {
     __builtin_prefetch(task, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(task) + 64, 1);
@@ -109,7 +109,7 @@ class TaskPool {
   void clear(TaskExtra& extra) noexcept;
 
   std::array<Task*, kClasses> free_{};
-  Task* handed_back_ = nullptr;  ///< taken from `returned_`, and not looked at yet
+  Task* handed_back_ = nullptr;  ///< taken from `returned_`, and not processed yet
   LinkChunk* free_links_ = nullptr;
   std::vector<std::unique_ptr<LinkChunk[]>> link_slabs_;
   std::vector<Slab> slabs_;

@@ -1,4 +1,4 @@
-// tandem/runtime/task/pool_test.cpp: tasks and links are used again, and stay what they are meanwhile.
+// tandem/runtime/task/pool_test.cpp: tasks and links are used again, and keep their content meanwhile.
 #include "tandem/runtime/task/pool.hpp"
 
 #include <set>
@@ -84,7 +84,7 @@ TEST(TaskPool, EveryTaskEverMadeCanBeVisited) {
 }
 
 TEST(Task, ThreeAccessesFitTheBudget) {
-  // The figure is 320 bytes for a submitted task with three accesses.
+  // The limit is 320 bytes for a submitted task with three accesses.
   EXPECT_LE((Task::value_offset(3, 8) + 63) / 64 * 64, 192U);
 }
 

@@ -33,15 +33,16 @@ bool tells_flops(const Task& task) noexcept { return task.codelet != nullptr && 
 
 std::uint32_t word_of(const AccessSlot& slot) noexcept { return trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())); }
 
-/// A task whose predecessor in the flow is in the packet. `pushed_to` and the priority are one word.
+/// A short record of a task whose predecessor in the flow is in the packet. `pushed_to` and the priority are one word.
 struct [[gnu::packed]] Next {
   std::uint16_t pushed_to;
   std::int16_t priority;
   std::uint16_t site;
   std::uint8_t accesses, predecessors;
 };
-static_assert(sizeof(Next) == sizeof(std::uint64_t));  // the first field is its lowest 16 bits; the format is little-endian
-/// The same, of the same site.
+// The first field is its lowest 16 bits; the format is little-endian.
+static_assert(sizeof(Next) == sizeof(std::uint64_t));
+/// A short record of a task of the same site.
 struct [[gnu::packed]] Alike {
   std::int16_t priority;
   std::uint8_t accesses, predecessors;
@@ -64,12 +65,14 @@ struct [[gnu::packed]] Alike {
 constexpr bool is_short(std::int32_t priority) noexcept { return priority == static_cast<std::int16_t>(priority); }
 [[gnu::always_inline]] inline bool fits_short(const Task& task, std::size_t entries) noexcept { return is_short(task.priority) && entries <= kMostInRecord; }
 
-/// Whether a task with so many entries in its lists may have a short record, if it fits: it follows the one before in its packet.
+/// Whether a task with so many entries in its lists may have a short record, if that fits: it follows the one before in
+/// its packet.
 [[gnu::always_inline]] inline bool SubmissionTrace::takes_short(std::uint32_t number, std::size_t entries) const noexcept {
   return stream.is_marked(number - 1) && stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
 }
 
-/// Stores the words of the first accesses, then how far back the predecessors lie. `bits`: of all of them, or-ed. Returns the end.
+/// Stores the words of the first accesses, then the distances of the predecessors. `bits`: all entries or-ed. Returns
+/// the end.
 template <class Entry>
 [[gnu::always_inline]] inline Entry* store_lists(Entry* entry, std::uint32_t& bits, const Task& task, std::uint32_t number, std::size_t accesses,
                                                  std::span<const std::uint32_t> predecessors) {
@@ -77,14 +80,15 @@ template <class Entry>
   const auto store = [&](std::uint32_t value) {
     *entry++ = static_cast<Entry>(value);
     bits |= value;
-    asm("" : "+r"(entry), "+r"(bits));  // few turns: no vectors
+    asm("" : "+r"(entry), "+r"(bits));  // few iterations: no vectors
   };
   for (const AccessSlot& slot : std::span(task.accesses(), accesses)) store(word_of(slot));
   for (const std::uint32_t predecessor : predecessors) store(number - predecessor);
   return entry;
 }
 
-/// The short record of a task of the last site for which `takes_short`. Calls are at the end, with no more arguments than there are registers for them.
+/// Writes the short record of a task of the last site for which `takes_short`. Calls are at the end, with no more
+/// arguments than there are registers.
 template <class Fixed, class Entry>
 void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
@@ -102,7 +106,8 @@ void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std
     lists_are_wide_ = !is_wide;
     if (!is_wide) return write_short_as<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
   }
-  if constexpr (!is_wide) *end = 0;  // fills up an odd number of entries; else the next header word, which is zero, too
+  // Fills up an odd number of entries; otherwise the next header word, which is zero, too.
+  if constexpr (!is_wide) *end = 0;
   stream.mark(number);
   Fixed fixed{};
   fixed.priority = static_cast<std::int16_t>(task.priority);
@@ -116,7 +121,7 @@ void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std
   constexpr Type type = is_alike ? (is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike)
                                  : (is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next);
   stream.publish_draft(at, type, stream.instant(), trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(end) - fields)));
-  // Open: the word with `pushed_to` and the priority.
+  // The word with `pushed_to` and the priority stays open.
   if constexpr (!is_alike)
     if (static_cast<std::uint16_t>(pushed_to) == trace::kNotPushed) [[unlikely]] stream.leave_open(number, fields);
 }
@@ -128,7 +133,7 @@ template <class Fixed>
   else write_short_as<Fixed, std::uint16_t>(task, number, predecessors, pushed_to);
 }
 
-/// Of no more accesses and predecessors than `kMostInRecord` each.
+/// Writes the record of a task with at most `kMostInRecord` accesses and predecessors each.
 void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
   std::uint32_t bits = 0;
   for (const AccessSlot& slot : std::span(task.accesses(), accesses)) bits |= word_of(slot);
@@ -187,8 +192,8 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   stream.publish_draft(at, Type::task_submitted_next, stream.instant(), sizeof(fields));
 }
 
-/// A reader takes the id of a submission for the one that is nearest to the last, or to 0: so long steps are told, and large ids
-/// once in each packet, since earlier packets may be lost.
+/// A reader takes the id of a submission for the one nearest to the last, or to 0: so long steps are recorded, and
+/// large ids once in each packet, since earlier packets may be lost.
 void SubmissionTrace::tell_id(TaskId id) {
   constexpr std::uint64_t far = std::uint64_t{1} << 30;
   const std::uint64_t whole = TaskNumber::unmarked(id);
@@ -224,7 +229,8 @@ void SubmissionTrace::tell_id(TaskId id) {
       else write_short<Next>(task, number, first, pushed_to);
     } else {
       write_long(task, number, std::min(with_accesses, kMostInRecord), first);
-      if (pushed_to < trace::kNotPushed) stream.append<Type::task_pushed>(number, pushed_to);  // such a record has no place for it
+      // This record has no place for it.
+      if (pushed_to < trace::kNotPushed) stream.append<Type::task_pushed>(number, pushed_to);
     }
     if (task.extra != nullptr && task.kind == TaskKind::kernel && !task.extra->name.empty()) [[unlikely]]
       if (session_ != nullptr) session_->describe_task(number, task.extra->name);
@@ -252,7 +258,7 @@ void SubmissionTrace::tell_id(TaskId id) {
                           : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
   if (session_ != nullptr && task.codelet != nullptr && task.codelet->colour)
     session_->describe_colour(name_of_site(task), *task.codelet->colour);
-  // Of a place that had to go the recorded operations are forgotten, so that they are recorded again.
+  // The recorded operations of a replaced site are forgotten, so that they are recorded again.
   const double flops = slot.kind == Site().kind ? 0 : std::numeric_limits<double>::quiet_NaN();
   return slot = {.codelet = task.codelet, .file = task.where.file, .line = task.where.line, .number = number, .kind = task.kind,
                  .flops = flops};
@@ -260,7 +266,7 @@ void SubmissionTrace::tell_id(TaskId id) {
 
 void SubmissionTrace::write_iteration(std::int32_t number) {
   if (!stream.any_on<Type::task_iteration>()) return;
-  // A packet may be all that is left of those before it.
+  // A packet may be all that is left, without those before it.
   const bool is_new_packet = number != TaskFacts::kNoIteration && iteration_packet_ != stream.packets();
   if (number == written_iteration_ && !is_new_packet) return;
   stream.append<Type::task_iteration>(number);
@@ -290,7 +296,7 @@ double SubmissionTrace::flops_by_codelet(const Task& task) noexcept {
     shapes_.clear();
     for (unsigned i = 0; i < task.access_count; ++i) shapes_.push_back(task.accesses()[i].handle()->shape);
     return task.codelet->flops(shapes_);
-  } catch (...) {  // the program's own function: a task is not lost for a number in a report
+  } catch (...) {  // the program's own function: a task must not be lost for a number in a report
     return 0;
   }
 }

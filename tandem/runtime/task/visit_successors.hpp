@@ -1,4 +1,5 @@
-// tandem/runtime/task/visit_successors.hpp: looks at the tasks that wait for a task which another thread may end at this moment.
+// tandem/runtime/task/visit_successors.hpp: visits the tasks that wait for a task which another thread may end
+// concurrently.
 #pragma once
 
 #include <atomic>
@@ -8,12 +9,13 @@
 
 namespace tandem::runtime {
 
-/// Calls `visit(Task&)` for the tasks that stand in the list of successors of `task`, the newest first and at most `most`; stops when `task` ends. The
-/// memory of tasks outlives the walk, as `TaskPool`'s does.
+/// Calls `visit(Task&)` for the tasks in the list of successors of `task`, the newest first and at most `most`; stops
+/// when `task` ends. The memory of tasks outlives the walk, as that of `TaskPool` does.
 ///
-/// Protocol. The end of `task` seals the list before it counts a successor down, and nobody changes a link before its successor was counted down
-/// (`AccessSlot` then has it for other uses). So what was read of a link is right if the list was open afterwards: the fence keeps the two reads in
-/// this order, and pairs with the release in `SealedList::seal`.
+/// Protocol. The end of `task` seals the list before it counts a successor down, and no thread changes a link before
+/// its successor was counted down (`AccessSlot` then uses it for other purposes). So what was read of a link is right
+/// if the list was open afterwards: the fence keeps the two reads in this order, and pairs with the release in
+/// `SealedList::seal`.
 template <class Visit>
 void visit_successors(const Task& task, const Visit& visit, unsigned most = UINT_MAX) {
   unsigned looked = 0;

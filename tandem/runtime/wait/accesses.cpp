@@ -33,7 +33,8 @@ Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLin
 }
 
 void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef* after, NodeIndex node) {
-  if (access.handle != nullptr) submission_.close_reduction(*access.handle);  // its task stands before this one
+  // The combining task must come before this access.
+  if (access.handle != nullptr) submission_.close_reduction(*access.handle);
   Task& task = submission_.begin_node(TaskKind::application, access.handle != nullptr ? 1 : 0);
   task.where = access.where;
   TaskExtra& extra = submission_.extra_of(task);
@@ -49,7 +50,7 @@ void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef*
 
 void Accesses::grant(Task&, void* context) {
   auto* const access = static_cast<ApplicationAccess*>(context);
-  Executor& executor = access->accesses->executor_;  // once granted, the access may be gone
+  Executor& executor = access->accesses->executor_;  // read now: once granted, the access may be gone
   if (access->state.exchange(ApplicationAccess::State::granted, std::memory_order_acq_rel) == ApplicationAccess::State::left)
     return end_unused(access);
   executor.caller().wake();
@@ -68,7 +69,7 @@ void Accesses::wait_granted(ApplicationAccess& access, const TaskRef* after) {
   wait_beside_held(access, what);
 }
 
-/// As long as the access does not wait for memory that other accesses keep.
+/// Waits as long as the access does not wait for memory that other accesses keep.
 void Accesses::wait_beside_held(ApplicationAccess& access, const std::string& what) {
   struct Waited {
     const ApplicationAccess& access;
@@ -124,10 +125,11 @@ std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode 
                                  handle.described()));
   Begun access = begin(&handle, mode, where, nullptr, node);
   FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
-  if (access->task->poisoned.load(std::memory_order_relaxed))  // no memory for the value, or it could not be brought
+  // There is no memory for the value, or fetching it failed.
+  if (access->task->poisoned.load(std::memory_order_relaxed))
     failure = executor_.failures().cause_of(flow_position(*access->task));
   if (failure != nullptr) {
-    access->handle = nullptr;  // it has written nothing
+    access->handle = nullptr;  // the access has written nothing
     release(*access);
     throw_failure(*failure);
   }
@@ -157,7 +159,7 @@ void Accesses::prefetch(Handle& handle, NodeIndex node, const SourceLine& where)
   if (submission_.recorder() != nullptr)
     throw UsageError(fmt::format("cannot prefetch {} while a graph is recorded; prefetch it before the replay", handle.described()));
   const FlowState& flow = handle.flow;
-  // A reader would end a group of commuting or reducing tasks, and ask for the gather of parts.
+  // A reader would end a group of commuting or reducing tasks, and trigger the gathering of parts.
   const bool disturbs = (flow.kind != GroupKind::readers && !flow.members.empty()) || (flow.asks & 1U) != 0;
   if (!flow.has_value || disturbs) return executor_.memory().note_ignored_prefetch();
   Task& task = submission_.begin_node(TaskKind::event, 1);

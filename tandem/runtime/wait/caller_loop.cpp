@@ -11,11 +11,11 @@
 namespace tandem::runtime {
 
 namespace {
-constexpr std::int64_t kLookNs = 1'000'000;        ///< so often a wait for tasks that end looks at what they have freed
-constexpr std::int64_t kNothingEndsNs = 20'000'000;  ///< then it goes on, unless a kernel runs
+constexpr std::int64_t kLookNs = 1'000'000;  ///< interval at which a wait for ended tasks looks at what they have freed
+constexpr std::int64_t kNothingEndsNs = 20'000'000;  ///< after this time it goes on, unless a kernel runs
 }  // namespace
 
-/// While it lives, the submitting thread waits.
+/// The submitting thread waits while this lives.
 struct CallerLoop::Waiting {
   explicit Waiting(CallerLoop& caller_loop) : loop(caller_loop), runs_kernels(loop.submission_.thread()) {
     loop.submission_.trace().emit<trace::Type::wait_began>();
@@ -34,7 +34,7 @@ struct CallerLoop::Waiting {
   SubmittingThread::RunsKernels runs_kernels;
 };
 
-/// Tasks run without it, so a wait does not fail for want of its thread.
+/// Starts the watch if possible: tasks run without it, so a wait does not fail without its thread.
 void CallerLoop::begin_watch() {
   auto watch = std::make_unique<KernelWatch>(executor_, workers_, log_, watchdog_.after_ns);
   try {
@@ -52,7 +52,7 @@ void CallerLoop::run_until(bool (*done)(void*), void* context) {
   if (workers_.are_paused()) throw UsageError("what is waited for has not ended, and the workers are paused: call resume() first");
   const Waiting waiting(*this);
 
-  // Each is due when no task has ended for so long; `kNever`: it is off.
+  // Each is due when no task has ended for its time; `kNever`: it is off.
   const auto due_after = [](std::int64_t now_ns, std::int64_t after_ns) { return after_ns > 0 ? now_ns + after_ns : base::kNever; };
   std::int64_t now_ns = watchdog_.after_ns > 0 || watcher_.every_ns > 0 ? driver_.now_ns() : 0;
   std::int64_t report_ns = due_after(now_ns, watchdog_.after_ns);
@@ -119,8 +119,8 @@ void CallerLoop::wait_until_ended_unless(std::uint64_t count, const std::atomic<
       &ended);
 }
 
-/// No deadlock: what is waited for may need what is not submitted yet, a release by the application, or a message of a rank that waits as well. Then
-/// no task ends, and no kernel runs.
+/// The wait may need later submissions, a release by the application, or a message of a rank that waits as well. To
+/// avoid a deadlock it returns when no task ends and no kernel runs.
 bool CallerLoop::wait_while_tasks_end(bool (*done)(void*), void* context) {
   if (is_in_child()) base::refuse_in_child("runtime");
   if (done(context)) return true;
@@ -128,7 +128,8 @@ bool CallerLoop::wait_while_tasks_end(bool (*done)(void*), void* context) {
   const Waiting waiting(*this);
   struct Woken {
     Executor& executor;
-    ~Woken() { executor.caller().wake(); }  // nobody else does, and its worker may have gone to sleep: the next wait steps it
+    // No other thread does, and its worker may have gone to sleep: the next wait steps it.
+    ~Woken() { executor.caller().wake(); }
   } woken{executor_};
   std::uint64_t seen = executor_.finished();
   std::int64_t now_ns = driver_.now_ns(), ended_ns = now_ns;

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kMostListed = 12;
 
-/// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so tasks stay
-/// tasks while it looks. Workers may run meanwhile: then what they end is left out.
+/// The unfinished tasks and their edges, read from the lists of successors. The submitting thread owns the pool, so
+/// tasks stay tasks while it looks. Workers may run meanwhile: the tasks that they end are left out.
 struct WaitGraph {
   std::vector<Task*> live;
   WaitsFor<Task*> predecessors;

@@ -1,4 +1,5 @@
-// tandem/runtime/wait/explain_stuck.hpp: says why no task ends: which task waits for which, and what the last ones lack.
+// tandem/runtime/wait/explain_stuck.hpp: explains why no task ends: which task waits for which, and what the last ones
+// lack.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace tandem::runtime {
 
-/// A text of several lines. `unfinished`: tasks that were submitted and have not ended; `running`: tasks whose
-/// kernels run, with their workers; `why_memory`: that a task waits for memory and why, or nothing. By the submitting thread, while no thread works on
-/// tasks.
+/// Returns a text of several lines. `unfinished`: number of submitted tasks that have not ended; `running`: tasks whose
+/// kernels run, with their workers; `why_memory`: that a task waits for memory and why, or nothing. By the submitting
+/// thread, while no thread works on tasks.
 std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running,
                           const std::function<std::string(Task&)>& why_memory);
 

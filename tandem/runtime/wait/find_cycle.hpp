@@ -13,13 +13,13 @@ namespace tandem::runtime {
 template <class Node>
 using WaitsFor = std::unordered_map<Node, std::vector<Node>>;
 
-/// Nodes that wait for each other: each for the next one, the last for the first. Empty when there is no cycle. Depth first,
-/// with a path of its own instead of recursion; each edge is looked at once.
+/// Finds nodes that wait for each other: each for the next one, the last for the first. Empty when there is no cycle.
+/// Depth first, with its own path instead of recursion; each edge is visited once.
 template <class Node>
 std::vector<Node> find_cycle(const std::vector<Node>& nodes, const WaitsFor<Node>& waits_for) {
   enum class Mark { fresh, open, closed };
   std::unordered_map<Node, Mark> marks;
-  std::vector<std::pair<Node, std::size_t>> path;  // with the index of the next edge to look at
+  std::vector<std::pair<Node, std::size_t>> path;  // nodes with the index of the next edge to visit
   for (const Node& start : nodes) {
     if (marks[start] != Mark::fresh) continue;
     path.assign(1, {start, 0});

@@ -1,4 +1,4 @@
-// tandem/runtime/wait/find_cycle_test.cpp: cycles of waiting, which no program can make through the API.
+// tandem/runtime/wait/find_cycle_test.cpp: cycles of waits, which no program can make through the API.
 #include "tandem/runtime/wait/find_cycle.hpp"
 
 #include <numeric>
@@ -14,7 +14,7 @@ TEST(FindCycle, AGraphWithoutCyclesHasNone) {
 }
 
 TEST(FindCycle, NamesThoseThatWaitForEachOtherAndNoOthers) {
-  // 1 waits for 2, which stands outside the cycle of 3, 4, 5.
+  // 1 waits for 2, which is outside the cycle of 3, 4, 5.
   EXPECT_EQ(find_cycle<int>({1, 2, 3, 4, 5}, {{1, {2}}, {2, {3}}, {3, {4}}, {4, {5}}, {5, {3}}}), (std::vector<int>{3, 4, 5}));
 }
 

@@ -1,4 +1,4 @@
-// tandem/runtime/wait/kernel_watch.cpp: looks at what the workers run, and says what does not end.
+// tandem/runtime/wait/kernel_watch.cpp: looks at what the workers run, and reports kernels that do not end.
 #include "tandem/runtime/wait/kernel_watch.hpp"
 
 #include <cstddef>

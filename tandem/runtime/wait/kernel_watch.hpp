@@ -1,4 +1,4 @@
-// tandem/runtime/wait/kernel_watch.hpp: a watchdog for kernels that keep the submitting thread from looking itself.
+// tandem/runtime/wait/kernel_watch.hpp: a watchdog for kernels in which the submitting thread is stuck.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,13 @@ namespace tandem::runtime {
 class Task;
 class WorkerTeam;
 
-/// While the submitting thread waits, it runs kernels as worker 0. If such a kernel does not return, only another thread can say
-/// so. This one wakes up twice in the watchdog's time, and reports a kernel of worker 0 during which no task of any worker ends.
+/// While the submitting thread waits, it runs kernels as worker 0. Only another thread can report a kernel there that
+/// does not return. This one wakes up twice in the watchdog's time, and reports a kernel of worker 0 during which no
+/// task of any worker ends.
 ///
-/// Threads: `step` belongs to the driver's thread; `begin_wait` and `end_wait` to the submitting thread. `mutex_` guards all
-/// members. `step` holds it while it reads tasks: `end_wait` takes it, too, so the submitting thread recycles no task meanwhile.
+/// Threads: `step` belongs to the driver's thread; `begin_wait` and `end_wait` to the submitting thread. `mutex_`
+/// guards all members. `step` holds it while it reads tasks: `end_wait` takes it, too, so the submitting thread
+/// recycles no task meanwhile.
 class KernelWatch final : public base::Steppable {
  public:
   KernelWatch(const Executor& executor, const WorkerTeam& workers, base::Log& log, std::int64_t after_ns)
@@ -41,9 +43,9 @@ class KernelWatch final : public base::Steppable {
   const std::int64_t after_ns_;
   std::mutex mutex_;
   bool waits_ = false;
-  const Task* kernel_ = nullptr;  ///< of worker 0, at the last step
-  std::uint64_t finished_ = 0;    ///< tasks, then
-  std::int64_t since_ns_ = 0;     ///< both are the same since
+  const Task* kernel_ = nullptr;  ///< kernel of worker 0 at the last step
+  std::uint64_t finished_ = 0;    ///< tasks that had ended at the last step
+  std::int64_t since_ns_ = 0;     ///< time since which both are unchanged
   bool reported_ = false;
 };
 

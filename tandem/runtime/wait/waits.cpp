@@ -45,7 +45,7 @@ void Waits::drain() {
   TANDEM_AUDIT_ASSERT(executor_.check_invariants());
 }
 
-/// Until all of `submitted` tasks have ended that do not wait for held accesses, nor for memory that these keep.
+/// Waits until all of `submitted` tasks have ended, except those that wait for held accesses or memory that these keep.
 void Waits::wait_for_others(std::uint64_t submitted) {
   Room& room = executor_.memory().room();
   std::uint64_t seen = 0;

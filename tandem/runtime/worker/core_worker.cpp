@@ -15,13 +15,13 @@ std::int64_t CoreWorker::step_tasks(std::int64_t now_ns) {
     work_comes(now_ns);
     run(*task);
   }
-  // The driver may step others now: what this worker keeps goes where others find it.
+  // The driver may step others now, so the kept task goes to a queue where they find it.
   queue_kept();
   return now_ns;
 }
 
-/// Fetches what the end of the task writes to while the kernel runs: the lines of its successors, which another worker or the
-/// submitting thread wrote last. A link stands in its successor, behind the line that holds the count.
+/// Prefetches what the end of the task writes while the kernel runs: the lines of its successors, which another worker
+/// or the submitting thread wrote last. A link is in its successor, behind the line with the count.
 static void prefetch_successors(const Task& task) noexcept {
   if (task.recorded) {
     const RecordedPart& part = *task.recording;
@@ -47,7 +47,7 @@ void CoreWorker::run(Task& task) {
   finish(task);
 }
 
-/// As `run`, of a kernel that is measured.
+/// As `run`, for a measured kernel.
 void CoreWorker::run_timed(Task& task, const Implementations::Choice& choice, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
   if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, start_ns);

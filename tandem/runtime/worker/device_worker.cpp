@@ -15,14 +15,15 @@ namespace tandem::runtime {
 
 namespace {
 
-/// A stretch gets longer while what is posted takes about so long: a more urgent task waits for that.
+/// A stretch gets longer while the posted tasks take about this long: a more urgent task waits for them.
 constexpr std::int64_t kAheadNs = 200'000;
 
-/// Every replay cuts its stretches into batches behind the same tasks, so that batches come again wherever a stretch begins. One task in eight: the
-/// tasks of a stretch may be any distance apart in the recording, and multiples of the golden ratio are even at each distance.
+/// Every replay cuts its stretches into batches behind the same tasks, so that batches come again wherever a stretch
+/// begins. One task in eight ends a batch: the tasks of a stretch may be any distance apart in the recording, and
+/// multiples of the golden ratio are even at each distance.
 bool ends_batch(const Task& task) { return task.recorded && task.recording->index * 2'654'435'769U < 1U << 29; }
 
-/// Calls `visit(task)` for tasks that wait for `before`, which has not ended: for the first ones, if there are many.
+/// Calls `visit(task)` for the first tasks that wait for `before`, which has not ended.
 template <class Visit>
 void for_each_successor(const Task& before, const Visit& visit) {
   unsigned left = 16;
@@ -49,7 +50,7 @@ std::int64_t DeviceWorker::step_tasks(std::int64_t now_ns) {
   return now_ns;
 }
 
-/// One task further; false: there is nothing to do before something ends or becomes ready.
+/// Goes one task further; false: there is nothing to do before something ends or becomes ready.
 bool DeviceWorker::go_on(std::int64_t now_ns) {
   if (next_ != nullptr && !in_flight_.full()) {
     launch(*std::exchange(next_, nullptr));
@@ -68,12 +69,12 @@ bool DeviceWorker::go_on(std::int64_t now_ns) {
   return true;
 }
 
-/// There is a place for a task, or its data can be fetched meanwhile.
+/// Whether there is a place for a task, or its data can be fetched meanwhile.
 bool DeviceWorker::takes_tasks() const noexcept {
   return !in_flight_.full() || (next_ == nullptr && spec_.node != 0 && !executor_.queues().stages_enough(index_));
 }
 
-/// Tasks are in flight, and there is nothing else to do.
+/// Rests while tasks are in flight and there is nothing else to do.
 std::int64_t DeviceWorker::rest_beside_device() {
   queue_kept();
   executor_.flush(origin_);
@@ -82,7 +83,7 @@ std::int64_t DeviceWorker::rest_beside_device() {
   if (!ended_.empty()) return now_ns;
   ReadyQueues& queues = executor_.queues();
   const bool takes = takes_tasks();
-  // It may have been woken for a task that it does not take: another must.
+  // The worker may have been woken for a task that it does not take; another one must take it.
   if ((!takes || queues.stages_enough(index_)) && std::exchange(woken_, false)) queues.pass_on_wake(index_);
   if (!takes) return poll_ns;
   queues.announce_idle(index_);
@@ -92,7 +93,7 @@ std::int64_t DeviceWorker::rest_beside_device() {
   return poll_ns;
 }
 
-/// Ends what has ended on the device, which is `ended_` then. When to poll again.
+/// Ends the tasks that have ended on the device (`ended_`). Returns when to poll again.
 std::int64_t DeviceWorker::collect(std::int64_t now_ns) {
   ended_.clear();
   const std::int64_t next_ns = device_->poll(now_ns, ended_);
@@ -116,17 +117,18 @@ void DeviceWorker::hurry(std::int64_t now_ns) {
 
 // --- tasks
 
+/// Expected duration of the task here, if known.
 std::optional<std::int64_t> DeviceWorker::expected_ns(const Task& task) const {
   try {
     if (const auto known_ns = device_->expected_ns(task)) return known_ns;
-  } catch (...) {  // the program's model of durations
+  } catch (...) {  // thrown by the program's model of durations
     return {};  // the task fails when it runs
   }
   return measurements_.mean_ns(task.codelet);
 }
 
 void DeviceWorker::launch(Task& task) {
-  executor_.take_refusal(task);  // its data has come all the same
+  executor_.take_refusal(task);  // its data has come nevertheless
   const std::int64_t now_ns = clock_.now_ns();
   const Implementations::Choice choice = implementation_for(task);
   if (in_flight_.empty()) {
@@ -150,7 +152,7 @@ void DeviceWorker::post(DeviceTask& launched, std::int64_t now_ns) {
   complete({.place = place});
 }
 
-/// Nothing else is to be done: the stretches get longer.
+/// Makes stretches longer, since nothing else is to be done.
 void DeviceWorker::post_behind() {
   if (options_.stretch == 1 || in_flight_.empty() || next_ != nullptr || lost_ != nullptr || hold_.is_on()) return;
   if (!executor_.queues().looks_empty(index_) || executor_.queues().stages_enough(index_)) return;
@@ -159,20 +161,20 @@ void DeviceWorker::post_behind() {
   if (lost_ == nullptr) device_->flush();
 }
 
-/// By one batch; false: that is all for now.
+/// Makes a stretch longer by one batch; false: that is all for now.
 bool DeviceWorker::lengthen(unsigned lane) {
   const std::size_t count = in_flight_.lane(lane).size();
   const bool is_known = usual_ns_ != 0;
   if (count > 1 && (!is_known || static_cast<std::int64_t>(count) * usual_ns_ > kAheadNs)) return false;
   unsigned batch = is_known ? std::min(device_->batch(), std::max(options_.stretch / 2, 1U)) : 1;
-  if (batch * usual_ns_ > kAheadNs / 2) batch = 1;  // kernels of that length hide what a launch costs
+  if (batch * usual_ns_ > kAheadNs / 2) batch = 1;  // kernels of that length hide the cost of a launch
   if (count + batch > options_.stretch) return false;
   for (unsigned i = 0; i < batch && !in_flight_.lane(lane).empty(); ++i) {
     const std::int64_t now_ns = clock_.now_ns();
     Task* const task = next_of_stretch(in_flight_.lane(lane).back(), now_ns);
     if (task == nullptr) return false;
     const bool is_last = ends_batch(*task);
-    // The end of the one before it counts it down, and does not make it ready.
+    // The end of the task before it counts it down, without making it ready.
     task->waits.store(2, std::memory_order_relaxed);
     task->progress = static_cast<std::uint16_t>(index_);
     measurements_.count_behind();
@@ -182,15 +184,15 @@ bool DeviceWorker::lengthen(unsigned lane) {
   return !in_flight_.lane(lane).empty();
 }
 
-/// The task that can be posted behind that at place `last`, whose memory it has then; or null. Of several the most urgent one.
+/// The most urgent task that can be posted behind the one at place `last`, with memory pinned; or null.
 Task* DeviceWorker::next_of_stretch(unsigned last, std::int64_t now_ns) {
   Task& before = in_flight_.at(last).task();
   if (in_flight_.run(last).ended || before.poisoned.load(std::memory_order_relaxed)) return nullptr;
-  if (!before.restricted) return nullptr;  // under an emulation: any core runs it
+  if (!before.restricted) return nullptr;  // under an emulation, any core runs it
   if (before.extra->callback) return nullptr;  // it comes before the kernels of tasks that wait for this one
   Task* next = nullptr;
   for_each_successor(before, [&](Task& task) {
-    // Behind a count of one nobody else changes the task.
+    // With a count of one no other thread changes the task.
     if (task.waits.load(std::memory_order_acquire) != 1 || (next != nullptr && task.priority <= next->priority)) return;
     const bool is_plain = task.kind == TaskKind::kernel && task.restricted && !task.special && !task.chooses && !task.ops->serves;
     if (is_plain && !task.poisoned.load(std::memory_order_relaxed) && executor_.stays_on(task, before, index_)) next = &task;
@@ -200,10 +202,10 @@ Task* DeviceWorker::next_of_stretch(unsigned last, std::int64_t now_ns) {
   const Task* const one_before = lane.size() > 1 ? &in_flight_.at(lane[lane.size() - 2]).task() : nullptr;
   if (!stays_if_it_fails(before, one_before)) return nullptr;
   const bool learns = durations_ != nullptr || executor_.placer() != nullptr;
-  if (learns && !is_timed_) return nullptr;  // what each of them took would not be known
+  if (learns && !is_timed_) return nullptr;  // the duration of each of them would not be known
   try {
     if (!device_->runs_behind(in_flight_.at(last), *next)) return nullptr;
-  } catch (...) {  // the program's model of durations
+  } catch (...) {  // thrown by the program's model of durations
     return nullptr;
   }
   if (!executor_.memory().acquire_behind(*next, before, spec_.node)) return nullptr;
@@ -212,8 +214,8 @@ Task* DeviceWorker::next_of_stretch(unsigned last, std::int64_t now_ns) {
   return nullptr;
 }
 
-/// Whether `task`, which is in flight behind `before` or behind nothing, runs nowhere else if its device breaks it: no other worker can, or it
-/// changes what is valid here alone.
+/// Whether `task`, which is in flight behind `before` or behind nothing, could not run elsewhere if its device broke
+/// it: no other worker can, or it changes data that is valid only here.
 bool DeviceWorker::stays_if_it_fails(Task& task, const Task* before) const noexcept {
   if (task.extra->group->members.size() == 1 && task.extra->group->processors == nullptr) return true;
   const std::uint32_t elsewhere = ~(Handle::kMoving | 1U << spec_.node);
@@ -235,14 +237,15 @@ void DeviceWorker::come_to_front(unsigned lane) {
     if (const auto duration_ns = expected_ns(task)) report_expected_end(task, *duration_ns);
 }
 
-/// It has begun behind another one, which has failed, and does not count.
+/// Whether the task has begun behind another one that has failed, so that it does not count.
 bool DeviceWorker::is_called_off(const Task& task) const noexcept {
   if (task.poisoned.load(std::memory_order_relaxed)) return true;
   const AccessSlot* const slots = task.accesses();
   return std::any_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.handle()->poison.any(); });
 }
 
-/// For the trace a device runs one task after the other, in the order of launches: each starts when the one before it has ended.
+/// In the trace a device runs one task after the other, in the order of launches: each starts when the one before it
+/// has ended.
 void DeviceWorker::trace_oldest() {
   if (in_flight_.empty()) return;
   const unsigned place = in_flight_.oldest();
@@ -252,7 +255,7 @@ void DeviceWorker::trace_oldest() {
 }
 
 void DeviceWorker::complete(const Device::Ended& ended) {
-  TANDEM_ASSERT(in_flight_.has(ended.place));  // the device reports what it has, once
+  TANDEM_ASSERT(in_flight_.has(ended.place));  // the device reports each of its tasks once
   const auto look = [](const std::exception_ptr& failure) { return failure != nullptr ? look_at(failure) : DeviceFailure(); };
   if (const DeviceFailure failure = look(ended.failure); failure.is_devices && failure.effect == DeviceEffect::lost)
     return lose_device(ended.failure, failure);
@@ -264,7 +267,7 @@ void DeviceWorker::complete(const Device::Ended& ended) {
   }
 }
 
-/// The first task of its lane has ended, or goes elsewhere.
+/// Ends the first task of its lane, which has ended, or goes elsewhere.
 void DeviceWorker::end_run(const Device::Ended& ended, const DeviceFailure& failure) {
   DeviceTask& place = in_flight_.at(ended.place);
   Task& task = place.task();
@@ -309,7 +312,7 @@ void DeviceWorker::end_run(const Device::Ended& ended, const DeviceFailure& fail
 
 // --- failures of the device
 
-/// `task` does not run here, since `failure` came before its launch.
+/// Refuses `task`, which does not run here, since `failure` came before its launch.
 void DeviceWorker::refuse(Task& task, const std::exception_ptr& given) {
   notice_loss();
   const std::exception_ptr failure = lost_ != nullptr ? lost_ : given;
@@ -319,12 +322,13 @@ void DeviceWorker::refuse(Task& task, const std::exception_ptr& given) {
   skip(task);
 }
 
-/// Whether another worker can run `task`. `had_begun`: what it writes is undefined here, and is given up when the answer is yes.
+/// Whether another worker can run `task`. `had_begun`: what it writes is undefined here, and is dropped if the answer
+/// is yes.
 bool DeviceWorker::may_fall_back(Task& task, bool had_begun) {
   return executor_.has_other(task, index_) && (!had_begun || executor_.memory().drop_damaged(task, spec_.node));
 }
 
-/// Others run `task`; it belongs to them when this returns.
+/// Gives `task` to other workers, to which it belongs when this returns.
 void DeviceWorker::fall_back(Task& task, const std::string& why) {
   measurements_.count_fallback();
   options_.log->warn("{}: {} could not run it, and another worker does: {}", describe(task), device_->name(), why);
@@ -344,7 +348,8 @@ std::exception_ptr DeviceWorker::named(const Task& task, const std::exception_pt
   }
 }
 
-/// A copy may have found that the device is lost; a failed copy for one of its tasks may also be another device's.
+/// Looks whether a copy has found that the device is lost; a failed copy for one of its tasks may also be another
+/// device's.
 void DeviceWorker::notice_loss() {
   if (lost_ != nullptr) return;
   if (const std::exception_ptr loss = executor_.memory().why_lost(spec_.node)) lose_device(loss, look_at(loss));
@@ -355,7 +360,8 @@ void DeviceWorker::check_usable() {
   if (lost_ != nullptr) std::rethrow_exception(lost_);
 }
 
-/// The device runs nothing any more: what it had goes elsewhere, or fails, and so does what comes to this worker from now on.
+/// Takes the lost device out of service: its tasks go elsewhere or fail, as do those that come to this worker from now
+/// on.
 void DeviceWorker::lose_device(const std::exception_ptr& failure, const DeviceFailure& look) {
   options_.log->error("{} is lost, and runs no further tasks: {}", device_->name(), look.what);
   lost_ = failure;

@@ -9,14 +9,17 @@
 
 namespace tandem::runtime {
 
-/// A step polls the device, ends what has ended there, and launches tasks whose data is in its memory, up to its
-/// depth. While all its places are taken the worker fetches the data of a few more tasks. It sleeps until the device is to be polled.
+/// A step polls the device, ends the tasks that have ended there, and launches tasks whose
+/// data is in its memory, up to its depth. While all its places are taken the worker fetches the data of a few more
+/// tasks. It sleeps until the device must be polled.
 ///
-/// Stretches. Where nothing else is ready for it, the worker posts the successor of a task in flight behind that one (`Device::runs_behind`), if it
-/// waits for that task alone, would run here, and needs no memory that is not free and no copy. So the way of the end to the host and back costs
-/// nothing. The successor's count gets one more for that time, so that the end of the one before it does not make it ready. Others see nothing of
-/// it: tasks of a stretch end in their order, and each comes to the front, and begins, at the end of the one before it. A task that would go
-/// elsewhere if its device failed after it had begun has none behind it. A device that posts several at once gets them in batches (`Device::flush`).
+/// Stretches. When nothing else is ready for it, the worker posts the successor of a task in flight behind that task
+/// (`Device::runs_behind`), if the successor waits for that task alone, would run here, and needs no copy and only
+/// memory that is free. So the report of the end to the host and the next launch cost nothing. The successor's count is
+/// one larger for that time, so that the end of the task before it does not make it ready. Others do not see stretches:
+/// their tasks end in order, and each comes to the front, and begins, at the end of the one before it. A task that
+/// would go elsewhere if its device failed after it had begun has none behind it. A device that posts several at once
+/// gets them in batches (`Device::flush`).
 class DeviceWorker final : public Worker {
  public:
   DeviceWorker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock)

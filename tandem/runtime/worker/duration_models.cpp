@@ -53,7 +53,7 @@ DurationModels::Entry& DurationModels::entry(std::string_view codelet, const mod
   return *found;
 }
 
-/// Its implementations for such workers, or one of them. How many were found.
+/// Finds the entries of a codelet's implementations for such workers, or of one of them. Returns their number.
 std::size_t DurationModels::find(std::string_view codelet, const std::string& worker, std::optional<std::uint32_t> implementation,
                                  std::array<Entry*, kMostEntries>& found) const {
   const std::lock_guard guard(lock_);
@@ -96,7 +96,7 @@ std::vector<model::CodeletModels> DurationModels::news() const {
   std::vector<model::CodeletModels> result;
   const std::lock_guard guard(lock_);
   for (const auto& [name, kinds] : codelets_) {
-    if (name.empty()) continue;  // there is no file for it
+    if (name.empty()) continue;  // such codelets have no file
     model::CodeletModels models{.codelet = name, .kinds = {}};
     for (const auto& [kind, found] : kinds)
       if (found->sizes.has_news()) models.kinds[kind] = found->sizes;
@@ -120,7 +120,7 @@ model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Foo
 }
 
 DurationModels::Entry& DurationModels::Collector::entry_of(const CodeletCore& codelet, std::uint32_t implementation) {
-  static_assert(kMaxImplementations <= sizeof(CodeletCore));  // so that no two have one number
+  static_assert(kMaxImplementations <= sizeof(CodeletCore));  // so that no two implementations have the same number
   Entry*& known = known_[reinterpret_cast<std::uintptr_t>(&codelet) + implementation];
   if (known == nullptr) known = &models_.entry(codelet.name, {.worker = kind_, .implementation = implementation});
   return *known;

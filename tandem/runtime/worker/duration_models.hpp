@@ -1,4 +1,4 @@
-// tandem/runtime/worker/duration_models.hpp: what workers learn of the durations of tasks, while they run.
+// tandem/runtime/worker/duration_models.hpp: performance models that workers learn while they run.
 #pragma once
 
 #include <array>
@@ -19,14 +19,15 @@
 
 namespace tandem::runtime {
 
-/// How models name such workers: "cpu", or the name of the device without its number, so that equal devices learn together.
+/// Name of a kind of workers in models: "cpu", or the name of the device without its number, so that equal devices
+/// learn together.
 std::string kind_name(const WorkerSpec& worker);
 
-/// The performance models of a runtime: learnt by its workers, asked by whoever plans.
+/// The performance models of a runtime: learnt by its workers, used by schedulers.
 ///
-/// Threads. Any thread may ask. Each worker has a `Collector`, used by its thread alone, which hands durations over in batches. A spin lock for each codelet
-/// and kind of worker protects its model, for some tens of ns at a time, or 10 us where a law is fitted; another one the index of codelets. No thread
-/// holds two.
+/// Threads. Any thread may ask. Each worker has a `Collector`, used by its thread alone, which hands durations over in
+/// batches. A spin lock for each codelet and kind of worker protects its model, for some tens of ns at a time, or 10 us
+/// when a law is fitted; another one protects the index of codelets. No thread holds two.
 ///
 ///   models.expected_ns("gemm", footprint_of(task), DeviceKind::cpu)   // {mean_ns, deviation_ns, samples, known}
 class DurationModels {
@@ -38,19 +39,19 @@ class DurationModels {
  public:
   class Collector;
 
-  /// For these workers. Kinds are told apart by the names of their devices, without numbers.
+  /// Makes models for these workers. Kinds differ by the names of their devices, without numbers.
   explicit DurationModels(const std::vector<WorkerSpec>& workers);
 
-  /// What a file knows. Before the workers start.
+  /// Sets the models from a file. Before the workers start.
   void set(const model::CodeletModels& models);
-  /// All that was learnt since the start, with what `set` gave. Once the collectors are flushed.
+  /// Everything learnt since the start, with what `set` gave. Once the collectors are flushed.
   std::vector<model::CodeletModels> news() const;
 
-  /// Of a task of `codelet` on workers of this kind, by the fastest of its implementations there. About 50 ns.
+  /// Estimate for a task of `codelet` on workers of this kind, by its fastest implementation there. About 50 ns.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const;
-  /// The same on this worker.
+  /// Estimate for a task of `codelet` on this worker.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const;
-  /// The same by one of its implementations.
+  /// Estimate for a task of `codelet` by one of its implementations.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) const;
 
  private:
@@ -69,14 +70,14 @@ class DurationModels {
 
   std::vector<std::string> kinds_;      ///< by worker
   std::vector<DeviceKind> devices_;     ///< by worker
-  mutable base::SpinLock lock_;         ///< of the index; entries stay where they are
+  mutable base::SpinLock lock_;         ///< guards the index; entries keep their addresses
   std::unordered_map<std::string, Kinds, NameHash, std::equal_to<>> codelets_;
 };
 
-/// The durations that one worker has measured and not handed over yet. Its thread alone.
+/// The durations that one worker has measured and not handed over yet. Used by its thread alone.
 ///
-/// They are handed over when `kBuffered` have gathered, when the last time is `kKeepNs` ago, and before the worker rests; so a worker of short tasks
-/// takes a lock that others want seldom, and one of long tasks hides nothing.
+/// They are handed over when there are `kBuffered`, when the last time is `kKeepNs` ago, and before the worker rests.
+/// So a worker of short tasks seldom takes a lock that others rarely need, and one of long tasks reports at once.
 class DurationModels::Collector {
  public:
   static constexpr std::size_t kBuffered = 32;
@@ -85,7 +86,8 @@ class DurationModels::Collector {
   /// `models` outlives this.
   Collector(DurationModels& models, unsigned worker) : models_(models), kind_(models.kinds_[worker]) {}
 
-  /// A kernel that has done its work, at `now_ns`. The task has not ended yet. About 25 ns, the handing over included.
+  /// Adds the duration of a successful kernel, at `now_ns`. The task has not ended yet. About 25 ns, the handing over
+  /// included.
   void add(const Task& task, unsigned implementation, std::int64_t duration_ns, std::int64_t now_ns) {
     if (task.ops->serves) return;
     buffer_[count_++] = {task.codelet, implementation, footprint_of(task), duration_ns};
@@ -107,7 +109,7 @@ class DurationModels::Collector {
 
   DurationModels& models_;
   const std::string kind_;
-  std::unordered_map<std::uintptr_t, Entry*> known_;  ///< by the codelet's address, plus the implementation's number
+  std::unordered_map<std::uintptr_t, Entry*> known_;  ///< by the codelet's address plus the implementation's number
   std::array<Sample, kBuffered> buffer_;
   std::size_t count_ = 0;
   std::int64_t flushed_ns_ = 0;

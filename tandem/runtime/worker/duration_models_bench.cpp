@@ -1,4 +1,5 @@
-// tandem/runtime/worker/duration_models_bench.cpp: what it costs a worker to learn, and a planner to ask.
+// tandem/runtime/worker/duration_models_bench.cpp: measures the cost of learning for a worker, and of a question for a
+// scheduler.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// tandem/runtime/worker/energy.cpp: where powers come from, and the report by the machine's figures.
+// tandem/runtime/worker/energy.cpp: sources of powers, and the report by the machine's figures.
 #include "tandem/runtime/worker/energy.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tandem/runtime/worker/energy_meter.cpp: samples of counters, and what they say together.
+// tandem/runtime/worker/energy_meter.cpp: takes samples of counters, and computes powers from them.
 #include "tandem/runtime/worker/energy_meter.hpp"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ void EnergyMeter::sample(Source& source, std::int64_t now_ns) {
   if (is_whole) kind.model.add(joules * source.of.share, seconds, busy);
 }
 
-/// One number stands for all codelets beyond the most.
+/// Number of a codelet; one number stands for all codelets beyond the limit.
 unsigned EnergyMeter::number_of(Kind& kind, const std::string& codelet) {
   if (const auto known = kind.numbers.find(codelet); known != kind.numbers.end()) return known->second;
   constexpr unsigned most = model::PowerModel::kMostCodelets;
@@ -119,7 +119,7 @@ model::PowerTable EnergyMeter::measured() const {
   return measured_here();
 }
 
-/// Of several devices of one kind, idle is that of one times their number, as the table has it.
+/// The idle power of several devices of one kind is that of one times their number, as in the table.
 model::PowerTable EnergyMeter::measured_here() const {
   model::PowerTable table;
   for (unsigned number = 0; number < kinds_.size(); ++number) {

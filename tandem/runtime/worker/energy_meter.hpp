@@ -1,4 +1,4 @@
-// tandem/runtime/worker/energy_meter.hpp: reads counters of energy now and then, and says what each kind of task takes of it.
+// tandem/runtime/worker/energy_meter.hpp: samples energy counters, and estimates the power of each kind of task.
 #pragma once
 
 #include <cstdint>
@@ -22,51 +22,52 @@ namespace tandem::runtime {
 
 class LearntPowers;
 
-/// Counters, and the workers whose energy they show: all packages of the processor and the CPU workers, or a device and its worker.
+/// Counters, and the workers whose energy they show: all packages of the processor and the CPU workers, or a device and
+/// its worker.
 struct EnergySource {
-  std::string kind;               ///< of these workers, as performance models name it; several sources may be of one kind
-  std::vector<unsigned> workers;  ///< in ascending order
+  std::string kind;               ///< kind of these workers in performance models; several sources may have one kind
+  std::vector<unsigned> workers;  ///< ascending
   std::vector<std::unique_ptr<base::EnergyCounter>> counters;
-  double share = 1;               ///< of what the counters show that is this process's: one of several ranks of a host has a part
+  double share = 1;  ///< this process's share of the counted energy: one of several ranks of a host has a part
 };
 
-/// Every `every_ns` a sample: what the counters of each source have shown since the last one, and for how long each codelet ran on its workers. A
-/// `model::PowerModel` for each kind of workers makes powers of that. A counter that cannot be read, or that jumps, costs the sample of its source; it may
-/// come back.
+/// Takes a sample every `every_ns`: the energy of each source's counters since the last one, and the time that each
+/// codelet ran on its workers. A `model::PowerModel` for each kind of workers computes powers from that. A counter that
+/// cannot be read, or that jumps, loses the sample of its source; it may recover.
 ///
-/// A step takes some us for each counter and worker, 1 ms more every `kFitEvery` samples if somebody asks for powers (`tell`).
+/// A step takes some us for each counter and worker, and 1 ms more every `kFitEvery` samples if `tell` was called.
 ///
-/// Threads: steps by the driver's; `report`, `measured` and `sample` by any.
+/// Threads: the driver's calls steps; any may call `report`, `measured` and `sample`.
 class EnergyMeter final : public base::Steppable {
  public:
   static constexpr unsigned kFitEvery = 20;        ///< samples
-  static constexpr std::int64_t kShortestNs = 1'000'000;  ///< of a sample: RAPL is updated as often
-  static constexpr double kMostWatts = 20'000;     ///< of a counter; more is a mistake of its
+  static constexpr std::int64_t kShortestNs = 1'000'000;  ///< shortest sample: RAPL is updated as often
+  static constexpr double kMostWatts = 20'000;     ///< most power of a counter; more is an error of the counter
 
   /// Calls `visit(codelet, ns)` for each codelet with the time that it has run on a worker so far.
   using BusyTimes = std::function<void(unsigned worker, std::int64_t now_ns, const std::function<void(std::string_view codelet, double ns)>& visit)>;
 
-  /// The counting begins at `now_ns`.
+  /// Counting begins at `now_ns`.
   EnergyMeter(std::vector<EnergySource> sources, BusyTimes busy, std::int64_t every_ns, std::int64_t now_ns);
 
   std::int64_t step(std::int64_t now_ns) override;
-  /// One more, after the last step.
+  /// Takes another sample, after the last step.
   void sample(std::int64_t now_ns);
-  /// `powers` hears what is measured; outlives this. Before the first step.
+  /// Sets the object that is told the measured powers; it outlives this. Before the first step.
   void tell(LearntPowers& powers) noexcept { told_ = &powers; }
 
   EnergyReport report() const;
-  /// For a file, and for later runs.
+  /// Measured powers for a file, and for later runs.
   model::PowerTable measured() const;
 
-  /// An event `worker.energy` for each counter and sample.
+  /// Writes an event `worker.energy` for each counter and sample.
   void trace_to(trace::Session& session);
 
  private:
   struct Kind {
     std::string name;
     model::PowerModel model;
-    std::map<std::string, unsigned, std::less<>> numbers;  ///< of codelets in the model
+    std::map<std::string, unsigned, std::less<>> numbers;  ///< numbers of codelets in the model
     std::vector<std::string> codelets;                     ///< by number
   };
   struct Source {
@@ -74,9 +75,9 @@ class EnergyMeter final : public base::Steppable {
     unsigned kind = 0;
     std::vector<std::uint64_t> last_uj = {};             ///< by counter
     std::vector<bool> is_read = {};                      ///< by counter: `last_uj` is a value of `last_ns`
-    std::vector<double> joules = {};                     ///< by counter, all; before `share`
-    std::vector<std::uint32_t> names = {};               ///< by counter, in the trace
-    std::map<std::string, double, std::less<>> busy_s = {};  ///< by codelet, at the last sample
+    std::vector<double> joules = {};                     ///< by counter: all joules, before `share`
+    std::vector<std::uint32_t> names = {};               ///< by counter: name in the trace
+    std::map<std::string, double, std::less<>> busy_s = {};  ///< by codelet: busy time at the last sample
     std::int64_t last_ns = 0;
   };
 
@@ -88,7 +89,7 @@ class EnergyMeter final : public base::Steppable {
   const std::int64_t every_ns_;
   LearntPowers* told_ = nullptr;
   trace::Stream stream_;
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   std::vector<Kind> kinds_;
   std::vector<Source> sources_;
   unsigned samples_ = 0;

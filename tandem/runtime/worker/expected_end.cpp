@@ -4,7 +4,7 @@
 namespace tandem::runtime {
 
 void report_expected_end(const Task& task, std::int64_t in_ns) {
-  constexpr unsigned most_links = 16;  // that are looked at
+  constexpr unsigned most_links = 16;  // the most links that are read
   if (task.recorded) return;
   unsigned looked = 0;
   for (const Link* link = task.successors.peek(); link != nullptr && looked < most_links; link = link->next, ++looked) {

@@ -7,7 +7,7 @@
 
 namespace tandem::runtime {
 
-/// Calls `TaskExtra::on_expected` of the events that start when `task` has ended, which is about to run for about `in_ns`. By the
+/// Calls `TaskExtra::on_expected` of the events that follow `task`, which is about to run for about `in_ns`. By the
 /// worker that runs it: its successors wait for it, so they outlive this call.
 void report_expected_end(const Task& task, std::int64_t in_ns);
 

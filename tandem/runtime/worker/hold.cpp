@@ -1,4 +1,4 @@
-// tandem/runtime/worker/hold.cpp: when a hold begins, and what ends it.
+// tandem/runtime/worker/hold.cpp: begins and ends the hold of a worker.
 #include "tandem/runtime/worker/hold.hpp"
 
 namespace tandem::runtime {
@@ -22,7 +22,8 @@ bool Hold::begin(const Task& task, std::optional<std::int64_t> task_ns) {
 
 Task* Hold::next_urgent() {
   ReadyQueues& queues = executor_.queues();
-  const bool still_expected = executor_.messages().expected().contains(expected_);  // until it is ready, so the queues are read after this
+  // True until it is ready, so the queues are read after this.
+  const bool still_expected = executor_.messages().expected().contains(expected_);
   if (Task* task = queues.pop_above(worker_, above_)) {
     end();
     return task;

@@ -1,4 +1,5 @@
-// tandem/runtime/worker/hold.hpp: a worker waits for an urgent task that will be ready soon, instead of beginning something long.
+// tandem/runtime/worker/hold.hpp: lets a worker wait for an urgent task that will be ready soon, instead of beginning a
+// long one.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 namespace tandem::runtime {
 
-/// The hold of one worker. While an urgent task is expected (`ExpectedTasks`) and no worker is idle, a worker that would begin
-/// something long and less urgent puts it back and rests, if the policy says so (`Policy::waits`). Meanwhile it takes only what is
-/// more urgent than the task it put back; others see it as idle. The hold ends with such a task, or a quarter of the announced
-/// time after the urgent one was due.
+/// The hold of one worker. While an urgent task is expected (`ExpectedTasks`) and no worker is idle, a worker that
+/// would begin a long and less urgent task puts it back and rests, if the policy says so (`Policy::waits`). Meanwhile
+/// it takes only tasks that are more urgent than the one it put back; others see it as idle. The hold ends with such a
+/// task, or a quarter of the announced time after the urgent one was due.
 ///
 /// Threads: the worker's thread.
 class Hold {
@@ -24,7 +25,8 @@ class Hold {
   bool is_on() const noexcept { return until_ns_ != 0; }
   std::int64_t until_ns() const noexcept { return until_ns_; }
 
-  /// Whether to hold instead of running `task`, which takes `expected_ns(task)`, an optional. True: the hold is on.
+  /// Whether to hold instead of running `task`, whose expected duration is `expected_ns(task)`, an optional. True: the
+  /// hold is on.
   template <class ExpectedNs>
   bool begin_instead_of(const Task& task, ExpectedNs expected_ns) {
     if (!executor_.messages().expected().any()) [[likely]] return false;
@@ -38,7 +40,7 @@ class Hold {
     if (!is_on()) [[likely]] return executor_.queues().pop(worker_);
     return next_urgent();
   }
-  /// To be asked after `ReadyQueues::announce_idle`.
+  /// Whether there is nothing to do; called after `ReadyQueues::announce_idle`.
   bool finds_nothing() const noexcept {
     ReadyQueues& queues = executor_.queues();
     return is_on() ? queues.looks_empty_above(worker_, above_) : queues.looks_empty(worker_);

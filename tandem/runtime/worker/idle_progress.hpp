@@ -1,21 +1,22 @@
-// tandem/runtime/worker/idle_progress.hpp: how a worker serves the network: it polls while it is idle, and sends what tasks leave.
+// tandem/runtime/worker/idle_progress.hpp: network progress by workers: idle ones poll, and others send what their
+// tasks leave.
 #pragma once
 
 #include "tandem/base/attendance.hpp"
 
 namespace tandem::runtime {
 
-/// A worker's share in `Attendance`. One idle worker at a time polls the network. What the end of a task gives the network to do
-/// is left to the task's worker, so that no other thread need be woken: the worker does it before its next kernel (`do_rest`), or
-/// while it polls.
+/// A worker's share in `Attendance`. One idle worker at a time polls the network. Network work that follows from the
+/// end of a task is left to the task's worker, so that no other thread need be woken: the worker does it before its
+/// next kernel (`do_rest`), or while it polls.
 ///
-/// Threads: the worker's thread.
+/// Used by the worker's thread.
 class IdleProgress {
  public:
-  /// `attendance` null: there is no network. It outlives this.
+  /// `attendance` null: there is no network. The attendance outlives this.
   explicit IdleProgress(base::Attendance* attendance) : attendance_(attendance) {}
 
-  /// The worker is idle. True: it polls from now on, until `stop`; false: another worker does, or there is no network.
+  /// Called when the worker is idle. True: it polls until `stop`; false: another worker does, or there is no network.
   bool start();
   bool is_polling() const noexcept { return polls_; }
   base::IdleWork::Found poll() { return attendance_->look(); }
@@ -24,10 +25,10 @@ class IdleProgress {
     attendance_->leave();
     polls_ = false;
   }
-  /// Where the driver lets the worker sleep; null: not at the network.
+  /// Place where the driver lets the worker sleep; null: not at the network.
   base::Attendance* place_to_sleep() noexcept { return polls_ ? attendance_ : nullptr; }
 
-  /// Calls `end()`, which ends a task; what that gives the network to do is left to this worker.
+  /// Calls `end()`, which ends a task, and leaves the resulting network work to this worker.
   template <class End>
   void leave_work_of(End end) {
     const base::IdleWork* const network = attendance_ != nullptr ? attendance_->work() : nullptr;
@@ -36,7 +37,7 @@ class IdleProgress {
     end();
     has_work_left_ |= promise.pending();
   }
-  /// Does what was left to this worker.
+  /// Does the network work that was left to this worker.
   void do_rest() {
     if (has_work_left_) [[unlikely]] tend();
   }

@@ -1,4 +1,4 @@
-// tandem/runtime/worker/learnt_powers.hpp: powers that counters have shown, in this run and in earlier ones, for policies.
+// tandem/runtime/worker/learnt_powers.hpp: powers measured by counters, in this run and in earlier ones, for policies.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,16 @@
 
 namespace tandem::runtime {
 
-/// Threads: any.
+/// Measured powers for policies. Threads: any.
 class LearntPowers final : public Powers {
  public:
-  /// Of these workers; `known`: by earlier runs.
+  /// Makes powers for these workers; `known`: powers from earlier runs.
   LearntPowers(const std::vector<WorkerSpec>& workers, model::PowerTable known);
 
-  /// What this run has measured so far.
+  /// Updates the powers with those measured in this run so far.
   void update(const model::PowerTable& measured);
 
-  /// Of a codelet that is not known the mean of all on that kind of workers.
+  /// Power of a codelet; for an unknown one, the mean of all on that kind of workers.
   std::optional<double> kernel_watts(std::string_view codelet, DeviceKind kind) const override;
   double idle_watts() const override;
   double full_watts() const override;
@@ -30,14 +30,14 @@ class LearntPowers final : public Powers {
  private:
   struct OfKind {
     DeviceKind device;
-    std::string name;  ///< as tables have it
+    std::string name;  ///< name in tables
     unsigned workers = 0;
   };
 
   std::vector<OfKind> kinds_;
   const model::PowerTable known_;
-  mutable base::SpinLock lock_;  ///< guards what follows
-  model::PowerTable powers_;     ///< known and measured
+  mutable base::SpinLock lock_;  ///< guards the members below
+  model::PowerTable powers_;     ///< known and measured powers
 };
 
 }  // namespace tandem::runtime

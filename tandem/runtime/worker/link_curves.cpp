@@ -1,4 +1,4 @@
-// tandem/runtime/worker/link_curves.cpp: threads that copy, alone and beside each other.
+// tandem/runtime/worker/link_curves.cpp: threads that copy, alone and concurrently.
 #include "tandem/runtime/worker/link_curves.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 namespace tandem::runtime {
 
 class LinkMeter::Measurement {
-  /// Copies between two memories. One thread at a time; several of them may copy at once.
+  /// Copies between two memories. Used by one thread at a time; several probes may copy at once.
   class Probe {
    public:
     Probe(NodeIndex from, NodeIndex to, std::size_t most, Copier& copier, const CopyRequest& request, MemoryNode& source, MemoryNode& target,
@@ -42,7 +42,7 @@ class LinkMeter::Measurement {
 
     LinkCurves curves;
     const std::size_t most_bytes;
-    int core = -1;       ///< on which its thread runs; -1: anywhere
+    int core = -1;       ///< core of its thread; -1: anywhere
     bool fails = false;  ///< a copy has failed
 
    private:
@@ -97,7 +97,7 @@ class LinkMeter::Measurement {
   }
 
   void stop_traffic() noexcept {
-    copies_on_.store(false, std::memory_order_relaxed);  // what the threads have written is seen when they are joined
+    copies_on_.store(false, std::memory_order_relaxed);  // joining the threads makes their writes visible
     traffic_.join();
   }
 
@@ -109,7 +109,7 @@ class LinkMeter::Measurement {
   }
 
  private:
-  /// For one size of one link.
+  /// Time for one size of one link.
   std::int64_t slice_ns() const noexcept {
     return std::max<std::int64_t>(1, options_.most_ns / (2 * static_cast<std::int64_t>(probes_.size() * options_.sizes.size())));
   }
@@ -127,7 +127,7 @@ class LinkMeter::Measurement {
     ++step_;
   }
 
-  /// What copies between them as `Memory` does it, without a step between; null: nothing does.
+  /// Copier between two memories, as `Memory` would use it without an intermediate step; null: there is none.
   Copier* copier_between(CopyRequest& request) {
     request = seen_by_copier(request, [this](NodeIndex node) { return is_kind(node, NodeKind::numa); });
     const auto [from, to] = std::pair(request.from_node, request.to_node);
@@ -136,7 +136,8 @@ class LinkMeter::Measurement {
     return reach_each_other(copier_of(from), copier_of(to)) ? &copier_of(to) : nullptr;
   }
 
-  /// Each memory has two links with each other one, which all copy at once, and take no more than half of its budget.
+  /// Largest size: each memory has two links with each other one, which all copy at once, and take at most half of its
+  /// budget.
   std::size_t most_in(NodeIndex node) const {
     const std::size_t budget = machine_.nodes[node].budget;
     return budget != 0 ? budget / (4 * machine_.nodes.size()) : SIZE_MAX;
@@ -162,7 +163,7 @@ class LinkMeter::Measurement {
     if (probe->has_memory() && fill(*probe, from)) probes_.push_back(std::move(probe));
   }
 
-  /// Pages that nobody has written are not there, and a file has nothing to read.
+  /// Writes the source: unwritten pages have no memory, and a new file has nothing to read.
   bool fill(Probe& probe, NodeIndex from) {
     if (is_kind(from, NodeKind::main) || is_kind(from, NodeKind::numa)) {
       std::memset(probe.source(), 1, probe.most_bytes);
@@ -175,7 +176,7 @@ class LinkMeter::Measurement {
     return timed_copy(copier_of(from), request, probe.most_bytes, *world_.clock).has_value();
   }
 
-  /// Of a worker where the copy ends, else where it begins; another one for each link.
+  /// Chooses a core of a worker at the target, else at the source; a different one for each link.
   void choose_cores() {
     std::vector<unsigned> used(machine_.nodes.size());
     for (const auto& probe : probes_) {
@@ -196,7 +197,7 @@ class LinkMeter::Measurement {
     bind(probe);
     for (const std::size_t bytes : options_.sizes) {
       if (bytes > probe.most_bytes || probe.fails) return;
-      probe.fails = !probe.copy(bytes);  // it does not count
+      probe.fails = !probe.copy(bytes);  // the first copy does not count
       const std::int64_t end_ns = probe.clock().now_ns() + slice_ns();
       for (unsigned i = 0; i < options_.copies && !probe.fails && probe.clock().now_ns() < end_ns; ++i) {
         const auto took_ns = probe.copy(bytes);
@@ -206,7 +207,8 @@ class LinkMeter::Measurement {
     }
   }
 
-  /// All begin together, and end when each has its copies, or the time is over: so each has the others beside it.
+  /// All links begin together, and end when each has its copies, or the time is over: so each always runs beside the
+  /// others.
   void measure_loaded(std::size_t bytes, std::int64_t slice_ns) const {
     std::vector<Probe*> active;
     for (const auto& probe : probes_)
@@ -220,7 +222,8 @@ class LinkMeter::Measurement {
       ready.arrive_and_wait();
       const std::int64_t end_ns = probe.clock().now_ns() + slice_ns;
       for (unsigned i = 0; have_enough.load(std::memory_order_relaxed) < active.size() && probe.clock().now_ns() < end_ns; ++i) {
-        if (i == options_.copies) have_enough.fetch_add(1, std::memory_order_relaxed);  // one number, which orders nothing
+        // One number, which orders nothing.
+        if (i == options_.copies) have_enough.fetch_add(1, std::memory_order_relaxed);
         const auto took_ns = probe.copy(bytes);
         if (!took_ns) {
           probe.fails = true;
@@ -234,7 +237,7 @@ class LinkMeter::Measurement {
     for (Probe* const probe : active) {
       try {
         threads.add({.name = "tandem-links"}, [&copy, probe] { copy(*probe); });
-      } catch (const StartError&) {  // no more threads; nobody waits for this one
+      } catch (const StartError&) {  // no more threads; no other thread waits for this one
         probe->fails = true;
         have_enough.fetch_add(1, std::memory_order_relaxed);
         ready.count_down();
@@ -249,12 +252,12 @@ class LinkMeter::Measurement {
   std::vector<std::unique_ptr<Probe>> probes_;
   unsigned step_ = 0, steps_ = 0;
   std::atomic<bool> copies_on_{false};  ///< `traffic_` goes on; a flag that orders nothing
-  base::ThreadGroup traffic_;           ///< each has a probe for itself
+  base::ThreadGroup traffic_;           ///< threads, each with its own probe
 };
 
 namespace {
 
-/// Ascending.
+/// Measured sizes, ascending.
 std::vector<std::size_t> known_sizes(const model::TransferCurve& curve) {
   std::vector<std::size_t> sizes;
   for (const model::SizeModel::Entry& entry : curve.sizes().entries())
@@ -262,7 +265,7 @@ std::vector<std::size_t> known_sizes(const model::TransferCurve& curve) {
   return sizes;
 }
 
-/// By the law of the largest sizes: smaller ones may stay in caches. None: fewer than two are known.
+/// Rate by the law of the largest sizes, since smaller ones may stay in caches. None: fewer than two are known.
 std::optional<double> rate_of_large_copies(const model::TransferCurve& curve) {
   const std::vector<std::size_t> sizes = known_sizes(curve);
   if (sizes.size() < 2) return {};

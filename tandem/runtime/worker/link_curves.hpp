@@ -15,56 +15,57 @@
 
 namespace tandem::runtime {
 
-/// What was measured of one link.
+/// Measured curves of one link.
 struct LinkCurves {
   NodeIndex from = 0;              ///< memory
   NodeIndex to = 0;                ///< memory
   model::TransferModel times = {};  ///< by size: alone, and `loaded` while all other links copy the same size
   model::TransferCurve beside_messages = {};  ///< by size, while large messages come and go
 
-  /// GB/s of copies of so many bytes; none: not measured.
+  /// Rate of copies of so many bytes in GB/s; none: not measured.
   static std::optional<double> rate(const model::TransferCurve& curve, std::size_t bytes);
-  /// The rate of large copies, alone and, where that is known, under load and beside messages, by the affine laws of the largest sizes; and the latency
-  /// with which it gives the time of the smallest one. None: fewer than two sizes are known.
+  /// Rates of large copies, alone and, if known, under load and beside messages, by the affine laws of the largest
+  /// sizes, with the latency that then gives the time of the smallest one. None: fewer than two sizes are known.
   std::optional<MachineLink> link() const;
 };
 
-/// How to measure.
+/// Options of a measurement.
 struct LinkCurveOptions {
   std::vector<std::size_t> sizes{4'096, 16'384, 65'536, 262'144, 1 << 20, 4 << 20, 16 << 20};  ///< bytes, ascending
-  std::int64_t most_ns = 30'000'000'000;  ///< about so long in all, at most
-  unsigned copies = 29;                   ///< of each size, if the time suffices
-  std::function<void(int core)> bind = {};  ///< binds the thread that calls it; empty: they run anywhere
-  /// Before each of `steps` steps, by the thread that measures.
+  std::int64_t most_ns = 30'000'000'000;  ///< limit of the whole time, approximately
+  unsigned copies = 29;                   ///< copies of each size, if the time suffices
+  std::function<void(int core)> bind = {};  ///< binds the calling thread; empty: threads run anywhere
+  /// Called before each of `steps` steps, by the measuring thread.
   std::function<void(unsigned step, unsigned steps, std::string_view what)> progress = {};
 };
 
-/// Measures all links over which one copy leads: between main memory, NUMA nodes, storage, and memories of devices. Each link has a thread, on a
-/// core of a worker of the memory that is copied to, if one is bound there, and memory of its own. Sizes are left out that do not fit well into a budget, or
-/// get too few copies in the time; links are left out whose copies fail or find no memory. Before the runtime begins; the world's machine stays as it is.
+/// Measures all links that one copy uses: between main memory, NUMA nodes, storage, and memories of devices. Each link
+/// has its own memory and a thread, on a core of a worker of the target memory, if one is bound there. It omits sizes
+/// that do not fit well into a budget or get too few copies in the time, and links whose copies fail or find no memory.
+/// Before the runtime begins; the world's machine stays unchanged.
 ///
-/// Threads: one at a time calls it. While there is traffic it measures nothing.
+/// Threads: one at a time calls it. It measures nothing while there is traffic.
 class LinkMeter {
  public:
-  /// `world` outlives it. Takes the memory that the copies need.
+  /// Takes the memory for the copies. `world` outlives it.
   LinkMeter(World& world, LinkCurveOptions options);
-  ~LinkMeter();  ///< traffic has stopped
+  ~LinkMeter();  ///< traffic must have stopped
   LinkMeter(const LinkMeter&) = delete;
   LinkMeter& operator=(const LinkMeter&) = delete;
 
-  bool has_links() const noexcept;  ///< there is something to measure
+  bool has_links() const noexcept;  ///< whether there is something to measure
 
-  /// First each link copies alone; then all do, over and over, until each has its `copies`.
+  /// Measures each link alone, then all at once, repeatedly, until each has its `copies`.
   void measure();
-  /// Each link copies alone, while the caller lets messages come and go.
+  /// Measures each link alone while the caller sends and receives messages.
   void measure_beside_messages();
 
-  /// From now on all links copy `bytes`, or what they have room for, over and over.
+  /// Starts to copy `bytes`, or what fits, over all links, repeatedly.
   void start_traffic(std::size_t bytes);
-  /// Until now. Without effect when there is none.
+  /// Stops the traffic; without effect if there is none.
   void stop_traffic() noexcept;
 
-  /// What was measured so far.
+  /// Curves measured so far.
   std::vector<LinkCurves> curves() const;
 
  private:
@@ -72,10 +73,10 @@ class LinkMeter {
   const std::unique_ptr<Measurement> measurement_;
 };
 
-/// `machine` has these links now, as far as enough is known of them.
+/// Replaces links of `machine` by those of `curves`, as far as enough is known of them.
 void take_links(Machine& machine, std::span<const LinkCurves> curves);
 
-/// `LinkMeter::measure` alone.
+/// Measures with `LinkMeter::measure` alone.
 std::vector<LinkCurves> measure_link_curves(World& world, const LinkCurveOptions& options = {});
 
 }  // namespace tandem::runtime

@@ -33,7 +33,7 @@ struct PlainMemory final : MemoryNode {
 constexpr double kLatency_ns = 2'000, kRate = 4;
 double alone_ns(std::size_t bytes) { return kLatency_ns + static_cast<double>(bytes) / kRate; }
 
-/// Copies of the test's own time: each is on the bus for its time, in the order in which they came.
+/// A bus with times of its own: each copy occupies it for its time, in the order of arrival.
 class Bus {
  public:
   explicit Bus(clock::ManualClock& clock) : clock_(clock) {}
@@ -43,7 +43,7 @@ class Bus {
     most_waiting = std::max(most_waiting, last_ - next_);
     changed_.notify_all();
     changed_.wait(lock, [&] { return turn == next_; });
-    // The next one comes meanwhile, unless there is none any more.
+    // Waits for the next copy, which comes meanwhile unless there is none any more.
     if (waits_) changed_.wait_for(lock, std::chrono::milliseconds(200), [&] { return last_ - next_ > 1; });
     clock_.advance_ns(static_cast<std::int64_t>(alone_ns(bytes)));
     ++next_;
@@ -132,7 +132,7 @@ TEST_F(MeasuredCurves, HaveLatencyAndRateAlone) {
 TEST_F(MeasuredCurves, OfOneBusAreSlowerAllAtOnce) {
   add(NodeKind::device);
   options.sizes = {65'536, 1 << 20};
-  // Alone nobody comes meanwhile.
+  // Without traffic no copy comes meanwhile.
   options.progress = [&](unsigned, unsigned, std::string_view what) {
     if (what.starts_with("all links at once")) bus.expect_company();
   };

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kSmall = 4096;
 constexpr int kCopies = 3;
 
-/// The shortest of some copies; nothing: one has failed.
+/// Duration of the shortest of some copies; no value: one has failed.
 std::optional<double> shortest_ns(Copier& copier, const CopyRequest& request, std::size_t bytes, const clock::Clock& clock) {
   std::optional<double> shortest;
   for (int i = 0; i <= kCopies; ++i) {

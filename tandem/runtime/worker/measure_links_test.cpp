@@ -19,7 +19,7 @@ struct PlainMemory final : MemoryNode {
   std::size_t most = SIZE_MAX;
 };
 
-/// Copies of a rate to the device and another one from it, and slower every first time.
+/// Copies with different rates to and from the device, each slower the first time.
 struct TimedCopier : Copier {
   explicit TimedCopier(clock::ManualClock& c) : clock(c) {}
   CopyState start(const CopyRequest& request, CopyEnded ended) override {
@@ -71,7 +71,7 @@ TEST_F(MeasuredLinks, HaveTheRateAndLatencyOfEachDirection) {
 TEST_F(MeasuredLinks, AreThoseOfWhichNothingIsKnown) {
   add(DeviceKind::cuda);
   world.machine.add_links(0, 1, 16, 5, LinkSource::given);
-  add(DeviceKind::user);  // a device of the program's own
+  add(DeviceKind::user);  // one of the program's own devices
   measure_links(world);
   EXPECT_EQ(world.machine.link(0, 1).source, LinkSource::given);
   EXPECT_EQ(world.machine.link(0, 2).source, LinkSource::measured);
@@ -99,7 +99,7 @@ TEST_F(MeasuredLinks, OfATinyDeviceHaveNoLatency) {
   measure_links(world);
   EXPECT_EQ(world.machine.link(0, 1).latency_ns, 0);
   EXPECT_GT(world.machine.link(0, 1).bytes_per_ns, 0);
-  add(DeviceKind::cuda, 3);  // a quarter of which is nothing
+  add(DeviceKind::cuda, 3);  // a quarter of the budget is 0 bytes
   measure_links(world);
   EXPECT_EQ(world.machine.link(0, 2).source, LinkSource::assumed);
   EXPECT_EQ(world.machine.link(1, 2).source, LinkSource::assumed);

@@ -1,4 +1,4 @@
-// tandem/runtime/worker/measurements.hpp: what one worker measures: kernels, and where its time goes.
+// tandem/runtime/worker/measurements.hpp: measurements of one worker: kernels, and where its time goes.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace tandem::runtime {
 
 /// The measurements of one worker, all times in ns of the driver's clock.
 ///
-/// Threads: the worker's thread writes. Any thread may call `report`, whose numbers then are close, not exact, and `visit_durations`
-/// and `timeline`. What a kernel adds is under `lock_`, which is taken only when kernels are measured; the worker's thread alone
-/// writes, so it reads without the lock.
+/// Threads: the worker's thread writes. Any thread may call `report`, whose numbers then are close, not exact, and
+/// `visit_durations` and `timeline`. Durations of kernels are under `lock_`, taken only when kernels are measured; only
+/// the worker's thread writes, so it reads without the lock.
 ///
 /// A worker is absent (the caller's worker outside of waits), idle, or at work; idle implies present.
 class Measurements {
@@ -34,35 +34,35 @@ class Measurements {
   void begin_idle(std::int64_t now_ns) noexcept { idle_since_ns_.set(now_ns); }
   void end_idle(std::int64_t now_ns) noexcept;
 
-  /// The worker waits for an urgent task although it could run another one.
+  /// Counts a wait for an urgent task although the worker could run another one.
   void count_hold() noexcept { holds_.add(1); }
-  /// It has found no task, and does not poll the network.
+  /// Counts a look that found no task, while not polling the network.
   void count_poll() noexcept { polls_.add(1); }
-  /// Another thread has woken it from its sleep, or from a wait awake.
+  /// Counts a wake-up by another thread, from sleep or from a wait awake.
   void count_wake() noexcept { wakes_.add(1); }
-  /// A memory-bound task that it took waits for others.
+  /// Counts a memory-bound task that it took and that waits for others.
   void count_aside() noexcept { aside_.add(1); }
   void add_kernel(const Task& task, std::int64_t start_ns, std::int64_t end_ns) {
     add_duration(task, start_ns, end_ns);
     busy_ns_.add(static_cast<double>(end_ns - start_ns));
   }
-  /// A kernel of a worker that says otherwise when it is busy.
+  /// Adds a kernel of a worker that reports separately when it is busy.
   void add_duration(const Task& task, std::int64_t start_ns, std::int64_t end_ns);
-  /// A kernel of `codelet` runs from now on, or the first of those that its device has; for `visit_busy` alone.
+  /// Notes that a kernel of `codelet` begins, or is the first of those that its device has; only for `visit_busy`.
   void begin_kernel(const CodeletCore* codelet, std::int64_t now_ns) {
     const std::lock_guard guard(lock_);
     running_ = codelet;
     running_since_ns_ = now_ns;
   }
-  /// From now on its device has something in flight; it had not.
+  /// Notes that its device, which had nothing in flight, has work.
   void begin_busy(std::int64_t now_ns) noexcept { busy_since_ns_.set(now_ns); }
   void end_busy(std::int64_t now_ns) noexcept;
-  /// A task that its device could not run has gone elsewhere.
+  /// Counts a task that its device could not run and that has gone elsewhere.
   void count_fallback() noexcept { fallbacks_.add(1); }
-  /// A task was posted to its device while the one before it was in flight.
+  /// Counts a task that was posted to its device while the one before it was in flight.
   void count_behind() noexcept { behind_.add(1); }
 
-  /// Mean duration of a codelet's kernels on this worker; nothing: none was measured.
+  /// Mean duration of a codelet's kernels on this worker; no value: none was measured.
   std::optional<std::int64_t> mean_ns(const CodeletCore* codelet) const;
   /// Calls `visit(codelet, durations)` for each codelet that has run.
   template <class Visit>
@@ -70,7 +70,8 @@ class Measurements {
     const std::lock_guard guard(lock_);
     for (const auto& [codelet, durations] : durations_) visit(*codelet, durations);
   }
-  /// Calls `visit(codelet, ns)` with the time that kernels of each codelet have run until `now_ns`, the one that runs included.
+  /// Calls `visit(codelet, ns)` with the time that kernels of each codelet have run until `now_ns`, the running one
+  /// included.
   template <class Visit>
   void visit_busy(std::int64_t now_ns, Visit visit) const {
     const std::lock_guard guard(lock_);
@@ -81,7 +82,7 @@ class Measurements {
     const std::lock_guard guard(lock_);
     return timeline_;
   }
-  /// Without the number of steals, which the queues count.
+  /// Report without the number of steals, which the queues count.
   WorkerReport report(std::int64_t now_ns) const noexcept;
 
  private:
@@ -90,7 +91,7 @@ class Measurements {
   mutable base::SpinLock lock_;
   std::unordered_map<const CodeletCore*, DurationStatistics> durations_;
   std::vector<TimelineEvent> timeline_;
-  const CodeletCore* running_ = nullptr;  ///< null: none, or nobody asks
+  const CodeletCore* running_ = nullptr;  ///< null: none runs, or `visit_busy` is not used
   std::int64_t running_since_ns_ = 0;
   base::Published<std::int64_t> present_since_ns_{-1};  ///< -1: absent
   base::Published<std::int64_t> idle_since_ns_{-1};     ///< -1: not idle
@@ -99,7 +100,7 @@ class Measurements {
   base::Published<std::uint64_t> aside_;
   base::Published<std::uint64_t> polls_;
   base::Published<std::uint64_t> wakes_;
-  base::Published<std::int64_t> busy_since_ns_{-1};  ///< -1: not busy, or not with a device
+  base::Published<std::int64_t> busy_since_ns_{-1};  ///< -1: not busy, or the worker has no device
   base::Published<std::uint64_t> fallbacks_;
   base::Published<std::uint64_t> behind_;
   base::Published<double> busy_ns_;

@@ -1,4 +1,4 @@
-// tandem/runtime/worker/statistics_test.cpp: means and deviations against their definitions, merged or not.
+// tandem/runtime/worker/statistics_test.cpp: means and deviations against their definitions, merged and not.
 #include "tandem/runtime/worker/statistics.hpp"
 
 #include <cmath>

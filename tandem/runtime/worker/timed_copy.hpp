@@ -1,4 +1,4 @@
-// tandem/runtime/worker/timed_copy.hpp: one copy from a memory to another, and how long it takes.
+// tandem/runtime/worker/timed_copy.hpp: one timed copy from a memory to another.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tandem::runtime {
 
-/// Memory in a node, which outlives it.
+/// Memory in a node; the node outlives it.
 class Block {
  public:
   Block(MemoryNode& node, std::size_t bytes) : node_(node), bytes_(bytes), memory_(node.allocate(bytes)) {}
@@ -18,7 +18,7 @@ class Block {
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
-  void* memory() const noexcept { return memory_; }  ///< null: there was none
+  void* memory() const noexcept { return memory_; }  ///< null: allocation failed
 
  private:
   MemoryNode& node_;
@@ -26,7 +26,8 @@ class Block {
   void* memory_;
 };
 
-/// Copies `bytes` bytes from `request.from` to `request.to`, and waits for the end. In ns; none: the copy has failed. Any thread.
+/// Copies `bytes` bytes from `request.from` to `request.to`, and waits for the end. Returns the duration in ns; none:
+/// the copy has failed. Any thread.
 std::optional<double> timed_copy(Copier& copier, CopyRequest request, std::size_t bytes, const clock::Clock& clock);
 
 }  // namespace tandem::runtime

@@ -66,7 +66,7 @@ std::int64_t Worker::step(std::int64_t now_ns) {
   return step_tasks(now_ns);
 }
 
-/// It no longer sleeps, nor is about to.
+/// Ends sleep, or the way to it.
 void Worker::wake_up() {
   if (!std::exchange(announced_, false)) return;
   waits_awake_ = false;
@@ -87,7 +87,7 @@ Task* Worker::take_unless_holding() {
   return nullptr;
 }
 
-/// What runs of `task`, which is null if there is none, and the tasks that wait at the gate for memory; or null.
+/// Takes `task` (null: none) and the tasks that wait at the gate for memory, and returns the one to run; or null.
 Task* Worker::pass_memory_gate(Task* task) {
   while (true) {
     const bool stays = task != nullptr && stays_here(*task);
@@ -102,17 +102,17 @@ Task* Worker::pass_memory_gate(Task* task) {
   }
 }
 
-/// It rests.
+/// Leaves the gate, since the worker rests.
 void Worker::leave_memory_gate() {
   if (Task* const task = gate_->leave(inside_gate_)) executor_.queues().push_released(index_, task);
 }
 
-/// No other worker may run it, as far as the gate knows.
+/// Whether no other worker may run the task, as far as the gate knows.
 bool Worker::stays_here(const Task& task) const {
   return task.restricted && (executor_.placer() == nullptr || !executor_.placer()->may_move(task));
 }
 
-/// By what the program says of its codelet, or by how long its kernels take here.
+/// Whether the task is memory-bound, by its codelet, or by its durations here.
 bool Worker::is_memory_bound(const Task& task) const {
   if (task.budgeted || task.ops->serves) return false;
   if (task.codelet->memory_bound) return *task.codelet->memory_bound;
@@ -120,7 +120,7 @@ bool Worker::is_memory_bound(const Task& task) const {
   return known_ns && static_cast<double>(moved_bytes(task)) >= gate_->rule().least_bytes_per_ns * static_cast<double>(*known_ns);
 }
 
-/// The next task: the one that it has just released, or one from the queues; or null.
+/// The next task: the one that the worker has just released, or one from the queues; or null.
 Task* Worker::take() {
   ReadyQueues& queues = executor_.queues();
   if (Task* const kept = origin_.keep) {
@@ -139,13 +139,13 @@ Task* Worker::take() {
   return task;
 }
 
-/// Why the worker takes `task`, unless the placer has chosen it.
+/// Explains why the worker takes `task`, unless the placer has chosen it.
 void Worker::explain(const Task& task, bool kept) {
   const bool is_placed = task.restricted && executor_.placer() != nullptr;
   if (!is_placed && options_.explainer->wants(task)) options_.explainer->taken(task, index_, kept, executor_.queues().last_victim(index_));
 }
 
-/// What the worker keeps goes where others find it.
+/// Queues the kept task, so that others find it.
 void Worker::queue_kept() {
   Task* const task = std::exchange(origin_.keep, nullptr);
   if (task == nullptr) return;
@@ -185,7 +185,8 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
     }
   }
   ReadyQueues& queues = executor_.queues();
-  // A worker on hold, or with enough tasks that wait for data, may have been woken for a task that it does not take: another must.
+  // A worker on hold, or with enough tasks that wait for data, may have been woken for a task that it does not take;
+  // another one must take it.
   if ((hold_.is_on() || queues.stages_enough(index_)) && std::exchange(woken_, false)) queues.pass_on_wake(index_);
   queues.announce_idle(index_, awake_ns > 0);
   announced_ = true;
@@ -193,17 +194,19 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
   woken_ = false;  // no queue has a task, and a thread that pushes one from now on sees that this worker sleeps
   waits_awake_ = awake_ns > 0;
   if (waits_awake_) return now_ns + awake_ns;
-  const std::int64_t until_ns = feeds_ && !hold_.is_on() ? executor_.placer()->holds_until_ns(index_) : hold_.until_ns();  // 0: it does not hold
+  // 0: it does not hold.
+  const std::int64_t until_ns = feeds_ && !hold_.is_on() ? executor_.placer()->holds_until_ns(index_) : hold_.until_ns();
   trace_.enter_state(until_ns != 0 ? WorkerState::holding : WorkerState::sleeping);
   return until_ns != 0 ? until_ns : base::kNever;
 }
 
-/// Adaptive polling. A worker on hold does not take every task, and one of a device none of those that anybody may run: they poll as ever.
+/// Whether adaptive polling applies. A worker on hold does not take every task, and a device's worker no shared ones,
+/// so they poll as usual.
 bool Worker::spares_queues() const noexcept {
   return adapts_polling_ && !hold_.is_on() && executor_.messages().load().counts().are_latency_bound();
 }
 
-/// Polls it once.
+/// Polls the network once.
 base::IdleWork::Found Worker::poll_network() {
   if (!spares_queues()) return progress_.poll();
   ReadyQueues& queues = executor_.queues();
@@ -211,11 +214,12 @@ base::IdleWork::Found Worker::poll_network() {
   const base::IdleWork::Found found = progress_.poll();
   if (!promise.pending()) return found;
   woken_ = true;
-  if (executor_.messages().load().counts().are_awaited()) queues.pass_on_wake(index_);  // the other one polls the network meanwhile
+  // The other worker polls the network meanwhile.
+  if (executor_.messages().load().counts().are_awaited()) queues.pass_on_wake(index_);
   return found;
 }
 
-/// What has begun ends first.
+/// Rests in a pause, once tasks that have begun have ended.
 std::int64_t Worker::rest_in_pause(std::uint32_t pause, std::int64_t now_ns) {
   if (const std::int64_t again_ns = end_begun(now_ns); again_ns != base::kNever) return again_ns;
   wake_up();
@@ -274,7 +278,8 @@ bool Worker::is_present(const Task& task) const noexcept {
   return true;
 }
 
-/// Its `reduce` accesses have private copies, where they have some that move; or it combines, and those are in main memory.
+/// Whether `reduce` accesses have their private copies, if these move; for a combining task, whether the copies are in
+/// main memory.
 bool Worker::has_private_copies(const Task& task) const noexcept {
   if (task.ops == kCombineOps) return Memory::has_private_copies_home(*task.accesses()[0].handle());
   if (!task.special || !spec_.binds_copies || (task.room & Room::kHolds) != 0) return true;
@@ -282,7 +287,8 @@ bool Worker::has_private_copies(const Task& task) const noexcept {
   return std::none_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.mode() == AccessMode::reduce; });
 }
 
-/// False: the task does not run now; the flow was cancelled before it, or it waits until the ranks have agreed where.
+/// Begins a task. False: it does not run now; the flow was cancelled before it, or it waits until the ranks have agreed
+/// where.
 bool Worker::begin(Task& task) {
   const Cutoff::Answer answer = executor_.ask_to_begin(task, clock_.now_ns());
   if (answer != Cutoff::Answer::over) return answer == Cutoff::Answer::go;
@@ -291,11 +297,11 @@ bool Worker::begin(Task& task) {
   return false;
 }
 
-/// False: the task does not run now; it was cancelled, or it waits for transfers.
+/// Prepares a task. False: it does not run now; it was cancelled, or it waits for transfers.
 bool Worker::prepare(Task& task) {
   const std::exception_ptr refusal = take_refusal(task);
   if (FlowFailure* cause = executor_.why_cancelled(task)) {
-    const bool failed_itself = cause->id == flow_position(task);  // while its data was brought
+    const bool failed_itself = cause->id == flow_position(task);  // while its data was fetched
     if (!failed_itself) executor_.cancel(task, *cause);
     skip(task);
     return false;
@@ -305,7 +311,8 @@ bool Worker::prepare(Task& task) {
     if (refusal != nullptr) std::rethrow_exception(refusal);
     if (spec_.binds_copies && task.special) executor_.memory().bind_private_copies(task, spec_.node);
     task.progress = static_cast<std::uint16_t>(index_);
-    const bool comes_back = executor_.queues().comes_back(index_, task);  // otherwise it may run and end elsewhere at once
+    // Otherwise it may run and end elsewhere at once.
+    const bool comes_back = executor_.queues().comes_back(index_, task);
     if (executor_.memory().acquire(task, spec_.node) == Memory::Staging::pending) {
       if (comes_back) executor_.queues().note_staging(index_);
       return false;
@@ -320,13 +327,13 @@ bool Worker::prepare(Task& task) {
   return false;
 }
 
-/// False: it does not run now, or never.
+/// Whether a task is ready to run. False: it does not run now, or never.
 bool Worker::is_ready(Task& task) {
   if (!executor_.may_begin(task) && !begin(task)) [[unlikely]] return false;
   return (__builtin_expect(!task.poisoned.load(std::memory_order_relaxed), 1) && is_present(task)) || prepare(task);
 }
 
-/// Which implementation of its codelet `task` runs here, before the trace has its start.
+/// Chooses the implementation that `task` runs here, before the trace has its start.
 Implementations::Choice Worker::implementation_for(const Task& task) {
   if (task.chooses) [[unlikely]] return choose_implementation(task);
   return {.implementation = task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
@@ -342,7 +349,7 @@ Implementations::Choice Worker::implementation_for(const Task& task) {
   return choice;
 }
 
-/// What a kernel that has done its work took, for the performance models, for choices, and for the policy if it looks ahead.
+/// Passes the duration of a successful kernel to the performance models, to choices, and to a policy that looks ahead.
 void Worker::learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns) {
   if (task.poisoned.load(std::memory_order_relaxed)) return;
   if (task.chooses)
@@ -352,7 +359,7 @@ void Worker::learn(const Task& task, const Implementations::Choice& choice, std:
   if (Placer* const placer = executor_.placer()) placer->learn(task, spec_.device, end_ns - start_ns);
 }
 
-/// `implementation` counts where the codelet has a choice.
+/// Calls the kernel; `implementation` counts if the codelet has a choice.
 void Worker::invoke(Task& task, unsigned implementation) {
   KernelCall call{task, index_, spec_.node, 0, nullptr};
   if (counters_ != nullptr) [[unlikely]] counters_->begin(trace_.stream);
@@ -375,7 +382,7 @@ void Worker::succeed(Task& task) {
     const AccessSlot& slot = task.accesses()[i];
     if (!makes_value(slot.mode())) continue;
     Memory::note_written(*slot.handle(), spec_.node);
-    // A commuting task leaves the mark of a neighbour that failed.
+    // A commuting task keeps the mark of a neighbour that failed.
     if (__builtin_expect(slot.handle()->poison.any(), 0) && slot.mode() != AccessMode::commute) slot.handle()->poison.clear();
   }
 }

@@ -32,45 +32,51 @@ class Explainer;
 
 struct WorkerOptions {
   std::int64_t poll_max_ns = 1'000;    ///< longest pause between two polls of an idle worker
-  std::int64_t poll_for_ns = 20'000;   ///< a worker that has polled in vain for so long sleeps
-  bool adaptive_polling = true;              ///< while messages are limited by latency, idle workers leave the queues alone and wait to be woken
+  std::int64_t poll_for_ns = 20'000;   ///< a worker that has polled in vain for this time sleeps
+  /// While latency limits messages, idle workers do not read the queues and wait to be woken.
+  bool adaptive_polling = true;
   unsigned tasks_per_step = 256;
-  unsigned stretch = 16;               ///< tasks in one lane of a device, at most; 1: none is launched before the one that it waits for has ended
+  /// Most tasks in one lane of a device; 1: none is launched before the one that it waits for has ended.
+  unsigned stretch = 16;
   bool timed = false;                  ///< measure each kernel
   bool timeline = false;               ///< keep the start and end of each kernel
-  bool gated = false;                  ///< memory-bound tasks that CPU workers share, or a `PlacingPolicy` gives them, are limited in number (`MemoryGate`)
-  bool metered = false;                ///< somebody asks which kernels run (`Measurements::visit_busy`)
+  /// Limit the number of memory-bound tasks that CPU workers share, or that a `PlacingPolicy` gives them
+  /// (`MemoryGate`).
+  bool gated = false;
+  bool metered = false;                ///< note which kernels run (`Measurements::visit_busy`)
   const base::OpenCounters* counters = nullptr;  ///< set: count each kernel (`task.counters`). Outlives the worker
-  const std::atomic<bool>* expects = nullptr;  ///< set: report when kernels are expected to end (`TaskExtra::on_expected`)
-  base::Attendance* attendance = nullptr;  ///< what idle workers poll; null: nothing. Outlives the worker
+  const std::atomic<bool>* expects = nullptr;  ///< set: report expected ends of kernels (`TaskExtra::on_expected`)
+  base::Attendance* attendance = nullptr;  ///< network for idle workers; null: none. Outlives the worker
   bool feeds = false;                  ///< the placer keeps tasks until a worker looks for one
   Implementations* implementations = nullptr;  ///< for codelets with a choice of them. Outlives the worker
-  DurationModels* models = nullptr;    ///< set: they learn the durations of kernels. Outlive the worker
+  DurationModels* models = nullptr;    ///< set: models that learn the durations of kernels. Outlive the worker
   const std::atomic<std::uint32_t>* pauses = nullptr;  ///< odd: no task begins. Outlives the worker
-  Explainer* explainer = nullptr;      ///< set: it is told which tasks the worker takes. Outlives the worker
+  Explainer* explainer = nullptr;      ///< set: explains which tasks the worker takes. Outlives the worker
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
 
 /// A worker: `CoreWorker` runs kernels itself, `DeviceWorker` launches them on a device. One driver steps it, on one thread at a time; only
 /// `visit_running`, `rests_in` and `report` may be called by others.
 ///
-/// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles each time
-/// up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory bus). After
-/// `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`. One idle worker polls the network instead,
-/// without pauses, until that is in vain for long, and then sleeps there (`IdleProgress`).
+/// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles
+/// each time up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory
+/// bus). After `poll_for_ns` it announces itself idle, looks once more, and returns `kNever`. One idle worker polls the
+/// network instead, without pauses, until that is in vain for long, and then sleeps there (`IdleProgress`).
 ///
-/// Adaptive polling. While messages are limited by latency (`MessageCounts::are_latency_bound`) an idle worker does not poll: it announces itself at
-/// once, looks once more, and waits awake at its own place for what is left of `poll_for_ns`. So it touches nothing that the thread writes which
-/// serves the network. The worker that polls the network wakes nobody for what comes in, but takes it itself (`ReadyQueues::Promise`); only if
-/// further messages are awaited it wakes one more worker, which polls meanwhile. Whether messages are limited by latency is a hint, read anew
-/// each time. No wake-up is lost when it changes: either way a worker comes back by itself, or has announced itself before its last look.
+/// Adaptive polling. While latency limits messages (`MessageCounts::are_latency_bound`) an idle worker does not poll:
+/// it announces itself at once, looks once more, and waits awake at its own place for the rest of `poll_for_ns`. So it
+/// touches nothing that the polling thread writes. The worker that polls the network wakes no other for what arrives,
+/// but takes it itself (`ReadyQueues::Promise`); only if further messages are awaited it wakes one more worker, which
+/// polls meanwhile. Whether latency limits messages is a hint, read anew each time. No wake-up is lost when it changes:
+/// either way a worker comes back by itself, or has announced itself before its last look.
 ///
-/// While the workers are paused (`WorkerOptions::pauses`) it begins no task, what its device has ends, and it sleeps, out of the set of idle
-/// workers. Each pause has a number, which the worker publishes when it rests: so who ends a pause and begins another one is not told by a
-/// worker that has seen neither.
+/// While the workers are paused (`WorkerOptions::pauses`) a worker begins no task, ends what its device has, and
+/// sleeps, outside of the set of idle workers. Each pause has a number, which a worker publishes when it rests. So a
+/// thread that ends a pause and begins another one cannot take the rest of an earlier pause for that of the new one.
 ///
-/// Its parts: what it measures (`Measurements`), what it traces (`WorkerTrace`), what the
-/// processor counts (`KernelCounters`), the hold for an urgent task (`Hold`), its side of the gate for memory-bound tasks (`MemoryGate`), the network (`IdleProgress`), private memory (`PrivateMemory`).
+/// Its parts: measurements (`Measurements`), traced events (`WorkerTrace`), processor
+/// counters (`KernelCounters`), the hold for an urgent task (`Hold`), its side of the gate for memory-bound tasks
+/// (`MemoryGate`), the network (`IdleProgress`), private memory (`PrivateMemory`).
 class Worker : public base::Steppable {
  public:
   /// The device of `spec`, if it has one, outlives the worker.
@@ -81,20 +87,21 @@ class Worker : public base::Steppable {
   base::Attendance* attends() noexcept final { return progress_.place_to_sleep(); }
   bool waits_awake() const noexcept final { return waits_awake_; }
 
-  /// The caller's wait has ended: nobody may rely on this worker from here on. By its thread.
+  /// Ends the caller's wait: no other thread may rely on this worker from here on. By its thread.
   void leave(std::int64_t now_ns);
 
-  /// What it has measured goes to `WorkerOptions::models`. By its thread, or once that has ended.
+  /// Hands its measured durations to `WorkerOptions::models`. By its thread, or once that has ended.
   void hand_over_durations() {
     if (durations_ != nullptr) durations_->flush();
   }
 
-  /// The value of `WorkerOptions::pauses` for which it rests: it runs nothing since. Any thread.
+  /// The value of `WorkerOptions::pauses` for which it rests: it has run nothing since. Any thread.
   std::uint32_t rests_in() const noexcept { return rests_in_.load(std::memory_order_acquire); }
 
   /// Its stream of the trace.
   trace::Stream& trace() noexcept { return trace_.stream; }
-  /// Writes its state into that. By the worker's thread; for the caller's worker, which does nothing until the caller waits.
+  /// Writes its state into the trace. By the worker's thread; for the caller's worker, which does nothing until the
+  /// caller waits.
   void trace_state() { trace_.tell_state(); }
 
   /// Calls `visit(task)` for the task whose kernel it runs, or those that its device has. For diagnosis, by any thread; they may have

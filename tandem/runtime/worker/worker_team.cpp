@@ -1,4 +1,4 @@
-// tandem/runtime/worker/worker_team.cpp: makes the workers, and gathers their measurements.
+// tandem/runtime/worker/worker_team.cpp: makes the workers, and collects their measurements.
 #include "tandem/runtime/worker/worker_team.hpp"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@
 namespace tandem::runtime {
 namespace {
 
-/// Readers of a trace know the kind of a worker by its name.
+/// Prefix of a worker's name, by which readers of a trace know its kind.
 const char* prefix_of(DeviceKind kind) noexcept {
   switch (kind) {
     case DeviceKind::cpu: return "";
@@ -78,7 +78,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   base::Waker* caller = caller_works_ ? nullptr : &world.driver->add_caller(idler_);
   for (unsigned i = 0; i < specs_.size(); ++i) {
     const bool is_caller = i == 0 && caller_works_;
-    TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // it comes and goes
+    TANDEM_ASSERT(!is_caller || specs_[i].unit == nullptr);  // the caller comes and goes
     WorkerSpec spec = specs_[i];
     if (emulation_) spec.unit = models_.emplace_back(std::make_unique<ModelledDevice>(emulation_, spec.device, spec.unit, options.modelled_memory)).get();
     auto& worker = *workers_.emplace_back(Worker::make(i, spec, worker_options, executor, *world.clock));

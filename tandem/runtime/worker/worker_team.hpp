@@ -1,4 +1,4 @@
-// tandem/runtime/worker/worker_team.hpp: the workers of a runtime, their queues, and what they measure together.
+// tandem/runtime/worker/worker_team.hpp: the workers of a runtime, their queues, and their common measurements.
 #pragma once
 
 #include <atomic>
@@ -21,19 +21,20 @@ class Energy;
 class Explainer;
 class Placer;
 
-/// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's, which works
-/// only while the caller waits.
+/// Makes the workers of a world and hands them to its driver. With `World::caller_works` worker 0 is the caller's,
+/// which works only while the caller waits.
 ///
 /// Threads: the submitting thread, except `report_expected_ends`.
 class WorkerTeam {
  public:
-  /// Connects `executor` with the other parts. All of them outlive this; the driver is stopped before this is destroyed.
+  /// Connects `executor` with the other parts. All of them outlive this; the driver is stopped before this is
+  /// destroyed.
   WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory);
   ~WorkerTeam();
-  /// From now on workers run tasks.
+  /// Lets workers run tasks.
   void start();
 
-  /// Workers begin no task from now on. `rest` is true once none runs one. Not while they are paused.
+  /// Begins a pause, in which workers begin no task. `rest` is true once none runs one. Not while they are paused.
   void begin_pause();
   bool rest() const noexcept;
   void end_pause();
@@ -44,21 +45,22 @@ class WorkerTeam {
     if (caller_works_) workers_[0]->leave(now_ns);
   }
 
-  /// What idle workers poll. Set by the submitting thread, and unset before it is destroyed.
+  /// The network for idle workers. Set by the submitting thread, and unset before the network is destroyed.
   base::Attendance& attendance() noexcept { return attendance_; }
-  /// From now on workers report, as kernels begin, when they are expected to end (`TaskExtra::on_expected`): by the mean duration
-  /// of their codelet on that worker so far, or by the emulation. Any thread. Costs two clock reads for each kernel.
+  /// Makes workers report, when kernels begin, when these are expected to end (`TaskExtra::on_expected`): by the mean
+  /// duration of their codelet on that worker so far, or by the emulation. Any thread. Costs two clock reads for each
+  /// kernel.
   void report_expected_ends() noexcept { expects_.store(true, std::memory_order_relaxed); }
 
-  /// The policy gives each task of the program to a worker: all of them are restricted.
+  /// Whether the policy gives each task of the program to a worker, so that all are restricted.
   bool places_tasks() const noexcept { return placer_ != nullptr; }
-  bool goes_by_depth() const noexcept;  ///< `flow_depth` of tasks is to be counted
+  bool goes_by_depth() const noexcept;  ///< whether `flow_depth` of tasks must be counted
 
   void trace_to(trace::Session& session);
 
-  /// Exact once the tasks of interest have ended, close while they run.
+  /// Statistics, exact once the tasks of interest have ended, close while they run.
   StatisticsReport statistics() const;
-  /// With `CoreOptions::timeline`: all kernels, by their start.
+  /// With `CoreOptions::timeline`: all kernels by their start.
   std::vector<TimelineEvent> timeline() const;
 
   /// A task whose kernel runs.
@@ -69,26 +71,26 @@ class WorkerTeam {
   /// For diagnosis: what the workers and their devices run, by worker.
   std::vector<Running> running() const;
 
-  /// What workers have measured goes to `CoreOptions::models`. After the driver was stopped.
+  /// Hands measured durations to `CoreOptions::models`. After the driver was stopped.
   void hand_over_durations();
 
-  /// The last sample of energy. After the driver was stopped.
+  /// Takes the last sample of energy. After the driver was stopped.
   void finish_energy();
-  /// What counters of energy have shown in this run; empty: there are none.
+  /// Powers measured by counters in this run; empty: there are none.
   model::PowerTable measured_powers() const;
 
-  /// Ends what devices do. After the driver was stopped.
+  /// Ends the devices. After the driver was stopped.
   void finish_devices() noexcept;
 
  private:
-  /// Rests for ever: stands for a caller that does not work.
+  /// Rests for ever; it stands for a caller that does not work.
   class Idler final : public base::Steppable {
    public:
     std::int64_t step(std::int64_t) override { return base::kNever; }
   };
 
   void wake_all();
-  unsigned first() const noexcept { return caller_works_ ? 1 : 0; }  ///< that the driver steps
+  unsigned first() const noexcept { return caller_works_ ? 1 : 0; }  ///< first worker that the driver steps
 
   const bool caller_works_;
   const clock::Clock& clock_;
@@ -99,10 +101,10 @@ class WorkerTeam {
   std::atomic<bool> expects_{false};
   std::atomic<std::uint32_t> pauses_{0};  ///< odd: they are paused. Written by the submitting thread
   std::unique_ptr<ReadyQueues> queues_;
-  std::unique_ptr<Explainer> explainer_;  ///< null: nobody has asked
-  std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or it does not matter who runs a task
+  std::unique_ptr<Explainer> explainer_;  ///< null: option `explain` is not set
+  std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or all workers are equal
   std::unique_ptr<Implementations> implementations_;
-  std::vector<std::unique_ptr<Device>> models_;  ///< of workers whose tasks take a modelled time
+  std::vector<std::unique_ptr<Device>> models_;  ///< devices of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Energy> energy_;
   Idler idler_;

@@ -7,10 +7,10 @@
 namespace tandem::runtime {
 
 namespace {
-/// After a kernel as short as this, the next one starts with the stamp of its end: a second read of the clock would take longer
-/// than what lies between, and a good part of the kernel.
+/// After a kernel as short as this, the next one starts with the stamp of its end: a second read of the clock would
+/// take longer than the time between, and a good part of the kernel.
 constexpr std::uint64_t kShortTicks = 512;
-/// The fields of `task.ran` and its kin, without the victim of a theft: number and length.
+/// Fields of `task.ran` and similar records, without the victim of a theft: number and length.
 constexpr std::size_t kLengthAt = sizeof(std::uint32_t), kRanBytes = 2 * sizeof(std::uint32_t);
 }  // namespace
 
@@ -35,7 +35,7 @@ void WorkerTrace::keep(const Task& task) {
   if (!is_one_record<Type::task_ready>()) write_taken();
 }
 
-/// A record of its own.
+/// Writes a separate record of how the task was taken.
 void WorkerTrace::write_taken() {
   switch (std::exchange(taken_, Taken::nothing)) {
     case Taken::nothing: return;
@@ -45,18 +45,19 @@ void WorkerTrace::write_taken() {
   }
 }
 
-/// The record of a task that was taken for this start from a queue of the worker's own, or kept. False: it was not, or the stream has more to do
-/// than usual, and nothing was written.
+/// Writes the record of a task that was taken for this start from the worker's own queue, or kept. False: it was not,
+/// or the stream has more to do than usual, and nothing was written.
 [[gnu::always_inline]] inline bool WorkerTrace::write_ran(const Task& task) {
   const std::uint64_t ticks = stream.instant();
   const auto number = static_cast<std::uint32_t>(flow_position(task));
-  // What was popped shares its stamp with the start; of what was kept, the end before may be too long ago.
+  // A popped task shares the stamp of its start; for a kept one, the end before may be too long ago.
   const Taken way = taken_;
   if (way != Taken::popped && (way != Taken::kept || !shares_stamp_ || taken_ticks_ != stream.last_event())) return false;
   if (taken_task_ != number || taken_ticks_ != ticks || !stream.takes_draft(ticks, kRanBytes)) [[unlikely]] return false;
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
-  const std::uint64_t values = number | std::uint64_t{trace::kNoLength} << 32;  // one store; the format is little-endian
+  // One store; the format is little-endian.
+  const std::uint64_t values = number | std::uint64_t{trace::kNoLength} << 32;
   static_assert(sizeof(values) == kRanBytes);
   std::memcpy(fields, &values, sizeof(values));
   stream.publish_draft(at, static_cast<Type>(way), ticks, kRanBytes);
@@ -75,7 +76,7 @@ void WorkerTrace::write_started(const Task& task) {
   started_ticks_ = stream.instant();
   const auto number = static_cast<std::uint32_t>(flow_position(task));
   const bool is_one = stream.any_on<Type::task_started>() && stream.any_on<Type::task_ended>();
-  // Popped at this instant; or ready at the time of the event before, which must be in the packet.
+  // The task was popped at this instant, or was ready at the time of the event before, which must be in the packet.
   const bool joins = is_one && taken_task_ == number &&
                      (taken_ == Taken::kept ? taken_ticks_ == stream.last_event() && stream.has_room(kRanBytes)
                                             : taken_ticks_ == started_ticks_);
@@ -109,7 +110,7 @@ void WorkerTrace::write_ended(const Task& task) {
   write_ended_at(task, stream.read_clock());
 }
 
-/// A function of its own: the other one calls nobody, and keeps nothing.
+/// A function of its own, so that its caller needs no calls and saves no registers.
 [[gnu::noinline]] void WorkerTrace::write_ended_by_clock(const Task& task) { write_ended_at(task, stream.read_clock()); }
 
 [[gnu::noinline]] void WorkerTrace::write_end(std::uint32_t number) { stream.append<Type::task_ended>(number); }

@@ -1,4 +1,4 @@
-// tandem/runtime/worker/world.cpp: devices of a world.
+// tandem/runtime/worker/world.cpp: adds workers, memories and devices to a world.
 #include "tandem/runtime/worker/world.hpp"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ std::vector<WorkerSpec> World::worker_specs() const {
                      .numa_node = worker.numa_node,
                      .replicas_leave = machine.has_budgets(),
                      .unit = i < devices.size() ? devices[i].get() : nullptr});
-    // A device may still be at work on a copy when the call of its kernel has returned.
+    // A device may still work on a copy when the call of its kernel has returned.
     specs.back().binds_copies = specs.back().unit != nullptr || machine.nodes[worker.node].kind == NodeKind::device;
     some_bind = some_bind || specs.back().binds_copies;
   }

@@ -1,12 +1,12 @@
-// tandem/runtime/device/cuda/cuda_batch.cpp: how kernels lie in a batch.
+// tandem/runtime/device/cuda/cuda_batch.cpp: the encoding of kernels in a batch.
 #include "tandem/runtime/device/cuda/cuda_batch.hpp"
 
 #include <cstring>
 
 namespace tandem::runtime::cuda {
 
-// A kernel: its function, 3 + 3 + 1 numbers, how many arguments it has, and for each its bytes and its value, in whole words.
-// The end of a task: 0.
+// A kernel is its function, 3 + 3 + 1 numbers, the number of its arguments, and for each its bytes and its value, in
+// whole words. The end of a task is 0.
 
 void Batch::add(const KernelLaunch& launch) {
   content_.push_back(reinterpret_cast<std::uintptr_t>(launch.function));

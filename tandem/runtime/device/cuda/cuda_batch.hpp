@@ -1,4 +1,5 @@
-// tandem/runtime/device/cuda/cuda_batch.hpp: kernels of tasks that follow each other in a stream, launched but not posted yet.
+// tandem/runtime/device/cuda/cuda_batch.hpp: kernels of tasks that follow each other in a stream, launched but not
+// posted yet.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace tandem::runtime::cuda {
 
-/// A kernel with its blocks, and values of its arguments, which it copies.
+/// A kernel with its blocks and the values of its arguments, which it copies.
 struct KernelLaunch {
   Function function = nullptr;
   std::array<unsigned, 3> blocks{};
@@ -21,25 +22,26 @@ struct KernelLaunch {
   std::span<const CudaArgument> arguments;
 };
 
-/// The content of a batch says all that its kernels depend on: the same content is the same work, task by task. So it serves as the key of the graph
-/// that does this work. Threads: one.
+/// Kernels of tasks that follow each other. The content holds all that the kernels depend on: equal content is equal
+/// work, task by task. So it is the key of the graph that does this work. Used by one thread.
 class Batch {
  public:
   using Content = std::vector<std::uint64_t>;
 
-  /// A kernel of the open task, which is the one behind the last ended one.
+  /// Adds a kernel to the open task, the one behind the last ended one.
   void add(const KernelLaunch& launch);
-  /// The open task, at `place` of its device, has no further kernels.
+  /// Ends the open task, at `place` of its device.
   void end_task(unsigned place);
-  /// The kernels of the open task, which are here no longer.
+  /// Removes and returns the kernels of the open task.
   Content take_open_task();
   void clear() noexcept;
 
   const Content& content() const noexcept { return content_; }
-  /// Places of the tasks, but for the open one.
+  /// Places of the ended tasks.
   const std::vector<unsigned>& places() const noexcept { return places_; }
 
-  /// Calls `on_kernel(node)` for each kernel and `on_end()` behind the kernels of each task, in their order. The node's arguments point to `content`.
+  /// Calls `on_kernel(node)` for each kernel and `on_end()` behind the kernels of each task, in their order. The node's
+  /// arguments point to `content`.
   template <class OnKernel, class OnEnd>
   static void visit(const Content& content, const OnKernel& on_kernel, const OnEnd& on_end) {
     std::vector<void*> arguments;
@@ -52,11 +54,11 @@ class Batch {
   }
 
  private:
-  /// The kernel at `at`; none: the end of a task. Returns where the next one is.
+  /// Reads the kernel at `at` into `node`; `node.function` is null at the end of a task. Returns where the next one is.
   static std::size_t read(const Content& content, std::size_t at, KernelNode& node, std::vector<void*>& arguments);
 
   Content content_;
-  std::size_t open_ = 0;  ///< where the open task begins in it
+  std::size_t open_ = 0;  ///< where the open task begins in `content_`
   std::vector<unsigned> places_;
 };
 

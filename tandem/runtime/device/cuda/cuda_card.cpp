@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_card.cpp: finds devices, and gives out their memory.
+// tandem/runtime/device/cuda/cuda_card.cpp: finds devices, and allocates their memory.
 #include "tandem/runtime/device/cuda/cuda_card.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace tandem::runtime::cuda {
 
 namespace {
 
-/// Sizes that are kept apart. Small data share a size.
+/// Rounds a size for the kept blocks, so that small data share a size.
 std::size_t rounded(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + 511) / 512 * 512; }
 
 unsigned attribute_of(const Driver& driver, int attribute, DeviceNumber device) {
@@ -41,7 +41,7 @@ std::string bus_address_of(const Driver& driver, DeviceNumber device) {
 
 std::vector<CardFacts> find_cards(const Driver& driver) {
   int count = 0;
-  if (driver.device_count(&count) != kSuccess) return {};  // initialised without devices
+  if (driver.device_count(&count) != kSuccess) return {};  // a driver without devices
   std::vector<CardFacts> cards;
   for (int i = 0; i < count; ++i) {
     CardFacts facts;
@@ -98,7 +98,7 @@ void Card::reach(const Card& other) const {
   int can = 0;
   if (driver_->can_access_peer(&can, facts_.device, other.facts_.device) != kSuccess || can == 0) return;
   const Within within(*driver_, context_);
-  // Copies work without it, too, through main memory.
+  // An error does not matter: copies then go through main memory.
   static_cast<void>(driver_->enable_peer_access(other.context_, 0));
 }
 
@@ -112,7 +112,7 @@ std::optional<Address> Card::take_kept(std::size_t bytes) {
   return address;
 }
 
-/// All that was given back is free when it returns.
+/// Frees kept memory: when this returns, all that was released is free.
 void Card::free_kept() noexcept {
   std::unique_lock lock(mutex_);
   std::vector<Address> all = std::exchange(leaving_, {});
@@ -120,7 +120,7 @@ void Card::free_kept() noexcept {
     all.insert(all.end(), addresses.begin(), addresses.end());
   kept_bytes_ = 0;
   freeing_ += all.size();
-  lock.unlock();  // who gives memory back does not wait for the device
+  lock.unlock();  // a thread that releases memory does not wait for the device
   for (const Address address : all) driver_->release(address);
   lock.lock();
   freeing_ -= all.size();
@@ -128,7 +128,7 @@ void Card::free_kept() noexcept {
   changed_.wait(lock, [this] { return freeing_ == 0; });
 }
 
-/// The card's thread.
+/// Loop of the thread that frees memory.
 void Card::free_what_leaves() {
   driver_->set_current(context_);
   std::unique_lock lock(mutex_);
@@ -177,7 +177,7 @@ void Card::release(void* memory, std::size_t bytes) noexcept {
   changed_.notify_all();
 }
 
-/// The driver maps memory in granules. Small pieces share one, others have their own.
+/// The driver maps memory in granules. Small pieces share one; others have their own.
 std::size_t Card::footprint(std::size_t bytes) noexcept {
   constexpr std::size_t kGranule = std::size_t{2} << 20;
   return bytes <= kGranule / 2 ? bytes : (bytes / kGranule + (bytes % kGranule != 0 ? 1 : 0)) * kGranule;

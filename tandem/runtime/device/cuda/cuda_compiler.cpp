@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_compiler.cpp: asks NVRTC, and repeats what it says.
+// tandem/runtime/device/cuda/cuda_compiler.cpp: calls NVRTC, and passes on its messages.
 #include "tandem/runtime/device/cuda/cuda_compiler.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ CompiledKernel Compiler::compile(const CudaSource& source, unsigned architecture
     ~Owned() { compiler.call_destroy(&program); }
   } const owned{*this, program};
 
-  // The driver makes machine code of PTX for a device that NVRTC does not know.
+  // The driver compiles PTX for a device that NVRTC does not know.
   const auto newer = std::upper_bound(architectures_.begin(), architectures_.end(), static_cast<int>(architecture));
   const bool is_known = newer != architectures_.begin() && *(newer - 1) == static_cast<int>(architecture);
   const bool to_ptx = !is_known && newer != architectures_.begin();

@@ -13,7 +13,7 @@ namespace tandem::runtime::cuda {
 
 using Program = struct ProgramObject*;  ///< nvrtcProgram
 
-/// F(member, symbol, parameters); all return nvrtcResult.
+/// Table of functions as F(member, symbol, parameters); all return nvrtcResult.
 #define TANDEM_CUDA_NVRTC(F)                                                                                                  \
   F(version, nvrtcVersion, (int*, int*))                                                                                      \
   F(create, nvrtcCreateProgram, (Program*, const char*, const char*, int, const char* const*, const char* const*))            \
@@ -36,20 +36,20 @@ struct CompiledKernel {
   std::string symbol;      ///< the kernel's name in it
 };
 
-/// NVRTC, if it is here. Thread-safe.
+/// NVRTC, if the machine has it. Thread-safe.
 class Compiler {
  public:
-  /// From `folder`, as `Library` has it, for a driver of CUDA `driver_version`, as `files_for_driver` has it.
+  /// Loads NVRTC from `folder` (see `Library`) for a driver of CUDA `driver_version` (see `files_for_driver`).
   Compiler(const std::string& folder, int driver_version);
 
-  /// For devices of compute capability `architecture`: 90 is 9.0. Throws std::runtime_error with the compiler's words when the text is wrong,
-  /// DeviceError when there is no NVRTC.
+  /// Compiles for devices of compute capability `architecture`: 90 is 9.0. Throws std::runtime_error with the
+  /// compiler's message if the text is wrong, DeviceError if there is no NVRTC.
   CompiledKernel compile(const CudaSource& source, unsigned architecture) const;
 
  private:
   const Library library_;
-  std::string missing_;             ///< why it cannot be used; empty: it can
-  std::vector<int> architectures_;  ///< for which it makes machine code, in ascending order
+  std::string missing_;             ///< why NVRTC cannot be used; empty: it can
+  std::vector<int> architectures_;  ///< architectures for which NVRTC makes machine code, ascending
 #define TANDEM_CUDA_MEMBER(member, symbol, parameters) int(*call_##member) parameters = nullptr;
   TANDEM_CUDA_NVRTC(TANDEM_CUDA_MEMBER)
 #undef TANDEM_CUDA_MEMBER

@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_device.cpp: posts kernels to streams, and hears of their ends.
+// tandem/runtime/device/cuda/cuda_device.cpp: posts kernels to streams, and reports their ends.
 #include "tandem/runtime/device/cuda/cuda_device.hpp"
 
 #include <fmt/format.h>
@@ -14,8 +14,9 @@
 
 namespace tandem::runtime::cuda {
 
-/// What the tasks of one lane post to, and the memory that they have besides their data. Tasks that are posted one behind the other use the same
-/// scratch memory, since the stream runs them in order. The worker's thread uses it during a launch; what the lane's thread needs is given to it.
+/// The stream of one lane, and the memory that its tasks have besides their data. Tasks posted one behind the other use
+/// the same scratch memory, since the stream runs them in order. The worker's thread uses this object during a launch;
+/// the lane's thread gets what it needs as arguments.
 class CudaDevice::Place final : public CudaQueue {
  public:
   explicit Place(CudaDevice& device)
@@ -35,9 +36,9 @@ class CudaDevice::Place final : public CudaQueue {
 
   Lane& lane() noexcept { return lane_; }
   bool has_posted() const noexcept { return has_posted_; }
-  /// The task that was launched last reads numbers.
+  /// Whether the last launched task reads numbers.
   bool reads() const noexcept { return reads_; }
-  /// A launch begins, of a task that is behind others of the lane, or not.
+  /// Begins a launch; `is_behind`: the task is behind others of the lane.
   void begin(bool is_behind) {
     has_posted_ = has_scratch_ = has_blas_ = has_solver_ = false;
     readings_.clear();
@@ -46,7 +47,7 @@ class CudaDevice::Place final : public CudaQueue {
     if (!is_behind) release_outgrown();
     if (!holds_) driver().check(lane_.mark(since_), "no event");
   }
-  /// The launch has ended: the device reports when the task at `place` has.
+  /// Ends a launch: the device reports when the task at `place` has ended.
   Status report_end(unsigned place) {
     reads_ = !readings_.empty();
     if (holds_) {
@@ -57,12 +58,12 @@ class CudaDevice::Place final : public CudaQueue {
       device_.report({place, status, took_ns, status == kSuccess ? tell(readings) : nullptr});
     });
   }
-  /// The launch has failed, and what it had posted has ended.
+  /// Abandons a failed launch, whose posted work has ended.
   void give_up() {
     batch_.take_open_task();
     lane_.forget(std::exchange(since_, nullptr));
   }
-  /// What the tasks behind others have launched is posted now: as a graph if it comes again.
+  /// Posts what tasks behind others have launched: as a graph if it comes again.
   void post_batch();
 
   void launch(const CudaSource& source, std::span<const CudaArgument> arguments, const CudaRange& range) override {
@@ -100,12 +101,12 @@ class CudaDevice::Place final : public CudaQueue {
   const Driver& driver() const noexcept { return device_.card_->driver(); }
   void launch(Kernel& kernel, std::span<const CudaArgument> arguments, const CudaRange& range);
   std::exception_ptr tell(const std::vector<std::function<void(int)>>& readings) const noexcept;
-  /// The handle is as new for each task that asks for it.
+  /// Prepares the handle as a new one for each task that asks for it.
   void prepare(MathLibrary& library, void*& handle) {
     if (handle == nullptr) handle = library.create();
     library.prepare(handle, lane_.stream());
   }
-  /// The task that is launched posts by itself from now on.
+  /// From now on the kernels of the task being launched are posted at once.
   void hold_no_longer();
   void post_one_by_one();
   void start_all(const Batch::Content& kernels);
@@ -118,21 +119,23 @@ class CudaDevice::Place final : public CudaQueue {
   CudaDevice& device_;
   Lane lane_;
   Graphs graphs_;
-  Batch batch_;              ///< what tasks behind others have launched, and is not posted
-  Event since_ = nullptr;    ///< before the task that is launched
-  bool is_behind_ = false;   ///< the task that is launched
-  bool holds_ = false;       ///< its kernels go to the batch
+  Batch batch_;              ///< launched by tasks behind others, and not posted
+  Event since_ = nullptr;    ///< event before the task being launched
+  bool is_behind_ = false;   ///< whether the task being launched is behind others
+  bool holds_ = false;       ///< kernels of the task being launched go to the batch
   bool reads_ = false;
-  bool has_posted_ = false;  ///< or may have
+  bool has_posted_ = false;  ///< the task being launched has posted work, or may have
   bool has_scratch_ = false;
-  bool has_blas_ = false;    ///< the task has asked for the handle, as for the next one
+  bool has_blas_ = false;    ///< the task being launched has asked for the handle
   bool has_solver_ = false;
   void* blas_ = nullptr;
   void* solver_ = nullptr;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
-  std::vector<std::pair<void*, std::size_t>> outgrown_;  ///< scratch memory that tasks in flight may use
-  int* ints_ = nullptr;  ///< of the last task of the lane; page-locked: else reading them would wait for the stream
+  /// Scratch memory that was too small and that tasks in flight may use.
+  std::vector<std::pair<void*, std::size_t>> outgrown_;
+  /// Numbers of the lane's last task; page-locked, since reading them would otherwise wait for the stream.
+  int* ints_ = nullptr;
   std::vector<std::function<void(int)>> readings_;
 };
 
@@ -157,7 +160,7 @@ Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
     task.run(static_cast<CudaQueue*>(&place));
     driver.check(place.report_end(task.place()), "no event");
   } catch (const DeviceError& error) {
-    // What it had posted before uses the task's data, and may have changed it.
+    // Work that the task had posted uses its data, and may have changed it.
     const Status status = driver.synchronize_stream(place.lane().stream());
     place.give_up();
     if (is_lost(status)) std::rethrow_exception(driver.failure_of(status, "the kernel has failed", true));
@@ -171,7 +174,7 @@ Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
   return Launched::posted;
 }
 
-/// A stream is in order. But what a task reads is told before others begin.
+/// A stream is in order. But the numbers that a task reads are reported before others begin.
 bool CudaDevice::runs_behind(const DeviceTask& before, const Task&) const { return !places_[before.lane()]->reads(); }
 
 void CudaDevice::flush() {
@@ -250,7 +253,8 @@ void CudaDevice::check_arguments(const Kernel& kernel, std::span<const CudaArgum
   }
 }
 
-/// None: nothing runs. The device would refuse what is beyond its limits each time, wherever the program's mistake is.
+/// Number of blocks; none: nothing runs. Throws for a range beyond the device's limits, which the device would refuse
+/// each time: a mistake of the program.
 std::optional<std::array<unsigned, 3>> CudaDevice::blocks_of(const Kernel& kernel, const CudaRange& range) const {
   const CardLimits& limits = card_->facts().limits;
   const auto wrong = [&](const std::string& what) {
@@ -280,7 +284,7 @@ std::optional<std::array<unsigned, 3>> CudaDevice::blocks_of(const Kernel& kerne
   return blocks;
 }
 
-/// Beyond some 48 KiB a kernel gets dynamic shared memory only after the driver was told.
+/// Beyond some 48 KiB a kernel gets dynamic shared memory only after a call of the driver.
 void CudaDevice::allow_shared(Kernel& kernel, unsigned bytes) const {
   if (bytes <= kernel.allowed_shared) return;
   const Driver& driver = card_->driver();
@@ -301,7 +305,7 @@ void CudaDevice::Place::launch(Kernel& kernel, std::span<const CudaArgument> arg
   start_all(alone.content());
 }
 
-/// Gives what was read to the task. What that throws counts as thrown by its kernel.
+/// Passes the numbers to the functions of the task. Their exceptions count as thrown by its kernel.
 std::exception_ptr CudaDevice::Place::tell(const std::vector<std::function<void(int)>>& readings) const noexcept {
   try {
     for (std::size_t i = 0; i < readings.size(); ++i) readings[i](ints_[i]);
@@ -311,7 +315,7 @@ std::exception_ptr CudaDevice::Place::tell(const std::vector<std::function<void(
   }
 }
 
-/// The kernels of the task that is launched.
+/// Starts the kernels of the task being launched.
 void CudaDevice::Place::start_all(const Batch::Content& kernels) {
   Batch::visit(
       kernels,
@@ -322,7 +326,7 @@ void CudaDevice::Place::start_all(const Batch::Content& kernels) {
       [] {});
 }
 
-/// The driver copies what the arguments point to.
+/// Starts a kernel; the driver copies the arguments.
 Status CudaDevice::Place::start(const KernelNode& kernel) {
   return driver().launch(kernel.function, kernel.blocks[0], kernel.blocks[1], kernel.blocks[2], kernel.threads[0], kernel.threads[1],
                          kernel.threads[2], kernel.shared_bytes, lane_.stream(), kernel.arguments, nullptr);
@@ -353,7 +357,8 @@ void CudaDevice::Place::post_batch() {
   batch_.clear();
 }
 
-/// A task whose kernels the driver refuses ends as one that has failed later: its launch was a success.
+/// Posts the kernels of the batch. A task whose kernels the driver refuses counts as one that failed later, since its
+/// launch was a success.
 void CudaDevice::Place::post_one_by_one() {
   auto place = batch_.places().begin();
   Event since = nullptr;

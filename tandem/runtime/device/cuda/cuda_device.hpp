@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_device.hpp: a card as the device of a worker.
+// tandem/runtime/device/cuda/cuda_device.hpp: a CUDA device as the device of a worker.
 #pragma once
 
 #include <array>
@@ -26,9 +26,9 @@
 
 namespace tandem::runtime::cuda {
 
-/// NVIDIA's libraries besides the driver, for all cards.
+/// NVIDIA's libraries besides the driver, for all devices.
 struct Libraries {
-  /// From `folder`, as `Library` has it, for a driver of CUDA `driver_version`, as `files_for_driver` has it.
+  /// Loads the libraries from `folder` (see `Library`) for a driver of CUDA `driver_version` (see `files_for_driver`).
   Libraries(const std::string& folder, int driver_version)
       : compiler(folder, driver_version),
         blas(MathLibrary::blas(), folder, driver_version),
@@ -38,11 +38,11 @@ struct Libraries {
   MathLibrary solver;
 };
 
-/// Each of the device's lanes has a stream, to which the kernels of its tasks are posted, so that small kernels of several lanes run beside
-/// each other. With graphs, what tasks behind others launch is held until `flush`, if it is kernels from source alone.
+/// A CUDA device. Each of its lanes has a stream, to which the kernels of its tasks are posted, so that small kernels
+/// of several lanes run concurrently. With graphs, kernels from source of tasks behind others are kept until `flush`.
 class CudaDevice final : public Device {
  public:
-  /// `graphs`: what tasks behind others post goes to the driver as graphs, where it comes again.
+  /// `graphs`: kernels of tasks behind others go to the driver as graphs when they come again.
   CudaDevice(std::shared_ptr<Card> card, std::shared_ptr<Libraries> libraries, unsigned depth, bool graphs);
   ~CudaDevice() override;
 
@@ -58,23 +58,23 @@ class CudaDevice final : public Device {
 
  private:
   class Place;
-  static constexpr unsigned kBatch = 8;  ///< tasks of a graph, at most
+  static constexpr unsigned kBatch = 8;  ///< the most tasks of a graph
   struct Report {
     unsigned place = 0;
     Status status = kSuccess;
     std::int64_t took_ns = 0;
-    std::exception_ptr thrown = nullptr;  ///< by what the task has given to `read_int`
+    std::exception_ptr thrown = nullptr;  ///< exception of the task's function for `read_int`
   };
-  /// A kernel, and what the driver says of it.
+  /// A kernel and its properties from the driver.
   struct Kernel {
     std::string name;
     ModuleHandle module = nullptr;
     Function function = nullptr;
     std::vector<std::size_t> parameter_bytes = {};
     bool knows_parameters = false;   ///< older drivers do not say them
-    unsigned most_threads = 0;       ///< of a block, for the registers that it takes
+    unsigned most_threads = 0;       ///< most threads of a block, given the registers that the kernel takes
     unsigned static_shared = 0;      ///< bytes of shared memory of a block that the source declares
-    unsigned allowed_shared = 0;     ///< dynamic ones with which the driver launches it
+    unsigned allowed_shared = 0;     ///< most dynamic shared memory in bytes with which the driver launches the kernel
   };
 
   Kernel& kernel_of(const CudaSource& source);
@@ -89,9 +89,9 @@ class CudaDevice final : public Device {
   const bool has_graphs_;
   base::Waker* waker_ = nullptr;
   std::vector<std::unique_ptr<Place>> places_;  ///< by lane
-  /// By name, options and text; the worker's.
+  /// Compiled kernels by name, options and text. Used by the worker's thread.
   std::map<std::tuple<std::string, std::string, std::string>, Kernel, std::less<>> kernels_;
-  KeptSources<CudaSource, Kernel> kept_;  ///< in `kernels_`; the worker's
+  KeptSources<CudaSource, Kernel> kept_;  ///< kernels in `kernels_`; used by the worker's thread
 
   std::mutex mutex_;
   std::vector<Report> reports_;  ///< under the mutex

@@ -1,7 +1,9 @@
-// tandem/runtime/device/cuda/cuda_driver.hpp: the part of CUDA's driver API that devices need, in declarations of our own.
+// tandem/runtime/device/cuda/cuda_driver.hpp: the part of CUDA's driver API that devices need, in declarations of our
+// own.
 //
-// CUDA's rule is that a function whose signature has changed has a further symbol with the suffix _v2, which cuda.h gives to the old name. A
-// program that looks symbols up must name the new one. tests/cuda/declarations_test.cpp compares all of this with cuda.h where there is one.
+// CUDA's rule is that a function whose signature has changed has a further symbol with the suffix _v2, which cuda.h
+// gives to the old name. A program that looks symbols up must name the new one. tests/cuda/declarations_test.cpp
+// compares all of this with cuda.h where there is one.
 #pragma once
 
 #include <cstddef>
@@ -116,7 +118,7 @@ struct KernelNode {
   Context context = nullptr;
 };
 
-/// F(member, symbol, parameters)
+/// Table of functions as F(member, symbol, parameters).
 #define TANDEM_CUDA_DRIVER(F)                                                                                                    \
   F(init, cuInit, (unsigned))                                                                                                    \
   F(error_name, cuGetErrorName, (Status, const char**))                                                                          \
@@ -160,7 +162,7 @@ struct KernelNode {
   F(launch, cuLaunchKernel,                                                                                                      \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**))
 
-/// Of graphs: CUDA 12 and newer have all of them.
+/// Functions of graphs: CUDA 12 and newer have all of them.
 #define TANDEM_CUDA_GRAPHS(F)                                                                                                    \
   F(create_graph, cuGraphCreate, (GraphHandle*, unsigned))                                                                       \
   F(destroy_graph, cuGraphDestroy, (GraphHandle))                                                                                \
@@ -172,7 +174,7 @@ struct KernelNode {
 
 /// The driver, loaded and initialised. Thread-safe, as CUDA's functions are.
 struct Driver {
-  /// Errors: it is not here, or has no device that can be used.
+  /// Loads the driver. Errors: it is missing, or has no device that can be used.
   static base::Result<std::shared_ptr<const Driver>> load(const std::string& folder);
 
 #define TANDEM_CUDA_MEMBER(member, symbol, parameters) Status(*member) parameters = nullptr;
@@ -182,19 +184,21 @@ struct Driver {
   TANDEM_CUDA_GRAPHS(TANDEM_CUDA_MEMBER)
 #undef TANDEM_CUDA_MEMBER
   bool has_graphs = false;  ///< the driver has the functions of graphs
-  int version = 0;          ///< of CUDA, which the driver runs: 12040 is 12.4; 0: it does not say
-  /// Of CUDA 12.4 and newer; null before.
+  int version = 0;          ///< CUDA version of the driver: 12040 is 12.4; 0: unknown
+  /// Function of CUDA 12.4 and newer; null before.
   Status (*parameter_info)(Function, std::size_t, std::size_t*, std::size_t*) = nullptr;
 
-  /// "CUDA_ERROR_OUT_OF_MEMORY", or the number.
+  /// Name of a status such as "CUDA_ERROR_OUT_OF_MEMORY", or its number.
   std::string name_of(Status status) const;
-  /// The failure of `what`, which a device error has ended; null when `status` is success. `begun`: the task's data is undefined.
+  /// The failure of `what`, which a device error ended; null when `status` is success. `begun`: the task's data is
+  /// undefined.
   std::exception_ptr failure_of(Status status, const std::string& what, bool begun) const;
-  /// Throws DeviceError when `status` says that `what` has failed: nothing has begun.
+  /// Throws DeviceError if `status` says that `what` has failed; the error says that nothing has begun.
   void check(Status status, const char* what) const;
 };
 
-/// Makes a context the calling thread's, and gives the thread back what it had: it may be the program's, which uses CUDA itself.
+/// Makes a context the calling thread's, and restores the thread's former context, which may belong to a program that
+/// uses CUDA itself.
 class Within {
  public:
   Within(const Driver& driver, Context context) noexcept : driver_(driver) {
@@ -210,7 +214,8 @@ class Within {
   Context before_ = nullptr;
 };
 
-/// After these errors a context runs nothing any more ("the process must be terminated and relaunched" in the words of its manual).
+/// Whether the status is one after which a context runs nothing any more ("the process must be terminated and
+/// relaunched" in CUDA's manual).
 bool is_lost(Status status) noexcept;
 
 }  // namespace tandem::runtime::cuda

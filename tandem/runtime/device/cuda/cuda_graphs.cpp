@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_graphs.cpp: makes graphs, and finds those that are there.
+// tandem/runtime/device/cuda/cuda_graphs.cpp: makes graphs, and finds existing ones.
 #include "tandem/runtime/device/cuda/cuda_graphs.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Graph::Graph(const Driver& driver, const Batch::Content& content, std::size_t ta
   if (graph != nullptr) driver_.destroy_graph(graph);
 }
 
-/// A chain: each node waits for the one before it.
+/// Builds a chain: each node waits for the one before it.
 Status Graph::build(GraphHandle graph, const Batch::Content& content) {
   GraphNode node = nullptr;
   std::size_t events = 0;
@@ -66,7 +66,7 @@ Graph* Graphs::find(const Batch& batch) {
   return known.graphs.emplace_back(std::move(graph)).get();
 }
 
-/// Forgets the batch that was not asked for for longest, if its graphs are not in flight; else it is too soon for that.
+/// Forgets the batch that was unused for longest, unless its graphs are in flight.
 void Graphs::make_room() {
   const auto is_older = [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; };
   const auto oldest = std::min_element(known_.begin(), known_.end(), is_older);

@@ -13,24 +13,25 @@
 
 namespace tandem::runtime::cuda {
 
-/// What the driver runs at one call: the kernels of a batch in their order, and events before them and behind each task.
+/// A CUDA graph: the kernels of a batch in their order, with events before them and behind each task.
 ///
-/// The events are of the last launch, so a graph that is in flight is launched again only when the last end was heard of.
+/// The events belong to the last launch, so a graph is launched again only after its last end was reported.
 class Graph {
  public:
-  /// `content` has `tasks` tasks. The context is current. Ask `has_failed` whether the driver has made it.
+  /// Makes a graph of the `tasks` tasks of `content`. The context must be current. `has_failed` says whether the driver
+  /// refused.
   Graph(const Driver& driver, const Batch::Content& content, std::size_t tasks);
-  ~Graph();  ///< it is not in flight
+  ~Graph();  ///< the graph must not be in flight
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
   bool has_failed() const noexcept { return exec_ == nullptr; }
-  /// Puts all of it into `stream`. It is in flight from then on, unless there is an error.
+  /// Posts the graph to `stream`. Without an error it is in flight from then on.
   Status launch(Stream stream);
-  /// Behind the tasks before task `task`, from 0, and behind all for as many as there are.
+  /// The event behind the tasks before task `task`, counted from 0; the number of tasks gives the event behind all.
   Event event(std::size_t task) const noexcept { return events_[task]; }
   bool is_in_flight() const noexcept { return in_flight_.load(std::memory_order_acquire); }
-  /// All its ends were heard of. Any thread.
+  /// Marks the graph as ended: all its ends were reported. Any thread.
   void land() noexcept { in_flight_.store(false, std::memory_order_release); }
 
  private:
@@ -42,24 +43,25 @@ class Graph {
   std::atomic<bool> in_flight_{false};
 };
 
-/// The graphs of one stream. A batch gets one when it comes the second time; one that comes again while its graph is in flight gets another. Those
-/// that were asked for last are kept.
+/// The graphs of one stream. A batch gets a graph when it comes the second time, and another one when it comes again
+/// while that is in flight. The graphs used last are kept.
 ///
 /// Threads: one, except for `Graph::land`.
 class Graphs {
  public:
   explicit Graphs(const Driver& driver) : driver_(driver) {}
 
-  /// One that does the work of `batch` and is not in flight; null: its kernels are to be posted one by one. The context is current.
+  /// A graph that does the work of `batch` and is not in flight; null: the caller posts its kernels one by one. The
+  /// context must be current.
   Graph* find(const Batch& batch);
 
  private:
-  static constexpr std::size_t kMostBatches = 256;  ///< known at a time
-  static constexpr std::size_t kMostGraphs = 3;     ///< of one batch
+  static constexpr std::size_t kMostBatches = 256;  ///< batches that are known at a time
+  static constexpr std::size_t kMostGraphs = 3;     ///< graphs of one batch
 
   struct Known {
     std::uint64_t last_use = 0;
-    bool is_refused = false;  ///< by the driver
+    bool is_refused = false;  ///< the driver refused the graph
     std::vector<std::unique_ptr<Graph>> graphs;
   };
   struct Hash {

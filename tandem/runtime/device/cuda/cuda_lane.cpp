@@ -72,7 +72,8 @@ void Lane::begin(Order& order) {
   if (order.event != nullptr) return;
   order.begun = std::exchange(order.begin, nullptr)();
   if (order.begun == kSuccess) order.begun = mark(order.event);
-  if (order.begun != kSuccess) driver_.synchronize_stream(stream_);  // a part of it may run: its memory must not be used any more
+  // A part of the work may run: it must not use its memory any more.
+  if (order.begun != kSuccess) driver_.synchronize_stream(stream_);
 }
 
 void Lane::end(Order& order) {
@@ -85,7 +86,7 @@ void Lane::end(Order& order) {
   order.ended(status, took_ns);
 }
 
-/// At least 1: the driver's clock takes steps of half a microsecond.
+/// Time between the events, at least 1 ns: the driver's clock has steps of half a microsecond.
 std::int64_t Lane::ns_between(Event since, Event event) const {
   float ms = 0;
   if (driver_.elapsed_ms(&ms, since, event) != kSuccess) return 0;

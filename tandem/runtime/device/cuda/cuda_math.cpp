@@ -18,7 +18,7 @@ MathLibrary::Names MathLibrary::blas() {
       .files = {{"libcublas.so.13", 13}, {"libcublas.so.12", 12}, {"libcublas.so.11", 11}, {"libcublas.so"}},
       .create = "cublasCreate_v2",
       .destroy = "cublasDestroy_v2",
-      .set_stream = "cublasSetStream_v2",  // which takes the default workspace, too
+      .set_stream = "cublasSetStream_v2",  // it also selects the default workspace
       .settings = {"cublasSetPointerMode_v2", "cublasSetMathMode", "cublasSetAtomicsMode", "cublasSetSmCountTarget"}};
 }
 

@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_math.hpp: cuBLAS and cuSOLVER, which are loaded when a kernel asks for them.
+// tandem/runtime/device/cuda/cuda_math.hpp: cuBLAS and cuSOLVER, loaded when a kernel asks for them.
 #pragma once
 
 #include <mutex>
@@ -12,10 +12,10 @@
 
 namespace tandem::runtime::cuda {
 
-/// One of the two. Both have handles, which post to one stream and have settings. Thread-safe.
+/// cuBLAS or cuSOLVER. Both have handles that post to one stream and have settings. Thread-safe.
 class MathLibrary {
  public:
-  /// What differs between the two.
+  /// Names that differ between the two libraries.
   struct Names {
     const char* title;    ///< "cuBLAS"
     std::vector<LibraryFile> files;
@@ -27,18 +27,18 @@ class MathLibrary {
   static Names blas();
   static Names solver();
 
-  /// Looked for in `folder` at the first use, as `Library` has it.
-  /// `driver_version` as `files_for_driver` has it.
+  /// The library is loaded from `folder` at the first use (see `Library`), in a version for `driver_version` (see
+  /// `files_for_driver`).
   MathLibrary(Names names, std::string folder, int driver_version)
       : names_(std::move(names)), folder_(std::move(folder)), driver_version_(driver_version) {}
 
-  /// A handle. Throws DeviceError.
+  /// Creates a handle of the library. Throws DeviceError.
   void* create();
-  /// `handle` posts to `stream` of the current context from now on, and its settings are as they are of a new handle: a
-  /// function that had it before may have left others. Throws DeviceError.
+  /// Makes `handle` post to `stream` of the current context, with the settings of a new handle: a function that used it
+  /// before may have changed them. Throws DeviceError.
   void prepare(void* handle, Stream stream);
   void destroy(void* handle) noexcept;
-  /// A function. Throws DeviceError: there is none.
+  /// Finds a function of the library. Throws DeviceError if there is none.
   void* function(const char* symbol);
 
  private:
@@ -47,8 +47,8 @@ class MathLibrary {
   using SetNumber = int(void* handle, int value);
   struct Loaded {
     Library library;
-    SetStream* set_stream = nullptr;     ///< null: the library has none
-    std::vector<SetNumber*> settings = {};  ///< those that the library has
+    SetStream* set_stream = nullptr;     ///< null: the library has no such function
+    std::vector<SetNumber*> settings = {};  ///< functions of settings that the library has
   };
   const Loaded& loaded();
 

@@ -1,4 +1,4 @@
-// tandem/runtime/device/cuda/cuda_memory.cpp: what a copy is for CUDA.
+// tandem/runtime/device/cuda/cuda_memory.cpp: copies by CUDA.
 #include "tandem/runtime/device/cuda/cuda_memory.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ bool is_packed(const CopyRequest& request) {
   return request.shape.cols == 1 || (request.from_ld == request.shape.rows && request.to_ld == request.shape.rows);
 }
 
-/// The columns of a matrix that is not packed.
+/// Copy of the columns of a matrix that is not packed.
 Copy2D columns_of(const CopyRequest& request) {
   Copy2D copy;
   copy.width_bytes = column_bytes(request.shape);
@@ -52,18 +52,18 @@ Status copy_to_host(const Card& card, const CopyRequest& request, Stream stream)
   return driver.copy_2d(&copy, stream);
 }
 
-/// The replicas of both cards are packed.
+/// Copies between devices; both replicas are packed.
 Status copy_between(const Card& from, const Card& to, const CopyRequest& request, Stream stream) {
   return from.driver().copy_peer(address_of(request.to), to.context(), address_of(request.from), from.context(), request.shape.bytes(), stream);
 }
 
-/// Whether the driver knows this main memory, so that the device copies from and to it by itself.
+/// Whether the driver knows this main memory as page-locked, so that the device copies from and to it by itself.
 bool is_page_locked(const Driver& driver, const void* memory) {
   int type = 0;
   return driver.pointer_attribute(&type, kPointerMemoryType, address_of(memory)) == kSuccess && type == kMemoryHost;
 }
 
-/// `request` from `memory`, which has the data packed, or to it.
+/// `request` with `memory`, which has the data packed, as its source or target.
 CopyRequest with_packed(CopyRequest request, void* memory, bool as_source) {
   if (as_source) {
     request.from = memory;
@@ -77,7 +77,7 @@ CopyRequest with_packed(CopyRequest request, void* memory, bool as_source) {
 
 }  // namespace
 
-/// Page-locked memory through which `request` is to go; null: it goes directly.
+/// Page-locked memory through which `request` goes; null: it goes directly.
 std::shared_ptr<void> CudaCopier::stage_for(const Card& card, const CopyRequest& request, bool to_device) const {
   if (page_locked_ == nullptr || is_packed(request)) return {};
   const Within within(card.driver(), card.context());
@@ -103,7 +103,7 @@ CopyState CudaCopier::start(const CopyRequest& request, CopyEnded ended) {
     const CopyRequest direct = stage != nullptr ? with_packed(request, stage.get(), to_device) : request;
     return to_device ? copy_to_device(*to, direct, stream) : copy_to_host(*from, direct, stream);
   };
-  // Whoever hears of the end finds the memory between given back.
+  // The staging memory is released before the end is reported.
   lane.post(std::move(begin), [&card, request, stage = std::move(stage), to_device, ended = std::move(ended)](Status status, std::int64_t) mutable {
     if (stage != nullptr && !to_device && status == kSuccess) copy_matrix(with_packed(request, stage.get(), true));
     stage.reset();

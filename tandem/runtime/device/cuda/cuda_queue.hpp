@@ -1,4 +1,5 @@
-// tandem/runtime/device/cuda/cuda_queue.hpp: what kernels of a CUDA device get to post their work. Needs no CUDA headers.
+// tandem/runtime/device/cuda/cuda_queue.hpp: the queue to which kernels of a CUDA device post their work. Needs no CUDA
+// headers.
 #pragma once
 
 #include <array>
@@ -23,10 +24,10 @@ struct CudaArgument {
   std::size_t bytes = 0;        ///< 0: data in the device's memory
 };
 
-/// How many threads run a kernel, in one to three dimensions. The device starts whole blocks, so there may be more threads than that, and a kernel
-/// has to look at its indices. Nothing runs if a number is 0.
+/// How many threads run a kernel, in one to three dimensions. The device starts whole blocks, so there may be more
+/// threads than that, and a kernel has to look at its indices. Nothing runs if a number is 0.
 struct CudaRange {
-  std::array<std::size_t, 3> threads{1, 1, 1};   ///< at least so many
+  std::array<std::size_t, 3> threads{1, 1, 1};   ///< the least number of threads
   std::array<unsigned, 3> block{256, 1, 1};      ///< threads of a block
   unsigned shared_bytes = 0;  ///< dynamic shared memory of a block, as much as the device has for one
 
@@ -64,7 +65,7 @@ class CudaQueue {
   virtual void* solver() = 0;
   /// A function of cuBLAS by the name of its symbol, such as "cublasDgemm_v2", for programs that do not link it.
   virtual void* blas_function(const char* symbol) = 0;
-  /// The same of cuSOLVER, such as "cusolverDnDpotrf".
+  /// A function of cuSOLVER by the name of its symbol, such as "cusolverDnDpotrf".
   virtual void* solver_function(const char* symbol) = 0;
   /// Memory of the device until the task ends, aligned to 256 bytes. At most once for a task.
   virtual void* scratch(std::size_t bytes) = 0;

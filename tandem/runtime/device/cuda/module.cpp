@@ -31,8 +31,8 @@ base::Result<std::vector<CudaFacts>> find(const std::string& folder) {
   return all;
 }
 
-/// Of the memory that nobody uses yet three quarters: libraries, and kernels themselves, need some, too. At least 1,
-/// since 0 says that there is no limit.
+/// Default budget: three quarters of the free memory, since libraries and kernels need some, too. At least 1, since 0
+/// stands for no limit.
 std::size_t usual_budget(const Card& card, unsigned sharers) {
   return std::max<std::size_t>(card.free_bytes() / 4 * 3 / std::max(sharers, 1U), 1);
 }
@@ -67,7 +67,7 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
   return units;
 }
 
-/// Keeps the primary context of the first device, in which page-locked memory is made that all devices can use ("portable").
+/// Keeps the primary context of the first device, in which page-locked memory for all devices ("portable") is made.
 class FirstContext {
  public:
   explicit FirstContext(std::shared_ptr<const Driver> driver) : driver_(std::move(driver)) {

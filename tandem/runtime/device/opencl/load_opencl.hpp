@@ -1,4 +1,5 @@
-// tandem/runtime/device/opencl/load_opencl.hpp: OpenCL devices, from a shared library that only programs with them load.
+// tandem/runtime/device/opencl/load_opencl.hpp: OpenCL devices, from a shared library that only programs with them
+// load.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace tandem::runtime {
 
-/// An OpenCL device of this machine, for people.
+/// Description of an OpenCL device of this machine, for people.
 struct OpenClFacts {
   std::string name;
   std::string platform;
@@ -23,12 +24,12 @@ struct OpenClFacts {
 
 struct OpenClOptions {
   unsigned most_devices = 0;
-  unsigned depth = 3;             ///< tasks in flight on each
+  unsigned depth = 3;             ///< tasks in flight on each device
   std::size_t memory_bytes = 0;   ///< budget of each device's memory; 0: three quarters of it, divided by `sharers`
   unsigned sharers = 1;           ///< processes of the job that use the same devices
 };
 
-/// What the module says of itself; a program calls its functions only if the first three members equal its own.
+/// Description of the module; a program calls its functions only if the first three members equal its own.
 struct OpenClModule {
   std::uint32_t interface = 4;  ///< changes with `Device`, `MemoryNode`, `Copier`, `OpenClQueue` and the types in them
   std::uint32_t layout = [] {
@@ -40,12 +41,12 @@ struct OpenClModule {
   }();
   const char* version = "";  ///< of Tandem
   std::vector<OpenClFacts> (*find)() = nullptr;
-  /// Those that are no processors first. Errors: a device that cannot be used.
+  /// Makes the devices, those that are no processors first. Errors: a device that cannot be used.
   base::Result<std::vector<DeviceUnit>> (*make)(const OpenClOptions& options) = nullptr;
 };
 
-/// Loads libtandem_device_opencl.so from where the dynamic loader looks, as comm's modules. It stays loaded. Thread-safe. Errors: it is
-/// missing (built without OpenCL, or the loader does not find it), or belongs to another build.
+/// Loads libtandem_device_opencl.so by the dynamic loader, as the modules of comm. It stays loaded. Thread-safe.
+/// Errors: it is missing (built without OpenCL, or the loader does not find it), or belongs to another build.
 base::Result<const OpenClModule*> load_opencl();
 
 }  // namespace tandem::runtime

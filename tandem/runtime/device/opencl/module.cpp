@@ -32,7 +32,7 @@ base::Result<std::vector<DeviceUnit>> make(const OpenClOptions& options) {
   const auto buffers = std::make_shared<Buffers>();
   for (CardFacts& facts : cards_in_order()) {
     if (units.size() == options.most_devices) break;
-    // OpenCL does not say what is free.
+    // OpenCL does not report how much memory is free.
     const std::size_t budget =
         options.memory_bytes != 0
             ? options.memory_bytes

@@ -25,7 +25,7 @@ T number_of(cl_device_id device, cl_device_info what) {
   return value;
 }
 
-/// By the extension cl_khr_pci_bus_info; empty: the device has none.
+/// PCI address by the extension cl_khr_pci_bus_info; empty: the device has none.
 std::string bus_address_of(cl_device_id device) {
   constexpr cl_device_info kBusInfo = 0x410F;
   struct {

@@ -1,4 +1,5 @@
-// tandem/runtime/device/opencl/opencl_card.hpp: one OpenCL device with its queues, and who hears that copies have ended.
+// tandem/runtime/device/opencl/opencl_card.hpp: one OpenCL device with its queues, and the thread that reports ended
+// copies.
 #pragma once
 
 #include <condition_variable>
@@ -20,14 +21,14 @@ namespace tandem::runtime::opencl {
 
 class Card;
 
-/// Memory of a card. Its address stands for it as the pointer of a replica.
+/// Memory of a device. The address of this object is the pointer of a replica.
 struct Buffer {
   cl_mem memory = nullptr;
   Card* card = nullptr;
   std::size_t bytes = 0;
 };
 
-/// The buffers of all cards, by which one is told from memory that the processor reaches. Any thread.
+/// The buffers of all devices, to tell a buffer from memory that the processor reaches. Any thread.
 class Buffers {
  public:
   void add(const Buffer* buffer) {
@@ -38,7 +39,7 @@ class Buffers {
     const std::lock_guard guard(mutex_);
     all_.erase(buffer);
   }
-  /// Null: it is none.
+  /// The buffer at `pointer`; null: it is none.
   const Buffer* find(const void* pointer) const {
     const std::lock_guard guard(mutex_);
     const auto known = all_.find(static_cast<const Buffer*>(pointer));
@@ -50,12 +51,12 @@ class Buffers {
   std::unordered_set<const Buffer*> all_;
 };
 
-/// "CL_OUT_OF_RESOURCES", or the number.
+/// Name of an error such as "CL_OUT_OF_RESOURCES", or its number.
 std::string name_of_error(cl_int error);
-/// Throws DeviceError when `error` says that `what` has failed: nothing has begun.
+/// Throws DeviceError if `error` says that `what` has failed; the error says that nothing has begun.
 void check(cl_int error, const char* what);
 
-/// What is known of an OpenCL device before it is used.
+/// Properties of an OpenCL device before it is used.
 struct CardFacts {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
@@ -66,17 +67,18 @@ struct CardFacts {
   std::size_t largest_buffer_bytes = 0;
   unsigned units = 0;        ///< compute units
   bool is_processor = false;  ///< the host's processor stands for a device
-  std::string bus_address;    ///< on PCI, as in 0000:3b:00.0; empty: not known
+  std::string bus_address;    ///< PCI address such as 0000:3b:00.0; empty: not known
 };
 
-/// All devices of all platforms; none where no platform is installed.
+/// Lists all devices of all platforms; empty if no platform is installed.
 std::vector<CardFacts> find_cards();
 
-/// A context and three queues, each in order: kernels, copies to the device, copies from it. So copies in both directions and kernels
-/// may overlap. What depends on each other was seen to end by the host before the next is posted, so no queue waits for another.
+/// An OpenCL device: a context and three queues, each in order: kernels, copies to the device, copies from it. Copies
+/// in both directions and kernels may overlap. The host waits for the end of work before it posts what depends on it,
+/// so no queue waits for another.
 ///
-/// OpenCL reports the end of a command on a thread of its own, which must not wait. Ended copies lead to further calls of the runtime,
-/// so a thread of the card makes these calls.
+/// OpenCL reports the end of a command on a thread of its own, which must not wait. Ended copies lead to further calls
+/// of the runtime, so a thread of this object makes these calls.
 class Card {
  public:
   Card(CardFacts facts, unsigned number, std::shared_ptr<Buffers> buffers);
@@ -85,19 +87,20 @@ class Card {
   Card& operator=(const Card&) = delete;
 
   const CardFacts& facts() const noexcept { return facts_; }
-  /// "opencl 0 (Graphics)".
+  /// Name for messages: "opencl 0 (Graphics)".
   const std::string& name() const noexcept { return name_; }
   cl_context context() const noexcept { return context_; }
   cl_command_queue kernels() const noexcept { return kernels_; }
   cl_command_queue to_device() const noexcept { return to_device_; }
   cl_command_queue from_device() const noexcept { return from_device_; }
   Buffers& buffers() noexcept { return *buffers_; }
-  /// The device runs nothing any more.
+  /// True if the device runs nothing any more.
   bool is_lost() const noexcept;
 
-  /// Calls `ended(status)` on the card's thread when `event`, which this takes, has ended. The command is sent to the device.
+  /// Sends the command to the device, and calls `ended(status)` on this object's thread when `event`, which this takes,
+  /// has ended.
   void when_ended(cl_command_queue queue, cl_event event, std::function<void(cl_int status)> ended);
-  /// Waits for all that was posted, and for all calls. Nothing is posted from then on, except by these calls.
+  /// Waits for all posted work and for all calls. Nothing is posted from then on, except by these calls.
   void finish() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// tandem/runtime/device/opencl/opencl_device.cpp: compiles kernels, posts them, and hears of their ends.
+// tandem/runtime/device/opencl/opencl_device.cpp: compiles kernels, posts them, and reports their ends.
 #include "tandem/runtime/device/opencl/opencl_device.hpp"
 
 #include <fmt/format.h>
@@ -27,14 +27,14 @@ void OpenClDevice::release(cl_event first, cl_event last) noexcept {
     if (event != nullptr) clReleaseEvent(event);
 }
 
-/// The present launch has failed. What it had posted uses the task's data until it has ended.
+/// Abandons the present launch. Its posted work uses the task's data until it has ended, so this waits for it.
 void OpenClDevice::give_up() noexcept {
   clFinish(card_->kernels());
   release(posted_.first, posted_.last);
   posted_ = {};
 }
 
-/// Calls the kernel. Afterwards `posted_.last` is behind all that it has posted.
+/// Calls the kernel. Afterwards `posted_.last` is behind all that the kernel has posted.
 void OpenClDevice::run(DeviceTask& task) {
   posted_ = {};
   try {
@@ -43,7 +43,7 @@ void OpenClDevice::run(DeviceTask& task) {
     cl_event marker = nullptr;
     check(clEnqueueMarkerWithWaitList(card_->kernels(), 0, nullptr, &marker), "no marker");
     release(posted_.first, posted_.last);
-    posted_.first = nullptr;  // a marker says nothing of the time of what is before it
+    posted_.first = nullptr;  // a marker has no start time for the work before it
     posted_.last = marker;
   } catch (const DeviceError& error) {
     const bool has_posted = posted_.any();
@@ -78,14 +78,14 @@ Device::Launched OpenClDevice::launch(DeviceTask& task, std::int64_t) {
 void CL_CALLBACK OpenClDevice::heard(cl_event event, cl_int status, void* context) {
   const std::unique_ptr<Heard> heard(static_cast<Heard*>(context));
   OpenClDevice& device = heard->device;
-  const std::lock_guard guard(device.mutex_);  // until the end: `finish` waits for it
+  const std::lock_guard guard(device.mutex_);  // held until the end of this function: `finish` waits for it
   device.reports_.push_back({heard->place, heard->first, event, status});
   device.waker_->wake();
   --device.pending_;
   device.changed_.notify_all();
 }
 
-/// From the beginning of the task's first kernel to the end of its last one; 0: not known.
+/// Time from the beginning of the task's first kernel to the end of its last one; 0: not known.
 std::int64_t OpenClDevice::took_ns(const Report& report) noexcept {
   cl_ulong start_ns = 0, end_ns = 0;
   const bool is_known =
@@ -183,7 +183,7 @@ void OpenClDevice::set_arguments(const Kernel& kernel, std::span<const OpenClArg
   }
 }
 
-/// The device would refuse it each time: the program's mistake, for which no other worker stands in.
+/// Whether the device would refuse the range each time: a mistake of the program, for which no other worker can help.
 static bool is_wrong_range(cl_int error) noexcept {
   return error == CL_INVALID_WORK_DIMENSION || error == CL_INVALID_WORK_GROUP_SIZE ||
          error == CL_INVALID_WORK_ITEM_SIZE || error == CL_INVALID_GLOBAL_WORK_SIZE;

@@ -1,4 +1,4 @@
-// tandem/runtime/device/opencl/opencl_device.hpp: a card as the device of a worker.
+// tandem/runtime/device/opencl/opencl_device.hpp: an OpenCL device as the device of a worker.
 #pragma once
 
 #include <condition_variable>
@@ -19,9 +19,9 @@
 
 namespace tandem::runtime::opencl {
 
-/// Kernels post to the card's queue during `launch`. The task ends with an event: that of the kernel that was launched
-/// last, or, where the task may have posted by calls of its own, of a marker behind all of that. OpenCL reports it to a
-/// thread of its own, which wakes the worker.
+/// Kernels post to the device's queue during `launch`. The task ends with an event: that of its last kernel, or, if the
+/// task may have posted by calls of its own, of a marker behind all of its work. OpenCL reports the event on a thread
+/// of its own, which wakes the worker.
 class OpenClDevice final : public Device, private OpenClQueue {
  public:
   OpenClDevice(std::shared_ptr<Card> card, unsigned depth) : card_(std::move(card)), depth_(depth) {}
@@ -33,15 +33,15 @@ class OpenClDevice final : public Device, private OpenClQueue {
   Launched launch(DeviceTask& task, std::int64_t now_ns) override;
   std::int64_t poll(std::int64_t now_ns, std::vector<Ended>& ended) override;
   void finish() noexcept override;
-  /// The queue is in order.
+  /// Always true, since the queue is in order.
   bool runs_behind(const DeviceTask&, const Task&) const override { return true; }
 
  private:
-  /// What a task has posted so far.
+  /// Work that a task has posted so far.
   struct Posted {
-    cl_event first = nullptr;  ///< its first kernel, if that was launched here
-    cl_event last = nullptr;   ///< its last one; of a single kernel: the same event, once more retained
-    bool natively = false;     ///< the task has asked for the queue, so that there may be more
+    cl_event first = nullptr;  ///< the first kernel, if it was launched here
+    cl_event last = nullptr;   ///< the last kernel; of a single kernel: the same event, retained once more
+    bool natively = false;     ///< the task has asked for the queue, so there may be more work
     bool any() const noexcept { return natively || last != nullptr; }
   };
   struct Heard;
@@ -83,11 +83,11 @@ class OpenClDevice final : public Device, private OpenClQueue {
   const std::shared_ptr<Card> card_;
   const unsigned depth_;
   base::Waker* waker_ = nullptr;
-  Posted posted_;  ///< by the present launch
-  std::map<std::tuple<std::string, std::string>, cl_program, std::less<>> programs_;  ///< by options and text
-  /// By name, options and text.
+  Posted posted_;  ///< work of the present launch
+  std::map<std::tuple<std::string, std::string>, cl_program, std::less<>> programs_;  ///< programs by options and text
+  /// Kernels by name, options and text.
   std::map<std::tuple<std::string, std::string, std::string>, Kernel, std::less<>> kernels_;
-  KeptSources<OpenClSource, Kernel> kept_;                                                     ///< in `kernels_`
+  KeptSources<OpenClSource, Kernel> kept_;  ///< kernels in `kernels_`
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,4 +1,4 @@
-// tandem/runtime/device/opencl/opencl_memory.cpp: what a copy is for OpenCL.
+// tandem/runtime/device/opencl/opencl_memory.cpp: copies by OpenCL.
 #include "tandem/runtime/device/opencl/opencl_memory.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ std::exception_ptr failure_of(cl_int status, const Card& card) {
       DeviceError(effect, fmt::format("a copy from or to {} has failed: {}", card.name(), name_of_error(status))));
 }
 
-/// How the bytes of a matrix lie on both sides.
+/// Layout of the bytes of a matrix on both sides.
 struct Extent {
   explicit Extent(const CopyRequest& request)
       : column_bytes(request.shape.rows * request.shape.element_bytes),
@@ -59,7 +59,7 @@ cl_event write(const void* from, const Buffer& to, const Extent& extent) {
   return event;
 }
 
-/// The replicas of both cards are packed.
+/// Copies between devices; both replicas are packed.
 void copy_between(const Buffer& from, const Buffer& to, const Extent& extent, CopyEnded ended) {
   const auto between = std::make_shared<std::vector<char>>(extent.bytes);
   from.card->when_ended(from.card->from_device(), read(from, between->data(), extent), [&from, &to, extent, between, ended](cl_int status) {

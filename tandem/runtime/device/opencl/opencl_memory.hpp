@@ -1,4 +1,4 @@
-// tandem/runtime/device/opencl/opencl_memory.hpp: buffers of a card as a memory node, and copies from and to them.
+// tandem/runtime/device/opencl/opencl_memory.hpp: buffers of a device as a memory node, and copies from and to them.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tandem::runtime::opencl {
 
-/// A replica's pointer is the address of a `Buffer`.
+/// Memory of a device. A replica's pointer is the address of a `Buffer`.
 class OpenClMemory final : public MemoryNode {
  public:
   explicit OpenClMemory(std::shared_ptr<Card> card) : card_(std::move(card)) {}
@@ -23,7 +23,7 @@ class OpenClMemory final : public MemoryNode {
   const std::shared_ptr<Card> card_;
 };
 
-/// Posts copies. One between two cards goes through a piece of main memory.
+/// Posts copies. A copy between two devices goes through a piece of main memory.
 class OpenClCopier final : public Copier {
  public:
   explicit OpenClCopier(std::shared_ptr<Card> card) : card_(std::move(card)) {}

@@ -1,4 +1,5 @@
-// tandem/runtime/device/opencl/opencl_queue.hpp: how a kernel given as OpenCL C comes to an OpenCL device. Needs no OpenCL headers.
+// tandem/runtime/device/opencl/opencl_queue.hpp: OpenCL C sources of kernels and the queue that runs them. Needs no
+// OpenCL headers.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ struct OpenClArgument {
 /// How many work items run a kernel, in one to three dimensions. Nothing runs if a number is 0.
 struct OpenClRange {
   std::array<std::size_t, 3> global{1, 1, 1};  ///< work items
-  std::array<std::size_t, 3> local{0, 0, 0};   ///< of a work group; 0: the device chooses
-  unsigned dimensions = 1;                     ///< of these, so many count
+  std::array<std::size_t, 3> local{0, 0, 0};   ///< work items of a group; 0: the device chooses
+  unsigned dimensions = 1;                     ///< number of dimensions that count
 
   OpenClRange() = default;
   OpenClRange(std::size_t items) : global{items, 1, 1} {}  ///< work items in one dimension
@@ -36,22 +37,22 @@ struct OpenClRange {
   OpenClRange(std::size_t x, std::size_t y, std::size_t z) : global{x, y, z}, dimensions(3) {}
 };
 
-/// What kernels of `DeviceKind::opencl` get as `Context::queue`: the device's queue of kernels, during the launch of one task. What is
-/// posted runs in order; the task ends with the last of it.
+/// What kernels of `DeviceKind::opencl` get as `Context::queue`: the device's queue of kernels, during the launch of
+/// one task. What is posted runs in order; the task ends with the last of it.
 class OpenClQueue {
  public:
   virtual ~OpenClQueue() = default;
-  /// Throws std::runtime_error with the compiler's words when the text is wrong, DeviceError when the device fails, and
-  /// UsageError for a range that it cannot run.
+  /// Posts a kernel. Throws std::runtime_error with the compiler's message if the text is wrong, DeviceError if the
+  /// device fails, and UsageError for a range that the device cannot run.
   virtual void launch(const OpenClSource& source, std::span<const OpenClArgument> arguments, const OpenClRange& range) = 0;
   /// As `launch`, for a source of many launches: the device keeps it and knows it again by its address, without reading
   /// its text.
   virtual void launch_kept(const std::shared_ptr<const OpenClSource>& source, std::span<const OpenClArgument> arguments,
                            const OpenClRange& range) = 0;
-  /// The cl_command_queue, for calls of the program's own. It is in order. A kernel that posts to it asks for it here,
-  /// each time that it runs: the task ends with all that was posted when the kernel returns.
+  /// The cl_command_queue, for calls of the program's own. It is in order. A kernel that posts to it asks for it here
+  /// at each run: the task ends with all that was posted when the kernel returns.
   virtual void* native_queue() = 0;
-  /// The cl_mem behind data: what a kernel finds as pointer in its views is not an address.
+  /// The cl_mem behind data: the pointer in a kernel's view is no address.
   virtual void* native_memory(const void* data) = 0;
 };
 
