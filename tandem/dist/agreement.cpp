@@ -1,4 +1,4 @@
-// tandem/dist/agreement.cpp: values up, outcome down.
+// tandem/dist/agreement.cpp: sends values up the tree, and the outcome down.
 #include "tandem/dist/agreement.hpp"
 #include "tandem/base/narrow.hpp"
 
@@ -23,7 +23,7 @@ Agreement::Agreement(comm::Endpoint& endpoint, std::string_view name)
   listen(down_, false);
 }
 
-/// Binomial: rank r has the children r + 2^j with 2^j below r's lowest set bit.
+/// Binomial tree: rank r has the children r + 2^j with 2^j below r's lowest set bit.
 std::vector<std::uint32_t> Agreement::children_of(std::uint32_t rank, std::uint32_t size) {
   std::vector<std::uint32_t> result;
   for (std::uint32_t step = 1; rank + step < size && (rank == 0 || step < (rank & -rank)); step *= 2)
@@ -37,7 +37,7 @@ std::vector<std::uint32_t> Agreement::neighbours_of(std::uint32_t rank, std::uin
   return result;
 }
 
-/// Behind a child come the ranks up to its lowest set bit.
+/// The subtree of a child has the ranks up to its lowest set bit.
 std::vector<Agreement::Missing> Agreement::missing() {
   const std::lock_guard guard(mutex_);
   const auto at = std::find_if(rounds_.begin(), rounds_.end(), [](const auto& round) { return round.second.begun; });
@@ -88,16 +88,16 @@ void Agreement::arrived(bool up, std::uint32_t from, std::uint64_t number, std::
   advance(number);
 }
 
-/// Once all children's values are merged, the result goes up; at the root the round is decided.
+/// Sends the result up once all children's values are merged; at the root the round is decided.
 void Agreement::advance(std::uint64_t number) {
   Bytes merged;
   {
     const std::lock_guard guard(mutex_);
     const auto at = rounds_.find(number);
-    if (at == rounds_.end()) return;  // decided meanwhile
+    if (at == rounds_.end()) return;  // the round was decided meanwhile
     Round& round = at->second;
     if (!round.begun || round.heard != children().size()) return;
-    ++round.heard;  // once
+    ++round.heard;  // counted once
     merged = std::move(round.merged);
   }
   const std::uint32_t rank = endpoint_.rank().value();
@@ -110,7 +110,7 @@ void Agreement::finish(std::uint64_t number, std::span<const std::byte> outcome)
   {
     const std::lock_guard guard(mutex_);
     const auto at = rounds_.find(number);
-    if (at == rounds_.end() || !at->second.begun) return;  // a malformed message
+    if (at == rounds_.end() || !at->second.begun) return;  // the message is malformed
     done = std::move(at->second.done);
     rounds_.erase(at);
   }

@@ -1,4 +1,4 @@
-// tandem/dist/bytes_of.hpp: the bytes of a message, as they lie in a memory.
+// tandem/dist/bytes_of.hpp: the bytes of a message in a memory.
 #pragma once
 
 #include "tandem/comm/buffer.hpp"
@@ -6,7 +6,7 @@
 
 namespace tandem::dist {
 
-/// The bytes of `handle` on `node`, where it has memory.
+/// Bytes of `handle` on `node`, where it has memory.
 template <class Buffer, class Strided>
 Buffer buffer_of(runtime::Handle& handle, runtime::NodeIndex node) {
   const runtime::Shape& shape = handle.shape;
@@ -15,9 +15,9 @@ Buffer buffer_of(runtime::Handle& handle, runtime::NodeIndex node) {
   return Strided{replica.pointer, shape.rows * shape.element_bytes, replica.ld * shape.element_bytes, shape.cols};
 }
 
-/// What a send reads.
+/// Buffer that a send reads.
 inline comm::SendBuffer bytes_of(runtime::Handle& handle, runtime::NodeIndex node) { return buffer_of<comm::SendBuffer, comm::Strided>(handle, node); }
-/// What a receive writes.
+/// Buffer that a receive writes.
 inline comm::ReceiveBuffer room_of(runtime::Handle& handle, runtime::NodeIndex node) {
   return buffer_of<comm::ReceiveBuffer, comm::MutableStrided>(handle, node);
 }

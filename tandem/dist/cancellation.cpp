@@ -15,10 +15,10 @@ namespace {
 
 using Bytes = Agreement::Bytes;
 
-/// How far a rank may have come; or the rank that is farthest.
+/// Progress of a rank; or the most of several ranks.
 struct Reach {
-  std::uint64_t begun = 0;    ///< the last position whose task may have begun
-  std::uint64_t entered = 0;  ///< the last one that may have been submitted
+  std::uint64_t begun = 0;    ///< last position whose task may have begun
+  std::uint64_t entered = 0;  ///< last position that may have been submitted
 
   Bytes bytes() const {
     Bytes result(sizeof *this);
@@ -63,12 +63,13 @@ void Cancellation::cancel() {
   join(flow, {});
 }
 
-/// Flow number `flow` is cancelled, by this rank or by the one that has sent the notice. Any thread.
+/// Cancels flow number `flow`, by this rank or by the one that has sent the notice. Any thread.
 void Cancellation::join(std::uint64_t flow, std::optional<std::uint32_t> noticed_by) {
   Reach mine;
   {
     const std::lock_guard guard(mutex_);
-    if (flow == flow_number_ + 1) next_is_cancelled_ = true;  // the sender has ended a wait that this rank is about to end
+    // The sender has ended a wait that this rank is about to end.
+    if (flow == flow_number_ + 1) next_is_cancelled_ = true;
     if (flow != flow_number_ || joined_ || abort_.aborted()) return;
     joined_ = true;
     mine = {core_.executor().freeze_end(), position_.entering.freeze()};
@@ -121,7 +122,7 @@ bool Cancellation::stop() {
   return joined_;
 }
 
-/// A rank may not have received the notice yet: it waits for the decision all the same.
+/// Begins the next flow. A rank that has not received the notice yet waits for the decision, too.
 std::optional<std::uint64_t> Cancellation::begin_next_flow(bool cancelled, std::uint64_t last_position) {
   std::optional<std::uint64_t> end;
   if (cancelled) {

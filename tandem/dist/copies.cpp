@@ -1,4 +1,4 @@
-// tandem/dist/copies.cpp: which copies stay, their memory, and how they are dropped.
+// tandem/dist/copies.cpp: keeps and drops copies, and counts their memory.
 #include "tandem/dist/copies.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ void Copies::set_budget(std::size_t bytes) {
   if (bytes != SIZE_MAX) kept_bytes_ = bytes / kKeptPart / (ranks_ - 1);
 }
 
-// --- of the sender
+// --- the sender
 
 bool Copies::recipient_has(Datum& datum, const Place& place, std::uint32_t recipient) {
   if (keeps_all()) {
@@ -48,7 +48,7 @@ void Copies::forget_recipients(Datum& datum, const Place& place) {
   datum.recipients.clear();
 }
 
-// --- of the receiver
+// --- the receiver
 
 bool Copies::is_here(Handle& handle) {
   const Place& place = place_of(handle);
@@ -57,7 +57,7 @@ bool Copies::is_here(Handle& handle) {
     if (Handle* const other = table_.handle(id)) to_drop_.push_back(other);
   };
   KeptCopies& copies = kept(kept_from_, place.holder);
-  // Another use of this very task has dropped it: the sender sends it again.
+  // Another use of the same task has dropped it, so the sender sends it again.
   if (place.copied && !copies.contains(place.id)) {
     std::erase(to_drop_, &handle);
     drop(handle);
@@ -167,7 +167,7 @@ bool Copies::check_invariants(std::uint32_t rank) const {
 }
 
 void Copies::forget(Handle& handle) {
-  // What both ends keep stays as it is: each rank lets data go at another moment.
+  // Copies that both ends keep stay, since ranks forget data at different moments.
   const Place& place = place_of(handle);
   if (place.datum != nullptr && place.datum->reserved) budget_.give_back(handle.travel_bytes());
   std::erase(to_drop_, &handle);

@@ -1,4 +1,4 @@
-// tandem/dist/copy_budget.hpp: how much memory received copies may take, reserved in the order of the flow.
+// tandem/dist/copy_budget.hpp: a budget of memory for received copies, reserved in the order of the flow.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,25 @@ namespace tandem::dist {
 
 /// Counts the bytes of the copies that a rank has received or is about to receive.
 ///
-/// The submitting thread makes reservations in the order of the flow, and they are granted in that order, whatever their sizes.
-/// So the earliest waiting receive is granted as soon as earlier tasks have returned their bytes, and a budget cannot deadlock.
-/// Any thread returns bytes.
+/// The submitting thread makes reservations in the order of the flow, and they are granted in that order, whatever
+/// their sizes. So the earliest waiting receive is granted as soon as earlier tasks have returned their bytes, and a
+/// budget cannot deadlock. Any thread returns bytes.
 class CopyBudget {
  public:
-  /// Without a limit, until one is set.
+  /// Makes a budget without a limit, until one is set.
   CopyBudget() = default;
   CopyBudget(const CopyBudget&) = delete;
   CopyBudget& operator=(const CopyBudget&) = delete;
 
-  /// False: others wait, or there is no room. Submitting thread.
+  /// Reserves bytes now. False: other reservations wait, or there is no room. Submitting thread.
   bool try_reserve(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
     if (!waiting_.empty() || !has_room(bytes)) return false;
     count(bytes);
     return true;
   }
-  /// Calls `granted` once the bytes are reserved: at once, or on the thread that returns what was missing. Submitting thread.
+  /// Calls `granted` once the bytes are reserved: at once, or on the thread that returns what was missing. Submitting
+  /// thread.
   void reserve_later(std::size_t bytes, std::function<void()> granted) {
     {
       const std::lock_guard guard(mutex_);
@@ -40,7 +41,7 @@ class CopyBudget {
     }
     give_back(0);
   }
-  /// Returns bytes, and grants what fits now before it returns. Any thread.
+  /// Returns bytes, and grants all reservations that now fit. Any thread.
   void give_back(std::size_t bytes) {
     std::vector<std::function<void()>> granted;
     {
@@ -55,7 +56,7 @@ class CopyBudget {
     }
     for (const auto& go_on : granted) go_on();
   }
-  /// As `give_back`, of a reservation that may not be granted yet: then once it was. Submitting thread.
+  /// Returns the bytes of a reservation once it is granted, which it may not be yet. Submitting thread.
   void give_back_in_turn(std::size_t bytes) {
     {
       const std::lock_guard guard(mutex_);
@@ -63,7 +64,7 @@ class CopyBudget {
     }
     give_back(bytes);
   }
-  /// Before anything is reserved.
+  /// Sets the limit, before anything is reserved.
   void set(std::size_t bytes) {
     const std::lock_guard guard(mutex_);
     if (!lifted_) budget_ = bytes;
@@ -86,12 +87,12 @@ class CopyBudget {
     const std::lock_guard guard(mutex_);
     return reserved_;
   }
-  /// Reservations that are not granted yet.
+  /// Number of reservations that are not granted yet.
   std::size_t waiting() const {
     const std::lock_guard guard(mutex_);
     return waiting_.size();
   }
-  std::size_t most_reserved() const {  ///< since the start
+  std::size_t most_reserved() const {  ///< largest value since the start
     const std::lock_guard guard(mutex_);
     return most_reserved_;
   }
@@ -108,7 +109,7 @@ class CopyBudget {
     most_reserved_ = std::max(most_reserved_, reserved_);
   }
 
-  mutable std::mutex mutex_;  ///< guards all below
+  mutable std::mutex mutex_;  ///< guards all members below
   std::size_t budget_ = SIZE_MAX;
   bool lifted_ = false;
   std::size_t reserved_ = 0;

@@ -1,4 +1,4 @@
-// tandem/dist/data_table.cpp: the first place of data, and their numbers.
+// tandem/dist/data_table.cpp: the first place of data, and the ids of data.
 #include "tandem/dist/data_table.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ void DataTable::put(Handle& handle, std::uint32_t owner, bool has_value, std::ui
   place.always_here = owner == rank_;
   place.id = id;
   handle.is_received = owner != kEverywhere && owner != rank_;
-  handle.number = id;  // equal on all ranks, also where one of them has refused data that others have not
+  handle.number = id;  // equal on all ranks, also if one of them has refused data that others have not
   const std::lock_guard guard(mutex_);
   std::unique_ptr<Block>& block = blocks_[id / kBlock];
   if (block == nullptr) block = std::make_unique<Block>();

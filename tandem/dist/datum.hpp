@@ -1,4 +1,4 @@
-// tandem/dist/datum.hpp: what a rank knows of data that has travelled from it or to it.
+// tandem/dist/datum.hpp: a rank's knowledge of data that has travelled from it or to it.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,32 @@
 
 namespace tandem::dist {
 
-/// Threads: the submitting thread.
+/// Knowledge of one travelled datum. Threads: the submitting thread.
 class Datum {
  public:
   explicit Datum(runtime::Handle& the_handle) : handle(the_handle) {}
 
   runtime::Handle& handle;
 
-  // While this rank holds the data:
-  RecipientSet recipients;      ///< ranks that have the current version, or will
+  // The next members are used while this rank holds the data.
+  RecipientSet recipients;      ///< ranks that have or will have the current version
   std::shared_ptr<Bag> bag;     ///< the last send of the current version, or null
-  std::uint32_t sent_to = 0;    ///< recipients of the current version
-  std::uint32_t first_bag = 0;  ///< of them, in its first message
-  std::uint32_t bags = 0;       ///< its messages
+  std::uint32_t sent_to = 0;    ///< number of recipients of the current version
+  std::uint32_t first_bag = 0;  ///< recipients in its first message
+  std::uint32_t bags = 0;       ///< number of its messages
 
   /// The last explicit send (`ExplicitMessages`).
   struct ExplicitSend {
-    std::shared_ptr<Bag> bag;   ///< null: none of the current value
-    std::uint32_t version = 0;  ///< by `Place::version`
+    std::shared_ptr<Bag> bag;   ///< null: no send of the current value
+    std::uint32_t version = 0;  ///< value of `Place::version`
     RecipientSet recipients;
   } explicit_send;
 
   bool reserved = false;     ///< the memory of its copy counts in the budget
   bool listed_away = false;  ///< `Versions` has it in the list of data away from their owners
-  std::size_t place_away = 0;  ///< where in that list
+  std::size_t place_away = 0;  ///< index in that list
 
-  /// Of an object: its bytes, shared by its sends. Otherwise null.
+  /// Bytes of an object, shared by its sends; null: not an object.
   const std::shared_ptr<PackedValue>& packed() {
     if (handle.travels_packed() && packed_ == nullptr) packed_ = std::make_shared<PackedValue>();
     return packed_;

@@ -1,4 +1,4 @@
-// tandem/dist/explicit_messages.hpp: `send` and `receive` between data of two ranks.
+// tandem/dist/explicit_messages.hpp: explicit `send` and `receive` between data of two ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace tandem::dist {
 class DataTable;
 class Transfers;
 
-/// Messages that the program matches itself, in order per pair of ranks and tag. They are nodes of the local graph as other
-/// transfers are, and change neither owner nor holder. Sends of one value with one tag become one broadcast while it is not
-/// ready.
+/// Messages that the program matches itself, in order per pair of ranks and tag. Like other transfers they are nodes of
+/// the local graph; they change neither owner nor holder. Sends of one value with one tag become one broadcast while
+/// the value is not ready.
 ///
 /// Threads: the submitting thread.
 class ExplicitMessages {
  public:
   ExplicitMessages(comm::Endpoint& endpoint, Transfers& transfers, DataTable& table);
 
-  /// `plan`: of sends that will be alike, or null.
+  /// `plan`: shared by equal sends, or null.
   void send(runtime::Handle& handle, std::span<const comm::Recipient> recipients, std::uint64_t tag,
             const std::shared_ptr<comm::BroadcastPlan>& plan);
   void receive(runtime::Handle& handle, std::uint32_t from, std::uint64_t tag);
@@ -35,7 +35,7 @@ class ExplicitMessages {
   Transfers& transfers_;
   DataTable& table_;
   const comm::Channel channel_;
-  std::vector<comm::Recipient> unserved_;  ///< of the send that is submitted; a member to keep its memory
+  std::vector<comm::Recipient> unserved_;  ///< recipients of the present send; a member to keep its memory
 };
 
 }  // namespace tandem::dist

@@ -32,7 +32,8 @@ class FlatWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what `FlatWriter` has written. What is missing reads as 0 or empty, so a malformed message does no harm.
+/// Reads what `FlatWriter` has written. A missing number reads as 0, a missing text as empty, so a malformed message
+/// does no harm.
 class FlatReader {
  public:
   explicit FlatReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -47,7 +48,7 @@ class FlatReader {
     return value;
   }
   std::string text() {
-    const std::uint64_t wanted = number();  // before the size of what is left
+    const std::uint64_t wanted = number();  // read before the size of the rest
     const std::size_t size = std::min<std::size_t>(wanted, bytes_.size());
     std::string value(reinterpret_cast<const char*>(bytes_.data()), size);
     bytes_ = bytes_.subspan(size);

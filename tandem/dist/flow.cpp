@@ -1,4 +1,4 @@
-// tandem/dist/flow.cpp: what a rank does for a task, and the beginning and the end of a flow.
+// tandem/dist/flow.cpp: the work of a rank for a task, and the beginning and the end of a flow.
 #include "tandem/dist/flow.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ struct Flow::Attended {
 
 namespace {
 
-/// For the watchdog.
+/// Text for the watchdog: the missing ranks.
 std::string explain_missing(const std::vector<base::Rank>& ranks) {
   if (ranks.empty()) return {};
   std::string list;
@@ -106,12 +106,12 @@ Flow::~Flow() {
   detach();
 }
 
-/// From then on neither the runtime nor the endpoint calls the parts.
+/// Detaches the parts: afterwards neither the runtime nor the endpoint calls them.
 void Flow::detach() {
   core_.data().on_end_of_data({});
   core_.loop().watch({});
   core_.trace().describe_owners_by({});
-  agreement_->drop_clocks();  // before the endpoint closes: this notifies the other ranks
+  agreement_->drop_clocks();  // before the endpoint closes, since this notifies the other ranks
   attended_.reset();
   endpoint_->close();
 }
@@ -119,7 +119,7 @@ void Flow::detach() {
 bool Flow::end() noexcept {
   if (std::exchange(ended_, true)) return true;
   try {
-    // Other ranks may wait for what this rank will not do any more.
+    // Other ranks may wait for work that this rank will not do any more.
     const bool leaves = std::uncaught_exceptions() > 0;
     if (leaves) transfers_->abort(fmt::format("rank {} left in the middle of the flow", rank_));
     else if (waited_at_ != position_.value && !abort_->aborted()) wait();
@@ -154,9 +154,10 @@ void Flow::add_reserved(Handle& handle, std::uint32_t owner, std::uint32_t numbe
   core_.trace().describe_data(handle, owner);
 }
 
-/// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory goes there,
-/// which is no position of its own: a rank that skips tasks need not know that the data is away. Not when an exception drops it:
-/// other ranks may never come here, and nobody may wait for what they would send.
+/// The program has dropped the data, on every rank at this position. A value that belongs into the owner's own memory
+/// goes there. That is no position of its own, so a rank that skips tasks need not know that the data is away. It does
+/// not happen when an exception drops the data: other ranks may never come here, and no rank may wait for what they
+/// would send.
 void Flow::abandon(Handle& handle) {
   const Place& place = place_of(handle);
   const bool comes_home = place.in_users_memory && std::uncaught_exceptions() == 0;
@@ -169,7 +170,7 @@ void Flow::abandon(Handle& handle) {
   versions_->take_home(handle);
 }
 
-/// Nobody uses the data any more.
+/// Forgets data that no task uses any more.
 void Flow::let_go(Handle& handle) {
   if (!table_->contains(handle)) return;
   versions_->forget(handle);
@@ -194,7 +195,7 @@ bool Flow::enter_slowly(std::span<const Use> uses, const Wish& wish) {
     if (use.handle != nullptr && core_.data().owns(*use.handle)) continue;
     begin_operation();
     position_.history.note_unknown(position_.value);
-    return true;  // the runtime says what is wrong with it, on every rank
+    return true;  // the runtime reports what is wrong with it, on every rank
   }
   const std::uint32_t executor = placement_.executor_of(uses, wish, recording_);
   begin_operation();
@@ -227,7 +228,7 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   return true;
 }
 
-/// Receives of the task that is refused wait for memory that it will not get.
+/// Checks the copies of a task. If it is refused, its receives would wait for memory that they will not get.
 void Flow::check_copies(const Wish& wish) {
   try {
     copies_->check_budget(needs_, wish);
@@ -276,7 +277,7 @@ void Flow::skip(std::uint64_t tasks) {
   if (recording_ != nullptr) return recording_->skip(tasks);
   const std::uint64_t target = position_.value + tasks;
   if (position_.entering.within(target) || cancellation_->may_enter(target)) return skip_to(target);
-  // The end lies within the skipped tasks: this rank stops there, as a rank does that submits them one by one.
+  // The end is among the skipped tasks: this rank stops there, like a rank that submits them one by one.
   if (const std::uint64_t end = std::min(target, position_.entering.limit()); end > position_.value) skip_to(end);
   is_over();
 }
@@ -304,7 +305,7 @@ void Flow::SkipCheck::check_count() const {
 
 // --- the end
 
-/// The last operations of a flow: all data goes home.
+/// Submits the last operations of a flow: all data goes home.
 void Flow::close() {
   closed_at_ = position_.value;
   reductions_->gather_all();
@@ -316,7 +317,7 @@ void Flow::close() {
   }
 }
 
-/// A rank that gives up in the middle of a wait cannot take part in the next one.
+/// Waits for the flow. A rank that gives up in the middle of a wait cannot take part in the next one.
 void Flow::wait() {
   try {
     wait_for_all();
@@ -363,7 +364,7 @@ void Flow::wait_for_all() {
   TANDEM_AUDIT_ASSERT(check_invariants());
   if (all.failure == UINT64_MAX) return;
   if (report.failure != nullptr && report.failure->id == all.failure) core_.waits().throw_failure(report);
-  // This rank has thrown it before, and it is the cause of something on another rank since.
+  // This rank has thrown it before, and it has caused a failure on another rank since.
   if (const runtime::FlowFailure* known = core_.executor().failures().find(all.failure); known != nullptr)
     std::rethrow_exception(known->exception);
   throw RemoteFailure(Transfers::Origin{base::saturated<std::uint32_t>(all.failed_on), all.description}.told());
@@ -387,7 +388,7 @@ std::string Flow::explain_wait() const {
   return text + transfers_->explain_unsent() + agreement_->explain();
 }
 
-/// Empty once this rank has skipped tasks: it does not know what they do.
+/// Sketch of the submitted operations; empty once this rank has skipped tasks, which it does not know.
 FlowSketch Flow::sketch() const {
   if (!pruning_->since_wait()) return position_.history.sketch(position_.value);
   FlowSketch none;
@@ -397,7 +398,7 @@ FlowSketch Flow::sketch() const {
 
 void Flow::cancel() { cancellation_->cancel(); }
 
-/// A position comes that this rank has not counted as submitted. True: it is behind the end.
+/// Asks for a position that this rank has not counted as submitted. True: it is behind the end.
 bool Flow::comes_to_end() {
   if (cancellation_->may_enter(position_.value + 1)) return false;
   if (!std::exchange(closed_, true)) close();

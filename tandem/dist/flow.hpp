@@ -1,4 +1,4 @@
-// tandem/dist/flow.hpp: the sequential task flow on many ranks, as one rank goes through it.
+// tandem/dist/flow.hpp: the sequential task flow on many ranks, from the view of one rank.
 #pragma once
 
 #include <atomic>
@@ -47,24 +47,29 @@ class Versions;
 
 /// The distributed flow of one rank.
 ///
-/// Every rank calls the same functions in the same order. From the places of the data each rank derives what it does for a task:
-/// the owner of the written data runs it; the rank that holds what the executor sees sends that, unless it has sent this version
-/// before; the executor receives it, unless it has it. So no rank needs another one's request (thesis 1.3.3).
+/// Every rank calls the same functions in the same order. From the places of the data each rank derives its part in a
+/// task: the owner of the written data runs it; the rank that holds what the executor sees sends that, unless it has
+/// sent this version before; the executor receives it, unless it has it. So no rank needs another one's request (thesis
+/// 1.3.3).
 ///
 /// - *owner*: the rank for which tasks are placed, and which has the user's memory. `migrate` changes it.
-/// - *holder*: the rank with the current version, which sends it. After a task that ran elsewhere it is not the owner; `wait`
+/// - *holder*: the rank with the current version, which sends it. After a task that ran elsewhere it is not the owner;
+///   `wait`
 ///   brings the data home.
-/// - *copies*: versions that a rank has received. All its tasks share them until the data is written, or until option `copies`
+/// - *copies*: versions that a rank has received. All its tasks share them until the data is written, or until option
+///   `copies`
 ///   makes both ends drop them.
-/// - data without an owner is each rank's own. Tasks that write such data run on every rank, and what they see is sent to all.
+/// - data without an owner is each rank's own. Tasks that write such data run on every rank, and what they see is sent
+///   to all.
 ///
-/// The flow owns one part per protocol, and the part's header states it: `Placement` (who runs a task), `Versions` (who holds,
-/// sends and receives), `Copies` (which copies stay), `Transfers` (messages as nodes of the task graph), `Pruning` (tasks that a
-/// rank skips), `Reductions`, `ExplicitMessages`, `Recording`, `FlowAgreement` (what ranks compare at a wait), `Standstill` (what
-/// they compare when a wait does not end), `Cancellation`, `JobAbort`. This class passes each operation of the program through them in the order of the flow.
+/// The flow owns one part per protocol, and the part's header states it: `Placement` (the rank that runs a task),
+/// `Versions` (holders, sends and receives), `Copies` (copies that stay), `Transfers` (messages as nodes of the task
+/// graph), `Pruning` (tasks that a rank skips), `Reductions`, `ExplicitMessages`, `Recording`, `FlowAgreement`
+/// (comparisons at a wait), `Standstill` (comparisons when a wait does not end), `Cancellation`, `JobAbort`. This class
+/// passes each operation of the program through them in the order of the flow.
 ///
-/// Threads: the submitting thread; `cancel` and `abort` any. Cost of a task that does not concern this rank (`try_skip`): one
-/// cache line per access, no lock, no allocation.
+/// Threads: the submitting thread; any may call `cancel` and `abort`. Cost of a task that does not concern this rank
+/// (`try_skip`): one cache line per access, no lock, no allocation.
 class Flow {
  public:
   Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint, const FlowOptions& options);
@@ -76,19 +81,20 @@ class Flow {
   std::uint32_t size() const noexcept { return size_; }
   comm::Endpoint& endpoint() noexcept { return *endpoint_; }
 
-  /// Data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one. Throws UsageError.
+  /// Adds data that was just registered with the runtime, on every rank. `has_value`: the owner has given it one.
+  /// Throws UsageError.
   void add(runtime::Handle& handle, std::uint32_t owner, bool has_value);
-  /// A node that is no operation of the flow may be submitted now: each position has a number of ids.
+  /// Whether a node that is no operation of the flow may be submitted now: each position has a limited number of ids.
   bool has_spare_id() const noexcept;
-  /// On every rank: `count` data that each rank registers, with `add_reserved`, if and when it uses them. `digest`: of their owners and
-  /// sizes, the same on all ranks. The number of the first one.
+  /// Reserves numbers on every rank for `count` data, which each rank registers by `add_reserved` if and when it uses
+  /// them. `digest`: digest of their owners and sizes, the same on all ranks. Returns the number of the first one.
   std::uint32_t reserve(std::size_t count, std::uint64_t digest);
-  /// Data without a value, reserved as `number`, that was just registered with the runtime here.
+  /// Adds data without a value, reserved as `number`, that was just registered with the runtime here.
   void add_reserved(runtime::Handle& handle, std::uint32_t owner, std::uint32_t number);
 
   // --- tasks
-  /// A task is submitted. True: it does not concern this rank, and nothing is left to do. False: nothing has happened; `enter`
-  /// it. `executor`: the rank that runs it, if that is known. Not to be called while `enters_all`.
+  /// Submits a task that does not concern this rank. True: nothing is left to do. False: nothing has happened, and the
+  /// caller must `enter` it. `executor`: the rank that runs it, if known. Not to be called while `enters_all`.
   [[gnu::always_inline]] bool try_skip(std::span<const Use> uses, const SourceLine& where,
                                        std::uint32_t executor = kNobody) noexcept {
     // With a known number of accesses there is no loop, and the digest stays in a register.
@@ -107,52 +113,54 @@ class Flow {
       });
     }
   }
-  /// A task is submitted. True: it runs here; submit it to the runtime at once, and call `entered` then. Throws UsageError.
+  /// Enters a task. True: it runs here; the caller must submit it to the runtime at once, and then call `entered`.
+  /// Throws UsageError.
   bool enter(std::span<const Use> uses, const Wish& wish) {
     if (recording_ != nullptr) refuse_recording();
     return (wish.on || enters_all_ || !try_skip(uses, wish.where)) && enter_slowly(uses, wish);
   }
-  /// The task for which `enter` returned true was submitted.
+  /// Called when the task for which `enter` returned true was submitted.
   void entered();
-  /// Each task is recorded or checked: `try_skip` must not be called.
+  /// Whether each task is recorded or checked, so that `try_skip` must not be called.
   bool enters_all() const noexcept { return enters_all_; }
-  /// Before `enter` of a task with `reduce` accesses, or before it is recorded: replaces other ranks' data in `uses` by shares,
-  /// and sets `wish.on` (`Reductions`).
+  /// Replaces other ranks' data in `uses` by shares, and sets `wish.on` (`Reductions`). Called before `enter` of a task
+  /// with `reduce` accesses, or before it is recorded.
   void share_reductions(std::span<Use> uses, Wish& wish);
-  /// Before a task or an event is recorded: gathers the sums that it uses otherwise.
+  /// Collects the sums that a task or an event uses otherwise, before it is recorded.
   void settle_all(std::span<const Use> uses);
 
-  /// The program's own rule for tasks that write data of several owners.
+  /// Sets the program's own rule for tasks that write data of several owners.
   void set_placement(PlacementPolicy policy) { placement_.set_policy(std::move(policy)); }
   bool has_placement() const noexcept { return placement_.has_policy(); }
   std::uint32_t executor_of(std::span<const Use> uses, const Wish& wish) const {
     return placement_.executor_of(uses, wish, recording_);
   }
-  /// Of data that one rank owns; while a flow is recorded, at this point of its replays.
+  /// Owner of data that one rank owns; while a flow is recorded, the owner at this point of its replays.
   std::uint32_t owner_of(runtime::Handle& handle) const { return dist::owner_of(handle, recording_); }
 
   // --- recorded flows
-  /// Tasks, and the operations below, are recorded until `stop_recording`: `executor_of` says who runs a task, and `recording()`
-  /// takes it.
+  /// Records tasks and the operations below until `stop_recording`: `executor_of` returns the rank that runs a task,
+  /// and `recording()` takes it.
   void start_recording(Recording& recording);
-  /// The last operations of a recording: open sums are gathered.
+  /// Records the last operations of a recording, which gather open sums.
   void end_recorded_sums();
   void stop_recording() noexcept;
   Recording* recording() noexcept { return recording_; }
-  /// Submits what was recorded, at this position of the flow. False: the flow is over, and nothing was submitted. Throws UsageError.
+  /// Submits a recording at this position of the flow. False: the flow is over, and nothing was submitted. Throws
+  /// UsageError.
   bool replay(Recording& recording);
 
   // --- loops pruned to this rank
-  /// This rank does not submit the next so many tasks of the flow, by the rules of `Pruning`.
+  /// Skips so many tasks of the flow, which this rank does not submit, by the rules of `Pruning`.
   void skip(std::uint64_t tasks);
-  /// Whether loops may skip tasks; and whether they submit all and have them checked.
+  /// Whether loops may skip tasks (`prunes`), or submit all and have them checked (`checks_pruning`).
   bool prunes() const noexcept { return options_.prune; }
   bool checks_pruning() const noexcept { return options_.check_pruning; }
-  /// This rank must submit a task with these accesses now.
+  /// Whether this rank must submit a task with these accesses now.
   bool concerns(std::span<const Use> uses) const;
   bool is_skipping() const noexcept;
-  /// While this lives, with `check_pruning`, the submitted task is one that this rank would have skipped: the flow throws
-  /// UsageError when the task concerns it.
+  /// With `check_pruning`: while this lives, the submitted task is one that this rank would have skipped; the flow
+  /// throws UsageError if the task concerns this rank.
   class SkipCheck {
    public:
     SkipCheck(Flow& flow, std::size_t index);
@@ -168,60 +176,61 @@ class Flow {
     const std::uint64_t before_;
   };
 
-  // --- operations that are no tasks. Throw UsageError
-  /// The current version goes to `rank`, or to all ranks (`kEverywhere`), before a task there needs it.
+  // --- operations that are no tasks; they throw UsageError
+  /// Sends the current version to `rank`, or to all ranks (`kEverywhere`), before a task there needs it.
   void fetch(runtime::Handle& handle, std::uint32_t rank, int priority, const SourceLine& where);
-  /// `rank` owns the data from here on, and gets the current version.
+  /// Makes `rank` the owner of the data from here on, and sends it the current version.
   void migrate(runtime::Handle& handle, std::uint32_t rank, const SourceLine& where);
-  /// All ranks drop their copies of the data; a rank that needs it again receives it again.
+  /// Drops all copies of the data on all ranks; a rank that needs it again receives it again.
   void flush(runtime::Handle& handle);
-  /// Explicit messages between data of two ranks, matched in order per pair of ranks and tag. Each is called on its rank alone.
+  /// Explicit messages between data of two ranks, matched in order per pair of ranks and tag. Each is called on its
+  /// rank alone.
   void send(runtime::Handle& handle, std::uint32_t to, std::uint64_t tag, int priority);
   void receive(runtime::Handle& handle, std::uint32_t from, std::uint64_t tag);
 
   // --- the end
-  /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that is earliest
-  /// in the flow, on every rank, or JobError. Throws StuckError as `CallerLoop`, which ends the job.
+  /// Waits until the flow has ended on all ranks, with all data at home. Every rank calls it. Throws the failure that
+  /// is earliest in the flow, on every rank, or JobError. Throws StuckError as `CallerLoop`, which ends the job.
   void wait();
-  /// The program has no more operations: waits, unless an exception ends the program, or it has waited. False: a failure that no
-  /// wait has thrown stands in the log now. The destructor calls it.
+  /// Waits at the end of the program, unless an exception ends it, or it has waited. False: the log has a failure that
+  /// no wait has thrown. The destructor calls it.
   bool end() noexcept;
-  /// Tasks that have not begun are not needed: those behind one position, on which all ranks agree, run nowhere, and all up to it
-  /// run. Of one rank or of several; any thread, kernels included. Without effect while a wait ends.
+  /// Cancels tasks that have not begun: those behind one position, on which all ranks agree, run nowhere, and all up to
+  /// it run. Called on one rank or several; any thread, kernels included. Without effect while a wait ends.
   void cancel();
-  /// The flow is cancelled, and this rank has submitted it to its end: what is submitted until the next `wait` has no effect. All
-  /// ranks get the same answer at the same position; this waits while they agree.
+  /// Whether the flow is cancelled, and this rank has submitted it to its end: submissions until the next `wait` then
+  /// have no effect. All ranks get the same answer at the same position; this waits while they agree.
   bool is_over() { return !position_.next_is_free() && recording_ == nullptr && comes_to_end(); }
-  /// The same for loops of the program, which would not end otherwise: throws a JobError when the job has failed before its ranks
-  /// agreed on the end.
+  /// As `is_over`, for loops of the program, which would not end otherwise: throws a JobError when the job has failed
+  /// before its ranks agreed on the end.
   bool cancelled();
-  /// Of the flow that the last `wait` ended: the last position whose task has run; nothing: it was not cancelled.
+  /// Last position whose task has run in the flow that the last `wait` ended; no value: it was not cancelled.
   std::optional<std::uint64_t> cancelled_at() const noexcept { return cancelled_at_; }
   /// Ends the job on all ranks: their waits throw a JobError that says `why`. Any thread.
   void abort(const std::string& why);
-  /// At the next `wait`, all ranks get the smallest `*value` of all ranks that is not 0, or 0.
+  /// Gives all ranks, at the next `wait`, the smallest `*value` of all ranks that is not 0, or 0.
   void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value);
 
   // --- what is known
-  /// Records transfers in `session`, which outlives the flow. A runtime that is traced before its flow is made needs no call. All
-  /// ranks compare their clocks if all are traced.
+  /// Records transfers in `session`, which outlives the flow. A runtime that is traced before its flow is made needs no
+  /// call. All ranks compare their clocks if all are traced.
   void trace_to(trace::Session& session) noexcept;
   FlowStatistics statistics() const;
-  /// Workers of the rank that has the most: equal on all ranks.
+  /// Number of workers of the rank that has the most: equal on all ranks.
   unsigned most_workers() const noexcept { return most_workers_; }
   bool has_budgets_ = false;
-  /// Main memory of some rank has a budget. The same on all ranks.
+  /// Whether main memory of some rank has a budget; equal on all ranks.
   bool has_budgets() const noexcept { return has_budgets_; }
-  /// After a wait, before anything is submitted: whether the data, their places, their copies and their transfers agree. With
-  /// `TANDEM_AUDIT` waits look themselves.
+  /// Checks after a wait, before anything is submitted, whether the data, their places, their copies and their
+  /// transfers agree. With `TANDEM_AUDIT` waits check this.
   bool check_invariants() const;
-  /// What the flow keeps of data, for tests.
+  /// The table of data, for tests.
   const DataTable& data_table() const noexcept { return *table_; }
-  /// Operations so far.
+  /// Number of operations so far.
   std::uint64_t position() const noexcept { return position_.value; }
 
  private:
-  /// `draft` takes the access. False: it concerns this rank. `executor`: known from the first access that writes.
+  /// Adds an access to `draft`. False: it concerns this rank. `executor`: known from the first access that writes.
   [[gnu::always_inline]] bool passes(const Use& use, std::uint32_t& executor, FlowHistory::Draft& draft) const noexcept {
     if (use.handle == nullptr) return false;
     const Place& place = place_of(*use.handle);
@@ -239,7 +248,7 @@ class Flow {
   [[gnu::always_inline]] static void note_write(const Use& use) noexcept {
     if (use.mode != AccessMode::read) place_of(*use.handle).note_written();
   }
-  /// `each(call)` calls for each access until the call returns false, and returns whether none did.
+  /// Calls `each(call)`, which calls for each access until the call returns false. Returns whether none did.
   template <class Each>
   [[gnu::always_inline]] bool try_skip_all(const SourceLine& where, std::uint32_t executor, const Each& each) noexcept {
     if (!position_.next_is_free()) return false;
@@ -264,7 +273,7 @@ class Flow {
   void skip_to(std::uint64_t position);
   [[noreturn]] static void refuse_recording();
 
-  // What `fetch` and the others do when they are not recorded, and when they are replayed.
+  // These functions perform `fetch` and the others at once, and at each replay.
   void perform(Recording& recording, const RecordedOperation& operation);
   void fetch_now(runtime::Handle& handle, std::uint32_t rank, const Wish& wish, std::span<RecordedSending> ahead);
   void migrate_now(runtime::Handle& handle, std::uint32_t rank, const SourceLine& where);
@@ -279,7 +288,7 @@ class Flow {
   void detach();
   void wait_for_all();
 
-  // Parts are in the order of construction: each may use those before it.
+  // The parts are in the order of construction: each may use those before it.
   runtime::RuntimeCore& core_;
   const std::unique_ptr<comm::Endpoint> endpoint_;
   const std::uint32_t rank_;
@@ -299,15 +308,15 @@ class Flow {
   const std::unique_ptr<Cancellation> cancellation_;
   const std::unique_ptr<Standstill> standstill_;
 
-  std::unique_ptr<Reductions> recorded_reductions_;  ///< of `recording_`
-  Recording* recording_ = nullptr;   ///< takes the tasks that are submitted; null: they run
+  std::unique_ptr<Reductions> recorded_reductions_;  ///< reductions of `recording_`
+  Recording* recording_ = nullptr;   ///< takes the submitted tasks; null: they run
   bool enters_all_ = false;
-  std::vector<Need> needs_;          ///< of the task that is entered; a member to keep its memory
-  std::uint64_t tasks_ = 0;          ///< that run here
+  std::vector<Need> needs_;          ///< needs of the entered task; a member to keep its memory
+  std::uint64_t tasks_ = 0;          ///< number of tasks that run here
   unsigned most_workers_ = 1;
   bool ended_ = false;
   bool closed_ = false;              ///< the current flow has ended here, with all data on their way home
-  std::uint64_t closed_at_ = 0;      ///< the last position of the program then
+  std::uint64_t closed_at_ = 0;      ///< the last position of the program at that time
   std::uint64_t waited_at_ = 0;      ///< the position of the last wait that all ranks have ended
   std::optional<std::uint64_t> cancelled_at_;
   std::unique_ptr<Attended> attended_;  ///< idle workers poll the network

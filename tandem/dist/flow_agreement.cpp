@@ -81,14 +81,15 @@ FlowReport FlowAgreement::finish_check() {
   return check_;
 }
 
-/// Ranks have submitted different flows. A rank that has ever skipped tasks knows no versions that can be compared.
+/// Names the difference between the flows that ranks have submitted. A rank that has ever skipped tasks knows no
+/// comparable versions.
 void FlowAgreement::name_difference(const std::string& what, const Diagnosis& diagnosis) {
   DifferenceReport mine;
-  // Names are taken now: when the outcome arrives, the program may know it from another rank already, and go on.
+  // Names are taken now: when the outcome arrives, the program may already know it from another rank, and go on.
   std::unordered_map<std::uint64_t, std::string> names;
   {
     const std::lock_guard guard(waits_mutex_);
-    if (!waits_) return;  // the job has been aborted, and this rank knows why
+    if (!waits_) return;  // the job was aborted, and this rank knows why
     table_.for_each([&](std::uint32_t id, const Handle& handle) {
       if (diagnosis.versions_known) mine.versions.counts.emplace_back(id, place_of(const_cast<Handle&>(handle)).version);
       names.emplace(id, handle.described());
@@ -143,7 +144,7 @@ Outcome FlowAgreement::outcome(Outcome mine) {
 
 // --- clocks of traces
 
-/// In an event loop, which has no threads, all ranks share one clock.
+/// Whether to compare clocks. In an event loop, which has no threads, all ranks share one clock.
 bool FlowAgreement::wants_clocks() const {
   return !clocks_compared_ && core_.trace().session() != nullptr && endpoint_.idle_work() != nullptr;
 }
@@ -151,7 +152,7 @@ bool FlowAgreement::wants_clocks() const {
 void FlowAgreement::compare_clocks() {
   clocks_compared_ = true;
   trace::Session& session = *core_.trace().session();
-  // The date when rank 0's clock shows 0. The others do not know it, and add nothing.
+  // Date at which rank 0's clock shows 0. Other ranks do not know it, and add nothing.
   const std::uint64_t mine = endpoint_.rank().value() == 0 ? static_cast<std::uint64_t>(session.date_offset_ns()) : 0;
   const Bytes date = agree(FlatWriter().number(mine).take(), [](Bytes& into, std::span<const std::byte> from) {
     into = FlatWriter().number(FlatReader(into).number() | FlatReader(from).number()).take();

@@ -1,4 +1,4 @@
-// tandem/dist/flow_agreement.hpp: what all ranks of a flow agree on: at its start, and at each wait.
+// tandem/dist/flow_agreement.hpp: agreements of all ranks of a flow, at its start and at each wait.
 #pragma once
 
 #include <atomic>
@@ -26,15 +26,17 @@ class Transfers;
 
 /// Rounds of agreement among all ranks.
 ///
-/// Protocol. At the start: the smallest budget for copies, the most workers of a rank, whether some rank's main memory has a budget,
-/// and whether all ranks compare the clocks of their traces. At each wait two rounds: what each rank has submitted, while its tasks still run (`begin_check`, `finish_check`); and, once all has
-/// ended here, how it ended (`outcome`). If the first one finds that ranks have submitted different flows, a third round finds
-/// the first operation and the first datum on which they differ, and the job ends with a message that names them. All ranks begin
-/// the same rounds in the same order.
+/// Protocol. At the start the ranks agree on the smallest budget for copies, the most workers of a rank, whether some
+/// rank's main memory has a budget, and whether all ranks compare the clocks of their traces. Each wait has two rounds:
+/// what each rank has submitted, while its tasks still run (`begin_check`, `finish_check`); and, once all has ended
+/// here, how it ended (`outcome`). If the first one finds that ranks have submitted different flows, a third round
+/// finds the first operation and the first datum on which they differ, and the job ends with a message that names them.
+/// All ranks begin the same rounds in the same order.
 ///
-/// Threads: the submitting thread; outcomes arrive on the endpoint's. `checked_` is stored last by the endpoint's callback, and
-/// guards `check_`. `waits_mutex_` guards `waits_`: what the submitting thread owns, data and the history of the flow, is read by
-/// a callback under this mutex and while a `Wait` lives. A diagnosis that arrives later, after an abort, finds none.
+/// Threads: the submitting thread; outcomes arrive on the endpoint's. The endpoint's callback stores `checked_` last,
+/// and it guards `check_`. `waits_mutex_` guards `waits_`: a callback reads what the submitting thread owns, data and
+/// the history of the flow, only under this mutex and while a `Wait` lives. A diagnosis that arrives later, after an
+/// abort, finds none.
 class FlowAgreement {
  public:
   FlowAgreement(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort, Transfers& transfers,
@@ -45,10 +47,10 @@ class FlowAgreement {
 
   struct Start {
     std::size_t copy_bytes = 0;  ///< the smallest budget: both ends of a transfer derive from it which copies are kept
-    unsigned workers = 1;        ///< of the rank that has the most
+    unsigned workers = 1;        ///< number of workers of the rank that has the most
     bool budgets = false;        ///< main memory of some rank has a budget
   };
-  /// `mine`: of this rank. Returns what holds for all.
+  /// Agrees at the start; `mine`: values of this rank. Returns the values for all ranks.
   Start start(const Start& mine);
 
   /// While it lives, the submitting thread waits between `begin_check` and the outcome, and submits nothing.
@@ -67,26 +69,27 @@ class FlowAgreement {
     FlowAgreement& agreement_;
   };
 
-  /// What the diagnosis of a difference needs of this rank.
+  /// Data of this rank for the diagnosis of a difference.
   struct Diagnosis {
     bool versions_known = true;          ///< this rank has never skipped a task
-    std::function<FlowSketch()> sketch;  ///< of what it has submitted; empty where it has skipped tasks
+    std::function<FlowSketch()> sketch;  ///< sketch of its submitted operations; empty if it has skipped tasks
   };
-  /// `mine`: its positions, digest and pruning. In a `Wait`.
+  /// Begins the check; `mine`: its positions, digest and pruning. Called in a `Wait`.
   void begin_check(FlowReport mine, Diagnosis diagnosis);
-  /// What all ranks have submitted: the greatest end, and whether some rank has skipped tasks. Throws JobError when flows
+  /// Ends the check: returns the greatest end, and whether some rank has skipped tasks. Throws JobError when flows
   /// differ.
   FlowReport finish_check();
-  /// `mine`: its failure and whether the flow was cancelled. Sets the numbers of `agree_on_least`.
+  /// Agrees on the outcome; `mine`: its failure and whether the flow was cancelled. Sets the numbers of
+  /// `agree_on_least`.
   Outcome outcome(Outcome mine);
-  /// Lines for the watchdog: for which ranks this one waits, to compare something. Empty: for none.
+  /// Lines for the watchdog: the ranks for which this one waits, to compare something. Empty: none.
   std::string explain();
-  /// At the next `outcome`, all ranks get the smallest `*value` of all ranks that is not 0, or 0.
+  /// Gives all ranks, at the next `outcome`, the smallest `*value` of all ranks that is not 0, or 0.
   void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { least_.push_back(std::move(value)); }
 
-  /// All ranks are traced, as the outcome says, and compare their clocks now.
+  /// Compares the clocks of all ranks, which are all traced, as the outcome says.
   void compare_clocks();
-  /// The program has ended well on this rank: the last comparison. Destroying this ends them without.
+  /// Makes the last comparison, since the program has ended well on this rank. The destructor makes none.
   void end_clocks();
   void drop_clocks();
 
@@ -108,7 +111,7 @@ class FlowAgreement {
   bool waits_ = false;
   std::vector<std::shared_ptr<std::atomic<std::uint64_t>>> least_;
   std::unique_ptr<TraceClocks> clocks_;  ///< null: no trace, or not on all ranks
-  bool clocks_compared_ = false;         ///< or tried to
+  bool clocks_compared_ = false;         ///< true also if the comparison failed
 };
 
 }  // namespace tandem::dist

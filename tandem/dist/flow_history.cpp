@@ -1,4 +1,4 @@
-// tandem/dist/flow_history.cpp: checkpoints, and what a rank tells others.
+// tandem/dist/flow_history.cpp: checkpoints, and sketches for other ranks.
 #include "tandem/dist/flow_history.hpp"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace tandem::dist {
 
-/// Checkpoints lie at multiples of the stride. When there are many, every second one stays: those of all ranks stay comparable.
+/// Adds a checkpoint at a multiple of the stride. When there are many, every second one stays, so those of all ranks
+/// stay comparable.
 void FlowHistory::add_checkpoint(std::uint64_t position) {
   if (position % stride_ == 0) checkpoints_.emplace_back(position, digest_);
   if (checkpoints_.size() > kCheckpoints) {

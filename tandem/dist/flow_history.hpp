@@ -1,4 +1,4 @@
-// tandem/dist/flow_history.hpp: what a rank remembers of the operations that it has submitted, so that ranks can compare them.
+// tandem/dist/flow_history.hpp: history of the operations that a rank has submitted, so that ranks can compare them.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,17 @@ namespace tandem::dist {
 
 struct FlowSketch;
 
-/// What an operation of the flow does.
+/// Kind of an operation of the flow.
 enum class OperationKind : std::uint8_t { other, task, fetch, migrate, flush, home, wait };
 
 /// A digest of all operations since the last wait of all ranks, and the last operations themselves.
 ///
-/// The digest covers of each operation its position, its kind, the rank that runs it, and each access: datum and mode. So two
-/// ranks have equal digests after an operation if and only if they have submitted the same operations up to it, but for
-/// collisions of 64 bits. Of data without an owner only that it is written counts: what a rank does with its own value may
-/// depend on the rank. The last `kKept` operations are kept with their digests, and of older ones some digests (`checkpoints`):
-/// from the sketches of two ranks the first operation on which they differ is found, or a range that holds it.
+/// The digest covers of each operation its position, its kind, the rank that runs it, and each access: datum and mode.
+/// So two ranks have equal digests after an operation if and only if they have submitted the same operations up to it,
+/// except for collisions of 64 bits. For data without an owner only writes count: what a rank does with its own value
+/// may depend on the rank. The last `kKept` operations are kept with their digests, and of older ones some digests
+/// (`checkpoints`): the sketches of two ranks show the first operation on which they differ, or a range that contains
+/// it.
 ///
 /// A rank that skips tasks has no digest that others could compare with theirs (`Pruning::since_wait`).
 ///
@@ -37,25 +38,25 @@ class FlowHistory {
  public:
   static constexpr std::size_t kKept = 1024;      ///< a power of two
   static constexpr std::size_t kUsesKept = 4;
-  static constexpr std::size_t kCheckpoints = 256;  ///< at most
+  static constexpr std::size_t kCheckpoints = 256;  ///< the most checkpoints
 
-  /// One operation, as it is kept. The hot path writes it, so it is small.
+  /// One kept operation. The hot path writes it, so it is small.
   struct Entry {
-    std::uint64_t digest = 0;  ///< of the operations up to this one
+    std::uint64_t digest = 0;  ///< digest of the operations up to this one
     const char* file = nullptr;
     std::uint32_t line = 0;
     std::uint32_t executor = 0;
     OperationKind kind = OperationKind::other;
-    std::uint8_t uses = 0;     ///< the first `kUsesKept` of them are kept
-    std::array<std::uint32_t, kUsesKept> kept = {};  ///< of each: 8 times the id of the datum, and the mode
+    std::uint8_t uses = 0;     ///< number of uses; the first `kUsesKept` are kept
+    std::array<std::uint32_t, kUsesKept> kept = {};  ///< for each use: 8 times the id of the datum, plus the mode
   };
 
   FlowHistory() : entries_(std::make_unique<Entry[]>(kKept)) {}
 
-  /// Of all operations so far.
+  /// Digest of all operations so far.
   std::uint64_t digest() const noexcept { return digest_; }
 
-  /// An operation while its accesses are gone through. One that is not entered leaves no trace.
+  /// An operation while its accesses are processed. One that is not entered leaves no trace.
   class Draft {
    public:
     [[gnu::always_inline]] Draft(FlowHistory& history, std::uint64_t position) noexcept : entry_(history.entries_[position % kKept]) {}
@@ -70,10 +71,10 @@ class FlowHistory {
    private:
     friend class FlowHistory;
     Entry& entry_;
-    std::uint64_t digest_ = kFactor;  ///< not 0: a read of datum 0 would not count
+    std::uint64_t digest_ = kFactor;  ///< not 0, or a read of datum 0 would not count
     std::uint32_t uses_ = 0;
   };
-  /// The operation at `position`, for which `draft` was made. Positions increase.
+  /// Enters the operation at `position`, for which `draft` was made. Positions increase.
   [[gnu::always_inline]] void enter(const Draft& draft, std::uint64_t position, OperationKind kind, std::uint32_t executor,
              const SourceLine& where) noexcept {
     Entry& entry = draft.entry_;
@@ -91,15 +92,15 @@ class FlowHistory {
     for (const Use& use : uses) draft.use(place_of(*use.handle), use.mode);
     enter(draft, position, kind, executor, where);
   }
-  /// The operation at `position` is one that no rank compares.
+  /// Notes that no rank compares the operation at `position`.
   void note_unknown(std::uint64_t position) noexcept { note(position, OperationKind::other, 0, {}, {}); }
-  /// Something between two operations, of the datum `id`, which all ranks do there.
+  /// Notes something about the datum `id` between two operations, which all ranks do there.
   void note_between(std::uint32_t id) noexcept { digest_ = mix(digest_, id); }
 
-  /// All ranks have agreed on what they have submitted, and go on from `position`.
+  /// Restarts at `position`, after all ranks have agreed on what they have submitted.
   void restart(std::uint64_t position);
 
-  /// What other ranks need for a comparison. `position`: the last operation.
+  /// Sketch for a comparison on other ranks. `position`: the last operation.
   FlowSketch sketch(std::uint64_t position) const;
 
  private:
@@ -111,9 +112,9 @@ class FlowHistory {
   void add_checkpoint(std::uint64_t position);
 
   std::uint64_t digest_ = 0;
-  std::uint64_t next_checkpoint_ = kKept;  ///< a position
+  std::uint64_t next_checkpoint_ = kKept;  ///< position of the next checkpoint
   std::unique_ptr<Entry[]> entries_;       ///< by position, modulo `kKept`
-  std::uint64_t start_ = 0;                ///< the position of the last restart
+  std::uint64_t start_ = 0;                ///< position of the last restart
   std::uint64_t stride_ = kKept;           ///< positions between two checkpoints
   std::vector<std::pair<std::uint64_t, std::uint64_t>> checkpoints_;  ///< positions and digests
 };

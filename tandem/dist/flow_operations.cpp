@@ -31,7 +31,7 @@ void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceL
   recording_->add({.kind = Kind::fetch, .executor = rank, .priority = priority, .where = where}, handle);
 }
 
-/// `ahead`: of a recorded one, all sendings of its version.
+/// Performs a fetch; `ahead`: for a recorded one, all sendings of its version.
 void Flow::fetch_now(Handle& handle, std::uint32_t rank, const Wish& wish, std::span<RecordedSending> ahead) {
   settle(handle);
   begin_operation();
@@ -137,7 +137,8 @@ bool Flow::replay(Recording& recording) {
   if (is_over()) return false;
   recording.check_data();
   recording.check_owners();
-  core_.submission().make_room();  // if the workers are paused, it throws before anything is entered; else each operation waits
+  // If the workers are paused, it throws before anything is entered; otherwise each operation waits.
+  core_.submission().make_room();
   const bool may_wait = !core_.workers().are_paused();
   for (const RecordedOperation& operation : recording.operations()) {
     if (operation.kind == Kind::skip) {
@@ -150,7 +151,7 @@ bool Flow::replay(Recording& recording) {
     }
     const std::uint32_t executor = operation.executor;
     const bool elsewhere = executor != rank_ && executor != kEverywhere;
-    // With a budget for copies, one that comes long before its task might be dropped before it.
+    // With a budget for copies, a copy that comes long before its task might be dropped before it.
     const bool sends_ahead = operation.sendings > 0 && copies_->keeps_all();
     if (elsewhere && !sends_ahead && !options_.check_pruning && try_skip(operation.uses, operation.where, executor)) continue;
     if (!elsewhere && may_wait) core_.submission().make_room();
@@ -173,7 +174,7 @@ bool Flow::replay(Recording& recording) {
   return true;
 }
 
-/// A recorded operation that is no task takes place.
+/// Performs a recorded operation that is no task.
 void Flow::perform(Recording& recording, const RecordedOperation& operation) {
   Handle& handle = *operation.uses.front().handle;
   const Wish wish{.priority = operation.priority, .where = operation.where};

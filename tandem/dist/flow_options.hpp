@@ -1,4 +1,4 @@
-// tandem/dist/flow_options.hpp: what a program chooses for the flow of several ranks.
+// tandem/dist/flow_options.hpp: options of the flow of several ranks.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@ namespace tandem::dist {
 struct TransferOptions {
   bool broadcasts = true;                           ///< false: each recipient gets a plain message
   comm::TreeKind tree = comm::TreeKind::automatic;
-  std::int64_t hold_ns = 0;                         ///< how long a broadcast waits for late recipients
-  bool announce = true;                             ///< workers announce a message to the endpoint when its writer begins
+  std::int64_t hold_ns = 0;                         ///< time for which a broadcast waits for late recipients
+  bool announce = true;  ///< workers announce a message to the endpoint when its writer begins
   bool incoming = true;                             ///< the endpoint announces arriving messages to the scheduler
-  /// Larger ones leave from a device's memory, if their value is there alone, and come into one, if their first reader runs there; SIZE_MAX: none.
+  /// A message larger than this leaves from a device's memory, if its value is only there, and arrives in one, if its
+  /// first reader runs there; SIZE_MAX: none.
   std::size_t device_message_bytes = 16 << 10;
-  bool early_read = true;                           ///< readers start when data has *arrived*; else when it is *released*
+  bool early_read = true;  ///< readers start when data has *arrived*; else when it is *released*
 };
 
 struct FlowOptions {
@@ -24,9 +25,10 @@ struct FlowOptions {
   bool idle_progress = true;          ///< idle workers poll the network; false: only its progress thread does
   std::size_t copy_bytes = SIZE_MAX;  ///< memory for received copies; the smallest value of all ranks counts
   bool prune = true;                  ///< loops may skip tasks that do not concern this rank; false: they submit all
-  std::int64_t compare_after_ns = 1'000'000'000;  ///< a wait in which no task ends for so long compares flows; 0: none does
-  bool check_pruning = false;         ///< loops submit all tasks, and the flow checks those that they would have skipped
-  std::int64_t trace_sync_every_ns = 1'000'000'000;  ///< of traced ranks: time between two clock points; 0: none
+  /// A wait in which no task ends for this time compares flows; 0: none does.
+  std::int64_t compare_after_ns = 1'000'000'000;
+  bool check_pruning = false;  ///< loops submit all tasks, and the flow checks those that they would have skipped
+  std::int64_t trace_sync_every_ns = 1'000'000'000;  ///< on traced ranks: time between two clock points; 0: none
 };
 
 }  // namespace tandem::dist

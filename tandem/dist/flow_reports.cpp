@@ -1,4 +1,4 @@
-// tandem/dist/flow_reports.cpp: reports as bytes, and how two of them merge.
+// tandem/dist/flow_reports.cpp: converts reports to bytes, and merges them.
 #include "tandem/dist/flow_reports.hpp"
 
 #include <fmt/format.h>

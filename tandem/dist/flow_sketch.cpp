@@ -1,4 +1,4 @@
-// tandem/dist/flow_sketch.cpp: sketches as bytes, their comparison, and the difference in words.
+// tandem/dist/flow_sketch.cpp: writes, reads and compares sketches, and puts the difference into words.
 #include "tandem/dist/flow_sketch.hpp"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ const FlowOperation* FlowSketch::operation_at(std::uint64_t at) const {
 void FlowSketch::write(FlatWriter& writer) const {
   writer.number(rank).number(start).number(position).number(checkpoints.size());
   for (const auto& [at, digest] : checkpoints) writer.number(at).number(digest);
-  // Most operations come from few files.
+  // Most operations are in few files, so each name is sent once.
   std::map<std::string, std::uint64_t> files;
   for (const FlowOperation& operation : operations) files.emplace(operation.file, 0);
   writer.number(files.size());
@@ -123,7 +123,7 @@ FlowDifference first_difference(const FlowSketch& a, const FlowSketch& b) {
   FlowDifference none;
   if (a.start != b.start) return none;
   const std::uint64_t end = std::min(a.position, b.position);
-  // Positions whose digest both know: the checkpoints of either, and the operations that either has kept.
+  // Both ranks know the digests at these positions: the checkpoints of either, and the operations that either has kept.
   std::uint64_t equal = a.start;
   const auto differs = [&](std::uint64_t at) {
     const auto of_a = a.digest_at(at), of_b = b.digest_at(at);

@@ -1,4 +1,5 @@
-// tandem/dist/flow_sketch.hpp: what a rank tells others of the operations that it has submitted, and where two ranks differ.
+// tandem/dist/flow_sketch.hpp: a sketch of a rank's submitted operations for other ranks, and the difference between
+// two.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,11 @@ struct FlowOperation {
   std::uint32_t executor = 0;
   std::string file;  ///< empty: unknown
   std::uint32_t line = 0;
-  std::size_t uses = 0;                                        ///< all of them
-  std::vector<std::pair<AccessMode, std::uint32_t>> accesses;  ///< the first ones: mode, id of the datum
+  std::size_t uses = 0;                                        ///< number of all uses
+  std::vector<std::pair<AccessMode, std::uint32_t>> accesses;  ///< the first accesses: mode, id of the datum
 
-  /// "a task on rank 1 (submitted at flow.cpp:12) with read of x, write of z". `name`: of a datum, by its id.
+  /// Text such as "a task on rank 1 (submitted at flow.cpp:12) with read of x, write of z". `name`: name of a datum by
+  /// its id.
   std::string described(const std::function<std::string(std::uint32_t)>& name) const;
   void write(FlatWriter& writer) const;
   static FlowOperation from(FlatReader& reader);
@@ -35,13 +37,13 @@ struct FlowOperation {
 /// The operations of one rank since the last wait of all ranks.
 struct FlowSketch {
   std::uint64_t rank = 0;
-  std::uint64_t start = 0;     ///< the position of that wait
-  std::uint64_t position = 0;  ///< of the last operation
+  std::uint64_t start = 0;     ///< position of that wait
+  std::uint64_t position = 0;  ///< position of the last operation
   std::vector<std::pair<std::uint64_t, std::uint64_t>> checkpoints;  ///< positions and digests of older operations
-  std::vector<std::uint64_t> digests;                                ///< of the last operations, the one at `position` included
-  std::vector<FlowOperation> operations;                             ///< the same
+  std::vector<std::uint64_t> digests;  ///< digests of the last operations, the one at `position` included
+  std::vector<FlowOperation> operations;  ///< the last operations, the one at `position` included
 
-  /// The digest after the operation at a position; nothing: not known.
+  /// Digest after the operation at a position; no value: not known.
   std::optional<std::uint64_t> digest_at(std::uint64_t at) const;
   const FlowOperation* operation_at(std::uint64_t at) const;
 
@@ -51,10 +53,10 @@ struct FlowSketch {
 
 /// The first operation on which two ranks differ.
 struct FlowDifference {
-  std::uint64_t first = 0;  ///< the least position at which it may be; 0: there is none
-  std::uint64_t last = 0;   ///< the greatest
+  std::uint64_t first = 0;  ///< the least position at which the difference may be; 0: there is none
+  std::uint64_t last = 0;   ///< the greatest such position
   std::uint64_t ranks[2] = {};
-  FlowOperation operations[2];  ///< if it is known exactly
+  FlowOperation operations[2];  ///< both operations, if they are known exactly
 
   bool exists() const noexcept { return first != 0; }
   std::string described(const std::function<std::string(std::uint32_t)>& name) const;
@@ -62,7 +64,8 @@ struct FlowDifference {
   static FlowDifference from(FlatReader& reader);
 };
 
-/// Compares what both ranks have submitted. None: there is no difference up to the smaller position, or nothing to compare.
+/// Compares the submitted operations of two ranks. None: no difference up to the smaller position, or nothing to
+/// compare.
 FlowDifference first_difference(const FlowSketch& a, const FlowSketch& b);
 
 }  // namespace tandem::dist

@@ -1,4 +1,4 @@
-// tandem/dist/job_abort.cpp: messages that say why the job ends.
+// tandem/dist/job_abort.cpp: messages with the reason for which the job ends.
 #include "tandem/dist/job_abort.hpp"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ void JobAbort::throw_if_aborted() {
   std::rethrow_exception(why);
 }
 
-/// The messages of one reason, while they leave.
+/// The messages of one reason until they have left.
 struct JobAbort::Round {
   std::shared_ptr<const std::string> text;
   std::mutex mutex;
@@ -90,7 +90,7 @@ void JobAbort::tell(const std::shared_ptr<Round>& round, std::uint32_t to) {
   });
 }
 
-/// The links are closed once every message has left: nobody will complete what is under way.
+/// Closes the links once every message has left: no operation under way completes any more.
 void JobAbort::ended(const std::shared_ptr<Round>& round) {
   if (round->missing.fetch_sub(1) == 1) endpoint_.abandon();
 }

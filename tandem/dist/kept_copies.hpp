@@ -1,4 +1,4 @@
-// tandem/dist/kept_copies.hpp: which copies a rank keeps of what another has sent: both derive it. Pure.
+// tandem/dist/kept_copies.hpp: the copies that a rank keeps of another's data, derived by both. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,19 @@
 
 namespace tandem::dist {
 
-/// The copies that one receiver keeps of one sender's data, the least recently used last, at most `most_bytes` of them together.
+/// The copies that one receiver keeps of one sender's data, the least recently used last, at most `most_bytes` of them
+/// together.
 ///
-/// Both ends apply the same uses to an object of this class, in the order of the flow. So both know at each position what the
-/// receiver still has, without a message, and a dropped copy is sent again. Data larger than `most_bytes` is not kept at all.
-/// Threads: the submitting thread.
+/// Both ends apply the same uses to an object of this class, in the order of the flow. So both know at each position
+/// what the receiver still has, without a message, and a dropped copy is sent again. Data larger than `most_bytes` is
+/// not kept at all. Threads: the submitting thread.
 class KeptCopies {
  public:
   explicit KeptCopies(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  /// A task of the receiver sees the data. True: it was kept since its last use. Otherwise it is sent now, and kept from here on;
-  /// `dropped(id)` is called for copies that are not kept any more, and for `id` itself if it is too large.
+  /// Notes that a task of the receiver sees the data. True: it was kept since its last use. Otherwise it is sent now,
+  /// and kept from here on; `dropped(id)` is called for copies that are no longer kept, and for `id` itself if it is
+  /// too large.
   template <class Dropped>
   bool use(std::uint32_t id, std::size_t bytes, Dropped dropped) {
     if (const auto at = where_.find(id); at != where_.end()) {
@@ -40,7 +42,7 @@ class KeptCopies {
     return false;
   }
 
-  /// The version was overwritten, or the data flushed.
+  /// Forgets data of which the version was overwritten, or which was flushed.
   void forget(std::uint32_t id) {
     const auto at = where_.find(id);
     if (at == where_.end()) return;

@@ -9,7 +9,7 @@ namespace tandem::dist {
 
 namespace {
 
-/// Up to so many accesses are compared in pairs.
+/// The most accesses that are compared in pairs.
 constexpr std::size_t kFew = 32;
 
 void add(const Use& use, Need& need) {
@@ -22,7 +22,7 @@ void add(const Use& use, Need& need) {
 
 void gather_needs(std::span<const Use> uses, std::vector<Need>& needs) {
   needs.clear();
-  std::unordered_map<const runtime::Handle*, std::size_t> places;  // of many accesses
+  std::unordered_map<const runtime::Handle*, std::size_t> places;  // used for many accesses
   if (uses.size() > kFew) places.reserve(uses.size());
   for (const Use& use : uses) {
     if (use.mode == AccessMode::scratch) continue;

@@ -1,4 +1,4 @@
-// tandem/dist/need.hpp: what a task needs of each piece of data.
+// tandem/dist/need.hpp: the needs of a task for each piece of data.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace tandem::dist {
 struct Need {
   runtime::Handle* handle;
   bool sees = false;
-  /// One for each access that writes, as ranks count that leave the task out after a look at its accesses (`Flow::try_skip`).
+  /// One for each access that writes, as counted by ranks that skip the task (`Flow::try_skip`).
   std::uint32_t new_versions = 0;
 
   bool makes() const noexcept { return new_versions > 0; }
 };
 
-/// Fills `needs` with one entry per piece of data in `uses`, in the order of the first access. Scratch accesses need nothing.
+/// Fills `needs` with one entry per piece of data in `uses`, in the order of the first access. Scratch accesses need
+/// nothing.
 void gather_needs(std::span<const Use> uses, std::vector<Need>& needs);
 
 }  // namespace tandem::dist

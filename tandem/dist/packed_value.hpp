@@ -1,4 +1,4 @@
-// tandem/dist/packed_value.hpp: the current value of an object or an array as bytes, while messages of it are under way.
+// tandem/dist/packed_value.hpp: the bytes of an object's or an array's value while messages of it are under way.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 
 namespace tandem::dist {
 
-/// The first send of a version that starts makes the bytes; sends that start before the others have ended share them; the last
-/// one frees them. A send is a reader of the data, so no task writes the object meanwhile. Any thread.
+/// The first send of a version makes the bytes; sends that start before the others have ended share them; the last one
+/// frees them. A send reads the data, so no task writes the object meanwhile. Any thread.
 class PackedValue {
  public:
-  /// The bytes of `handle`'s value, until `release`. Throws what writing them throws, and holds nothing then.
+  /// The bytes of `handle`'s value, until `release`. Throws the exceptions of the object's type; nothing is acquired
+  /// then.
   std::span<const std::byte> acquire(const runtime::Handle& handle) {
     const std::lock_guard guard(mutex_);
     if (users_ == 0) {
@@ -37,7 +38,7 @@ class PackedValue {
   }
 
  private:
-  std::mutex mutex_;  ///< guards both; held while the bytes are written
+  std::mutex mutex_;  ///< guards both members; held while the bytes are written
   std::vector<std::byte> bytes_;
   unsigned users_ = 0;
 };

@@ -1,4 +1,4 @@
-// tandem/dist/placement.cpp: owner computes, and the rank among several owners.
+// tandem/dist/placement.cpp: the owner computes, and one of several owners is chosen.
 #include "tandem/dist/placement.hpp"
 
 #include <fmt/format.h>
@@ -62,8 +62,8 @@ std::uint32_t Placement::by_policy(std::span<const Use> uses, const Recording* r
   return chosen;
 }
 
-/// The owner for which the fewest bytes move, to it and back: the one that has most of them. Of equal ones the owner of the last
-/// datum that is written. `only_adds`: owners of what is read count, too.
+/// The owner to which, and from which, the fewest bytes move: the one that has most of them. Among equal ones the owner
+/// of the last datum that is written. `only_adds`: owners of data that is read count, too.
 std::uint32_t Placement::among_owners(std::span<const Use> uses, const Recording* recording, bool only_adds) const {
   for (const Use& use : uses) {
     if (use.mode == AccessMode::scratch || use.mode == AccessMode::reduce) continue;

@@ -1,4 +1,4 @@
-// tandem/dist/posted_receives.hpp: which messages other ranks are ready to receive, and the sends that wait for that.
+// tandem/dist/posted_receives.hpp: posted receives of other ranks, and the sends that wait for them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace tandem::dist {
 
 struct Bag;
 
-/// Pairs the notices of other ranks, each of which has posted a receive, with the sends of this rank.
+/// Pairs the notices of other ranks, which announce posted receives, with the sends of this rank.
 ///
-/// Notices and sends of one rank, channel and tag are paired in the order in which they come, as messages and receives are. A send that is
-/// paired finds its receive posted, whichever of those it is. Any thread.
+/// Notices and sends of one rank, channel and tag are paired in their order, as messages and receives are. A paired
+/// send finds its receive posted, even if it is paired with the notice of another. Any thread.
 class PostedReceives {
  public:
   struct Key {
-    std::uint32_t rank = 0;     ///< that receives
+    std::uint32_t rank = 0;     ///< rank that receives
     std::uint32_t channel = 0;
     std::uint64_t tag = 0;
     bool operator<(const Key& other) const noexcept {
@@ -35,7 +35,7 @@ class PostedReceives {
     never,   ///< the job has failed
   };
 
-  /// `bag` has a message for a recipient.
+  /// Notes that `bag` has a message for a recipient.
   Answer expect(const Key& key, const std::shared_ptr<Bag>& bag) {
     const std::lock_guard guard(mutex_);
     if (ended_) return Answer::never;
@@ -47,7 +47,7 @@ class PostedReceives {
     if (--entry.posted == 0) entries_.erase(key);
     return Answer::posted;
   }
-  /// A receive is posted. Returns the bag that has waited for it longest, or null.
+  /// Notes a posted receive. Returns the bag that has waited for it longest, or null.
   std::shared_ptr<Bag> note(const Key& key) {
     const std::lock_guard guard(mutex_);
     if (ended_) return nullptr;
@@ -61,7 +61,8 @@ class PostedReceives {
     if (entry.waiting.empty()) entries_.erase(key);
     return bag;
   }
-  /// The job has failed: no further notice counts. Returns the bags that wait, each once for each of its recipients.
+  /// Ends the pairing after a failure of the job: no further notice counts. Returns the waiting bags, each once for
+  /// each of its recipients.
   std::vector<std::shared_ptr<Bag>> end() {
     const std::lock_guard guard(mutex_);
     ended_ = true;
@@ -71,7 +72,7 @@ class PostedReceives {
     entries_.clear();
     return waiting;
   }
-  /// Calls `visit(key, bag)` for each send that waits.
+  /// Calls `visit(key, bag)` for each waiting send.
   void for_each_waiting(const std::function<void(const Key&, Bag&)>& visit) const {
     const std::lock_guard guard(mutex_);
     for (const auto& [key, entry] : entries_)
@@ -83,7 +84,7 @@ class PostedReceives {
     std::uint64_t posted = 0;                  ///< notices without a send
     std::deque<std::shared_ptr<Bag>> waiting;  ///< sends without a notice
   };
-  mutable std::mutex mutex_;  ///< guards all below
+  mutable std::mutex mutex_;  ///< guards all members below
   std::map<Key, Entry> entries_;
   bool ended_ = false;
 };

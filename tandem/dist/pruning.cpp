@@ -28,11 +28,11 @@ bool Pruning::concerns(std::span<const Use> uses, bool policy) const {
     if (policy && owner != kNobody && owner != place.owner) return true;
     owner = place.owner;
   }
-  return owner == kNobody && read_at == kEverywhere;  // it writes nothing, and runs on every rank
+  return owner == kNobody && read_at == kEverywhere;  // the task writes nothing, and runs on every rank
 }
 
-/// While skipping: the task must not concern this rank, and the rank does not know what it writes. Otherwise the task must not
-/// see here what this rank does not know.
+/// Checks a task. While skipping, it must not concern this rank, and the rank does not know what it writes. Otherwise
+/// it must not see here data that this rank does not know.
 void Pruning::check_task(std::uint32_t executor, std::span<const Need> needs, const Wish& wish) {
   const bool here = executor == rank_ || executor == kEverywhere;
   if (skipping_ && here) {

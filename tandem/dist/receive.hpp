@@ -1,4 +1,4 @@
-// tandem/dist/receive.hpp: a receive, for the parts of `Transfers`.
+// tandem/dist/receive.hpp: a receive, for the files of `Transfers`.
 #pragma once
 
 #include <atomic>
@@ -20,18 +20,19 @@ struct Transfers::Receive {
   std::uint32_t source = 0;
   runtime::EventTasks event;
   comm::Request request;
-  std::uint64_t expected = 0;               ///< to the scheduler, as a task that will be ready; 0: not
+  std::uint64_t expected = 0;               ///< number of the announcement to the scheduler; 0: none
   runtime::WatchedMessage watched;
-  runtime::FlowFailure* failure = nullptr;  ///< why there is no value
+  runtime::FlowFailure* failure = nullptr;  ///< failure that left no value
   bool readable = false;                    ///< its first node has ended
-  std::atomic<unsigned> waits{1};           ///< in turns, before it is posted: for its predecessors, and for its part of `arriving_`
-  bool asked = false;                       ///< in turns: for its memory
-  runtime::NodeIndex wanted = 0;            ///< it awaits its message, which comes into the memory of this device if it is announced; 0: no longer, or never
+  /// In turns, before it is posted: counts its predecessors, and its part of `arriving_`.
+  std::atomic<unsigned> waits{1};
+  bool asked = false;                       ///< in turns: it has asked for its memory
+  runtime::NodeIndex wanted = 0;  ///< memory of the device for the message, if that is announced; 0: none, or no longer
   bool is_known = false;                    ///< it is in `waiting_`; under `mutex_`
   std::shared_ptr<CopyBudget> part_of = {}; ///< in turns, of an object or an array: gets `part` back at the end
   std::size_t part = 0;
-  std::span<const std::byte> packed = {};   ///< of an object, once arrived: in the request's memory
-  std::shared_ptr<Receive> itself = {};     ///< until both have ended
+  std::span<const std::byte> packed = {};   ///< bytes of an arrived object, in the request's memory
+  std::shared_ptr<Receive> itself = {};     ///< keeps the receive until both nodes have ended
 
   Receive() = default;
   Receive(const Receive&) = delete;
@@ -39,7 +40,7 @@ struct Transfers::Receive {
   ~Receive() {
     if (part_of != nullptr) part_of->give_back(part);
   }
-  /// Makes the object. Throws a SerializationError that names the data.
+  /// Makes the object from its bytes. Throws a SerializationError that names the data.
   void unpack() const;
 };
 

@@ -1,4 +1,4 @@
-// tandem/dist/recipient_set.hpp: which ranks have the current version of some data.
+// tandem/dist/recipient_set.hpp: the ranks that have the current version of some data.
 #pragma once
 
 #include <cstdint>

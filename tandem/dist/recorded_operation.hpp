@@ -13,37 +13,40 @@ class BroadcastPlan;
 
 namespace tandem::dist {
 
-/// One operation. All kinds but `task` and `skip` are of one piece of data.
+/// One recorded operation. All kinds except `task` and `skip` are of one piece of data.
 struct RecordedOperation {
   enum class Kind : std::uint8_t { task, fetch, migrate, flush, send, receive, skip };
 
   Kind kind = Kind::task;
-  std::uint32_t executor = 0;      ///< kEverywhere: all ranks. Or: gets what is fetched, is the next owner, sends a message
+  /// KEverywhere: all ranks. For other operations: receiver of a fetch, next owner, or sender of a message.
+  std::uint32_t executor = 0;
   int priority = 0;
-  std::uint32_t message = 0;       ///< of `send` and `receive`: among the messages of the recording
-  std::uint32_t event = 0;         ///< a task that is an event of the program: one more than its number among those of the recording
+  std::uint32_t message = 0;       ///< of `send` and `receive`: index among the messages of the recording
+  std::uint32_t event = 0;         ///< an event of the program: its index among those of the recording, plus one
   SourceLine where = {};
-  /// Is copied for each replay; of an event it is a name alone. Null on ranks that do not run the task.
+  /// Model that is copied for each replay; for an event only a name. Null on ranks that do not run the task.
   runtime::Task* model = nullptr;
   std::span<const Use> uses = {};
-  std::span<const std::uint32_t> after = {};  ///< operations that the program wants to come first; all run here
+  std::span<const std::uint32_t> after = {};  ///< operations that the program orders before this one; all run here
   std::uint32_t first_sending = 0;
   std::uint32_t sendings = 0;
-  std::uint64_t tasks = 0;         ///< of `skip`: so many
-  bool is_task = true;             ///< of the program; false: it starts or gathers shares of a sum (`Reductions`)
+  std::uint64_t tasks = 0;         ///< number of tasks of `skip`
+  bool is_task = true;  ///< a task of the program; false: it starts or gathers shares of a sum (`Reductions`)
   bool skipped = false;            ///< with `check_pruning`: this rank would not have submitted it
 
-  /// Of a task that runs here; else null.
+  /// Codelet of a task that runs here; else null.
   const runtime::CodeletCore* codelet() const noexcept { return model != nullptr ? model->codelet : nullptr; }
 };
 
-/// A version goes to a rank when the first task that sees it is submitted. The sendings of one version stand together.
+/// A version goes to a rank when the first task that sees it is submitted. The sendings of one version are consecutive.
 struct RecordedSending {
   runtime::Handle* handle;
   std::uint32_t recipient;
   int priority;
-  const runtime::CodeletCore* reader = nullptr;  ///< codelet of that task; null: it runs on another rank, or is none
-  std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< of the first sending of a version, on its sender: shared by all replays
+  /// Codelet of that task; null: it runs on another rank, or is not a task.
+  const runtime::CodeletCore* reader = nullptr;
+  /// Plan of a version's first sending, on its sender: shared by all replays.
+  std::shared_ptr<comm::BroadcastPlan> plan = {};
 };
 
 }  // namespace tandem::dist

@@ -1,4 +1,4 @@
-// tandem/dist/recording.cpp: what is derived from a recorded flow, and the copies of its tasks.
+// tandem/dist/recording.cpp: derives sendings and ends from a recorded flow, and copies its tasks.
 #include "tandem/dist/recording.hpp"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ namespace {
 bool sees(AccessMode mode) { return sees_value(mode) || mode == AccessMode::reduce; }
 bool makes(AccessMode mode) { return makes_value(mode) || mode == AccessMode::reduce; }
 
-/// What an operation that is no task means for a version and its recipients. `flush` ends a version's copies as a write does; a
-/// migration is a task of the next owner that changes nothing.
+/// Mode that an operation without a task corresponds to, for a version and its recipients. `flush` ends a version's
+/// copies as a write does; a migration is a task of the next owner that changes nothing.
 AccessMode mode_of(Kind kind) {
   if (kind == Kind::migrate) return AccessMode::read_write;
   return kind == Kind::flush || kind == Kind::receive ? AccessMode::write : AccessMode::read;
@@ -50,7 +50,7 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   if (model != nullptr && model->ops->value_bytes != 0 && model->ops->copy_values == nullptr)
     refuse("its values cannot be copied; pass pointers or data instead");
   for (const TaskRef& task : after) {
-    if (task.task == nullptr) continue;  // of another rank
+    if (task.task == nullptr) continue;  // a task of another rank
     predecessors.push_back(index_of(task));
     if (predecessors.back() == kNone) refuse("it is to follow a task that is not of the recording");
   }
@@ -89,7 +89,7 @@ void Recording::add(const RecordedOperation& operation, Handle& handle) {
 
 void Recording::add(RecordedOperation operation, Handle& handle, Message message) {
   if (operation.kind == Kind::send && !operations_.empty() && operations_.back().kind == Kind::send) {
-    // Sends without another operation between them: one value goes to all at once.
+    // Sends without another operation between them become one: the value goes to all at once.
     Message& last = messages_.back();
     const comm::Recipient& to = message.recipients.front();
     if (uses_.back().front().handle == &handle && last.tag == message.tag &&
@@ -109,7 +109,7 @@ std::uint32_t Recording::owner_of(Handle& handle) const {
 }
 
 void Recording::check_owners() const {
-  Handle* wrong = nullptr;  // the one that was registered first: all ranks name the same
+  Handle* wrong = nullptr;  // the one that was registered first, so that all ranks name the same
   for (const auto& [handle, move] : moves_)
     if (place_of(*handle).owner != move.from && (wrong == nullptr || place_of(*handle).id < place_of(*wrong).id)) wrong = handle;
   if (wrong == nullptr) return;
@@ -147,7 +147,7 @@ void Recording::finish() {
   find_ends();
 }
 
-/// Lists the ranks that see a version at the first task that does.
+/// Lists the ranks that see a version, at the first task that does.
 void Recording::find_sendings() {
   struct Readers {
     std::size_t first = 0;
@@ -175,7 +175,7 @@ void Recording::find_sendings() {
     for (const Use& use : operation.uses)
       if (const auto readers = present.find(use.handle); makes(use.mode) && readers != present.end()) close(readers->second);
   }
-  // In the order of the flow, which is equal on all ranks; that of a hash table is not.
+  // The loop follows the order of the flow, which is equal on all ranks, unlike that of a hash table.
   for (std::size_t i = 0; i < operations_.size(); ++i)
     for (const Use& use : operations_[i].uses)
       if (const auto readers = present.find(use.handle); readers != present.end() && readers->second.first == i)
@@ -187,7 +187,7 @@ void Recording::find_sendings() {
   }
 }
 
-/// Lists the tasks of this rank that no other one follows.
+/// Lists the tasks of this rank that no other task follows.
 void Recording::find_ends() {
   struct Last {
     std::uint32_t writer = kNone;
@@ -225,7 +225,7 @@ Task* Recording::change(const TaskRef& task) {
   return task.task;
 }
 
-/// Also by shares: then tasks of Tandem's own write the data.
+/// Whether the recording adds to the data, also by shares: tasks of Tandem's own then write it.
 bool Recording::adds_to(const Handle& handle) const {
   return std::any_of(operations_.begin(), operations_.end(), [&](const RecordedOperation& operation) {
     return std::any_of(operation.uses.begin(), operation.uses.end(), [&](const Use& use) {

@@ -1,4 +1,4 @@
-// tandem/dist/recording.hpp: a part of the flow of several ranks that is kept, and submitted again and again.
+// tandem/dist/recording.hpp: a part of the flow of several ranks that is kept and submitted repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,17 @@
 
 namespace tandem::dist {
 
-/// What a rank keeps of a recorded flow: of each task its executor and its data, and on the executor the task itself, filled. The
-/// executor is chosen when the task is recorded. All ranks keep the same operations, and submit them at the same position of the
-/// flow; explicit messages are each rank's own.
+/// A recorded flow on one rank: the executor and the data of each task, and on the executor the task itself, filled.
+/// The executor is chosen when the task is recorded. All ranks keep the same operations, and submit them at the same
+/// position of the flow; explicit messages are each rank's own.
 ///
-/// A migration moves no data while it is recorded: `owner_of` returns the owner at this point of a replay, and places the tasks
-/// that follow. So a replay must begin with the owners with which the recording began (`check_owners`).
+/// A migration moves no data while it is recorded: `owner_of` returns the owner at this point of a replay, and
+/// determines where the next tasks run. So a replay must begin with the owners with which the recording began
+/// (`check_owners`).
 ///
-/// A recording knows every reader of a version before the first one is submitted (`RecordedSending`). So its broadcasts are
-/// complete, also of data that is ready when the replay begins. With a budget for copies they are sent task by task instead.
+/// A recording knows every reader of a version before the first one is submitted (`RecordedSending`). So its broadcasts
+/// are complete, also of data that is ready when the replay begins. With a budget for copies they are sent task by task
+/// instead.
 ///
 /// Threads: the submitting thread. Data that Tandem allocated lives as long as a recording uses it.
 class Recording {
@@ -35,8 +37,8 @@ class Recording {
   /// An explicit message.
   struct Message {
     std::uint64_t tag = 0;
-    std::vector<comm::Recipient> recipients = {};    ///< of `send`: one value goes to all of them at once
-    std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< of `send`
+    std::vector<comm::Recipient> recipients = {};    ///< recipients of `send`: one value goes to all of them at once
+    std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< plan of `send`
   };
 
   explicit Recording(runtime::RuntimeCore& core) : core_(core) {}
@@ -44,40 +46,42 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Adds a task, or with `wish.is_task` false one of Tandem's own. The recording owns `model`, filled, from now on, also when
-  /// this throws. Returns the name of the task for `change`; an empty one on ranks that do not run it. Throws UsageError.
+  /// Adds a task; with `wish.is_task` false, one of Tandem's own. The recording owns `model`, filled, from now on, also
+  /// when this throws. Returns the name of the task for `change`; an empty one on ranks that do not run it. Throws
+  /// UsageError.
   runtime::TaskRef add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
                        std::span<const runtime::TaskRef> after);
-  /// Submits an event with these accesses, as if the program did, and returns its nodes.
+  /// Submits an event with these accesses, as the program would, and returns its nodes.
   using SubmitEvent = std::function<runtime::EventTasks(std::span<const Use> uses)>;
-  /// Adds an event of the program, which counts as a task, and as another one when it has a released half (`with_release`). `model`
-  /// names it, and is never run. `submit` is called at each replay, where the event takes place, at the event's position.
+  /// Adds an event of the program, which counts as a task, and as another one when it has a released half
+  /// (`with_release`). `model` names it, and is never run. Each replay calls `submit` on the rank of the event, at the
+  /// event's position.
   runtime::TaskRef add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
                              bool with_release, SubmitEvent submit);
   /// Adds an operation that is no task. Throws UsageError.
   void add(const RecordedOperation& operation, runtime::Handle& handle);
   void add(RecordedOperation operation, runtime::Handle& handle, Message message);
-  /// This rank skips so many tasks.
+  /// Records that this rank skips so many tasks.
   void skip(std::uint64_t tasks);
-  /// With `check_pruning`: this rank would have skipped the last task.
+  /// With `check_pruning`: notes that this rank would have skipped the last task.
   void note_skipped() noexcept { operations_.back().skipped = true; }
-  /// No more operations.
+  /// Ends the recording: no more operations follow.
   void finish();
   const runtime::KeptData& data() const noexcept { return kept_; }
-  /// While it is recorded: whether the data has a value at this point of a replay; nothing: as it has outside.
+  /// While recording: whether the data has a value at this point of a replay; no value: as outside.
   std::optional<bool> has_value(runtime::Handle& handle) const {
     const auto known = has_value_.find(&handle);
     return known != has_value_.end() ? std::optional<bool>(known->second) : std::nullopt;
   }
   void note_value(runtime::Handle& handle, bool has_value) { has_value_[&handle] = has_value; }
-  /// While it is recorded: the owner of the data at this point of a replay.
+  /// While recording: the owner of the data at this point of a replay.
   std::uint32_t owner_of(runtime::Handle& handle) const;
 
-  /// Values or priority of a task, as `RecordedGraph`; null for a task of another rank. Throw UsageError.
+  /// Task whose values or priority change, as in `RecordedGraph`; null for a task of another rank. Throws UsageError.
   runtime::Task* change(const runtime::TaskRef& task);
   void rebind(runtime::Handle& from, runtime::Handle& to);
 
-  /// Of the program, skipped ones included: equal on all ranks.
+  /// Number of tasks of the program, skipped ones included: equal on all ranks.
   std::size_t task_count() const noexcept { return task_count_; }
   std::span<const RecordedOperation> operations() const noexcept { return operations_; }
   std::span<RecordedSending> sendings(const RecordedOperation& operation) noexcept {
@@ -92,8 +96,8 @@ class Recording {
   void check_owners() const;
   /// Submits a copy of an operation's model, or an event.
   void submit(const RecordedOperation& operation);
-  /// The tasks of the last replay that no other task of it on this rank follows, and the released halves of its events. Once for
-  /// each replay.
+  /// The tasks of the last replay that no other task of it on this rank follows, and the released halves of its events.
+  /// Called once for each replay.
   std::span<const runtime::TaskRef> ends();
 
  private:
@@ -114,16 +118,16 @@ class Recording {
   std::vector<RecordedOperation> operations_;
   std::size_t task_count_ = 0;
   std::unordered_map<runtime::Handle*, Move> moves_;
-  std::unordered_map<runtime::Handle*, bool> has_value_;  ///< of what it has changed so far, while it is recorded
-  std::vector<std::vector<Use>> uses_;  ///< of each operation
+  std::unordered_map<runtime::Handle*, bool> has_value_;  ///< of data that it has changed so far, while recording
+  std::vector<std::vector<Use>> uses_;  ///< uses of each operation
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<RecordedSending> sendings_;
   std::vector<Message> messages_;
   std::vector<SubmitEvent> events_;
-  std::vector<std::uint32_t> last_;     ///< operations of `ends`
+  std::vector<std::uint32_t> last_;     ///< operations for `ends`
   runtime::KeptData kept_;
-  std::vector<runtime::TaskRef> submitted_;  ///< of the last replay, by operation
-  std::vector<runtime::TaskRef> released_;   ///< of the last replay: the released halves of events
+  std::vector<runtime::TaskRef> submitted_;  ///< tasks of the last replay, by operation
+  std::vector<runtime::TaskRef> released_;   ///< released halves of events of the last replay
   std::vector<runtime::TaskRef> ends_;
 };
 

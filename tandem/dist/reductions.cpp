@@ -46,7 +46,7 @@ std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
   return codelet;
 }
 
-/// What is called for `handle`, for a share of it, which may live longer: functions of arrays look at the handle.
+/// Functions of `handle`'s reduction for a share of it, which may live longer: functions of arrays look at the handle.
 std::unique_ptr<runtime::Reduction> reduction_for_share(Handle& handle) {
   handle.references.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<Handle> kept(&handle, [](Handle* last) { last->drop_reference(); });
@@ -83,7 +83,7 @@ void Reductions::share(std::span<Use> uses, Wish& wish) {
     const std::uint32_t owner = owner_of(*use.handle, recording_);
     Place& place = place_of(*use.handle);
     if (pruning_.may_have_missed(place)) place.unwritten = false;
-    // Whether data has a value in a replay, the gathering task says.
+    // The gathering task decides whether data has a value in a replay.
     const bool has_value = recording_ != nullptr || !place.unwritten;
     if (owner != executor && owner != kEverywhere && has_value && use.handle->reduction != nullptr)
       use.handle = &share_of(*use.handle, executor, wish);
@@ -153,7 +153,7 @@ void Reductions::gather_all() {
 
 void Reductions::forget(Handle& handle) { sums_.erase(place_of(handle).id); }
 
-/// A task of the flow at this point, or at this point of each replay.
+/// Submits a task at this point of the flow, or of each replay.
 void Reductions::submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const TaskOps& ops, std::span<const Use> uses,
                         const Wish& wish) {
   const bool is_here = recording_ != nullptr ? wish.on == flow_.rank() : flow_.enter(uses, wish);

@@ -25,28 +25,30 @@ class Recording;
 
 /// Partial sums of `reduce` accesses.
 ///
-/// Protocol. A task that adds to data of another rank adds to a *share* instead: hidden data of the rank that runs it, which
-/// starts neutral. When the data is used otherwise, moves, or is waited for, tasks of the flow gather the shares by a binomial
-/// tree whose root is the data itself: log2 of the number of ranks steps, each on the rank that keeps the sum. Which ranks have
-/// shares follows from the flow, so all ranks know it. `Place::reducing` says that data has shares.
+/// Protocol. A task that adds to data of another rank adds to a *share* instead: hidden data of the rank that runs it,
+/// which starts neutral. When the data is used otherwise, moves, or is waited for, tasks of the flow gather the shares
+/// by a binomial tree whose root is the data itself: log2 of the number of ranks steps, each on the rank that keeps the
+/// sum. The ranks with shares follow from the flow, so all ranks know them. `Place::reducing` marks data that has
+/// shares.
 ///
-/// A recording has an object of its own while it is made: there the tasks that start and gather shares are recorded, and the
-/// shares belong to the recording. Its last operations gather what is open.
+/// A recording has its own object while it is made: there the tasks that start and gather shares are recorded, and the
+/// shares belong to the recording. Its last operations gather all open sums.
 ///
-/// Threads: the submitting thread. Cost of finding or closing a sum: logarithmic in the number of open sums and of ranks.
+/// Threads: the submitting thread. Cost of finding or closing a sum: logarithmic in the number of open sums and of
+/// ranks.
 class Reductions {
  public:
-  /// `recording`: takes the tasks; null: they take place now.
+  /// `recording`: takes the tasks; null: they are submitted now.
   Reductions(runtime::RuntimeCore& core, Flow& flow, const Placement& placement, const Pruning& pruning,
              Recording* recording);
   ~Reductions();
   Reductions(const Reductions&) = delete;
   Reductions& operator=(const Reductions&) = delete;
 
-  /// Before a task with `reduce` accesses is entered: shares replace other ranks' data in `uses`. Sets `wish.on`. Throws
-  /// UsageError when the task also uses one of its sums otherwise.
+  /// Called before a task with `reduce` accesses is entered: shares replace other ranks' data in `uses`. Sets
+  /// `wish.on`. Throws UsageError when the task also uses one of its sums otherwise.
   void share(std::span<Use> uses, Wish& wish);
-  /// The data has shares that are not gathered yet.
+  /// Whether the data has shares that are not gathered yet.
   bool is_open(runtime::Handle& handle) const {
     return recording_ != nullptr ? sums_.contains(place_of(handle).id) : place_of(handle).reducing;
   }
@@ -55,7 +57,7 @@ class Reductions {
     if (is_open(handle)) gather(handle);
   }
   void gather_all();
-  /// The data is gone, and its shares with it.
+  /// Forgets data that is gone, and its shares.
   void forget(runtime::Handle& handle);
 
  private:
@@ -65,9 +67,9 @@ class Reductions {
   using OwnedHandle = std::unique_ptr<runtime::Handle, DropOwner>;
   struct Sum {
     runtime::Handle* handle = nullptr;
-    std::map<std::uint32_t, OwnedHandle> shares;  ///< by the rank that owns it
-    int priority = 0;                             ///< of the most urgent task that added to one
-    SourceLine where = {};                        ///< of the first such task
+    std::map<std::uint32_t, OwnedHandle> shares;  ///< shares by the rank that owns them
+    int priority = 0;                             ///< priority of the most urgent task that added to one
+    SourceLine where = {};                        ///< line of the first such task
   };
 
   runtime::Handle& share_of(runtime::Handle& handle, std::uint32_t rank, const Wish& wish);
@@ -82,8 +84,8 @@ class Reductions {
   const Placement& placement_;
   const Pruning& pruning_;
   Recording* const recording_;
-  std::map<std::uint32_t, Sum> sums_;  ///< with open shares, by `Place::id`: the same order on all ranks
-  /// Of a recording: shares that were gathered, by `Place::id` of the data and rank. They serve again.
+  std::map<std::uint32_t, Sum> sums_;  ///< sums with open shares, by `Place::id`: the same order on all ranks
+  /// Gathered shares of a recording, by `Place::id` of the data and rank, for further use.
   std::map<std::pair<std::uint32_t, std::uint32_t>, OwnedHandle> spare_;
 };
 

@@ -1,4 +1,4 @@
-// tandem/dist/standstill.cpp: sketches sent to the ranks that owe data, and their comparison.
+// tandem/dist/standstill.cpp: sends sketches to the ranks that owe data, and compares received ones.
 #include "tandem/dist/standstill.hpp"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@ namespace tandem::dist {
 
 namespace {
 
-/// Of measurements in the background whose results no thread reads.
+/// Interval of measurements in the background whose results no thread reads.
 constexpr std::int64_t kHardlyEverNs = 3'600'000'000'000;
 
 }  // namespace

@@ -12,24 +12,25 @@
 
 namespace tandem::dist {
 
-/// Compares the clocks of traced ranks while it lives. All ranks leave a barrier at one instant when it is made, and another one
-/// when it ends; the times of both are clock points of the trace (thesis 3.4.2: the line through both takes a rank's time to
-/// rank 0's). Between them, the state of the clock synchronisation becomes a point of kind `background` at a fixed
-/// interval.
+/// Compares the clocks of traced ranks while it lives. All ranks leave a barrier at one instant when it is made, and
+/// another one when it ends; the times of both are clock points of the trace (thesis 3.4.2: the line through both takes
+/// a rank's time to rank 0's). Between them, the state of the clock synchronisation becomes a point of kind
+/// `background` at a fixed interval.
 ///
-/// All ranks make one, and all end it. A rank that cannot come to the last barrier, because of a failure, destroys it instead,
-/// and the barriers of the others fail. Threads: the submitting thread; the session's flusher writes points between the barriers.
+/// All ranks make one, and all end it. A rank that cannot come to the last barrier, because of a failure, destroys it
+/// instead, and the barriers of the others fail. Threads: the submitting thread; the session's flusher writes points
+/// between the barriers.
 class TraceClocks {
  public:
-  /// `clock` is that of the events. `every_ns`: between points in the background; 0: none. Null when the ranks do not find each
-  /// other's time, which is logged.
+  /// `clock` is the clock of the events. `every_ns`: interval of points in the background; 0: none. Null when the ranks
+  /// do not find each other's time, which is logged.
   static std::unique_ptr<TraceClocks> start(comm::Endpoint& endpoint, trace::Session& session, const clock::Clock& clock,
                                             std::int64_t every_ns, base::Log& log);
   ~TraceClocks();
   TraceClocks(const TraceClocks&) = delete;
   TraceClocks& operator=(const TraceClocks&) = delete;
 
-  /// The last barrier.
+  /// Makes the last comparison, by a barrier.
   void end();
 
  private:

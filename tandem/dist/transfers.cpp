@@ -42,9 +42,9 @@ void Transfers::Receive::unpack() const {
 
 namespace {
 
-/// Shorter messages are not announced. Those between ranks of one host are shorter.
+/// Messages shorter than this are not announced, as those between ranks of one host.
 constexpr std::int64_t kShortNs = 100'000;
-/// Smaller than the ids of all kernels' failures.
+/// Id of the job's failure, smaller than the ids of all kernels' failures.
 constexpr runtime::TaskId kJobFailure = 1;
 
 }  // namespace
@@ -124,7 +124,7 @@ void Transfers::raise(Bag& bag, comm::Recipient recipient) {
       if (known.rank == recipient.rank) known.priority = std::max(known.priority, recipient.priority);
 }
 
-/// The bag's writer runs, and will end in so many ns.
+/// Announces that the bag's writer runs, and will end in so many ns.
 void Transfers::announce(Bag& bag, std::int64_t in_ns) {
   const std::lock_guard guard(bag.lock);
   if (bag.started || bag.announced != 0 || bag.recipients.empty()) return;
@@ -133,7 +133,7 @@ void Transfers::announce(Bag& bag, std::int64_t in_ns) {
   bag.announced = endpoint_.announce(bag.recipients.front().rank, bag.handle->travel_bytes(), in_ns, priority);
 }
 
-/// What goes before the value. `is_empty`: there is none, because of a failure.
+/// Header of a value. `is_empty`: there is no value, because of a failure.
 std::vector<std::byte> Transfers::header_of(Bag& bag, Task& task, bool& is_empty) {
   MessageHead head{.version = bag.version, .flags = bag.exact ? 0 : MessageHead::kLowerBound};
   std::vector<std::byte> header(MessageHead::kShort);
@@ -167,7 +167,7 @@ void Transfers::start(Bag& bag, Task& task) {
     if (bag.started) recipients = std::move(bag.recipients);
     announced = bag.announced;
   }
-  if (recipients.empty()) return bring_home(bag, task);  // another one has joined
+  if (recipients.empty()) return bring_home(bag, task);  // another recipient has joined
   const comm::Rank first = recipients.front().rank;
   if (options_.announce && endpoint_.uses_announcements(first)) core_.workers().report_expected_ends();
   post(bag, recipients, is_empty ? Content::nothing : node != 0 ? Content::later : Content::value, header);
@@ -196,7 +196,7 @@ runtime::FlowFailure* Transfers::pack(Bag& bag, const Task& task) {
   return core_.executor().failures().add(task.id, exception, why);
 }
 
-/// `later`: to one recipient, by a plain message whose bytes come when they are due.
+/// Posts messages; `later`: to one recipient, a plain message whose bytes follow when they are due.
 void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Content content, std::span<const std::byte> header) {
   const bool empty = content == Content::nothing, later = content == Content::later;
   const auto buffer = [&] {
@@ -231,7 +231,7 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Cont
                                            .header = header, .callbacks = ended, .plan = in_turns_ ? nullptr : bag.plan});
   } else if (later) {
     const comm::Recipient& recipient = recipients.front();
-    const std::lock_guard guard(bag.lock);  // `supply` may come before this thread goes on
+    const std::lock_guard guard(bag.lock);  // `supply` may run before this thread goes on
     posted = bag.late = endpoint_.isend_later(recipient.rank, comm::Tag(bag.tag), bag.handle->shape.bytes(),
                                               {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
   } else {
@@ -249,13 +249,13 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Cont
   record<trace::Type::bag_closed>(alive->number, recipients.size(), posted.trace_number());
 }
 
-/// Uses numbers alone: the send may have ended, and the data may be gone.
+/// Traces a send by numbers alone: the send may have ended, and the data may be gone.
 void Transfers::trace_sent(const Bag& bag, const comm::Request& request) {
   record<trace::Type::data_sent>(bag.data_number, bag.version, bag.event.readable.id, request.trace_number());
 }
 
-/// One message of the bag has ended, well or not. A message whose recipient is gone is no failure here: the end of that rank is
-/// reported otherwise.
+/// Ends one message of the bag, successful or not. A message whose recipient is gone is no failure here: the end of
+/// that rank is reported otherwise.
 void Transfers::sent(Bag& bag) {
   if (bag.under_way.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   watch().end_data(bag.watched);
@@ -289,7 +289,7 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   if (in_turns_) plan_arrival(*receive, task);
   receive->wanted = wanted;
   if (wanted != 0) task.extra->memory = runtime::EventMemory::later;
-  // An object or an array has memory of its own: its next writer need not wait until the message was forwarded.
+  // An object or an array has memory of its own, so its next writer need not wait until the message was forwarded.
   trace_submitter<trace::Type::data_expected>(handle.number, address.version, task.id, source);
   try {
     core_.events().submit(task, !handle.travels_packed() && !in_turns_, receive->event, after);
@@ -301,7 +301,8 @@ void Transfers::receive(runtime::Handle& handle, const Address& address, std::ui
   if (handle.travels_packed()) unpack_after(receive, priority);
 }
 
-/// The values of this task are the receive, which lives as long as the task or the message needs it.
+/// Submits the task that unpacks the message; its values are the receive, which lives as long as the task or the
+/// message needs it.
 void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priority) {
   using Values = std::shared_ptr<Receive>;
   static constexpr runtime::TaskOps ops{
@@ -319,7 +320,7 @@ void Transfers::unpack_after(const std::shared_ptr<Receive>& receive, int priori
   core_.submission().submit(task);
 }
 
-/// In turns: from where the memory of the receive comes. At the receive's place in the flow.
+/// In turns: decides from where the memory of the receive comes, at the receive's place in the flow.
 void Transfers::plan_arrival(Receive& receive, Task& task) {
   task.extra->asks = true;
   task.extra->memory = runtime::EventMemory::beside;
@@ -336,7 +337,7 @@ void Transfers::plan_arrival(Receive& receive, Task& task) {
   arriving_->reserve_later(bytes, [this, &receive] { go_on(receive); });
 }
 
-/// The receive's predecessors have ended, or its memory is there.
+/// Called when the receive's predecessors have ended, or its memory is there.
 void Transfers::step(Receive& receive) {
   if (receive.asked) start(receive);
   else go_on(receive);
@@ -348,10 +349,11 @@ void Transfers::go_on(Receive& receive) {
   core_.events().ask(receive.event.readable);
 }
 
-/// Posts it, or, if it awaits its message, a probe. False: the job has failed, and the receive has ended.
+/// Posts the receive, or, if it awaits an announcement, a probe. False: the job has failed, and the receive has ended.
 bool Transfers::post(Receive& receive, comm::ReceiveOptions options) {
   {
-    // Held while it is posted: neither its end nor `abort` comes between the post and the entry in `waiting_`.
+    // The lock is held while it is posted, so that neither its end nor `abort` comes between the post and the entry in
+    // `waiting_`.
     const std::lock_guard guard(mutex_);
     if (aborted_ == nullptr) {
       options.channel = receive.address.channel;
@@ -479,8 +481,8 @@ void Transfers::forget(Receive& receive) {
   watch().load().end_receive(receive.handle->travel_bytes());
 }
 
-/// A message begins to arrive. If it is long, the scheduler expects its end. Its receive cannot end meanwhile: the endpoint calls
-/// back one at a time.
+/// Called when a message begins to arrive. If it is long, the scheduler expects its end. Its receive cannot end
+/// meanwhile, since the endpoint makes one callback at a time.
 void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
   if (in_ns < kShortNs) return;
   Receive* receive = nullptr;
@@ -500,7 +502,7 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
     watch().begin_data(receive->watched, bytes, core_.events().urgency_of(receive->event.readable));
 }
 
-/// After the tasks that wait for the receive were released.
+/// Called after the tasks that wait for the receive were released.
 void Transfers::expect_no_more(Receive& receive) {
   if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.events().expect_no_more(expected);
 }
@@ -538,7 +540,7 @@ Transfers::Origin Transfers::origin_of(const runtime::FlowFailure& failure) cons
   return known != origins_.end() ? known->second : Origin{endpoint_.rank().value(), failure.description};
 }
 
-/// Once there are many. Nothing is under way.
+/// Forgets origins, once there are many. Nothing is under way.
 void Transfers::forget_origins() {
   const std::lock_guard guard(mutex_);
   if (origins_.size() < most_origins_) return;

@@ -1,4 +1,4 @@
-// tandem/dist/transfers_from_devices.cpp: sends whose value is in a device's memory alone.
+// tandem/dist/transfers_from_devices.cpp: sends of values that are only in a device's memory.
 #include <fmt/format.h>
 
 #include "tandem/dist/bytes_of.hpp"
@@ -13,7 +13,7 @@ using runtime::Task;
 
 bool Transfers::is_cuda(NodeIndex node) const { return node != 0 && core_.memory().node(node).messages() == MessageMemory::cuda; }
 
-/// The memories of devices in which a message with the value may be read, whatever its link; bit n: memory n.
+/// Memories of devices in which a message with the value may be read, whatever its link; bit n: memory n.
 std::uint32_t Transfers::device_nodes(const runtime::Handle& handle) const {
   const runtime::Memory& memory = core_.memory();
   const std::uint32_t nodes = memory.message_nodes(MessageMemory::host) | memory.message_nodes(MessageMemory::cuda);
@@ -22,13 +22,13 @@ std::uint32_t Transfers::device_nodes(const runtime::Handle& handle) const {
   return is_large ? nodes : 0;
 }
 
-/// Of these, those that the link to `to` reads.
+/// The bits of `device_nodes` that the link to `to` can read.
 std::uint32_t Transfers::device_nodes_for(const runtime::Handle& handle, comm::Rank to) {
   const std::uint32_t nodes = device_nodes(handle), cuda = nodes & core_.memory().message_nodes(MessageMemory::cuda);
   return cuda == 0 || endpoint_.reads(to, comm::BufferMemory::cuda) ? nodes : nodes & ~cuda;
 }
 
-/// Whether the bag, which is ready, leaves from `node` as far as is known: it has one recipient by now.
+/// Whether the ready bag leaves from `node` as far as is known: it has one recipient by now.
 bool Transfers::leaves_from(NodeIndex node, Bag& bag) {
   if (options_.broadcasts && options_.hold_ns > 0) return false;
   std::optional<comm::Rank> only;
@@ -39,13 +39,14 @@ bool Transfers::leaves_from(NodeIndex node, Bag& bag) {
   return only && (device_nodes_for(*bag.handle, *only) >> node & 1U) != 0;
 }
 
-/// `start` follows once the value is in main memory.
+/// Brings the value to main memory; `start` follows then.
 void Transfers::bring_home(const Bag& bag, Task& task) {
   ExternalEvents::may_read_in(task, 0);
   core_.events().ask(bag.event.readable);
 }
 
-/// The receiver has taken the message. In turns its memory is there; else it is asked for, and counts as under way so long.
+/// Called when the receiver has taken the message. In turns its memory is there; otherwise the event asks for it, and
+/// it counts as under way until then.
 void Transfers::due(Bag& bag) {
   bag.under_way.fetch_add(1, std::memory_order_relaxed);
   bag.is_due = true;
@@ -53,7 +54,7 @@ void Transfers::due(Bag& bag) {
   else core_.events().ask(bag.event.readable);
 }
 
-/// The value stays where it is until the bag's end, or the turn's.
+/// Supplies the bytes; the value stays where it is until the bag's end, or the turn's.
 void Transfers::supply(Bag& bag, Task& task) {
   const std::shared_ptr<Bag> alive = bag.itself;
   bag.is_due = false;

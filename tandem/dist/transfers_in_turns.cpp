@@ -1,4 +1,4 @@
-// tandem/dist/transfers_in_turns.cpp: sends and receives where main memory of some rank has a budget.
+// tandem/dist/transfers_in_turns.cpp: sends and receives when main memory of some rank has a budget.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using runtime::Task;
 
 namespace {
 
-/// Messages may take so small a part of main memory's budget beside it.
+/// Messages may take main memory's budget divided by this, beside the budget.
 constexpr std::size_t kArrivingPart = 8;
 
 bool is_known(const std::vector<comm::Recipient>& recipients, comm::Rank rank) {
@@ -48,7 +48,7 @@ void Transfers::lift_bound() { arriving_->lift(); }
 
 // --- sends
 
-/// False: the bag has ended, or has the recipient.
+/// Adds a recipient. False: the bag has ended, or has the recipient.
 bool Transfers::expect_receive(const std::shared_ptr<Bag>& bag, comm::Recipient recipient) {
   {
     const std::lock_guard guard(bag->lock);
@@ -68,7 +68,7 @@ void Transfers::note_posted(std::uint32_t rank, comm::Channel channel, std::uint
   if (const std::shared_ptr<Bag> bag = posted_.note({rank, channel.value(), tag})) serve(*bag, comm::Rank(rank));
 }
 
-/// The receive of `rank` is posted.
+/// Serves `rank`, whose receive is posted.
 void Transfers::serve(Bag& bag, comm::Rank rank) {
   {
     const std::lock_guard guard(bag.lock);
@@ -81,7 +81,7 @@ void Transfers::serve(Bag& bag, comm::Rank rank) {
   advance(bag);
 }
 
-/// The job has failed: no receive will be posted for those that wait.
+/// Ends a bag after a failure of the job: the waiting receives will not be posted.
 void Transfers::give_up(Bag& bag) {
   {
     const std::lock_guard guard(bag.lock);
@@ -94,7 +94,7 @@ void Transfers::give_up_sends() {
   for (const std::shared_ptr<Bag>& bag : posted_.end()) give_up(*bag);
 }
 
-/// The event is ready, or has the memory for which a turn has asked.
+/// Called when the event is ready, or has the memory for which a turn has asked.
 void Transfers::step(Bag& bag, Task& task) {
   bool begins = false;
   {
@@ -109,7 +109,7 @@ void Transfers::step(Bag& bag, Task& task) {
 void Transfers::advance(Bag& bag) {
   std::shared_ptr<Bag> last;
   runtime::TaskRef event;
-  std::optional<comm::Rank> only;  ///< to which the turn sends
+  std::optional<comm::Rank> only;  ///< recipient of this turn, if only one
   {
     const std::lock_guard guard(bag.lock);
     if (!bag.started || bag.in_turn || bag.ended) return;
@@ -137,7 +137,7 @@ void Transfers::send_turn(Bag& bag, Task& task) {
   std::vector<comm::Recipient> recipients;
   {
     const std::lock_guard guard(bag.lock);
-    // From a device's memory one message leaves: who has joined meanwhile has the next turn.
+    // One message leaves from a device's memory: recipients that have joined meanwhile have the next turn.
     const auto end = from_device ? bag.posted_at.begin() + 1 : bag.posted_at.end();
     recipients.assign(bag.posted_at.begin(), end);
     bag.posted_at.erase(bag.posted_at.begin(), end);
@@ -148,7 +148,7 @@ void Transfers::send_turn(Bag& bag, Task& task) {
   post(bag, recipients, is_empty ? Content::nothing : from_device ? Content::later : Content::value, header);
 }
 
-/// The last message of a turn has ended.
+/// Ends a turn, after its last message has ended.
 void Transfers::end_turn(Bag& bag) {
   const std::shared_ptr<Bag> alive = bag.itself;
   if (std::exchange(bag.holds_bytes, false)) bag.packed->release();
@@ -176,14 +176,14 @@ std::string Transfers::explain_unsent() const {
 
 // --- receives
 
-/// Bytes that a message into `handle` takes beside the budget, as far as they are counted.
+/// Bytes that a message into `handle` takes beside the budget, if they are counted.
 std::size_t Transfers::arriving_bytes(const runtime::Handle& handle) const {
   if (most_arriving_ == 0) return 0;
   const std::size_t bytes = handle.travels_packed() ? handle.travel_bytes() : runtime::Room::counts(handle, 0) ? handle.shape.bytes() : 0;
   return std::min(bytes, most_arriving_);
 }
 
-/// The receive is posted: its source may send.
+/// Tells the source that the receive is posted, so that it may send.
 void Transfers::tell_posted(std::uint32_t source, const Address& address) {
   std::array<std::byte, sizeof(std::uint32_t)> header;
   const std::uint32_t channel = address.channel.value();

@@ -1,4 +1,4 @@
-// tandem/dist/transfers_into_devices.cpp: receives whose value comes into the memory of a device.
+// tandem/dist/transfers_into_devices.cpp: receives of values into the memory of a device.
 #include <utility>
 
 #include "tandem/dist/receive.hpp"
@@ -8,7 +8,8 @@ namespace tandem::dist {
 using runtime::ExternalEvents;
 using runtime::NodeIndex;
 
-/// The memory of a device into which a message with the value may come: that in which `reader` runs, if it is one; 0: main memory.
+/// Memory of a device into which a message with the value may come: that in which `reader` runs, if it is only one; 0:
+/// main memory.
 NodeIndex Transfers::device_for(const runtime::Handle& handle, const runtime::CodeletCore& reader) const {
   const std::uint32_t nodes = device_nodes(handle);
   if (nodes == 0) [[likely]] return 0;
@@ -22,7 +23,7 @@ void Transfers::await(Receive& receive) {
   post(receive, {.callbacks = {.released = [&receive](const comm::Status&) { receive.transfers->choose_memory(receive); }}});
 }
 
-/// The message is announced, or has come otherwise: the receive asks for memory, behind which it is posted.
+/// Called when the message is announced, or has come otherwise: the receive asks for memory, and is then posted.
 void Transfers::choose_memory(Receive& receive) {
   const auto message = endpoint_.probe(comm::Rank(receive.source), comm::Tag(receive.address.tag), receive.address.channel);
   NodeIndex node = std::exchange(receive.wanted, NodeIndex{0});

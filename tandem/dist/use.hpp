@@ -1,4 +1,4 @@
-// tandem/dist/use.hpp: a task, as the flow of several ranks sees it.
+// tandem/dist/use.hpp: a task in the view of the flow of several ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@ struct Use {
   AccessMode mode = AccessMode::read;
 };
 
-/// What the program says of a task beside its data.
+/// Wishes of the program for a task, besides its data.
 struct Wish {
-  std::optional<std::uint32_t> on = {};  ///< the rank that runs it, instead of the owner; kEverywhere for one that only reads
+  /// Rank that runs the task, instead of the owner; kEverywhere for one that only reads.
+  std::optional<std::uint32_t> on = {};
   int priority = 0;
   SourceLine where = {};
   bool is_task = true;                   ///< false: an access of the application
-  const runtime::CodeletCore* codelet = nullptr;  ///< of the task, adopted by the submission; null: not known
+  const runtime::CodeletCore* codelet = nullptr;  ///< codelet of the task, adopted by the submission; null: not known
 };
 
 }  // namespace tandem::dist

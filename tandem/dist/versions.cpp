@@ -68,7 +68,7 @@ void Versions::add_recipients(std::uint32_t executor, int priority) {
   for (std::uint32_t step = 1; step < size_; ++step) recipients_.push_back({base::Rank((rank_ + step) % size_), priority});
 }
 
-/// To `recipients_`, but for those that have the version.
+/// Sends to those of `recipients_` that do not have the version.
 void Versions::send(Handle& handle, const std::shared_ptr<comm::BroadcastPlan>& plan) {
   Datum& datum = table_.datum_of(handle);
   const Place& place = place_of(handle);
@@ -163,7 +163,7 @@ std::vector<Handle*> Versions::take_away_list() {
 bool Versions::unlist_away(Handle& handle) {
   const Place& place = place_of(handle);
   if (place.datum == nullptr || !std::exchange(place.datum->listed_away, false)) return false;
-  // The last one takes its place; `take_away_list` has left none.
+  // The last entry takes its place; `take_away_list` has left none.
   if (const std::size_t at = place.datum->place_away; at < away_.size() && away_[at] == &handle) {
     away_[at] = away_.back();
     place_of(*away_[at]).datum->place_away = at;

@@ -1,4 +1,4 @@
-// tandem/dist/versions.hpp: the versions of data in the flow: who holds the current one, and who gets it.
+// tandem/dist/versions.hpp: versions of data in the flow: the holder of the current one, and its recipients.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ class Transfers;
 
 /// Keeps `Place` of all data in the order of the flow, and derives from it what this rank sends and receives.
 ///
-/// Protocol. A task sees a version: its holder sends it to the executor, unless it has sent that version there before; the
-/// executor receives it, unless it has a copy (`bring`). A task writes: every rank counts the version, the executor holds the
-/// data from here on, and other ranks drop what they have (`overwrite`). All ranks make the same calls in the same order, so a
-/// send on one rank meets a receive on the other without any request.
+/// Protocol. A task sees a version: its holder sends it to the executor, unless it has sent that version there before;
+/// the executor receives it, unless it has a copy (`bring`). A task writes: every rank counts the version, the executor
+/// holds the data from here on, and other ranks drop what they have (`overwrite`). All ranks make the same calls in the
+/// same order, so a send on one rank meets a receive on the other without any request.
 ///
 /// Threads: the submitting thread.
 class Versions {
@@ -38,32 +38,36 @@ class Versions {
   Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers, DataTable& table, Copies& copies,
            const Pruning& pruning);
 
-  /// The executor gets the current version as a copy, or to hold it from here on.
+  /// Why the executor gets the current version: as a copy, or to hold it from here on.
   enum class Purpose { copy, possession };
-  /// Of a task on `executor`, or on all ranks (`kEverywhere`), that sees the data. `reader`: its codelet; null: not known.
+  /// Brings the data to a task that sees it on `executor`, or on all ranks (`kEverywhere`). `reader`: its codelet;
+  /// null: not known.
   void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority, const runtime::CodeletCore* reader = nullptr);
-  /// Of all readers of a recorded version at once.
+  /// Sends a recorded version to all its readers at once.
   void bring_recorded(std::span<RecordedSending> sendings);
 
-  /// A task on `executor` writes the data, which counts as so many versions.
+  /// Notes that a task on `executor` writes the data, which counts as so many versions.
   void overwrite(runtime::Handle& handle, std::uint32_t executor, std::uint32_t versions = 1);
-  /// The task writes the data afresh here, and another rank drops its value. If the flow is cancelled between, there is none.
+  /// Notes that the task writes the data afresh here, and another rank drops its value. If the flow is cancelled
+  /// between, there is none.
   void mark_lost(runtime::Handle& handle);
-  /// All copies of the current version are dropped; its holder sends it again.
+  /// Drops all copies of the current version; its holder sends it again.
   void flush(runtime::Handle& handle);
 
-  /// Data that another rank than its owner may hold, in the order of registration. Each is to be unlisted.
+  /// Takes the list of data that another rank than its owner may hold, in the order of registration. The caller unlists
+  /// each.
   std::vector<runtime::Handle*> take_away_list();
-  /// Removes the data from the list. True: it was there, and another rank than its owner holds it.
+  /// Removes the data from the list. True: it was listed, and another rank than its owner holds it.
   bool unlist_away(runtime::Handle& handle);
-  /// The value goes from its holder to its owner, as if a task there wrote it.
+  /// Sends the value from its holder to its owner, as if a task there wrote it.
   void take_home(runtime::Handle& handle);
 
-  /// The runtime forgets the data.
+  /// Called when the runtime forgets the data.
   void forget(runtime::Handle& handle);
-  /// At a wait, when all tasks have ended and all data is at home: false, if the sends of the current versions do not agree.
+  /// At a wait, when all tasks have ended and all data is at home: false, if the sends of the current versions do not
+  /// agree.
   bool check_invariants() const;
-  /// Adds what was sent so far, current versions included.
+  /// Adds the sends so far, those of current versions included.
   void add_to(FlowStatistics& statistics) const;
 
  private:
@@ -81,9 +85,10 @@ class Versions {
   const std::uint32_t rank_;
   const std::uint32_t size_;
   const comm::Channel channel_;
-  FlowStatistics counts_;  ///< of versions that have ended
+  FlowStatistics counts_;  ///< counts for versions that have ended
   std::vector<runtime::Handle*> away_;
-  std::vector<comm::Recipient> recipients_, unserved_;  ///< of the send that is submitted; members to keep their memory
+  /// Recipients of the present send; members to keep their memory.
+  std::vector<comm::Recipient> recipients_, unserved_;
 };
 
 }  // namespace tandem::dist
