@@ -20,8 +20,8 @@ using HeldAccess = std::unique_ptr<runtime::ApplicationAccess, EndAccess>;
 
 }  // namespace internal
 
-/// The application's own access to data, from `Runtime::acquire`. Tasks that conflict with the access wait until this object is
-/// destroyed or `release` is called. Submitting thread.
+/// The application's own access to data, from `Runtime::acquire`. Tasks that conflict with the access wait until this
+/// object is destroyed or `release` is called. Submitting thread.
 template <class View>
 class Acquired {
  public:

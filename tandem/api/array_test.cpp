@@ -130,7 +130,7 @@ TEST(Array, TakesPartInListsReductionsAndRecordings) {
     rt->replay(graph);
     blocks[0].reduction(
         [](ArrayView<int, 3> block) {
-          for (std::size_t at = 0; at < block.size(); ++at) block.data[at] = 0;  // it is packed
+          for (std::size_t at = 0; at < block.size(); ++at) block.data[at] = 0;  // the block is packed
         },
         [](ArrayView<int, 3> into, ArrayView<const int, 3> from) {
           for (std::size_t k = 0; k < 2; ++k)
@@ -183,7 +183,7 @@ TEST(Array, MistakesAreTold) {
               AllOf(HasSubstr("'middle'"), HasSubstr("overlaps with that of data 'left'")));
 }
 
-/// Random tasks on random blocks of one field, in memories that have room for some of them.
+/// Random tasks use random blocks of one field, in memories with room for some of them.
 TEST(Array, RandomFlowsGiveWhatTheSequentialProgramGives) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);

@@ -1,4 +1,5 @@
-// tandem/api/cancel_test.cpp: a flow that is cancelled on one rank: what runs, what data holds, and that another flow follows.
+// tandem/api/cancel_test.cpp: a flow that is cancelled on one rank: which tasks run, which values data has, and that
+// another flow follows.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -29,7 +30,7 @@ const Codelet kCancelAt("cancel at", [](Runtime* rt, double limit, double& v) {
   if (v == limit) rt->cancel();
 });
 
-/// Tasks count as begun one by one.
+/// Options under which each task counts as begun by itself.
 runtime::CoreOptions exact() {
   runtime::CoreOptions options;
   options.begin_ahead_ns = 0;

@@ -19,14 +19,14 @@
 
 namespace tandem::test {
 
-/// What a test sees of a memory. Outlives it.
+/// Counters of a memory for a test. Outlives the memory.
 struct MemoryUse {
   std::set<const void*> blocks;
   std::size_t bytes = 0;
   std::size_t most_bytes = 0;
 };
 
-/// A memory apart, which can be full.
+/// A separate memory, which can be full.
 class OwnMemory final : public MemoryNode {
  public:
   explicit OwnMemory(std::size_t most_bytes, MemoryUse* use = nullptr) : left_(most_bytes), use_(use) {}
@@ -55,16 +55,16 @@ class OwnMemory final : public MemoryNode {
   MemoryUse* use_;
 };
 
-/// What a test says of a device, and sees of it.
+/// Settings and counters of a test's device.
 struct Card {
   unsigned depth = 2;
   std::int64_t task_ns = 1'000;
   bool wakes = true;
-  bool in_order = false;     ///< each lane runs one task after the other, whose kernel is called at its launch
-  bool times = false;        ///< it says how long kernels ran
-  std::int64_t way_ns = 0;   ///< from an end to the host
+  bool in_order = false;     ///< each lane runs one task after the other, and calls its kernel at its launch
+  bool times = false;        ///< it reports how long kernels ran
+  std::int64_t way_ns = 0;   ///< delay of the report of an end
   std::function<void(const DeviceTask&)> at_launch = [](const DeviceTask&) {};  ///< may throw
-  std::function<void(const DeviceTask&)> at_end = [](const DeviceTask&) {};     ///< may throw, before the kernel
+  std::function<void(const DeviceTask&)> at_end = [](const DeviceTask&) {};  ///< may throw, is called before the kernel
   base::EventLoop* loop = nullptr;
 
   unsigned launches = 0;
@@ -73,7 +73,7 @@ struct Card {
   unsigned polls = 0;
 };
 
-/// Runs each task for `task_ns` of the loop's time, those in flight at the same time, but for those of one lane.
+/// Runs each task for `task_ns` of the loop's time; tasks in flight overlap, except those of one lane.
 class CardDevice final : public Device {
  public:
   explicit CardDevice(Card& card) : card_(card) {}
@@ -122,19 +122,19 @@ class CardDevice final : public Device {
   std::vector<Ended> ended_;
 };
 
-/// The memory of each card.
+/// The memory of each device.
 struct CardMemory {
   bool own = true;
   std::size_t most_bytes = std::size_t{1} << 30;
   std::size_t budget = 0;
-  MemoryUse* use = nullptr;                                 ///< null: nobody looks
+  MemoryUse* use = nullptr;                                 ///< null: no counters are needed
   std::function<std::unique_ptr<Copier>()> copier = nullptr;  ///< null: the processor copies
 };
 
-/// A runtime on an event loop, with `workers` cores and one worker for each card.
+/// Makes a runtime on an event loop, with `workers` cores and one worker for each device.
 inline std::unique_ptr<Runtime> runtime_with(const std::vector<Card*>& cards, const CardMemory& memory = {}, runtime::CoreOptions options = {},
                                       unsigned workers = 2, LogLines* lines = nullptr, std::uint64_t seed = 1) {
-  options.tasks_per_step = 1;  // else one core may take all tasks before the device takes any
+  options.tasks_per_step = 1;  // otherwise one core may take all tasks before the device takes any
   auto resources = test_resources(lines);
   runtime::World world = make_test_world({.seed = seed, .workers = workers}, *resources);
   for (Card* card : cards) {

@@ -27,8 +27,9 @@ using runtime::Shape;
 /// The place where a kernel runs. A kernel gets it if its first parameter is a `const Context&` (or a `Context`).
 struct Context {
   unsigned worker = 0;       ///< index of the worker, from 0
-  unsigned memory_node = 0;  ///< where the data of the call lie; 0: main memory
-  void* queue = nullptr;     ///< to which a kernel of a device posts its work, as the device says; null: it computes itself
+  unsigned memory_node = 0;  ///< memory node of the call's data; 0: main memory
+  /// Queue to which a device's kernel posts its work, of the device's type; null: the kernel computes itself.
+  void* queue = nullptr;
 };
 
 namespace internal {
@@ -82,7 +83,7 @@ struct KernelParameter<Argument, true> {
   using type = typename std::remove_cvref_t<Argument>::View;
 };
 
-/// For argument i of a submit: its index among the accesses, or among the values.
+/// Maps argument i of a submit to its index among the accesses, or among the values.
 template <class... Arguments>
 constexpr std::array<unsigned, sizeof...(Arguments) + 1> positions() {
   std::array<unsigned, sizeof...(Arguments) + 1> result{};
@@ -93,7 +94,7 @@ constexpr std::array<unsigned, sizeof...(Arguments) + 1> positions() {
   return result;
 }
 
-/// Appends the arguments that are no accesses to a tuple type. Less to compile than std::tuple_cat.
+/// Appends the arguments that are no accesses to a tuple type. Compiles faster than std::tuple_cat.
 template <class Tuple, class... Arguments>
 struct AppendValues {
   using type = Tuple;
@@ -117,21 +118,21 @@ struct AppendIndices<std::index_sequence<i...>, next, First, Others...>
 template <class... Arguments>
 using ValueIndices = typename AppendIndices<std::index_sequence<>, 0, Arguments...>::type;
 
-/// Argument i of a list.
+/// Returns argument i of a list.
 template <std::size_t i, class First, class... Others>
 [[gnu::always_inline]] constexpr decltype(auto) argument_at(First&& first, Others&&... others) noexcept {
   if constexpr (i == 0) return static_cast<First&&>(first);
   else return argument_at<i - 1>(static_cast<Others&&>(others)...);
 }
 
-/// The values of a task that was submitted with a kernel of its own, which is one more value of the task.
+/// Values of a task that was submitted with its own kernel, which is one more value.
 template <class Values, class Kernel>
 struct ValuesAndKernel {
   [[no_unique_address]] Values values;
   [[no_unique_address]] Kernel kernel;
 };
 
-/// What a task that names lists of data stores, behind all its accesses.
+/// Stored part of a task that names lists of data, behind all its accesses.
 template <class Inner, std::size_t lists>
 struct WithLengths {
   Inner inner;
@@ -141,7 +142,7 @@ struct WithLengths {
 /// Throws UsageError when a task names more data than it may.
 void check_access_count(const std::string& codelet, std::size_t count, const SourceLine& where);
 
-/// Stands for the codelet of such a task.
+/// Codelet core of a task with its own kernel.
 template <class Kernel>
 struct OwnKernel {};
 
@@ -151,7 +152,7 @@ inline constexpr bool kNever = false;
 /// An implementation in OpenCL C: opencl_kernel.hpp.
 template <class GlobalSize>
 class OpenClKernel;
-/// A kernel that finds its arguments in the task, and is not called with them.
+/// A kernel that finds its arguments in the task and is not called with them.
 template <class Kernel>
 inline constexpr bool posts_itself = false;
 template <class GlobalSize>
@@ -167,8 +168,8 @@ inline constexpr bool posts_itself<CudaKernel<Range>> = true;
 template <class Function>
 inline constexpr bool posts_itself<CudaFunction<Function>> = true;
 
-/// Calls `kernel` for the run `call` with arguments that `Code` finds: with a `Context` first if it takes one. Parameters: how
-/// each argument is passed.
+/// Calls `kernel` for the run `call` with arguments that `Code` finds; a `Context` comes first if the kernel takes one.
+/// Parameters: how each argument is passed.
 template <class Code, class Kernel, class... Parameters, std::size_t... i>
 void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Parameters...>*, std::index_sequence<i...>) {
   if constexpr (posts_itself<Kernel>) {
@@ -186,18 +187,18 @@ void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Par
   }
 }
 
-/// What all tasks with one list of argument types have in common. A task keeps a `Stored` besides its accesses; that is an `Inner`, and the
-/// lengths of lists.
+/// Properties of all tasks with one list of argument types. A task keeps a `Stored` besides its accesses: an `Inner`,
+/// and the lengths of lists.
 template <class Inner_, class... Arguments>
 struct TaskLayout {
   using Inner = Inner_;
-  /// Arguments that are lists of data.
+  /// Number of arguments that are lists of data.
   static constexpr std::size_t kLists = (std::size_t{0} + ... + static_cast<std::size_t>(is_list<Arguments>));
   using Stored = std::conditional_t<kLists == 0, Inner, WithLengths<Inner, std::max<std::size_t>(kLists, 1)>>;
   using Values = ValuesOf<Arguments...>;
   using Parameters = std::tuple<typename KernelParameter<Arguments>::type...>;
   static constexpr auto kPositions = positions<Arguments...>();
-  /// Beside those of lists.
+  /// Number of accesses besides those of lists.
   static constexpr unsigned kAccesses = (0U + ... + static_cast<unsigned>(is_access<Arguments> && !is_list<Arguments>));
   static constexpr std::size_t kStoredOffset = runtime::Task::value_offset(kAccesses, alignof(Stored));
   static_assert(kAccesses <= 255, "a task accesses at most 255 pieces of data");
@@ -225,13 +226,13 @@ struct TaskLayout {
   using ArgumentAt = std::tuple_element_t<i, std::tuple<std::remove_cvref_t<Arguments>...>>;
   template <std::size_t i>
   static constexpr bool is_access_at = is_access<ArgumentAt<i>>;
-  /// Lists that stand before argument i.
+  /// Number of lists before argument i.
   template <std::size_t i>
   static constexpr std::size_t kListsBefore = []<std::size_t... j>(std::index_sequence<j...>) {
     return (std::size_t{0} + ... + static_cast<std::size_t>(is_list<ArgumentAt<j>>));
   }(std::make_index_sequence<i>());
 
-  /// Argument i is, or begins with, this access of the task.
+  /// Index of the task's access that argument i is, or begins with.
   template <std::size_t i>
   static unsigned position([[maybe_unused]] runtime::Task& task) noexcept {
     unsigned at = kPositions[i] - static_cast<unsigned>(kListsBefore<i>);
@@ -261,11 +262,11 @@ struct TaskLayout {
     }
   }
 
-  /// An object that the task replaces is empty when its kernel begins.
+  /// Empties an object that the task replaces before its kernel begins.
   template <class Argument>
   static void empty_if_replaced([[maybe_unused]] runtime::KernelCall& call, [[maybe_unused]] unsigned access) {
     if constexpr (Argument::mode == AccessMode::write && is_object<typename Argument::Kind>) {
-      // One that the task names twice may be read as well.
+      // An object that the task names twice may be read as well.
       const runtime::AccessSlot& slot = call.task.accesses()[access];
       if (slot.mode() != AccessMode::write || slot.alias()) return;
       auto& object = DataTraits<typename Argument::Kind>::view(call.memory(access), call.shape(access));
@@ -336,23 +337,25 @@ struct TaskCode<OwnKernel<Kernel>, Arguments...>
 
 }  // namespace internal
 
-/// A kernel with a name, or several for different devices. Tasks share it; it may be destroyed before they run. A value: copies
-/// are the same codelet. Building it allocates; submitting it does not.
+/// A kernel with a name, or several for different devices. Tasks share it; it may be destroyed before they run. A
+/// value: copies are the same codelet. Building it allocates; submitting it does not.
 ///
 ///   Codelet scale("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; });
 template <class... Kernels>
 class Codelet {
  public:
-  /// With one implementation, for CPU cores.
+  /// Makes a codelet with one implementation, for CPU cores.
   template <class Kernel>
   Codelet(std::string name, Kernel kernel) : Codelet(new Core(std::move(name), std::tuple<Kernel>(std::move(kernel)))) {
     typed_->devices.push_back(DeviceKind::cpu);
   }
 
-  /// The same codelet with a further implementation, for workers of kind `device`. The kernel gets the same parameters.
+  /// Returns the codelet with a further implementation, for workers of kind `device`. The kernel gets the same
+  /// parameters.
   ///
-  /// Of several implementations for one kind, the runtime tries each for tasks of each size, and then runs the fastest; it tries the others again
-  /// now and then, as far as that costs about 1 %. With performance models (option `models`) it knows them from earlier runs.
+  /// With several implementations for one kind, the runtime tries each for tasks of each size, and then runs the
+  /// fastest; it retries the others now and then, at a cost of about 1 %. With performance models (option `models`) it
+  /// knows them from earlier runs.
   template <class Kernel>
   [[nodiscard]] Codelet<Kernels..., Kernel> also(DeviceKind device, Kernel kernel) const {
     static_assert(sizeof...(Kernels) < runtime::kMaxImplementations, "a codelet has at most 16 implementations");
@@ -364,20 +367,20 @@ class Codelet {
     return codelet;
   }
 
-  /// The same codelet with a further implementation for CPU cores, which is faster for some sizes, say.
+  /// Returns the codelet with a further implementation for CPU cores, for instance one that is faster for some sizes.
   template <class Kernel>
   [[nodiscard]] Codelet<Kernels..., Kernel> also(Kernel kernel) const {
     return also(DeviceKind::cpu, std::move(kernel));
   }
 
-  /// The same codelet with a further implementation, for OpenCL devices (option `opencl`): `kernel`, a `__kernel` function of
-  /// `source`, which is in OpenCL C. Include tandem/opencl.hpp.
+  /// Returns the codelet with a further implementation, for OpenCL devices (option `opencl`): `kernel`, a `__kernel`
+  /// function of `source`, which is in OpenCL C. Include tandem/opencl.hpp.
   ///
-  /// Its parameters follow those of the other kernels: a value is a value; a scalar is `__global T*`; a vector is `__global T*` and
-  /// `ulong` (its count); a matrix is `__global T*` and three `ulong` (rows, columns, leading dimension); an array, which is packed there, is
-  /// `__global T*` and an `ulong` for each extent. `global_size` is called with the
-  /// arguments of the other kernels, and gives the number of work items, or an `OpenClRange`; the views that it gets have sizes and no
-  /// data. `options` are for the compiler.
+  /// Its parameters follow those of the other kernels: a value is a value; a scalar is `__global T*`; a vector is
+  /// `__global T*` and `ulong` (its count); a matrix is `__global T*` and three `ulong` (rows, columns, leading
+  /// dimension); an array, which is packed there, is `__global T*` and an `ulong` for each extent. `global_size` is
+  /// called with the arguments of the other kernels, and gives the number of work items, or an `OpenClRange`; the views
+  /// that it gets have sizes and no data. `options` are for the compiler.
   template <class GlobalSize>
   [[nodiscard]] Codelet<Kernels..., internal::OpenClKernel<GlobalSize>> opencl(std::string source, std::string kernel,
                                                                                GlobalSize global_size, std::string options = {}) const {
@@ -385,26 +388,28 @@ class Codelet {
                 internal::OpenClKernel<GlobalSize>({std::move(source), std::move(kernel), std::move(options)}, std::move(global_size)));
   }
 
-  /// The same codelet with a further implementation, for CUDA devices (option `cuda`): `kernel`, a `__global__` function of `source`, which is
-  /// in CUDA C++ and compiled at run time. Include tandem/cuda.hpp.
+  /// Returns the codelet with a further implementation, for CUDA devices (option `cuda`): `kernel`, a `__global__`
+  /// function of `source`, which is in CUDA C++ and compiled at run time. Include tandem/cuda.hpp.
   ///
-  /// Its parameters follow those of the other kernels: a value is a value; a scalar is `T*`; a vector is `T*` and `size_t` (its count); a matrix
-  /// is `T*` and three `size_t` (rows, columns, leading dimension). `range` is called with the arguments of the other kernels, and gives the
-  /// number of threads, or a `CudaRange`; the views that it gets have sizes and no data. `options` are for the compiler.
+  /// Its parameters follow those of the other kernels: a value is a value; a scalar is `T*`; a vector is `T*` and
+  /// `size_t` (its count); a matrix is `T*` and three `size_t` (rows, columns, leading dimension). `range` is called
+  /// with the arguments of the other kernels, and gives the number of threads, or a `CudaRange`; the views that it gets
+  /// have sizes and no data. `options` are for the compiler.
   template <class Range>
   [[nodiscard]] Codelet<Kernels..., internal::CudaKernel<Range>> cuda(std::string source, std::string kernel, Range range,
                                                                       std::string options = {}) const {
     return also(DeviceKind::cuda, internal::CudaKernel<Range>({std::move(source), std::move(kernel), std::move(options)}, std::move(range)));
   }
-  /// The same for a function that posts work to a stream, by cuBLAS, say: it gets a `CudaQueue&`, and then the parameters of the other kernels,
-  /// whose data lie in the device's memory.
+  /// Returns the codelet with a further implementation for CUDA devices: a function that posts work to a stream, for
+  /// instance by cuBLAS. It gets a `CudaQueue&`, and then the parameters of the other kernels, with data in the
+  /// device's memory.
   template <class Function>
   [[nodiscard]] Codelet<Kernels..., internal::CudaFunction<Function>> cuda(Function function) const {
     return also(DeviceKind::cuda, internal::CudaFunction<Function>(std::move(function)));
   }
 
-  /// The same codelet, only for workers for which `predicate` returns true. A runtime asks it once for each of its workers, at the
-  /// first submit, which throws what it throws.
+  /// Returns the codelet, restricted to workers for which `predicate` returns true. A runtime calls it once for each of
+  /// its workers, at the first submit, which throws its exceptions.
   [[nodiscard]] Codelet can_run(std::function<bool(const WorkerDescription&)> predicate) const {
     Codelet codelet = copy();
     codelet.typed_->can_run = std::move(predicate);
@@ -412,40 +417,42 @@ class Codelet {
     return codelet;
   }
 
-  /// The same codelet, whose tasks go to devices that have an implementation, and not to cores beside them, where there are such devices. Cores
-  /// run what devices could not (DeviceError), and what does not fit into their memory. Schedulers that go by durations (`plan`, `dm` and their kin)
-  /// give cores such tasks where that is known to pay, and try them there only beside enough others.
+  /// Returns the codelet, whose tasks go to devices with an implementation, if there are any, instead of cores. Cores
+  /// run tasks that devices could not (DeviceError), or that do not fit into their memory. Schedulers that know
+  /// durations (`plan`, the `dm` family) give cores such tasks if that is known to pay, and try them there only beside
+  /// enough others.
   [[nodiscard]] Codelet prefer_devices() const {
     Codelet codelet = copy();
     codelet.typed_->prefers_devices = true;
     return codelet;
   }
 
-  /// The same codelet, which says how many floating-point operations a task computes whose data have these shapes (in the order of
-  /// its accesses): for traces and reports, which ask it while a task is submitted. `TaskOptions::flops` comes first.
+  /// Returns the codelet with a function that computes the floating-point operations of a task from the shapes of its
+  /// data (in the order of its accesses): for traces and reports, which call it while a task is submitted.
+  /// `TaskOptions::flops` comes first.
   [[nodiscard]] Codelet flops(std::function<double(std::span<const Shape>)> count) const {
     Codelet codelet = copy();
     codelet.typed_->flops = std::move(count);
     return codelet;
   }
 
-  /// The same codelet, whose kernels take what memory gives (or do not): no more of its tasks run at once than fill the memory bus, and fewer beside
-  /// urgent messages, where option `contention` knows the machine. Where it is not said, the bytes of a task's data and the durations of its
-  /// kernels tell.
+  /// Returns the codelet, marked as memory-bound (or not): at most as many of its tasks run at once as saturate the
+  /// memory bus, and fewer beside urgent messages, if option `contention` knows the machine. Without this mark the
+  /// runtime judges by the bytes of a task's data and the durations of its kernels.
   [[nodiscard]] Codelet memory_bound(bool is_bound = true) const {
     Codelet codelet = copy();
     codelet.typed_->memory_bound = is_bound;
     return codelet;
   }
 
-  /// The same codelet, which has this colour in reports: 0xRRGGBB. Codelets of one name share the one that was given first.
+  /// Returns the codelet with a colour for reports: 0xRRGGBB. Codelets of one name share the one that was given first.
   [[nodiscard]] Codelet colour(std::uint32_t rgb) const {
     Codelet codelet = copy();
     codelet.typed_->colour = rgb & 0xff'ffff;
     return codelet;
   }
 
-  const std::string& name() const noexcept { return typed_->name; }  ///< in messages, statistics and traces
+  const std::string& name() const noexcept { return typed_->name; }  ///< name in messages, statistics and traces
   const std::shared_ptr<runtime::CodeletCore>& core() const noexcept { return core_; }  ///< for the layers below
 
  private:
@@ -453,7 +460,7 @@ class Codelet {
   friend class Codelet;
   using Core = internal::TypedCore<Kernels...>;
 
-  /// Owns `core`. A pointer to the base: a shared pointer to each type of core would be slow to compile.
+  /// Owns `core`. The pointer is to the base, since a shared pointer to each type of core would be slow to compile.
   explicit Codelet(Core* core) : core_(static_cast<runtime::CodeletCore*>(core)), typed_(core) {}
   Codelet copy() const {
     Codelet codelet(new Core(typed_->name, typed_->kernels));
@@ -468,7 +475,7 @@ class Codelet {
 /// `Codelet name("name", kernel)` needs no template arguments.
 template <class Kernel>
 Codelet(std::string, Kernel) -> Codelet<Kernel>;
-/// The same for a text.
+/// `Codelet name("name", kernel)` with a literal needs no template arguments.
 template <class Kernel>
 Codelet(const char*, Kernel) -> Codelet<Kernel>;
 

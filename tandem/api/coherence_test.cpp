@@ -1,7 +1,8 @@
-// tandem/api/coherence_test.cpp: all orders in which a few tasks, two memories and evictions can meet.
+// tandem/api/coherence_test.cpp: all orders of the steps of a few tasks, two memories and evictions.
 //
-// The steps of workers and the ends of copies are put into every order that can happen (`base::EventLoop::choose_with`), for every pair of
-// tasks on two data behind a task on the device, which has room for one datum.
+// The steps of workers and the ends of copies are put into every order that can happen
+// (`base::EventLoop::choose_with`), for every pair of tasks on two data behind a task on the device, which has room for
+// one datum.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -46,7 +47,7 @@ struct Use {
   }
 };
 
-/// What the protocol should move: one datum fits on the device.
+/// Model of the copies that the protocol should make: one datum fits on the device.
 class Model {
  public:
   void run(const Use& use) {
@@ -54,7 +55,7 @@ class Model {
     Datum_& other = data_[1 - use.datum];
     if (use.node == 1 && !mine.has_memory_there) {
       if (other.has_memory_there) {
-        if (other.there && !other.home) ++copies_, other.home = true;  // the only value
+        if (other.there && !other.home) ++copies_, other.home = true;  // it is the only value
         other.there = other.has_memory_there = false;
       }
       mine.has_memory_there = true;
@@ -75,7 +76,7 @@ class Model {
   std::size_t copies_ = 0;
 };
 
-/// One order of all steps: goes through all of them by depth first.
+/// Enumerates the orders of all steps, depth first.
 class Orders {
  public:
   std::size_t choose(std::size_t count) {
@@ -84,7 +85,7 @@ class Orders {
     if (path_[at_].count != count) throw std::logic_error("the same order gave another choice");
     return path_[at_++].chosen;
   }
-  /// Another order; false: there is none.
+  /// Goes to another order; false: there is none.
   bool next() {
     path_.resize(at_);
     at_ = 0;
@@ -108,7 +109,7 @@ class Orders {
   std::size_t at_ = 0;
 };
 
-/// Copies when the order says so: at once, or as a step of its own.
+/// Copies when the order says so: at once, or in a separate step.
 class OrderedCopier final : public runtime::Copier {
  public:
   OrderedCopier(base::EventLoop& loop, std::size_t& copies) : loop_(loop), copies_(copies) {}
@@ -126,8 +127,8 @@ class OrderedCopier final : public runtime::Copier {
   std::size_t& copies_;
 };
 
-/// What must hold between two steps, when no kernel runs: there is a value, unless a task is about to replace it; all valid replicas have
-/// the same one; and the device has room.
+/// Checks, between two steps while no kernel runs, that there is a value, unless a task is about to replace it; that
+/// all valid replicas have the same one; and that the device has room.
 void check_replicas(Runtime& rt, const std::array<Datum, 2>& data, const std::array<bool, 2>& is_replaced) {
   std::size_t there = 0;
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -158,7 +159,7 @@ void apply(const Use& use, int number, std::span<int> value) {
   for (int& v : value) v = use.sees() ? v * 3 + number : number;
 }
 
-/// Runs one order. Returns the copies that were made.
+/// Runs one order. Returns the number of copies.
 std::size_t run(const std::array<Use, 3>& uses, Orders& orders) {
   std::size_t copies = 0;
   auto resources = test::test_resources();
@@ -208,7 +209,7 @@ std::size_t run(const std::array<Use, 3>& uses, Orders& orders) {
   return made;
 }
 
-/// By the model, in each order that the flow allows.
+/// Numbers of copies by the model, over the orders that the flow allows.
 std::set<std::size_t> possible_copies(const std::array<Use, 3>& uses) {
   std::set<std::size_t> possible;
   std::array<std::size_t, 3> order{0, 1, 2};
@@ -230,7 +231,7 @@ std::set<std::size_t> possible_copies(const std::array<Use, 3>& uses) {
 // A sanitizer takes ten times as long: every eighth pair is enough for it.
 constexpr std::size_t kEvery = base::under_sanitizer ? 8 : 1;
 
-/// All pairs of tasks, behind one on the device.
+/// Tests all pairs of tasks behind one on the device.
 TEST(Coherence, HoldsInAllOrdersOfAFewTasksAndTheirEvictions) {
   const std::array modes{AccessMode::read, AccessMode::write, AccessMode::read_write};
   std::vector<Use> all;
@@ -252,7 +253,8 @@ TEST(Coherence, HoldsInAllOrdersOfAFewTasksAndTheirEvictions) {
           ++here;
           const std::string what = uses[0].described() + ", " + first.described() + ", " + second.described() + "; order " + orders.described();
           ASSERT_GE(copies, *possible.begin()) << what;
-          // A move may be for nothing once: when the task that takes its memory has to wait for another one that uses the data first.
+          // One move may be unnecessary: when the task that takes its memory must wait for another one that uses the
+          // data first.
           ASSERT_LE(copies, *possible.rbegin() + 1) << what;
           moved_in_vain += copies > *possible.rbegin();
           ASSERT_FALSE(HasFailure()) << what;

@@ -1,4 +1,4 @@
-// tandem/api/configure.hpp: which options a runtime reads, and what its parts get of them.
+// tandem/api/configure.hpp: declares the options of a runtime, and converts them for its parts.
 #pragma once
 
 #include "tandem/base/config.hpp"

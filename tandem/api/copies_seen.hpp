@@ -14,7 +14,7 @@
 
 namespace tandem::test {
 
-/// A runtime in the test world, and what is copied there.
+/// A runtime in the test world, which records its copies.
 class CopiesSeen {
  public:
   explicit CopiesSeen(const TestWorldOptions& options, const runtime::CoreOptions& core_options = {}) {
@@ -28,9 +28,10 @@ class CopiesSeen {
   Runtime& runtime() noexcept { return *runtime_; }
   base::EventLoop& loop() noexcept { return *loop_; }
 
-  std::vector<std::pair<unsigned, unsigned>> copies;  ///< from which node to which, in the order of their begin
-  std::size_t bytes = 0;                              ///< of all copies
-  unsigned fail_next = 0;                             ///< so many copies fail
+  /// Source and target node of each copy, in the order of their begin.
+  std::vector<std::pair<unsigned, unsigned>> copies;
+  std::size_t bytes = 0;                              ///< bytes of all copies
+  unsigned fail_next = 0;                             ///< number of copies that will fail
 
  private:
   class Watched final : public runtime::Copier {

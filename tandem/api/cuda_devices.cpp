@@ -20,7 +20,7 @@ void add_cuda_devices(runtime::World& world, const base::Config& config, base::L
   std::shared_ptr<runtime::PageLockedPool> page_locked;
   if (const auto bound = static_cast<std::size_t>(config.get_bytes("cuda.page_locked")); bound != 0) {
     auto locker = module.value()->page_locker(libraries);
-    // Without a driver or a device there is a better message below.
+    // Without a driver or a device a later message is better.
     if (locker.ok()) page_locked = std::make_shared<runtime::PageLockedPool>(std::move(locker).value(), bound, log);
   }
   auto units = module.value()->make({.most_devices = wanted,

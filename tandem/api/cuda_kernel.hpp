@@ -1,4 +1,5 @@
-// tandem/api/cuda_kernel.hpp: implementations of a codelet for CUDA devices: CUDA C++ with the arguments of its tasks, and functions that post.
+// tandem/api/cuda_kernel.hpp: implementations of a codelet for CUDA devices: CUDA C++ with the arguments of its tasks,
+// and functions that post.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@
 
 namespace tandem::internal {
 
-/// What `Codelet::cuda` adds for a source. `Range`: called with the arguments of the kernel, gives the threads.
+/// Implementation that `Codelet::cuda` adds for a source. `Range`: called with the arguments of the kernel, returns the
+/// threads.
 template <class Range>
 class CudaKernel {
  public:
@@ -35,7 +37,7 @@ class CudaKernel {
   Range range_;
 };
 
-/// What `Codelet::cuda` adds for a function, which gets the queue before its arguments.
+/// Implementation that `Codelet::cuda` adds for a function, which gets the queue before its arguments.
 template <class Function>
 class CudaFunction {
  public:

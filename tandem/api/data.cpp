@@ -1,4 +1,4 @@
-// tandem/api/data.cpp: what `Data` asks of the runtime that it was registered with.
+// tandem/api/data.cpp: calls of `Data` to the runtime that it was registered with.
 #include "tandem/api/data.hpp"
 
 #include "tandem/runtime/submit/data_registry.hpp"

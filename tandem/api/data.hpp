@@ -28,16 +28,17 @@ struct Vector {};
 /// Kind of data that is a column-major matrix: kernels get `MatrixView<const T>` or `MatrixView<T>`.
 template <class T>
 struct Matrix {};
-/// Kind of data that is an array of `n` dimensions, with any strides: kernels get `ArrayView<const T, n>` or `ArrayView<T, n>`, with the strides
-/// of their copy.
+/// Kind of data that is an array of `n` dimensions, with any strides: kernels get `ArrayView<const T, n>` or
+/// `ArrayView<T, n>`, with the strides of their copy.
 template <class T, std::size_t n>
 struct Array {};
-/// Kind of data that is an object: a value of any type with a `Serialize`; its size may change. Kernels get `const T&` or
-/// `T&`. With mode write, a kernel or the application finds an empty value, `T()`.
+/// Kind of data that is an object: a value of any type with a `Serialize`; its size may change. Kernels get `const T&`
+/// or `T&`. With mode write, a kernel or the application finds an empty value, `T()`.
 template <class T>
 struct Object {};
 
-/// How kernels see data of kind `Kind`. This one is for scalars and the user's own types: kernels get `const T&` or `T&`.
+/// How kernels see data of kind `Kind`. This one is for scalars and the user's own types: kernels get `const T&` or
+/// `T&`.
 template <class Kind>
 struct DataTraits {
   static_assert(!std::is_pointer_v<Kind>,
@@ -46,49 +47,50 @@ struct DataTraits {
   static_assert(std::is_trivially_copyable_v<Kind>,
                 "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, "
                 "with rt.object");
-  using ReadView = const Kind&;  ///< of a kernel that reads
-  using WriteView = Kind&;       ///< of a kernel that writes
+  using ReadView = const Kind&;  ///< view of a kernel that reads
+  using WriteView = Kind&;       ///< view of a kernel that writes
   /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
     return *static_cast<Kind*>(replica.pointer);
   }
 };
 
-/// Of vectors: kernels get a span of the whole vector.
+/// View of vectors: kernels get a span of the whole vector.
 template <class T>
 struct DataTraits<Vector<T>> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "elements of a vector are moved as bytes, so their type must be trivially copyable; register the whole "
                 "std::vector as an object, with rt.object");
-  using ReadView = std::span<const T>;  ///< of a kernel that reads
-  using WriteView = std::span<T>;       ///< of a kernel that writes
+  using ReadView = std::span<const T>;  ///< view of a kernel that reads
+  using WriteView = std::span<T>;       ///< view of a kernel that writes
   /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
     return {static_cast<T*>(replica.pointer), shape.rows};
   }
 };
 
-/// Of matrices: kernels get a view with the leading dimension of their copy, which may differ from the registered one.
+/// View of matrices: kernels get a view with the leading dimension of their copy, which may differ from the registered
+/// one.
 template <class T>
 struct DataTraits<Matrix<T>> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "elements of a matrix are moved as bytes, so their type must be trivially copyable");
-  using ReadView = MatrixView<const T>;  ///< of a kernel that reads
-  using WriteView = MatrixView<T>;       ///< of a kernel that writes
+  using ReadView = MatrixView<const T>;  ///< view of a kernel that reads
+  using WriteView = MatrixView<T>;       ///< view of a kernel that writes
   /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape& shape) noexcept {
     return {static_cast<T*>(replica.pointer), shape.rows, shape.cols, replica.ld};
   }
 };
 
-/// Of arrays: kernels get a view with the strides of their copy, which may differ from the registered ones.
+/// View of arrays: kernels get a view with the strides of their copy, which may differ from the registered ones.
 template <class T, std::size_t n>
 struct DataTraits<Array<T, n>> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "elements of an array are moved as bytes, so their type must be trivially copyable");
   static_assert(n >= 1 && n <= runtime::Layout::kMostDimensions, "an array has between 1 and 8 dimensions");
-  using ReadView = ArrayView<const T, n>;  ///< of a kernel that reads
-  using WriteView = ArrayView<T, n>;       ///< of a kernel that writes
+  using ReadView = ArrayView<const T, n>;  ///< view of a kernel that reads
+  using WriteView = ArrayView<T, n>;       ///< view of a kernel that writes
   /// The view of a copy of the data with these dimensions.
   static WriteView view(const runtime::Replica& replica, const runtime::Layout& layout) noexcept {
     WriteView view{static_cast<T*>(replica.pointer), {}, {}};
@@ -100,11 +102,11 @@ struct DataTraits<Array<T, n>> {
   }
 };
 
-/// Of objects: kernels get the value itself.
+/// View of objects: kernels get the value itself.
 template <class T>
 struct DataTraits<Object<T>> {
-  using ReadView = const T&;  ///< of a kernel that reads
-  using WriteView = T&;       ///< of a kernel that writes
+  using ReadView = const T&;  ///< view of a kernel that reads
+  using WriteView = T&;       ///< view of a kernel that writes
   /// The view of a copy of the data.
   static WriteView view(const runtime::Replica& replica, const runtime::Shape&) noexcept {
     return *static_cast<T*>(replica.pointer);
@@ -114,7 +116,7 @@ struct DataTraits<Object<T>> {
 namespace internal {
 
 template <class Kind>
-inline constexpr bool can_be_data = sizeof(DataTraits<Kind>) != 0;  // its assertions say what cannot
+inline constexpr bool can_be_data = sizeof(DataTraits<Kind>) != 0;  // assertions in it say what cannot be data
 
 template <class Kind>
 inline constexpr bool is_constant = std::is_const_v<Kind>;
@@ -148,7 +150,7 @@ constexpr void check_writable() {
                                     "const, or use read(data)");
 }
 
-/// What is given as memory, for a message before overloads are compared.
+/// Type that was given as memory; used for a message before overloads are compared.
 template <class Memory>
 constexpr void check_memory() {
   using Given = std::remove_cvref_t<Memory>;
@@ -162,9 +164,9 @@ inline constexpr bool is_object = false;
 template <class T>
 inline constexpr bool is_object<Object<T>> = true;
 
-/// The last `Data` of a handle unregisters it. Any thread.
+/// Drops one owner of a handle; the last `Data` unregisters it. Any thread.
 void drop_owner(runtime::Handle* handle) noexcept;
-/// A task is about to see or to change the data, of which a partition exists.
+/// Called when a task is about to see or to change data that has a partition.
 void prepare_parts(runtime::Handle& handle, bool writes);
 inline void about_to_use(runtime::Handle* handle, bool writes) {
   if (handle != nullptr && __builtin_expect((handle->flow.asks & (writes ? 2U : 1U)) != 0, 0)) prepare_parts(*handle, writes);
@@ -176,23 +178,23 @@ void unregister(runtime::Handle* handle);
 
 }  // namespace internal
 
-/// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When the last
-/// copy is destroyed, data over the user's memory is unregistered: this waits for the tasks that use it and brings the value home.
-/// Data that Tandem allocated is freed when its last task has ended. Any thread may destroy a copy; all else belongs to the
-/// submitting thread.
+/// A piece of data, as kind `Kind` (a type, `Vector<T>`, `Matrix<T>` or `Object<T>`). Copies name the same data. When
+/// the last copy is destroyed, data over the user's memory is unregistered: this waits for the tasks that use it and
+/// brings the value home. Data that Tandem allocated is freed when its last task has ended. Any thread may destroy a
+/// copy; all else belongs to the submitting thread.
 template <class Kind>
 class Data {
  public:
   Data() = default;  ///< empty: to be assigned
-  /// Takes the handle of new data.
+  /// Takes over the handle of new data.
   explicit Data(runtime::Handle* handle) noexcept : handle_(handle) {}
-  /// Names the same data. Any thread.
+  /// Makes another name for the same data. Any thread.
   Data(const Data& other) noexcept : handle_(other.handle_) {
     if (handle_ != nullptr) handle_->owners.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Leaves `other` empty.
+  /// Moves from `other`, which is empty afterwards.
   Data(Data&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  /// Drops the data that it named before.
+  /// Names other data, and drops the previous data.
   Data& operator=(Data other) noexcept {
     std::swap(handle_, other.handle_);
     return *this;
@@ -201,17 +203,19 @@ class Data {
     if (handle_ != nullptr) internal::drop_owner(handle_);
   }
 
-  const std::string& name() const noexcept { return handle_->name; }        ///< as in messages and traces
+  const std::string& name() const noexcept { return handle_->name; }        ///< name in messages and traces
   const runtime::Shape& shape() const noexcept { return handle_->shape; }   ///< rows, columns, and bytes of an element
-  std::size_t rows() const noexcept { return handle_->shape.rows; }         ///< of a matrix; elements of a vector; 1 for one value
-  std::size_t cols() const noexcept { return handle_->shape.cols; }         ///< of a matrix; 1 for other data
+  /// Rows of a matrix; elements of a vector; 1 for one value.
+  std::size_t rows() const noexcept { return handle_->shape.rows; }
+  std::size_t cols() const noexcept { return handle_->shape.cols; }         ///< columns of a matrix; 1 for other data
   runtime::Handle* handle() const noexcept { return handle_; }              ///< for the layers below; null: empty
 
-  /// Waits for the tasks that use the data, brings its value home to the user's memory, and forgets it: later uses throw
-  /// `UsageError`. On several ranks every rank calls it.
+  /// Waits for the tasks that use the data, brings its value home to the user's memory, and forgets it: later uses
+  /// throw `UsageError`. On several ranks every rank calls it.
   void unregister() { internal::unregister(handle_); }
 
-  /// How `reduce(*this)` accesses start and are added up: `init(view)` makes a neutral element, `combine(into, from)` adds.
+  /// Sets how `reduce(*this)` accesses start and are added up: `init(view)` makes a neutral element, `combine(into,
+  /// from)` adds.
   template <class Init, class Combine>
   Data& reduction(Init init, Combine combine) {
     using Traits = DataTraits<Kind>;
@@ -253,16 +257,16 @@ template <AccessMode mode_, class Kind_>
 struct Access {
   static constexpr AccessMode mode = mode_;  ///< how the task uses the data
   using Kind = Kind_;                        ///< what the data holds
-  /// What the kernel gets.
+  /// Argument that the kernel gets.
   using View =
       std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView, typename DataTraits<Kind_>::WriteView>;
-  runtime::Handle* handle;  ///< of the data
-  SourceLine where;         ///< of the call, for messages
+  runtime::Handle* handle;  ///< handle of the data
+  SourceLine where;         ///< line of the call, for messages
 };
 
-/// What a kernel gets for a list of data: a view of each, in the order of the list. `View` is what the kernel would get for one of them:
-/// `Each<std::span<const double>>`, `Each<MatrixView<double>>`, `Each<const int&>`. Valid during the call of the kernel; any thread may
-/// read it. Each element costs a call of a function.
+/// The argument of a kernel for a list of data: a view of each, in the order of the list. `View` is what the kernel
+/// would get for one of them: `Each<std::span<const double>>`, `Each<MatrixView<double>>`, `Each<const int&>`. Valid
+/// during the call of the kernel; any thread may read it. Each element costs a function call.
 ///
 ///   Codelet sum("sum", [](Each<std::span<const double>> parts, std::span<double> out) {
 ///     for (std::span<const double> part : parts)
@@ -273,16 +277,16 @@ class Each {
  public:
   /// Makes the view of one access of a task.
   using Look = View (*)(const runtime::KernelCall& call, unsigned access);
-  /// Of `count` accesses from `first` on. The runtime makes it.
+  /// Views of `count` accesses from `first` on. Made by the runtime.
   Each(const runtime::KernelCall& call, unsigned first, std::size_t count, Look look) noexcept
       : call_(&call), first_(first), count_(count), look_(look) {}
 
-  std::size_t size() const noexcept { return count_; }   ///< of the list
+  std::size_t size() const noexcept { return count_; }   ///< number of data in the list
   bool empty() const noexcept { return count_ == 0; }    ///< whether the list names no data
-  /// The view of one of them, counted from 0. Not checked.
+  /// View of one datum of the list, counted from 0. Not checked.
   View operator[](std::size_t i) const { return look_(*call_, first_ + static_cast<unsigned>(i)); }
 
-  /// Goes through the list.
+  /// Iterates over the list.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;   ///< views are made, not stored
@@ -292,17 +296,17 @@ class Each {
     using reference = View;                              ///< as iterators have it
 
     Iterator(const Each& list, std::size_t at) noexcept : list_(&list), at_(at) {}  ///< at one place of a list
-    View operator*() const { return (*list_)[at_]; }                                ///< the view there
+    View operator*() const { return (*list_)[at_]; }                                ///< view at this place
     Iterator& operator++() noexcept { return ++at_, *this; }                        ///< to the next place
-    Iterator operator++(int) noexcept { return {*list_, at_++}; }                   ///< the place before that
-    bool operator==(const Iterator& other) const noexcept { return at_ == other.at_; }  ///< of one list
+    Iterator operator++(int) noexcept { return {*list_, at_++}; }  ///< goes to the next place, and returns this one
+    bool operator==(const Iterator& other) const noexcept { return at_ == other.at_; }  ///< for iterators of one list
 
    private:
     const Each* list_;
     std::size_t at_;
   };
-  Iterator begin() const noexcept { return {*this, 0}; }     ///< the first one
-  Iterator end() const noexcept { return {*this, count_}; }  ///< behind the last one
+  Iterator begin() const noexcept { return {*this, 0}; }     ///< first element
+  Iterator end() const noexcept { return {*this, count_}; }  ///< behind the last element
 
  private:
   const runtime::KernelCall* call_;
@@ -311,17 +315,17 @@ class Each {
   Look look_;
 };
 
-/// A use of several data by a task, as many as the program says at run time: made by `read(list)`, `write(list)`, ... in the call of
-/// `submit`, and living no longer than that call.
+/// A use of several data by a task, as many as the program says at run time: made by `read(list)`, `write(list)`, ...
+/// in the call of `submit`, and living no longer than that call.
 template <AccessMode mode_, class Kind_>
 struct AccessList {
   static constexpr AccessMode mode = mode_;                  ///< how the task uses each of them
   using Kind = Kind_;                                        ///< what each of them holds
-  using Element = typename Access<mode_, Kind_>::View;       ///< what the kernel gets of one of them
-  using View = Each<Element>;                                ///< what the kernel gets
-  const Data<Kind_>* first;                                  ///< of the list
-  std::size_t count;                                         ///< of data
-  SourceLine where;                                          ///< of the call, for messages
+  using Element = typename Access<mode_, Kind_>::View;       ///< argument of the kernel for one of them
+  using View = Each<Element>;                                ///< argument of the kernel
+  const Data<Kind_>* first;                                  ///< start of the list
+  std::size_t count;                                         ///< number of data
+  SourceLine where;                                          ///< line of the call, for messages
 };
 
 namespace internal {
@@ -340,7 +344,7 @@ AccessList<mode, KindIn<List>> access_list(const List& list, const SourceLine& w
 }
 }  // namespace internal
 
-/// Data one after the other in memory: `std::vector<Data<Kind>>`, a span, an array.
+/// A sequence of data in memory: `std::vector<Data<Kind>>`, a span, an array.
 template <class List>
 concept DataList = requires(const List& list) {
   typename internal::KindIn<List>;
@@ -368,21 +372,21 @@ Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
   internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
-/// As read_write, but in any order among neighbouring commuting tasks, one at a time.
+/// The task reads and changes the value; neighbouring commuting tasks run one at a time, in any order.
 template <class Kind>
 Access<AccessMode::commute, Kind> commute(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
   internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
-/// Adds to the data through a private copy: see `Data::reduction`.
+/// The task adds to the data through a private copy: see `Data::reduction`.
 template <class Kind>
 Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
   internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
-/// Memory of the data's shape for the time of the kernel; orders nothing and leaves the data alone.
+/// The task gets memory of the data's shape for the time of its kernel; it orders nothing and leaves the data alone.
 template <class Kind>
 Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
   static_assert(!internal::is_object<Kind>, "scratch is memory without a value: let the kernel make an object of its own");
@@ -391,36 +395,36 @@ Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_lo
 }
 
 /// @name Lists of data, whose length the program knows at run time
-/// The kernel gets an `Each` for the list, of what it gets for one of its data. The list may be empty; a task names at most 4096 data. A
-/// datum that stands twice in it, or beside it, counts as any datum that a task names twice.
+/// The kernel gets an `Each` for the list. The list may be empty; a task names at most 4096 data. A datum that occurs
+/// twice in the list, or also outside of it, counts as any datum that a task names twice.
 /// @{
 
-/// As `read` for each of them.
+/// Access as by `read` for each datum.
 template <DataList List>
 auto read(const List& list, std::source_location where = std::source_location::current()) {
   return internal::access_list<AccessMode::read>(list, where);
 }
-/// As `write` for each of them.
+/// Access as by `write` for each datum.
 template <DataList List>
 auto write(const List& list, std::source_location where = std::source_location::current()) {
   return internal::access_list<AccessMode::write>(list, where);
 }
-/// As `read_write` for each of them.
+/// Access as by `read_write` for each datum.
 template <DataList List>
 auto read_write(const List& list, std::source_location where = std::source_location::current()) {
   return internal::access_list<AccessMode::read_write>(list, where);
 }
-/// As `commute` for each of them.
+/// Access as by `commute` for each datum.
 template <DataList List>
 auto commute(const List& list, std::source_location where = std::source_location::current()) {
   return internal::access_list<AccessMode::commute>(list, where);
 }
-/// As `reduce` for each of them.
+/// Access as by `reduce` for each datum.
 template <DataList List>
 auto reduce(const List& list, std::source_location where = std::source_location::current()) {
   return internal::access_list<AccessMode::reduce>(list, where);
 }
-/// As `scratch` for each of them.
+/// Access as by `scratch` for each datum.
 template <DataList List>
 auto scratch(const List& list, std::source_location where = std::source_location::current()) {
   static_assert(!internal::is_object<internal::KindIn<List>>, "scratch is memory without a value: let the kernel make an object of its own");

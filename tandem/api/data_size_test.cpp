@@ -1,4 +1,4 @@
-// tandem/api/data_size_test.cpp: sizes that no memory has, and that would overflow, are refused with their numbers.
+// tandem/api/data_size_test.cpp: sizes that no memory has, or that would overflow, are refused with their numbers.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,9 +24,9 @@ constexpr std::size_t kTwoTo32 = std::size_t{1} << 32;
 struct DataSizes : testing::Test {
   std::unique_ptr<Runtime> owner = loop_runtime();
   Runtime& rt = *owner;
-  volatile std::size_t none = 0;  ///< no compiler sees through it
+  volatile std::size_t none = 0;  ///< a zero that no compiler can infer
 
-  /// The runtime is as usable as before.
+  /// Checks that the runtime is as usable as before.
   ~DataSizes() override {
     const auto data = rt.vector<int>("afterwards", 3);
     rt.submit("set", [](std::span<int> x) { x[2] = 5; }, write(data));

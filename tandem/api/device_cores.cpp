@@ -1,4 +1,4 @@
-// tandem/api/device_cores.cpp: reads option device_cores, and where devices are.
+// tandem/api/device_cores.cpp: reads option device_cores, and finds the NUMA nodes of devices.
 #include "tandem/api/device_cores.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// tandem/api/device_cores_test.cpp: option device_cores, on machines that do not exist.
+// tandem/api/device_cores_test.cpp: option device_cores, on made-up machines.
 #include "tandem/api/device_cores.hpp"
 
 #include <filesystem>
@@ -19,7 +19,8 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Two NUMA nodes of four cores, six CPU workers on cores 0 to 5, and three devices: the first two at NUMA node 1, the third nowhere.
+/// Two NUMA nodes of four cores, six CPU workers on cores 0 to 5, and three devices: the first two at NUMA node 1, the
+/// third at none.
 struct DeviceCores : testing::Test {
   DeviceCores() {
     world.add_cpu_workers(6);

@@ -1,4 +1,5 @@
-// tandem/api/device_reduce_test.cpp: `reduce` accesses on devices: where private copies are, how many, and what failures leave of the sum.
+// tandem/api/device_reduce_test.cpp: `reduce` accesses on devices: places and number of private copies, and the sum
+// after failures.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +47,7 @@ const auto kAdd = Codelet("add", [](Word v, Word& sum) { sum += v; }).also(Devic
 const auto kAddOnDevice = kAdd.can_run(on_device);
 const auto kAddOnCore = kAdd.can_run([](const WorkerDescription& worker) { return !on_device(worker); });
 
-/// 1 + ... + count, by tasks for any worker.
+/// The sum 1 + ... + count, which tasks for any worker compute.
 constexpr Word up_to(Word count) { return count * (count + 1) / 2; }
 
 TEST(ReduceOnDevices, AddsWhatCoresAndDevicesHaveAdded) {
@@ -170,7 +171,7 @@ TEST(ReduceOnDevices, ARecordedGraphAddsInEachReplay) {
   EXPECT_EQ(second, (5 + up_to(20)) * 2 + up_to(4));
 }
 
-/// Sums of vectors, more than a device with little memory has room for.
+/// Sums of vectors that do not fit on a device with little memory at once.
 struct Histograms {
   static constexpr std::size_t kWords = 50;
   static constexpr std::size_t kBytes = kWords * sizeof(Word);
@@ -336,7 +337,7 @@ TEST(ReduceOnDevices, ANeutralElementThatThrowsFailsTheSum) {
   EXPECT_EQ(value, up_to(3));
 }
 
-/// Copies at once, until `fails`.
+/// Copies at once, until `fails` is set.
 struct FailingCopier final : Copier {
   explicit FailingCopier(bool& says) : fails(says) {}
   runtime::CopyState start(const CopyRequest& request, runtime::CopyEnded) override {

@@ -1,4 +1,4 @@
-// tandem/api/device_test.cpp: devices of a program: depth, sleep, failures and where their tasks go, what is measured and traced.
+// tandem/api/device_test.cpp: devices of a program: depth, sleep, failures and fallbacks, measurements and traces.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -38,11 +38,11 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Adds 1 on a core, 100 on a device.
+/// A codelet that adds 1 on a core and 100 on a device.
 const auto kAdd = Codelet("add", [](double& v) { v += 1; }).also(DeviceKind::user, [](double& v) { v += 100; });
 const auto kAddOnDevice = kAdd.can_run(on_device);
 
-/// Data of one number each.
+/// Several data of one number each.
 class Numbers {
  public:
   Numbers(Runtime& rt, std::size_t count) : rt_(rt), values_(count) {
@@ -52,7 +52,7 @@ class Numbers {
   void submit_each(const Codelet& codelet) {
     for (const auto& x : data) rt_.submit(codelet, read_write(x));
   }
-  /// What they are once all tasks have ended.
+  /// The numbers once all tasks have ended.
   std::vector<double> values() {
     for (auto& x : data) rt_.wait(x);
     return values_;
@@ -63,7 +63,7 @@ class Numbers {
   std::vector<double> values_;
 
  public:
-  std::vector<Data<double>> data;  // goes before the memory, to which it brings its values
+  std::vector<Data<double>> data;  // destroyed before the memory, to which it brings its values
 };
 
 void refuse(const DeviceTask&) { throw DeviceError(DeviceEffect::refused, "queue full"); }
@@ -113,7 +113,7 @@ TEST(Devices, ArePolledWhenTheySaidSo) {
 }
 
 TEST(Devices, FetchTheDataOfLaterTasksWhileAllTheirPlacesAreTaken) {
-  // Copies take as long as kernels: one after the other they would take twice the time.
+  // Copies take as long as kernels: without overlap they would take twice the time.
   Card card{.depth = 1, .task_ns = 1'000};
   auto resources = test::test_resources();
   runtime::World world = make_test_world({.workers = 1}, *resources);
@@ -229,7 +229,8 @@ TEST(FailingDevices, FailWhatHadBegunWithTheOnlyCopy) {
       throw DeviceError(DeviceEffect::broken, "bit flip");
     };
     rt->submit(kAdd, read_write(x));
-    if (card.launches == 1) rt->resources().loop->step_some(100);  // now it may be the device's turn; a wait begins on a core
+    // Now it may be the device's turn; a wait begins on a core.
+    if (card.launches == 1) rt->resources().loop->step_some(100);
     const std::string said = thrown_by<DeviceError>([&] { rt->wait(x); });
     if (card.launches == 1) {  // a core was first
       EXPECT_EQ(value, 101);
@@ -242,7 +243,7 @@ TEST(FailingDevices, FailWhatHadBegunWithTheOnlyCopy) {
 }
 
 TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
-  // Full at once, or by its budget, which is too small for any task.
+  // The memory is full at once, or has a budget that is too small for any task.
   for (const CardMemory& memory : {CardMemory{.most_bytes = 16}, CardMemory{.budget = 16}}) {
     Card card;
     auto rt = runtime_with({&card}, memory);
@@ -262,7 +263,7 @@ TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
   }
 }
 
-/// Never reaches the card, and says so at once.
+/// A link that never reaches the device, and fails at once.
 struct BrokenLink final : Copier {
   runtime::CopyState start(const runtime::CopyRequest&, runtime::CopyEnded) override { throw DeviceError(DeviceEffect::refused, "no link"); }
 };
@@ -294,7 +295,7 @@ TEST(LostDevices, LeaveTheirTasksToOthersAndTakeNoMore) {
   EXPECT_THAT(lines.all(), HasSubstr("card is lost, and runs no further tasks: fell off the bus"));
 }
 
-/// The card falls off the bus at its first copy.
+/// A link at whose first copy the device is lost.
 struct LostLink final : Copier {
   explicit LostLink(unsigned& all_tries) : tries(all_tries) {}
   runtime::CopyState start(const runtime::CopyRequest&, runtime::CopyEnded) override {
@@ -413,7 +414,7 @@ TEST(Devices, ThatMakeNoSenseAreRefused) {
               HasSubstr("no task may be in flight"));
 }
 
-/// Runs kernels on a thread of its own.
+/// A device that runs kernels on a thread of its own.
 class ThreadDevice final : public Device {
  public:
   std::string name() const override { return "thread"; }

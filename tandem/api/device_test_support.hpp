@@ -1,4 +1,4 @@
-// tandem/api/device_test_support.hpp: what the tests of kinds of devices share: copies that are counted, and flows of random tasks.
+// tandem/api/device_test_support.hpp: common part of the tests of devices: counted copies, and flows of random tasks.
 #pragma once
 
 #include <algorithm>
@@ -40,14 +40,14 @@ struct CountingCopier final : Copier {
   Bytes& bytes_;
 };
 
-/// c += a b.
+/// Computes c += a b.
 inline void multiply(ConstMatrix a, ConstMatrix b, MatrixView<Word> c) {
   for (std::size_t j = 0; j < c.cols; ++j)
     for (std::size_t i = 0; i < c.rows; ++i)
       for (std::size_t l = 0; l < a.cols; ++l) c(i, j) += a(i, l) * b(l, j);
 }
 
-/// y += a x once, on a device; copies are counted in `bytes`.
+/// Tests y += a x once, on a device; `bytes` counts copies.
 template <class Axpy>
 void expect_a_kernel_runs(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& on_device) {
   std::vector<Word> x(1'000, 2), y(1'000, 1);
@@ -59,7 +59,7 @@ void expect_a_kernel_runs(Runtime& rt, const CountingCopier::Bytes& bytes, const
   EXPECT_EQ(bytes.from_device, 8'000U);
 }
 
-/// c += a b on a device, of matrices whose columns stand apart.
+/// Tests c += a b on a device, for matrices with gaps between columns.
 template <class Gemm>
 void expect_any_leading_dimension(Runtime& rt, const Gemm& on_device) {
   std::vector<Word> a(7 * 3, 1), b(5 * 4, 2), c(9 * 4, 1);
@@ -71,7 +71,7 @@ void expect_any_leading_dimension(Runtime& rt, const Gemm& on_device) {
     for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(c[i + j * 9], i < 6 ? 7U : 1U) << i << " " << j;
 }
 
-/// Scalars and values: 0 + 1 + ... + 9 more.
+/// Tests scalars and values: the result is 0 + 1 + ... + 9 more.
 template <class Bump>
 void expect_scalars_and_values(Runtime& rt, const Bump& on_device) {
   int value = 5;
@@ -81,12 +81,13 @@ void expect_scalars_and_values(Runtime& rt, const Bump& on_device) {
   EXPECT_EQ(value, 50);
 }
 
-/// A device's tasks before and after one of a core.
+/// Tests tasks of a device before and after one of a core.
 template <class Axpy>
 void expect_fewest_copies(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& on_device) {
   std::vector<Word> x(500, 1), y(500, 0);
   auto hx = rt.data("x", x), hy = rt.data("y", y);
-  // Both are brought once. y comes back when a core needs it, and goes there again because the core has changed it.
+  // Both are copied to the device once. y comes back when a core needs it, and goes there again because the core has
+  // changed it.
   for (int i = 0; i < 5; ++i) rt.submit(on_device, Word{1}, read(hx), read_write(hy));
   rt.submit(Codelet("double", [](std::span<Word> v) { for (Word& one : v) one *= 2; }), read_write(hy));
   for (int i = 0; i < 5; ++i) rt.submit(on_device, Word{1}, read(hx), read_write(hy));
@@ -96,7 +97,7 @@ void expect_fewest_copies(Runtime& rt, const CountingCopier::Bytes& bytes, const
   EXPECT_EQ(bytes.from_device, 2 * 4'000U);
 }
 
-/// Workers 1 and 2 have devices, which take turns.
+/// Tests workers 1 and 2, whose devices take turns.
 template <class Axpy>
 void expect_copies_between_two_devices(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& axpy) {
   std::vector<Word> x(500, 1), y(500, 0);
@@ -108,7 +109,8 @@ void expect_copies_between_two_devices(Runtime& rt, const CountingCopier::Bytes&
   EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
 }
 
-/// Vectors of the runtime, of `kWordsOfOne` words, of which main memory and a device's have room for few: the others are in the file.
+/// Words of each of the runtime's vectors, of which only a few fit into main memory and a device's; the others are in
+/// the file.
 constexpr std::size_t kWordsOfOne = 100;
 template <class Axpy>
 void expect_values_in_little_memory(Runtime& rt, const Axpy& axpy, DeviceKind kind) {
@@ -137,7 +139,7 @@ void expect_values_in_little_memory(Runtime& rt, const Axpy& axpy, DeviceKind ki
   }
 }
 
-/// Sums of words begin with 0.
+/// Lets sums of words begin with 0.
 inline void add_up(Data<Vector<Word>>& vector) {
   vector.reduction([](std::span<Word> copy) { std::fill(copy.begin(), copy.end(), 0); },
                    [](std::span<Word> into, std::span<const Word> from) {
@@ -145,7 +147,7 @@ inline void add_up(Data<Vector<Word>>& vector) {
                    });
 }
 
-/// y += a x by tasks of cores and devices that add to copies of y, beside each other.
+/// Tests y += a x by concurrent tasks of cores and devices that add to copies of y.
 template <class Axpy>
 void expect_sums(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& axpy, DeviceKind kind) {
   const auto on_device = axpy.can_run([kind](const WorkerDescription& worker) { return worker.device == kind; });
@@ -163,18 +165,18 @@ void expect_sums(Runtime& rt, const CountingCopier::Bytes& bytes, const Axpy& ax
   EXPECT_GE(bytes.from_device, 4 * 8'000U) << "at least one copy each time";
 }
 
-/// A flow of random tasks: y += a x on three vectors, some of them beside each other, and products of three matrices; some on devices of one kind
-/// alone, some on cores alone.
+/// A flow of random tasks: y += a x on three vectors, some of them concurrent, and products of three matrices; some
+/// only on devices of one kind, some only on cores.
 class RandomDeviceFlow {
  public:
-  static constexpr std::size_t n = 12;                        ///< of each matrix; a vector has n * n words
+  static constexpr std::size_t n = 12;                        ///< size of each matrix; a vector has n * n words
   static constexpr std::size_t bytes_of_one = n * n * sizeof(Word);
 
   RandomDeviceFlow(std::uint64_t seed, DeviceKind kind) : random_(seed), kind_(kind) {}
 
   unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
-  /// `before_each` is called before each task; `may_restrict` false: no task is for devices alone. Says whether the values are those of sequential
-  /// execution.
+  /// Runs the flow. `before_each` is called before each task; `may_restrict` false: no task is for devices alone.
+  /// Returns whether the values are those of sequential execution.
   template <class Axpy, class Gemm>
   testing::AssertionResult play(std::unique_ptr<Runtime> rt, const Axpy& axpy, const Gemm& gemm, bool may_restrict = true,
                                 const std::function<void()>& before_each = {}) {
@@ -205,7 +207,7 @@ class RandomDeviceFlow {
   }
 
  private:
-  /// 0: anywhere; 1: on devices; 2: on cores.
+  /// Restricts a codelet; 0: anywhere; 1: on devices; 2: on cores.
   template <class Codelet>
   Codelet where(unsigned which, const Codelet& codelet) const {
     if (which == 0) return codelet;

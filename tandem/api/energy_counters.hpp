@@ -1,4 +1,4 @@
-// tandem/api/energy_counters.hpp: which counters of energy this machine has for the workers of a program.
+// tandem/api/energy_counters.hpp: finds the energy counters of this machine for the workers of a program.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace tandem {
 
-/// Something whose energy cannot be counted.
+/// A source of energy that cannot be counted.
 struct MissingEnergy {
   std::string what;        ///< "packages of the processor", "cuda 0"
   std::string why;
-  std::string remedy = {};  ///< empty: nothing can be done
+  std::string remedy = {};  ///< advice; empty: nothing can be done
 };
 
 struct FoundEnergy {
@@ -21,14 +21,16 @@ struct FoundEnergy {
   std::vector<MissingEnergy> missing;
 };
 
-/// The processor's packages (RAPL) for the CPU workers, and NVIDIA's devices (NVML) for those of CUDA, as far as they can be read. `ranks_here`: so many
-/// ranks of the job share the processor, and each counts its part of the packages' energy.
+/// Finds the counters that can be read: the processor's packages (RAPL) for the CPU workers, and NVIDIA's devices
+/// (NVML) for those of CUDA. `ranks_here`: number of ranks of the job that share the processor; each counts its part of
+/// the packages' energy.
 FoundEnergy find_energy(const runtime::World& world, const base::Config& config, unsigned ranks_here);
 
-/// Some option needs to know the energy: `stats`, `models`, `trace`, `report`, or `objective`; and option `energy` allows it.
+/// Whether option `energy` allows counters and some option needs them: `stats`, `models`, `trace`, `report`, or
+/// `objective`.
 bool counts_energy(const base::Config& config);
 
-/// By option `objective`.
+/// Value of option `objective`.
 runtime::Objective objective_of(const base::Config& config);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// tandem/api/event.cpp: the states of an event, and what is refused in them.
+// tandem/api/event.cpp: the states of an event, and the calls that they refuse.
 #include "tandem/api/event.hpp"
 
 #include <mutex>
@@ -55,7 +55,7 @@ void EventState::released() {
   end_released();
 }
 
-/// By whom `released_` was set.
+/// Ends the released half. Called by the thread that has set `released_`.
 void EventState::end_released() {
   std::vector<runtime::Handle*> kept;
   {
@@ -96,7 +96,7 @@ void EventState::begin(runtime::Task& node) {
   else if (has_start()) start();
 }
 
-/// What `start` throws fails the event, as a kernel's exception fails its task.
+/// Starts the event. An exception of `start` fails it, as a kernel's exception fails its task.
 void EventState::start() {
   const Start start = std::move(start_);
   try {

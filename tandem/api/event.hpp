@@ -18,18 +18,18 @@ class EventState;
 /// `Runtime::event` makes it. A value: copies name the same event. Not to be completed once the runtime is gone.
 class Event {
  public:
-  /// Tasks that read what the event writes may start. Any thread; once. With `failure`, they are cancelled instead, as if a kernel
-  /// had thrown it. An event without a `start` may be completed at any time; it ends when the tasks before it have ended, too.
-  /// Throws UsageError when it was called before, or when `start` has not been called yet. Does nothing on an empty event, and after
-  /// the event has ended by itself because the values that it reads do not exist.
+  /// Lets tasks that read the event's data start. Any thread; once. With `failure`, they are cancelled instead, as if a
+  /// kernel had thrown it. An event without a `start` may be completed at any time; it ends when the tasks before it
+  /// have ended, too. Throws UsageError when it was called before, or when `start` has not been called yet. Does
+  /// nothing on an empty event, and after the event has ended by itself because the values that it reads do not exist.
   void readable(std::exception_ptr failure = nullptr);
-  /// Tasks that overwrite the data of the event may start too. Any thread; once, for events made with `Release::separate`. Throws
-  /// as `readable`, and UsageError for an event of `Release::with_readable`.
+  /// Lets tasks that overwrite the event's data start, too. Any thread; once, for events made with `Release::separate`.
+  /// Throws as `readable`, and UsageError for an event of `Release::with_readable`.
   void released();
 
-  /// To wait for it, or to name it in `TaskOptions::after`; of a recorded event, a reference to a recorded task.
+  /// Reference for waits and for `TaskOptions::after`; of a recorded event, a reference to a recorded task.
   TaskRef task() const noexcept { return readable_; }
-  /// False: it takes place on another rank, or was made after the end of a cancelled flow.
+  /// Whether it takes place on this rank. False also for an event made after the end of a cancelled flow.
   bool is_here() const noexcept { return state_ != nullptr; }
 
  private:
@@ -38,7 +38,7 @@ class Event {
   TaskRef readable_;
 };
 
-/// Whether `readable` ends the event for writers too, or `released` does that later.
+/// Whether `readable` ends the event for writers too, or a later `released` does.
 enum class Release { with_readable, separate };
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// tandem/api/event_state.hpp: how far an event of the program has come, so that it is completed once and not too early.
+// tandem/api/event_state.hpp: the state of an event of the program, so that it is completed once and not too early.
 #pragma once
 
 #include <exception>
@@ -15,14 +15,15 @@ namespace tandem::internal {
 
 /// One event, shared by the `Event` objects that name it and by its task.
 ///
-/// Two things must happen, in any order: the tasks before the event end (`begin`), and the program completes it (`readable`). The
-/// second one ends the event's node. With a `start`, the program may complete it only after the start. The released half has no
-/// predecessors, so `released` ends it at once.
+/// Two things must happen, in any order: the tasks before the event end (`begin`), and the program completes it
+/// (`readable`). The second one ends the event's node. With a `start`, the program may complete it only after the
+/// start. The released half has no predecessors, so `released` ends it at once.
 ///
-/// While main memory has a budget, `begin` keeps what the event writes in its place for the released half (`kept_`): the event's own memory may
-/// be given up by `readable` before that. Who of `begin` and `released` comes second sees that under `lock_`, and lets it go.
+/// While main memory has a budget, `begin` keeps the data that the event writes in its place for the released half
+/// (`kept_`), since `readable` may release the event's own memory before that. The second one of `begin` and `released`
+/// sees that under `lock_`, and lets the data go.
 ///
-/// Threads: any. What has happened is under `lock_`, which is held for a few instructions; nodes are ended without it.
+/// Threads: any. `lock_` guards the state, and is held for a few instructions; nodes are ended without it.
 class EventState : public std::enable_shared_from_this<EventState> {
  public:
   using Start = std::function<void(Event)>;
@@ -30,25 +31,25 @@ class EventState : public std::enable_shared_from_this<EventState> {
   EventState(runtime::RuntimeCore& core, std::string name, Start start)
       : core_(core), name_(std::move(name)), has_start_(start != nullptr), start_(std::move(start)) {}
 
-  /// The event was recorded: the program completes those that its replays start, and never this one.
+  /// Marks a recorded event: the program completes the events that its replays start, and never this one.
   void mark_recorded(const TaskRef& task) noexcept {
     is_recorded_ = true;
     tasks_.readable = task;
   }
-  /// Where `ExternalEvents::submit` writes the event's nodes.
+  /// The event's nodes, which `ExternalEvents::submit` fills.
   runtime::EventTasks& tasks() noexcept { return tasks_; }
   bool has_start() const noexcept { return has_start_; }
   Event event();
 
-  /// The tasks before the event have ended. `node` is its task.
+  /// Called when the tasks before the event have ended. `node` is its task.
   void begin(runtime::Task& node);
-  /// By the program. Throw UsageError.
+  /// Called by the program. Throw UsageError.
   void readable(std::exception_ptr failure);
   void released();
 
  private:
   [[noreturn]] void refuse(const char* why) const;
-  /// The event ends without the program: says whether the released half is still to be ended.
+  /// Ends the event without the program; returns whether the released half must still be ended.
   bool end_by_itself();
   void end_released();
   void start();
@@ -56,7 +57,7 @@ class EventState : public std::enable_shared_from_this<EventState> {
   runtime::RuntimeCore& core_;
   const std::string name_;
   const bool has_start_;
-  Start start_;  ///< gone once it was called, with what it has captured
+  Start start_;  ///< empty once it was called, with its captured values
   runtime::EventTasks tasks_;
   base::SpinLock lock_;
   bool is_recorded_ = false;
@@ -64,18 +65,19 @@ class EventState : public std::enable_shared_from_this<EventState> {
   bool readable_ = false;   ///< the program has completed it
   bool released_ = false;
   bool by_itself_ = false;  ///< it has ended without the program, which may not know that
-  std::vector<runtime::Handle*> kept_;  ///< for the released half, from `begin` to `released`
-  std::exception_ptr failure_;  ///< of a `readable` that came before `begin`
+  std::vector<runtime::Handle*> kept_;  ///< data kept for the released half, from `begin` to `released`
+  std::exception_ptr failure_;  ///< failure of a `readable` that came before `begin`
 };
 
-/// What the copies of a recorded event have in common: each replay makes an `EventState` of it. Lives as long as the recording.
+/// State that all copies of a recorded event share: each replay makes an `EventState` from it. Lives as long as the
+/// recording.
 struct RecordedEvent {
   runtime::RuntimeCore& core;
   std::string name;
   EventState::Start start;
   bool with_release = false;
 
-  /// `TaskExtra::on_ready`; `context` is a RecordedEvent.
+  /// A `TaskExtra::on_ready`; `context` is a RecordedEvent.
   static void begin(runtime::Task& ready, void* context);
 };
 

@@ -95,7 +95,7 @@ void start_throws(Runtime& rt) {
   Event event = rt.event("throws", Release::separate, [](Event) { throw std::runtime_error("no device"); }, read_write(x));
   rt.submit(kAdd, read_write(x));
   EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt.wait(); }), "no device");
-  event.released();  // it has ended by itself: the program may not know that
+  event.released();  // it has ended by itself, which the program may not know
   rt.submit("set", [](double& v) { v = 7; }, write(x));
   rt.wait();
   EXPECT_EQ(value, 7);

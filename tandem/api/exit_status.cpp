@@ -13,8 +13,8 @@ namespace {
 
 std::atomic<bool> failed{false};
 
-/// `exit` must not be called again from here. Handlers run in the reverse order of their registration, so those of objects that
-/// were made after the first runtime have run.
+/// Ends the process without calling `exit` again. Handlers run in the reverse order of their registration, so those of
+/// objects that were made after the first runtime have run.
 void end_process(int status, void*) {
   if (status != 0 || !failed.load()) return;
   std::fflush(nullptr);

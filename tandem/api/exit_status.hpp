@@ -8,9 +8,9 @@ class ExitStatus {
  public:
   ExitStatus() noexcept;
 
-  /// A flow has ended, when its runtime was destroyed, with a failure that no wait could throw: the process will end with status 1
-  /// if it would end with 0. So launchers and scripts see it, on one rank as on many. The same when statistics or the chart of the
-  /// flow, which were asked for, could not be written.
+  /// Makes the process end with status 1 instead of 0, so that launchers and scripts see a failure, on one rank as on
+  /// many. Called when a runtime was destroyed with a failure that no wait could throw, or when statistics or the chart
+  /// of the flow, which were asked for, could not be written.
   void fail() noexcept;
 };
 

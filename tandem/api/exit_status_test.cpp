@@ -1,4 +1,4 @@
-// tandem/api/exit_status_test.cpp: how a program on one rank ends whose kernels throw. Each case is a process.
+// tandem/api/exit_status_test.cpp: the exit of a program on one rank whose kernels throw. Each case is a process.
 #include "tandem/api/exit_status.hpp"
 
 #include <cstdlib>

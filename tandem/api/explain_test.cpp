@@ -1,4 +1,4 @@
-// tandem/api/explain_test.cpp: why tasks went where they went, as option explain says it.
+// tandem/api/explain_test.cpp: the explanations of option explain.
 #include <memory>
 #include <span>
 #include <string>
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-/// Two cores and a card that runs kernels ten times faster, for tasks that were asked for.
+/// Two cores and a device that runs kernels ten times faster, with explanations of the requested tasks.
 struct Scene {
   explicit Scene(const std::string& sched, std::string explain, unsigned cards = 1) {
     auto resources = test::test_resources();
@@ -52,11 +52,11 @@ TEST(Explain, ShowsWhatWasKnownOfAllWorkers) {
   for (const char* sched : {"plan", "heteroprio", "dmda"}) {
     Scene scene(sched, "scale");
     run(*scene.rt, "warm", 20);
-    run(*scene.rt, "scale", 20);  // of names, a few
+    run(*scene.rt, "scale", 20);  // a few tasks of each name are explained
     EXPECT_THAT(scene.said, SizeIs(runtime::Explainer::kMost)) << sched;
     EXPECT_THAT(scene.said.front(), AllOf(HasSubstr("'scale'"), HasSubstr("priority 7"), HasSubstr(std::string(sched) + " gives it to worker"), HasSubstr(" core"),
                                           HasSubstr("(1 device)"), HasSubstr("not known yet"), HasSubstr("<- chosen, to learn it")));
-    EXPECT_THAT(scene.said.front(), HasSubstr("8000B in 9 us"));  // to the card, which has no copy
+    EXPECT_THAT(scene.said.front(), HasSubstr("8000B in 9 us"));  // to the device, which has no copy
   }
 }
 
@@ -68,7 +68,7 @@ TEST(Explain, ATaskIsFoundByItsNumber) {
     EXPECT_THAT(text, AnyOf(HasSubstr("task 25 "), HasSubstr("task 3 ")));
     EXPECT_THAT(text, HasSubstr("ready and without a worker"));
   }
-  // By then durations are known.
+  // The durations are known by then.
   EXPECT_THAT(scene.said.back(), AllOf(HasSubstr("100 us +- "), HasSubstr("10 us +- "), Not(HasSubstr("not known yet"))));
 }
 

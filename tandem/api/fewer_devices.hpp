@@ -7,13 +7,13 @@
 
 namespace tandem {
 
-/// What the program has asked for.
+/// Number of devices that an option asks for.
 struct WantedDevices {
-  const char* option;  ///< its name
-  std::size_t count;   ///< that it says
+  const char* option;  ///< name of the option
+  std::size_t count;   ///< value of the option
 };
 
-/// Warns that only `found` devices of the kind `kind` are here: the program goes on with these.
+/// Warns that only `found` devices of kind `kind` exist; the program goes on with these.
 inline void warn_of_fewer(base::Log& log, const char* kind, std::size_t found, const WantedDevices& wanted) {
   log.warn("option {} asks for {} devices, and this machine has {} {} device{}: the program uses {}", wanted.option,
            wanted.count, found, kind, found == 1 ? "" : "s", found == 1 ? "that one" : "those");

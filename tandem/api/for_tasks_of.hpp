@@ -15,8 +15,8 @@
 
 namespace tandem {
 
-/// The indices of a loop whose tasks a rank must submit: all, or those that are in one of a few sorted lists. Views: the lists
-/// live longer.
+/// The indices of a loop whose tasks a rank must submit: all, or those in one of a few sorted lists. The lists are
+/// views and must live longer.
 class TaskIndices {
  public:
   using List = std::span<const std::uint32_t>;  ///< ascending
@@ -28,18 +28,18 @@ class TaskIndices {
     indices.all_ = true;
     return indices;
   }
-  /// Each ascending; an index may be in several. At most `kMostLists`.
+  /// Indices in one of `lists`, each ascending; an index may be in several. At most `kMostLists`.
   TaskIndices(std::initializer_list<List> lists) noexcept {
     TANDEM_ASSERT(lists.size() <= kMostLists);
     std::copy(lists.begin(), lists.end(), lists_.begin());
   }
 
-  bool is_all() const noexcept { return all_; }  ///< made by `all`
+  bool is_all() const noexcept { return all_; }  ///< whether `all` made it
   /// Drops the indices below `first`, by binary search.
   void skip_to(std::size_t first) noexcept {
     for (List& list : lists_) list = list.subspan(std::lower_bound(list.begin(), list.end(), first) - list.begin());
   }
-  /// Takes the smallest index; nothing when there is none below `last`.
+  /// Takes the smallest index; no value when there is none below `last`.
   std::optional<std::size_t> take(std::size_t last) noexcept {
     std::size_t least = last;
     for (const List& list : lists_)
@@ -61,11 +61,11 @@ namespace internal {
 
 /// Whether option `check_pruning` is on.
 bool checks_pruning(Runtime& rt) noexcept;
-/// Calls `submit`, which submits the task of index `i`. Throws UsageError if the task concerns this rank, or if it was not one
-/// task.
+/// Calls `submit`, which submits the task of index `i`. Throws UsageError if the task concerns this rank, or if it was
+/// not one task.
 void submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit);
 
-/// Option `check_pruning`: all are submitted, and those that would have been skipped are checked.
+/// With option `check_pruning`: submits all tasks, and checks those that would have been skipped.
 template <class Concerns, class Submit>
 void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
   for (std::size_t i = first; i < last; ++i) {
@@ -79,8 +79,8 @@ void submit_checked(Runtime& rt, std::size_t first, std::size_t last, Concerns&&
 
 }  // namespace internal
 
-/// One task per index i in [first, last): `submit(i)` submits it. This rank skips the indices for which `concerns(i)` is false.
-/// `Runtime::skip_tasks` must allow that. On one rank, and with option `prune` off, all are submitted.
+/// Submits one task per index i in [first, last) by `submit(i)`. This rank skips the indices for which `concerns(i)` is
+/// false. `Runtime::skip_tasks` must allow that. On one rank, and with option `prune` off, all are submitted.
 template <class Concerns, class Submit>
   requires std::is_invocable_r_v<bool, Concerns&, std::size_t>
 void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& concerns, Submit&& submit) {
@@ -102,7 +102,7 @@ void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, Concerns&& c
   rt.skip_tasks(passed);
 }
 
-/// The same for `indices` that are known beforehand: the tasks that this rank skips cost it nothing.
+/// Submits one task for each of `indices`, which are known beforehand, so that skipped tasks cost nothing.
 template <class Submit>
 void for_tasks_of(Runtime& rt, std::size_t first, std::size_t last, TaskIndices indices, Submit&& submit) {
   if (first >= last) return;

@@ -19,7 +19,7 @@ TaskRef internal::as_kept(const TaskRef& task, std::uint32_t recording) noexcept
 
 namespace {
 
-/// The types of a tuple as a person writes them: "(int, double)".
+/// The types of a tuple in source form: "(int, double)".
 std::string type_list(const std::type_info& tuple) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(tuple.name(), nullptr, nullptr, &status), &std::free);

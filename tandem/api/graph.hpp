@@ -1,4 +1,4 @@
-// tandem/api/graph.hpp: a recorded flow, and what may change between its replays.
+// tandem/api/graph.hpp: a recorded flow, and its changes between replays.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,13 @@ using runtime::TaskRef;
 
 namespace internal {
 class RecordedParts;
-/// On several ranks: a reference to a recorded task as `dist::Recording` names it; of another recording: one that it refuses.
+/// On several ranks: a reference to a recorded task as `dist::Recording` names it; for a task of another recording, a
+/// reference that it refuses.
 TaskRef as_kept(const TaskRef& task, std::uint32_t recording) noexcept;
 }  // namespace internal
 
-/// One replay of a graph, from `Runtime::replay`: the reference to its end, which may be waited for and named in
-/// `TaskOptions::after`; with it `Runtime::wait(replay, task)` waits for one task of the replay. A value; it may outlive the graph.
+/// One replay of a graph, from `Runtime::replay`: the reference to its end, for waits and `TaskOptions::after`.
+/// `Runtime::wait(replay, task)` waits for one task of the replay. A value; it may outlive the graph.
 struct Replay : TaskRef {
   std::uint32_t recording = 0;  ///< number of the graph's recording
   runtime::TaskId first = 0;    ///< position of its first task in the flow, on one rank
@@ -45,20 +46,20 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;  ///< destroys its previous recording
   ~Graph();
 
-  /// Tasks of all ranks.
+  /// Number of tasks of all ranks.
   std::size_t task_count() const noexcept;
 
-  /// Sets new values for a recorded task, in the replays that follow: as many as were submitted, of the same types. Does nothing
-  /// on a rank that does not run the task. Throws UsageError.
+  /// Sets new values for a recorded task in the next replays: as many as were submitted, of the same types. Does
+  /// nothing on a rank that does not run the task. Throws UsageError.
   template <class... Values>
   void set_values(const TaskRef& task, Values&&... values) {
     using Tuple = std::tuple<std::decay_t<Values>...>;
     void* const kept = values_of(task, typeid(Tuple));
     if (kept != nullptr) *static_cast<Tuple*>(kept) = Tuple(std::forward<Values>(values)...);
   }
-  /// Sets the priority of the task, in the replays that follow; messages keep the recorded priority.
+  /// Sets the priority of the task in the next replays; messages keep the recorded priority.
   void set_priority(const TaskRef& task, int priority);
-  /// Replaces `from` by `to`, of the same type and shape, in the replays that follow. Throws UsageError.
+  /// Replaces `from` by `to`, of the same type and shape, in the next replays. Throws UsageError.
   template <class Kind>
   void rebind(const Data<Kind>& from, const Data<Kind>& to) {
     rebind_handles(from.handle(), to.handle());
@@ -73,9 +74,9 @@ class Graph {
   std::function<void(const std::function<void(runtime::Handle&)>&)> each_datum() const;
 
   std::unique_ptr<runtime::RecordedGraph> graph_;
-  std::unique_ptr<dist::Recording> recording_;  ///< instead, on several ranks
+  std::unique_ptr<dist::Recording> recording_;  ///< used on several ranks instead of `graph_`
   std::unique_ptr<internal::RecordedParts> parts_;
-  std::uint32_t number_ = 0;                    ///< in references to its tasks
+  std::uint32_t number_ = 0;                    ///< number in references to its tasks
 };
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// tandem/api/growth_test.cpp: what a call costs, and what it leaves, does not grow with what there was before.
+// tandem/api/growth_test.cpp: the cost of a call, and what it leaves, do not grow with earlier calls.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,7 +25,7 @@ const Codelet kSet("set", [](double& v) { v = 1; });
 const Codelet kAdd("add", [](double& v) { v += 1; });
 const Codelet kThrow("throw", [](double&) { throw std::runtime_error("no"); });
 
-/// Data that the program has dropped and that submitted tasks use: on the event loop, none of them runs before a wait.
+/// Makes data that submitted tasks use, and drops it: on the event loop, none of the tasks runs before a wait.
 void drop_used(Runtime& rt, int count) {
   for (int i = 0; i < count; ++i) rt.submit(kSet, write(rt.scalar<double>("used")));
 }
@@ -103,7 +103,7 @@ TEST(Growth, AGraphThatIsReboundAgainAndAgainForgetsItsFormerData) {
   auto rt = loop_runtime();
   auto x = rt->scalar<double>("x");
   Graph graph = rt->record([&] { rt->submit(kSet, write(x)); });
-  std::vector<Data<double>> kept;  // nobody writes them again, so the flow would name the graph's tasks for ever
+  std::vector<Data<double>> kept;  // no later task writes them, so the flow would name the graph's tasks for ever
   for (const unsigned count : {500U, 4'000U}) {
     const std::uint64_t before = rt->core().data().looked_at();
     for (unsigned i = 0; i < count; ++i) {
@@ -128,7 +128,8 @@ TEST(Growth, AGraphThatIsReboundAgainAndAgainForgetsItsFormerData) {
 
 // --- uses of data in a memory with a budget
 
-/// Rounds of tasks that reduce into `total`, and then what ends that group; afterwards `total` leaves main memory when it is told to.
+/// Runs rounds of tasks that reduce into `total`, and then ends that group; afterwards `total` leaves main memory on
+/// request.
 void expect_uses_end(const std::function<void(Runtime&, Data<Vector<double>>&, Graph&)>& end_group) {
   auto rt = test::thread_runtime(
       {.workers = 2, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});

@@ -1,4 +1,4 @@
-// tandem/api/held_memory_test.cpp: accesses of the application that keep memory for which others wait.
+// tandem/api/held_memory_test.cpp: accesses of the application that keep memory for which tasks wait.
 #include <memory>
 #include <span>
 #include <string>
@@ -20,7 +20,7 @@ using testing::Not;
 
 constexpr std::size_t kBytes = 600 * 1024;
 
-/// On threads and on one event loop, with room for one of the data.
+/// Tests on threads and on one event loop, with room for one of the data.
 class HeldMemory : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Runtime> owner =
@@ -61,7 +61,7 @@ TEST_P(HeldMemory, EndsAWaitForTasksThatNeedIt) {
 TEST_P(HeldMemory, LeavesRoomForFurtherAccesses) {
   auto held = rt.acquire(write(x));
   rt.submit("fill", [](std::span<char> v) { v[0] = 1; }, write(y));
-  // The task waits for memory before the access does, but only the program can give it what it waits for.
+  // The task waits for memory before the access does, but only the program can release that memory.
   auto second = rt.acquire(write(small));
   (*second)[0] = 3;
   second.release();

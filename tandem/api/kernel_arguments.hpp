@@ -1,4 +1,4 @@
-// tandem/api/kernel_arguments.hpp: the arguments of a task as a kernel in another language gets them.
+// tandem/api/kernel_arguments.hpp: the arguments of a task for a kernel in another language.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ inline constexpr unsigned dimensions<Vector<T>> = 1;
 template <class T>
 inline constexpr unsigned dimensions<Matrix<T>> = 2;
 
-/// How many arguments of a kernel one argument of a task makes: its pointer, and the numbers that
-/// `KernelArguments::add` puts behind it.
+/// Number of kernel arguments for one argument of a task: its pointer, and the numbers that `KernelArguments::add` puts
+/// behind it.
 template <class Argument>
 inline constexpr std::size_t kernel_arguments_of = 1;  // a value
 template <AccessMode mode, class Kind>
@@ -45,7 +45,7 @@ class KernelArguments {
   KernelArguments(const KernelArguments&) = delete;
   KernelArguments& operator=(const KernelArguments&) = delete;
 
-  /// They point into this object and into the task.
+  /// The arguments; they point into this object and into the task.
   std::span<const Argument> all() const noexcept { return {arguments_.data(), kCount}; }
 
  private:
@@ -61,7 +61,7 @@ class KernelArguments {
     numbers_[count_] = number;
     add_argument({&numbers_[count_], sizeof(number)});
   }
-  /// Argument `at` of the task that runs.
+  /// Argument `at` of the running task.
   template <std::size_t at>
   void add(runtime::KernelCall& call) {
     if constexpr (Code::template is_access_at<at>) {
@@ -85,7 +85,7 @@ class KernelArguments {
     }
   }
 
-  std::array<Argument, kCount + 1> arguments_{};  // of a kernel without arguments, too
+  std::array<Argument, kCount + 1> arguments_{};  // also for a kernel without arguments
   std::array<std::uint64_t, kCount + 1> numbers_{};
   std::size_t count_ = 0;
 };

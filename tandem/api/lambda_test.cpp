@@ -1,4 +1,4 @@
-// tandem/api/lambda_test.cpp: tasks with kernels of their own, and data without a name.
+// tandem/api/lambda_test.cpp: tasks with their own kernels, and data without a name.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -107,7 +107,7 @@ TEST(TasksFromLambdas, AreNamedInFailures) {
   rt->wait();
 }
 
-/// By name, the tasks that statistics have counted.
+/// Number of tasks in the statistics, by name.
 std::map<std::string, std::uint64_t> counted(Runtime& rt) {
   rt.wait();
   std::map<std::string, std::uint64_t> tasks;

@@ -1,4 +1,4 @@
-// tandem/api/learnt_models.cpp: between the files of models and the workers.
+// tandem/api/learnt_models.cpp: reads and writes the files of models for the workers.
 #include "tandem/api/learnt_models.hpp"
 
 #include <utility>
@@ -14,7 +14,7 @@ std::unique_ptr<LearntModels> LearntModels::start(const base::Config& config, co
   if (options.is_stored) {
     auto place = ModelFolder::place(config, base::process_environment());
     if (!place.ok()) throw StartError(place.error().message);
-    // The program may change its folder until it ends.
+    // The path is absolute, since the program may change its folder until it ends.
     folder.emplace(std::filesystem::absolute(place.value()), machine_name(resources.topology != nullptr ? resources.topology->cpu_model() : std::string()));
   }
   return std::make_unique<LearntModels>(std::move(folder), workers, *resources.log);

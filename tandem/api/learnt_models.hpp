@@ -1,4 +1,5 @@
-// tandem/api/learnt_models.hpp: performance models of a run: read at its start, learnt by its workers, saved at its end.
+// tandem/api/learnt_models.hpp: performance models of a run: read at its start, learnt by its workers, saved at its
+// end.
 #pragma once
 
 #include <memory>
@@ -19,22 +20,25 @@ struct WorldResources;
 class LearntModels {
  public:
   struct Options {
-    bool is_stored = true;  ///< false: durations are not those of this machine, so nothing is read or saved
+    bool is_stored = true;  ///< false: durations are not those of this machine, so files are neither read nor saved
   };
-  /// By option `model.folder`. Files that are refused are named in the log, one line each. Throws StartError when there is no place for the folder.
+  /// Makes the models by option `model.folder`. The log names refused files, one line each. Throws StartError when
+  /// there is no place for the folder.
   static std::unique_ptr<LearntModels> start(const base::Config& config, const std::vector<runtime::WorkerSpec>& workers, const Options& options,
                                              const WorldResources& resources);
 
-  /// In `folder`; null: nowhere.
+  /// Makes the models with their files in `folder`; null: without files.
   LearntModels(std::optional<ModelFolder> folder, const std::vector<runtime::WorkerSpec>& workers, base::Log& log);
 
   runtime::DurationModels& durations() noexcept { return durations_; }
-  /// That earlier runs have measured.
+  /// Powers that earlier runs have measured.
   const model::PowerTable& powers() const noexcept { return powers_; }
-  /// Adds what was learnt to the files, and the powers that this run has measured. Once the workers have ended. What fails is said in the log.
+  /// Adds to the files what was learnt, and the powers that this run has measured. Once the workers have ended. The log
+  /// names failures.
   void save(const model::PowerTable& measured, base::Log& log);
 
-  /// The powers in the folder of models, of a run that learns no durations; none where they cannot be read, which the log says.
+  /// Powers in the folder of models, for a run that learns no durations; none if they cannot be read, which the log
+  /// says.
   static model::PowerTable stored_powers(const base::Config& config, const WorldResources& resources);
 
  private:
@@ -43,7 +47,7 @@ class LearntModels {
   model::PowerTable powers_;
 };
 
-/// What models know, for policies that look ahead. Any thread.
+/// Estimates from models, for policies that look ahead. Any thread.
 class ModelEstimates final : public runtime::Estimates {
  public:
   /// `models` outlives this.

@@ -1,4 +1,4 @@
-// tandem/api/learnt_models_test.cpp: what workers learn of tasks, and what a later run knows of it.
+// tandem/api/learnt_models_test.cpp: models that workers learn of tasks, and their use in a later run.
 #include "tandem/api/learnt_models.hpp"
 
 #include <atomic>
@@ -42,7 +42,7 @@ class LearntDurations : public testing::Test {
   fs::path folder_;
 };
 
-/// Takes at least so long.
+/// Spins for at least this long.
 void spin_for(std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
@@ -101,7 +101,8 @@ TEST_F(LearntDurations, ARunFillsTheFilesAndTheNextOneGoesOn) {
     ASSERT_EQ(entries.size(), 2U);
     for (const auto& entry : entries) {
       EXPECT_EQ(entry.history.samples(), 50 * runs);
-      EXPECT_GE(entry.history.estimate().mean_ns, static_cast<double>(entry.footprint.bytes) / 80 * 1e3);  // as long as the kernel spins, at least
+      // At least as long as the kernel spins.
+      EXPECT_GE(entry.history.estimate().mean_ns, static_cast<double>(entry.footprint.bytes) / 80 * 1e3);
     }
   }
 }
@@ -238,7 +239,7 @@ TEST(ModelEstimates, APolicyThatLooksAheadTriesNothingThatIsKnown) {
   const auto on = [&](DeviceKind kind) {
     return Codelet("work", kernel).also(DeviceKind::user, kernel).can_run([kind](const WorkerDescription& worker) { return worker.device == kind; });
   };
-  /// How many of 20 tasks, one after the other, ran on the device.
+  /// Number of 20 tasks, one after the other, that ran on the device.
   const auto run = [&](const auto& codelet) {
     auto resources = test::test_resources();
     runtime::World world = make_test_world(on_both, *resources);

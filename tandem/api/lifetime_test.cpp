@@ -1,4 +1,4 @@
-// tandem/api/lifetime_test.cpp: what may go before what, on which thread, and in how many runtimes.
+// tandem/api/lifetime_test.cpp: the order in which objects may end, on which thread, and in how many runtimes.
 #include <atomic>
 #include <memory>
 #include <numeric>

@@ -35,7 +35,7 @@ const Codelet sum("sum", [](Each<const int&> list, int& to) {
   for (const int& value : list) to = to * 3 + value;
 });
 
-/// What `sum` makes of `values`.
+/// The result of `sum` for `values`.
 int sum_of(const std::vector<int>& values) {
   unsigned result = 0;
   for (const int value : values) result = result * 3 + static_cast<unsigned>(value);
@@ -171,7 +171,7 @@ TEST(List, ReductionsAndScratch) {
 
 TEST(List, ADatumTwiceCountsAsElsewhereInATask) {
   const auto rt = loop_runtime();
-  for (const std::size_t count : {2U, 100U}) {  // compared in pairs, and sorted
+  for (const std::size_t count : {2U, 100U}) {  // below and above the number that is compared in pairs
     auto list = numbers(*rt, count);
     for (const Data<int>& one : list) rt->submit(set_to, 2, write(one));
     list.push_back(list.front());
@@ -180,7 +180,7 @@ TEST(List, ADatumTwiceCountsAsElsewhereInATask) {
       sum_of_ends = each[0] + each[each.size() - 1];
     }, read(list), write(to));
     EXPECT_EQ(*rt->acquire(read(to)), 4);
-    // Read in the list and changed beside it: one task changes it, and the next one sees that.
+    // A datum is read in the list and changed beside it: one task changes it, and the next one sees that.
     rt->submit("change", [](Each<const int&> each, int& value) { value = each[1] + 5; }, read(list), read_write(list.front()));
     rt->submit("length", [](Each<const int&> each, int& first) { first = each[0]; }, read(list), write(to));
     EXPECT_EQ(*rt->acquire(read(to)), 7);

@@ -1,7 +1,9 @@
-// tandem/api/livelock_test.cpp: memories that hold the data of one task or two, as in reports of runtimes that came to a standstill there.
+// tandem/api/livelock_test.cpp: memories with room for the data of one or two tasks, as in reports of runtimes that
+// came to a standstill.
 //
-// Each flow runs in the test world over many seeds, where a standstill is a step too many, and on threads, where the watchdog throws.
-// The reports: StarPU issues 33 and 38, PaRSEC issues 88 and 742 (github.com/starpu-runtime/starpu, github.com/ICLDisco/parsec).
+// Each flow runs in the test world over many seeds, where a standstill is a step too many, and on threads, where the
+// watchdog throws. The reports: StarPU issues 33 and 38, PaRSEC issues 88 and 742 (github.com/starpu-runtime/starpu,
+// github.com/ICLDisco/parsec).
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -38,14 +40,14 @@ bool on_device(const WorkerDescription& worker) { return worker.device == Device
 bool on_first_device(const WorkerDescription& worker) { return worker.worker == 2; }
 bool on_second_device(const WorkerDescription& worker) { return worker.worker == 3; }
 
-/// Room for so many tiles; 0: for all.
+/// Number of tiles that fit into each memory; 0: all.
 struct Rooms {
   unsigned devices = 1;
   std::size_t on_device = 0;
   std::size_t at_home = 0;
 };
 
-/// The flow in the test world. `most_copies`: of one run; 0: any number.
+/// Runs the flow in the test world. `most_copies`: limit for one run; 0: any number.
 void play_on_loop(const Rooms& rooms, const Flow& flow, std::size_t most_copies, std::uint64_t seeds = 40) {
   constexpr std::size_t words = 4;
   constexpr std::size_t bytes = words * sizeof(double);
@@ -106,13 +108,13 @@ void expect_all(Runtime& rt, const Tile& tile, double value) {
   for (const double v : *view) ASSERT_EQ(v, value) << tile.name();
 }
 
-/// For codelets whose kernel runs on cores and devices.
+/// A codelet whose kernel runs on cores and devices.
 template <class Kernel>
 auto anywhere(const char* name, Kernel kernel) {
   return Codelet(name, kernel).also(DeviceKind::user, kernel);
 }
 
-// --- StarPU issue 38: each task wants two inputs; bringing one displaces the other, and no task ever begins
+// --- StarPU issue 38: each task needs two inputs; fetching one evicts the other, and no task ever begins
 
 constexpr std::size_t kInputs = 8;
 constexpr std::size_t kPairs = kInputs * (kInputs - 1) / 2;
@@ -136,7 +138,7 @@ void all_pairs(Runtime& rt, std::size_t words) {
 }
 
 TEST(Livelock, InputsThatDisplaceEachOther) {
-  // At most two inputs come for a task, and its result leaves.
+  // At most two copies are made to a task, and one of its result.
   for (const std::size_t room : {3U, 4U}) {
     play_on_loop({.devices = 1, .on_device = room}, all_pairs, 3 * kPairs);
     play_on_loop({.devices = 2, .on_device = room}, all_pairs, 3 * kPairs);
@@ -144,7 +146,7 @@ TEST(Livelock, InputsThatDisplaceEachOther) {
   play_on_threads({.devices = 2, .on_device = 3}, all_pairs);
 }
 
-// --- StarPU issue 33: what is brought ahead for later tasks displaces what the next ones need
+// --- StarPU issue 33: prefetches for later tasks evict what the next ones need
 
 void with_hints(Runtime& rt, std::size_t words) {
   constexpr std::size_t kTiles = 10;
@@ -192,7 +194,7 @@ void too_large(Runtime& rt, std::size_t words) {
   EXPECT_THAT(refused, AllOf(HasSubstr("'add'"), HasSubstr("takes " + std::to_string(2 * bytes) + " bytes"),
                              HasSubstr("budget is " + std::to_string(bytes) + " bytes")));
   for (int i = 0; i < 10; ++i) {
-    rt.submit(add, 1.0, read_write(large));  // a core can
+    rt.submit(add, 1.0, read_write(large));  // a core can run it
     rt.submit(add.can_run(on_device), 1.0, read_write(small));
   }
   expect_all(rt, large, 11);
@@ -206,9 +208,10 @@ TEST(Livelock, ATileThatFitsIntoNoDevice) {
   play_on_threads({.devices = 1, .on_device = 1}, too_large);
 }
 
-// --- PaRSEC issue 88: a factorisation whose tiles are written on the device; the values must come back, and main memory is full, too
+// --- PaRSEC issue 88: a factorisation whose tiles are written on the device; the values must come back, while main
+// memory is full, too
 
-/// Each element of the tiles is a matrix of its own.
+/// Each element of the tiles is a matrix.
 void cholesky(Runtime& rt, std::size_t words) {
   constexpr std::size_t n = 5;
   const auto potrf = anywhere("potrf", [](std::span<double> a) {

@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-/// What the program's options say of the memory of `node` goes before the file.
+/// Whether an option of the program sets the budget of `node`; options come before the file.
 bool has_budget_of_option(runtime::NodeIndex node, const runtime::Machine& machine, const base::Config& config) {
   const auto is_given = [&](const char* option) { return config.origin(option) != base::Origin::default_value; };
   for (const runtime::MachineWorker& worker : machine.workers)

@@ -1,4 +1,5 @@
-// tandem/api/machine_option.hpp: options machine and machine.save: figures of memories and links from a file, and measured into one.
+// tandem/api/machine_option.hpp: options machine and machine.save: reads figures of memories and links from a file, or
+// measures them for one.
 #pragma once
 
 #include <string>
@@ -14,23 +15,24 @@
 
 namespace tandem {
 
-/// With option `machine`: `world`, whose workers and memories are all there, gets the names of memories, the budgets of devices' memories and the
-/// links and networks of that file. Budgets that options opencl.memory and cuda.memory give stay. Throws StartError: the file cannot be read, or describes another
-/// machine.
+/// With option `machine`: gives `world`, whose workers and memories all exist, the names of memories, the budgets of
+/// devices' memories, and the links and networks of that file. Budgets of options opencl.memory and cuda.memory stay.
+/// Throws StartError: the file cannot be read, or describes another machine.
 void take_described_machine(runtime::World& world, const base::Config& config, base::Log& log);
 
-/// How links are measured on the cores of `topology`, which outlives that.
+/// Options of a measurement of links on the cores of `topology`, which outlives it.
 runtime::LinkCurveOptions link_curve_options(const base::Topology& topology);
 
-/// With option `machine.save`, when all workers and memories of `world` are there: measures the links between the memories as `tandem machine --links` does, those of
-/// the program's own devices among them, which that command cannot know; `world` has the figures, and the file has its machine. Told at log level `info`.
-/// Throws StartError: the file cannot be written.
+/// With option `machine.save`, when all workers and memories of `world` exist: measures the links between the memories
+/// as `tandem machine --links` does, including those of the program's own devices, which that command cannot know.
+/// `world` gets the figures, and the file its machine. Logged at level `info`. Throws StartError: the file cannot be
+/// written.
 void save_measured_machine(runtime::World& world, const base::Config& config, const WorldResources& resources);
 
-/// How the file of a machine calls this one, for people.
+/// Name of this machine in the file of a machine, for people.
 std::string found_on(const base::Topology& topology);
 
-/// What `machine` says of messages, for an endpoint.
+/// Networks of `machine`, for an endpoint.
 std::vector<comm::KnownNetwork> known_networks(const runtime::Machine& machine);
 
 }  // namespace tandem

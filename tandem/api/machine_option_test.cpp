@@ -1,4 +1,4 @@
-// tandem/api/machine_option_test.cpp: option machine: a program takes the figures of a file, or says why it does not.
+// tandem/api/machine_option_test.cpp: option machine: a program takes the figures of a file, or explains why not.
 #include "tandem/api/machine_option.hpp"
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct CardMemory final : MemoryNode {
   void release(void* memory, std::size_t) noexcept override { ::operator delete(memory); }
 };
 
-/// Runs kernels at once.
+/// A device that runs kernels at once.
 struct Card final : Device {
   std::string name() const override { return "card"; }
   unsigned depth() const noexcept override { return 1; }
@@ -58,7 +58,7 @@ runtime::DeviceUnit card() {
   return unit;
 }
 
-/// Two cores and a card of the program's, and a file that describes them.
+/// Two cores and a device of the program's, and a file that describes them.
 struct MachineOption : testing::Test {
   MachineOption() {
     described.workers = {{.kind = DeviceKind::cpu}, {.kind = DeviceKind::cpu}};
@@ -155,7 +155,7 @@ TEST_F(MachineOption, RefusesABudgetThatWouldHaveNoEffect) {
   EXPECT_THAT(refused(), AllOf(HasSubstr("memory.0.budget is 1MiB, and only memories of devices take a budget from the file"), HasSubstr("option memory")));
 }
 
-/// A world with a memory that stands for an OpenCL device's.
+/// A world with a memory that stands for that of an OpenCL device.
 struct BudgetOfOption : MachineOption {
   std::size_t budget(const char* option, DeviceKind kind) {
     described.workers.back().kind = kind;
@@ -181,7 +181,7 @@ TEST_F(BudgetOfOption, GoesBeforeThatOfTheFile) {
   EXPECT_EQ(budget("cuda.memory", DeviceKind::cuda), 3'000'000U);
 }
 
-/// Links of the file are not measured; the others are.
+/// Only links that the file does not have are measured.
 TEST_F(MachineOption, LeavesOnlyTheOtherLinksToBeMeasured) {
   auto resources = test::test_resources();
   resources->topology = std::make_unique<base::Topology>(base::Topology::synthetic("package:2 numa:1 core:1 pu:1").value());

@@ -1,4 +1,4 @@
-// tandem/api/memory_budget_test.cpp: programs whose data is larger than main memory may be.
+// tandem/api/memory_budget_test.cpp: programs whose data exceeds the budget of main memory.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -33,7 +33,7 @@ using test::thrown_by;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::size_t kWords = 8'192;  // 64 KiB
+constexpr std::size_t kWords = 8'192;  // words of 64 KiB
 
 std::unique_ptr<Runtime> small_runtime() {
   return thread_runtime({.workers = 2, .more = {{"memory", "256KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
@@ -53,8 +53,8 @@ TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
       rt->submit("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
         for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];
       }, read(data[(i * 29 + 7) % data.size()]), read_write(data[i]));
-  // The same, one after the other.
-  std::vector<std::uint64_t> first(data.size());  // each vector's first element; all others follow from it
+  // The expected values, computed sequentially.
+  std::vector<std::uint64_t> first(data.size());  // the first element of each vector; all others follow from it
   std::vector<std::uint64_t> times(data.size(), 1);
   for (std::uint64_t i = 0; i < data.size(); ++i) first[i] = i * kWords;
   for (int round = 0; round < 3; ++round)
@@ -68,7 +68,7 @@ TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
   }
 }
 
-TEST(MemoryBudget, TheThreadOfTheFileIsKnownAsOurs) {  // others that compute beside workers are warned of
+TEST(MemoryBudget, TheThreadOfTheFileIsKnownAsOurs) {  // other computing threads cause a warning
   const auto rt = small_runtime();
   std::vector<Data<Vector<std::uint64_t>>> data;
   for (int i = 0; i < 8; ++i) {  // more than fits: the thread works
@@ -94,7 +94,7 @@ TEST(MemoryBudget, ATaskThatNeedsMoreIsToldTheNumbers) {
   rt->wait();
 }
 
-/// Copies between main memory and the file, of a run with this trace, which names both.
+/// Number of copies between main memory and the file in the trace of a run, which names both.
 std::size_t copies_in(const std::filesystem::path& folder) {
   const auto run = trace::TraceReader::open(folder);
   if (!run.ok()) throw std::runtime_error(run.error().message);
@@ -123,7 +123,7 @@ TEST(MemoryBudget, AReplayKnowsWhatItsTasksWillUse) {
     const auto a = rt->vector<std::uint64_t>("a", kWords), b = rt->vector<std::uint64_t>("b", kWords);
     const auto c = rt->vector<std::uint64_t>("c", kWords);
     std::uint64_t sum = 0;
-    const auto turn = rt->data("sum", sum);  // one task after the other
+    const auto turn = rt->data("sum", sum);  // it makes the tasks run one after the other
     const Codelet fill("fill", [](std::span<std::uint64_t> v, std::uint64_t& last) { std::fill(v.begin(), v.end(), ++last); });
     const Codelet add("add", [](std::span<const std::uint64_t> v, std::uint64_t& total) { total += v[0] + v.back(); });
     Graph graph = rt->record([&] {
@@ -134,7 +134,8 @@ TEST(MemoryBudget, AReplayKnowsWhatItsTasksWillUse) {
     rt->wait();
     EXPECT_EQ(sum, 3U + 2 * 1 + 2 * 2);
   }
-  // b leaves for c, since a is used before it; then c for b. The least recently used ones would be a, b, c, and a and b would return.
+  // b leaves for c, since a is used before it; then c for b. By least recent use a, b and c would leave, and a and b
+  // would return.
   EXPECT_EQ(copies_in(folder), 3U);
 }
 
@@ -154,7 +155,8 @@ TEST(MemoryBudget, AFolderThatCannotBeWrittenEndsTheStart) {
               AllOf(HasSubstr("/nowhere"), HasSubstr("option spill")));
 }
 
-/// Completes an event and looks at its memory after `between`, which uses more data than fits, and before it releases it.
+/// Completes an event and checks its memory after `between`, which uses more data than fits, and before it releases the
+/// event.
 void expect_kept(Runtime& rt, const std::function<void()>& between) {
   const auto data = rt.vector<std::uint64_t>("received", kWords);
   std::uint64_t* place = nullptr;
@@ -172,7 +174,7 @@ void expect_kept(Runtime& rt, const std::function<void()>& between) {
   EXPECT_EQ((*rt.acquire(read(data)))[0], 8U);
 }
 
-/// 1 MiB of data; a task needs as much as is beside one event of 64 KiB.
+/// Uses 1 MiB of data; a task needs all the memory beside one event of 64 KiB.
 void use_much(Runtime& rt, std::uint64_t first) {
   std::vector<Data<Vector<std::uint64_t>>> data;
   for (std::uint64_t i = 0; i < 16; ++i) {
@@ -233,12 +235,12 @@ TEST(MemoryBudget, AnEventThatIsReleasedBeforeItBeginsKeepsNothing) {
   event.released();
   goes_on = true;
   event.readable();
-  rt->submit("other", [](std::span<std::uint64_t> v) { v[0] = 2; }, write(other));  // both do not fit
+  rt->submit("other", [](std::span<std::uint64_t> v) { v[0] = 2; }, write(other));  // both do not fit together
   EXPECT_EQ((*rt->acquire(read(other)))[0], 2U);
   EXPECT_EQ((*rt->acquire(read(data)))[0], 1U);
 }
 
-/// How often each stage of a task's way into memory is recorded, of a run whose data is 16 times as large as 256 KiB.
+/// Number of records of each stage of a task's way into memory, in a run whose data is 16 times as large as 256 KiB.
 std::map<std::uint64_t, int> stages_of(const std::string& budget) {
   const trace::test::TempFolder folder;
   {
@@ -269,7 +271,8 @@ TEST(MemoryBudget, TheTraceSaysThatTasksWaitForMemory) {
   EXPECT_TRUE(stages_of("0").empty()) << "without a budget nothing is recorded";
 }
 
-/// `count` temporaries of 64 KiB, each filled at once, or as soon as `gate` has a value, and used one after the other. Looks at what passes after each.
+/// Makes `count` temporaries of 64 KiB, each filled at once, or as soon as `gate` has a value, and used one after the
+/// other. Checks the passing bytes after each.
 void use_temporaries(Runtime& rt, int count, const Data<std::uint64_t>& total, const Data<std::uint64_t>* gate, const std::function<void()>& look = {}) {
   for (int i = 0; i < count; ++i) {
     const auto temporary = rt.vector<std::uint64_t>("temporary", kWords);
@@ -310,7 +313,7 @@ TEST(MemoryBudget, SubmissionWaitsForDataThatTheProgramHasDropped) {
   EXPECT_EQ(sum, 200U * 20 * kWords);
 }
 
-/// Nothing can end before the program goes on.
+/// Submits tasks of which none can end before the program goes on.
 void submit_behind_an_event(Runtime& rt) {
   std::uint64_t sum = 0;
   const auto total = rt.data("sum", sum);
@@ -344,7 +347,7 @@ TEST(MemoryBudget, ASumOfTasksThatTheProgramHasDroppedIsStillMade) {
     rt->submit("begin", [](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 1); }, write(sum));
     rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));
     rt->submit("look", [](std::span<const std::uint64_t> v, std::uint64_t& to) { to = v[0] + v[1]; }, read(sum), write(out));
-    rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));  // nobody sees it
+    rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));  // no task sees it
   }
   use_much(*rt, 1);
   rt->wait();
@@ -377,8 +380,7 @@ TEST(MemoryBudget, ScratchMemoryCounts) {
               AllOf(HasSubstr("'work'"), HasSubstr("takes 294912 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
 }
 
-/// Files of this process may have so many bytes while it lives; what is beyond is an error of `write`, as on a full
-/// disk.
+/// While it lives, files of this process may have this many bytes; `write` fails beyond, as on a full disk.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-// tandem/api/memory_contention.cpp: from a file, or a machine of the thesis, to a limit.
+// tandem/api/memory_contention.cpp: derives limits from a file, or a machine of the thesis.
 #include "tandem/api/memory_contention.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using namespace model::contention;
 using base::Error;
 using base::ErrorCode;
 
-constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;  ///< of a file of `tandem contention fit`
+constexpr std::size_t kMostFileBytes = std::size_t{16} << 20;  ///< limit for a file of `tandem contention fit`
 
 base::Result<StoredMachine> machine_in(const fs::path& file) {
   const auto opened = base::OwnedFile::open(file, base::Owners::anyone);
@@ -56,7 +56,8 @@ runtime::MemoryGateRule memory_gate_rule(const Model& model, const Load& all) {
   const Bandwidths shared = model.predict(all);
   return {.most = most,
           .most_beside_messages = beside,
-          .least_bytes_per_ns = shared.computation_mb_s * 1e-3 / all.cores / 2,  // half of what each has when all compete
+          // Half of each core's share when all compete.
+          .least_bytes_per_ns = shared.computation_mb_s * 1e-3 / all.cores / 2,
           .network_bytes_per_ns = beside < most ? shared.communication_alone_mb_s * 1e-3 : 0};
 }
 
@@ -70,7 +71,8 @@ runtime::MemoryShares memory_shares(const Model& model, const Load& all) {
                                .beside_messages = {1},
                                .of_streams = {1}};
   const double each_mb_s = one.computation_alone_mb_s;
-  const auto share = [](double part) { return std::clamp(part, 0.01, 1.0); };  // models may leave nothing; everything comes to an end
+  // Models may leave nothing, but every task must end.
+  const auto share = [](double part) { return std::clamp(part, 0.01, 1.0); };
   for (load.cores = 1; load.cores <= all.cores; ++load.cores) {
     const Bandwidths shared = model.predict(load);
     shares.of_cores.push_back(share(shared.computation_alone_mb_s / (each_mb_s * load.cores)));
@@ -82,7 +84,7 @@ runtime::MemoryShares memory_shares(const Model& model, const Load& all) {
 
 namespace {
 
-/// Workers beyond the model's `cores` are not limited.
+/// Rule for workers; those beyond the model's `cores` are not limited.
 runtime::MemoryGateRule rule_for(const Model& model, unsigned cores, unsigned workers) {
   runtime::MemoryGateRule rule = memory_gate_rule(model, {.cores = cores});
   if (!rule.limits(cores)) return rule;

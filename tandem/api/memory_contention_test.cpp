@@ -1,4 +1,4 @@
-// tandem/api/memory_contention_test.cpp: which limit a program has, by the option, by files and by machines.
+// tandem/api/memory_contention_test.cpp: the limits of a program, by the option, by files and by machines.
 #include "tandem/api/memory_contention.hpp"
 
 #include <unistd.h>

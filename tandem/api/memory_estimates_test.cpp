@@ -1,4 +1,5 @@
-// tandem/api/memory_estimates_test.cpp: policies that know how kernels share memory, beside themselves without that, on modelled machines with devices.
+// tandem/api/memory_estimates_test.cpp: compares policies with and without knowledge of shared memory, on modelled
+// machines with devices.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -43,14 +44,14 @@ struct ModelledMachine {
 
 constexpr std::size_t kTileRows = 4;
 constexpr std::size_t kTileBytes = kTileRows * kTileRows * sizeof(double);
-constexpr double kMovedBytes = 32e6;  ///< for which a tile of the test stands
+constexpr double kMovedBytes = 32e6;  ///< bytes for which a tile of the test stands
 constexpr double kScale = kMovedBytes / kTileBytes;
 constexpr double kLinkBytesPerNs = 12;
 
 struct Kernel {
   std::string_view name;
-  double tiles;    ///< that it moves
-  double core_ms;  ///< alone, beside what it moves
+  double tiles;    ///< tiles that it moves
+  double core_ms;  ///< time alone, beside what it moves
   double card_ms;
 };
 constexpr Kernel kKernels[] = {{"update", 3, 0, 3}, {"scale", 2, 0, 4}, {"product", 3, 60, 4}, {"factor", 2, 25, 12}};
@@ -93,7 +94,7 @@ struct Flow {
   std::function<void(Runtime&, std::vector<Tile>&)> submit;
 };
 
-/// Steps that move data, then steps that compute, with some of the other kind.
+/// A flow of steps that move data, then steps that compute, mixed with some of the other kind.
 void phases(Runtime& rt, std::vector<Tile>& a, unsigned steps, unsigned moving, unsigned computing) {
   for (unsigned step = 0; step < steps; ++step)
     for (unsigned i = 0; i < a.size() / 2; ++i) {
@@ -106,7 +107,7 @@ void phases(Runtime& rt, std::vector<Tile>& a, unsigned steps, unsigned moving, 
     }
 }
 
-/// A factorisation: one column of tiles after the other, of which the rest is updated.
+/// A factorisation: one column of tiles after the other, each followed by an update of the rest.
 void factorisation(Runtime& rt, std::vector<Tile>& a, unsigned n, bool moves) {
   const auto tile = [&](unsigned i, unsigned j) -> Tile& { return a[(i * n + j) % a.size()]; };
   for (unsigned k = 0; k < n; ++k) {
@@ -140,10 +141,10 @@ struct Run {
   const ModelledMachine& machine;
   std::string sched;
   bool shares = false;  ///< the policy knows how kernels and copies share memory
-  bool gate = false;    ///< and limits memory-bound tasks
+  bool gate = false;    ///< the policy limits memory-bound tasks
 };
 
-/// In ms of the machine, the second time that the flow is played: by then it is known how long tasks take.
+/// Makespan in ms of the machine when the flow runs the second time, with known durations.
 double makespan_ms(const Run& run, const Flow& flow, std::uint64_t seed) {
   const ThresholdModel model(run.machine.platform().machine);
   const model::contention::Load all{.cores = run.machine.cores(), .placement = run.machine.placement};
@@ -186,7 +187,7 @@ double makespan_ms(const Run& run, const Flow& flow, std::uint64_t seed) {
 
 constexpr const char* kPlacing[] = {"plan", "heteroprio", "darts", "dm", "dmda", "dmdar", "dmdas"};
 
-/// Four cores, two of which fill the bus, and a card. Kernels take 1 ms alone.
+/// Four cores, two of which saturate the bus, and a device. Kernels take 1 ms alone.
 std::unique_ptr<Runtime> runtime_with_limit(const std::string& sched) {
   static const runtime::Emulation one_ms = [](const runtime::EmulatedTask&) { return runtime::EmulatedWork(1'000'000); };
   runtime::CoreOptions options;
@@ -202,7 +203,7 @@ std::unique_ptr<Runtime> runtime_with_limit(const std::string& sched) {
   return test::loop_runtime({.workers = 4, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 10}}, options);
 }
 
-/// The most tasks of the codelet that ran at once on cores, or on others.
+/// The most tasks of the codelet that ran at once on cores, or on other workers.
 unsigned most_at_once(const Runtime& rt, std::string_view codelet, bool on_cores) {
   const std::vector<TimelineEvent> events = rt.timeline();
   const auto counts = [&](const TimelineEvent& event) { return *event.codelet == codelet && (event.worker < 4) == on_cores; };
@@ -269,7 +270,7 @@ const std::vector<ModelledMachine>& machines() {
   return known;
 }
 
-/// Over so many orders of steps: CONTENTION_SEEDS.
+/// Mean makespan over as many orders of steps as CONTENTION_SEEDS says.
 double mean_makespan_ms(const Run& run, const Flow& flow) {
   const char* const given = std::getenv("CONTENTION_SEEDS");
   const std::uint64_t seeds = given != nullptr ? std::strtoull(given, nullptr, 10) : 6;
@@ -278,7 +279,7 @@ double mean_makespan_ms(const Run& run, const Flow& flow) {
   return ms;
 }
 
-/// Of a policy that does not know how memory is shared, run once for all tests.
+/// Makespan with a policy that does not know about shared memory, computed once for all tests.
 double blind_makespan_ms(const ModelledMachine& machine, const std::string& sched, const Flow& flow) {
   static std::map<std::tuple<const ModelledMachine*, std::string, std::string>, double> known;
   const auto [at, is_new] = known.try_emplace({&machine, sched, flow.name}, 0);
@@ -286,7 +287,7 @@ double blind_makespan_ms(const ModelledMachine& machine, const std::string& sche
   return at->second;
 }
 
-/// Makespans of all flows with the policy, as ratios of those without what it knows.
+/// Makespans of all flows with the policy, divided by those without its knowledge.
 Result compare(const std::string& sched, bool gate) {
   double log_sum = 0;
   unsigned count = 0;
@@ -335,7 +336,7 @@ TEST(MemoryEstimates, DmdasEndsNoLaterWithALimitOfMemoryBoundTasks) {
   EXPECT_LT(gated.worst, 1.05);
 }
 
-/// Many of these flows update the same data again and again.
+/// Many of these flows update the same data repeatedly.
 TEST(MemoryEstimates, PlanEndsEarlierThanDmdasWithoutThem) {
   double log_sum = 0, worst = 0;
   for (const ModelledMachine& machine : machines())

@@ -1,4 +1,4 @@
-// tandem/api/message_place.cpp: from cores, workers and options to the question that `choose_message_place` answers.
+// tandem/api/message_place.cpp: prepares the question for `choose_message_place` from cores, workers and options.
 #include "tandem/api/message_place.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool has_pu(const base::Topology& topology, unsigned pu) {
   return std::ranges::any_of(topology.cores(), [pu](const base::Core& core) { return std::ranges::find(core.pus, pu) != core.pus.end(); });
 }
 
-/// Cores of the rank on which no worker is, in the order of the topology.
+/// Cores of the rank without a worker, in the order of the topology.
 std::vector<base::CoreId> cores_without_worker(const base::Topology& own, const std::vector<WorkerPlacement>& workers) {
   std::vector<bool> is_taken(own.cores().size());
   for (const WorkerPlacement& worker : workers) is_taken[core_of(worker, own).index()] = true;
@@ -34,14 +34,15 @@ std::vector<base::CoreId> cores_without_worker(const base::Topology& own, const 
 
 unsigned node_of(const base::Topology& own, base::CoreId core) { return own.cores()[core.index()].numa_node; }
 
-/// The place in numa_nodes() of the node with the system's number; a topology that is a part of a host has them in another order.
+/// Index in numa_nodes() of the node with the system's number; a topology that is a part of a host has them in another
+/// order.
 std::optional<std::size_t> place_of(const base::Topology& topology, unsigned number) {
   const auto found = std::ranges::find(topology.numa_nodes(), number, &base::NumaNode::os_index);
   if (found == topology.numa_nodes().end()) return std::nullopt;
   return static_cast<std::size_t>(found - topology.numa_nodes().begin());
 }
 
-/// In the order of the host, as models count.
+/// Uses of the nodes in the order of the host, as models count them.
 std::vector<NodeUse> uses_of(const MessageHost& host, const std::vector<WorkerPlacement>& workers, const std::vector<base::CoreId>& free_cores) {
   std::vector<NodeUse> uses;
   for (const base::NumaNode& node : host.host.numa_nodes()) uses.push_back({.number = node.os_index, .has_cores = false});
@@ -59,7 +60,7 @@ std::vector<NodeUse> uses_of(const MessageHost& host, const std::vector<WorkerPl
   return uses;
 }
 
-/// The last core near a node; none of them: the last of all.
+/// The last core near a node; without one, the last of all.
 base::CoreId core_to_reserve(const base::Topology& own, unsigned number) {
   base::CoreId last = own.cores().back().id;
   for (const base::Core& core : own.cores())
@@ -104,7 +105,7 @@ MessageChoice choose_messages(const base::Config& config, const MessageHost& hos
   }
   MessageChoice choice{.reason = place.reason};
   if (place.memory) choice.memory_place = place_of(host.own, uses[*place.memory].number);
-  for (const base::CoreId core : free_cores)  // the last one: that is the reserved one, and far from the caller's
+  for (const base::CoreId core : free_cores)  // the last one: it is the reserved one, and far from the caller's
     if (place.thread && node_of(host.own, core) == uses[*place.thread].number) choice.progress_pu = host.own.cores()[core.index()].pus.front();
   return choice;
 }

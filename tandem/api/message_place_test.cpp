@@ -1,4 +1,4 @@
-// tandem/api/message_place_test.cpp: options comm.progress_core and message_node, on machines that do not exist.
+// tandem/api/message_place_test.cpp: options comm.progress_core and message_node, on made-up machines.
 #include "tandem/api/message_place.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ struct PlaceOfMessages : testing::Test {
     all.insert(all.end(), values.begin(), values.end());
     return test::test_config({.more = all});
   }
-  /// The system's number of a node: a part of a host has its nodes in another order.
+  /// The system's number of a node; a part of a host has its nodes in another order.
   static std::optional<unsigned> place_number(const base::Topology& own, std::optional<std::size_t> place) {
     return place ? std::optional(own.numa_nodes()[*place].os_index) : std::nullopt;
   }
@@ -51,7 +51,7 @@ TEST_F(PlaceOfMessages, TheThreadHasACoreWithoutAWorkerNearTheCard) {
   EXPECT_THAT(place_messages(options, host_near_card(1), *log), Optional(1U));
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
   EXPECT_EQ(options.get_string("message_node"), "1");
-  // The free core is far from the card: still better than that of a worker.
+  // The free core is far from the network card, but still better than that of a worker.
   options = config({{"workers", "3"}});
   EXPECT_THAT(place_messages(options, host_near_card(0), *log), Optional(0U));
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
@@ -89,7 +89,7 @@ TEST_F(PlaceOfMessages, TheModelMovesMemoryToTheOtherSocket) {
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
 }
 
-/// Ranks on both sockets: none moves its memory beside the cores of another one as if these did nothing.
+/// With ranks on both sockets, no rank moves its memory to the cores of another one as if these were idle.
 TEST_F(PlaceOfMessages, CoresOfOtherRanksCompute) {
   StoredMachine henri{.machine = model::contention::soften(model::contention::find_platform("henri")->machine), .cores = 18};
   const auto large = base::Topology::synthetic("numa:2 core:18 pu:1").value();

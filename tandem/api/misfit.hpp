@@ -1,4 +1,4 @@
-// tandem/api/misfit.hpp: which argument of a task does not fit its kernel, said by the compiler.
+// tandem/api/misfit.hpp: finds at compile time which argument of a task does not fit its kernel.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct ParametersOf<Result (Class::*)(Parameters...) const> : ParametersOf<Resul
 template <class Result, class Class, class... Parameters>
 struct ParametersOf<Result (Class::*)(Parameters...) const noexcept> : ParametersOf<Result (*)(Parameters...)> {};
 
-/// Without a `Context` that comes first.
+/// Parameters without a leading `Context`.
 template <class Parameters>
 struct WithoutContext {
   using type = Parameters;
@@ -53,7 +53,7 @@ template <class Kind, class Allocator>
 inline constexpr bool is_bare_data<std::vector<Data<Kind>, Allocator>> = true;
 
 enum class Mistake { unknown, bare_data, too_few, too_many, wrong_type };
-/// What is wrong, and with which argument, from 1.
+/// Kind of the misfit, and the argument, from 1.
 struct Misfit {
   Mistake mistake = Mistake::unknown;
   std::size_t argument = 0;
@@ -69,7 +69,7 @@ inline constexpr std::size_t first_that_does_not_fit<std::tuple<Taken...>, std::
   return at;
 }();
 
-/// Of arguments that a kernel cannot be called with.
+/// Finds the misfit of arguments that a kernel cannot be called with.
 template <class Kernel, class... Given>
 constexpr Misfit misfit_of() {
   constexpr std::array<bool, sizeof...(Given) + 1> is_bare{is_bare_data<std::remove_cvref_t<Given>>..., false};
@@ -98,7 +98,7 @@ constexpr Misfit misfit_of() {
                 "and MatrixView<T>, arrays as ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; a list of data " \
                 "passes as Each of one of these, such as Each<std::span<const T>>")
 
-/// Does not compile, and says why. Arguments count from 1, behind the name or codelet and without options.
+/// Does not compile, and says why. Arguments count from 1, after the name or codelet and without options.
 template <class Kernel, class... Given>
 constexpr void refuse_arguments() {
   constexpr Misfit misfit = misfit_of<Kernel, Given...>();

@@ -35,10 +35,10 @@ Error io(const fs::path& path, std::string_view what, const std::error_code& err
   return {ErrorCode::io, fmt::format("{}: {}: {}", path.string(), what, error.message())};
 }
 
-/// Held until the descriptor is closed. The kernel lets go of it when a writer dies.
+/// Locks a folder until the descriptor is closed. The kernel releases the lock when a writer dies.
 ///
-/// The folder must belong to this user, or to root, who may have made it for several users: another user's could lead elsewhere what
-/// is written. The lock may be anybody's.
+/// The folder must belong to this user, or to root, who may have made it for several users: another user's could
+/// redirect what is written. The lock file may be anybody's.
 base::Result<base::OwnedFile> lock(const fs::path& folder, std::chrono::milliseconds patience) {
   const auto opened = base::OwnedFolder::open(folder, base::Owners::self_or_root);
   if (!opened.ok()) return opened.error();
@@ -55,7 +55,7 @@ base::Result<base::OwnedFile> lock(const fs::path& folder, std::chrono::millisec
   return locked;
 }
 
-/// The same, of a folder that need not be there yet.
+/// Makes a folder if it does not exist, and locks it.
 base::Result<base::OwnedFile> make_and_lock(const fs::path& folder, std::chrono::milliseconds patience) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -68,7 +68,7 @@ bool is_model_file(const fs::path& file) {
   return !name.starts_with('.') && name.ends_with(kEnding);
 }
 
-/// All of it; nothing: there is no such file.
+/// Text of a file; no value: there is no such file.
 base::Result<std::optional<std::string>> text_of(const fs::path& file) {
   const auto opened = base::OwnedFile::open(file, base::Owners::anyone);
   if (!opened.ok() && opened.error().code == ErrorCode::not_found) return std::optional<std::string>();
@@ -157,7 +157,7 @@ base::Result<std::vector<std::string>> ModelFolder::save(std::span<const model::
   return notes;
 }
 
-/// The answer says so.
+/// Moves a refused file aside. The answer says so.
 base::Result<std::string> ModelFolder::put_aside(const fs::path& file, const std::string& why) const {
   const fs::path aside = file.string() + std::string(kRefused);
   std::error_code error;

@@ -116,7 +116,7 @@ TEST_F(ModelFiles, EachCodeletHasItsFile) {
     EXPECT_EQ(file.path.parent_path(), folder_);
     if (file.models.ok()) codelets.push_back(file.models.value().codelet.substr(0, 8));
   }
-  EXPECT_THAT(codelets, ElementsAre("../a/b", "b", "xxxxxxxx", "xxxxxxxx"));  // one without a name is none
+  EXPECT_THAT(codelets, ElementsAre("../a/b", "b", "xxxxxxxx", "xxxxxxxx"));  // a codelet without a name has no file
   EXPECT_FALSE(fs::exists(folder_.parent_path() / "a"));
 }
 
@@ -151,7 +151,7 @@ TEST_F(ModelFiles, SeveralProgramsWriteOneFileAtOnce) {
   for (std::size_t ended = 0; ended < programs.size();) {
     int status = 0;
     const auto read = folder().read(folder().file_of("gemm"));
-    EXPECT_TRUE(read.ok()) << read.error().message;  // whenever it is read it is whole
+    EXPECT_TRUE(read.ok()) << read.error().message;  // it is complete whenever it is read
     ++reads;
     if (waitpid(programs[ended], &status, WNOHANG) == 0) continue;
     EXPECT_EQ(status, 0);

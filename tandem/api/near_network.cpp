@@ -1,4 +1,4 @@
-// tandem/api/near_network.cpp: what the kernel says of each card.
+// tandem/api/near_network.cpp: reads the kernel's information on each network card.
 #include "tandem/api/near_network.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The node of the fastest card in a class of devices; ties go to the first name.
+/// The node of the fastest network card in a class of devices; ties go to the first name.
 std::optional<unsigned> node_of_class(const fs::path& folder, bool needs_link) {
   std::optional<unsigned> node;
   long fastest = -2;

@@ -1,4 +1,4 @@
-// tandem/api/near_network_test.cpp: made-up cards beside made-up cores.
+// tandem/api/near_network_test.cpp: the cores beside a network card, on made-up machines.
 #include "tandem/api/near_network.hpp"
 
 #include <unistd.h>

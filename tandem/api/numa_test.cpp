@@ -1,4 +1,4 @@
-// tandem/api/numa_test.cpp: option numa: NUMA nodes as memories of their own, on machines that do not exist.
+// tandem/api/numa_test.cpp: option numa: NUMA nodes as separate memories, on made-up machines.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Workers 0 and 1 near the first NUMA node, workers 2 and 3 near the second one. Memory of the program's lies on `place`.
+/// Workers 0 and 1 are near the first NUMA node, workers 2 and 3 near the second one. Memory of the program's lies on
+/// `place`.
 struct Numa : testing::Test {
   std::unique_ptr<Runtime> start(const std::string& sched = "auto", std::size_t place = 0,
                                  const std::vector<std::pair<std::string, std::string>>& more = {}) {
@@ -138,7 +139,7 @@ TEST_F(Numa, TheWholeOfAFlowGivesWhatItGivesElsewhere) {
 }
 
 TEST_F(Numa, EachNodeHasItsPartOfABudgetOfMemory) {
-  constexpr std::size_t kWords = 8'192;  // 64 KiB
+  constexpr std::size_t kWords = 8'192;  // words of 64 KiB
   for (const char* const sched : {"auto", "lws", "dmda"}) {
     const auto rt = start(sched, 0, {{"memory", "512KiB"}, {"spill", testing::TempDir()}});
     const auto nodes = rt->memory_nodes();
@@ -155,7 +156,7 @@ TEST_F(Numa, EachNodeHasItsPartOfABudgetOfMemory) {
     };
     const auto add_far = add_of("add_far").can_run(far), add_near = add_of("add_near").can_run(near);
     std::vector<std::uint64_t> expected;
-    for (std::uint64_t i = 0; i < 64; ++i) {  // eight times what fits
+    for (std::uint64_t i = 0; i < 64; ++i) {  // eight times the budget
       data.push_back(rt->vector<std::uint64_t>("v" + std::to_string(i), kWords));
       rt->submit(fill, i, write(data.back()));
       expected.push_back(i);

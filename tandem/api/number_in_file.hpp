@@ -1,4 +1,4 @@
-// tandem/api/number_in_file.hpp: what the kernel says in a file of one number.
+// tandem/api/number_in_file.hpp: reads a file of the kernel with one number.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace tandem::internal {
 
-/// None: the file is not there, or begins with something else.
+/// The number; none: there is no such file, or it begins with something else.
 inline std::optional<long> number_in_file(const std::filesystem::path& file) {
   std::ifstream stream(file);
   long number = 0;

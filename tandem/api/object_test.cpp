@@ -15,7 +15,7 @@
 
 namespace tandem {
 
-/// Not copyable, and larger or smaller each time.
+/// A type that is not copyable, and changes its size.
 struct Tree {
   int value = 0;
   std::vector<std::unique_ptr<Tree>> children;
@@ -102,7 +102,7 @@ TEST(Serialize, TheFormatIsPlain) {
   EXPECT_EQ(bytes_of(std::tuple<>{}).size(), 0U);
 }
 
-/// Every proper beginning of a message is refused, and so is what is longer; the value stays as it was.
+/// Checks that every proper prefix of a message is refused, and also a longer one; the value stays as it was.
 template <class T>
 void expect_lengths_are_checked(const T& value) {
   const std::vector<std::byte> bytes = bytes_of(value);
@@ -154,7 +154,7 @@ TEST(Object, ATaskThatWritesFindsAnEmptyOne) {
   for (int i = 0; i < 3; ++i) rt->submit(append, i, write(data));
   rt->wait();
   EXPECT_THAT(numbers, ElementsAre(2));
-  // Named twice it is read, too.
+  // An object that is named twice is read, too.
   const Codelet twice("twice", [](const std::vector<int>& from, std::vector<int>& to) { to.push_back(from[0] + 5); });
   rt->submit(twice, read(data), write(data));
   rt->wait();
@@ -163,7 +163,7 @@ TEST(Object, ATaskThatWritesFindsAnEmptyOne) {
   EXPECT_THAT(numbers, ElementsAre(4));
 }
 
-/// Says how many of its kind there are.
+/// A type that counts its objects.
 struct Counted {
   static inline std::atomic<int> alive{0};
   std::vector<int> values;

@@ -7,9 +7,9 @@
 
 namespace tandem {
 
-/// By options `opencl`, `opencl.depth` and `opencl.memory`: a worker for each device, with its memory, which the
-/// `sharers` ranks of this host divide. With fewer devices than the option asks for a warning says how many there are.
-/// Throws StartError when there is none, or OpenCL cannot be used.
+/// Adds devices by options `opencl`, `opencl.depth` and `opencl.memory`: a worker for each device, with its memory,
+/// which the `sharers` ranks of this host divide. If there are fewer devices than the option asks for, a warning says
+/// how many. Throws StartError if there is none, or OpenCL cannot be used.
 void add_opencl_devices(runtime::World& world, const base::Config& config, base::Log& log, unsigned sharers = 1);
 
 }  // namespace tandem

@@ -11,7 +11,8 @@
 
 namespace tandem::internal {
 
-/// What `Codelet::opencl` adds. `GlobalSize`: called with the arguments of the kernel, gives the work items.
+/// Implementation that `Codelet::opencl` adds. `GlobalSize`: called with the arguments of the kernel, returns the work
+/// items.
 template <class GlobalSize>
 class OpenClKernel {
  public:

@@ -1,4 +1,5 @@
-// tandem/api/opencl_test.cpp: OpenCL devices: kernels in OpenCL C, random flows between main memory and the device, what is copied.
+// tandem/api/opencl_test.cpp: OpenCL devices: kernels in OpenCL C, random flows between main memory and the device,
+// numbers of copies.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -36,7 +37,7 @@ using testing::HasSubstr;
 
 bool on_opencl(const WorkerDescription& worker) { return worker.device == DeviceKind::opencl; }
 
-/// Why there is nothing to test, or nothing.
+/// Why there is nothing to test; empty: there is a device.
 std::string missing() {
   const auto module = runtime::load_opencl();
   if (!module.ok()) return module.error().message;
@@ -47,7 +48,7 @@ struct OpenCl : testing::Test {
   void SetUp() override {
     if (const std::string why = missing(); !why.empty()) GTEST_SKIP() << why;
   }
-  /// On `workers` cores and one device, whose copies are counted.
+  /// Makes a runtime with `workers` cores and one device, and counts its copies.
   std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
                                  const std::string& sched = "lws") {
     auto resources = test::test_resources();
@@ -125,7 +126,8 @@ TEST_F(OpenCl, TakesAnyNumberOfArguments) {
   EXPECT_EQ(values[0][0], 6U * 16 * 17 / 2);
 }
 
-/// OpenCL's own clEnqueueFillBuffer, for the program's own calls; the module that uses OpenCL has loaded the library.
+/// Type of OpenCL's clEnqueueFillBuffer, for the program's own calls; the module that uses OpenCL has loaded the
+/// library.
 using FillBuffer = int(void* queue, void* memory, const void* pattern, std::size_t pattern_bytes, std::size_t offset,
                        std::size_t bytes, unsigned wait_count, const void* waits, void* event);
 FillBuffer* fill_buffer() {
@@ -133,7 +135,7 @@ FillBuffer* fill_buffer() {
   return library != nullptr ? reinterpret_cast<FillBuffer*>(dlsym(library, "clEnqueueFillBuffer")) : nullptr;
 }
 
-// A short kernel that is launched comes first, then long work by the program's own calls.
+// The task first launches a short kernel, then posts long work by its own calls.
 TEST_F(OpenCl, ATaskEndsWithWhatItPostsToTheNativeQueue) {
   FillBuffer* const fill = fill_buffer();
   ASSERT_NE(fill, nullptr);
@@ -166,7 +168,7 @@ TEST_F(OpenCl, ATaskEndsWithWhatItPostsToTheNativeQueue) {
   }
 }
 
-// What the first kernel has written is nowhere else, and a core must not go on with it.
+// The values that the first kernel has written are nowhere else, so a core must not go on with them.
 TEST_F(OpenCl, ATaskThatIsRefusedBehindALaunchRunsNowhereElse) {
   auto rt = start(1);
   int value = 0;
@@ -244,7 +246,7 @@ TEST_F(OpenCl, AddsToPrivateCopies) {
 TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     test::RandomDeviceFlow flow(seed, DeviceKind::opencl);
-    // Sometimes with memory for few matrices at a time.
+    // Some runs have memory for only a few matrices at a time.
     static const char* const kSchedulers[] = {"lws", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"};
     const unsigned workers = 1 + flow.draw(3);
     auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), "1", kSchedulers[seed % 4]);
@@ -260,7 +262,7 @@ TEST_F(OpenCl, CopiesBetweenTwoDevices) {
 }
 
 TEST_F(OpenCl, PostsTasksBehindTheOneThatTheyWaitFor) {
-  // Two chains that meet, replayed: the order of kernels shows in the values.
+  // Two chains that meet are replayed; the values show the order of kernels.
   std::vector<std::vector<Word>> results;
   for (const char* const stretch : {"1", "16"}) {
     const bool is_off = std::string(stretch) == "1";
@@ -335,7 +337,7 @@ TEST_F(OpenCl, HasLinksThatAreMeasuredForASchedulerThatLooksAhead) {
   EXPECT_THAT(said("lws"), testing::Not(HasSubstr("copies from")));
 }
 
-// Room for five vectors in main memory, and for three on the device.
+// Five vectors fit into main memory, and three on the device.
 TEST_F(OpenCl, WorksBesideABudgetOfMainMemory) {
   const auto room_for = [](std::size_t vectors) { return std::to_string(vectors * test::kWordsOfOne * sizeof(Word)); };
   Runtime rt(Options{.workers = 2, .more = {{"opencl", "1"}, {"opencl.memory", room_for(3)}, {"memory", room_for(5)}, {"ranks", "alone"}}});

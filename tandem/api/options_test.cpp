@@ -1,4 +1,5 @@
-// tandem/api/options_test.cpp: what options change: statistics, timeline, pictures, callers that do not work, idle workers.
+// tandem/api/options_test.cpp: effects of options: statistics, timeline, pictures, callers that do not work, idle
+// workers.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ TEST(Options, TheTimelineHasEachRunInOrder) {
   }
 }
 
-/// Virtual time: exactly what the model says.
+/// The times are virtual, and exactly those of the model.
 TEST(Options, EmulatedTasksTakeTheirTimeAndComputeNothing) {
   runtime::CoreOptions options;
   options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {

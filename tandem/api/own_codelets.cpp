@@ -23,14 +23,15 @@ std::shared_ptr<runtime::CodeletCore> make_codelet(const std::string& name) {
 
 struct Table {
   std::mutex mutex;
-  std::map<std::string, Core, std::less<>> known;  ///< codelets stay where they are
+  std::map<std::string, Core, std::less<>> known;  ///< codelets keep their addresses
 };
 Table& table() {
   static Table table;
   return table;
 }
 
-/// Null: there is none of this name, and `names`, if given, is at its limit; else `names` counts a new one.
+/// Finds or adds a name. Null: there is none of this name, and `names`, if given, is at its limit; otherwise `names`
+/// counts a new one.
 const Core* in_table(std::string_view name, std::atomic<std::size_t>* names) {
   const std::lock_guard guard(table().mutex);
   auto at = table().known.find(name);
@@ -64,7 +65,7 @@ const Core* at_line(const SourceLine& where, std::atomic<std::size_t>* names) {
   return found;
 }
 
-/// Empty, without a line: "task".
+/// Codelet of a name, or of a line; without both: "task".
 const Core* own_codelet(std::string_view name, const SourceLine& where, std::atomic<std::size_t>* names) {
   return name.empty() && where ? at_line(where, names) : named(name.empty() ? "task" : name, names);
 }

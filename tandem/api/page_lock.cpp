@@ -1,4 +1,4 @@
-// tandem/api/page_lock.cpp: asks the module of CUDA.
+// tandem/api/page_lock.cpp: locks pages by the module of CUDA.
 #include "tandem/api/page_lock.hpp"
 
 #include "tandem/base/config.hpp"

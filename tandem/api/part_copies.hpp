@@ -6,8 +6,9 @@
 
 namespace tandem::internal {
 
-/// Of a task in main memory with two accesses. A split copies a piece of the first datum, the whole, to all of the second one; a gather
-/// copies all of the first one to a piece of the second one, the whole. The value is a `PlaceInWhole`.
+/// Functions of a task in main memory with two accesses. A split copies a piece of the first datum, the whole, to all
+/// of the second one; a gather copies all of the first one to a piece of the second one, the whole. The value is a
+/// `PlaceInWhole`.
 const runtime::TaskOps& part_copy_ops(bool splits) noexcept;
 
 }  // namespace tandem::internal

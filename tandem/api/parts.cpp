@@ -1,4 +1,4 @@
-// tandem/api/parts.cpp: when data is split into its parts, and gathered.
+// tandem/api/parts.cpp: splits data into its parts, and gathers them.
 #include "tandem/api/parts.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint8_t kBeforeReads = 1;
 constexpr std::uint8_t kBeforeWrites = 2;
-/// A task has so much room for accesses; one is that of the whole.
+/// Number of parts for whose accesses a task has room, beside that of the whole.
 constexpr std::size_t kPartsPerTask = (runtime::kMaxTaskBytes - sizeof(runtime::Task)) / sizeof(runtime::AccessSlot) - 1;
 static_assert(kPartsPerTask < 255);
 
@@ -78,7 +78,8 @@ PartPlan::~PartPlan() {
   }
 }
 
-/// Also while an exception leaves the scope, and behind the end of a flow: what the parts have is nowhere else. The runtime does not let this wait.
+/// Ends the partition, also while an exception leaves the scope, and behind the end of a flow, since the values of
+/// parts are nowhere else. The runtime does not let this wait.
 void PartPlan::end() noexcept {
   try {
     runtime_.orders_parts();  // behind the end of a flow all data goes home first
@@ -180,7 +181,7 @@ void PartPlan::note_for_recording() {
 void PartPlan::split(bool writes) {
   note_for_recording();
   if (state_ == State::writing || (state_ == State::reading && !writes)) return;
-  const bool has_copies = copies_ && state_ == State::reading;  // of the value that the whole has
+  const bool has_copies = copies_ && state_ == State::reading;  // copies of the value that the whole has
   if (writes && kind_.is_constant)
     throw UsageError(fmt::format("cannot write parts of {}: it is constant", whole_.described()));
   if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
@@ -200,7 +201,7 @@ void PartPlan::gather() {
   if (state_ != State::idle && runtime_.orders_parts()) gather_now(false);
 }
 
-/// `at_end`: nothing here waits for room in the window.
+/// Gathers; `at_end`: nothing here waits for room in the window.
 void PartPlan::gather_now(bool at_end) {
   if (state_ == State::idle) return;
   if (state_ == State::writing && runtime_.is_recording() && lacks_value())
@@ -216,8 +217,8 @@ void PartPlan::gather_now(bool at_end) {
   set(State::idle);
 }
 
-/// Submits what lets tasks use the parts. A value comes to them only if there is one. Without one there is nothing to order, but where operations are
-/// counted or repeated.
+/// Submits the tasks after which others may use the parts, which get a value only if there is one. Without one there is
+/// nothing to order, except where operations are counted or repeated.
 void PartPlan::order_split(bool writes) {
   const bool has_value = runtime_.has_value(whole_);
   if (has_value || !writes || runtime_.orders_without_value())
@@ -233,7 +234,8 @@ void PartPlan::order_split(bool writes) {
     for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
 }
 
-/// Submits what lets tasks use the whole. Parts that have been written make all of it, whatever had become of its own value.
+/// Submits the tasks after which others may use the whole. Written parts make up all of it, whatever happened to its
+/// own value.
 void PartPlan::order_gather(bool at_end) {
   const bool writes = state_ == State::writing;
   bool any = !writes;  // some part has a value
@@ -268,12 +270,13 @@ void PartPlan::copy_to_parts(bool writes) {
     for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
 }
 
-/// As `order_gather`, with a copy for each part. Parts that were only read need none: a later writer of the whole waits for the copies alone.
+/// As `order_gather`, with a copy for each part. Parts that were only read need none: a later writer of the whole waits
+/// only for the copies.
 void PartPlan::copy_to_whole(bool at_end) {
   bool is_written = false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (!runtime_.has_value(*parts_[i])) continue;
-    // The first piece of the whole replaces what is out of date.
+    // The first piece of the whole replaces the old value.
     const AccessMode changes = std::exchange(is_written, true) ? AccessMode::read_write : AccessMode::write;
     dist::Use uses[] = {{parts_[i], AccessMode::read}, {&whole_, changes}};
     submit({.splits = false, .uses = uses, .where = partition_.where, .copied = place_of(i),
@@ -283,7 +286,7 @@ void PartPlan::copy_to_whole(bool at_end) {
   if (!is_written) runtime_.forget_value(whole_);
 }
 
-/// It leaves main memory before other data.
+/// Marks data as out of date, so that it leaves main memory before other data.
 void PartPlan::note_out_of_date(runtime::Handle& handle) {
   if (!runtime_.is_recording()) runtime_.core().memory().note_unwanted(handle, false);
 }
@@ -292,7 +295,7 @@ PlaceInWhole PartPlan::place_of(std::size_t part) const noexcept {
   return {rows_[part % rows_.size()].first, cols_[part / rows_.size()].first};
 }
 
-/// What is ordered here may be used, whatever `asks` says.
+/// Submits an order, whose data may be used, whatever `asks` says.
 void PartPlan::submit(const PartOrder& order) {
   for (const dist::Use& use : order.uses) use.handle->flow.asks = 0;
   try {

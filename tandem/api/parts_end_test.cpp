@@ -26,13 +26,13 @@ constexpr auto kAdd = [](int by, std::span<int> x) {
   for (int& value : x) value += by;
 };
 
-/// Where the parts of `whole` lie: in it, also while devices have newer values, or in memory of their own.
+/// Place of the parts of `whole`: in it, also while devices have newer values, or in memory of their own.
 struct Place {
   std::string name;
   std::unique_ptr<Runtime> rt;
   bool has_device = false;
 
-  /// On a device, where there is one.
+  /// Codelet that adds on a device, if there is one.
   auto add() const {
     const auto both = Codelet("add", kAdd).also(DeviceKind::user, kAdd);
     return has_device ? both.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; }) : both;
@@ -43,7 +43,8 @@ struct Place {
   }
 };
 
-/// Each task asks before it begins, so that a flow ends with the last task that had begun when it was cancelled.
+/// Options under which each task asks before it begins, so that a flow ends with the last task that had begun when it
+/// was cancelled.
 runtime::CoreOptions exact() {
   runtime::CoreOptions options;
   options.begin_ahead_ns = 0;
@@ -88,7 +89,7 @@ TEST(PartsInACancelledFlow, GetWhatTheWholeHas) {
     Runtime& rt = *place.rt;
     const auto whole = filled(rt, 4, 1);
     const auto parts = rt.parts(whole, {.rows = 2});
-    rt.submit(place.add(), 1, read_write(parts(0)));  // there are copies, where parts have memory of their own
+    rt.submit(place.add(), 1, read_write(parts(0)));  // this makes copies, if parts have memory of their own
     rt.submit(place.add(), 1, read_write(whole));
     rt.wait();
     rt.cancel();
@@ -102,7 +103,7 @@ TEST(PartsInACancelledFlow, GetWhatTheWholeHas) {
 }
 
 TEST(PartsInACancelledFlow, FollowWhereTheFlowEndsAmongTheirTasks) {
-  // The flow is cancelled at each place in turn: what was submitted for splits and gathers before that was known runs all the same.
+  // The flow is cancelled at each place in turn: splits and gathers submitted before that was known still run.
   constexpr int kTasks = 9;
   for (int end = 0; end < kTasks; ++end)
     for (const Place& place : places()) {

@@ -1,4 +1,4 @@
-// tandem/api/parts_test.cpp: parts of data, and the order of their uses and those of the whole.
+// tandem/api/parts_test.cpp: parts of data, and the order of uses of parts and whole.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -177,7 +177,7 @@ TEST(Parts, SeveralPartitionsAndTheWholeAreReadAtOnce) {
   const auto whole = rt->data("x", x);
   const auto halves = rt->parts(whole, {.rows = 6});
   const auto thirds = rt->parts(whole, {.rows = 4});
-  // Each task waits for the others: they must run at the same time.
+  // Each task waits for the others, so they must run at the same time.
   std::atomic<int> here{0};
   const auto meet = [&here](std::span<const int>) {
     ++here;
@@ -269,7 +269,7 @@ std::unique_ptr<Runtime> budget_runtime(const std::string& bytes, unsigned worke
 }
 
 TEST(Parts, OfDataThatMayGoToAFileHaveMemoryOfTheirOwn) {
-  // 16 vectors of 32 KiB, each in four parts; 64 KiB hold one of them, with its parts, and nothing else.
+  // There are 16 vectors of 32 KiB, each in four parts; 64 KiB hold one of them with its parts, and nothing else.
   constexpr std::size_t kInts = 8'192;
   const auto rt = budget_runtime("64KiB");
   std::vector<Data<Vector<int>>> wholes;
@@ -430,8 +430,9 @@ TEST(Parts, OfRecordingsMistakesAreNamed) {
   EXPECT_THAT(*view, ElementsAre(2, 2, 1, 1));
 }
 
-/// Random uses of a matrix, of tiles, strips, blocks with a halo, and tiles of a strip, against the sequential program.
-constexpr std::size_t kMostBytes = 2 * 9 * 9 * sizeof(std::uint64_t);  ///< of the whole and a part
+/// Tests random uses of a matrix, of tiles, strips, blocks with a halo, and tiles of a strip, against the sequential
+/// program.
+constexpr std::size_t kMostBytes = 2 * 9 * 9 * sizeof(std::uint64_t);  ///< bytes of the whole and a part
 void play(Runtime& rt, std::uint64_t seed, bool own_memory, bool records = false) {
   std::mt19937_64 random(seed);
   const auto draw = [&](std::uint64_t below) { return random() % below; };

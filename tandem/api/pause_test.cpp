@@ -73,7 +73,7 @@ TEST(Pause, WhatWouldWaitIsRefused) {
   EXPECT_EQ(*rt->acquire(read(x)), 1) << "nothing is to be waited for";
 }
 
-/// Calls `submit` until it is refused. Returns how often it was not.
+/// Calls `submit` until it is refused. Returns the number of accepted calls.
 template <class Submit>
 int submit_until_refused(const Submit& submit) {
   for (int taken = 0; taken < 100; ++taken)
@@ -178,12 +178,12 @@ TEST(Pause, OnTheEventLoopDevicesEndWhatTheyHave) {
   EXPECT_EQ(run.load(), 40);
 }
 
-// Pauses at all moments: tasks that wake others, chains, and workers that fall asleep.
+// The test pauses at all moments: with tasks that wake others, chains, and workers that fall asleep.
 TEST(Pause, LosesNothingInRandomFlows) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
     auto rt = thread_runtime(Options{.workers = 1 + static_cast<unsigned>(seed % 4), .more = {{"poll_for", seed % 2 == 0 ? "0" : "20us"}}});
-    std::vector<std::uint64_t> values(4), expected(4);  // which wrap around
+    std::vector<std::uint64_t> values(4), expected(4);  // the values wrap around
     std::vector<Data<std::uint64_t>> data;
     for (auto& value : values) data.push_back(rt->data(value));
     std::atomic<int> running{0};

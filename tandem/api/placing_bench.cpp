@@ -1,4 +1,4 @@
-// tandem/api/placing_bench.cpp: what a decision costs with each policy, on 14 cores and two cards that are modelled.
+// tandem/api/placing_bench.cpp: measures the cost of a decision with each policy, on 14 cores and two modelled devices.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ constexpr unsigned kCores = 14;
 constexpr unsigned kCards = 2;
 constexpr unsigned kTiles = 24;
 
-/// As if earlier runs had measured them.
+/// Estimates as if earlier runs had measured them.
 class Known final : public runtime::Estimates {
  public:
   static std::int64_t ns(std::string_view codelet, DeviceKind kind) {
@@ -33,7 +33,7 @@ class Known final : public runtime::Estimates {
   }
 };
 
-/// How long a policy has thought. One thread runs all.
+/// Time that a policy took for decisions. One thread runs all.
 struct Thoughts {
   using Clock = std::chrono::steady_clock;
   Clock::duration time{};
@@ -47,7 +47,7 @@ struct Thoughts {
     ++count;
     return decision;
   }
-  /// What looking at the clock adds to each.
+  /// Time that reading the clock adds to each.
   static Clock::duration of_clock() {
     Thoughts nothing;
     for (int i = 0; i < 10'000; ++i) nothing.timed([] { return 0; });
@@ -55,7 +55,7 @@ struct Thoughts {
   }
 };
 
-/// Another placing policy, and how long it thinks.
+/// Wraps a placing policy, and measures its time.
 class TimedPlacing final : public runtime::PlacingPolicy {
  public:
   TimedPlacing(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) : policy_(std::move(policy)), thoughts_(thoughts) {}
@@ -72,7 +72,7 @@ class TimedPlacing final : public runtime::PlacingPolicy {
   Thoughts& thoughts_;
 };
 
-/// Another pulling policy, and how long it thinks.
+/// Wraps a pulling policy, and measures its time.
 class TimedPulling final : public runtime::PullingPolicy {
  public:
   TimedPulling(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) : policy_(std::move(policy)), thoughts_(thoughts) {}
@@ -89,16 +89,17 @@ class TimedPulling final : public runtime::PullingPolicy {
   Thoughts& thoughts_;
 };
 
-/// The policy, which tells `thoughts` how long it thinks, if it decides for each task.
+/// The policy; if it decides for each task, it reports its time to `thoughts`.
 std::unique_ptr<runtime::Policy> timed(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) {
   if (policy->placing() != nullptr) return std::make_unique<TimedPlacing>(std::move(policy), thoughts);
   if (policy->pulling() != nullptr) return std::make_unique<TimedPulling>(std::move(policy), thoughts);
   return policy;
 }
 
-/// A Cholesky factorisation whose kernels take modelled time, so what is measured is the runtime's own. With `lws` tasks wait in queues
-/// that workers share, and nothing is decided: what others take more is what their decisions cost, and what they are told. `decision`: what the policy
-/// alone takes for a task, with what it is asked in vain. `card_tiles`: so many fit into the memory of a card; 0: all.
+/// A Cholesky factorisation whose kernels take modelled time, so only the runtime's own time is measured. With `lws`
+/// tasks wait in queues that workers share, and nothing is decided: the additional time of others is the cost of their
+/// decisions and of the data for them. `decision`: time of the policy alone for a task, calls that return no task
+/// included. `card_tiles`: number of tiles that fit into the memory of a device; 0: all.
 void cholesky(benchmark::State& state, const std::string& sched, std::size_t card_tiles = 0) {
   std::uint64_t tasks = 0;
   Thoughts thoughts;
@@ -141,8 +142,8 @@ void cholesky(benchmark::State& state, const std::string& sched, std::size_t car
   state.counters["per_task"] = benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-/// Tasks on data of as many different sizes as `state` says, all of which are ready at once. What a task takes grows by less than the number of sizes,
-/// since many sizes share a kind.
+/// Tasks on data of as many different sizes as `state` says, all ready at once. The time for a task grows by less than
+/// the number of sizes, since many sizes share a kind.
 void shapes(benchmark::State& state, const std::string& sched) {
   constexpr unsigned kTasks = 40'000;
   const auto count = static_cast<unsigned>(state.range(0));

@@ -1,4 +1,5 @@
-// tandem/api/placing_test.cpp: policies that place tasks, in runtimes: mixed machines, callers that leave, memories that are too small.
+// tandem/api/placing_test.cpp: policies that place tasks, in runtimes: mixed machines, callers that leave, small
+// memories.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,13 +40,13 @@ constexpr unsigned kCards = 2;
 /// A kernel of the factorisation.
 struct Kernel {
   std::string_view name;
-  double core_ns;  ///< on a core
-  double speedup;  ///< of a card
+  double core_ns;  ///< time on a core
+  double speedup;  ///< on a device, relative to a core
   double card_ns() const { return core_ns / speedup; }
 };
-/// Tiles of 960 x 960 on cores of 20 GFlop/s.
+/// Kernels on tiles of 960 x 960, on cores of 20 GFlop/s.
 constexpr std::array<Kernel, 4> kKernels{{{"potrf", 14.7e6, 2}, {"trsm", 44.2e6, 11}, {"syrk", 44.2e6, 26}, {"gemm", 88.5e6, 25}}};
-/// Of such tiles, 7.4 MB each, at 12 GB/s. The tiles of the test are smaller.
+/// Copies of such tiles, 7.4 MB each, at 12 GB/s. The tiles of the test are smaller.
 constexpr std::size_t kTileRows = 4;
 constexpr std::size_t kTileBytes = kTileRows * kTileRows * sizeof(double);
 const runtime::MachineLink kLink{.bytes_per_ns = kTileBytes / 614e3, .latency_ns = 10'000};
@@ -61,8 +62,8 @@ std::array<double, 4> kernels_of(unsigned tiles) {
   return {n, n * (n - 1) / 2, n * (n - 1) / 2, n * (n - 1) * (n - 2) / 6};
 }
 
-/// The larger of two lower bounds of the makespan: workers that are never idle (the kernels that gain most go to the cards, which is the
-/// solution of the linear program for two kinds), and the chain of potrf, trsm and syrk, all on cards.
+/// The larger of two lower bounds of the makespan: workers that are never idle (the kernels that gain most go to the
+/// devices, which solves the linear program for two kinds), and the chain of potrf, trsm and syrk, all on devices.
 double bound_ns(unsigned tiles) {
   std::array<unsigned, 4> order{0, 1, 2, 3};
   std::sort(order.begin(), order.end(), [](unsigned a, unsigned b) { return kKernels[a].speedup > kKernels[b].speedup; });
@@ -82,7 +83,7 @@ double bound_ns(unsigned tiles) {
   return std::max(high, chain_ns);
 }
 
-/// How long the factorisation of `tiles` x `tiles` tiles takes.
+/// Makespan of the factorisation of `tiles` x `tiles` tiles.
 double makespan_ns(unsigned tiles, const std::string& sched) {
   runtime::CoreOptions options;
   options.emulation = duration_of;
@@ -130,7 +131,7 @@ TEST(PlacedCholesky, ComesCloseToTheBoundWhereStealingDoesNot) {
     const double heteroprio = ratio("heteroprio"), plan = ratio("plan");
     ratio("darts");
     EXPECT_EQ(prio, lws) << "cores and cards share one queue by priority";
-    if (tiles == 12) {  // the critical path is long: tasks of it that go to a core cost much
+    if (tiles == 12) {  // the critical path is long: its tasks cost much on a core
       EXPECT_LT(dm, 0.75 * lws);
       EXPECT_LT(dmda, 0.75 * lws);
       EXPECT_LT(dmdas, 0.6 * lws);
@@ -145,7 +146,7 @@ TEST(PlacedCholesky, ComesCloseToTheBoundWhereStealingDoesNot) {
   }
 }
 
-// --- who gets a task
+// --- the choice of workers
 
 constexpr std::array<const char*, 7> kPolicies{"dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"};
 
@@ -170,7 +171,7 @@ TEST(Placing, FindsTheFasterWorkersByTrial) {
     std::vector<double> values(20);
     std::vector<Data<double>> data;
     for (double& value : values) data.push_back(rt->data("x", value));
-    // One after the other, so that each is placed when the one before it has been measured.
+    // The tasks run one after the other, so that each is placed when the one before it has been measured.
     for (int round = 0; round < 20; ++round)
       for (auto& x : data) {
         const auto task = rt->submit(kWork, read_write(x));
@@ -182,7 +183,7 @@ TEST(Placing, FindsTheFasterWorkersByTrial) {
   }
 }
 
-/// `plan`, which counts the kinds of tasks that it is shown.
+/// A `plan` that counts the kinds of tasks that it sees.
 class CountingPlan final : public runtime::PullingPolicy {
  public:
   explicit CountingPlan(std::size_t& looks, std::size_t& kinds) : looks_(looks), kinds_(kinds) {}
@@ -276,7 +277,7 @@ TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
 }
 
 TEST(Placing, CountsTheCopiesToWhichSumsAreAdded) {
-  // A kernel takes half as long on the card, and a copy takes longer than that saves.
+  // A kernel takes half as long on the device, and a copy takes longer than that saves.
   struct Given final : runtime::Estimates {
     runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override { return {kind == DeviceKind::cpu ? 1e5 : 5e4, 0, true}; }
     void add(std::string_view, model::Footprint, DeviceKind, double) override {}
@@ -304,12 +305,13 @@ TEST(Placing, CountsTheCopiesToWhichSumsAreAdded) {
   }
 }
 
-/// Task i goes to worker `to[i]`. What is known of links is noted at each choice.
+/// A policy that gives task i to worker `to[i]`, and notes what it knows of links at each choice.
 struct LinkSpy final : runtime::PlacingPolicy {
   struct Seen {
-    double to_second = 0, to_first = 0, between = 0;  ///< load of the links from main memory to the cards, and from the second card to the first
-    std::int64_t queued_ns = 0;                       ///< on the link to the second card
-    double copy_ns = 0;                               ///< of 1000 bytes to the second card
+    /// Load of the links from main memory to the devices, and from the second device to the first.
+    double to_second = 0, to_first = 0, between = 0;
+    std::int64_t queued_ns = 0;                       ///< waiting time of the link to the second device
+    double copy_ns = 0;                               ///< time of a copy of 1000 bytes to the second device
   };
   explicit LinkSpy(std::vector<Seen>& s) : seen(s) {}
   std::string_view name() const noexcept override { return "spy"; }
@@ -322,7 +324,7 @@ struct LinkSpy final : runtime::PlacingPolicy {
   std::vector<Seen>& seen;
 };
 
-/// All to worker 2.
+/// A policy that gives all tasks to worker 2.
 struct OnlyOne final : runtime::PullingPolicy {
   std::string_view name() const noexcept override { return "one"; }
   std::string_view help() const noexcept override { return "one worker runs all"; }
@@ -337,7 +339,7 @@ TEST(Placing, AsksOnForOtherWorkersWhenOneIsLeftWithoutATask) {
   runtime::World world = make_test_world({.workers = 3, .sched = "one", .devices = 1, .copy_ns = 0}, *resources);
   Runtime rt(std::move(resources), std::move(world), takes(1'000'000, 1'000'000));
   std::vector<double> values(40);
-  for (double& value : values) {  // one after the other: when it becomes ready nobody has anything to do
+  for (double& value : values) {  // one after the other: when it becomes ready no worker is busy
     rt.submit(kWork, read_write(rt.data("x", value)));
     rt.wait();
   }
@@ -349,7 +351,7 @@ struct AlwaysKnown final : runtime::Estimates {
   runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind) const override { return {1'000, 0, true}; }
 };
 
-/// Notes in which order tasks go to workers, and their depths.
+/// A policy that notes in which order tasks go to workers, and their depths.
 struct DepthSpy final : runtime::PullingPolicy {
   using Seen = std::vector<std::pair<std::string, std::uint32_t>>;
   explicit DepthSpy(Seen& s) : seen(s) {}
@@ -432,7 +434,7 @@ TEST(Placing, TakesTheRateUnderLoadWhenOtherLinksAreBusy) {
   for (auto& x : data) rt.submit(kWork, read_write(x));
   rt.wait();
   ASSERT_GE(seen.size(), 4U);
-  // Of the six links five others touch the memories of each.
+  // Five of the six links touch the memories of each.
   EXPECT_EQ(seen[0].to_second, 0) << "nothing is copied yet";
   EXPECT_EQ(seen[0].copy_ns, 100'000);
   EXPECT_DOUBLE_EQ(seen[1].to_second, 0.2) << "the first task's data is on its way to the first card";
@@ -478,7 +480,7 @@ TEST(Placing, CountsNoMessagesWhereNothingIsKnownOfThem) {
 }
 
 TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {
-  // The card is busy while tasks with old and new data line up for it.
+  // The device is busy while tasks with old and new data queue for it.
   const auto order_with = [](const char* sched) {
     auto rt = loop_runtime({.workers = 1, .sched = sched, .devices = 1, .copy_ns = 0}, takes(1'000'000, 1'000));
     const auto on_card = Codelet("work", [](double&) {}).also(DeviceKind::user, [](double&) {}).can_run([](const WorkerDescription& worker) {
@@ -487,7 +489,7 @@ TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {
     std::vector<double> values(12);
     std::vector<Data<double>> data;
     for (double& value : values) data.push_back(rt->data("x", value));
-    for (int i = 6; i < 12; ++i) rt->submit(on_card, read_write(data[i]));  // they are on the card from then on
+    for (int i = 6; i < 12; ++i) rt->submit(on_card, read_write(data[i]));  // they are on the device from then on
     rt->wait();
     std::vector<int> order;
     for (int i = 0; i < 12; ++i) rt->submit({.callback = [&order, i] { order.push_back(i); }}, on_card, read_write(data[i]));
@@ -563,7 +565,7 @@ TEST(Placing, PlacesTheTasksOfARecordedGraphAtEachReplay) {
   }
 }
 
-/// Also those that all cores can run: their data may be nearer to some of them.
+/// A policy also places tasks that all cores can run: their data may be nearer to some of them.
 TEST(Placing, GivesTasksOfCoresToWorkersWhereMemoriesDiffer) {
   for (const char* sched : {"dmda", "plan"}) {
     auto resources = test::test_resources();
@@ -605,8 +607,8 @@ TEST(Placing, ChargesNobodyWhenAllTasksHaveEnded) {
   }
 }
 
-/// The message is announced for a time in the middle of the second of ten long tasks, and comes at the end of the third. So a core that would begin the
-/// second one waits for it, a quarter longer than announced, and then goes on.
+/// The message is announced for a time in the middle of the second of ten long tasks, and comes at the end of the
+/// third. So a core that would begin the second task waits for it, a quarter longer than announced, and then goes on.
 TEST(Placing, CoresHoldForATaskThatArrivesAQuarterLongerThanAnnounced) {
   for (const char* sched : {"heteroprio", "darts", "plan"})
     for (const bool is_told : {true, false}) {
@@ -618,7 +620,7 @@ TEST(Placing, CoresHoldForATaskThatArrivesAQuarterLongerThanAnnounced) {
       std::vector<double> values(11);
       std::vector<Data<double>> data;
       for (double& value : values) data.push_back(rt->data("x", value));
-      for (int i = 0; i < 40; ++i) {  // some on each, so that durations are known
+      for (int i = 0; i < 40; ++i) {  // some on each kind, so that durations are known
         rt->submit(kWork, read_write(data[i % 10]));
         if (i % 2 == 1) rt->wait();
       }
@@ -647,7 +649,7 @@ TEST(Placing, CoresHoldForATaskThatArrivesAQuarterLongerThanAnnounced) {
 
 // --- the caller
 
-/// Two cores and a card, on threads.
+/// Two cores and a device, on threads.
 std::unique_ptr<Runtime> threads_with_card(const char* sched) {
   auto resources = test::test_resources();
   const base::Config config = test::test_config({.workers = 2, .sched = sched, .more = {{"bind", "false"}}});
@@ -673,7 +675,8 @@ TEST(Placing, GivesTheTasksOfACallerThatLeavesToOthers) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       v += 1;
     });
-    // Ready when `touch` ends, which is when the caller's wait for x ends, too: some are placed with the caller.
+    // The tasks are ready when `touch` ends, which is when the caller's wait for x ends, too: some are placed with the
+    // caller.
     const auto first = rt->submit(touch, read_write(x));
     for (int i = 0; i < kTasks; ++i) rt->submit({.after = {first}}, count, 20);
     rt->wait(x);

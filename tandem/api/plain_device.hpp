@@ -1,4 +1,4 @@
-// tandem/api/plain_device.hpp: a device for tests and test worlds, whose kernels run where they are launched.
+// tandem/api/plain_device.hpp: a device for tests and test worlds that runs kernels where they are launched.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// tandem/api/prefetch_test.cpp: data comes to a memory before tasks there ask for it, and the application uses it there.
+// tandem/api/prefetch_test.cpp: data comes to a memory before tasks need it there, and the application uses it there.
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -32,7 +32,7 @@ using testing::Pair;
 
 bool on_device(const WorkerDescription& worker) { return worker.device == DeviceKind::user; }
 
-constexpr std::size_t kWords = 16;  // 64 bytes
+constexpr std::size_t kWords = 16;  // 64 bytes of words
 using Vec = VectorData<int>;
 
 const auto kTouch = [](std::span<int> v) {
@@ -115,9 +115,10 @@ TEST(Prefetch, WaitsForTheValueAndTheNextWriterWaitsForTheCopy) {
     const auto x = filled(rt, "x", 5);
     rt.submit(fill, 6, write(x));
     rt.prefetch(x, 1);
-    rt.submit(touch_there.can_run([](const WorkerDescription& worker) { return worker.worker == 3; }), read_write(x));  // 19, there
+    // 19, on the device.
+    rt.submit(touch_there.can_run([](const WorkerDescription& worker) { return worker.worker == 3; }), read_write(x));
     rt.prefetch(x, 2);
-    rt.submit(fill, 8, write(x));  // here: what is there is out of date
+    rt.submit(fill, 8, write(x));  // in main memory: the device's copy is out of date
     rt.prefetch(x, 1);
     rt.wait();
     EXPECT_TRUE(x.handle()->valid_on(1));
@@ -135,12 +136,12 @@ TEST(Prefetch, TakesMemoryThatNobodyNeedsAndNoOther) {
   rt.submit(touch_there, read_write(b));
   rt.wait();
   seen.copies.clear();
-  // The only values of a and b are there: nothing is moved for a hint.
+  // The only values of a and b are on the device: nothing is moved for a hint.
   rt.prefetch(c, 1);
   rt.wait();
   EXPECT_THAT(seen.copies, IsEmpty());
   EXPECT_EQ(rt.statistics().prefetches.lost, 1U);
-  // A submitted task will use a there, and nobody b: b leaves, without a copy.
+  // A submitted task will use a on the device, and none uses b: b leaves, without a copy.
   static_cast<void>(rt.acquire(read(a)));
   static_cast<void>(rt.acquire(read(b)));
   seen.copies.clear();
@@ -164,7 +165,7 @@ TEST(Prefetch, TakesMemoryThatNobodyNeedsAndNoOther) {
 }
 
 TEST(Prefetch, IsNoReasonForATaskToWait) {
-  // The hints fill the memory; tasks get it all the same, one after the other.
+  // The hints fill the memory; tasks still get it, one after the other.
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     CopiesSeen seen({.seed = seed, .devices = 1, .device_bytes = 3 * kWords * sizeof(int)});
     Runtime& rt = seen.runtime();
@@ -270,7 +271,7 @@ TEST(AcquireOnANode, GivesTheValueThatIsThere) {
   EXPECT_THAT(seen.copies, ElementsAre(Pair(1, 0), Pair(1, 0)));
 }
 
-/// Tasks and hints at random, in memories for a few data, against the sequential program.
+/// Tests random tasks and hints, in memories for a few data, against the sequential program.
 TEST(Prefetch, RandomFlowsGiveWhatTheyGiveWithoutHints) {
   const auto add = [](std::span<const int> from, std::span<int> to) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = to[i] * 3 + from[i];

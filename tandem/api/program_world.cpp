@@ -1,4 +1,4 @@
-// tandem/api/program_world.cpp: adds devices, and what is known of them, to the CPU workers.
+// tandem/api/program_world.cpp: adds devices and their figures to the CPU workers.
 #include "tandem/api/program_world.hpp"
 
 #include "tandem/api/cuda_devices.hpp"

@@ -8,8 +8,9 @@
 
 namespace tandem {
 
-/// `make_real_world`, devices by options `opencl` and `cuda` and those of the program, their workers bound by option `device_cores`, and the figures
-/// of option `machine`. `resources.topology` is set (`find_cores`). Throws StartError.
+/// Makes a world by `make_real_world`, with devices by options `opencl` and `cuda` and those of the program, their
+/// workers bound by option `device_cores`, and the figures of option `machine`. `resources.topology` must be set
+/// (`find_cores`). Throws StartError.
 runtime::World make_program_world(const base::Config& config, WorldResources& resources,
                                   const std::vector<std::function<runtime::DeviceUnit()>>& devices = {});
 

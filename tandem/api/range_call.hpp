@@ -1,4 +1,5 @@
-// tandem/api/range_call.hpp: what the chunks of one `parallel_for` or `map_reduce` share, so that none outlives the call.
+// tandem/api/range_call.hpp: state shared by the chunks of one `parallel_for` or `map_reduce`, so that none outlives
+// the call.
 #pragma once
 
 #include <atomic>
@@ -8,14 +9,15 @@
 
 namespace tandem::internal {
 
-/// The chunks use objects of the caller's (`body`, partial results). A wait for them may throw while some have not ended
-/// (`StuckError`), so the call closes this when it returns: no chunk begins from then on, and the chunks that run are waited for.
+/// The chunks use objects of the caller's (`body`, partial results). A wait for them may throw while some have not
+/// ended (`StuckError`), so the call closes this when it returns: no chunk begins from then on, and it waits for the
+/// running ones.
 ///
-/// Threads: `Chunk` any, `Guard` the calling thread. Both sides write, then read what the other writes, sequentially consistent: so
-/// either the chunk sees that the call is over, or the call sees that the chunk runs.
+/// Threads: any may use `Chunk`, the calling thread `Guard`. Both sides write, then read what the other writes,
+/// sequentially consistent: so either the chunk sees that the call is over, or the call sees that the chunk runs.
 class RangeCall {
  public:
-  /// The time that a chunk runs. `may_run` false: the call is over, and the chunk must touch nothing of it.
+  /// Lives while a chunk runs. `may_run` false: the call is over, and the chunk must not touch its objects.
   class Chunk {
    public:
     explicit Chunk(RangeCall& call) noexcept : call_(call) { call_.running_.fetch_add(1, std::memory_order_seq_cst); }

@@ -1,4 +1,4 @@
-// tandem/api/rank_cores.cpp: the exchange of masks, and what follows from it.
+// tandem/api/rank_cores.cpp: exchanges the masks of ranks, and plans their cores.
 #include "tandem/api/rank_cores.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::steady_clock;
 
-constexpr std::int64_t patience_ns = 60'000'000'000;  ///< for the masks of all ranks of the host
+constexpr std::int64_t patience_ns = 60'000'000'000;  ///< time for the masks of all ranks of the host
 
 std::vector<unsigned> pus_of(const base::Topology& topology) {
   std::vector<unsigned> pus;
@@ -30,7 +30,7 @@ std::vector<unsigned> pus_of(const base::Topology& topology) {
   return pus;
 }
 
-/// Ranks with one text see the same numbers of hardware threads. Containers of one machine do.
+/// Name of the machine: ranks with one text see the same numbers of hardware threads, as containers of one machine do.
 std::string machine_name() {
   const std::string boot = base::host_identity().boot_id;
   return boot.empty() ? base::host_name() : boot;
@@ -41,7 +41,7 @@ base::Topology checked(Result<base::Topology> topology) {
   return std::move(topology).value();
 }
 
-/// Waits for the place of a rank. The log names one that is late.
+/// Waits for the place of a rank. The log names a late one.
 Result<std::string> place_of_rank(comm::Directory& directory, base::Rank rank, std::int64_t report_after_ns,
                                   steady_clock::time_point deadline, base::Log& log) {
   bool reported = false;
@@ -77,7 +77,8 @@ std::optional<base::RankCores> agree(const comm::Job& job, const base::Topology&
     }
     const std::string& text = place.value();
     const auto newline = text.find('\n');
-    if (newline == std::string::npos || text.substr(0, newline) != machine) continue;  // on another machine, in truth
+    // It is really on another machine.
+    if (newline == std::string::npos || text.substr(0, newline) != machine) continue;
     const auto pus = base::parse_pu_list(std::string_view(text).substr(newline + 1));
     if (pus.ok()) masks.push_back({rank.value(), pus.value()});
   }
@@ -132,7 +133,7 @@ void find_cores(const base::Config& config, const comm::Job* job, WorldResources
   const auto plan = agree(*job, *resources.topology, config.get_duration_ns("watchdog"), *resources.log);
   if (!plan || plan->crowded || plan->pus.empty()) return;
   resources.has_own_cores = true;
-  if (plan->pus == pus_of(*resources.topology)) return;  // a mask of its own, set by the launcher
+  if (plan->pus == pus_of(*resources.topology)) return;  // the launcher has set a separate mask
   settle_on(plan->pus, resources, "this rank's share of the cores that ranks of this host have in common");
 }
 

@@ -40,7 +40,7 @@ TEST(RankCores, AListForEachRankOfTheHost) {
   EXPECT_THAT(cores_of_option("0;x", 1, 2).error().message, HasSubstr("option cores: 'x'"));
 }
 
-/// What each of `count` ranks, one thread each, finds.
+/// Cores that each of `count` ranks, one thread each, finds.
 struct Found {
   bool own = false;
   std::vector<unsigned> pus, home;

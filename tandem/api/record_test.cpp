@@ -1,4 +1,4 @@
-// tandem/api/record_test.cpp: recordings: what may happen inside one, references to its tasks, and graphs that are destroyed early.
+// tandem/api/record_test.cpp: recordings: permitted calls, references to tasks, and graphs that are destroyed early.
 #include <atomic>
 #include <memory>
 #include <optional>

@@ -43,14 +43,15 @@ void RecordedParts::finish(const ForEachDatum* all, std::uint64_t plan_count) {
     for (PartPlan* const plan : links.plans) note(*plan);
   };
   (*all)(note_those_of);
-  // A use of parts concerns the other partitions of the whole, and of what that is a part of, though no task of the recording names these.
+  // A use of parts concerns the other partitions of the whole, and those of the data that the whole is a part of,
+  // though no task of the recording names these.
   for (std::size_t i = 0; i < plans_.size(); ++i)
     if (const PartPlan* const plan = alive(plans_[i])) note_those_of(plan->whole_);
   std::sort(plans_.begin(), plans_.end(), [](const Known& a, const Known& b) { return std::tie(a.depth, a.number) < std::tie(b.depth, b.number); });
   plan_count_ = plan_count;
 }
 
-/// Partitions that were made after the recording.
+/// Gathers partitions that were made after the recording.
 void RecordedParts::gather_others(const ForEachDatum& all) const {
   std::vector<PartPlan*> others;
   const auto add_those_of = [&](runtime::Handle& handle) {

@@ -25,11 +25,11 @@ std::string command() {
   return !unknown && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : std::string("tandem");
 }
 
-/// Why it did not; empty: it ended well.
+/// Runs the command. Returns why it failed; empty: it succeeded.
 std::string run_command(const std::string& folder, const std::string& file) {
   std::string words[] = {command(), "trace", "report", folder, "-o", file};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), words[5].data(), nullptr};
-  // What the program prints belongs to it: what the command says goes to standard error.
+  // Standard output belongs to the program, so the command's goes to standard error.
   posix_spawn_file_actions_t actions;
   if (::posix_spawn_file_actions_init(&actions) != 0) return "no process could be started";
   pid_t process = 0;

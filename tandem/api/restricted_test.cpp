@@ -1,4 +1,5 @@
-// tandem/api/restricted_test.cpp: tasks that only some workers can run: priorities, how they spread, and a can_run that throws.
+// tandem/api/restricted_test.cpp: tasks that only some workers can run: priorities, distribution, and a can_run that
+// throws.
 #include <atomic>
 #include <optional>
 #include <numeric>

@@ -1,4 +1,4 @@
-// tandem/api/runtime.cpp: the facade: what its templates call, and how it starts, records and waits.
+// tandem/api/runtime.cpp: the facade: functions for its templates, start, recordings and waits.
 #include "tandem/api/runtime.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ base::Config load_config(int* argc, char** argv, const Options& options) {
   base::Registry registry;
   register_options(registry);
   auto sources = base::ConfigSources::of_process(argc != nullptr ? *argc : 0, argv);
-  sources.reserved_variables = comm::job_variables();  // this may be a rank of `tandem run`
+  sources.reserved_variables = comm::job_variables();  // the process may be a rank of `tandem run`
   auto loaded = base::Config::load(registry, sources);
   if (!loaded.ok()) throw StartError(loaded.error().message);
   base::Config config = std::move(loaded).value();
@@ -81,7 +81,7 @@ std::unique_ptr<WorldResources> make_resources(const base::Config& config, const
   return resources;
 }
 
-/// This process's place among the ranks of a job; null when it is alone.
+/// Joins a job. Returns this process's place among its ranks; null: it is alone.
 std::optional<comm::Job> join(const base::Config& config, WorldResources& resources) {
   if (config.get_string("ranks") == "alone") return {};
   auto job = comm::join_job({.environment = base::process_environment(), .log = *resources.log,
@@ -105,7 +105,7 @@ runtime::Handle& named(runtime::Handle* handle, const char* action) {
   return *handle;
 }
 
-/// CPU workers that work in the memory that has most.
+/// Number of CPU workers in the memory that has most.
 unsigned workers_of_largest_memory(const runtime::Machine& machine) {
   std::vector<unsigned> counts(machine.nodes.size());
   for (const runtime::MachineWorker& worker : machine.workers)
@@ -113,7 +113,7 @@ unsigned workers_of_largest_memory(const runtime::Machine& machine) {
   return *std::ranges::max_element(counts);
 }
 
-/// The place in numa_nodes() of memory for what messages bring, and a number for option comm.progress_core.
+/// Index in numa_nodes() of memory for what messages bring; sets a number for option comm.progress_core.
 std::optional<std::size_t> find_message_memory(base::Config& config, const std::optional<NamedMachine>& machine, const WorldResources& resources) {
   const base::Topology& own = *resources.topology;
   MessageHost host{.own = own, .host = own, .share = {resources.ranks_here, resources.has_own_cores}};
@@ -129,7 +129,7 @@ std::optional<std::size_t> find_message_memory(base::Config& config, const std::
                         *resources.log);
 }
 
-/// Before there is data.
+/// Sets the memory of messages, before there is data.
 void place_message_memory(runtime::RuntimeCore& core, std::size_t numa_place, const base::Config& config, const WorldResources& resources) {
   const auto leave = [&](const std::string& why) { resources.log->info("what messages bring lies where the system puts it: {}", why); };
   if (config.get_bool("numa")) return leave("with option numa, main memory is that of worker 0's NUMA node");
@@ -179,7 +179,7 @@ Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world
   flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options);
 }
 
-/// The trace ends when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
+/// Ends the trace when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
 Runtime::~Runtime() {
   if (core_->loop().is_in_child()) {
     leave_to_parent();
@@ -193,14 +193,14 @@ Runtime::~Runtime() {
   if (core_->has_lost_reports()) is_well = false;
   if (!is_well && exit_status_ != nullptr) exit_status_->fail();
   if (resources_->models != nullptr) resources_->models->save(core_->workers().measured_powers(), *resources_->log);
-  std::filesystem::path traced;  // for a report
+  std::filesystem::path traced;  // folder of the trace, for a report
   if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
   trace_->close();
   if (!traced.empty()) make_report(*config_, traced, ranks, own_rank, *resources_->log);
 }
 
-/// In a child by fork(): all parts stay as they are, since their threads are missing, their locks may be held, and
-/// their files and shared memory are the parent's.
+/// Leaves all parts as they are in a child by fork(): their threads are missing, their locks may be held, and their
+/// files and shared memory are the parent's.
 void Runtime::leave_to_parent() noexcept {
   (void)company_.release();
   (void)flow_.release();
@@ -234,7 +234,7 @@ void Runtime::start(const Options& program) {
         return open_trace(trace_options(*config_, place, resources_->topology.get()), folder, *resources_);
       });
   if (config_->get_bool("trace.counters")) {
-    // Tried here, so that the log has one line instead of one for each worker.
+    // This is tried here, so that the log has one line instead of one for each worker.
     if (const auto counters = base::open_hardware_counters()) world.counters = &base::open_hardware_counters;
     else resources_->log->warn("option trace.counters: tasks are traced without the processor's counts: {}", counters.error().message);
   }
@@ -243,7 +243,7 @@ void Runtime::start(const Options& program) {
     comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
     endpoint_options.trace = trace_->session();
     endpoint_options.networks = known_networks(world.machine);
-    std::optional<base::ScopedAffinity> near_card;  // its memory, and its thread, which inherits this
+    std::optional<base::ScopedAffinity> near_card;  // for its memory, and its thread, which inherits this
     if (config_->get_bool("bind"))
       if (const auto pus = pus_near_network(*resources_->topology); !pus.empty()) near_card.emplace(pus);
     auto opened = comm::Endpoint::open(std::move(*job), endpoint_options, *resources_->log);
@@ -277,14 +277,14 @@ void Runtime::start(const Options& program) {
   if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
 }
 
-/// Connects all parts to the trace, once there is one.
+/// Connects all parts to the trace, if there is one.
 void Runtime::connect_trace() {
   trace_->submitter_ = &core_->submission().trace();
   trace_->connect([this](trace::Session& session) {
     for (const base::ConfigEntry& entry : config_->entries())
       session.describe_option(entry.option.name, entry.value_text(), entry.where);
     core_->trace_to(session);
-    if (flow_ == nullptr) return;  // it is made afterwards
+    if (flow_ == nullptr) return;  // the flow is made later
     flow_->endpoint().trace_to(session);
     flow_->trace_to(session);
   });
@@ -308,7 +308,7 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
-  // Empty data may have no address: give it one, so that it is not taken for data that Tandem shall allocate.
+  // Empty data may have no address: it gets one, so that it is not taken for data that Tandem allocates.
   static char nothing;
   if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
   const bool elsewhere = flow_ != nullptr && options.owner && *options.owner != flow_->rank();
@@ -343,7 +343,7 @@ void Runtime::check_division(runtime::Handle& whole, const SourceLine& where) {
   core_->data().check_owned("divide", whole, where);
 }
 
-/// Memory of the program's stays; but other ranks do not know whose it is.
+/// Memory of the program's does not leave; but other ranks do not know which memory is the program's.
 bool Runtime::copies_parts(const runtime::Handle& whole) const noexcept {
   if (flow_ != nullptr) return flow_->has_budgets();
   return core_->memory().is_limited(0) && !whole.user_memory && !whole.is_part;
@@ -361,7 +361,8 @@ void Runtime::check_copies_fit(runtime::Handle& whole, std::size_t largest_part,
                              "(rt.tiles), or allow more memory (option memory)");
 }
 
-/// Where the whole has memory that the part shares, the part begins there at row and column `first`. On other ranks it has memory of its own.
+/// Adds a part. If the whole has memory that the part shares, the part begins there at row and column `first`. On other
+/// ranks it has its own memory.
 runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                                    std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where) {
   DataOptions options{.where = where};
@@ -376,7 +377,7 @@ runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handl
   return part;
 }
 
-/// As all ranks know it; while a graph is recorded, at this point of a replay.
+/// Whether the data has a value, as all ranks know it; while a graph is recorded, at this point of a replay.
 bool Runtime::has_value(runtime::Handle& handle) const {
   if (flow_ != nullptr && flow_->recording() != nullptr)
     if (const auto known = flow_->recording()->has_value(handle)) return *known;
@@ -431,7 +432,7 @@ std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::s
   if (flow_ == nullptr) return 0;
   core_->submission().thread().check("register data");
   const std::size_t count = tiles.row_tiles() * tiles.col_tiles();
-  // All ranks must agree on it; so each asks for all owners.
+  // All ranks must agree on the owners, so each asks for all of them.
   std::uint64_t digest = 0;
   const auto mix = [&digest](std::uint64_t value) { digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL; };
   for (const std::size_t value : {grid.rows, grid.cols, grid.tile_rows, grid.tile_cols, element_bytes}) mix(value);
@@ -463,7 +464,7 @@ std::uint32_t Runtime::owner_of(runtime::Handle& handle) const {
   return is_owned(handle) ? flow_->owner_of(handle) : flow_->rank();
 }
 
-/// What the application sees, every rank sees; it writes only what each rank has for itself.
+/// Sends what the application sees to every rank; it writes only data that each rank has separately.
 void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where) {
   if (!is_owned(handle)) return;
   if (mode != AccessMode::read)
@@ -473,8 +474,8 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
   flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
 }
 
-/// In a cancelled flow nothing travels any more, and parts are not gathered on several ranks: the application gets what is here, if other ranks'
-/// copies stay right.
+/// In a cancelled flow no data travels any more, and parts are not gathered on several ranks: the application gets the
+/// local value, if other ranks' copies stay valid.
 void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) {
   check_divided_behind_end(handle, mode);
   const bool is_here = flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
@@ -483,7 +484,7 @@ void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) 
                         ": the flow was cancelled; wait first");
 }
 
-/// The value is in the parts, or in the whole, which are ordered again behind the next wait.
+/// The value is in the parts, or in the whole, whose order is restored after the next wait.
 void Runtime::check_divided_behind_end(const runtime::Handle& handle, AccessMode mode) {
   if (flow_ == nullptr || (handle.flow.asks & (mode == AccessMode::read ? 1U : 2U)) == 0 || !is_over()) return;
   throw FlowCancelled("cannot use " + handle.described() + " with mode " + std::string(name_of(mode)) +
@@ -501,7 +502,7 @@ dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
   return *flow_;
 }
 
-// --- what the templates call
+// --- functions for the templates
 
 runtime::Task* Runtime::begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
                                    unsigned accesses) {
@@ -517,7 +518,7 @@ TaskRef Runtime::enter_task(runtime::Task& task, const TaskOptions& options) {
   return core_->submission().submit_after(task, options.after.data(), options.after.size());
 }
 
-/// On several ranks the flow places the task, and checks the rank.
+/// Checks the rank of a task; on several ranks the flow places the task, and checks it.
 void Runtime::check_rank(const TaskOptions& options, runtime::Task& task) {
   if (__builtin_expect(options.on.value_or(0) == 0, 1)) return;
   const SourceLine where = task.where ? task.where : SourceLine(options.where);
@@ -537,7 +538,7 @@ static bool has_facts(const TaskOptions& options) noexcept {
   return options.iteration || options.flops != 0 || options.tag != 0 || !options.parameters.empty();
 }
 
-/// What the program's types throw when they are copied leaves this, and the task is gone.
+/// Sets the options. An exception from copying the program's types leaves this, and the task is gone.
 void Runtime::set_options(const TaskOptions& options, runtime::Task& task) try {
   task.priority = options.priority;
   if (!task.where) task.where = options.where;
@@ -558,7 +559,7 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) try {
 void Runtime::drop_unfilled(runtime::Task& task) noexcept { core_->submission().abandon_unfilled(task); }
 
 bool Runtime::skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where) {
-  core_->submission().thread().check("submit");  // before the operation counts: other ranks do not submit it
+  core_->submission().thread().check("submit");  // before the operation counts, since other ranks do not submit it
   return !__builtin_expect(flow_->enters_all(), 0) && flow_->try_skip(uses, where);
 }
 
@@ -593,7 +594,7 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
 }
 
 TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
-  // With `reduce`, the share of this rank has taken the place of the data.
+  // With `reduce`, this rank's share has taken the place of the data.
   if (call.reduces)
     for (unsigned i = 0; i < call.uses.size(); ++i) task.accesses()[i].rebind(call.uses[i].handle);
   if (flow_->recording() != nullptr) {
@@ -716,13 +717,13 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
   return state->event();
 }
 
-/// The event takes place here; on several ranks, at the position that was entered.
+/// Enters an event that takes place here; on several ranks, at the position that was entered.
 std::shared_ptr<internal::EventState> Runtime::enter_event(std::string name, Release release, std::function<void(Event)> start,
                                                            std::span<const dist::Use> uses, const SourceLine& where) {
   runtime::Task& task = core_->events().begin(std::move(name), base::narrow<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;
-  // Shared with the task, which may start before this returns.
+  // The state is shared with the task, which may start before this returns.
   const auto state = std::make_shared<internal::EventState>(*core_, runtime::name_of(task), std::move(start));
   // An event without a start does not count as a task: the program completes it in any case.
   set_start(task, state->has_start(), [state](runtime::Task& ready) { state->begin(ready); });
@@ -739,7 +740,7 @@ using NoWorkCode = internal::TaskCode<internal::TypedCore<NoWork>>;
 
 }  // namespace
 
-/// All ranks note the event, and know where it takes place. Each replay submits an event of its own there.
+/// All ranks note the event and its rank. Each replay submits another event there.
 Event Runtime::record_event_in_flow(const std::string& name, Release release, const std::function<void(Event)>& start,
                                     std::span<const dist::Use> uses, const SourceLine& where) {
   dist::Recording& recording = *flow_->recording();
@@ -772,7 +773,7 @@ Event Runtime::record_event(std::string name, Release release, std::function<voi
   const bool with_release = release == Release::separate;
   const auto recorded = std::make_shared<internal::RecordedEvent>(
       internal::RecordedEvent{*core_, runtime::name_of(task), std::move(start), with_release});
-  task.extra->callback = [recorded] {};  // copied to each replay's task: it lives as long as they do
+  task.extra->callback = [recorded] {};  // copied to each replay's task, so that it lives as long as they do
   task.extra->on_ready = &internal::RecordedEvent::begin;
   task.extra->context = recorded.get();
   const auto state = std::make_shared<internal::EventState>(*core_, recorded->name, nullptr);
@@ -869,7 +870,8 @@ dist::FlowStatistics Runtime::flow_statistics() const {
   return flow_ != nullptr ? flow_->statistics() : dist::FlowStatistics{};
 }
 
-/// Data without an owner is a copy for each rank. A program with no other data either forgot the owners, or sends values itself.
+/// Warns once that no data has an owner. Such data is a copy for each rank; a program with no other data either forgot
+/// the owners, or sends values itself.
 void Runtime::say_once_that_nobody_owns_data() {
   if (!std::exchange(ownerless_warning_due_, false)) return;
   if (flow_->rank() != 0 || owned_data_ > 0 || data_count_ == 0 || flow_->statistics().tasks == 0) return;
@@ -916,7 +918,7 @@ void Runtime::wait() {
   company_.reset();
 }
 
-/// Partitions are again as they were before it. `is_whole` false: it was given up.
+/// Restores the partitions as they were before the recording. `is_whole` false: it was abandoned.
 void Runtime::end_recording_of_parts(Graph& graph, bool is_whole) {
   recorded_parts_ = nullptr;
   const internal::RecordedParts::ForEachDatum data = graph.each_datum();
@@ -999,7 +1001,7 @@ Replay Runtime::replay(Graph& graph) {
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {
   if (options.grain != 0) return options.grain;
-  // Every rank must submit the same tasks, however many workers it has.
+  // The chunks depend on the most workers of a rank, since every rank must submit the same tasks.
   const std::size_t workers = flow_ != nullptr ? flow_->most_workers() : worker_count();
   return std::max<std::size_t>(1, count / (8 * workers));
 }
@@ -1032,7 +1034,7 @@ void Runtime::set_start(runtime::Task& task, bool counts_as_task, std::function<
   task.extra->context = counts_as_task ? core_.get() : nullptr;
   task.extra->on_ready = [](runtime::Task& ready, void* core) {
     if (core != nullptr && !static_cast<runtime::RuntimeCore*>(core)->events().may_begin(ready)) return;
-    // Moved out: once the event is completed the task may be used again.
+    // Moved out, since the task may be used again once the event is completed.
     const std::function<void()> begin = std::exchange(ready.extra->callback, nullptr);
     begin();
   };

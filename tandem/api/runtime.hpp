@@ -67,30 +67,30 @@ using runtime::TimelineEvent;
 
 /// Options of data, besides its name, shape and memory.
 struct DataOptions {
-  /// The rank that has the memory and runs the tasks that write the data. None: each rank has its own data, and tasks that write
-  /// it run on every rank.
+  /// The rank that has the memory and runs the tasks that write the data. None: each rank has its own data, and tasks
+  /// that write it run on every rank.
   std::optional<std::uint32_t> owner = {};
-  /// For an object: an estimate of its bytes in a message, the same on all ranks. Option `copies` and the placement of tasks use
-  /// the estimate; the real size may be larger or smaller. 0: the size of its type.
+  /// For an object: an estimate of its bytes in a message, the same on all ranks. Option `copies` and the placement of
+  /// tasks use the estimate; the real size may be larger or smaller. 0: the size of its type.
   std::size_t bytes = 0;
   std::source_location where = std::source_location::current();  ///< of the registration, for messages
 };
 
 /// Options of a task, besides the codelet and its arguments.
 struct TaskOptions {
-  int priority = 0;                          ///< higher first; also for the messages that bring its data
-  std::string_view name = {};                ///< instead of the codelet's, in messages
+  int priority = 0;                          ///< higher first; also for the messages of its data
+  std::string_view name = {};                ///< replaces the codelet's name in messages
   std::function<void()> callback = {};       ///< called on the worker when the kernel has ended without throwing
   std::vector<TaskRef> after = {};           ///< tasks of this rank that must end first, whatever data they use
   std::optional<std::uint32_t> on = {};      ///< the rank that runs it, instead of the owner of what it writes
-  /// @name For traces and reports; nothing else uses them
+  /// @name Only for traces and reports
   /// @{
-  std::optional<std::int32_t> iteration = {};  ///< instead of that of `Runtime::iteration`
-  double flops = 0;                            ///< floating-point operations of the kernel; 0: as its codelet says
+  std::optional<std::int32_t> iteration = {};  ///< replaces that of `Runtime::iteration`
+  double flops = 0;                            ///< floating-point operations of the kernel; 0: by its codelet
   std::uint64_t tag = 0;                       ///< a number of the program's own
   std::string_view parameters = {};            ///< a text of the program's own, such as "k=3 m=5"
   /// @}
-  std::source_location where = std::source_location::current();  ///< of a task without accesses, for messages
+  std::source_location where = std::source_location::current();  ///< for messages about a task without accesses
 };
 
 namespace internal {
@@ -107,7 +107,7 @@ inline constexpr bool is_codelet = false;
 template <class... Kernels>
 inline constexpr bool is_codelet<Codelet<Kernels...>> = true;
 
-/// What may be a kernel of its own: a lambda, another function object, a function.
+/// Types that may be a task's own kernel: a lambda, another function object, a function.
 template <class Argument>
 concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_function_v<std::remove_pointer_t<std::decay_t<Argument>>>) &&
                    !is_codelet<std::remove_cvref_t<Argument>> && !is_access<Argument> && !is_options<Argument> &&
@@ -117,29 +117,29 @@ class ExitStatus;
 struct PartOrder;
 class RecordedParts;
 
-/// What the flow of several ranks must know of a task before the task is filled. Lives during one `submit`.
+/// Facts of a task for the flow of several ranks, before the task is filled. Lives during one `submit`.
 struct FlowTask {
   std::span<dist::Use> uses;
-  SourceLine where = {};                 ///< of the last access
+  SourceLine where = {};                 ///< line of the last access
   const TaskOptions* options = nullptr;
   bool reduces = false;
   bool looked = false;                   ///< `skip_in_flow` has not skipped it
-  bool always = false;                   ///< it is entered behind the end of a cancelled flow, too, and waits for no room
+  bool always = false;  ///< it is also entered behind the end of a cancelled flow, and waits for no room
   dist::Wish wish = {};
-  std::uint32_t executor = 0;            ///< while a flow is recorded
+  std::uint32_t executor = 0;            ///< used while a flow is recorded
   TaskRef result = {};
 };
 
-/// Instead of a kernel of the task's own: it has a codelet's.
+/// Type in place of a task's own kernel, for tasks of a codelet.
 struct NoKernel {};
 
 }  // namespace internal
 
-/// While it lives, tasks that are submitted belong to an iteration (`Runtime::iteration`). Of the submitting thread; it must not
-/// outlive the runtime.
+/// While it lives, submitted tasks belong to an iteration (`Runtime::iteration`). Used by the submitting thread; it
+/// must not outlive the runtime.
 class IterationScope {
  public:
-  /// Sets the number at `place`, which the runtime has for the tasks that are submitted.
+  /// Sets the number at `place`, which the runtime uses for submitted tasks.
   IterationScope(std::int32_t& place, std::int32_t number) noexcept : place_(place), before_(std::exchange(place, number)) {}
   ~IterationScope() { place_ = before_; }
   IterationScope(const IterationScope&) = delete;
@@ -152,34 +152,34 @@ class IterationScope {
 
 /// A memory of this process, from `Runtime::memory_nodes`.
 struct MemoryNodeDescription {
-  std::string name;               ///< as in messages
+  std::string name;               ///< name in messages
   std::size_t budget = 0;         ///< in bytes; 0: none
-  std::vector<unsigned> workers;  ///< whose kernels find their data there
-  bool is_storage = false;        ///< a file: values leave main memory for it, and nothing works there
+  std::vector<unsigned> workers;  ///< workers whose kernels find their data there
+  bool is_storage = false;        ///< a file: values leave main memory for it, and no worker works there
 };
 
 /// Options of `parallel_for` and `map_reduce`.
 struct RangeOptions {
   std::size_t grain = 0;  ///< indices per task; 0: about eight tasks per worker of the rank that has the most
-  std::string_view name = "range";  ///< of its tasks, in messages, statistics and traces
+  std::string_view name = "range";  ///< name of the tasks in messages, statistics and traces
 };
 
-/// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while it waits.
-/// Only that thread may call a member, unless the member's comment says otherwise. Mistakes in the use throw `UsageError`. A
-/// kernel's exception cancels the tasks that depend on the kernel, and `wait` throws it again.
+/// The runtime: workers, scheduler and memory of this process. The thread that makes it submits, waits, and works while
+/// it waits. Only that thread may call a member, unless the member's comment says otherwise. Mistakes in the use throw
+/// `UsageError`. A kernel's exception cancels the tasks that depend on the kernel, and `wait` throws it again.
 ///
-/// In a job (`tandem run`, `mpirun`, ...) several ranks go through one flow. Every rank makes the same calls in the same order,
-/// except those whose comment says otherwise. Each rank runs the tasks that write the data that it owns. `wait()` then waits for
-/// all ranks, and throws on every rank the failure that is earliest in the flow.
+/// In a job (`tandem run`, `mpirun`, ...) several ranks go through one flow. Every rank makes the same calls in the
+/// same order, except those whose comment says otherwise. Each rank runs the tasks that write the data that it owns.
+/// `wait()` then waits for all ranks, and throws on every rank the failure that is earliest in the flow.
 class Runtime {
  public:
-  /// With options from the environment, tandem.toml and defaults. Throws StartError.
+  /// Takes options from the environment, tandem.toml and defaults. Throws StartError.
   explicit Runtime(const Options& options = {});
-  /// With options from `--tandem.NAME=VALUE` arguments too, which are removed from argv. Throws StartError.
+  /// Takes options also from `--tandem.NAME=VALUE` arguments, which are removed from argv. Throws StartError.
   Runtime(int& argc, char** argv, const Options& options = {});
-  /// In a world that the caller made (tandem/api/world.hpp): for tests and simulation.
+  /// Runs in a world that the caller made (tandem/api/world.hpp): for tests and simulation.
   Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options);
-  /// The same as one rank of several.
+  /// Runs in a world that the caller made, as one rank of several.
   Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options,
           std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& flow_options,
           std::unique_ptr<trace::Session> trace = {});
@@ -190,14 +190,14 @@ class Runtime {
   /// @name Data in the user's memory
   /// @{
 
-  /// Registers a vector, a span, a matrix, an array of several dimensions (`ArrayView`: a block of a field, a row-major matrix), or one
-  /// trivially copyable value. Its memory must stay where it is until the data is
-  /// unregistered. On several ranks every rank registers the same data in the same order. Only the owner needs memory: the others
-  /// give a span or matrix view of the same shape with a null pointer, or any memory, which is not used. Throws UsageError.
+  /// Registers a vector, a span, a matrix, an array of several dimensions (`ArrayView`: a block of a field, a row-major
+  /// matrix), or one trivially copyable value. Its memory must keep its address until the data is unregistered. On
+  /// several ranks every rank registers the same data in the same order. Only the owner needs memory: the others give a
+  /// span or matrix view of the same shape with a null pointer, or any memory, which is not used. Throws UsageError.
   ///
-  /// Constant memory (`const std::vector<T>&`, `std::span<const T>`, `MatrixView<const T>`, `const T&`) makes data of kind
-  /// `Vector<const T>`, `Matrix<const T>`, `const T`, which tasks can only read. One piece of memory belongs to one piece of data at a
-  /// time: memory that overlaps with other data is refused.
+  /// Constant memory (`const std::vector<T>&`, `std::span<const T>`, `MatrixView<const T>`, `const T&`) makes data of
+  /// kind `Vector<const T>`, `Matrix<const T>`, `const T`, which tasks can only read. One piece of memory belongs to
+  /// one piece of data at a time: memory that overlaps with other data is refused.
   template <class T>
   Data<Vector<T>> data(std::string name, std::vector<T>& vector, const DataOptions& options) {
     return data(std::move(name), std::span<T>(vector), options);
@@ -207,7 +207,8 @@ class Runtime {
     return data(std::move(name), std::span<const T>(vector), options);
   }
   template <class T>
-  void data(std::string name, const std::vector<T>&& vector, const DataOptions& options) = delete;  // it ends with the call
+  // The vector ends with the call.
+  void data(std::string name, const std::vector<T>&& vector, const DataOptions& options) = delete;
   template <class T>
   Data<Vector<T>> data(std::string name, std::span<T> span, const DataOptions& options) {
     return add<Vector<T>>(std::move(name), {span.size(), 1, sizeof(T)}, span.data(), span.size(), options);
@@ -231,7 +232,7 @@ class Runtime {
     internal::check_memory<Memory>();
     return data(std::move(name), std::forward<Memory>(memory), DataOptions{.where = where});
   }
-  /// The same without a name: messages call it "data 3", by the order of registration.
+  /// Registers data without a name: messages call it "data 3", by the order of registration.
   template <class Memory>
     requires(!std::is_convertible_v<Memory&, std::string>)
   auto data(Memory&& memory, std::source_location where = std::source_location::current()) {
@@ -245,15 +246,15 @@ class Runtime {
     return data(std::string(), std::forward<Memory>(memory), options);
   }
 
-  /// Registers an object: a value of a type with a `Serialize`, which may change its size. Ranks that do not own it register an
-  /// object of the same type too; Tandem does not use that one. Throws UsageError.
+  /// Registers an object: a value of a type with a `Serialize`, which may change its size. Ranks that do not own it
+  /// register an object of the same type too; Tandem does not use that one. Throws UsageError.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
     static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");
     return Data<Object<T>>(register_data(std::move(name), {1, 1, sizeof(T)}, &value, 1, typeid(Object<T>), options,
                                          &internal::ObjectType<T>::ops));
   }
-  /// The same without options.
+  /// Registers an object without options.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, std::source_location where = std::source_location::current()) {
     return object(std::move(name), value, DataOptions{.where = where});
@@ -263,8 +264,8 @@ class Runtime {
   /// @name Data that Tandem allocates
   /// @{
 
-  /// A vector of `count` elements, a matrix, one trivially copyable value, or an object. It has no value until a task writes it.
-  /// On several ranks memory is allocated where a task writes the data, and where a value arrives.
+  /// A vector of `count` elements, a matrix, one trivially copyable value, or an object. It has no value until a task
+  /// writes it. On several ranks memory is allocated where a task writes the data, and where a value arrives.
   template <class T>
   Data<Vector<T>> vector(std::string name, std::size_t count, const DataOptions& options) {
     return allocate<Vector<T>>(std::move(name), {count, 1, sizeof(T)}, options);
@@ -314,9 +315,9 @@ class Runtime {
     return scalar<T>(std::move(name), DataOptions{.where = where});
   }
 
-  /// A matrix in tiles, each of which is registered when it is first used here. On several ranks every rank makes it at the same
-  /// place among its registrations, with the same grid; which tiles a rank uses is its own affair. Throws UsageError, also when
-  /// `grid.owner` names a rank that does not exist.
+  /// A matrix in tiles, each of which is registered when it is first used here. On several ranks every rank makes it at
+  /// the same place among its registrations, with the same grid; which tiles a rank uses is its own affair. Throws
+  /// UsageError, also when `grid.owner` names a rank that does not exist.
   ///
   ///   auto a = rt.tiles<double>("A", {.rows = 100'000, .cols = 100'000, .tile_rows = 512, .tile_cols = 512});
   ///   rt.submit(fill, write(a(3, 1)));
@@ -325,14 +326,14 @@ class Runtime {
     return Tiles<T>(*this, std::move(name), std::move(grid));
   }
 
-  /// The memories of this process: main memory first. The place of one in the list is its number, as `Context::memory_node` has it.
+  /// The memories of this process, main memory first. The index in the list is the number in `Context::memory_node`.
   std::vector<MemoryNodeDescription> memory_nodes() const;
 
-  /// A hint: the value that the data has at this point of the flow comes to a memory as soon as it exists, before tasks there ask for it.
-  /// Tasks that write the data later wait until the copy has ended. Nothing depends on it: it is dropped where the memory's budget leaves no
-  /// room beside what tasks need sooner, while tasks with `commute` or `reduce` are under way, while the data is used in parts, and when the data has no
-  /// value. `StatisticsReport::prefetches` counts. On several ranks it is this rank's own affair: any rank may call it, for a value that it
-  /// has. Throws UsageError.
+  /// A hint that brings the present value of the data to a memory as soon as it exists, before tasks there need it.
+  /// Tasks that write the data later wait until the copy has ended. The hint is dropped if the memory's budget leaves
+  /// no room beside what tasks need sooner, while tasks with `commute` or `reduce` are under way, while the data is
+  /// used in parts, and when the data has no value. `StatisticsReport::prefetches` counts. On several ranks any rank
+  /// may call it alone, for a value that it has. Throws UsageError.
   ///
   ///   rt.prefetch(a, 1);  // to the memory of the first device
   template <class Kind>
@@ -341,14 +342,14 @@ class Runtime {
     prefetch_to(data.handle(), memory_node, where);
   }
 
-  /// The program will not use the data soon, beyond the tasks that it has submitted: where memory has a budget (option memory), it
-  /// leaves before other data. A hint; without a budget it does nothing.
+  /// A hint that the program will not use the data soon, beyond the submitted tasks: where memory has a budget (option
+  /// memory), it leaves before other data. Does nothing without a budget.
   template <class Kind>
   void wont_use(const Data<Kind>& data) {
     release_memory_of(data.handle(), false);
   }
-  /// The data leaves memory that has a budget as soon as the tasks that were submitted have ended, so that there is room before others
-  /// need it. Without a budget it does nothing. A task that is submitted later brings the data back.
+  /// Makes the data leave memory that has a budget as soon as the submitted tasks have ended, so that there is room
+  /// before others need it. Without a budget it does nothing. A task that is submitted later brings the data back.
   template <class Kind>
   void evict(const Data<Kind>& data) {
     release_memory_of(data.handle(), true);
@@ -358,8 +359,8 @@ class Runtime {
   /// @name Parts of data
   /// @{
 
-  /// Divides a vector or a matrix that is registered. See `Parts`. Throws UsageError, and OutOfMemory when option `memory` allows less than the whole
-  /// and one part.
+  /// Divides a registered vector or matrix. See `Parts`. Throws UsageError, and OutOfMemory when option `memory` allows
+  /// less than the whole and one part.
   ///
   ///   auto tiles = rt.parts(a, {.rows = 256, .cols = 256});
   ///   rt.submit(factorise, read_write(tiles(0, 0)));
@@ -375,9 +376,9 @@ class Runtime {
   /// @name Tasks
   /// @{
 
-  /// Submits a task. Arguments, in the order of the kernel's parameters: values, which are copied into the task, and accesses
-  /// (`read(data)`, `write(data)`, ..., or of lists of data: `read(vector_of_data)`). A `TaskOptions` may come first or last. Throws
-  /// UsageError. Costs no allocation.
+  /// Submits a task. Arguments, in the order of the kernel's parameters: values, which are copied into the task, and
+  /// accesses (`read(data)`, `write(data)`, ..., or of lists of data: `read(vector_of_data)`). A `TaskOptions` may come
+  /// first or last. Throws UsageError. Costs no allocation.
   ///
   ///   rt.submit(axpy, 3.0, read(x), read_write(y));
   ///   rt.submit(axpy, 3.0, read(x), read_write(y), TaskOptions{.priority = 2});
@@ -391,20 +392,20 @@ class Runtime {
       return submit_of<Kernels...>(nullptr, codelet, {}, std::forward<Arguments>(arguments)...);
     }
   }
-  /// The same without arguments.
+  /// Submits a task without arguments.
   template <class... Kernels>
   TaskRef submit(const Codelet<Kernels...>& codelet, internal::Here here = std::source_location::current()) {
     return submit_of<Kernels...>(nullptr, codelet, here.line);
   }
-  /// The same with options.
+  /// Submits a task with options.
   template <class... Kernels, class... Arguments>
   TaskRef submit(const TaskOptions& options, const Codelet<Kernels...>& codelet, Arguments&&... arguments) {
     return submit_of<Kernels...>(&options, codelet, options.where, std::forward<Arguments>(arguments)...);
   }
 
-  /// Submits a task with a kernel of its own: a lambda, which is copied into the task with what it captures. Without a name, the
-  /// task is called by its source line. Statistics, traces and models count tasks by these names. Tasks of one lambda with more than
-  /// 256 names count under the first one from there on.
+  /// Submits a task with its own kernel: a lambda, which is copied into the task with what it captures. Without a name,
+  /// the task is called by its source line. Statistics, traces and models count tasks by these names. Tasks of one
+  /// lambda with more than 256 names count under the first one from there on.
   ///
   ///   rt.submit("scale", [](double a, std::span<double> x) { for (double& v : x) v *= a; }, 2.0, read_write(x));
   template <internal::Callable Kernel, class... Arguments>
@@ -417,30 +418,30 @@ class Runtime {
       return submit_kernel(nullptr, name, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     }
   }
-  /// The same without a name.
+  /// Submits a task with its own kernel and without a name.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(Kernel&& kernel, Arguments&&... arguments) {
     return submit(internal::TaskName(SourceLine()), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
-  /// The same without arguments.
+  /// Submits a task with its own kernel, without name and arguments.
   template <internal::Callable Kernel>
   TaskRef submit(Kernel&& kernel, internal::Here here = std::source_location::current()) {
     return submit_kernel(nullptr, internal::TaskName(here.line), std::forward<Kernel>(kernel));
   }
-  /// The same with options.
+  /// Submits a task with its own kernel, a name and options.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(const TaskOptions& options, internal::TaskName name, Kernel&& kernel, Arguments&&... arguments) {
     return submit_kernel(&options, name, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
-  /// The same with options and without a name.
+  /// Submits a task with its own kernel and options, without a name.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(const TaskOptions& options, Kernel&& kernel, Arguments&&... arguments) {
     return submit_kernel(&options, internal::TaskName(options.where), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
 
-  /// Until the returned object goes, tasks belong to this iteration of the program's outer loop, such as the column of a
-  /// factorisation or a time step, unless their options say another one. A recorded task belongs to the iteration in which it was
-  /// recorded, if there was one, else to that of each replay. Traces and reports show it; nothing else uses it.
+  /// Makes tasks belong to this iteration of the program's outer loop, such as the column of a factorisation or a time
+  /// step, until the returned object is destroyed, unless their options say another one. A recorded task belongs to the
+  /// iteration in which it was recorded, if there was one, else to that of each replay. Only traces and reports use it.
   ///
   ///   for (int step = 0; step < steps; ++step) {
   ///     const auto iteration = rt.iteration(step);
@@ -452,21 +453,22 @@ class Runtime {
   /// `for_tasks_of` calls these.
   /// @{
 
-  /// Counts the next `tasks` tasks of the flow without submitting them. All ranks go through one flow, but a rank may skip tasks
-  /// that do not concern it. It must submit
+  /// Counts the next `tasks` tasks of the flow without submitting them. All ranks go through one flow, but a rank may
+  /// skip tasks that do not concern it. It must submit
   /// (a) the tasks that it runs;
-  /// (b) tasks that read or write data that it owns, or whose present version it has; and tasks that write data of which it has
+  /// (b) tasks that read or write data that it owns, or whose present version it has; and tasks that write data of
+  ///     which it has
   ///     a copy;
   /// (c) before a task here reads data, in this flow or a later one: the last task that wrote the data;
-  /// (d) tasks with `reduce` accesses, and the next task that uses their data otherwise.
-  /// Skipped tasks count in `position()`. A wrong number is a JobError at the next `wait()`. A rank that skips a task that it
-  /// needs may wait for ever, or use an old value; option `check_pruning` finds such mistakes. After the end of a cancelled flow
-  /// the call does nothing. On one rank, which runs all tasks, it throws UsageError unless `tasks` is 0. In a recording, it holds
-  /// for each replay.
+  /// (d) tasks with `reduce` accesses, and the next task that uses their data otherwise. Skipped tasks count in
+  ///     `position()`. A wrong number is a JobError at the next `wait()`. A rank that skips a task that it needs may
+  ///     wait for ever, or use an old value; option `check_pruning` finds such mistakes. After the end of a cancelled
+  ///     flow the call does nothing. On one rank, which runs all tasks, it throws UsageError unless `tasks` is 0. In a
+  ///     recording, it holds for each replay.
   void skip_tasks(std::uint64_t tasks);
-  /// Whether this rank must submit a task with these accesses by rules (a), (b) or (d) of `skip_tasks`, as data is placed now.
-  /// The task is assumed to run on a rank that owns data which the task writes. Rule (c) is not checked: it depends on later
-  /// tasks.
+  /// Whether this rank must submit a task with these accesses by rules (a), (b) or (d) of `skip_tasks`, as data is
+  /// placed now. The task is assumed to run on a rank that owns data which the task writes. Rule (c) is not checked: it
+  /// depends on later tasks.
   template <class... Accesses>
   bool concerned_by(const Accesses&... accesses) const {
     static_assert(((internal::is_access<Accesses> && !internal::is_list<Accesses>) && ...),
@@ -482,62 +484,64 @@ class Runtime {
   /// @name Waiting
   /// @{
 
-  /// Waits for all tasks, on several ranks for those of all ranks; this thread runs tasks meanwhile. When kernels threw, it
-  /// throws the exception of the kernel that is earliest in the flow. With devices the newest value of a datum may be in a device's memory
-  /// then: `acquire` brings it to main memory.
+  /// Waits for all tasks, on several ranks for those of all ranks; this thread runs tasks meanwhile. When kernels
+  /// threw, it throws the exception of the kernel that is earliest in the flow. With devices the newest value of a
+  /// datum may be in a device's memory then: `acquire` brings it to main memory.
   void wait();
-  /// Waits for one task, or for the end of a replay. Throws if the task failed or was cancelled; `FlowCancelled` if it was
-  /// cancelled with its flow.
+  /// Waits for one task, or for the end of a replay. Throws if the task failed or was cancelled; `FlowCancelled` if it
+  /// was cancelled with its flow.
   void wait(const TaskRef& task);
-  /// Waits for one task of a replay; `task` is what `submit` returned while the graph was recorded. The first call for a task that
-  /// others of the recording follow waits for the whole replay; in the replays after it such a call waits for the task alone. On
-  /// several ranks it waits for this rank's tasks of the replay. Throws as `wait(task)`.
+  /// Waits for one task of a replay; `task` is what `submit` returned while the graph was recorded. The first call for
+  /// a task that others of the recording follow waits for the whole replay; in the replays after it such a call waits
+  /// for the task alone. On several ranks it waits for this rank's tasks of the replay. Throws as `wait(task)`.
   void wait(const Replay& replay, const TaskRef& task);
-  /// Waits for the tasks that use the data. Throws if no value of the data exists, because a task failed or was cancelled.
+  /// Waits for the tasks that use the data. Throws if no value of the data exists, because a task failed or was
+  /// cancelled.
   template <class Kind>
   void wait(const Data<Kind>& data) {
     wait_for_data(data.handle());
   }
 
-  /// No worker begins a task from now on, and none runs one when this returns; they sleep, so that other code has their cores. Tasks may be
-  /// submitted meanwhile, as many as option `window` says; what would wait for one that has not ended throws UsageError and submits nothing, and other
-  /// ranks wait for what this one does not do. Without effect while they are paused.
+  /// Pauses the workers: none begins a task, and none runs one when this returns; they sleep, so that other code has
+  /// their cores. Tasks may be submitted meanwhile, as many as option `window` says. A call that would wait for a task
+  /// that has not ended throws UsageError and submits nothing, and other ranks wait for work that this one does not do.
+  /// Without effect while they are paused.
   void pause();
-  /// The workers go on. Without effect when they are not paused. The end of the runtime begins with it.
+  /// Lets the workers go on. Without effect when they are not paused. The end of the runtime begins with it.
   void resume();
-  bool is_paused() const noexcept;  ///< between `pause` and `resume`
+  bool is_paused() const noexcept;  ///< whether it is between `pause` and `resume`
 
   /// @}
   /// @name Cancelling a flow
   /// @{
 
-  /// Cancels the tasks of the flow that have not begun, for instance because an iteration has converged. Any thread may call it
-  /// (this one, a kernel, a callback), and any number of ranks. The ranks agree on one position of the flow: tasks up to it run,
-  /// and later tasks run on no rank. `wait()` returns as usual, and a new flow begins after it.
+  /// Cancels the tasks of the flow that have not begun, for instance because an iteration has converged. Any thread may
+  /// call it (this one, a kernel, a callback), and any number of ranks. The ranks agree on one position of the flow:
+  /// tasks up to it run, and later tasks run on no rank. `wait()` returns as usual, and a new flow begins after it.
   ///
-  /// On all ranks, data then has the values that the tasks up to that position left. One case is different: a later task was
-  /// submitted to `write` data on a rank that did not have the value. This data has no value there. Until it is written, tasks
-  /// that read it are cancelled, and waits for it throw `FlowCancelled`. Accesses by `acquire` and explicit messages are not
-  /// tasks: they take place.
+  /// On all ranks, data then has the values that the tasks up to that position left. One case is different: a later
+  /// task was submitted to `write` data on a rank that did not have the value. This data has no value there. Until it
+  /// is written, tasks that read it are cancelled, and waits for it throw `FlowCancelled`. Accesses by `acquire` and
+  /// explicit messages are not tasks: they take place.
   void cancel();
-  /// Whether the flow is cancelled and this thread has reached its end. Then submits until the next `wait()` do nothing and
-  /// return empty references, so a loop should end. The answer turns to true at the same place of the flow on every rank.
-  /// `acquire` still returns data whose value is here, and throws `FlowCancelled` for other data. Throws JobError when another
-  /// rank has died, or has left by an exception, before the flow's end.
+  /// Whether the flow is cancelled and this thread has reached its end. Then submits until the next `wait()` do nothing
+  /// and return empty references, so a loop should end. The answer turns to true at the same place of the flow on every
+  /// rank. `acquire` still returns data whose value is here, and throws `FlowCancelled` for other data. Throws JobError
+  /// when another rank has died, or has left by an exception, before the flow's end.
   bool cancelled();
   /// This thread's position in the flow. It grows with each operation, and is the same on all ranks at the same place.
   std::uint64_t position() const noexcept;
-  /// The position up to which tasks ran in the flow that the last `wait()` ended. A task has run if `position()` was at most this
-  /// right after its submit, and has not run if `position()` was at least this before its submit. Nothing: that flow was not
-  /// cancelled.
+  /// The position up to which tasks ran in the flow that the last `wait()` ended. A task has run if `position()` was at
+  /// most this right after its submit, and has not run if `position()` was at least this before its submit. Nothing:
+  /// that flow was not cancelled.
   std::optional<std::uint64_t> cancelled_at() const noexcept;
 
   /// @}
   /// @name The application's own access, and events
   /// @{
 
-  /// Waits until the application may use the data with `read`, `write` or `read_write`, and returns a view of it. On several ranks
-  /// every rank calls it, and each sees the value.
+  /// Waits until the application may use the data with `read`, `write` or `read_write`, and returns a view of it. On
+  /// several ranks every rank calls it, and each sees the value.
   template <AccessMode mode, class Kind>
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
@@ -546,9 +550,9 @@ class Runtime {
     return view_of<mode, Kind>(std::move(held), *access.handle);
   }
 
-  /// The same on another memory (`memory_nodes`): the view has the pointer that the memory has for the data, as its kernels get it. A
-  /// device's memory may be out of the processor's reach: then the pointer is for the device's own functions. Throws UsageError, and
-  /// OutOfMemory.
+  /// Acquires the data on another memory (`memory_nodes`): the view has the pointer of that memory, as its kernels get
+  /// it. The processor may not reach a device's memory; then the pointer is for the device's own functions. Throws
+  /// UsageError, and OutOfMemory.
   template <AccessMode mode, class Kind>
   Acquired<typename Access<mode, Kind>::View> acquire(const Access<mode, Kind>& access, unsigned memory_node) {
     static_assert(mode == AccessMode::read || mode == AccessMode::write || mode == AccessMode::read_write,
@@ -558,7 +562,7 @@ class Runtime {
     return {std::move(held), internal::view_in<Kind>(access.handle->replica(memory_node), *access.handle)};
   }
 
-  /// As `acquire`, on the data's owner alone; the other ranks get nothing.
+  /// As `acquire`, only on the data's owner; the other ranks get nothing.
   template <AccessMode mode, class Kind>
   std::optional<Acquired<typename Access<mode, Kind>::View>> acquire_at_owner(const Access<mode, Kind>& access) {
     internal::HeldAccess held = begin_access_at_owner(access.handle, mode, access.where);
@@ -566,12 +570,13 @@ class Runtime {
     return view_of<mode, Kind>(std::move(held), *access.handle);
   }
 
-  /// An event that uses data. `start(event)` runs when the data is ready, on any thread, possibly before this call returns. It
-  /// must not block; what it throws fails the event, as a kernel's exception fails its task. The operation that it starts later
-  /// calls `readable` (and `released`) on the event, in any order. Without a `start` (an empty function) the program completes
-  /// the event whenever it likes. Tasks that read the event's data wait for `readable`; tasks that write it wait for both. When
-  /// a value that the event reads does not exist, because a kernel threw, the event does not start and completes by itself. It
-  /// takes place on the rank where a task with these accesses would run.
+  /// An event that uses data. `start(event)` runs when the data is ready, on any thread, possibly before this call
+  /// returns. It must not block; what it throws fails the event, as a kernel's exception fails its task. The operation
+  /// that it starts later calls `readable` (and `released`) on the event, in any order. Without a `start` (an empty
+  /// function) the program completes the event whenever it likes. Tasks that read the event's data wait for `readable`;
+  /// tasks that write it wait for both. When a value that the event reads does not exist, because a kernel threw, the
+  /// event does not start and completes by itself. It takes place on the rank where a task with these accesses would
+  /// run.
   template <class... Accesses>
   Event event(std::string name, Release release, std::function<void(Event)> start, const Accesses&... accesses) {
     static_assert((internal::is_event_access<Accesses> && ...),
@@ -587,7 +592,7 @@ class Runtime {
   /// On one rank `fetch`, `fetch_everywhere`, `migrate` and `flush` do nothing.
   /// @{
 
-  std::uint32_t rank() const noexcept;  ///< of this process, from 0
+  std::uint32_t rank() const noexcept;  ///< rank of this process, from 0
   std::uint32_t size() const noexcept;  ///< number of ranks
   /// The rank that owns the data; this rank if the data has no owner.
   template <class Kind>
@@ -611,7 +616,7 @@ class Runtime {
   void fetch_everywhere(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
     fetch_to(data.handle(), std::nullopt, where);
   }
-  /// `rank` owns the data from here on: its value moves there, and tasks that write it run there.
+  /// Makes `rank` the owner of the data: its value moves there, and tasks that write it run there.
   template <class Kind>
   void migrate(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
     migrate_to(data.handle(), rank, where);
@@ -621,14 +626,15 @@ class Runtime {
   void flush(const Data<Kind>& data) {
     flush_copies(data.handle());
   }
-  /// Sends the value, once it exists, to data of the same shape on another rank. That rank calls `receive` with this rank and the
-  /// same tag. Only this rank calls `send`, and the data must have no owner. Sends of one value with one tag to several ranks are
-  /// one broadcast, as for inferred messages; a recipient may read the value before it has forwarded it.
+  /// Sends the value, once it exists, to data of the same shape on another rank. That rank calls `receive` with this
+  /// rank and the same tag. Only this rank calls `send`, and the data must have no owner. Sends of one value with one
+  /// tag to several ranks are one broadcast, as for inferred messages; a recipient may read the value before it has
+  /// forwarded it.
   template <class Kind>
   void send(const Data<Kind>& data, std::uint32_t to, std::uint64_t tag = 0, int priority = 0) {
     send_to(data.handle(), to, tag, priority);
   }
-  /// The counterpart of `send`: tasks submitted after it read the received value.
+  /// Receives data that another rank has sent by `send`: tasks submitted later read the received value.
   template <class Kind>
   void receive(const Data<Kind>& data, std::uint32_t from, std::uint64_t tag = 0) {
     internal::check_writable<Kind>();
@@ -636,8 +642,8 @@ class Runtime {
   }
   /// At the next `wait()`, every rank's `value` becomes the smallest value of all ranks, where 0 does not count.
   void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value);
-  /// Sets the policy that chooses the rank of a task that writes data of several owners. By default it is the rank to which the
-  /// fewest bytes must move. All ranks must set the same policy.
+  /// Sets the policy that chooses the rank of a task that writes data of several owners. By default it is the rank to
+  /// which the fewest bytes must move. All ranks must set the same policy.
   void set_placement(dist::PlacementPolicy policy);
   /// Counts of tasks and messages; zeros for a job of one rank.
   dist::FlowStatistics flow_statistics() const;
@@ -648,9 +654,9 @@ class Runtime {
   /// @name Loops over ranges
   /// @{
 
-  /// Calls `body(i)` for each i in [begin, end), by tasks, and waits for them. They are not ordered with other tasks. On several
-  /// ranks each rank calls it for the whole range. Throws what `body` threw for the lowest chunk. No call of `body` begins or goes on
-  /// once this has returned or thrown.
+  /// Calls `body(i)` for each i in [begin, end), by tasks, and waits for them. They are not ordered with other tasks.
+  /// On several ranks each rank calls it for the whole range. Throws what `body` threw for the lowest chunk. No call of
+  /// `body` begins or goes on once this has returned or thrown.
   template <class Body>
   void parallel_for(std::size_t begin, std::size_t end, const Body& body, const RangeOptions& options = {}) {
     check_not_recording("run parallel_for");
@@ -664,14 +670,14 @@ class Runtime {
     wait_for(submit_chunks(begin, end, options, chunk));
   }
 
-  /// combine(... combine(combine(neutral, map(begin)), map(begin + 1)) ..., map(end - 1)), by tasks. Chunks are combined in
-  /// order, so the result is the same for any number of workers as long as the grain is given. On several ranks each rank computes
-  /// the whole range.
+  /// combine(... combine(combine(neutral, map(begin)), map(begin + 1)) ..., map(end - 1)), by tasks. Chunks are
+  /// combined in order, so the result is the same for any number of workers as long as the grain is given. On several
+  /// ranks each rank computes the whole range.
   template <class T, class Map, class Combine>
   T map_reduce(std::size_t begin, std::size_t end, T neutral, const Map& map, const Combine& combine,
                const RangeOptions& options = {}) {
     check_not_recording("run map_reduce");
-    struct Part {  // a vector of bool has no elements of its own
+    struct Part {  // in a struct, since a vector of bool has no separate elements
       T value;
     };
     std::vector<Part> partial(chunk_count(begin, end, options), Part{neutral});
@@ -695,15 +701,17 @@ class Runtime {
   /// @name Recorded flows
   /// @{
 
-  /// Calls `flow` and records the tasks that it submits; none of them runs. On several ranks, the recording decides which rank
-  /// runs each task. It knows all readers of a version before the first replay, so each broadcast has all its recipients.
-  /// Tasks, `fetch`, `migrate`, `flush`, `send` and `receive` are recorded, and on one rank events with a `start`, which each
-  /// replay calls; `wait`, `acquire`, `parallel_for`, `map_reduce` and `replay` throw UsageError. `submit` returns references
-  /// to recorded tasks: for `TaskOptions::after` in the same recording, for changes of the graph, and for `wait(replay, task)`.
-  /// After a `migrate`, the rest of the recording sees the new owner (`owner_of`); the data itself moves in each replay.
+  /// Calls `flow` and records the tasks that it submits; none of them runs. On several ranks, the recording decides
+  /// which rank runs each task. It knows all readers of a version before the first replay, so each broadcast has all
+  /// its recipients. Tasks, `fetch`, `migrate`, `flush`, `send` and `receive` are recorded, and on one rank events with
+  /// a `start`, which each replay calls; `wait`, `acquire`, `parallel_for`, `map_reduce` and `replay` throw UsageError.
+  /// `submit` returns references to recorded tasks: for `TaskOptions::after` in the same recording, for changes of the
+  /// graph, and for `wait(replay, task)`. After a `migrate`, the rest of the recording sees the new owner (`owner_of`);
+  /// the data itself moves in each replay.
   Graph record(const std::function<void()>& flow);
-  /// Submits all tasks of the graph, at a fraction of the cost. `wait` accepts the returned reference; on several ranks it then
-  /// waits for this rank's tasks. Throws UsageError when data that the graph migrates has another owner than at the recording.
+  /// Submits all tasks of the graph, at a fraction of the cost. `wait` accepts the returned reference; on several ranks
+  /// it then waits for this rank's tasks. Throws UsageError when data that the graph migrates has another owner than at
+  /// the recording.
   Replay replay(Graph& graph);
 
   /// @}
@@ -716,9 +724,10 @@ class Runtime {
   const base::Config& config() const noexcept { return *config_; }  ///< all options with their values
   /// The trace of this program, to which it may add its own events. `Trace` is in tandem/trace.hpp.
   Trace& trace() noexcept { return *trace_; }
-  /// Counts and times of tasks: close while tasks run, exact after a `wait()`. The times need option `stats` or `timeline`.
+  /// Counts and times of tasks: close while tasks run, exact after a `wait()`. The times need option `stats` or
+  /// `timeline`.
   StatisticsReport statistics();
-  /// Every run of a kernel, ordered by start. Needs option `timeline`. Call it while no task runs, after a `wait()`.
+  /// All runs of kernels, ordered by start. Needs option `timeline`. Call it while no task runs, after a `wait()`.
   std::vector<TimelineEvent> timeline() const;
 
   runtime::RuntimeCore& core() noexcept { return *core_; }           ///< for the layers below, and tests
@@ -750,7 +759,7 @@ class Runtime {
     task.where = access.where;
   }
 
-  /// Calls `submit(options, others...)`; the last of `arguments` are the options.
+  /// Calls `submit(options, others...)`, where the last of `arguments` are the options.
   template <class Submit, class... Arguments>
   static TaskRef with_options_first(const Submit& submit, Arguments&&... arguments) {
     constexpr std::size_t others = sizeof...(Arguments) - 1;
@@ -789,7 +798,7 @@ class Runtime {
     return submit_task<Code>(&renamed, codelet, line, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
   }
 
-  /// `where` is that of a task without data.
+  /// `where` is the line of a task without data.
   template <class Code, class Kernel, class... Arguments>
   [[gnu::always_inline]] TaskRef submit_task(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                              const SourceLine& where, Kernel&& kernel, Arguments&&... arguments) {
@@ -808,7 +817,7 @@ class Runtime {
                          Kernel&& kernel, Arguments&&... arguments) {
     std::conditional_t<Code::kLists == 0, std::array<dist::Use, Code::kAccesses>, std::vector<dist::Use>> uses;
     if constexpr (Code::kLists != 0) uses.resize(access_count<Code>(*codelet, arguments...));
-    SourceLine where = line;  // of the last access, if there is one
+    SourceLine where = line;  // line of the last access, if there is one
     [[maybe_unused]] std::size_t index = 0;
     [[maybe_unused]] const auto note = [&](const auto& argument) {
       using Argument = std::remove_cvref_t<decltype(argument)>;
@@ -848,7 +857,7 @@ class Runtime {
     }
   }
 
-  /// A value whose copy throws leaves no task.
+  /// If the copy of a value throws, there is no task.
   template <class Code, class Kernel, class... Arguments>
   [[gnu::always_inline]] void fill_or_drop(runtime::Task& task, Kernel&& kernel, Arguments&&... arguments) {
     try {
@@ -895,45 +904,46 @@ class Runtime {
     return Values(internal::argument_at<i>(std::forward<Arguments>(arguments)...)...);
   }
 
-  // --- what parts call
+  // --- functions for parts
   friend class internal::PartPlan;
   void end_recording_of_parts(Graph& graph, bool is_whole);
   void check_division(runtime::Handle& whole, const SourceLine& where);
-  /// The parts get memory of their own, since that of the whole may leave main memory. The same on all ranks.
+  /// Whether parts get their own memory, since that of the whole may leave main memory. The same on all ranks.
   bool copies_parts(const runtime::Handle& whole) const noexcept;
-  /// Throws OutOfMemory when main memory cannot have the whole and such a part at once.
+  /// Throws OutOfMemory if the whole and such a part do not fit into main memory at once.
   void check_copies_fit(runtime::Handle& whole, std::size_t largest_part, const SourceLine& where);
-  /// `shares`: it lies in the memory of the whole, where that is.
+  /// `shares`: the part lies in the memory of the whole, where that is.
   runtime::Handle* add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                             std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where);
   bool has_value(runtime::Handle& handle) const;
   void forget_value(runtime::Handle& handle);
-  /// False: on several ranks the flow is over, and what is submitted has no effect until the next wait.
+  /// Whether splits and gathers have an effect. False: on several ranks the flow is over, until the next wait.
   bool orders_parts();
-  /// Splits and gathers without values are submitted, too: all ranks count them, those included that do not know of values, and replays repeat them.
+  /// Whether splits and gathers without values are submitted, too: all ranks count them, even those that do not know of
+  /// values, and replays repeat them.
   bool orders_without_value() const noexcept;
-  /// Submits the task, behind the end of a flow, too.
+  /// Submits the task, also behind the end of a flow.
   void order_parts(const internal::PartOrder& order);
 
-  // --- what tiles call
+  // --- functions for tiles
   friend class internal::TileRegistry;
-  /// The number of the first tile.
+  /// Reserves numbers; returns that of the first tile.
   std::uint32_t reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes);
   runtime::Handle* allocate_tile(std::string name, const runtime::Shape& shape, const std::type_info& type,
                                  const DataOptions& options, std::uint32_t number);
 
-  // --- what the templates call
+  // --- functions for the templates
   runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
                                  const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object,
                                  std::unique_ptr<const runtime::Layout> layout = nullptr);
   runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
                                  const DataOptions& options, const runtime::ObjectOps* object,
                                  std::unique_ptr<const runtime::Layout> layout = nullptr);
-  /// A task to be filled; null: the flow was cancelled, and is over.
+  /// Begins a task that the caller fills; null: the flow was cancelled, and is over.
   runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, unsigned accesses);
   TaskRef enter_task(runtime::Task& task);
   TaskRef enter_task(runtime::Task& task, const TaskOptions& options);
-  /// On several ranks, of a task without options: true when it does not concern this rank, which has noted it.
+  /// Notes a task without options on several ranks: true if it does not concern this rank.
   bool skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where);
   /// As `begin_task`, on several ranks; null: the task does not run here, and `call.result` is its reference.
   runtime::Task* begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
@@ -962,7 +972,7 @@ class Runtime {
   void send_to(runtime::Handle* handle, std::uint32_t to, std::uint64_t tag, int priority);
   void receive_from(runtime::Handle* handle, std::uint32_t from, std::uint64_t tag);
 
-  // --- its own
+  // --- other functions
   void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
   std::uint32_t owner_of(runtime::Handle& handle) const;
   bool is_over();
@@ -978,7 +988,7 @@ class Runtime {
 
   std::size_t grain_of(std::size_t count, const RangeOptions& options) const noexcept;
   std::size_t chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept;
-  /// One task per chunk: `chunk(first, last)`.
+  /// Submits one task per chunk: `chunk(first, last)`.
   template <class Chunk>
   std::vector<TaskRef> submit_chunks(std::size_t begin, std::size_t end, const RangeOptions& options, const Chunk& chunk) {
     using Code = internal::TaskCode<internal::OwnKernel<Chunk>, std::size_t, std::size_t>;
@@ -1005,14 +1015,15 @@ class Runtime {
   std::unique_ptr<WorldResources> resources_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
-  std::unique_ptr<dist::Flow> flow_;         ///< beyond one rank
-  std::unique_ptr<internal::ExitStatus> exit_status_;  ///< of the program; null in a world that the caller made
+  std::unique_ptr<dist::Flow> flow_;         ///< null on one rank
+  /// Exit status of the program; null in a world that the caller made.
+  std::unique_ptr<internal::ExitStatus> exit_status_;
   std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
-  std::size_t data_count_ = 0;                   ///< registered so far
-  std::size_t owned_data_ = 0;                   ///< with an owner
-  std::uint32_t recording_number_ = 0;           ///< of the recording that is made, on several ranks
-  internal::RecordedParts* recorded_parts_ = nullptr;  ///< of the recording that is made
-  std::uint64_t part_plans_ = 0;                 ///< so many partitions were made
+  std::size_t data_count_ = 0;                   ///< number of registered data
+  std::size_t owned_data_ = 0;                   ///< number of data with an owner
+  std::uint32_t recording_number_ = 0;           ///< number of the present recording, on several ranks
+  internal::RecordedParts* recorded_parts_ = nullptr;  ///< partitions of the present recording
+  std::uint64_t part_plans_ = 0;                 ///< number of partitions made
   bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait
 };
 

@@ -1,4 +1,5 @@
-// tandem/api/scheduling_grid_test.cpp: all policies for mixed machines on modelled machines, flows and budgets, beside each other.
+// tandem/api/scheduling_grid_test.cpp: compares all policies for mixed machines on modelled machines, flows and
+// budgets.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -32,12 +33,12 @@ constexpr std::size_t kTileRows = 4;
 constexpr std::size_t kTileBytes = kTileRows * kTileRows * sizeof(double);
 constexpr auto kOtherCard = static_cast<DeviceKind>(static_cast<int>(DeviceKind::user) + 1);
 
-/// Cores, and cards that run kernels faster.
+/// A machine with cores, and devices that run kernels faster.
 struct ModelledMachine {
   std::string name;
-  unsigned cores;             ///< 0: cards alone run the flow
-  std::vector<double> cards;  ///< strength of each: 1 makes kernels as much faster as they say
-  double copy_us;             ///< of a tile
+  unsigned cores;             ///< 0: only devices run the flow
+  std::vector<double> cards;  ///< strength of each device: 1 means the speedup of the kernel
+  double copy_us;             ///< time of a copy of a tile
 };
 
 const std::vector<ModelledMachine>& machines() {
@@ -56,7 +57,7 @@ struct Kernel {
   double core_ms;
   double speedup;
 };
-/// Of tiles of 960 x 960 on cores of 20 GFlop/s, and four without such a meaning.
+/// Kernels on tiles of 960 x 960 on cores of 20 GFlop/s, and four without such a meaning.
 constexpr std::array<Kernel, 13> kKernels{{{"potrf", 14.7, 2}, {"trsm", 44.2, 11}, {"syrk", 44.2, 26}, {"gemm", 88.5, 25},
                                            {"getrf", 29.5, 3}, {"geqrt", 58, 2}, {"unmqr", 88, 12}, {"tsqrt", 88, 4}, {"tsmqr", 147, 18},
                                            {"a", 50, 30}, {"b", 50, 8}, {"c", 30, 2}, {"d", 20, 0.5}}};
@@ -69,7 +70,7 @@ std::optional<std::int64_t> duration_of(const ModelledMachine& machine, std::str
   return static_cast<std::int64_t>(ms * 1e6);
 }
 
-/// What earlier runs have measured.
+/// Estimates that earlier runs have measured.
 class Known final : public runtime::Estimates {
  public:
   Known(const ModelledMachine& machine, double noise) : machine_(machine), noise_(noise) {}
@@ -102,11 +103,11 @@ const auto& codelet(std::string_view name, Where where, Body body) {
   return made.try_emplace({name, where}, make()).first->second;
 }
 
-/// Tasks whose kernels are modelled, submitted together when all are known, so that they can have priorities.
+/// Tasks with modelled kernels, submitted together when all are known, so that they can have priorities.
 class Flow {
  public:
   explicit Flow(Runtime& rt, Where where) : rt_(rt), where_(where) {}
-  /// Tiles with a value in main memory.
+  /// Makes tiles with a value in main memory.
   std::vector<Tile> tiles(unsigned count) {
     static const Codelet fill("fill", [](Out) {});
     std::vector<Tile> made;
@@ -121,9 +122,10 @@ class Flow {
     for (unsigned i = 0; i < rows; ++i) made.push_back(tiles(columns));
     return made;
   }
-  /// It reads `in` and changes `out`.
+  /// Adds a task that reads `in` and changes `out`.
   void task(std::string_view kernel, std::vector<Tile> in, std::vector<Tile> out) { tasks_.push_back({kernel, std::move(in), std::move(out)}); }
-  /// Priorities are bottom levels: the time from a task's start to the end of the flow on as many strong cards as could be used.
+  /// Submits the tasks. Priorities are bottom levels: the time from a task's start to the end of the flow on as many
+  /// strong devices as could be used.
   void submit(bool with_priorities) {
     if (with_priorities) rank();
     for (Planned& task : tasks_) {
@@ -146,7 +148,7 @@ class Flow {
 
   void rank() {
     struct Later {
-      double readers_ms = 0;  ///< the largest level of those that read it before `writer` does
+      double readers_ms = 0;  ///< largest level of the tasks that read it before `writer`
       double writer_ms = 0;
     };
     std::map<runtime::Handle*, Later> later;  // by tile
@@ -215,7 +217,8 @@ void gemm(Flow& flow, unsigned n) {
       for (unsigned k = 0; k < n; ++k) flow.task("gemm", {a[i][k], b[k][j]}, {c[i][j]});
 }
 
-/// Independent products of two tiles each: who takes them in their order loads each tile often where memory is small. `seed` not 0: in a random order.
+/// A flow of independent products of two tiles each: in their order, each tile is loaded often if memory is small.
+/// `seed` not 0: a random order.
 void outer(Flow& flow, unsigned n, unsigned seed = 0) {
   auto a = flow.tiles(n), b = flow.tiles(n), c = flow.tiles(n * n);
   std::vector<unsigned> order(n * n);
@@ -240,30 +243,30 @@ void layers(Flow& flow, unsigned width, unsigned depth) {
       flow.task(any_kernel(random), {data[layer - 1][random() % width], data[layer - 1][(i + random() % 3) % width]}, {data[layer][i]});
 }
 
-// Flows that use the same data again and again: what a worker ran last says where the next task needs no copy.
+// These flows use the same data repeatedly: the last task of a worker shows where the next one needs no copy.
 
-/// Tiles that are updated in so many steps, each time with another one that all of them read.
+/// A flow that updates tiles in so many steps, each time with another tile that all of them read.
 void chains(Flow& flow, unsigned count, unsigned steps, std::string_view kernel) {
   auto read = flow.tiles(count), updated = flow.tiles(count);
   for (unsigned step = 0; step < steps; ++step)
     for (unsigned i = 0; i < count; ++i) flow.task(kernel, {read[i]}, {updated[(i * 7 + step) % count]});
 }
 
-/// The same with two kinds of tasks, in turns of four steps.
+/// A flow like `chains` with two kinds of tasks, alternating every four steps.
 void phases(Flow& flow, unsigned count, unsigned steps, std::string_view first, std::string_view second) {
   auto read = flow.tiles(count), updated = flow.tiles(count);
   for (unsigned step = 0; step < steps; ++step)
     for (unsigned i = 0; i < count; ++i) flow.task(step / 4 % 2 == 0 ? first : second, {read[(i * 5 + step) % count]}, {updated[i]});
 }
 
-/// Each tile from those beside it, which are one step behind.
+/// A flow that computes each tile from its neighbours of the step before.
 void stencil(Flow& flow, unsigned count, unsigned steps, std::string_view kernel) {
   auto now = flow.tiles(count), next = flow.tiles(count);
   for (unsigned step = 0; step < steps; ++step, std::swap(now, next))
     for (unsigned i = 0; i < count; ++i) flow.task(kernel, {now[i], now[(i + 1) % count]}, {next[i]});
 }
 
-/// All of some tiles pass by all of the others.
+/// A flow in which each of some tiles meets all others.
 void sweep(Flow& flow, unsigned count, unsigned steps, std::string_view kernel) {
   auto passing = flow.tiles(steps), updated = flow.tiles(count);
   for (unsigned step = 0; step < steps; ++step)
@@ -287,13 +290,13 @@ const std::vector<NamedFlow>& flows() {
   return known;
 }
 
-/// Kernels on cores that take now more, now less.
+/// Random variation of the durations of kernels on cores.
 struct Noise {
-  double deviation = 0;    ///< relative; durations are log-normal, and their mean is what it is without
+  double deviation = 0;    ///< relative; durations are log-normal, with the same mean as without noise
   std::uint64_t seed = 1;
 };
 
-/// In ms of the machine.
+/// Makespan in ms of the machine.
 double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget_tiles, bool is_known, const std::string& sched, Noise noise) {
   runtime::CoreOptions options;
   model::RandomDurations random(noise.seed);
@@ -328,7 +331,7 @@ double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsign
 
 const std::vector<std::string> kOthers{"lws", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts"};
 
-/// A table of makespans, and what the policy `plan` makes of them.
+/// A table of makespans, with ratios for the policy `plan`.
 class Comparison {
  public:
   Comparison() {
@@ -350,7 +353,7 @@ class Comparison {
     for (std::size_t i = 0; i < kOthers.size(); ++i) log_sums_[i] += std::log(times[i] / plan);
     ++count_;
   }
-  /// Of the best other policy in each case; `worst` is the largest ratio, `mean` the geometric mean.
+  /// Ratios to the best other policy in each case; `worst` is the largest one, `mean` the geometric mean.
   struct Result {
     double mean, worst;
   };
@@ -382,7 +385,7 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : random_(seed) {}
   unsigned below(std::uint64_t limit) { return static_cast<unsigned>(random_() % limit); }
-  /// Its logarithm is uniform.
+  /// A random number whose logarithm is uniform.
   double real(double from, double to) { return from * std::pow(to / from, static_cast<double>(random_() >> 11) * 0x1p-53); }
 
  private:
@@ -400,7 +403,7 @@ ModelledMachine random_machine(Random& random, std::uint64_t seed) {
   return machine;
 }
 
-/// A machine, a flow and a budget that nobody has looked at.
+/// Adds a random machine, flow and budget.
 void add_random(Comparison& comparison, std::uint64_t seed, Noise noise = {}) {
   Random random(seed);
   const auto draw = [&](std::uint64_t below) { return random.below(below); };
@@ -421,7 +424,7 @@ void add_random(Comparison& comparison, std::uint64_t seed, Noise noise = {}) {
   comparison.add(machine, flow, budget, is_known, noise);
 }
 
-/// GRID_SEEDS: so many cases, from number GRID_FROM on.
+/// Runs as many cases as GRID_SEEDS says, from number GRID_FROM on.
 template <class Add>
 void for_seeds(const Add& add) {
   const char* const seeds = std::getenv("GRID_SEEDS");
@@ -437,7 +440,7 @@ TEST(SchedulingGrid, PlanIsAheadOnRandomMachines) {
   EXPECT_LT(comparison.result().mean, 1);
 }
 
-/// As the other, of flows that use data again and again.
+/// Adds a random case with a flow that uses data repeatedly.
 void add_random_reuse(Comparison& comparison, std::uint64_t seed) {
   Random random(seed);
   const ModelledMachine machine = random_machine(random, seed);
@@ -471,7 +474,7 @@ TEST(SchedulingGrid, PlanLoadsWhatFreesMostWhereMemoryIsSmall) {
   EXPECT_LT(worst, 1.1);
 }
 
-/// Each tile goes through all stages, and is submitted with all of them before the next tile.
+/// A flow in which each tile goes through all stages, and is submitted with all of them before the next tile.
 void pipeline(Flow& flow, unsigned count) {
   for (const Tile& tile : flow.tiles(count))
     for (const std::string_view kernel : {"a", "b", "c", "a", "b"}) flow.task(kernel, {}, {tile});
@@ -496,7 +499,7 @@ TEST(SchedulingGrid, PlanIsNotFarBehindWhereDataIsUsedAgain) {
   EXPECT_LT(worst, 1.25) << "1.43 where chains of two kinds of tasks go on in step";
 }
 
-/// One of the four operations of dense linear algebra, whose tasks prefer devices, and how many tiles it uses.
+/// One of the four operations of dense linear algebra, whose tasks prefer devices, and the number of its tiles.
 struct SizedFlow {
   NamedFlow flow;
   unsigned tiles;
@@ -514,7 +517,7 @@ std::vector<SizedFlow> sized_flows() {
   return made;
 }
 
-/// Cores alone, cards alone, and both.
+/// Makespans on cores alone, devices alone, and both.
 class Together {
  public:
   explicit Together(bool is_known) : is_known_(is_known) {

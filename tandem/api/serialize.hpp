@@ -1,4 +1,4 @@
-// tandem/api/serialize.hpp: how values of the user's types become bytes, and values again on another rank.
+// tandem/api/serialize.hpp: converts values of the user's types to bytes, and back on another rank.
 #pragma once
 
 #include <algorithm>
@@ -40,10 +40,10 @@ class ByteReader;
 ///     static Mesh read(ByteReader& in);  // the same in the same order, by in.read<std::string>() and so on
 ///   };
 ///
-/// Both are called on any thread, for several values at a time. Either may throw: then the tasks that want the value are
-/// cancelled, as if a kernel had thrown. Built in: trivially copyable types, which travel as their bytes; std::vector,
-/// std::basic_string, std::array, std::pair, std::tuple, std::optional, and containers with `insert(end, value)` (list, deque,
-/// map, set, ...), of types with a Serialize. All ranks have the same byte order and layouts.
+/// Both are called on any thread, for several values at a time. Either may throw: then the tasks that want the value
+/// are cancelled, as if a kernel had thrown. Built in: trivially copyable types, which travel as their bytes;
+/// std::vector, std::basic_string, std::array, std::pair, std::tuple, std::optional, and containers with `insert(end,
+/// value)` (list, deque, map, set, ...), of types with a Serialize. All ranks have the same byte order and layouts.
 template <class T>
 struct Serialize;
 
@@ -53,7 +53,7 @@ class ByteWriter {
   /// Appends to `bytes`, which outlives this.
   explicit ByteWriter(std::vector<std::byte>& bytes) noexcept : bytes_(bytes) {}
 
-  /// Appends a value, by its `Serialize`.
+  /// Appends a value by its `Serialize`.
   template <class T>
   void write(const T& value) {
     Serialize<T>::write(value, *this);
@@ -79,12 +79,12 @@ class ByteReader {
   /// Reads from `bytes`, which outlive this.
   explicit ByteReader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
-  /// The next value, by its `Serialize`.
+  /// Reads the next value by its `Serialize`.
   template <class T>
   T read() {
     return Serialize<T>::read(*this);
   }
-  /// The next `count` bytes; they stay where they are while the reader is used.
+  /// Reads the next `count` bytes; they stay in place while the reader is used.
   std::span<const std::byte> read_bytes(std::size_t count) {
     if (count > bytes_.size())
       throw MalformedMessage("the message ends " + std::to_string(count - bytes_.size()) + " bytes too early");
@@ -92,7 +92,7 @@ class ByteReader {
     bytes_ = bytes_.subspan(count);
     return taken;
   }
-  /// A count of elements that take `element_bytes` each: no more than there are.
+  /// Reads a number of elements that take `element_bytes` each; at most as many as the rest can hold.
   std::size_t read_size(std::size_t element_bytes = 0) {
     std::uint64_t count = 0;
     std::memcpy(&count, read_bytes(sizeof count).data(), sizeof count);
@@ -101,7 +101,7 @@ class ByteReader {
                              std::to_string(bytes_.size()) + " bytes left");
     return static_cast<std::size_t>(count);
   }
-  std::size_t left() const noexcept { return bytes_.size(); }  ///< bytes that are not read yet
+  std::size_t left() const noexcept { return bytes_.size(); }  ///< number of bytes that are not read yet
 
  private:
   std::span<const std::byte> bytes_;
@@ -112,11 +112,11 @@ namespace internal {
 template <class T>
 inline constexpr bool is_view = std::ranges::enable_borrowed_range<std::remove_cv_t<T>>;
 
-/// Its bytes are its value, as far as the compiler can see.
+/// Whether the value of a type is its bytes, as far as the compiler can see.
 template <class T>
 concept Flat = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T> && !is_view<T>;
 
-/// Elements one after the other, to be put back at the end.
+/// Whether a type is a sequence of elements that can be inserted at the end.
 template <class C>
 concept Container = !std::is_trivially_copyable_v<C> && requires(const C& container, C& target, typename C::value_type element) {
   container.begin();
@@ -134,7 +134,7 @@ struct IsVector : std::false_type {};
 template <class T, class Allocator>
 struct IsVector<std::vector<T, Allocator>> : std::true_type {};
 
-/// Elements lie one after the other as their bytes: vectors except `std::vector<bool>`, and strings.
+/// Whether elements are contiguous and are their bytes: vectors except `std::vector<bool>`, and strings.
 template <class C>
 inline constexpr bool is_block = false;
 template <class C>
@@ -154,12 +154,12 @@ struct Serialize {
   static T read(ByteReader& in) {
     std::array<std::byte, sizeof(T)> bytes;
     std::memcpy(bytes.data(), in.read_bytes(sizeof(T)).data(), sizeof(T));
-    if constexpr (std::is_same_v<T, bool>) return bytes[0] != std::byte{0};  // whatever a broken message says
+    if constexpr (std::is_same_v<T, bool>) return bytes[0] != std::byte{0};  // whatever a malformed message says
     else return std::bit_cast<T>(bytes);
   }
 };
 
-/// Containers: the number of elements, and the elements.
+/// Containers travel as the number of elements, and the elements.
 template <internal::Container C>
 struct Serialize<C> {
   using Element = typename C::value_type;  ///< has a Serialize
@@ -188,23 +188,23 @@ struct Serialize<C> {
   }
 };
 
-/// As without `const`.
+/// A constant type travels as the type without `const`.
 template <class T>
 struct Serialize<const T> : Serialize<T> {};
 
-/// Both parts, one after the other.
+/// A pair travels as both parts, one after the other.
 template <class First, class Second>
 struct Serialize<std::pair<First, Second>> {
   /// Appends the value to a message.
   static void write(const std::pair<First, Second>& pair, ByteWriter& out) { out.write(pair.first), out.write(pair.second); }
   /// Takes the value from a message. Throws MalformedMessage.
   static std::pair<First, Second> read(ByteReader& in) {
-    // Braces keep the order.
+    // The braces keep the order of the reads.
     return {in.read<std::remove_cv_t<First>>(), in.read<std::remove_cv_t<Second>>()};
   }
 };
 
-/// All parts, one after the other.
+/// A tuple travels as all parts, one after the other.
 template <class... Parts>
 struct Serialize<std::tuple<Parts...>> {
   /// Appends the value to a message.
@@ -217,7 +217,7 @@ struct Serialize<std::tuple<Parts...>> {
   }
 };
 
-/// Whether there is a value, and the value.
+/// An optional travels as whether there is a value, and the value.
 template <class T>
 struct Serialize<std::optional<T>> {
   /// Appends the value to a message.
@@ -232,7 +232,7 @@ struct Serialize<std::optional<T>> {
   }
 };
 
-/// All elements, one after the other.
+/// An array travels as all elements, one after the other.
 template <class T, std::size_t count>
   requires(!internal::Flat<std::array<T, count>>)
 struct Serialize<std::array<T, count>> {

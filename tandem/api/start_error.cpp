@@ -21,7 +21,7 @@ std::terminate_handler others_handler = nullptr;
     std::fprintf(stderr, "tandem: %s\n", error.what());
     std::_Exit(2);
   } catch (...) {
-    // Not ours.
+    // The exception is no StartError, so the former handler decides.
   }
   if (others_handler != nullptr) others_handler();
   std::abort();

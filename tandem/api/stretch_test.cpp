@@ -1,4 +1,5 @@
-// tandem/api/stretch_test.cpp: tasks that are posted to a device behind the one that they wait for: order, failures, memory, what is measured.
+// tandem/api/stretch_test.cpp: tasks posted to a device behind the one that they wait for: order, failures, memory,
+// measurements.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -30,7 +31,7 @@ using test::thrown_by;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// The order of tasks shows in the value.
+/// A step whose order shows in the value.
 void step(int by, double& v) { v = v * 3 + by; }
 const auto kStep = Codelet("step", [](int by, double& v) { step(by, v); }).also(DeviceKind::user, [](int by, double& v) { step(by, v); });
 const auto kStepThere = kStep.can_run(on_device);
@@ -192,7 +193,7 @@ TEST(Stretches, AreTracedAsTasksOneAfterTheOther) {
   }
   auto run = trace::TraceReader::open(folder);
   ASSERT_TRUE(run.ok()) << run.error().message;
-  std::vector<std::pair<trace::Type, std::uint64_t>> seen;  // on the device's worker
+  std::vector<std::pair<trace::Type, std::uint64_t>> seen;  // events of the device's worker
   for (const auto& stream : run.value()->ranks.at(0)->streams) {
     for (auto event = stream->next(); event.value(); event = stream->next()) {
       const trace::Event& one = *event.value();
@@ -200,7 +201,7 @@ TEST(Stretches, AreTracedAsTasksOneAfterTheOther) {
       if (counts && stream->summary().kind == trace::ActorKind::worker) seen.emplace_back(one.type, one.number(0));
     }
   }
-  // The first one is made ready by its submission, and runs until its end; then the next is ready.
+  // The submission makes the first task ready, and it runs to its end; then the next is ready.
   ASSERT_EQ(seen.size(), 3 * tasks - 1);
   for (std::uint64_t i = 0; i < tasks; ++i) {
     const std::size_t at = 3 * i;
@@ -291,7 +292,7 @@ TEST(FailingStretches, WhatIsBehindATaskThatTheDeviceBreaksDoesNotCount) {
   EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'step'"), HasSubstr("on card"), HasSubstr("bit flip")));
   EXPECT_EQ(card.launches, 8U) << "they were posted before";
   EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(chain.x); }), HasSubstr("bit flip"));
-  // Their memory is free again.
+  // The memory of the failed tasks is free again.
   Chain more(*rt);
   for (int i = 0; i < 4; ++i) {
     rt->submit(kStepThere, i, read_write(other.x));
@@ -312,7 +313,7 @@ TEST(FailingStretches, WhatDoesNotSeeTheFailedValueCounts) {
   auto rt = runtime_with({&card}, {}, with_stretch(16));
   Chain x(*rt), y(*rt);
   rt->submit(kMove, read(x.x), write(y.x));  // fails
-  rt->submit(kStepThere, 6, read_write(x.x));  // waits for it, but sees nothing of it
+  rt->submit(kStepThere, 6, read_write(x.x));  // waits for the task before it, but sees none of its data
   rt->submit(kStepThere, 6, read_write(x.x));
   EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("bit flip"));
   EXPECT_EQ(behind(*rt), 2U);
@@ -325,7 +326,7 @@ TEST(FailingStretches, ATaskThatWouldGoElsewhereHasNoneBehindIt) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Card card{.depth = 1, .in_order = true};
     card.at_end = [&](const DeviceTask& task) {
-      if (task.task().accesses()[0].handle()->valid_on(0)) {  // its first run there
+      if (task.task().accesses()[0].handle()->valid_on(0)) {  // the first run on the device
         ++broken;
         throw DeviceError(DeviceEffect::broken, "bit flip");
       }
@@ -379,8 +380,9 @@ TEST(FailingStretches, OfADeviceThatIsLostAtALaunchLetOthersGoOn) {
   auto rt = runtime_with({&card}, {}, with_stretch(16), 1);
   Chain x(*rt), y(*rt);
   rt->submit(kMove, read(x.x), write(y.x));
-  rt->submit(kStepThere, 1, read_write(y.x));  // lost when it is posted behind the first
-  rt->submit(Codelet("set", [](double& v) { v = 5; }), read_write(x.x));  // waits for the first, and sees nothing of it
+  rt->submit(kStepThere, 1, read_write(y.x));  // lost when it is posted behind the first task
+  // Waits for the first task, and sees none of its data.
+  rt->submit(Codelet("set", [](double& v) { v = 5; }), read_write(x.x));
   EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("fell off the bus"));
   EXPECT_EQ(behind(*rt), 1U);
   rt->wait(x.x);

@@ -1,4 +1,4 @@
-// tandem/api/test_support.hpp: runtimes for tests, and what they say.
+// tandem/api/test_support.hpp: runtimes and logs for tests.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace tandem::test {
 struct LogLines {
   std::mutex mutex;
   std::string text;
-  /// To these lines, or nowhere.
+  /// Makes a log to these lines, or to nowhere.
   static std::unique_ptr<base::Log> log_to(LogLines* lines) {
     if (lines != nullptr) return lines->make_log();
     return std::make_unique<base::Log>(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
@@ -38,14 +38,14 @@ struct LogLines {
   }
 };
 
-/// What a runtime stands on, which says nothing, or what it says to `lines`.
+/// Makes resources for a runtime without a log, or with a log to `lines`.
 inline std::unique_ptr<WorldResources> test_resources(LogLines* lines = nullptr) {
   auto resources = std::make_unique<WorldResources>();
   resources->log = LogLines::log_to(lines);
   return resources;
 }
 
-/// What `options` say, and the defaults of the others, but two workers: whatever the environment and tandem.toml have.
+/// Makes a configuration of `options`, defaults and two workers, independent of the environment and tandem.toml.
 inline base::Config test_config(const Options& options) {
   base::Registry registry;
   register_options(registry);
@@ -59,7 +59,7 @@ inline base::Config test_config(const Options& options) {
   return config;
 }
 
-/// A runtime on one event loop, which says nothing.
+/// Makes a runtime on one event loop, without a log.
 inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {}, const runtime::CoreOptions& options = {},
                                              LogLines* lines = nullptr) {
   auto resources = test_resources(lines);
@@ -67,7 +67,7 @@ inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_optio
   return std::make_unique<Runtime>(std::move(resources), std::move(world), options);
 }
 
-/// A runtime on threads, which says nothing, or what it says to `lines`.
+/// Makes a runtime on threads, without a log, or with a log to `lines`.
 inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogLines* lines = nullptr) {
   auto resources = test_resources(lines);
   const base::Config config = test_config(options);
@@ -75,7 +75,7 @@ inline std::unique_ptr<Runtime> thread_runtime(const Options& options = {}, LogL
   return std::make_unique<Runtime>(std::move(resources), std::move(world), core_options(config));
 }
 
-/// What `action` throws as `Error`, or "nothing was thrown".
+/// Text of the `Error` that `action` throws, or "nothing was thrown".
 template <class Error>
 std::string thrown_by(const std::function<void()>& action) {
   try {
@@ -86,7 +86,7 @@ std::string thrown_by(const std::function<void()>& action) {
   return "nothing was thrown";
 }
 
-/// "usage_error_test.cpp:LINE" of the line where it stands, as messages have it.
+/// The present line as messages name it: "usage_error_test.cpp:LINE".
 #define TANDEM_HERE (std::string(__FILE__).substr(std::string(__FILE__).rfind('/') + 1) + ":" + std::to_string(__LINE__))
 
 }  // namespace tandem::test

@@ -26,8 +26,8 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-/// Of a program that named none. A program may have several runtimes, one after the other: the same number of them on each rank,
-/// so that all ranks find the same name.
+/// Folder of a program that named none. A program may have several runtimes, one after the other: their count is the
+/// same on each rank, so that all ranks find the same name.
 std::filesystem::path fresh_folder(const std::string& program, const TracePlace& place) {
   const std::string name = fmt::format("trace-{}-{}", program, place.size > 1 ? place.job : std::to_string(::getpid()));
   std::filesystem::path folder = name;
@@ -84,7 +84,7 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
     options.context = const_cast<base::Topology*>(topology);
     if (options.numa_nodes > 1)
       options.bind = [](void* memory, std::size_t bytes, unsigned node, void* context) {
-        // Memory elsewhere is slower, and no reason to go without a trace.
+        // Memory elsewhere is slower, but that is no reason to have no trace.
         (void)static_cast<const base::Topology*>(context)->bind_memory(memory, bytes, node);
       };
   }
@@ -99,7 +99,7 @@ void Trace::start(std::string_view selection, const std::filesystem::path& folde
   if (connect_) go_live();
 }
 
-/// The session is new, so that names which were taken before have the numbers in it that their holders have.
+/// Connects a new session; names that were taken before keep their numbers in it.
 void Trace::go_live() {
   {
     const std::lock_guard guard(names_mutex_);
@@ -115,7 +115,7 @@ void Trace::go_live() {
   live_.store(session_.get(), std::memory_order_release);
 }
 
-/// All declarations come through here, so that the session gives the numbers that are given here.
+/// Declares a type. All declarations come through here, so that the session gives the same numbers.
 trace::Type Trace::declare(std::string_view type_name, std::span<const trace::DeclaredTypes::FieldName> fields) {
   const std::lock_guard guard(names_mutex_);
   const std::size_t before = types_.size();

@@ -1,4 +1,4 @@
-// tandem/api/trace.hpp: what a program may do with its trace: choose what is recorded, mark, count, and keep quiet.
+// tandem/api/trace.hpp: the program's interface to its trace: select events, mark, count, and defer flushes.
 #pragma once
 
 #include <array>
@@ -23,28 +23,29 @@ class Topology;
 
 namespace tandem {
 
-/// What a rank knows of its job, for its trace.
+/// A rank's place in its job, for its trace.
 struct TracePlace {
-  std::uint32_t rank = 0;     ///< of this process
+  std::uint32_t rank = 0;     ///< rank of this process
   std::uint32_t size = 1;     ///< number of ranks
   std::string job = "alone";  ///< the job's name
 };
 
-/// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection that is none.
+/// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection
+/// that is none.
 trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology);
 
-/// A program's trace. `Runtime::trace()` returns it. Without option `trace` nothing is recorded, and all of this does nothing,
-/// until `start`.
+/// A program's trace. `Runtime::trace()` returns it. Without option `trace` nothing is recorded, and all of this does
+/// nothing, until `start`.
 ///
-/// Threads. `start`, `stop`, `quiet`, `session` and `connect` belong to the thread that made the runtime; the rest is for any
-/// thread, kernels and callbacks included. An event goes to the stream of the actor that runs on its thread
-/// (`trace::CurrentStream`): a worker in its kernels, the progress thread, the submitter on the thread that made the runtime.
-/// Another thread gets its own stream with its first span; the stream ends with the thread or with the runtime. Until then its
-/// marks and counters go to the stream of all others, under a lock. No thread of the program may record while the runtime is
-/// destroyed.
+/// Threads. `start`, `stop`, `quiet`, `session` and `connect` belong to the thread that made the runtime; the rest is
+/// for any thread, kernels and callbacks included. An event goes to the stream of the actor that runs on its thread
+/// (`trace::CurrentStream`): a worker in its kernels, the progress thread, the submitter on the thread that made the
+/// runtime. Another thread gets its own stream with its first span; the stream ends with the thread or with the
+/// runtime. Until then its marks and counters go to the stream of all others, under a lock. No thread of the program
+/// may record while the runtime is destroyed.
 ///
-/// Cost: by a `Name` that was taken before, a look at a variable of the thread's and the event, which reads the clock: 10 ns,
-/// no lock. By a text, a look-up under a lock besides.
+/// Cost: with a `Name`, a read of a thread-local variable and the event, which reads the clock: 10 ns, no lock. With a
+/// text, a look-up under a lock in addition.
 class Trace {
  public:
   /// Opens a session in `folder`.
@@ -61,37 +62,38 @@ class Trace {
     std::uint32_t number_ = UINT32_MAX;
   };
 
-  /// `session` may be null; then `open` makes one when it is wanted, in `folder`, or where the configuration says if that is
-  /// empty.
+  /// `session` may be null; then `open` makes one when it is needed, in `folder`, or where the configuration says if
+  /// that is empty.
   Trace(std::unique_ptr<trace::Session> session, Open open) : session_(std::move(session)), open_(std::move(open)) {}
 
-  /// Records what the selection says from now on (`task,comm,-task.deps`; see trace::Selection). The first call of a program
-  /// that was started without option `trace` opens the trace, in `folder` if one is named; on several ranks each does it for
-  /// itself, and they compare their clocks in the first `wait()` for which all have. Throws UsageError.
+  /// Records what the selection says from now on (`task,comm,-task.deps`; see trace::Selection). The first call of a
+  /// program that was started without option `trace` opens the trace, in `folder` if one is named; on several ranks
+  /// each does it for itself, and they compare their clocks in the first `wait()` for which all have. Throws
+  /// UsageError.
   void start(std::string_view selection = "all", const std::filesystem::path& folder = {});
   /// Records nothing until `start`.
   void stop();
   /// Whether something is recorded.
   bool on() const noexcept { return session_ != nullptr && !session_->selection().empty(); }
 
-  /// A name for events that are recorded often: equal texts have one name.
+  /// Makes a name for events that are recorded often: equal texts have one name.
   Name name(std::string_view text);
 
-  /// The program is here.
+  /// Marks that the program is here.
   void mark(Name name, double value = 0) { record_value<trace::Type::mark>(name, value); }
-  /// The same, with a look-up of the name.
+  /// Marks that the program is here, with a look-up of the name.
   void mark(std::string_view text, double value = 0) {
     if (records<trace::Type::mark>()) mark(name(text), value);
   }
-  /// From now on a number of the program has this value.
+  /// Sets a counter of the program to this value.
   void counter(Name name, double value) { record_value<trace::Type::counter>(name, value); }
-  /// The same, with a look-up of the name.
+  /// Sets a counter, with a look-up of the name.
   void counter(std::string_view text, double value) {
     if (records<trace::Type::counter>()) counter(name(text), value);
   }
 
-  /// A type of events of the program. A call with a value for each field, on any thread, records one event; in kernels at the
-  /// cost of an event. Lives as long as its runtime.
+  /// A type of events of the program. A call with a value for each field, on any thread, records one event; in kernels
+  /// at the cost of an event. Lives as long as its runtime.
   template <class... Values>
   class Event {
    public:
@@ -104,10 +106,10 @@ class Trace {
     Trace* trace_;
     trace::Type type_;
   };
-  /// Declares one, as `event<std::uint32_t, double>("solver.residual", {"iteration", "norm"})`; again: gives the same. Values
-  /// are std::uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t, double, or std::string_view (up to 4096 bytes, which end
-  /// at the first zero); eight at most. Names are letters, digits and `_`; the type's may have `.` and `-`. Throws UsageError
-  /// for others, when the name is taken, and beyond 256 types.
+  /// Declares a type, as `event<std::uint32_t, double>("solver.residual", {"iteration", "norm"})`; a second call
+  /// returns the same. Values are std::uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t, double, or
+  /// std::string_view (up to 4096 bytes, which end at the first zero); eight at most. Names are letters, digits and
+  /// `_`; the type's may have `.` and `-`. Throws UsageError for others, when the name is taken, and beyond 256 types.
   template <class... Values>
   Event<Values...> event(std::string_view type_name, const std::array<std::string_view, sizeof...(Values)>& fields) {
     static_assert(sizeof...(Values) <= trace::DeclaredTypes::most_fields, "an event has eight fields at most");
@@ -117,7 +119,7 @@ class Trace {
     return {this, declare(type_name, named)};
   }
 
-  /// A part of the program, from here until the object goes, on the same thread.
+  /// A part of the program, from here until the object is destroyed, on the same thread.
   class Span {
    public:
     /// `Trace::span` makes it.
@@ -142,19 +144,20 @@ class Trace {
     if (stream == nullptr && records<trace::Type::span_began>()) stream = session->stream_of_this_thread();
     return {stream, name.number_};
   }
-  /// The same, with a look-up of the name.
+  /// A span of this thread, with a look-up of the name.
   [[nodiscard]] Span span(std::string_view text) { return span(records<trace::Type::span_began>() ? name(text) : Name()); }
 
-  /// Opens a stream with this name for the calling thread, a thread of the program.
+  /// Opens a stream with this name for the calling thread of the program.
   void name_thread(std::string_view text);
-  /// Adds a stream for an actor of the program, which writes its events there from any thread. Destroy it before the runtime.
+  /// Adds a stream for an actor of the program, which writes its events there from any thread. Destroy it before the
+  /// runtime.
   void attach(trace::Stream& stream, std::string name);
   /// A span in such a stream.
   [[nodiscard]] Span span(trace::Stream& stream, Name name) {
     return {stream.attached() && name.number_ != UINT32_MAX ? &stream : nullptr, name.number_};
   }
 
-  /// While it lives nothing is flushed: a region of interest.
+  /// While it lives the trace is not flushed: a region of interest.
   class Quiet {
    public:
     /// `Trace::quiet` makes it.
@@ -170,7 +173,7 @@ class Trace {
    private:
     trace::Session* session_;
   };
-  /// Nothing is flushed while the object lives.
+  /// Defers flushes while the returned object lives.
   [[nodiscard]] Quiet quiet() { return Quiet(session_.get()); }
 
   /// The session; null: there is none.
@@ -199,7 +202,7 @@ class Trace {
     if (current != nullptr && current->writes_to(session)) [[likely]] return current;
     return trace::CurrentStream::thread() == owner_ ? submitter_ : nullptr;
   }
-  /// Whether somebody would see such an event.
+  /// Whether such an event would be recorded.
   template <trace::Type T>
   bool records() const noexcept {
     trace::Session* const session = live_.load(std::memory_order_acquire);
@@ -218,13 +221,13 @@ class Trace {
   std::atomic<trace::Session*> live_{nullptr};
   Open open_;
   std::function<void(trace::Session&)> connect_;
-  trace::Stream* submitter_ = nullptr;                        ///< of the thread `owner_`, but while it works
+  trace::Stream* submitter_ = nullptr;                        ///< stream of the thread `owner_`, except while it works
   const void* const owner_ = trace::CurrentStream::thread();
 
-  std::mutex names_mutex_;          ///< guards what follows, and is held while it becomes the session's
-  trace::Session* naming_ = nullptr;  ///< gives names their numbers; null: their place in `early_names_` does
+  std::mutex names_mutex_;          ///< guards the members below, and is held while this becomes the session's
+  trace::Session* naming_ = nullptr;  ///< gives names their numbers; null: their index in `early_names_` does
   std::vector<std::string> early_names_;
-  trace::DeclaredTypes types_;          ///< as the session has them, if there is one
+  trace::DeclaredTypes types_;          ///< types of the session, if there is one
 };
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// tandem/api/trace_test.cpp: what a program records in its trace, on all its threads.
+// tandem/api/trace_test.cpp: records of a program in its trace, on all its threads.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -52,7 +52,7 @@ class TraceTest : public ::testing::Test {
     options.more = {{"trace.folder", folder_.string()}};
     return options;
   }
-  /// On threads, three of them the runtime's; nothing is recorded before `start`.
+  /// Makes a runtime on threads, three of them by default; nothing is recorded before `start`.
   std::unique_ptr<Runtime> threads(unsigned workers = 3) const {
     Options options = this->options();
     options.workers = workers;
@@ -60,7 +60,7 @@ class TraceTest : public ::testing::Test {
     return std::make_unique<Runtime>(options);
   }
 
-  /// What the program recorded, in the order of each actor. Call it after the end of the runtime.
+  /// The program's records, in the order of each actor. Called after the end of the runtime.
   std::vector<Recorded> read() const {
     auto run = trace::TraceReader::open(folder_);
     if (!run) throw std::runtime_error(run.error().message);
@@ -95,7 +95,7 @@ class TraceTest : public ::testing::Test {
   std::filesystem::path folder_ = temporary_.path() / "run";
 };
 
-/// What the program said of a task.
+/// Facts that the program gave for a task.
 struct Told {
   std::int32_t iteration = 0;
   double flops = 0;
@@ -107,14 +107,14 @@ void PrintTo(const Told& told, std::ostream* out) {
   *out << "{" << told.iteration << ", " << told.flops << ", " << told.tag << ", \"" << told.parameters << "\"}";
 }
 
-/// Of all tasks, in the order of their submission.
+/// Facts of all tasks, in the order of their submission.
 std::vector<Told> read_told(const std::filesystem::path& folder) {
   auto run = trace::TraceReader::open(folder);
   if (!run) throw std::runtime_error(run.error().message);
   std::vector<Told> told;
   for (const auto& stream : run.value()->ranks.at(0)->streams) {
     if (stream->summary().kind != ActorKind::submitter) continue;
-    std::map<std::uint64_t, double> flops;  // of each site
+    std::map<std::uint64_t, double> flops;  // operations by site
     Told next;
     next.iteration = runtime::TaskFacts::kNoIteration;
     for (auto event = stream->next(); event.value(); event = stream->next()) {
@@ -137,7 +137,7 @@ std::vector<Told> read_told(const std::filesystem::path& folder) {
 
 constexpr std::int32_t none = runtime::TaskFacts::kNoIteration;
 
-/// Counts as it is told: 1000 cycles and 1500 instructions from one read to the next.
+/// Counters with given counts: 1000 cycles and 1500 instructions from one read to the next.
 class MadeUpCounters final : public base::HardwareCounters {
  public:
   base::HardwareCounts read() noexcept override {
@@ -265,7 +265,8 @@ TEST_F(TraceTest, TheColourOfACodeletIsRecordedOnce) {
     std::vector<double> x(100);
     const auto dx = rt->data("x", x);
     const auto scale = Codelet("scale", [](std::span<double>) {}).colour(0xcc79a7);
-    const auto counted = scale.flops([](std::span<const runtime::Shape>) { return 1.0; });  // has it, too
+    // This one has a function of operations, too.
+    const auto counted = scale.flops([](std::span<const runtime::Shape>) { return 1.0; });
     const auto plain = Codelet("plain", [](std::span<double>) {});
     for (int i = 0; i < 3; ++i) {
       rt->submit(scale, read_write(dx));
@@ -442,7 +443,7 @@ TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
     std::vector<double> x(2 * tasks);
     std::vector<Data<double>> data;
     for (unsigned i = 0; i < 2 * tasks; ++i) {
-      // The second half becomes ready at once, when durations are known.
+      // The tasks of the second half become ready at once, when durations are known.
       if (i == tasks) {
         rt.wait();
         rt.submit(Codelet("open", [](double&) {}), read_write(gate));
@@ -464,7 +465,7 @@ TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
       waited += one.number(2) != 0;
     }
   }
-  // The first of each kind of worker are placed before its duration is known.
+  // The first task of each kind of worker is placed before its duration is known.
   EXPECT_EQ(kernels.size(), 2u);
   EXPECT_GE(kernels[10'000] + kernels[15'000], tasks);
   EXPECT_GT(kernels[10'000], 0u);
@@ -532,7 +533,7 @@ TEST_F(TraceTest, AnEmptyTaskIsTwoRecords) {
   EXPECT_LE(bytes, 26 * tasks);
 }
 
-/// The stamps of submissions, in order; and when `ended` tasks had ended.
+/// The stamps of submissions, in order, and the time when `ended` tasks had ended.
 struct Submissions {
   std::vector<std::uint64_t> stamps;
   std::uint64_t ended_ticks = 0;
@@ -553,7 +554,7 @@ struct Submissions {
 TEST_F(TraceTest, SubmissionsThatNoWorkerWaitsForShareStamps) {
   constexpr std::size_t tasks = 32;
   {
-    const auto rt = threads(1);  // the caller: it runs nothing before `wait`
+    const auto rt = threads(1);  // only the caller works, and runs nothing before `wait`
     rt->trace().start("task");
     const Codelet work("work", [] {});
     for (std::size_t i = 0; i < tasks; ++i) rt->submit(work);
@@ -594,7 +595,8 @@ TEST_F(TraceTest, AStolenTaskNamesItsVictim) {
       const Codelet first("first", [](double&) {});
       const Codelet next("next", [](const double&) {});
       rt->submit(first, read_write(data));
-      for (int i = 0; i < 50; ++i) rt->submit(next, tandem::read(data));  // the worker that runs the first has them all
+      // The worker that runs the first one releases them all.
+      for (int i = 0; i < 50; ++i) rt->submit(next, tandem::read(data));
       rt->wait();
     }
     auto run = trace::TraceReader::open(folder_);
@@ -691,7 +693,7 @@ TEST_F(TraceTest, DataThatIsLetGoSaysOnWhichNumaNodeItLay) {
   EXPECT_EQ(recorded, (std::set<std::uint64_t>{0, 1}));
 }
 
-/// As the driver of a card.
+/// Allocates like the driver of a device.
 class PlainLocker final : public runtime::PageLocker {
  public:
   void* allocate(std::size_t bytes, std::string&) override { return std::aligned_alloc(4096, bytes); }
@@ -699,7 +701,7 @@ class PlainLocker final : public runtime::PageLocker {
 };
 
 TEST_F(TraceTest, SaysWhatThePoolOfPageLockedMemoryHolds) {
-  constexpr std::size_t kBytes = std::size_t{1} << 20;  // each is a block of its own
+  constexpr std::size_t kBytes = std::size_t{1} << 20;  // each allocation is a separate block
   {
     auto resources = test::test_resources();
     auto world = make_test_world({}, *resources);
@@ -754,7 +756,7 @@ TEST_F(TraceTest, ThreadsOfTheProgramGetAStreamWithTheirFirstSpan) {
     for (int i = 0; i < threads_count; ++i)
       own.emplace_back([&, i] {
         if (i == 0) rt->trace().name_thread("reader");
-        else rt->trace().mark("alone", i);  // lies in the stream of all others
+        else rt->trace().mark("alone", i);  // goes to the stream of all others
         for (int round = 0; round < rounds; ++round) {
           const auto span = rt->trace().span(part);
           rt->trace().counter("round", round);
@@ -901,7 +903,7 @@ TEST_F(TraceTest, ADeclarationThatCannotBeIsRefused) {
   const auto rt = threads(1);
   Trace& trace = rt->trace();
   trace.event<double>("mine", {"x"});
-  trace.event<double>("mine", {"x"});  // the same again
+  trace.event<double>("mine", {"x"});  // the same declaration again
   const auto refusal = [](const std::function<void()>& declare) { return test::thrown_by<UsageError>(declare); };
   EXPECT_NE(refusal([&] { trace.event<double>("mine", {"y"}); }).find("declared before"), std::string::npos);
   EXPECT_NE(refusal([&] { trace.event<double>("task.started", {"x"}); }).find("Tandem has a type"), std::string::npos);

@@ -27,11 +27,11 @@ struct UsageErrors : testing::Test {
   Runtime& rt = *owner;
   double value = 1;
   double second = 2;
-  std::string line;  ///< of the call that is refused
+  std::string line;  ///< line of the refused call
   std::string said;
 
   std::string refused(const std::function<void()>& action) { return thrown_by<UsageError>(action); }
-  /// The runtime is as usable as before.
+  /// Checks that the runtime is as usable as before.
   ~UsageErrors() override {
     double other = 0;
     auto data = rt.data("afterwards", other);

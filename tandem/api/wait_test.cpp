@@ -22,7 +22,7 @@ const Codelet kAdd("add", [](double& v) { v += 1; });
 const Codelet kCopy("copy", [](const double& from, double& to) { to = from; });
 const Options kImpatient{.workers = 2, .more = {{"watchdog", "20ms"}, {"watchdog_throws", "true"}}};
 
-/// Waits that throw since an event has not come.
+/// Leaves waits by StuckError, since an event has not come.
 void left_waits(Runtime& rt) {
   double value = 0;
   auto x = rt.data("x", value);
@@ -145,7 +145,7 @@ TEST(RangeCall, NoBodyRunsOnceParallelForHasThrown) {
   std::atomic<bool> go{false};
   std::atomic<int> running{0};
   std::thread opener([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the watchdog barks first, as a rule
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the watchdog usually reports first
     go = true;
     go.notify_all();
   });

@@ -1,4 +1,4 @@
-// tandem/api/watchdog_test.cpp: a stuck program learns who waits for what, and what never came.
+// tandem/api/watchdog_test.cpp: the report on a stuck program: which task waits for which, and what never came.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -71,7 +71,7 @@ TEST(Watchdog, AWindowFullOfTasksThatWaitForTheApplicationIsExplained) {
   rt->wait();
 }
 
-/// The links of tasks that become ready have other uses at once: the explanation must not follow them.
+/// The links of tasks that become ready have other uses at once, so the explanation must not follow them.
 TEST(Watchdog, TasksMayEndWhileItExplains) {
   if (base::under_thread_sanitizer) GTEST_SKIP() << "it reads links that others change, and drops what it has read then";
   auto rt = test::thread_runtime({.workers = 3});
@@ -133,7 +133,7 @@ TEST(Watchdog, AKernelOfTheThreadThatWaitsIsNamedWhileItRuns) {
   auto rt = test::thread_runtime({.workers = 1, .more = {{"watchdog", "30ms"}}}, &lines);
   std::string while_it_ran;
   rt->submit({.name = "endless one"}, Codelet("endless", [&] {
-    // Until it is reported, or for so long that it will not be.
+    // The loop lasts until the report, or so long that there will be none.
     for (int i = 0; i < 1'000 && while_it_ran.empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       while_it_ran = lines.all();

@@ -1,4 +1,4 @@
-// tandem/api/worker_stack_test.cpp: which stack a kernel has, and what happens when the system has no thread.
+// tandem/api/worker_stack_test.cpp: the stack of a kernel, and errors when the system has no thread.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ std::size_t stack_of_a_worker(const std::string& option) {
 }
 
 TEST(WorkerStack, IsThatOfTheOption) {
-  for (const std::size_t mib : {1U, 20U, 80U})  // perhaps more: that of a thread that has ended
+  for (const std::size_t mib : {1U, 20U, 80U})  // it may be larger: the stack of a thread that has ended
     EXPECT_GE(stack_of_a_worker(std::to_string(mib) + "MiB"), mib * kMiB);
 }
 
@@ -41,7 +41,7 @@ TEST(WorkerStack, IsTheProgramsLimitWithoutTheOption) {
   EXPECT_GE(stack_of_a_worker("0"), base::usual_stack_bytes());
 }
 
-/// From now on this process, which belongs to another user from now on, may have no further thread.
+/// Makes this process belong to another user, which may have no further thread.
 bool forbid_threads() {
   const rlimit one{1, 1};
   constexpr uid_t kNobodyElse = 2'000'123'457;  // a user without other processes
@@ -50,7 +50,7 @@ bool forbid_threads() {
 
 TEST(WorkerStackDeathTest, AProgramWithoutThreadsEndsWithStatus2) {
   if (geteuid() != 0 || base::under_sanitizer) GTEST_SKIP() << "needs root, and no sanitizer's threads";
-  const auto start = []() noexcept {  // nobody catches
+  const auto start = []() noexcept {  // so that no handler catches the error
     internal::end_cleanly_on_start_errors();
     if (!forbid_threads()) _exit(1);
     auto rt = thread_runtime({.workers = 4});

@@ -39,7 +39,7 @@ class LoopClock final : public clock::Clock {
   base::EventLoop& loop_;
 };
 
-/// A memory that only copies reach: in fact main memory, at addresses that nobody else knows.
+/// A memory that only copies reach: main memory at addresses that nothing else knows.
 class DistantMemory final : public runtime::MemoryNode {
  public:
   DistantMemory(unsigned index, runtime::MessageMemory messages) : index_(index), messages_(messages) {}
@@ -78,8 +78,8 @@ class LateCopier final : public runtime::Copier {
   std::int64_t most_ns_;
 };
 
-/// Copies that take the time of a link, one after the other in each direction. Where they share memory with kernels, each has what is left
-/// for it when it starts.
+/// Copies that take the time of a link, one after the other in each direction. If they share memory with kernels, each
+/// gets the rate that is free when it starts.
 class LinkCopier final : public runtime::Copier {
  public:
   LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link, runtime::ModelledMemory* memory) : loop_(loop), link_(link), memory_(memory) {}
@@ -103,7 +103,7 @@ class LinkCopier final : public runtime::Copier {
   std::int64_t free_ns_[2] = {};
 };
 
-/// All but the one that is kept for the progress thread, if another is left.
+/// All cores except the one kept for the progress thread, if another is left.
 std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, const base::Config& config) {
   const int progress_pu = config.get_bool("reserve_core") ? comm::progress_core(config).value_or(-1) : -1;
   std::vector<base::CoreId> cores;
@@ -115,7 +115,8 @@ std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, cons
   return cores;
 }
 
-/// A budget for main memory, of which each NUMA node has an equal part if it is a memory, and a file for what has no room there.
+/// Sets a budget for main memory, of which each NUMA node that is a memory gets an equal part, and a file for data that
+/// does not fit.
 void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Config& config) {
   std::string folder = config.get_string("spill");
   if (folder.empty()) {
@@ -133,7 +134,7 @@ void limit_main_memory(runtime::World& world, std::size_t bytes, const base::Con
   world.add_memory({.kind = runtime::NodeKind::storage, .name = std::move(name)}, std::move(node), std::move(copier));
 }
 
-/// A memory for each NUMA node on which a worker is and worker 0 is not, whose node is main memory.
+/// Makes a memory for each NUMA node with a worker, except the node of worker 0, which is main memory.
 void divide_main_memory(runtime::World& world, const base::Topology& topology) {
   runtime::Machine& machine = world.machine;
   std::map<unsigned, runtime::NodeIndex> node_of{{machine.workers[0].numa_node, 0}};
@@ -217,7 +218,7 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
 void settle_policy(runtime::World& world, base::Config& config, const WorldResources& resources) {
   if (config.get_string("sched") != kAutomaticPolicy) return;
   const bool is_mixed = world.machine.is_mixed();
-  const char* const name = is_mixed ? "plan" : "lws";  // what the world has already
+  const char* const name = is_mixed ? "plan" : "lws";  // the policy that the world has already
   if (is_mixed) world.policy = make_policy(name, resources.policies);
   static_cast<void>(config.set("sched", name, config.origin("sched")));
 }
