@@ -22,20 +22,23 @@ void register_options(base::Registry& registry) {
                 .help = "scheduling policy: lws, prio, eager, random; where workers differ plan, heteroprio, darts, dm, dmda, dmdar, dmdas; or one that the "
                         "program registered; auto: plan where workers differ, otherwise lws"});
   registry.add({.name = "copy_weight", .type = OptionType::real, .default_value = "1",
-                .help = "schedulers that look ahead take copies for so many times as long as they are: more to save the links, 0 to ignore them",
+                .help = "factor on the expected time of copies in schedulers that look ahead: above 1 avoids "
+                        "copies, 0 ignores them",
                 .minimum = 0});
   registry.add({.name = "objective", .type = OptionType::choice, .default_value = "time",
-                .help = "what plan, heteroprio, darts, dm, dmda, dmdar and dmdas make small: time; energy, of the whole machine until all has ended; or "
-                        "edp, the product of both. Powers come from the file of option machine, or from counters, in this run and in earlier ones with option models",
+                .help = "what the schedulers plan, heteroprio, darts, dm, dmda, dmdar and dmdas minimise: time; "
+                        "energy, that of the whole machine; or edp, their product. Powers come from the file of "
+                        "option machine, or from counters, in this run and, with option models, in earlier ones",
                 .choices = {"time", "energy", "edp"}});
   registry.add({.name = "energy", .type = OptionType::boolean, .default_value = "true",
-                .help = "options stats, models, trace, report and objective read the counters of energy, where there are some that may be read; tandem doctor "
-                        "says which"});
-  registry.add({.name = "energy.every", .type = OptionType::duration, .default_value = "50ms", .help = "how often they are read", .minimum = 1'000'000});
+                .help = "options stats, models, trace, report and objective read energy counters that may be read; "
+                        "tandem doctor lists them"});
+  registry.add({.name = "energy.every", .type = OptionType::duration, .default_value = "50ms",
+                .help = "time between two readings of the energy counters", .minimum = 1'000'000});
   registry.add({.name = "energy.powercap", .type = OptionType::text, .default_value = base::kPowercapFolder,
                 .help = "folder in which the kernel shows the counters of packages (RAPL)"});
   registry.add({.name = "energy.nvml", .type = OptionType::text, .default_value = base::Nvml::kLibrary,
-                .help = "library that has the counters of NVIDIA's devices (NVML): a name, or a path"});
+                .help = "library with the energy counters of NVIDIA's devices (NVML): a name, or a path"});
   registry.add(
       {.name = "caller",
        .type = OptionType::boolean,
@@ -44,27 +47,30 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true",
                 .help = "bind each worker's thread to a core, and a rank to its share of the host's cores"});
   registry.add({.name = "explain", .type = OptionType::text, .default_value = "",
-                .help = "say on standard error which worker got these tasks, and what was known of the others; names or numbers of tasks, as in "
+                .help = "log on standard error why these tasks got their worker: names or numbers of tasks, as in "
                         "potrf,1234; of each name the first 8; empty: none"});
   registry.add({.name = "cores", .type = OptionType::text, .default_value = "",
                 .help = "hardware threads to use, as in 0-7,16-23; with semicolons, one list for each rank of a host; empty: all"});
   registry.add({.name = "device_cores", .type = OptionType::text, .default_value = "",
-                .help = "hardware threads for the workers of devices, in the order of the devices, as in 3,7; near: of each a core near its device; "
-                        "empty: any"});
+                .help = "hardware threads for the workers of devices, in the order of the devices, as in 3,7; "
+                        "near: for each a core near its device; empty: any"});
   registry.add({.name = "window", .type = OptionType::integer, .default_value = "32768",
                 .help = "most tasks that are submitted and not ended; at this number, submit runs tasks or waits", .minimum = 1});
   registry.add({.name = "memory", .type = OptionType::bytes, .default_value = "0",
-                .help = "main memory of a rank for data that Tandem allocates; what is used last goes to a file in folder spill meanwhile (0: no limit)",
+                .help = "main memory of a rank for data that Tandem allocates; beyond the limit, data whose next "
+                        "use is furthest moves to a file in folder spill (0: no limit)",
                 .minimum = 0});
   registry.add({.name = "spill", .type = OptionType::text, .default_value = "",
-                .help = "folder of the file to which data goes when option memory is reached; empty: $TMPDIR, or /var/tmp"});
+                .help = "folder of the file for data beyond option memory; empty: $TMPDIR, or /var/tmp"});
   registry.add({.name = "numa", .type = OptionType::boolean, .default_value = "false",
-                .help = "each NUMA node is a memory of its own, to which data is copied where it is used; false: all of them are main memory"});
+                .help = "make each NUMA node a separate memory, to which data is copied for use there; false: all "
+                        "nodes are main memory"});
   registry.add({.name = "opencl", .type = OptionType::integer, .default_value = "0",
-                .help = "OpenCL devices, each with a worker of its own; those that are no processors come first (0: none)", .minimum = 0,
+                .help = "number of OpenCL devices, each with its own worker; those that are no processors come "
+                        "first (0: none)", .minimum = 0,
                 .maximum = 14});
   registry.add({.name = "opencl.depth", .type = OptionType::integer, .default_value = "3",
-                .help = "tasks that an OpenCL device may have in flight", .minimum = 1, .maximum = 64});
+                .help = "most tasks in flight on an OpenCL device", .minimum = 1, .maximum = 64});
   registry.add({.name = "opencl.memory",
                 .type = OptionType::bytes,
                 .default_value = "0",
@@ -72,13 +78,15 @@ void register_options(base::Registry& registry) {
                         "ranks of the host",
                 .minimum = 0});
   registry.add({.name = "cuda", .type = OptionType::integer, .default_value = "0",
-                .help = "CUDA devices, each with a worker of its own (0: none)", .minimum = 0, .maximum = 14});
+                .help = "number of CUDA devices, each with its own worker (0: none)", .minimum = 0, .maximum = 14});
   registry.add({.name = "cuda.depth", .type = OptionType::integer, .default_value = "4",
-                .help = "tasks that a CUDA device may have in flight, each on a stream of its own", .minimum = 1, .maximum = 64});
+                .help = "most tasks in flight on a CUDA device, each on its own stream", .minimum = 1, .maximum = 64});
   registry.add({.name = "cuda.graphs", .type = OptionType::boolean, .default_value = "false",
-                .help = "small kernels from source that come again one behind the other (see device_stretch) are launched as CUDA graphs"});
+                .help = "launch small kernels from source that come again in the same order (see device_stretch) "
+                        "as CUDA graphs"});
   registry.add({.name = "cuda.messages", .type = OptionType::boolean, .default_value = "false",
-                .help = "links that can (UCX with CUDA) read and write messages in the memory of CUDA devices (see device_messages)"});
+                .help = "links that can (UCX with CUDA) read and write messages in the memory of CUDA devices (see "
+                        "device_messages)"});
   registry.add({.name = "cuda.memory",
                 .type = OptionType::bytes,
                 .default_value = "0",
@@ -86,28 +94,30 @@ void register_options(base::Registry& registry) {
                         "start, divided by the ranks of the host",
                 .minimum = 0});
   registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",
-                .help = "with CUDA devices, page-locked main memory of a rank for data that Tandem allocates, messages that arrive, and copies; beyond it plain "
-                        "memory is used (0: always)",
+                .help = "page-locked main memory of a rank with CUDA devices, for data that Tandem allocates, "
+                        "messages that arrive, and copies; beyond it, plain memory (0: plain memory only)",
                 .minimum = 0});
   registry.add({.name = "cuda.libraries", .type = OptionType::text, .default_value = "",
-                .help = "folder where NVRTC, cuBLAS and cuSOLVER are, and maybe libcuda.so.1; empty: where the dynamic loader looks"});
+                .help = "folder of NVRTC, cuBLAS and cuSOLVER, and maybe libcuda.so.1; empty: those of the dynamic "
+                        "loader"});
   registry.add({.name = "device_stretch", .type = OptionType::integer, .default_value = "16",
-                .help = "tasks that a lane of a device (OpenCL's queue, a CUDA stream) may have, each of which waits for the one before it alone; "
-                        "1: a task is posted when the one before it has ended",
+                .help = "most tasks in a lane of a device (OpenCL's queue, a CUDA stream), each of which waits "
+                        "only for the one before it; 1: a task is posted when the one before it has ended",
                 .minimum = 1, .maximum = 64});
   registry.add({.name = "machine", .type = OptionType::text, .default_value = "",
-                .help = "file from which links between memories, and names and budgets of memories, are taken instead of being measured; tandem machine "
-                        "--links --save writes it; empty: none"});
+                .help = "file with links between memories, and names and budgets of memories, used instead of "
+                        "measurements; tandem machine --links --save writes it; empty: none"});
   registry.add({.name = "machine.save", .type = OptionType::text, .default_value = "",
-                .help = "before the first task, rank 0 measures the links between its memories, alone and all at once, and writes them and the machine to this "
-                        "file, for option machine; 10 s at most; empty: it does not"});
+                .help = "file for the machine and the links between its memories, which rank 0 measures before the "
+                        "first task, alone and all at once, for option machine; 10 s at most; empty: none"});
   registry.add({.name = "poll_max", .type = OptionType::duration, .default_value = "1us",
                 .help = "longest pause between two polls of an idle worker (exponential back-off)", .minimum = 0});
   registry.add({.name = "poll_for", .type = OptionType::duration, .default_value = "20us",
                 .help = "how long an idle worker polls before it sleeps", .minimum = 0});
   registry.add({.name = "polling", .type = OptionType::choice, .default_value = "auto",
-                .help = "auto: while tasks wait for messages below 64 KiB alone, idle workers wait to be woken, awake for poll_for, instead of looking for "
-                        "tasks; fixed: they always look for tasks, as poll_max and poll_for say",
+                .help = "auto: while tasks wait only for messages below 64 KiB, idle workers wait awake for "
+                        "poll_for instead of looking for tasks; fixed: they always look for tasks, by poll_max and "
+                        "poll_for",
                 .choices = {"auto", "fixed"}});
   registry.add({.name = "watchdog", .type = OptionType::duration, .default_value = "30s",
                 .help = "if no task ends for this long, report which waits are open; 0: never", .minimum = 0});
@@ -118,13 +128,15 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "timeline", .type = OptionType::boolean, .default_value = "false",
                 .help = "keep the times of each task, for Runtime::timeline()"});
   registry.add({.name = "models", .type = OptionType::boolean, .default_value = "false",
-                .help = "learn how long tasks take, from the files of earlier runs and for later ones; tandem models shows them"});
+                .help = "learn the durations of tasks from the files of earlier runs, and save them for later "
+                        "ones; tandem models shows them"});
   registry.add({.name = "model.folder", .type = OptionType::text, .default_value = "",
                 .help = "folder of the performance models of this machine; empty: tandem/models/HOST in $XDG_CACHE_HOME or ~/.cache"});
   registry.add({.name = "contention", .type = OptionType::text, .default_value = "auto",
-                .help = "no more memory-bound tasks run at once than fill the memory bus, and fewer beside urgent messages, and schedulers that "
-                        "look ahead expect them to take longer beside each other, by a model of this machine; auto: what `tandem contention fit --install` has stored; off; a file of that kind; or a machine "
-                        "of the thesis such as henri"});
+                .help = "limit the memory-bound tasks that run at once to those that fill the memory bus, and to "
+                        "fewer beside urgent messages, and let schedulers account for shared memory, by a model of "
+                        "this machine; auto: the one of `tandem contention fit --install`; off; a file of that kind; "
+                        "or a machine of the thesis such as henri"});
   registry.add({.name = "graphviz", .type = OptionType::text, .default_value = "",
                 .help = "file for the task graph, in the DOT language; empty: none"});
   registry.add({.name = "trace", .type = OptionType::text, .default_value = "",
@@ -140,7 +152,8 @@ void register_options(base::Registry& registry) {
                 .help = "size of one event buffer, a part of trace.memory; a multiple of 64", .minimum = 8192,
                 .maximum = 1 << 30});
   registry.add({.name = "trace.counters", .type = OptionType::boolean, .default_value = "false",
-                .help = "record for each task what the processor counted: cycles, instructions, stalled cycles, cache misses; costs some us a task"});
+                .help = "record the processor's counters for each task: cycles, instructions, stalled cycles, "
+                        "cache misses; costs some us a task"});
   registry.add({.name = "trace.when_full", .type = OptionType::choice, .default_value = "lose",
                 .help = "when trace.memory is full: lose and count new events; wait for the disk; or keep the newest events",
                 .choices = {"lose", "wait", "newest"}});
@@ -172,7 +185,8 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "incoming", .type = OptionType::boolean, .default_value = "true",
                 .help = "a worker may wait for an urgent task whose data is arriving, instead of starting a long one"});
   registry.add({.name = "device_messages", .type = OptionType::boolean, .default_value = "true",
-                .help = "large data that is in a device's memory alone is sent from there, and received where its first reader runs, where the memory and the network allow it"});
+                .help = "send large data that is only in a device's memory from there, and receive it where its "
+                        "first reader runs, if the memory and the network allow it"});
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks; all ranks use the smallest value (0: no limit)",
                 .minimum = 0});
