@@ -10,7 +10,7 @@
 namespace tandem::analysis {
 namespace {
 
-/// Fills `kernels`, and returns the time of all.
+/// Fills `kernels`, and returns the sum of all times.
 std::int64_t measure(const History& history, AreaBound& bound) {
   const auto kind_of = [&](const ActorFacts& worker) {
     std::uint32_t kind = 0;

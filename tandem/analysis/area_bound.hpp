@@ -1,4 +1,4 @@
-// tandem/analysis/area_bound.hpp: the makespan that workers who are never idle would need for the tasks of a run.
+// tandem/analysis/area_bound.hpp: the makespan of a run's tasks on workers that are never idle.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace tandem::analysis {
 
-/// Tasks of a codelet on workers of a kind: how many there were, and how many a best distribution would have.
+/// Tasks of a codelet on workers of a kind: how many there were, and how many an optimal distribution would have.
 struct KernelPlace {
   Texts::Id codelet = 0;
-  std::uint32_t kind = 0;   ///< place in `AreaBound::kinds`
-  std::uint64_t tasks = 0;  ///< that executed; a task that never ended is one
-  std::int64_t ns = 0;      ///< their time together, less that of tasks within them
-  double placed = 0;        ///< in a best distribution; 0 also where none is known
+  std::uint32_t kind = 0;   ///< index in `AreaBound::kinds`
+  std::uint64_t tasks = 0;  ///< that executed; a task that never ended counts, too
+  std::int64_t ns = 0;      ///< sum of their times, less that of tasks within them
+  double placed = 0;        ///< in an optimal distribution; 0 also where none is known
 };
 
-/// The area bound, of the measured tasks: a task of a codelet takes on each worker of a kind the mean of those that executed there, and a codelet that
-/// never executed on a kind cannot. See area_program.hpp.
+/// The area bound of the measured tasks. On each worker of a kind, a task of a codelet takes the mean of those that
+/// executed there; a codelet that never executed on a kind cannot run there. See area_program.hpp.
 struct AreaBound {
   struct Kind {
     std::string name;           ///< "cpu"
     std::uint32_t workers = 0;  ///< of all ranks
   };
   std::int64_t ns = 0;                ///< rounded down; at most the makespan
-  bool is_exact = true;               ///< false: a weaker bound, since no solver was there
+  bool is_exact = true;               ///< false: a weaker bound, since there was no solver
   std::vector<Kind> kinds;            ///< by name
   std::vector<KernelPlace> kernels;   ///< by codelet and kind; where a codelet executed
 };

@@ -27,7 +27,7 @@ using test::SmallRun;
 using trace::ActorKind;
 using trace::Type;
 
-/// Kernels, and workers of some kinds, in the order of the names of kinds.
+/// Kernels, and workers of some kinds, sorted by the kinds' names.
 struct Machine {
   static constexpr std::array<const char*, 3> names{"cpu", "cuda", "user"};
   static constexpr std::array<const char*, 3> prefixes{"", "cuda ", "user "};
@@ -53,7 +53,7 @@ struct Task {
   std::int64_t start_ns = 0, end_ns = 0;
 };
 
-/// Each task begins when its predecessors have ended and its worker is free.
+/// Runs the tasks: each begins when its predecessors have ended and its worker is free.
 std::int64_t emulate(const Machine& machine, std::vector<Task>& tasks, const std::vector<std::uint32_t>& order) {
   std::vector<std::int64_t> free_ns(machine.kind_of_worker.size());
   std::int64_t makespan_ns = 0;
@@ -123,8 +123,8 @@ AreaProgram program_of(const Machine& machine, const std::vector<Task>& tasks) {
   return program;
 }
 
-/// The optimum for one or two kinds: the dual is concave in the share p of the first kind, and linear between those p at which a kernel takes equally
-/// long on both.
+/// The optimum for one or two kinds: the dual is concave in the share p of the first kind, and linear between those p
+/// at which a kernel takes equally long on both.
 double by_breakpoints(const AreaProgram& program) {
   const std::size_t kinds = program.workers.size();
   std::vector<double> shares{1};
@@ -198,7 +198,7 @@ TEST(AreaBound, RandomRunsAgreeWithBreakpointsAndLieWithinTheMakespan) {
     const double expected = by_breakpoints(program);
     EXPECT_LE(static_cast<double>(bound.ns), expected * (1 + 1e-12)) << "seed " << seed;
     EXPECT_GT(static_cast<double>(bound.ns), expected * (1 - 1e-9) - 1) << "seed " << seed;
-    // The distribution has the makespan that is told.
+    // The distribution has the reported makespan.
     std::vector<double> used(machine.kinds());
     for (const KernelPlace& place : bound.kernels)
       used[place.kind] += place.placed * static_cast<double>(place.ns) / static_cast<double>(place.tasks) / program.workers[place.kind];
@@ -217,7 +217,7 @@ TEST(AreaBound, NoScheduleOfATinyRunIsShorterThanItsBounds) {
     const AreaProgram program = program_of(machine, tasks);
     std::vector<std::vector<bool>> seen(machine.time_ns.size(), std::vector<bool>(kinds));  // where a kernel has run
     for (const Task& task : tasks) seen[task.kernel][machine.kind_of_worker[task.worker]] = true;
-    // Every order and every choice of workers.
+    // Enumerates every order and every choice of workers.
     std::int64_t shortest_ns = std::numeric_limits<std::int64_t>::max();
     std::vector<std::uint32_t> order = numbers(tasks.size());
     do {

@@ -26,7 +26,7 @@ double bound_of(const AreaProgram& program, const std::vector<double>& prices) {
   return sum;
 }
 
-/// The same for all workers.
+/// Equal prices for all workers.
 std::vector<double> equal_prices(const AreaProgram& program) {
   double workers = 0;
   for (const double count : program.workers) workers += count;
@@ -39,8 +39,9 @@ struct Free {
   void operator()(lprec* program) const noexcept { delete_lp(program); }
 };
 
-/// Prices and the best distribution; nothing: the solver failed. Columns: T, then the share of each kernel's tasks on each kind where it can run.
-/// Rows: each kind's, then each kernel's. Times are in units of `scale`, so that numbers are near 1.
+/// Prices and an optimal distribution; empty: the solver failed. Columns: T, then the share of each kernel's tasks on
+/// each kind where it can run. Rows: one per kind, then one per kernel. Times are in units of `scale`, so that numbers
+/// are near 1.
 std::optional<std::pair<std::vector<double>, std::vector<std::vector<double>>>> optimum(const AreaProgram& program, double scale) {
   const std::size_t kinds = program.workers.size(), kernels = program.tasks.size();
   std::vector<std::vector<int>> columns(kernels, std::vector<int>(kinds));  // 0: none

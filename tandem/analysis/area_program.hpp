@@ -22,18 +22,18 @@ namespace tandem::analysis {
 struct AreaProgram {
   std::vector<double> workers;                            ///< of each kind, greater than 0
   std::vector<double> tasks;                              ///< of each kernel, greater than 0
-  std::vector<std::vector<std::optional<double>>> times;  ///< of each kernel on each kind; nothing: it cannot run there. Some kind can
+  std::vector<std::vector<std::optional<double>>> times;  ///< of each kernel on each kind; empty: cannot run there
 };
 
 struct AreaSolution {
   double bound = 0;                          ///< in the unit of times
-  bool is_exact = true;                      ///< false: a weaker bound, of equal prices, since no solver was there or it failed
-  std::vector<std::vector<double>> placed;   ///< x_kt of a best distribution; empty: not exact
+  bool is_exact = true;                      ///< false: a weaker bound, of equal prices, without a solver
+  std::vector<std::vector<double>> placed;   ///< x_kt of an optimal distribution; empty: not exact
 };
 
 /// Whether this library was built with a solver, lp_solve.
 bool has_area_solver() noexcept;
-/// One kind needs no solver.
+/// Solves the program. One kind needs no solver.
 AreaSolution solve(const AreaProgram& program);
 
 }  // namespace tandem::analysis

@@ -1,4 +1,4 @@
-// tandem/analysis/beside.cpp: when something went on on a host, and how long tasks took meanwhile.
+// tandem/analysis/beside.cpp: the times of an activity on hosts, and how long tasks took meanwhile.
 #include "tandem/analysis/beside.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::int64_t CoveredTime::until(std::int64_t ns) const {
 }
 
 Hosts::Hosts(const History& history) {
-  std::map<std::pair<std::string, std::uint32_t>, std::size_t> places;  // the number is that of a rank alone
+  std::map<std::pair<std::string, std::uint32_t>, std::size_t> places;  // a host without a name has its rank's number
   for (const RankClock& clock : history.clocks) {
     const std::uint32_t alone = clock.host.empty() ? clock.rank : 0;
     of_ranks_[clock.rank] = places.try_emplace({clock.host, alone}, places.size()).first->second;

@@ -1,4 +1,4 @@
-// tandem/analysis/beside.hpp: tasks that ran while something else went on on their host, against tasks like them that did not.
+// tandem/analysis/beside.hpp: tasks that ran beside an activity on their host, against similar tasks that did not.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace tandem::analysis {
 
-/// The time in which at least one of some intervals holds.
+/// The union of some intervals of time.
 class CoveredTime {
  public:
   explicit CoveredTime(const std::shared_ptr<SpillMemory>& memory) : parts_(memory), sums_(memory) {}
   void add(Interval interval) {
     if (interval.begin_ns < interval.end_ns) parts_.push_back(interval);
   }
-  /// After the last `add`, and before `within`. O(n).
+  /// Called after the last `add`, and before `within`. O(n).
   void merge();
   /// How much of the interval is covered. O(log n).
   std::int64_t within(Interval interval) const { return until(interval.end_ns) - until(interval.begin_ns); }
@@ -28,7 +28,7 @@ class CoveredTime {
   std::int64_t until(std::int64_t ns) const;
 
   SpillVector<Interval> parts_;
-  SpillVector<std::int64_t> sums_;  ///< of the parts before
+  SpillVector<std::int64_t> sums_;  ///< of the earlier parts
 };
 
 /// The hosts of a run, numbered. A rank whose host is not known has one of its own.
@@ -36,7 +36,7 @@ class Hosts {
  public:
   explicit Hosts(const History& history);
   std::size_t count() const noexcept { return count_; }
-  /// `count()`: there is no such rank.
+  /// The host's number; `count()`: there is no such rank.
   std::size_t of(std::uint32_t rank) const {
     const auto found = of_ranks_.find(rank);
     return found == of_ranks_.end() ? count_ : found->second;
@@ -47,18 +47,18 @@ class Hosts {
   std::size_t count_ = 0;
 };
 
-/// When something goes on, on each host.
+/// The times of an activity, on each host.
 class TimesOfHosts {
  public:
   /// `hosts` outlives this.
   TimesOfHosts(const History& history, const Hosts& hosts) : hosts_(hosts) {
     for (std::size_t i = 0; i < hosts.count(); ++i) times_.emplace_back(history.memory_of_tables());
   }
-  /// On the host of `rank`, if there is such a rank.
+  /// Adds an interval on the host of `rank`, if there is such a rank.
   void add(std::uint32_t rank, Interval interval) {
     if (const std::size_t host = hosts_.of(rank); host != hosts_.count()) times_[host].add(interval);
   }
-  /// After the last `add`.
+  /// Called after the last `add`.
   void merge() {
     for (CoveredTime& time : times_) time.merge();
   }
@@ -70,14 +70,14 @@ class TimesOfHosts {
   std::vector<CoveredTime> times_;
 };
 
-/// A task is beside what goes on when that lasts for half of its time or more, and quiet when it does for a tenth or less.
+/// A task is beside an activity that lasts for at least half of its time, and quiet if that is at most a tenth.
 struct BesideTasks {
-  static constexpr std::size_t least_quiet = 4;  ///< to be compared with
+  static constexpr std::size_t least_quiet = 4;  ///< fewer are not compared with
 
-  std::uint64_t tasks = 0;            ///< beside it, and compared
+  std::uint64_t tasks = 0;            ///< beside the activity, and compared
   double slowness = 1;                ///< the median of duration / median of the quiet tasks of the codelet on the worker
-  std::int64_t excess_ns = 0;         ///< what these tasks took beyond those medians, all together
-  SpillVector<std::uint32_t> slowed = {};  ///< rows of those that took longer, in ascending order
+  std::int64_t excess_ns = 0;         ///< time of these tasks beyond those medians, in all
+  SpillVector<std::uint32_t> slowed = {};  ///< rows of tasks that took longer, ascending
 };
 
 /// Codelets with fewer quiet tasks on a worker are not compared there. O(n log n) for n tasks.

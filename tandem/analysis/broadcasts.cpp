@@ -12,13 +12,13 @@
 namespace tandem::analysis {
 namespace {
 
-/// What is known of the recipients of a broadcast.
+/// The known recipients of a broadcast.
 struct Reached {
   std::uint32_t recipients = 0, arrived = 0;
   std::int64_t last_ns = no_time;
 };
 
-/// How long an arrival took from the posting of its broadcast; nothing of one that failed or is not known.
+/// Time of an arrival from the posting of its broadcast; empty if that failed or is not known.
 std::optional<std::int64_t> delay_of(const History& history, const CommunicationRow& row) {
   if (row.broadcast == no_number) return std::nullopt;
   const BroadcastRow& broadcast = history.broadcasts[row.broadcast];
@@ -58,7 +58,7 @@ void count_recipients(const History& history, Broadcasts& result) {
     const BroadcastRow& broadcast = history.broadcasts[i];
     if (broadcast.failed) continue;
     const Reached& all = reached[i];
-    // More may have joined after it was posted; where recipients were not recorded, the number at its posting has to do.
+    // More recipients may have joined after the posting; if they were not recorded, the number at its posting counts.
     const std::uint32_t count = std::max(all.recipients, broadcast.recipients);
     ++result.count;
     result.bytes += broadcast.bytes * count;
@@ -69,7 +69,7 @@ void count_recipients(const History& history, Broadcasts& result) {
   result.durations = quartiles(durations);
 }
 
-/// A recipient of a version of data, and how it came. Those of a version follow each other when sorted, plain messages last.
+/// A recipient of a version of data, and how it came. Sorting puts those of a version together, plain messages last.
 struct Delivery {
   std::uint32_t source = 0, data = 0, version = 0, destination = 0;
   std::uint32_t broadcast = no_number;
@@ -98,7 +98,7 @@ void add_version(std::span<const Delivery> deliveries, SharedData& shared) {
   if (by_broadcast > 0 && ways.front() != ways.back()) ++shared.split;
 }
 
-/// Whether `children`, numbers with blanks and ";" between them, has a rank.
+/// Whether `children`, numbers with blanks and ";" between them, contains a rank.
 bool is_child(std::string_view children, std::uint32_t rank) {
   const std::string wanted = std::to_string(rank);
   for (std::size_t at = 0; at < children.size();) {

@@ -23,7 +23,7 @@ TEST(Broadcasts, CountsTimesAndLateArrivals) {
   auto& root = run.stream(0, 4);
   root.add(Type::mcast_posted, at(100), {21, 7, 5, 4096, ranks - 1});
   for (std::uint32_t rank = 1; rank < ranks; ++rank) root.add(Type::mcast_recipient, at(100), {21, rank});
-  root.add(Type::mcast_posted, at(2000), {22, 7, 6, 64, 2});  // whose recipients were not recorded, and none of which has it
+  root.add(Type::mcast_posted, at(2000), {22, 7, 6, 64, 2});  // its recipients were not recorded, and none has it
   for (std::uint32_t rank = 1; rank < ranks; ++rank) {
     if (rank == 3) run.stream(rank, 4).add(Type::receive_posted, at(50), {1, 0, 7, 5});
     run.stream(rank, 4).add(Type::message_arrived, at(rank == 11 ? 1100 : 200 + 2 * rank), {1, 0, 7, 5, 4096});
@@ -63,7 +63,7 @@ void forward(SmallRun& run, std::uint32_t rank, std::uint32_t child, std::uint64
 TEST(Broadcasts, AnEdgeLeadsFromWhoSentItToEachRecipient) {
   SmallRun run(4);
   for (std::uint32_t rank = 0; rank < 4; ++rank) run.usual(rank);
-  // A chain 0 -> 1 -> 2 -> 3, whose second link begins before it is all there.
+  // A chain 0 -> 1 -> 2 -> 3, whose second link begins before all data is there.
   add_broadcast(run, 100, 21, 5, {1, 2, 3}, {1});
   forward(run, 1, 2, 5, 110);
   arrive(run, 1, 5, 120);

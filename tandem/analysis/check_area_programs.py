@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# tandem/analysis/check_area_programs.py: solves what print_area_programs prints by scipy, and compares.
+# tandem/analysis/check_area_programs.py: solves the output of print_area_programs by scipy, and compares.
 """Usage: check_area_programs.py PRINT_AREA_PROGRAMS COUNT"""
 import json
 import subprocess

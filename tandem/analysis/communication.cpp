@@ -1,4 +1,4 @@
-// tandem/analysis/communication.cpp: who sent how much to whom, how fast, and how much of it workers waited for.
+// tandem/analysis/communication.cpp: the traffic between ranks, its speed, and how long workers waited for it.
 #include "tandem/analysis/communication.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ std::vector<RankPair> matrix_of(const History& history) {
   return matrix;
 }
 
-/// When the first task that runs and depends on a node begins; nodes between that do not run pass it on. no_time: none. O(n).
+/// The start of the first task that runs and depends on a node, directly or through nodes that do not run. no_time:
+/// none. O(n).
 class FirstUses {
  public:
   FirstUses(const History& history, const TaskGraph& graph) : uses_(history.memory_of_tables()) {

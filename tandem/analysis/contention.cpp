@@ -1,4 +1,4 @@
-// tandem/analysis/contention.cpp: large messages and kernels beside each other.
+// tandem/analysis/contention.cpp: large messages and kernels at the same time.
 #include "tandem/analysis/contention.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Interval under_way(const CommunicationRow& row) noexcept {
   return {row.granted_ns != no_time ? std::max(row.granted_ns, row.posted_ns) : row.posted_ns, row.arrived_ns};
 }
 
-/// How many tasks workers of each host execute.
+/// Number of tasks that workers of each host execute.
 class Executing {
  public:
   Executing(const History& history, const Hosts& hosts) : workers_(hosts.count()) {
@@ -42,7 +42,7 @@ class Executing {
       workers_[host] = static_cast<double>(workers[host].size());
     }
   }
-  /// The part of its workers' time.
+  /// The part of the host's workers' time in an interval.
   double share(std::size_t host, Interval interval) const {
     return host == workers_.size() || workers_[host] == 0 ? 0 : counts_[host].mean(interval) / workers_[host];
   }

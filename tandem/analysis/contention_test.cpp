@@ -1,4 +1,5 @@
-// tandem/analysis/contention_test.cpp: tasks beside large messages, and messages beside tasks, are compared with those of their kind that are alone.
+// tandem/analysis/contention_test.cpp: tasks beside large messages, and messages beside tasks, are compared with
+// undisturbed ones of their kind.
 #include "tandem/analysis/contention.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class ContendedRun : public TasksInARow<ContendedRun> {
  public:
   ContendedRun() : TasksInARow(2, 1) {}
 
-  /// Posted now, granted after `granted_ns`, arrived after `arrived_ns`.
+  /// A message that is posted now, granted after `granted_ns`, and arrives after `arrived_ns`.
   ContendedRun& message(std::uint64_t bytes, std::int64_t granted_ns, std::int64_t arrived_ns) {
     ++request_;
     stream(0, 4).add(Type::send_posted, at(now_ns()), {request_, 1, 0, 0, request_, bytes});
@@ -50,7 +51,7 @@ TEST(Contention, SmallMessagesDoNotCount) {
   EXPECT_FALSE(found.slows_tasks());
 }
 
-// It has not been granted memory yet: nothing moves.
+// The message has not been granted memory yet: nothing moves.
 TEST(Contention, AMessageThatWaitsIsNotUnderWay) {
   const auto history = ContendedRun().tasks(20, 1'000).message(kLarge, 24'000, 30'000).tasks(20, 1'200).read();
   EXPECT_EQ(contention(*history).tasks, 0u);

@@ -1,4 +1,4 @@
-// tandem/analysis/dependency_table.hpp: which task needs which other one of its rank.
+// tandem/analysis/dependency_table.hpp: the predecessors of tasks.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace tandem::analysis {
 
 struct DependencyRow {
   std::uint32_t task = 0;         ///< row
-  std::uint64_t predecessor = 0;  ///< id, of the same rank; its row may be missing where events were lost
+  std::uint64_t predecessor = 0;  ///< id, of the task's rank; its row may be missing where events were lost
 };
 
-/// Dependencies in the order in which they were recorded. A row holds by how much the predecessor's id is less than that of the task, modulo 2^32
-/// as in the trace: less than 2^31 away. Refers to the tasks. One thread at a time.
+/// Dependencies in the order of recording. A row holds the difference of the task's id and the predecessor's, modulo
+/// 2^32 as in the trace: less than 2^31. Refers to the tasks. One thread at a time.
 class DependencyTable {
  public:
   DependencyTable(const std::shared_ptr<SpillMemory>& memory, const TaskTable& tasks) : tasks_(&tasks), rows_(memory, SpillUse::table) {}
@@ -46,7 +46,7 @@ class DependencyTable {
   using Iterator = RowIterator<DependencyTable, DependencyRow>;
   Iterator begin() const noexcept { return {*this, 0}; }
   Iterator end() const noexcept { return {*this, size()}; }
-  /// At each step of a loop over rows.
+  /// Called at each step of a loop over rows.
   void touch() const noexcept { rows_.touch(); }
 
  private:

@@ -30,14 +30,14 @@ struct Source {
 /// The codelets that ran on one kind of worker.
 class Codelets {
  public:
-  /// One number stands for all beyond the most.
+  /// The number of a codelet; one number stands for all beyond the limit.
   unsigned number_of(Texts::Id codelet) {
     if (const auto known = numbers_.find(codelet); known != numbers_.end()) return known->second;
     const auto number = static_cast<unsigned>(std::min(ids_.size(), model::PowerModel::kMostCodelets - 1));
     if (number == ids_.size()) ids_.push_back(codelet);
     return numbers_[codelet] = number;
   }
-  /// Of that number.
+  /// The name of the codelet of that number.
   std::string_view name(unsigned number, const Texts& texts) const {
     if (number + 1 == model::PowerModel::kMostCodelets && numbers_.size() > ids_.size()) return "(others)";
     return texts[ids_[number]];
@@ -59,7 +59,8 @@ std::vector<Source> sources_of(const History& history, const WorkerKinds& kinds,
   }
   for (const EnergyRow& row : history.energy) {
     std::vector<Sample>& samples = sources[of_counter[row.counter]].samples;
-    // The counters of a source are read one after the other: their intervals begin and end within some us of each other.
+    // The counters of a source are read one after the other: their intervals begin and end within some us of each
+    // other.
     const std::int64_t near_ns = (row.end_ns - row.start_ns) / 4;
     if (!samples.empty() && row.end_ns - samples.back().end_ns < near_ns) samples.back().joules += row.joules;
     else samples.push_back({.start_ns = row.start_ns, .end_ns = row.end_ns, .joules = row.joules});
@@ -67,7 +68,7 @@ std::vector<Source> sources_of(const History& history, const WorkerKinds& kinds,
   return sources;
 }
 
-/// A kernel ran from `start_ns` to `end_ns`.
+/// Adds a kernel that ran from `start_ns` to `end_ns`.
 void add_busy(std::vector<Sample>& samples, std::int64_t start_ns, std::int64_t end_ns, unsigned codelet) {
   for (auto at = std::ranges::upper_bound(samples, start_ns, {}, &Sample::end_ns); at != samples.end() && at->start_ns < end_ns; ++at) {
     const std::int64_t ns = std::min(end_ns, at->end_ns) - std::max(start_ns, at->start_ns);

@@ -1,4 +1,4 @@
-// tandem/analysis/energy.hpp: what a run took of energy, and what each of its kernels did.
+// tandem/analysis/energy.hpp: the energy of a run and of each of its kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace tandem::analysis {
 
-/// From the events `worker.energy`. The intervals of the counters and the times of the tasks on their workers go through a `model::PowerModel` for each
-/// kind of worker, as while the program ran. Here it is known exactly when tasks ran.
+/// The energy of a run, from the events `worker.energy`. The intervals of the counters and the times of the tasks on
+/// their workers go through a `model::PowerModel` for each kind of worker, as while the program ran. Here the times of
+/// tasks are known exactly.
 struct RunEnergy {
   struct Counter {
     std::uint32_t rank = 0;
@@ -22,18 +23,18 @@ struct RunEnergy {
   struct Kernel {
     std::string_view codelet;
     std::string_view kind;    ///< of worker
-    double joules = 0;        ///< beyond what is drawn when nothing runs
-    model::Watts watts = {};  ///< of one kernel that runs
+    double joules = 0;        ///< beyond the idle power
+    model::Watts watts = {};  ///< of one running kernel
   };
   struct Kind {
     std::string_view kind;
     double joules = 0;       ///< all
-    double idle_joules = 0;  ///< that it would have taken without kernels, too
+    double idle_joules = 0;  ///< that would have been spent without kernels, too
     model::Watts idle = {};  ///< of one rank's workers, or of one device
   };
 
   std::vector<Counter> counters;  ///< by rank
-  std::vector<Kernel> kernels;    ///< the most first
+  std::vector<Kernel> kernels;    ///< most energy first
   std::vector<Kind> kinds;
   double joules = 0;  ///< of all counters
 

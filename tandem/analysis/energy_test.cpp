@@ -40,7 +40,7 @@ TEST(RunEnergy, IsThatOfItsCounters) {
   EXPECT_DOUBLE_EQ(of_ranks[1], 10);
   ASSERT_EQ(energy.kinds.size(), 1u);
   EXPECT_DOUBLE_EQ(energy.kinds[0].joules, 34);
-  // The mean power in an interval is a value from its beginning on.
+  // The mean power of an interval is a value that holds from the interval's beginning on.
   bool is_there = false;
   for (const ValueRow& row : history->counters)
     if (history->texts[row.name] == "power of package-0, W" && row.rank == 0 && row.time_ns == 50 * kMs) {

@@ -1,4 +1,4 @@
-// tandem/analysis/event_fields.hpp: numbers of events in the widths that tools keep them in.
+// tandem/analysis/event_fields.hpp: numbers of events in the widths in which tools store them.
 #pragma once
 
 #include <cstddef>

@@ -105,7 +105,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
                                .core = summary.core, .name = summary.name, .bytes = summary.bytes, .lost_events = summary.lost_events,
                                .has_first = summary.missing_packets == 0});
   }
-  // A file that is not there, or ends behind a packet, is only missed by the program's own count.
+  // A file that is missing, or ends behind a packet, shows only in the program's own count.
   if (!was_overwritten && trace.written_events > records) cut = std::max(cut, trace.written_events - records);
   history_.cut_events += cut;
   history_.lost_events += trace.lost_events;
@@ -115,7 +115,7 @@ void HistoryBuilder::open_rank(const RankTrace& trace) {
 void HistoryBuilder::describe_data(const RankTrace& trace) {
   for (std::size_t i = 0; i < trace.data.size(); ++i) {
     const trace::DataDescription& datum = trace.data[i];
-    if (datum.name.empty() && datum.owner == no_number && datum.bytes == 0) continue;  // nobody described it
+    if (datum.name.empty() && datum.owner == no_number && datum.bytes == 0) continue;  // it was never described
     DataRow& row = history_.data.emplace_back(DataRow{.rank = trace.rank,
                                                       .data = static_cast<std::uint32_t>(i),
                                                       .owner = datum.owner,
@@ -129,11 +129,11 @@ void HistoryBuilder::describe_data(const RankTrace& trace) {
   }
 }
 
-/// Names that tasks have of their own. The catalogue has no stamps, but names tasks as they are submitted.
+/// Reads the own names of tasks. The catalogue has no stamps, but names tasks as they are submitted.
 void HistoryBuilder::name_tasks(RankTrace& trace, const Rank& rank) {
   trace::StreamReader* catalogue = trace.stream_of(0);
   if (catalogue == nullptr) return;
-  // Where the ids begin, so that the first name is taken to be of a task near the first one.
+  // The beginning of the ids, so that the first name is taken to be of a task near the first one.
   Unwrapper ids;
   for (const std::uint32_t row : history_.tasks.rows()) {
     if (history_.tasks.rank[row] != rank.rank) continue;
@@ -171,7 +171,7 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
       const auto actor = rank.actors.find(facts.actor);
       if (actor != rank.actors.end()) facts.events = actor->second.events;
     }
-    // Now that the least id is known: for most traces, ids are their low 32 bits.
+    // The least id is known now: for most traces, ids are their low 32 bits.
     rank.index->epoch = rank.ids.epoch();
   }
   history_.states.finish();
@@ -182,7 +182,7 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
   for (const std::uint32_t row : tasks.rows()) {
     const Rank& rank = rank_of(tasks.rank[row]);
     tasks.id.set(row, tasks.id[row] - static_cast<std::uint64_t>(rank.index->epoch));
-    // What waited for nobody when it was submitted has no event that says so.
+    // A task that waited for nothing at its submission has no event that it is ready.
     if (rank.tells_ready && tasks.ready_ns[row] == no_time && tasks.start_ns[row] != no_time && tasks.submit_ns[row] != no_time)
       tasks.ready(row, tasks.submit_ns[row]);
   }
@@ -190,7 +190,7 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
 
 namespace {
 
-/// `text`: "1 the memory of a card"; anything else names nothing.
+/// Reads `text`, "1 the memory of a device"; anything else names nothing.
 void name_memory(History& history, std::uint32_t rank, std::string_view text) {
   std::uint32_t node = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);

@@ -27,14 +27,14 @@ namespace tandem::analysis {
 
 struct AccessRow {
   std::uint32_t task = 0;  ///< row
-  std::uint32_t data = 0;  ///< number of the rank's
+  std::uint32_t data = 0;  ///< number on the rank
   std::uint8_t mode = 0;   ///< 0 read, 1 write, 2 read_write, 3 commute, 4 reduce, 5 scratch
 };
 std::string_view name_of_mode(std::uint8_t mode) noexcept;
 
-/// A message, or what one recipient of a broadcast was sent: its send and its receive, either of which may be missing.
+/// A message, or the part of a broadcast for one recipient: its send and its receive, either of which may be missing.
 struct CommunicationRow {
-  std::uint32_t source = no_number, destination = no_number;  ///< ranks; no_number: a receive from any that has met nothing
+  std::uint32_t source = no_number, destination = no_number;  ///< ranks; no_number: an unmatched receive from any
   std::uint32_t channel = 0;
   std::int32_t priority = 0;
   std::uint64_t tag = 0;
@@ -63,8 +63,8 @@ struct BroadcastRow {
   std::int64_t posted_ns = no_time, routed_ns = no_time, sent_ns = no_time, released_ns = no_time;
   std::uint32_t tree = no_number;      ///< its kind
   std::uint32_t segment_bytes = 0;
-  Texts::Id children = 0;              ///< of the root: ranks with blanks between them; of several strands with ";"
-  std::uint32_t bag = no_number;       ///< that it was made from
+  Texts::Id children = 0;              ///< of the root: ranks separated by blanks, strands by ";"
+  std::uint32_t bag = no_number;       ///< the bag that it was made from
   std::uint32_t data = no_number, version = no_number;
   bool failed = false;
 };
@@ -75,7 +75,7 @@ struct BagRow {
   std::uint32_t bag = 0;
   std::uint32_t data = no_number, version = no_number;
   std::int64_t opened_ns = no_time, closed_ns = no_time;
-  std::uint32_t recipients = 0;  ///< that joined
+  std::uint32_t recipients = 0;  ///< that have joined
   std::uint32_t request = no_number;
 };
 struct BagRecipientRow {
@@ -83,7 +83,7 @@ struct BagRecipientRow {
   std::int32_t priority = 0;
   std::int64_t joined_ns = no_time;
 };
-/// A rank forwards a broadcast to a child, or has no room to.
+/// A rank forwards a broadcast to a child, or lacks room for that.
 struct ForwardRow {
   std::uint32_t rank = 0, root = 0, child = 0;
   std::uint64_t tag = 0, bytes = 0;
@@ -102,18 +102,18 @@ struct MemoryRow {
   std::uint16_t node = 0;
   std::int64_t time_ns = no_time;
   std::int64_t bytes = 0;       ///< negative: freed
-  std::int64_t used_bytes = 0;  ///< on the node from now on, as far as was recorded
+  std::int64_t used_bytes = 0;  ///< on the node from now on, as far as recorded
 };
 
 /// A mark, or the value of a counter from now on.
 struct ValueRow {
   std::uint32_t rank = 0, actor = 0;
   Texts::Id name = 0;
-  std::uint32_t task = no_number;  ///< row, of the task whose kernel said it
+  std::uint32_t task = no_number;  ///< row, of the task whose kernel recorded it
   std::int64_t time_ns = 0;
   double value = 0;
 };
-/// A part of the program that it has named.
+/// A part of the program that the program has named.
 struct SpanRow {
   std::uint32_t rank = 0, actor = 0;
   Texts::Id name = 0;
@@ -153,13 +153,13 @@ struct TracerRow {
   std::uint64_t amount = 0;
 };
 
-/// While some memory has a budget: a task that a worker has taken waits for room, or for its data.
+/// A task that a worker has taken waits for room in a memory with a budget, or for its data.
 struct StagingRow {
   std::uint32_t task = 0;  ///< row
   trace::StagingState stage = trace::StagingState::memory;
   std::int64_t start_ns = no_time, end_ns = no_time;
 };
-/// What the processor counted while the kernel of a task ran; `not_counted`: it did not.
+/// What the processor counted while the kernel of a task ran; `not_counted`: nothing.
 struct CountsRow {
   static constexpr std::uint64_t not_counted = UINT64_MAX;
 
@@ -170,19 +170,20 @@ struct CountsRow {
 /// What a scheduler expected of a task when it chose its worker.
 struct ExpectedRow {
   std::uint32_t task = 0;     ///< row
-  std::int64_t kernel_ns = 0;  ///< how long its kernel would take
-  std::int64_t copies_ns = 0;  ///< how long it would wait for copies before
+  std::int64_t kernel_ns = 0;  ///< expected duration of its kernel
+  std::int64_t copies_ns = 0;  ///< expected wait for copies before it
 };
 
-/// A rank's pool of page-locked memory, from which its data in main memory comes where it has CUDA devices: the most of what it said in the run.
+/// A rank's pool of page-locked memory, from which its data in main memory comes where it has CUDA devices: the
+/// greatest values recorded in the run.
 struct PageLockedRow {
   std::uint32_t rank = 0;
   std::uint64_t most_used = 0;    ///< bytes that data and copies had at one moment
   std::uint64_t most_locked = 0;  ///< bytes that were locked at one moment
-  std::uint64_t bound = 0;        ///< bytes that may be
-  std::uint64_t allocations = 0;  ///< that the pool has served
-  std::uint64_t from_driver = 0;  ///< of these, those for which it asked the driver, which is slow
-  std::uint64_t refused = 0;      ///< that got other memory, since there was no room
+  std::uint64_t bound = 0;        ///< limit of locked bytes
+  std::uint64_t allocations = 0;  ///< allocations that the pool has served
+  std::uint64_t from_driver = 0;  ///< of these, allocations from the driver, which are slow
+  std::uint64_t refused = 0;      ///< allocations from other memory, for lack of room
   std::uint64_t refused_bytes = 0;
 };
 
@@ -192,7 +193,7 @@ struct EnergyCounter {
   std::string name;
   std::vector<unsigned> workers = {};
 };
-/// What such a counter has shown in an interval.
+/// What such a counter has measured in an interval.
 struct EnergyRow {
   std::uint32_t rank = 0;
   std::uint32_t counter = 0;  ///< among `History::energy_counters`
@@ -206,7 +207,7 @@ struct DataRow {
   std::uint64_t bytes = 0, rows = 0, cols = 0;
   Texts::Id name = 0, file = 0;
   std::uint32_t line = 0;
-  std::uint32_t numa_node = no_number;  ///< where its main memory on this rank lay when it was let go
+  std::uint32_t numa_node = no_number;  ///< of its main memory on this rank when it was released
 };
 
 struct ActorFacts {
@@ -218,24 +219,25 @@ struct ActorFacts {
   std::uint64_t events = 0, bytes = 0, lost_events = 0;
   bool has_first = true;  ///< its first event was not overwritten, as in a flight recorder
 
-  /// Of a worker: what it runs kernels on, which its name begins with: "cuda" of "cuda worker 3". "cpu" of "worker 3".
+  /// For a worker: what it runs kernels on, from the beginning of its name: "cuda" of "cuda worker 3", "cpu" of "worker
+  /// 3".
   std::string_view kind_of_worker() const noexcept;
 };
 
-/// Where a rank ran, and how its clock was set right.
+/// Where a rank ran, and how its clock was corrected.
 struct RankClock {
   std::uint32_t rank = 0;
   std::string host;
   std::vector<unsigned> pus;     ///< hardware threads that it might run on, ascending; empty: not known
   std::uint64_t points = 0;
-  bool corrected = false;        ///< false: the clock stands as it was recorded
-  bool by_date = false;          ///< it was never compared, and the date of its system had to do
+  bool corrected = false;        ///< false: the recorded clock counts
+  bool by_date = false;          ///< it was never compared, so its system's date counts
   double residual_rms_ns = 0, residual_max_ns = 0;
   std::int64_t first_offset_ns = 0, last_offset_ns = 0;  ///< the reference's time minus the rank's, at its first and last event
   std::int64_t first_ns = no_time, last_ns = no_time;    ///< of its events
 };
 
-/// What a history keeps of the events. Without the others they take half the memory.
+/// What a history keeps of the events. Without the rest they take half the memory.
 enum class HistoryContent : std::uint8_t {
   all,
   /// What `Summary` and the analyses beside it ask for. Of tasks their id, rank, codelet, name, operations, status and worker, and when they were
@@ -244,7 +246,7 @@ enum class HistoryContent : std::uint8_t {
 };
 
 struct HistoryOptions {
-  /// Nothing: `linear` where some rank has two points, else `none`.
+  /// Empty: `linear` where some rank has two points, else `none`.
   std::optional<clock::CorrectionMethod> method = {};
   HistoryContent content = HistoryContent::all;
   SpillOptions memory = {};
@@ -255,7 +257,7 @@ class TaskIndex {
  public:
   std::uint32_t* find_or_add(std::int64_t id);
   std::uint32_t find(std::int64_t id) const;
-  std::int64_t epoch = 0;  ///< what an id of the index has beyond that of the row
+  std::int64_t epoch = 0;  ///< difference of an id of the index and that of the row
 
  private:
   static constexpr unsigned page_bits = 12;
@@ -268,8 +270,8 @@ class TaskIndex {
   Page* last_ = nullptr;
 };
 
-/// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there). Large tables take main memory up
-/// to a budget, and temporary files beyond it.
+/// A run. Times are nanoseconds since the first event of all ranks, on the clock of rank 0 (`origin_ns` there). Large
+/// tables take main memory up to a budget, and temporary files beyond it.
 class History {
  public:
   explicit History(SpillOptions options = {}) : memory_(SpillMemory::make(std::move(options))) {}
@@ -280,7 +282,7 @@ class History {
   /// task. Errors: malformed.
   static base::Result<std::unique_ptr<History>> read(trace::TraceReader& run, const HistoryOptions& options = {});
 
-  /// For what analyses keep of each task or event.
+  /// Memory for what analyses keep of each task or event.
   const std::shared_ptr<SpillMemory>& memory_of_tables() const noexcept { return memory_; }
 
  private:
@@ -290,11 +292,11 @@ class History {
   std::string program, job;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> memories;  ///< names of memory nodes, by rank and number
   std::vector<std::string> arguments;  ///< of the program of the first rank, after its name
-  std::uint32_t size = 1;      ///< ranks of the job, also those that the folder does not hold
-  std::uint64_t events = 0;    ///< descriptions are not counted
-  std::uint64_t cut_files = 0;   ///< that end within a packet
-  std::uint64_t cut_events = 0;  ///< that were written, and that no file holds: at least so many
-  std::uint64_t lost_events = 0;  ///< as the programs counted them at the end, those of streams without a file included
+  std::uint32_t size = 1;      ///< ranks of the job, including those that the folder lacks
+  std::uint64_t events = 0;    ///< without descriptions
+  std::uint64_t cut_files = 0;   ///< files that end within a packet
+  std::uint64_t cut_events = 0;  ///< a lower bound of events that were written, and that no file contains
+  std::uint64_t lost_events = 0;  ///< counted by the programs at the end, including those of streams without a file
   std::int64_t duration_ns = 0;
   std::int64_t origin_ns = 0;
   std::int64_t date_ns = 0;    ///< of the first event, since 1970, as rank 0's system had it
@@ -316,9 +318,9 @@ class History {
   std::vector<DataRow> data;       ///< by rank and number
   SpillVector<TransferRow> transfers{memory_, SpillUse::table};
   SpillVector<StagingRow> stagings{memory_, SpillUse::table};
-  SpillVector<CountsRow> counts{memory_, SpillUse::table};  ///< at most one of a task
-  SpillVector<ExpectedRow> expected{memory_, SpillUse::table};  ///< of a task that got another worker later several; the last one counts
-  std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< that the program gave to codelets: 0xRRGGBB
+  SpillVector<CountsRow> counts{memory_, SpillUse::table};  ///< at most one per task
+  SpillVector<ExpectedRow> expected{memory_, SpillUse::table};  ///< a task may have several; the last one counts
+  std::unordered_map<Texts::Id, std::uint32_t> colours;  ///< one per task and assignment; the last one counts
   SpillVector<MemoryRow> memory{memory_, SpillUse::table};
   std::vector<PageLockedRow> page_locked;  ///< of the ranks that have some, by rank
   std::vector<EnergyCounter> energy_counters;
@@ -329,15 +331,15 @@ class History {
   SpillVector<WaitRow> waits{memory_, SpillUse::table};
   SpillVector<TracerRow> tracer{memory_, SpillUse::table};
 
-  /// The number by which people know the task `id`: in errors, in logs, and in what is made of traces. On several ranks it is the
-  /// position of its operation in the flow, which the nodes of a rank for that operation share.
+  /// The number by which people know the task `id`: in errors, logs, and what is made of traces. On several ranks it is
+  /// the position of its operation in the flow, which the nodes of a rank for that operation share.
   std::uint64_t number_of(std::uint64_t id) const noexcept { return size > 1 ? id >> trace::kIdBitsBelowPosition : id; }
-  /// The row of a task; nothing where nothing is known of it.
+  /// The row of a task; empty where nothing is known of it.
   std::optional<std::uint32_t> find_task(std::uint32_t rank, std::uint64_t id) const;
-  /// Null where nobody described it.
+  /// The description of data; null where there is none.
   const DataRow* find_data(std::uint32_t rank, std::uint32_t data) const;
   const ActorFacts* find_actor(std::uint32_t rank, std::uint32_t actor) const;
-  /// "main memory"; "memory 1" where the trace does not name it.
+  /// The name of a memory node, such as "main memory"; "memory 1" where the trace does not name it.
   std::string memory_name(std::uint32_t rank, std::uint32_t node) const;
 
  private:
@@ -348,14 +350,13 @@ class History {
   std::unordered_map<std::uint32_t, TaskIndex> task_index_;
 };
 
-/// Takes the times of a history from the ranks' clocks to nanoseconds since the first event.
+/// Converts the times of a history from the ranks' clocks to nanoseconds since the first event.
 void correct_history(History& history, trace::TraceReader& run, const HistoryOptions& options);
 
-/// Numbers that grow, of which a trace holds the low 32 bits only: the one nearest to the largest so far is meant, or an older one
-/// that is known.
+/// Finds growing numbers by their low 32 bits in a trace: the one nearest to the largest so far, or an older known one.
 class Unwrapper {
  public:
-  /// Before it becomes certain that no number was smaller, all are this much greater.
+  /// Offset of all numbers until it is certain that no number was smaller.
   static constexpr std::int64_t first_epoch = std::int64_t{1} << 32;
 
   std::int64_t unwrap(std::uint32_t low) noexcept {
@@ -365,19 +366,20 @@ class Unwrapper {
   }
   /// The trace says that numbers from `whole` on come next.
   void go_on_from(std::uint64_t whole) noexcept { note(first_epoch + static_cast<std::int64_t>(whole)); }
-  /// As `unwrap`, but of a number that `exists(number)` knows already, perhaps from long ago; the nearest one where it knows none.
+  /// Like `unwrap`, for a number that `exists(number)` knows already, perhaps from long ago; the nearest one where it
+  /// knows none.
   template <class Exists>
   std::int64_t unwrap_known(std::uint32_t low, const Exists& exists) {
     const std::int64_t whole = near_known(low, exists);
     note(whole);
     return whole;
   }
-  /// `unwrap` of a number that says nothing of where the others are.
+  /// `unwrap` for a number that does not show where the others are.
   std::int64_t near(std::uint32_t low) const noexcept {
     if (!last_) return first_epoch + low;
     return *last_ + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(*last_));
   }
-  /// `unwrap_known` of such a number.
+  /// `unwrap_known` for such a number.
   template <class Exists>
   std::int64_t near_known(std::uint32_t low, const Exists& exists) const {
     const std::int64_t nearest = near(low);
@@ -386,9 +388,9 @@ class Unwrapper {
       if (exists(whole)) return whole;
     return nearest;
   }
-  /// The largest one so far.
+  /// The largest number so far.
   std::int64_t last() const noexcept { return last_.value_or(first_epoch); }
-  /// What is to be subtracted from all numbers, now that all are known.
+  /// The offset to be subtracted from all numbers, once all are known.
   std::int64_t epoch() const noexcept { return lowest_ < first_epoch ? 0 : first_epoch; }
 
  private:

@@ -93,7 +93,7 @@ class HistoryBuilder {
     StateTable::Actor* states = nullptr;   ///< its list; null: none yet
     std::optional<ActorState> base;        ///< between tasks
     std::vector<std::uint32_t> running;    ///< rows of tasks, one within the other
-    std::int64_t since_ns = no_time;       ///< of what it does now
+    std::int64_t since_ns = no_time;       ///< beginning of its present state
     std::int64_t last_ns = no_time;        ///< of its last event
     std::uint64_t events = 0;
     std::vector<Interval> spans, waits, flushes, quiets;  ///< open ones
@@ -104,7 +104,7 @@ class HistoryBuilder {
     std::uint32_t count = 0;
     std::vector<std::vector<std::pair<std::uint32_t, std::uint8_t>>> accesses;  ///< data and mode
     std::vector<std::vector<std::uint32_t>> predecessors;                         ///< positions in the graph
-    std::int32_t iteration = no_iteration;  ///< of the first replay: tasks that have another one were recorded in it
+    std::int32_t iteration = no_iteration;  ///< of the first replay; tasks with another one were recorded in it
   };
   struct Rank {
     const trace::RankTrace* trace = nullptr;
@@ -124,7 +124,7 @@ class HistoryBuilder {
     std::vector<double> flops;               ///< of each site's next tasks
     std::int32_t iteration = no_iteration;   ///< of the next tasks
     std::map<std::uint32_t, std::uint32_t> energy_counters;  ///< by the number of their name
-    std::size_t first_access = 0, first_dependency = 0;  ///< where to look for those of a graph that comes next
+    std::size_t first_access = 0, first_dependency = 0;  ///< where to look for those of the next graph
   };
 
   void open_rank(const trace::RankTrace& trace);
@@ -133,7 +133,7 @@ class HistoryBuilder {
     return *last_;
   }
 
-  /// Events of an actor come in runs.
+  /// The actor of that number. Events of an actor come in runs.
   Actor& actor_of(Rank& rank, std::uint32_t number) {
     if (rank.last_actor != nullptr && rank.last_actor->number == number) return *rank.last_actor;
     const auto [at, added] = rank.actors.try_emplace(number);
@@ -144,7 +144,7 @@ class HistoryBuilder {
     return *(rank.last_actor = &at->second);
   }
 
-  /// Of a task that events have named before, if they have.
+  /// The id nearest to `low` of a task that events have named before.
   static std::int64_t near_id(const Rank& rank, std::uint32_t low) {
     return rank.ids.near_known(low, [&](std::int64_t id) { return rank.index->find(id) != no_number; });
   }

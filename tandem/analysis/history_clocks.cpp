@@ -1,4 +1,5 @@
-// tandem/analysis/history_clocks.cpp: takes the times of a history from the ranks' clocks to one: nanoseconds since the first event.
+// tandem/analysis/history_clocks.cpp: converts a history's times from the ranks' clocks to nanoseconds since the first
+// event.
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
@@ -10,7 +11,8 @@
 namespace tandem::analysis {
 namespace {
 
-/// What the corrections need to know. The reference has place 0, whether or not its folder is here; the others follow in order.
+/// The ranks of the corrections by place. The reference has place 0, whether or not its folder is here; the others
+/// follow in order.
 struct Places {
   explicit Places(const trace::TraceReader& run) {
     of_rank[0] = 0;
@@ -29,8 +31,8 @@ std::vector<clock::SyncPoint> points_of(const trace::RankTrace& rank) {
   return points;
 }
 
-/// A rank that was never compared: on the host of rank 0 its clock is the same one (the TSC's origin is the machine's); elsewhere
-/// the dates of both systems have to do, which may be wrong by milliseconds.
+/// Corrects a rank that was never compared: on the host of rank 0 the clocks are one (the TSC's origin is the
+/// machine's); elsewhere the dates of both systems count, which may be wrong by milliseconds.
 bool compare_by_date(const trace::RankTrace& rank, const trace::RankTrace* reference, std::vector<clock::SyncPoint>& points) {
   constexpr std::int64_t usual_error_ns = 10'000'000;
   if (!points.empty() || reference == nullptr || reference->rank != 0 || rank.rank == 0 || rank.host == reference->host)
@@ -79,7 +81,7 @@ class RunTime {
   }
 
  private:
-  /// Null: of no correction. Rows of a rank come in runs.
+  /// The rank's correction, or null. Rows of a rank come in runs.
   clock::Correction::Cursor* cursor_of(std::uint32_t rank) {
     if (rank != last_rank_) {
       const auto cursor = cursors_.find(rank);
@@ -123,12 +125,12 @@ void correct_tables(History& history, RunTime& time) {
   for (WaitRow& row : history.waits) time.correct(row.rank, row.start_ns, row.end_ns);
   for (TracerRow& row : history.tracer) {
     time.correct(row.rank, row.start_ns, row.end_ns);
-    // It may have waited since before the first event.
+    // The receiver may have waited since before the first event.
     if (row.start_ns != no_time) row.start_ns = std::max<std::int64_t>(row.start_ns, 0);
   }
 }
 
-/// Ranks were read by clocks that do not agree: only now is there one order.
+/// Sorts the tables, which was impossible before: the ranks' clocks did not agree.
 void sort_tables(History& history) {
   history.states.sort();
   sort_by_time(history.transfers, &TransferRow::start_ns);

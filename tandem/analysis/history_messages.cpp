@@ -144,7 +144,7 @@ void MessagePairing::add_broadcast(const Event& event) {
                                    .time_ns = event.local_ns, .declined = true});
       return;
     case Type::bag_opened: {
-      bags_.erase(request_key(event.rank, u32(event, 0)));  // a number that comes again is another bag
+      bags_.erase(request_key(event.rank, u32(event, 0)));  // a number that is used again is another bag
       BagRow& bag = bag_of(event);
       bag.data = u32(event, 1);
       bag.version = u32(event, 2);
@@ -206,7 +206,7 @@ void MessagePairing::pair() {
     if (known) receives.push_back({receive.peer, receive.rank, receive.channel, receive.tag, i});
     else left.push_back(i);
   }
-  // Within a key by row, that is, by the order of posting.
+  // Sorts within a key by row, that is, by the order of posting.
   std::ranges::sort(sends);
   std::ranges::sort(receives);
   std::size_t send = 0;
@@ -253,7 +253,7 @@ void MessagePairing::pair_with_broadcasts(SpillVector<std::size_t>& left) {
   left = std::move(still_left);
 }
 
-/// Says of each message which data it carries, and for which tasks.
+/// Stores for each message which data it carries, and for which tasks.
 void MessagePairing::load(const std::unordered_map<std::uint32_t, std::int64_t>& epochs) {
   // A bag's request carries the bag's data, whether it became a broadcast or one message.
   std::unordered_map<std::uint64_t, std::uint32_t> bag_of_request;

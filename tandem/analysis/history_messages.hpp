@@ -11,22 +11,22 @@
 
 namespace tandem::analysis {
 
-/// The nth message of one rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and tag
-/// there, in the order in which receives were posted. A receive from any rank or with any tag says what it has met when that
-/// arrives. What one recipient of a broadcast is sent counts as a message of the broadcast's root. Sends and receives that have
-/// failed and never left or arrived are not counted.
+/// The nth message of one rank to another one, on a channel with a tag, belongs to the nth receive of that rank,
+/// channel and tag there, in the order in which receives were posted. A receive from any rank or with any tag records
+/// what it has met when that arrives. A broadcast's part for one recipient counts as a message of its root. Failed
+/// sends and receives that never left or arrived do not count.
 ///
-/// Where the recipients of broadcasts were not recorded: receives that no message can be theirs belong to the
-/// broadcasts of that rank, channel and tag, the nth to the nth.
+/// Where the recipients of broadcasts were not recorded, receives without a plain message belong to the broadcasts of
+/// that rank, channel and tag, the nth to the nth.
 class MessagePairing {
  public:
   explicit MessagePairing(History& history) : history_(history), receives_(history.memory_of_tables()) {}
 
-  /// Of the categories comm and broadcast, in the order of each rank's time.
+  /// Takes an event of the categories comm and broadcast, in the order of each rank's time.
   void add(const trace::Event& event);
-  /// Of the category dist; `task`: the unwrapped number of the task that the event names.
+  /// Takes an event of the category dist; `task` is the unwrapped number of the task that it names.
   void add_flow(const trace::Event& event, std::int64_t task);
-  /// `epochs`: what unwrapped numbers of tasks have beyond ids, of each rank.
+  /// Pairs all. `epochs`: by rank, the difference of unwrapped numbers of tasks and ids.
   void finish(const std::unordered_map<std::uint32_t, std::int64_t>& epochs);
 
  private:
@@ -63,7 +63,7 @@ class MessagePairing {
 
   History& history_;
   SpillVector<Receive> receives_;
-  std::unordered_map<std::uint64_t, Request> requests_;        ///< by rank and number; a number that comes again is another one
+  std::unordered_map<std::uint64_t, Request> requests_;        ///< by rank and number, which may be reused
   std::unordered_map<std::uint64_t, std::size_t> broadcasts_;  ///< rows, of all broadcasts that were posted
   std::unordered_map<std::uint64_t, Cargo> sent_, received_;   ///< by rank and number of the request
   std::unordered_map<std::uint64_t, std::size_t> bags_;        ///< rows of open bags, by rank and number

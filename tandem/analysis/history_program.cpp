@@ -1,4 +1,4 @@
-// tandem/analysis/history_program.cpp: memory, waits, the tracer, and what the program has recorded itself.
+// tandem/analysis/history_program.cpp: memory, waits, the tracer, and the program's own records.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -59,7 +59,7 @@ void HistoryBuilder::add_memory(const Event& event, Rank& rank) {
   }
 }
 
-/// What several threads have seen may stand in another order than it was so.
+/// Takes maxima, since events of several threads may not be in the order of their values.
 void HistoryBuilder::add_page_locked(const Event& event) {
   std::vector<PageLockedRow>& rows = history_.page_locked;
   auto row = std::ranges::lower_bound(rows, event.rank, {}, &PageLockedRow::rank);
@@ -115,7 +115,7 @@ void HistoryBuilder::add_tracer(const Event& event, Rank& rank, Actor& actor) {
     case Type::quiet_ended: return finish(actor.quiets, 0);
     case Type::tracer_waited:
       row.kind = TracerKind::waited;
-      row.amount = event.number(0);  // from the event on that needed a buffer
+      row.amount = event.number(0);  // until the event that needed a buffer
       row.end_ns = event.local_ns + static_cast<std::int64_t>(std::min<std::uint64_t>(row.amount, std::uint64_t{1} << 60));
       break;
     case Type::events_lost:
@@ -123,7 +123,7 @@ void HistoryBuilder::add_tracer(const Event& event, Rank& rank, Actor& actor) {
       row.amount = event.number(0);
       row.end_ns = event.local_ns;
       if (actor.last_ns != no_time) row.start_ns = actor.last_ns;
-      // It is unknown what the actor did in between; the next events show what it does now.
+      // It is unknown what the actor did in between; the next events show its present state.
       if (actor.last_ns != no_time) close_state(rank.rank, actor, actor.last_ns);
       actor.running.clear();
       actor.base.reset();
@@ -159,7 +159,8 @@ void HistoryBuilder::add_declared(const Event& event, std::uint32_t task) {
   }
 }
 
-/// A counter's name is "0-3,7 package-0": its workers, and what it is. The mean power in an interval is a value from its beginning on.
+/// Reads a counter, whose name is "0-3,7 package-0": its workers, and its source. The mean power of an interval is a
+/// value that holds from the interval's beginning on.
 void HistoryBuilder::add_energy(const Event& event, Rank& rank) {
   const std::uint32_t number = u32(event, 0);
   const auto [known, is_new] = rank.energy_counters.try_emplace(number, static_cast<std::uint32_t>(history_.energy_counters.size()));

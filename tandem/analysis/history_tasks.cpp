@@ -42,7 +42,7 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
       tasks.advance(row, TaskStatus::ready);
       break;
     case Type::task_pushed:
-      if (event.local_ns == tasks.submit_ns[row]) tasks.ready(row, event.local_ns);  // it waited for nobody
+      if (event.local_ns == tasks.submit_ns[row]) tasks.ready(row, event.local_ns);  // it was ready at once
       if (!keeps_all_) break;
       tasks.pushed_ns.set(row, event.local_ns);
       tasks.pushed_to.set(row, u16(event, 1));
@@ -88,7 +88,7 @@ void HistoryBuilder::submit(const Event& event, Rank& rank) {
     tasks.iteration.set(row, rank.iteration);
     for (std::size_t i = 0; i < event.list_size(5); ++i) add_access(row, event.list_entry(5, i));
   }
-  // Modulo 2^32: a join that is made while a task is entered has a greater number than that task.
+  // Modulo 2^32: a join made while a task is entered has a greater number than that task.
   const std::size_t predecessors = event.list_size(6);
   for (std::size_t i = 0; i < predecessors; ++i)
     history_.dependencies.add(row, static_cast<std::uint64_t>(id - static_cast<std::int32_t>(event.list_entry(6, i))));
@@ -101,7 +101,8 @@ void HistoryBuilder::note(const Event& event, Rank& rank) {
   history_.tasks.parameters.set(row, history_.texts.add(event.text(2)));
 }
 
-/// Implementations of a codelet are kernels of their own: "gemm #1". A replay may have the place of another one from its model.
+/// Treats implementations of a codelet as kernels of their own: "gemm #1". A replay may have the place of another
+/// implementation from its model.
 void HistoryBuilder::implement(const Event& event, Rank& rank) {
   const std::uint32_t row = row_of(rank, near_id(rank, u32(event, 0)));
   TaskTable& tasks = history_.tasks;
@@ -124,7 +125,7 @@ void HistoryBuilder::stage(const Event& event, Rank& rank) {
   history_.stagings.push_back({.task = row, .stage = stage, .start_ns = event.local_ns, .end_ns = event.local_ns});
 }
 
-/// What the task waits for in its memory, if anything, ends.
+/// Ends what the task waits for in its memory, if anything.
 void HistoryBuilder::end_staging(Rank& rank, std::uint32_t row, std::int64_t at_ns) {
   const auto open = rank.stagings.find(row);
   if (open == rank.stagings.end()) return;
@@ -132,7 +133,7 @@ void HistoryBuilder::end_staging(Rank& rank, std::uint32_t row, std::int64_t at_
   rank.stagings.erase(open);
 }
 
-/// The accesses and predecessors of the tasks of a first replay: they are among the last rows.
+/// Reads the accesses and predecessors of the tasks of a first replay, which are among the last rows.
 void HistoryBuilder::learn_graph(Rank& rank, Graph& graph) {
   graph.accesses.resize(graph.count);
   graph.predecessors.resize(graph.count);
@@ -159,7 +160,7 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
   Graph& graph = at->second;
   TaskTable& tasks = history_.tasks;
   if (is_first) {
-    // Its tasks have just been described; where events were lost, rows would be made of unknown values.
+    // The graph's tasks have just been described; where events were lost, rows would be made of unknown values.
     graph.first = first;
     graph.iteration = rank.iteration;
     graph.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(event.number(2), tasks.size()));
@@ -196,7 +197,7 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
   if (count > 0) rank.ids.unwrap(static_cast<std::uint32_t>(first + count - 1));
 }
 
-/// `no_worker`: the actor is none.
+/// The worker's number; `no_worker`: the actor is none.
 std::uint16_t HistoryBuilder::worker_of(std::uint32_t rank, std::uint32_t actor) const {
   const ActorFacts* const facts = history_.find_actor(rank, actor);
   return facts != nullptr && facts->kind == trace::ActorKind::worker ? facts->index : no_worker;
@@ -234,7 +235,8 @@ void HistoryBuilder::close_state(std::uint32_t rank, Actor& actor, std::int64_t 
   actor.since_ns = until_ns;
 }
 
-/// Its first event is a state: until then it did nothing, since its thread had not begun, or it slept when the trace began.
+/// Begins a worker whose first event is a state: until then it did nothing, since its thread had not begun, or it slept
+/// when the trace began.
 void HistoryBuilder::begin_worker(const Rank& rank, Actor& actor) {
   const ActorFacts* const facts = history_.find_actor(rank.rank, actor.number);
   if (facts == nullptr || facts->kind != trace::ActorKind::worker || !facts->has_first) return;

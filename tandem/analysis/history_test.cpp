@@ -1,4 +1,4 @@
-// tandem/analysis/history_test.cpp: what happened in a run is reconstructed as it was: tasks, states, messages, clocks.
+// tandem/analysis/history_test.cpp: histories reconstruct the tasks, states, messages and clocks of runs.
 #include "tandem/analysis/history.hpp"
 
 #include <algorithm>
@@ -265,7 +265,7 @@ TEST(History, MessagesMeetInTheOrderInWhichReceivesWerePosted) {
   from.add(Type::message_released, at(160), {1}).add(Type::send_posted, at(170), {3, 1, 8, 5, 99, 3000});
   auto& to = run.stream(1, 4);
   to.add(Type::receive_posted, at(10), {11, 0, 7, 99}).add(Type::receive_posted, at(20), {12, UINT32_MAX, 7, 99});
-  // The second arrives first, for another way was shorter; it is still the second.
+  // The second message arrives first, by a shorter way; it is still the second.
   to.add(Type::message_arrived, at(300), {12, 0, 7, 99, 2000}).add(Type::message_arrived, at(400), {11, 0, 7, 99, 1000});
   to.add(Type::message_released, at(420), {11});
   const auto history = run.read();
@@ -377,7 +377,7 @@ TEST(History, WideRecordsSayTheSame) {
   EXPECT_EQ(history->dependencies.at(0).predecessor, 1u);
 }
 
-/// Rank 1's clock is 200 ns behind at first, and 400 ns behind a millisecond later.
+/// Compares clocks: rank 1's is 200 ns behind at first, and 400 ns behind a millisecond later.
 void compare_clocks(SmallRun& run) {
   run.catalogue(1).add(Type::clock_point, at(0), {0, 5'000, 5'200, 20, 0});
   run.catalogue(1).add(Type::clock_point, at(0), {0, 1'005'000, 1'005'400, 20, 0});

@@ -9,7 +9,7 @@
 namespace tandem::analysis {
 namespace {
 
-/// Where a rank is in its loops.
+/// A rank's position in its loops.
 struct Place {
   std::int32_t iteration = no_iteration;
   std::size_t pass = 0;                            ///< row

@@ -14,9 +14,9 @@ struct IterationPass {
   std::int64_t begin_ns = no_time, end_ns = no_time;
 };
 
-/// The iterations in flight: of those tasks that have run and whose iteration the program told. A negative number is none. A loop may run
-/// several times: where a rank submits tasks of an iteration again, after tasks of another one, this is a pass of its own; the n-th passes
-/// of all ranks through an iteration are one. In the order in which they were first met. O(n log n).
+/// The iterations of tasks that have run and whose iteration the program told, in the order of their first tasks. A
+/// negative number is none. A loop may run several times: where a rank submits tasks of an iteration again, after tasks
+/// of another one, this is a pass of its own; the n-th passes of all ranks through an iteration are one. O(n log n).
 std::vector<IterationPass> iterations(const History& history);
 
 }  // namespace tandem::analysis

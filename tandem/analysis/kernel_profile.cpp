@@ -29,7 +29,7 @@ Durations durations_of(std::span<std::int64_t> durations) {
 /// The durations of a codelet's tasks, and on which kinds of worker they ran.
 struct OfCodelet {
   SpillVector<std::int64_t> durations;
-  std::map<std::uint32_t, SpillVector<std::int64_t>> on_kinds;  ///< where there are several
+  std::map<std::uint32_t, SpillVector<std::int64_t>> on_kinds;  ///< only where there are several
   double flops = 0;
   std::int64_t flops_ns = 0;
 };
@@ -52,7 +52,7 @@ KernelProfile profile(Texts::Id codelet, OfCodelet& of) {
   return result;
 }
 
-/// Adds what was counted to `sum`, which is nothing once something was not.
+/// Adds a count to `sum`, which becomes empty once a task was not counted.
 void add(std::optional<double>& sum, std::uint64_t count) {
   sum = sum && count != CountsRow::not_counted ? std::optional(*sum + static_cast<double>(count)) : std::nullopt;
 }
@@ -88,7 +88,7 @@ void add_expectations(const History& history, const WorkerKinds& kinds, std::vec
     double distance_ns = 0, expected_ns = 0;
   };
   const TaskTable& tasks = history.tasks;
-  const std::vector<std::uint32_t> last = last_rows(history.expected, tasks.size());  // some tasks are given away again
+  const std::vector<std::uint32_t> last = last_rows(history.expected, tasks.size());  // some tasks are assigned again
   std::map<Texts::Id, std::map<std::uint32_t, Seen>> by_codelet;
   for (std::uint32_t i = 0; i < history.expected.size(); ++i) {
     const auto& [task, kernel_ns, copies_ns] = history.expected[i];

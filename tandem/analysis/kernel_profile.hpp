@@ -14,17 +14,17 @@ struct Durations {
   std::uint64_t tasks = 0;
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0, first_quartile_ns = 0, median_ns = 0, third_quartile_ns = 0, max_ns = 0;
-  double fence_ns = 0;  ///< beyond it a task is an outlier
+  double fence_ns = 0;  ///< a task beyond it is an outlier
   std::uint64_t outliers = 0;
-  std::int64_t outlier_excess_ns = 0;  ///< what outliers took beyond the median
+  std::int64_t outlier_excess_ns = 0;  ///< time of outliers beyond the median
 };
 
-/// How long tasks took, as multiples of what the scheduler expected when it chose their workers.
+/// Durations of tasks as multiples of what the scheduler expected when it chose their workers.
 struct Expectations {
   std::uint32_t kind = 0;   ///< of the workers: a number of `WorkerKinds`
-  std::uint64_t tasks = 0;  ///< of which something was expected; the rest is about these
+  std::uint64_t tasks = 0;  ///< tasks with an expectation; the rest is about these
   double first_quartile = 0, median = 0, third_quartile = 0;  ///< 1: as expected; 2: twice as long
-  double error = 0;         ///< the mean distance between duration and expectation, as a part of the mean expectation
+  double error = 0;         ///< mean distance of duration and expectation, as a part of the mean expectation
 };
 
 /// The tasks of a codelet on the workers of a kind.
@@ -32,11 +32,11 @@ struct KernelOnKind : Durations {
   std::uint32_t kind = 0;  ///< a number of `WorkerKinds`
 };
 
-/// The tasks of a codelet that have run. On several kinds of worker they take different times; outliers are then those of each kind alone, and
-/// `outliers` and `outlier_excess_ns` are their sums.
+/// The tasks of a codelet that have run. On several kinds of worker they take different times; outliers are then those
+/// of each kind alone, and `outliers` and `outlier_excess_ns` are their sums.
 struct KernelProfile : Durations {
   Texts::Id codelet = 0;
-  std::vector<KernelOnKind> kinds;  ///< by kind; empty where the workers of the run are all of one kind
+  std::vector<KernelOnKind> kinds;  ///< by kind; empty where all workers of the run are of one kind
 
   /// The durations that a task of this codelet on workers of `kind` is compared with.
   const Durations& on(std::uint32_t kind) const noexcept {
@@ -45,17 +45,17 @@ struct KernelProfile : Durations {
     return *this;
   }
 
-  double flops = 0;                    ///< of those tasks of which the program told the operations
-  std::int64_t flops_ns = 0;           ///< what these took
+  double flops = 0;                    ///< of those tasks whose operations the program told
+  std::int64_t flops_ns = 0;           ///< time of these tasks
 
   std::vector<Expectations> expectations;  ///< by kind of worker; empty: nothing was expected
 
-  // Of tasks for which the processor counted both; 0: none was counted.
+  // Sums over tasks for which the processor counted both; 0: none was counted.
   std::uint64_t counted_tasks = 0;
   double cycles = 0, instructions = 0;
-  std::optional<double> stalled = {}, misses = {};  ///< nothing: they were not counted for one of these tasks
+  std::optional<double> stalled = {}, misses = {};  ///< empty: not counted for some of these tasks
 
-  /// Nothing: not counted.
+  /// Instructions per cycle; empty: not counted.
   std::optional<double> instructions_per_cycle() const noexcept {
     return cycles > 0 ? std::optional(instructions / cycles) : std::nullopt;
   }
@@ -63,7 +63,7 @@ struct KernelProfile : Durations {
   double flops_per_second() const noexcept { return flops_ns > 0 ? flops * 1e9 / static_cast<double>(flops_ns) : 0; }
 };
 
-/// By total time, the greatest first. O(n) for n tasks.
+/// The profiles by total time, greatest first. O(n) for n tasks.
 std::vector<KernelProfile> profile_kernels(const History& history);
 
 }  // namespace tandem::analysis

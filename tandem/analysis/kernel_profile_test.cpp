@@ -45,7 +45,8 @@ TEST(KernelProfile, EachKindOfWorkerHasOutliersOfItsOwn) {
     run.submit(0, 0, task, 1).execute(0, actor, task, start_ns, start_ns + duration_ns);
     ++task;
   };
-  // The device is much faster, and is used more often: a task on a core is no outlier, one of the device that takes half as long is.
+  // The device is much faster, and runs more tasks: a task on a core is no outlier, a task on the device that takes
+  // half as long is one.
   for (std::int64_t i = 0; i < 3; ++i) execute(2, 2000 * i, 1000 + 10 * i);
   for (std::int64_t i = 0; i < 12; ++i) execute(5, 1000 * i, 100 + i % 3 * 10);
   execute(5, 13'000, 500);
@@ -93,9 +94,9 @@ TEST(KernelProfile, ComparesWhatTheSchedulerExpectedWithWhatCame) {
     run.execute(0, 2, task++, at_ns + 2, at_ns + 2 + took_ns);
     at_ns += 2 + took_ns;
   };
-  execute(0, 5000);  // before anything was known
+  execute(0, 5000);  // before any expectation
   for (const std::int64_t took_ns : {50, 90, 100, 120, 300}) execute(100, took_ns);
-  // Given away again: the later expectation counts.
+  // The task is assigned again: the later expectation counts.
   run.stream(0, 1).add(trace::Type::task_expected, test::at(at_ns), {task - 1, 200, 0});
   const auto history = run.read();
   const auto kernels = profile_kernels(*history);

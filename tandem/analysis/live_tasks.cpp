@@ -1,11 +1,11 @@
-// tandem/analysis/live_tasks.cpp: flags of tasks, and how many are in which stage.
+// tandem/analysis/live_tasks.cpp: flags of tasks, and the number of tasks in each stage.
 #include "tandem/analysis/live_tasks.hpp"
 
 #include <algorithm>
 
 namespace tandem::analysis {
 
-/// A node is in none that is counted, and neither is a task of which no submission is known.
+/// The stage by flags. A node is in no counted stage, nor is a task without a known submission.
 LiveTasks::Stage LiveTasks::stage_of(std::uint8_t flags) noexcept {
   if ((flags & submitted) == 0 || (flags & (started | ended | node)) != 0) return Stage::other;
   return (flags & (ready | unbound)) != 0 ? Stage::ready : Stage::waiting;
@@ -21,7 +21,7 @@ void LiveTasks::count(Stage stage, int by) noexcept {
 void LiveTasks::keep_for_a_while(std::uint32_t number) {
   old_.push_back(number);
   if (old_.size() <= kept) return;
-  // The number may be that of another task by now.
+  // The number may belong to another task by now.
   const auto oldest = tasks_.find(old_.front());
   if (oldest != tasks_.end() && !is_open(oldest->second.flags)) tasks_.erase(oldest);
   old_.pop_front();
@@ -32,7 +32,7 @@ std::uint8_t LiveTasks::change(std::uint32_t number, Task& task, std::uint8_t fl
   count(stage_of(before), -1);
   count(stage_of(now), 1);
   if ((before & submitted) == 0 && (now & (submitted | node)) == submitted) ++submitted_;
-  // When it becomes known, or when it ends.
+  // A task is kept for a while after it becomes known, or ends.
   if (!is_open(now) && (before == 0 || is_open(before))) keep_for_a_while(number);
   return now;
 }
@@ -50,7 +50,7 @@ std::uint8_t LiveTasks::submit(std::uint32_t number, std::uint16_t site, std::ui
     return flags;
   }
   Task& task = tasks_[number];
-  if ((task.flags & submitted) != 0) {  // the number comes again
+  if ((task.flags & submitted) != 0) {  // the number is used again
     count(stage_of(task.flags), -1);
     task = {};
   }
@@ -62,7 +62,7 @@ void LiveTasks::replay(std::uint32_t graph, std::uint32_t first, std::uint32_t c
   const auto [known, is_first] = models_.try_emplace(graph);
   std::vector<Task>& model = known->second;
   if (is_first) {
-    // They have just been described, unless that was before anything was read.
+    // The graph's tasks have just been described, unless that was before anything was read.
     model.resize(std::min<std::size_t>(count, most_open));
     for (std::uint32_t i = 0; i < model.size(); ++i)
       if (const auto task = tasks_.find(first + i); task != tasks_.end())

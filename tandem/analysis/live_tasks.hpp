@@ -9,11 +9,11 @@
 
 namespace tandem::analysis {
 
-/// The tasks of one rank, as far as a run that runs has told of them. An event of one actor may become known before an earlier
-/// one of another actor, so each task has flags that only grow, and its stage follows from them.
+/// The known tasks of one running rank. An event of one actor may become known before an earlier one of another actor,
+/// so each task has flags that only grow, and its stage follows from them.
 ///
-/// Numbers are the low 32 bits of ids, and come again after 2^22 operations on several ranks, since ids have gaps there. So a
-/// task that has ended is forgotten, but not at once: its other events may become known later.
+/// Numbers are the low 32 bits of ids, and are reused after 2^22 operations on several ranks, since ids have gaps
+/// there. So a task that has ended is forgotten, but not at once: its other events may become known later.
 ///
 /// Memory: some 50 bytes for each task that has not ended, up to `most_open`, and for the last `kept` others.
 class LiveTasks {
@@ -36,15 +36,15 @@ class LiveTasks {
   /// Sets flags of a task, and returns what is known of it now.
   Task note(std::uint32_t task, std::uint8_t flags);
   std::uint8_t submit(std::uint32_t task, std::uint16_t site, std::uint8_t flags);
-  /// The tasks from `first` on are like those of the first replay of the graph.
+  /// Notes that the tasks from `first` on are like those of the first replay of the graph.
   void replay(std::uint32_t graph, std::uint32_t first, std::uint32_t count);
-  /// `no_site`: not known.
+  /// The site of a task; `no_site`: not known.
   std::uint16_t site_of(std::uint32_t task) const;
 
   std::uint64_t submitted_count() const noexcept { return submitted_; }  ///< tasks that run on workers
   std::uint64_t waiting() const noexcept { return waiting_; }            ///< for other tasks or data
   std::uint64_t ready_count() const noexcept { return ready_; }
-  /// False: there were more open tasks than are counted.
+  /// Whether all open tasks are counted; false: there were too many.
   bool is_whole() const noexcept { return !overflowed_; }
 
  private:

@@ -1,4 +1,4 @@
-// tandem/analysis/live_view.cpp: follows the events of a running rank, and says what it does.
+// tandem/analysis/live_view.cpp: follows the events of a running rank, and reports what it does.
 #include "tandem/analysis/live_view.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ void LiveView::event(const Event& event) {
   }
 }
 
-/// What the actor did between the packets is not known, and neither is what it does now.
+/// Forgets an actor's state: what it did between the packets, and does now, is not known.
 void LiveView::missed(std::uint32_t number, std::uint64_t packets) {
   Actor& actor = actor_of(number);
   actor.running.clear();
@@ -242,7 +242,7 @@ std::vector<std::string> LiveView::lacks() const {
   return lacking;
 }
 
-/// `task`: the low 32 bits of an id that is near the last one that was told.
+/// The number of a task; `task`: the low 32 bits of an id near the last recorded one.
 std::uint64_t LiveView::number_of(std::uint32_t task) const {
   const auto step = static_cast<std::int32_t>(task - static_cast<std::uint32_t>(told_id_));
   const std::uint64_t whole = told_id_ == 0 ? task : told_id_ + static_cast<std::uint64_t>(std::int64_t{step});

@@ -1,4 +1,4 @@
-// tandem/analysis/live_view.hpp: what a rank does now, and did since the last look, from the events of a run that runs.
+// tandem/analysis/live_view.hpp: what a running rank does now, and did since the last view, from its events.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 
 namespace tandem::analysis {
 
-/// What the time of a worker is spent on, as far as can be said at once. `idle` also when it polls the network or holds its core
-/// for an urgent task; `program`: the submitting thread, outside of waits.
+/// Categories of a worker's time that are known at once. `idle` includes polling the network and keeping a core free
+/// for an urgent task; `program` is the submitting thread outside of waits.
 enum class LiveSpent : std::uint8_t { kernels, runtime, idle, program };
 inline constexpr std::size_t live_spent_kinds = 4;
 std::string_view name_of(LiveSpent spent) noexcept;
@@ -27,11 +27,11 @@ std::string_view name_of(LiveSpent spent) noexcept;
 struct LiveWorker {
   std::uint16_t worker = 0;
   std::int32_t core = -1;
-  std::optional<ActorState> state;   ///< nothing: not known
-  std::int64_t state_ns = 0;         ///< for how long it has been in it
+  std::optional<ActorState> state;   ///< empty: not known
+  std::int64_t state_ns = 0;         ///< time in this state
   std::string kernel;                ///< of the running task; "?": not known
-  std::uint64_t task = no_number;    ///< the number of the running one, as people know it
-  std::array<std::int64_t, live_spent_kinds> ns = {};  ///< of the interval; a rest is not known
+  std::uint64_t task = no_number;    ///< number of the running task, as people know it
+  std::array<std::int64_t, live_spent_kinds> ns = {};  ///< of the interval; the rest is not known
   std::uint64_t tasks = 0;           ///< that ended in the interval
 };
 
@@ -45,7 +45,7 @@ struct LiveKernel {
 struct LiveReceives {
   std::uint32_t peer = 0;
   std::uint64_t count = 0;
-  std::int64_t oldest_ns = 0;  ///< for how long it has been open
+  std::int64_t oldest_ns = 0;  ///< age of the oldest
   std::string data;            ///< of the oldest
 };
 
@@ -81,15 +81,15 @@ struct LiveInterval {
       return *this;
     }
   } tasks, all_tasks;                      ///< in the interval; since the rank began, as far as it was read
-  std::optional<std::uint64_t> waiting, ready;  ///< tasks now; nothing: not recorded, or events are missing
+  std::optional<std::uint64_t> waiting, ready;  ///< tasks now; empty: not recorded, or events are missing
   std::uint64_t running = 0;
   LiveMessages messages, all_messages;
   std::vector<LiveReceives> receives;      ///< by peer
   std::optional<LiveProgram> program;
-  std::int64_t program_ns = 0;             ///< for how long
+  std::int64_t program_ns = 0;             ///< duration
   std::map<std::string, double> counters;  ///< of the program: their values
-  std::int64_t tracer_waited_ns = 0;       ///< of all threads, for the tracer's buffers, in the interval
-  std::uint64_t missed_packets = 0;        ///< in the interval: numbers above are of what was read
+  std::int64_t tracer_waited_ns = 0;       ///< of all threads in the interval, for the tracer's buffers
+  std::uint64_t missed_packets = 0;        ///< in the interval: the numbers above are of what was read
 };
 
 /// Follows one rank. Give it to `trace::LiveRank::poll`, then call `take`.
@@ -100,7 +100,8 @@ class LiveView final : public trace::LiveListener {
 
   void event(const trace::Event& event) override;
   void missed(std::uint32_t actor, std::uint64_t packets) override;
-  /// What was from the last call on until `now_ns`; the next interval begins then. Of the first call the interval has no length.
+  /// The interval from the last call until `now_ns`, where the next one begins. The first call's interval has no
+  /// length.
   LiveInterval take(std::int64_t now_ns);
 
   /// Categories that the views above need and the rank does not record: "worker", ...
@@ -146,7 +147,7 @@ class LiveView final : public trace::LiveListener {
   const trace::LiveRank& rank_;
   std::int64_t begin_ns_ = no_time;  ///< of the interval
   std::vector<Actor> actors_;
-  std::uint64_t told_id_ = 0;  ///< of a task, lately; 0: all ids so far are small
+  std::uint64_t told_id_ = 0;  ///< of a task, recorded lately; 0: all ids so far are small
   LiveTasks tasks_;
   std::vector<Kernel> kernels_;  ///< by site
   LiveInterval::Tasks interval_tasks_, all_tasks_;

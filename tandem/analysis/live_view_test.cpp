@@ -1,4 +1,4 @@
-// tandem/analysis/live_view_test.cpp: what a running rank does, told from events that a test writes into its live buffers.
+// tandem/analysis/live_view_test.cpp: the view of a running rank, from events that a test writes into its live buffers.
 #include "tandem/analysis/live_view.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using trace::test::LiveFolder;
 using trace::test::PacketWriter;
 using enum trace::ActorKind;
 
-/// Nanoseconds, even ones, of the rank's clock as a stamp.
+/// A time in ns (even) of the rank's clock, as a stamp.
 std::uint64_t at(std::int64_t ns) { return 1'000'000 + static_cast<std::uint64_t>(ns - 5'000) / 2; }
 constexpr std::int64_t us = 1'000, begin = 10 * us;
 
@@ -71,7 +71,7 @@ TEST_F(LiveViewTest, TheTimeOfAWorkerIsDividedWithoutARestAlsoOverTheEndsOfInter
   EXPECT_EQ(first.length_ns, 30 * us);
   ASSERT_EQ(first.workers.size(), 1u);
   const LiveWorker& worker = first.workers[0];
-  // Before 12 us nothing is known of it.
+  // Nothing is known before 12 us.
   EXPECT_EQ(worker.ns, (std::array<std::int64_t, 4>{18 * us, 5 * us, 4 * us, 1 * us}));
   EXPECT_EQ(worker.state, ActorState::executing);
   EXPECT_EQ(worker.kernel, "gemm");

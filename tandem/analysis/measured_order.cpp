@@ -10,7 +10,7 @@ namespace tandem::analysis {
 
 namespace {
 
-/// Those of the list that have run and fit, by a time.
+/// The rows of the list that have run and fit, sorted by a time.
 template <class Time, class Fits>
 SpillVector<TimedRow> rows_by(const History& history, const SpillVector<std::uint32_t>& list, const Time& time_ns, Fits fits) {
   SpillVector<TimedRow> rows(history.memory_of_tables());
@@ -30,7 +30,7 @@ WorkerOrder::WorkerOrder(const History& history) : before_(history.memory_of_tab
     std::int64_t end_ns = no_time;
   };
   std::map<std::pair<std::uint32_t, std::uint16_t>, Last> workers;
-  // A task that runs within another one is not before what follows.
+  // A task that runs within another one does not precede later ones.
   const auto rows = rows_by(history, tasks.started(), tasks.start_ns, [&](std::uint32_t row) { return tasks.worker[row] != no_worker; });
   for (const auto& [start_ns, row] : rows) {
     rows.touch();
@@ -45,7 +45,7 @@ Waits::Waits(const History& history) : history_(history), by_end_(history.memory
   for (const WaitRow& wait : history.waits)
     if (wait.start_ns != no_time && wait.end_ns != no_time) ends_[wait.rank].push_back(wait.end_ns);
   for (auto& [rank, ends] : ends_) std::ranges::sort(ends);
-  if (ends_.empty()) return;  // nobody will ask
+  if (ends_.empty()) return;  // no query needs them
   const TaskTable& tasks = history.tasks;
   const auto moments = rows_by(history, tasks.ended(), tasks.end_ns, [](std::uint32_t) { return true; });
   for (const TimedRow& moment : moments) by_end_.push_back(moment.row);

@@ -10,20 +10,20 @@
 
 namespace tandem::analysis {
 
-/// Tasks of each worker in the order of their beginnings. O(n log workers).
+/// The tasks of each worker in the order of their beginnings. O(n log workers).
 class WorkerOrder {
  public:
   explicit WorkerOrder(const History& history);
 
-  /// The last task that the worker of this one had ended before; no_number: none.
+  /// The last task that this one's worker had ended before; no_number: none.
   std::uint32_t before(std::uint32_t row) const { return before_[row] - 1; }
 
  private:
   SpillVector<std::uint32_t> before_;  ///< one more than the row; 0: none
 };
 
-/// When the program of each rank went on after a wait, and which task had ended then. A wait is for the tasks of all ranks. Refers to the
-/// history. O(n), and O(log n) for a question.
+/// When the program of each rank continued after a wait, and which task had ended then. A wait is for the tasks of all
+/// ranks. Refers to the history. O(n), and O(log n) for a query.
 class Waits {
  public:
   explicit Waits(const History& history);

@@ -1,4 +1,5 @@
-// tandem/analysis/memory_test.cpp: how much memory a summary takes, as the system counts it. In a program of its own: it would count other tests.
+// tandem/analysis/memory_test.cpp: memory of a summary, counted by the system. A program of its own, since it would
+// count other tests.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,7 +39,7 @@ void write_run(const std::filesystem::path& folder) {
   std::filesystem::rename(run.write(), folder);
 }
 
-/// In a process of its own, whose memory does not count.
+/// Writes a run in another process, whose memory does not count.
 void write_run_apart(const std::filesystem::path& folder) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -57,7 +58,7 @@ std::int64_t most_resident_bytes() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-/// All that `tandem trace summary` computes, in some numbers.
+/// Everything that `tandem trace summary` computes, in some numbers.
 struct Numbers {
   std::uint64_t events = 0;
   std::int64_t makespan_ns = 0, path_ns = 0, replayed_ns = 0, starved_ns = 0;
@@ -92,7 +93,7 @@ Numbers numbers_of(const std::filesystem::path& folder, const HistoryOptions& op
   return numbers;
 }
 
-// The bound is that of 100 million events in 2 GB. Before tables lay in files, this run took 130 bytes per event.
+// The limit corresponds to 100 million events in 2 GB. With tables in main memory this run takes 130 bytes per event.
 TEST(Memory, ASummaryTakesAtMost20BytesPerEvent) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer's memory would be counted";
@@ -106,7 +107,7 @@ TEST(Memory, ASummaryTakesAtMost20BytesPerEvent) {
   const std::int64_t bytes = most_resident_bytes() - before;
   ASSERT_GE(in_files.events, 7u * tasks);
   EXPECT_LT(static_cast<double>(bytes) / static_cast<double>(in_files.events), 20.0) << bytes << " bytes for " << in_files.events << " events";
-  // That more is needed elsewhere shows that the measure works.
+  // More memory without files shows that the measurement works.
   const Numbers in_main_memory = numbers_of(folder, {});
   EXPECT_GT(most_resident_bytes() - before, 2 * bytes);
   EXPECT_EQ(in_files, in_main_memory) << "numbers depend on where tables lie";

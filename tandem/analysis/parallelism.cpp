@@ -16,7 +16,7 @@ struct Intervals {
 
   IntervalList submitted, ready, running, idle;
 
-  // Each for all tasks that have run, in the order of the times that it adds, more or less.
+  // Adds times of a task that has run, roughly in the order of these times.
   void add_submitted(const TaskTable& tasks, std::uint32_t row) {
     if (tasks.submit_ns[row] != no_time) submitted.add_begin({tasks.submit_ns[row], tasks.end_ns[row]});
   }

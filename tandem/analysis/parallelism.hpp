@@ -10,17 +10,18 @@
 
 namespace tandem::analysis {
 
-/// Of one rank or of all together, within the makespan. Tasks that have run count; nodes of the graph that do not run, such as sends and
-/// receives of the flow, do not. Mean and maximum of each: `StepFunction`, over `makespan`; its bins are for pictures.
+/// Numbers of tasks of one rank or of all, within the makespan. Tasks that have run count; nodes that do not run, such
+/// as sends and receives of the flow, do not. `StepFunction` gives mean and maximum of each over `makespan`; its bins
+/// are for pictures.
 struct Parallelism {
   std::uint32_t rank = no_number;  ///< no_number: all together
   Interval makespan;
-  StepFunction submitted;     ///< tasks that are submitted and have not ended
-  StepFunction ready;         ///< tasks whose predecessors have ended, and that have not begun; of `task.ready`, and 0 without it
+  StepFunction submitted;     ///< tasks that are ready by `task.ready` and have not begun; 0 without that
+  StepFunction ready;         ///< tasks ready but not begun, by `task.ready`; 0 without it
   StepFunction running;       ///< tasks whose kernel runs
-  StepFunction idle_workers;  ///< as `is_idle` says
-  std::int64_t idle_ns = 0;     ///< in which some worker was idle
-  std::int64_t starved_ns = 0;  ///< in which some worker was idle and no task was ready
+  StepFunction idle_workers;  ///< workers for which `is_idle`
+  std::int64_t idle_ns = 0;     ///< time in which some worker was idle
+  std::int64_t starved_ns = 0;  ///< time in which some worker was idle and no task was ready
 };
 
 struct RunParallelism {
@@ -28,7 +29,7 @@ struct RunParallelism {
   std::vector<Parallelism> ranks;  ///< by rank; those with tasks that have run, or with workers
 };
 
-/// O(n) for n tasks and states, but for the search of reasons (`for_each_stretch`).
+/// Analyses parallelism. O(n) for n tasks and states, but for the search of reasons (`for_each_stretch`).
 RunParallelism parallelism(const History& history, const TimeSplit& split);
 
 }  // namespace tandem::analysis

@@ -20,11 +20,11 @@ std::int64_t message_ns(const History& history, const TaskGraph::Edge& edge, Mes
   return std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0);
 }
 
-/// The last thing that had to happen before a task or another node of the graph could begin.
+/// The last event that had to happen before a task or another node of the graph could begin.
 struct Cause {
   std::int64_t at_ns = no_time;
   StepKind kind = StepKind::submission;
-  std::uint32_t task = no_number;     ///< whose end it was; of a message: the node that sent it
+  std::uint32_t task = no_number;     ///< whose end it was; for a message: the node that sent it
   std::uint32_t message = no_number;
 };
 
@@ -41,7 +41,7 @@ class Backwards {
     StepKind executes = StepKind::execution;
     std::int64_t until_ns = history_.tasks.end_ns[last];
     SpillMemory& memory = *history_.memory_of_tables();
-    // Each round goes back in time or to a predecessor; damaged traces shall not make it endless.
+    // Each round goes back in time or to a predecessor; the limit keeps damaged traces from looping for ever.
     for (std::size_t rounds = 0; rounds <= 2 * history_.tasks.size() && until_ns > begin_ns_; ++rounds) {
       memory.touch();
       const std::int64_t start_ns = history_.tasks.start_ns[task];
@@ -79,15 +79,15 @@ class Backwards {
     path_.steps.push_back({.kind = kind, .task = task, .from = from, .start_ns = start_ns, .end_ns = end_ns});
   }
 
-  /// The last of what a task waited for, before `limit_ns`. Nodes that do not run, such as receives and joins, pass on what they
-  /// waited for.
+  /// The last event that a task waited for, before `limit_ns`. Nodes that do not run, such as receives and joins, pass
+  /// on what they waited for.
   Cause last_cause(std::uint32_t task, std::int64_t limit_ns) const {
     Cause cause;
     const auto offer = [&](std::int64_t at_ns, StepKind kind, std::uint32_t of, std::uint32_t message) {
       if (at_ns == no_time || at_ns > limit_ns) return;
       if (cause.at_ns == no_time || at_ns > cause.at_ns) cause = {at_ns, kind, of, message};
     };
-    // Submission first: at equal times what came through another task says more.
+    // Submission is offered first: at equal times a cause by another task says more.
     offer(history_.tasks.submit_ns[task], StepKind::submission, task, no_number);
     std::vector<std::uint32_t> nodes{task};
     for (std::size_t i = 0; i < nodes.size() && i < most_nodes; ++i) {
@@ -104,14 +104,14 @@ class Backwards {
     const std::uint32_t before = order_.before(task);
     if (before != no_number) {
       const std::int64_t end_ns = history_.tasks.end_ns[before];
-      // It counts when the task could have begun during the other one.
+      // The worker's previous task counts if this one could have begun during it.
       if (cause.at_ns == no_time || end_ns > cause.at_ns) offer(end_ns, StepKind::busy, before, no_number);
     }
     return cause;
   }
 
-  /// A program that waited could not submit: adds the time since its wait, and finds the task whose end let it go on. Nothing: it did
-  /// not wait before.
+  /// A program that waited could not submit: adds the time since its wait, and finds the task whose end let it
+  /// continue. Empty: it did not wait before.
   std::optional<std::uint32_t> before_submission(std::uint32_t task, std::int64_t submit_ns) {
     const auto resumed_ns = waits_.last_end(history_.tasks.rank[task], submit_ns);
     const auto awaited = resumed_ns ? waits_.last_ended(*resumed_ns) : std::nullopt;
@@ -120,14 +120,14 @@ class Backwards {
     return awaited;
   }
 
-  /// Adds the message's way, and finds the task that made its data. Nothing: the path ends with the message.
+  /// Adds the time of a message, and finds the task that made its data. Empty: the path ends with the message.
   std::optional<std::uint32_t> before_message(std::uint32_t task, std::uint32_t message, std::int64_t arrived_ns) {
     const CommunicationRow& row = history_.communications[message];
     const Cause cause = last_cause(row.send_task, std::min(row.posted_ns, arrived_ns));
     const std::int64_t left_ns = cause.at_ns == no_time ? row.posted_ns : cause.at_ns;
     add(StepKind::message, task, row.source, left_ns, arrived_ns);
-    // Data that came by another message is followed back from there by the same rule. In damaged traces messages may wait for each
-    // other: each step goes back in time.
+    // Data that came by another message is followed back from there in this way, too. In damaged traces messages may
+    // wait for each other: each step goes back in time.
     if (cause.kind == StepKind::message)
       return cause.at_ns < arrived_ns ? before_message(row.send_task, cause.message, cause.at_ns) : std::nullopt;
     if (cause.at_ns == no_time) return std::nullopt;
@@ -135,7 +135,7 @@ class Backwards {
     return cause.task;
   }
 
-  static constexpr std::size_t most_nodes = 10'000;  ///< that do not run, in a row
+  static constexpr std::size_t most_nodes = 10'000;  ///< consecutive ones that do not run
 
   const History& history_;
   const TaskGraph& graph_;

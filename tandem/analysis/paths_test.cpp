@@ -1,4 +1,4 @@
-// tandem/analysis/paths_test.cpp: bounds against brute force, and realised paths of runs whose reasons are known.
+// tandem/analysis/paths_test.cpp: bounds against brute force, and realised paths of runs with known causes.
 #include "tandem/analysis/paths.hpp"
 
 #include <functional>
@@ -48,7 +48,7 @@ TEST(Paths, TheLongestChainIsTheCriticalPath) {
 TEST(Paths, TheRealisedPathFollowsWhatWasWaitedFor) {
   SmallRun run;
   run.usual();
-  // Worker 0 runs 1, then 3, which depends on nothing: it was held up by 1 alone. 4 depends on 3, and is submitted late.
+  // Worker 0 runs 1, then 3, which depends on nothing: only 1 delayed it. 4 depends on 3, and is submitted late.
   run.submit(0, 0, 1, 0).submit(0, 10, 3, 0);
   run.execute(0, 2, 1, 20, 120).execute(0, 2, 3, 130, 230);
   run.submit(0, 300, 4, 0, {}, {3}).execute(0, 2, 4, 320, 400);
@@ -141,7 +141,7 @@ TEST(Paths, RandomRunsAgreeWithBruteForceAndLieWithinTheMakespan) {
       run.submit(0, submit, task, 0, {}, deps[task]).execute(0, 2 + worker, task, start, end[task]);
     }
     const auto history = run.read();
-    // Every chain, one after the other.
+    // Enumerates every chain.
     std::int64_t longest_ns = 0;
     const std::function<void(std::uint32_t, std::int64_t)> walk = [&](std::uint32_t task, std::int64_t before_ns) {
       longest_ns = std::max(longest_ns, before_ns + duration[task]);

@@ -1,4 +1,5 @@
-// tandem/analysis/polling_neighbours_test.cpp: tasks beside threads that poll are compared with those of the same worker and codelet.
+// tandem/analysis/polling_neighbours_test.cpp: tasks beside threads that poll are compared with others of their worker
+// and codelet.
 #include "tandem/analysis/polling_neighbours.hpp"
 
 #include "tandem/analysis/small_run.hpp"
@@ -17,7 +18,7 @@ class PollingRun : public TasksInARow<PollingRun> {
  public:
   PollingRun() : TasksInARow(2, 0) {}
 
-  /// From now on.
+  /// Sets a worker's state from now on.
   PollingRun& worker(std::uint32_t rank, WorkerState state) {
     stream(rank, 3).add(Type::worker_state, at(now_ns()), {static_cast<std::uint8_t>(state)});
     return *this;
@@ -27,7 +28,7 @@ class PollingRun : public TasksInARow<PollingRun> {
     return *this;
   }
   PollingNeighbours find() {
-    worker(1, WorkerState::sleeping).engine(1, ProgressState::sleeping);  // what lasts, ends here
+    worker(1, WorkerState::sleeping).engine(1, ProgressState::sleeping);  // ends the last states here
     worker(0, WorkerState::sleeping);
     return polling_neighbours(*read());
   }
@@ -57,7 +58,7 @@ TEST(PollingNeighbours, ThoseWhoSleepAreNone) {
 }
 
 TEST(PollingNeighbours, CodeletsAreComparedWithThemselves) {
-  // While a worker polls there are tasks of another codelet, which are longer; and those of the first one are as long as before.
+  // While a worker polls there are longer tasks of another codelet; and those of the first one are as long as before.
   const PollingNeighbours found =
       PollingRun().tasks(20, 1'000).tasks(20, 3'000, 0).worker(0, WorkerState::polling).tasks(20, 3'000, 0).tasks(10, 1'000).find();
   EXPECT_EQ(found.tasks, 30u);

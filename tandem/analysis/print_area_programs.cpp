@@ -1,5 +1,6 @@
-// tandem/analysis/print_area_programs.cpp: a program that prints random linear programs of the area bound and our solutions of them, a JSON object
-// in each line, for a comparison with scipy. Usage: print_area_programs COUNT. The same count prints the same programs.
+// tandem/analysis/print_area_programs.cpp: prints random linear programs of the area bound and our solutions of them, a
+// JSON object per line, for a comparison with scipy. Usage: print_area_programs COUNT. Each COUNT determines its
+// programs.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>

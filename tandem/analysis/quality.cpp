@@ -1,4 +1,4 @@
-// tandem/analysis/quality.cpp: what a trace cannot tell, because it is incomplete or its clocks do not agree.
+// tandem/analysis/quality.cpp: what a trace cannot show, because it is incomplete or its clocks do not agree.
 #include "tandem/analysis/quality.hpp"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 void count_events(const History& history, Quality& result) {
   if (history.size > history.clocks.size()) result.missing_ranks = history.size - history.clocks.size();
-  // A loss stands in the head of a packet, and as an event where a later event found room: the other may be missing.
+  // A loss is recorded in the head of a packet, and as an event where a later event found room: one of them may be
+  // missing.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> told;
   for (const TracerRow& row : history.tracer)
     if (row.kind == TracerKind::lost) told[{row.rank, row.actor}] += row.amount;

@@ -1,4 +1,4 @@
-// tandem/analysis/quality_test.cpp: a whole trace has nothing to say, and each defect is counted.
+// tandem/analysis/quality_test.cpp: a whole trace has no defects, and each defect is counted.
 #include "tandem/analysis/quality.hpp"
 
 #include "tandem/analysis/random_run.hpp"
@@ -54,7 +54,7 @@ TEST(Quality, MessagesWithoutAPartnerAreCounted) {
   SmallRun run(2);
   run.usual(0).usual(1);
   run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64}).add(Type::send_posted, at(400), {2, 1, 0, 0, 8, 64});
-  run.stream(0, 4).add(Type::send_posted, at(410), {3, 6, 0, 0, 8, 64});  // to a rank that is not there
+  run.stream(0, 4).add(Type::send_posted, at(410), {3, 6, 0, 0, 8, 64});  // to a missing rank
   run.stream(1, 4).add(Type::message_arrived, at(300), {1, 0, 0, 8, 64}).add(Type::message_arrived, at(310), {2, 0, 0, 9, 64});
   run.stream(1, 4).add(Type::receive_posted, at(320), {3, 0, 0, 11});
   const Quality result = quality(*run.read());

@@ -1,4 +1,4 @@
-// tandem/analysis/random_run.hpp: for tests: a small random run on some ranks, and what is true of it.
+// tandem/analysis/random_run.hpp: for tests: a small random run on some ranks, and the truth about it.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tandem::analysis::test {
 
-/// Tasks on two workers for each rank, dependencies within ranks and messages between them. Nothing begins before its causes. All times are
-/// even numbers of nanoseconds since the first event.
+/// Tasks on two workers for each rank, dependencies within ranks and messages between them. Nothing begins before its
+/// causes. All times are even numbers of nanoseconds since the first event.
 class RandomRun {
  public:
   struct Task {
@@ -83,7 +83,7 @@ class RandomRun {
     tasks.push_back(task);
   }
 
-  /// The id of the receive at the task's rank.
+  /// Adds a message for a task. Returns the id of the receive on the task's rank.
   std::uint32_t add_message(std::size_t from, const Task& task) {
     const Task& source = tasks[from];
     Message message{.source = source.rank, .destination = task.rank, .of_task = from, .for_task = tasks.size(), .bytes = 8 * (1 + random_() % 100)};

@@ -1,4 +1,4 @@
-// tandem/analysis/replay.cpp: moves each task by what its last cause moves.
+// tandem/analysis/replay.cpp: moves each task by the shift of its last cause.
 #include "tandem/analysis/replay.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tandem::analysis {
 namespace {
 
-/// A moment as it was measured, and as it is replayed.
+/// A moment as measured, and as replayed.
 struct Moment {
   std::int64_t measured_ns = no_time, replayed_ns = no_time;
 };
@@ -34,8 +34,8 @@ class Replay {
   }
 
  private:
-  /// All rows in the order in which they were done; finds out when that was. Nodes that do not run are done with their last cause. Until a
-  /// row's turn comes, its replay is what was measured.
+  /// All rows in the order in which they were done; also computes when that was. Nodes that do not run are done with
+  /// their last cause. Until a row's turn comes, its replay equals the measurement.
   SpillVector<TimedRow> in_order() {
     SpillVector<TimedRow> rows(done_.memory());
     std::vector<bool> seen(history_.tasks.size());
@@ -50,7 +50,7 @@ class Replay {
     // Rows on a cycle, which damaged traces may have.
     for (std::uint32_t row = 0; row < seen.size(); ++row)
       if (!seen[row]) add(row, history_.tasks.end_ns[row]);
-    // At equal times predecessors remain first.
+    // Sorting keeps predecessors first at equal times.
     sort_by_time(rows, &TimedRow::ns);
     return rows;
   }
@@ -61,7 +61,7 @@ class Replay {
     return history_.tasks.has_run(row) ? cause.replayed_ns + (history_.tasks.end_ns[row] - cause.measured_ns) : cause.replayed_ns;
   }
 
-  /// The last of what had to happen before a task could begin: when that was, and when it is in the replay.
+  /// The last event that had to happen before a task could begin: when that was, and when it is in the replay.
   Moment last_cause(std::uint32_t row) const {
     const bool has_run = history_.tasks.has_run(row);
     const std::int64_t start_ns = history_.tasks.start_ns[row];
@@ -86,7 +86,7 @@ class Replay {
     return {submit_ns, submit_ns - earlier_ns};
   }
 
-  /// A message leaves as long after its data was made as it did.
+  /// A message's arrival: it leaves as long after its data was made as it was measured.
   Moment arrival(const TaskGraph::Edge& edge) const {
     const CommunicationRow& row = history_.communications[edge.message];
     const Moment made = done_[edge.from];
@@ -107,7 +107,7 @@ class Replay {
 
 std::int64_t replay_end_ns(const History& history, const TaskGraph& graph, Messages messages) {
   if (graph.has_messages()) return Replay(history, graph, messages).end_ns();
-  // Nothing moves what was measured.
+  // Without a change nothing moves: the replay is the measurement.
   std::int64_t end_ns = 0;
   for (const std::uint32_t row : history.tasks.rows())
     if (history.tasks.has_run(row)) end_ns = std::max(end_ns, history.tasks.end_ns[row]);

@@ -77,7 +77,7 @@ TEST(Replay, RandomRunsAreReplayedExactlyAndFreeMessagesNeverDelay) {
     EXPECT_GE(free_ns, critical_path(*history, graph, Messages::free).length_ns) << "seed " << seed;
     for (const WorkerTimes& worker : split.workers)
       EXPECT_GE(free_ns - split.begin_ns, worker.ns[static_cast<std::size_t>(Spent::executing)]) << "seed " << seed;
-    // By hand, in the order of submission: each task begins as long after its last cause as it did.
+    // Computed by hand, in the order of submission: each task begins as long after its last cause as measured.
     std::map<std::pair<std::uint32_t, unsigned>, std::pair<std::int64_t, std::int64_t>> worker;  // when its last task ended: measured, replayed
     std::vector<std::int64_t> end_ns;
     for (const RandomRun::Task& task : run.tasks) {
@@ -88,7 +88,7 @@ TEST(Replay, RandomRunsAreReplayedExactlyAndFreeMessagesNeverDelay) {
       };
       for (const std::size_t i : task.after) offer(run.tasks[i].end_ns, end_ns[i]);
       if (task.message) {
-        // The send was submitted with the task: it moves only as far as its submission lets it.
+        // The send was submitted with the task: it moves as far as its submission.
         const RandomRun::Message& message = run.messages[*task.message];
         const std::int64_t made_ns = run.tasks[message.of_task].end_ns;
         const std::int64_t earlier_ns = std::max(made_ns, task.submit_ns) - std::max(end_ns[message.of_task], task.submit_ns);

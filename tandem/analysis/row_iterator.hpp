@@ -1,4 +1,4 @@
-// tandem/analysis/row_iterator.hpp: goes over the rows of a table that puts each row together when it is asked for.
+// tandem/analysis/row_iterator.hpp: iterates over the rows of a table that assembles each row on access.
 #pragma once
 
 #include <cstddef>

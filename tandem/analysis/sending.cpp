@@ -11,7 +11,7 @@
 namespace tandem::analysis {
 namespace {
 
-/// The traffic of messages with their times.
+/// Traffic of messages with their times.
 struct TimedTraffic {
   explicit TimedTraffic(const std::shared_ptr<SpillMemory>& memory) : times(memory) {}
 

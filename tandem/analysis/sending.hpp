@@ -1,4 +1,4 @@
-// tandem/analysis/sending.hpp: the bandwidth of what a rank sends, as it sees it itself, and until it arrives.
+// tandem/analysis/sending.hpp: the bandwidth of a rank's sends, as the rank sees it, and until their arrival.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@ namespace tandem::analysis {
 /// The messages that a rank sends; broadcasts are left out. `Traffic::bytes_per_s` is the bandwidth while at least one is under way.
 struct RankSending {
   std::uint32_t rank = 0;
-  /// As the sender sees it (thesis, section 5.5): from its posting until the last byte was given to the network, or was read from this rank's
-  /// memory; a large message from when its receiver has granted it memory, or, where it reads it there, has posted its receive. A message that
-  /// leaves within its posting takes no time that anyone sees, so it does not count.
+  /// As the sender sees it (thesis, section 5.5): from the posting until the last byte was given to the network, or was
+  /// read from this rank's memory; a large message from its receiver's grant, or, where the receiver reads it there,
+  /// from the posting of the receive. A message that leaves within its posting takes no visible time, so it does not
+  /// count.
   Traffic sent;
   /// From the posting to the arrival, on corrected clocks. Messages of which one of both is not known do not count.
   Traffic delivered;
@@ -22,11 +23,11 @@ struct RankSending {
 /// Which messages count.
 enum class Sent : std::uint8_t {
   all,
-  flow_data,  ///< data of the task flow, not what ranks tell each other besides; the trace has the categories dist and broadcast
+  flow_data,  ///< data of the task flow alone; the trace has the categories dist and broadcast
 };
 bool counts(const CommunicationRow& row, Sent which) noexcept;
 
-/// By rank, of the ranks that send. Messages that failed are left out. O(n log n) for n messages.
+/// The sending ranks, by rank. Failed messages are left out. O(n log n) for n messages.
 std::vector<RankSending> sending(const History& history, Sent which = Sent::all);
 
 }  // namespace tandem::analysis

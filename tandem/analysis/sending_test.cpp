@@ -1,4 +1,4 @@
-// tandem/analysis/sending_test.cpp: bandwidths of messages that overlap, that leave at once, that fail.
+// tandem/analysis/sending_test.cpp: bandwidths of messages that overlap, leave at once, or fail.
 #include "tandem/analysis/sending.hpp"
 
 #include <gtest/gtest.h>

@@ -8,12 +8,13 @@
 namespace tandem::analysis {
 
 struct SharedProcessors {
-  unsigned workers = 0;  ///< with threads that execute kernels
+  unsigned workers = 0;  ///< workers whose threads execute kernels
   unsigned pus = 0;      ///< hardware threads on which their ranks might run
 };
 
-/// Of the host with the most workers for a hardware thread, if there are more workers than hardware threads on it; other hosts may have as many. Hosts
-/// with a rank of which hardware threads are not known are left out. What other programs ran there is not known.
+/// The host with the most workers for a hardware thread, if it has more workers than hardware threads; other hosts may
+/// have as many. Hosts with a rank whose hardware threads are not known are left out. Other programs on the host are
+/// not known.
 std::optional<SharedProcessors> shared_processors(const History& history);
 
 }  // namespace tandem::analysis

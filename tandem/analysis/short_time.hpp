@@ -11,7 +11,7 @@ namespace tandem::analysis {
 
 using base::short_time;
 
-/// "12,345": digits in threes.
+/// A number with digits in threes: "12,345".
 inline std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');

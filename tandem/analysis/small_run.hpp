@@ -1,4 +1,5 @@
-// tandem/analysis/small_run.hpp: small runs for tests of what reads traces: streams of a few events, at times in nanoseconds.
+// tandem/analysis/small_run.hpp: small runs for tests of readers of traces: streams of a few events, at times in
+// nanoseconds.
 #pragma once
 
 #include <filesystem>
@@ -20,10 +21,10 @@ using trace::Type;
 using trace::test::PacketWriter;
 using trace::test::Value;
 
-/// Nanoseconds since the beginning of a test's run, which are even, as the stamp of a rank whose clock shows 5 us then.
+/// An even time in ns since the beginning of a test's run, as the stamp of a rank whose clock shows 5 us then.
 inline std::uint64_t at(std::int64_t ns) { return 1'000'000 + static_cast<std::uint64_t>(ns / 2); }
 
-/// What is in the folder of a run. Throws what stands in the way.
+/// Reads the folder of a run. Throws the error.
 inline std::unique_ptr<History> read_history(const std::filesystem::path& folder, const HistoryOptions& options = {}) {
   auto run = trace::TraceReader::open(folder);
   if (!run) throw std::runtime_error(run.error().message);
@@ -31,14 +32,14 @@ inline std::unique_ptr<History> read_history(const std::filesystem::path& folder
   if (!history) throw std::runtime_error(history.error().message);
   return std::move(history).value();
 }
-/// Of the run that `write_sample_run` writes.
+/// The history of the run that `write_sample_run` writes.
 inline std::unique_ptr<History> read_sample_run() {
   const trace::test::TempFolder folder;
   trace::test::write_sample_run(folder.path() / "run");
   return read_history(folder.path() / "run");
 }
 
-/// A run that a test writes event by event. Streams are packets that grow; `read` and `write` put them to the disk.
+/// A run that a test writes event by event. Streams are packets that grow; `read` and `write` store them on the disk.
 class SmallRun {
  public:
   explicit SmallRun(std::uint32_t ranks = 1) : ranks_(ranks) {}
@@ -51,7 +52,7 @@ class SmallRun {
     catalogue(rank).add(Type::actor, at(0), {actor, static_cast<std::uint8_t>(kind), index, -1, name});
     return *this;
   }
-  /// Actor 1 submits, 2 and 3 are workers 0 and 1, 4 polls the network; site 0 is potrf, site 1 gemm.
+  /// Adds the usual actors: 1 submits, 2 and 3 are workers 0 and 1, 4 polls the network; site 0 is potrf, site 1 gemm.
   SmallRun& usual(std::uint32_t rank = 0) {
     using enum trace::ActorKind;
     actor(rank, 1, submitter, 0, "submitter").actor(rank, 2, worker, 0, "worker 0").actor(rank, 3, worker, 1, "worker 1");
@@ -100,7 +101,7 @@ class SmallRun {
   std::map<std::uint32_t, std::pair<std::string, std::string>> places_;
 };
 
-/// Tasks run on worker 0 of one rank, one after the other from 0 on. `Run` derives from it.
+/// A run whose tasks execute on worker 0 of one rank, consecutively from 0 on. `Run` derives from it.
 template <class Run>
 class TasksInARow : public SmallRun {
  public:

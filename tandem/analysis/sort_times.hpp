@@ -13,7 +13,7 @@
 
 namespace tandem::analysis {
 
-/// A time, and the row that it is of. Sorting these reads memory in order; sorting rows by a time that is looked up does not.
+/// A time, and its row. Sorting these reads memory in order; sorting rows by a time that is looked up does not.
 struct TimedRow {
   std::int64_t ns = 0;
   std::uint32_t row = 0;
@@ -21,7 +21,8 @@ struct TimedRow {
 
 namespace internal {
 
-/// Where the runs of rows in order begin, the end last, and the least and greatest time. Of more runs than `most`, some of them.
+/// The beginnings of sorted runs of rows, then their end, and the least and greatest time. Incomplete if there are more
+/// than `most`.
 struct Runs {
   static constexpr std::size_t most = 8;
   std::vector<std::size_t> begins{0};
@@ -52,10 +53,10 @@ void merge_runs(Rows& rows, Rows& other, std::vector<std::size_t> begins, const 
 
 }  // namespace internal
 
-/// Sorts by `key(row)`, whole numbers of 64 bits; rows of equal keys keep their order. Rows that are in order are only looked at, and a few
-/// runs of such rows are merged. Else a radix sort by those digits in which keys differ, from the lowest on (Knuth, The Art of Computer
-/// Programming, volume 3, section 5.2.5): O(n) for each digit of 11 bits, and a second vector for the time of sorting, from the same memory.
-/// `Rows`: a vector or a `SpillVector`.
+/// Sorts by `key(row)`, whole numbers of 64 bits; rows of equal keys keep their order. Sorted rows are only read, and a
+/// few sorted runs are merged. Else a radix sort by those digits in which keys differ, from the lowest on (Knuth, The
+/// Art of Computer Programming, volume 3, section 5.2.5): O(n) for each digit of 11 bits, and a second vector for the
+/// time of sorting, from the same memory. `Rows`: a vector or a `SpillVector`.
 template <class Rows, class Key = std::identity>
 void sort_by_time(Rows& rows, Key key = {}) {
   using Row = typename Rows::value_type;
@@ -91,7 +92,7 @@ void sort_by_time(Rows& rows, Key key = {}) {
   const auto distance = [&](const Row& row) { return static_cast<std::uint64_t>(time_of(row)) - static_cast<std::uint64_t>(runs.least); };
   const std::uint64_t greatest = static_cast<std::uint64_t>(runs.greatest) - static_cast<std::uint64_t>(runs.least);
   const auto bits = static_cast<unsigned>(std::bit_width(greatest));
-  // How often each digit has each value: of all digits in one pass, since the order of rows does not matter.
+  // Counts of each value of each digit, in one pass, since the order of rows does not matter.
   using Places = std::array<std::size_t, std::size_t{1} << digit_bits>;
   const unsigned digits = (bits + digit_bits - 1) / digit_bits;
   std::vector<Places> places(digits);

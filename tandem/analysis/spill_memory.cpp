@@ -33,7 +33,7 @@ SpillMemory::SpillMemory(SpillOptions options)
 base::FileDescriptor SpillMemory::new_file() const {
   base::FileDescriptor file(::open(options_.folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
-  // Some file systems have no files without names.
+  // Some file systems have no nameless files.
   std::string name = options_.folder / "tandem-XXXXXX";
   file = base::FileDescriptor(::mkostemp(name.data(), O_CLOEXEC));
   if (file) ::unlink(name.c_str());
@@ -44,7 +44,7 @@ void SpillMemory::drop_pages() noexcept {
   for (const SpillBlock* const block : in_files_) ::madvise(block->data_, block->bytes_, MADV_DONTNEED);
 }
 
-/// The third number of statm: resident pages of files, those of the program and of the trace among them.
+/// Reads the third number of statm: resident pages of files, including those of the program and of the trace.
 void SpillMemory::look() noexcept {
   const auto resident = [&]() -> std::optional<std::size_t> {
     std::array<char, 128> text = {};
@@ -91,7 +91,7 @@ void SpillBlock::count_main(std::size_t more, std::size_t less) noexcept {
   if (use_ == SpillUse::table) memory_->table_bytes_ += more - less;
 }
 
-/// Whether this block may have so many bytes there.
+/// Whether this block may have `bytes` bytes in main memory.
 bool SpillBlock::fits_into_main_memory(std::size_t bytes) const noexcept {
   const std::size_t own = is_mapped_ && !file_ ? bytes_ : 0, most = memory_->options_.main_bytes;
   if (use_ == SpillUse::table && memory_->table_bytes_ - own + bytes > most / 2) return false;
@@ -143,8 +143,8 @@ void SpillBlock::grow_in_main_memory(std::size_t bytes) {
   count_main(bytes, 0);
 }
 
-/// False: there is no room on the disk, or no file; nothing has changed. Blocks of the file are allocated now: a full disk would be a signal
-/// later.
+/// Grows in a file. False, without effect: there is no room on the disk, or no file. Blocks of the file are allocated
+/// now: a full disk would cause a signal later.
 bool SpillBlock::grow_in_file(std::size_t bytes) {
   if (file_) {
     if (::fallocate(file_.get(), 0, static_cast<off_t>(bytes_), static_cast<off_t>(bytes - bytes_)) != 0) return false;
@@ -159,7 +159,7 @@ bool SpillBlock::grow_in_file(std::size_t bytes) {
   if (!file || ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) != 0) return false;
   void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) return false;
-  // Piece by piece, so that the contents are not resident twice.
+  // Copies piece by piece, so that the contents are not resident twice.
   constexpr std::size_t piece_bytes = std::size_t{4} << 20;
   for (std::size_t at = 0; at < bytes_; at += piece_bytes) {
     const std::size_t piece = std::min(piece_bytes, bytes_ - at);

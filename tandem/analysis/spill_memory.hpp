@@ -15,25 +15,27 @@ namespace tandem::analysis {
 
 class SpillBlock;
 
-/// How much memory the tables of a history may take.
+/// Memory that the tables of a history may take.
 struct SpillOptions {
-  std::size_t main_bytes = std::size_t{1} << 30;     ///< in main memory, half of it for tables; what is beyond lies in temporary files
+  std::size_t main_bytes = std::size_t{1} << 30;     ///< in main memory, half of it for tables
   std::size_t window_bytes = std::size_t{256} << 20; ///< of those files: mapped pages that may be resident at a time
   std::filesystem::path folder = {};                 ///< of those files; empty: $TMPDIR, else /var/tmp
 
-  /// A window of a quarter.
+  /// Options with a window of a quarter of `bytes`.
   static SpillOptions of_main_memory(std::int64_t bytes) {
     const auto most = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
     return {.main_bytes = most, .window_bytes = most / 4};
   }
 };
 
-/// Tables stay until the end, so that they take half of the main memory only: what analyses compute meanwhile is written more often.
+/// Tables stay until the end, so they take only half of the main memory: the temporary data of analyses is written more
+/// often.
 enum class SpillUse : std::uint8_t { temporary, table };
 
-/// Shares a budget of main memory among blocks. A block for which there is no room lies in a temporary file that has no name, so that nothing
-/// is left of it when the process ends. The file is mapped, and the kernel can write its pages out under pressure. Mapped pages count as
-/// resident memory of the process: when there are too many, all are unmapped (their contents stay in the file).
+/// Shares a budget of main memory among blocks. A block without room there is in a temporary file without a name, so
+/// that nothing remains when the process ends. The file is mapped, and the kernel can write its pages out under
+/// pressure. Mapped pages count as resident memory of the process: when there are too many, all are unmapped (their
+/// contents stay in the file).
 ///
 /// Where no file can be made, or the disk is full, blocks stay in main memory. Blocks keep the object alive. One thread at a time.
 class SpillMemory {
@@ -44,7 +46,8 @@ class SpillMemory {
   SpillMemory(const SpillMemory&) = delete;
   SpillMemory& operator=(const SpillMemory&) = delete;
 
-  /// To be called for each row that a loop goes to. Every `touches_between_looks` calls it looks how many pages of files are resident.
+  /// Called for each row that a loop visits. Every `touches_between_looks` calls it checks how many pages of files are
+  /// resident.
   void touch() noexcept {
     if (++touches_ < touches_between_looks) return;
     touches_ = 0;
@@ -66,17 +69,17 @@ class SpillMemory {
 
   SpillOptions options_;
   std::set<SpillBlock*> in_files_;
-  std::size_t main_bytes_ = 0, table_bytes_ = 0, file_bytes_ = 0;  ///< table_bytes_: the part of main_bytes_ that tables have
+  std::size_t main_bytes_ = 0, table_bytes_ = 0, file_bytes_ = 0;  ///< table_bytes_: the tables' part of main_bytes_
   std::uint32_t touches_ = 0;
   base::FileDescriptor statistics_;    ///< of the process: /proc/self/statm
-  std::size_t others_bytes_ = 0;       ///< resident pages of files that are not ours, when pages were unmapped last
+  std::size_t others_bytes_ = 0;       ///< resident pages of other files when pages were last unmapped
 };
 
-/// Bytes that grow, all zero at first: small ones on the heap, large ones mapped. A move-only value.
+/// Bytes that grow, all zero at first: small blocks on the heap, large ones mapped. A move-only value.
 class SpillBlock {
  public:
   SpillBlock() = default;
-  /// Null: on the heap, whatever the size.
+  /// `memory` null: on the heap, whatever the size.
   explicit SpillBlock(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept
       : memory_(std::move(memory)), use_(use) {}
   SpillBlock(SpillBlock&& other) noexcept;
@@ -87,9 +90,9 @@ class SpillBlock {
   std::size_t bytes() const noexcept { return bytes_; }
   bool is_in_file() const noexcept { return static_cast<bool>(file_); }
   const std::shared_ptr<SpillMemory>& memory() const noexcept { return memory_; }
-  /// To at least so many bytes; contents are kept, new bytes are 0, addresses change. Throws std::bad_alloc.
+  /// Grows to at least `bytes` bytes; contents are kept, new bytes are 0, addresses change. Throws std::bad_alloc.
   void grow(std::size_t bytes);
-  /// Gives the bytes back.
+  /// Returns the memory.
   void free() noexcept;
 
  private:

@@ -14,8 +14,8 @@
 
 namespace tandem::analysis {
 
-/// The elements lie one after the other, on the heap, in main memory or in a temporary file, as its `SpillMemory` decides; without one, on the
-/// heap. A move-only value. Growing changes the addresses of all elements.
+/// Elements in one piece on the heap, in main memory or in a temporary file, as its `SpillMemory` decides; without one,
+/// on the heap. A move-only value. Growing changes the addresses of all elements.
 template <class T>
 class SpillVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -57,16 +57,16 @@ class SpillVector {
   const T& back() const noexcept { return data()[size_ - 1]; }
 
   void push_back(const T& value) { emplace_back(value); }
-  /// Touches the memory, as `SpillMemory::touch`.
+  /// Adds an element, and touches the memory as `SpillMemory::touch`.
   template <class... Arguments>
   T& emplace_back(Arguments&&... arguments) {
-    const T value{std::forward<Arguments>(arguments)...};  // may be one of ours
+    const T value{std::forward<Arguments>(arguments)...};  // may be an element of this vector
     if (size_ == capacity()) grow(size_ + 1);
     touch();
     written_ = std::max(written_, size_ + 1);
     return data()[size_++] = value;
   }
-  /// New elements have all bits 0.
+  /// Changes the size. New elements have all bits 0.
   void resize(std::size_t size) {
     if (size > capacity()) grow(size);
     if (size > size_ && written_ > size_)
@@ -84,7 +84,7 @@ class SpillVector {
   }
   void pop_back() noexcept { --size_; }
   void swap(SpillVector& other) noexcept { std::swap(*this, other); }
-  /// Gives all memory back.
+  /// Returns all memory.
   void free() noexcept {
     block_.free();
     size_ = written_ = 0;

@@ -16,7 +16,7 @@
 
 namespace tandem::analysis {
 
-/// What an actor does. The first are `trace::WorkerState`'s, in their order.
+/// What an actor does. The first states are those of `trace::WorkerState`, in their order.
 enum class ActorState : std::uint8_t {
   absent, scheduling, polling, sleeping, fetching, progressing, holding,
   executing,
@@ -30,14 +30,14 @@ std::string_view name_of(ActorState state) noexcept;
 struct StateRow {
   std::int64_t start_ns = 0, end_ns = 0;
   std::uint32_t rank = 0, actor = 0;
-  std::uint32_t task = no_number;  ///< row, of `executing`
+  std::uint32_t task = no_number;  ///< row; only with `executing`
   std::uint16_t worker = no_worker;
   ActorState state = ActorState::other;
   std::uint8_t depth = 0;  ///< tasks around this one
 };
 
-/// The states of all actors, by rank, actor and time. They are added in the order of each actor's time, and lie in chunks of one actor each, so
-/// that nothing is sorted later. One thread at a time, also for reading.
+/// The states of all actors, by rank, actor and time. They are added in the order of each actor's time, and stored in
+/// chunks of one actor each, so that nothing is sorted later. One thread at a time, also for reading.
 class StateTable {
  public:
   explicit StateTable(const std::shared_ptr<SpillMemory>& memory)
@@ -48,18 +48,18 @@ class StateTable {
   bool empty() const noexcept { return size_ == 0; }
 
   struct Actor;
-  /// The list of an actor; stays where it is.
+  /// The list of an actor; its address does not change.
   Actor& actor(std::uint32_t rank, std::uint32_t actor, std::uint16_t worker);
   void add(Actor& actor, const StateRow& row);
-  /// After the last `add`: from now on rows have numbers.
+  /// Numbers the rows, after the last `add`.
   void finish();
   /// Replaces each time by `time(rank, ns)`, which keeps their order.
   template <class Time>
   void correct(Time time);
-  /// Sorts by start and end the states of actors that do not come in order, as those of damaged traces.
+  /// Sorts by start and end the states of actors that are out of order, as in damaged traces.
   void sort();
 
-  /// O(log actors), and O(1) for the actor of the row before.
+  /// The row. O(log actors), and O(1) for the actor of the row before.
   StateRow operator[](std::size_t row) const noexcept;
   StateRow at(std::size_t row) const {
     if (row >= size_) throw std::out_of_range("StateTable::at");
@@ -69,7 +69,7 @@ class StateTable {
   class Iterator;
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
-  /// Where the states of a rank begin, and end.
+  /// The states of a rank: their beginning and end.
   std::pair<Iterator, Iterator> of_rank(std::uint32_t rank) const noexcept;
 
  private:
@@ -83,7 +83,7 @@ class StateTable {
   std::shared_ptr<SpillMemory> memory_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Actor> actors_;  ///< by rank and number
   std::vector<const Actor*> in_order_;                               ///< those that have states; after `finish`
-  mutable const Actor* last_ = nullptr;                              ///< whose state was asked for last
+  mutable const Actor* last_ = nullptr;                              ///< actor of the last query
   std::size_t size_ = 0;
   SpillVector<std::int64_t> start_ns_, end_ns_;
   SpillVector<std::uint32_t> task_;

@@ -1,4 +1,4 @@
-// tandem/analysis/step_function.hpp: a number that changes at instants, such as the tasks that run.
+// tandem/analysis/step_function.hpp: a number that changes at points in time, such as the count of running tasks.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,15 @@
 
 namespace tandem::analysis {
 
-/// From `begin_ns` to `end_ns`, not included.
+/// The time from `begin_ns` to before `end_ns`.
 struct Interval {
   std::int64_t begin_ns = 0, end_ns = 0;
 
   std::int64_t length_ns() const noexcept { return end_ns > begin_ns ? end_ns - begin_ns : 0; }
 };
 
-/// The beginnings and the ends of intervals, to be counted. Empty intervals and those that end before they begin do not count.
+/// The beginnings and the ends of intervals, to be counted. Empty intervals and those that end before they begin do not
+/// count.
 class IntervalList {
  public:
   explicit IntervalList(const std::shared_ptr<SpillMemory>& memory = nullptr) : begins_(memory), ends_(memory) {}
@@ -29,7 +30,8 @@ class IntervalList {
     add_begin(interval);
     add_end(interval);
   }
-  // The two halves of `add`, each for all intervals: when beginnings are added in their order, and ends in theirs, nothing is sorted later.
+  // The two halves of `add`, each for all intervals: if beginnings and ends are added in their orders, nothing is
+  // sorted later.
   void add_begin(Interval interval) {
     if (interval.begin_ns < interval.end_ns) begins_.push_back(interval.begin_ns);
   }
@@ -42,48 +44,48 @@ class IntervalList {
   SpillVector<std::int64_t> begins_, ends_;
 };
 
-/// 0 before the first step; from a step's time on the value is that step's. Times are ns since the first event of a run. Immutable; copies
-/// share the steps.
+/// A piecewise constant function: 0 before the first step; from a step's time on the value of that step. Times are ns
+/// since the first event of a run. Immutable; copies share the steps.
 class StepFunction {
  public:
   struct Step {
     std::int64_t at_ns = 0;
     std::int64_t value = 0;
   };
-  /// What is added to the value from a time on.
+  /// A change of the value at a time.
   struct Change {
     std::int64_t at_ns = 0;
     std::int64_t by = 0;
   };
 
   StepFunction() : steps_(std::make_shared<SpillVector<Step>>()) {}
-  /// In any order. O(n).
+  /// From changes in any order. O(n).
   explicit StepFunction(SpillVector<Change> changes);
   explicit StepFunction(const std::vector<Change>& changes);
-  /// How many of the intervals hold at each time. O(n).
+  /// The number of intervals that contain each time. O(n).
   static StepFunction count(IntervalList intervals);
   static StepFunction count(std::span<const Interval> intervals);
-  /// At each time the sum of all values. O(n) for all steps.
+  /// The sum of all functions. O(n) for all steps.
   static StepFunction sum(std::span<const StepFunction* const> functions);
 
-  /// By time; neighbours differ.
+  /// The steps by time; neighbours differ.
   std::span<const Step> steps() const noexcept { return {steps_->data(), steps_->size()}; }
-  /// For loops over the steps: as `SpillMemory::touch`.
+  /// For loops over the steps, like `SpillMemory::touch`.
   void touch() const noexcept { steps_->touch(); }
-  /// O(log n).
+  /// The value at a time. O(log n).
   std::int64_t at(std::int64_t ns) const noexcept;
 
-  // Over an interval: O(log n + steps within it). Of an empty interval all are 0.
-  /// Of the value over time, in units of the value times ns.
+  // Over an interval: O(log n + steps within it). All are 0 for an empty interval.
+  /// The integral of the value over time, in units of the value times ns.
   double integral(Interval interval) const noexcept;
   double mean(Interval interval) const noexcept;
   std::int64_t max(Interval interval) const noexcept;
-  /// When the greatest value was there first.
+  /// The first time of the greatest value.
   std::int64_t max_at_ns(Interval interval) const noexcept;
-  /// For how long the value was above 0.
+  /// How long the value was above 0.
   std::int64_t positive_ns(Interval interval) const noexcept;
-  /// The mean of each of `count` parts of equal length (but for rounding to ns). Their sum, weighted by these lengths, is the integral. A part
-  /// without length has the value at its time. O(count + n).
+  /// The mean in each of `count` parts of equal length (but for rounding to ns). Their sum, weighted by these lengths,
+  /// is the integral. A part without length has the value at its time. O(count + n).
   std::vector<double> bins(Interval interval, std::size_t count) const;
 
  private:

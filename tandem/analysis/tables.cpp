@@ -23,7 +23,7 @@ namespace {
 
 using enum ColumnKind;
 
-/// A table of rows; columns are members, or what a function makes of a row.
+/// A table of rows; columns are members, or values that a function computes of a row.
 template <class Rows>
 class TableOf {
  public:
@@ -33,7 +33,7 @@ class TableOf {
     table_.name = name;
     table_.rows = rows.size();
   }
-  /// Of a constant member, so that the compiler need not put together whole rows.
+  /// A column of a constant member, for which the compiler need not assemble whole rows.
   template <auto member>
   TableOf& add(std::string_view name, ColumnKind kind) {
     return of(name, kind, [](const Row& row) { return row.*member; });
@@ -82,7 +82,7 @@ void add_column(Table& table, std::string_view name, ColumnKind kind, Function v
                            .real = {}});
 }
 
-/// What each task waited for. Computed when one of the columns is asked for first.
+/// Columns of what each task waited for, computed on the first access to one of them.
 void add_waits(History& history, Table& table) {
   const auto causes = names<WaitCause>(history, wait_causes);
   auto waits = std::make_shared<std::optional<std::vector<TaskWait>>>();
@@ -104,7 +104,7 @@ void add_waits(History& history, Table& table) {
   for (const auto& [name, member] : parts) add_column(table, name, time, [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
 }
 
-/// Columns of what is known of some tasks, in `rows`, the last one of each task; none where there are no rows.
+/// Columns of what is known of some tasks, in `rows`, the last one for each task; none where there are no rows.
 template <class Row, class Value, std::size_t count>
 void add_facts(const SpillVector<Row>& rows, std::size_t tasks, const std::pair<std::string_view, Value Row::*> (&columns)[count], Value unknown, Table& table) {
   if (rows.empty()) return;
@@ -117,14 +117,14 @@ void add_facts(const SpillVector<Row>& rows, std::size_t tasks, const std::pair<
     });
 }
 
-/// What the processor counted.
+/// Columns of the processor's counts.
 void add_counts(const History& history, Table& table) {
   const std::pair<std::string_view, std::uint64_t CountsRow::*> columns[] = {{"cycles", &CountsRow::cycles}, {"instructions", &CountsRow::instructions},
                                                                              {"stalled_cycles", &CountsRow::stalled}, {"cache_misses", &CountsRow::misses}};
   add_facts(history.counts, history.tasks.size(), columns, CountsRow::not_counted, table);
 }
 
-/// What the scheduler expected.
+/// Columns of the scheduler's expectations.
 void add_expected(const History& history, Table& table) {
   const std::pair<std::string_view, std::int64_t ExpectedRow::*> columns[] = {{"expected_ns", &ExpectedRow::kernel_ns}, {"expected_copies_ns", &ExpectedRow::copies_ns}};
   add_facts(history.expected, history.tasks.size(), columns, no_time, table);
@@ -395,7 +395,8 @@ ColumnKind column_kind(trace::Field field) {
   }
 }
 
-/// The events of a type of the program's own: time, rank, actor, and their fields; a field of a column's name is renamed.
+/// The events of a type declared by the program: time, rank, actor, and their fields; a field with a column's name is
+/// renamed.
 Table declared_of(const History& history, const DeclaredEvents& type) {
   Table table = TableOf("user." + type.name, type.rows)
                     .add<&DeclaredEvents::Row::rank>("rank", number)
@@ -440,7 +441,7 @@ Table tracer_of(History& history) {
 }
 
 Table actors_of(History& history) {
-  // The catalogue is no actor of the program's, so that the kinds begin behind it; all the same a name for each.
+  // The catalogue is no actor of the program, so the kinds begin after it; each kind still needs a name.
   const auto kinds = names<trace::ActorKind>(history, 8);
   auto name_ids = std::make_shared<std::vector<Texts::Id>>();
   for (const ActorFacts& facts : history.actors) name_ids->push_back(history.texts.add(facts.name));

@@ -1,4 +1,4 @@
-// tandem/analysis/tables.hpp: the tables of a history with named columns, for exports and Python, which write all of them alike.
+// tandem/analysis/tables.hpp: the tables of a history with named columns, for uniform exports and Python.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace tandem::analysis {
 
-/// What a column holds. `time`: nanoseconds, or `no_time`; `id`: a task's, or `no_time`; `number`: unsigned, or `no_number` (`worker`:
-/// `no_worker`); those mean nothing is there. `text`: a number of `History::texts`.
+/// The content of a column. `time`: nanoseconds, or `no_time`; `id`: a task's, or `no_time`; `number`: unsigned, or
+/// `no_number` (`worker`: `no_worker`); the latter mean "no value". `text`: a number of `History::texts`.
 enum class ColumnKind : std::uint8_t { time, id, number, worker, u64, i64, i32, flag, real, text };
 std::string_view name_of(ColumnKind kind) noexcept;
 
@@ -29,9 +29,9 @@ struct Table {
   std::vector<Column> columns;
 };
 
-/// tasks, states, accesses, dependencies, communications, broadcasts, bags, bag_recipients, forwards, data, transfers, memory, stagings,
-/// colours, counters, marks, spans, waits, tracer, actors, clocks. They read the history, which outlives them. Names of states and the
-/// like are added to its texts.
+/// tasks, states, accesses, dependencies, communications, broadcasts, bags, bag_recipients, forwards, data, transfers,
+/// memory, stagings, colours, counters, marks, spans, waits, tracer, actors, clocks. They read the history, which
+/// outlives them. Names of states and similar values are added to its texts.
 std::vector<Table> tables_of(History& history);
 
 }  // namespace tandem::analysis

@@ -17,7 +17,7 @@ SpillVector<std::uint32_t> predecessors_of(const History& history) {
   return rows;
 }
 
-/// Calls `edge(to, from, message)` for each edge, always in the same order.
+/// Calls `edge(to, from, message)` for each edge, always in one order.
 template <class Call>
 void for_each_edge(const History& history, const SpillVector<std::uint32_t>& predecessors, Call edge) {
   for (std::size_t i = 0; i < predecessors.size(); ++i) {
@@ -42,7 +42,7 @@ TaskGraph::TaskGraph(const History& history)
     rows_are_in_order_ = rows_are_in_order_ && from < to;
     has_messages_ = has_messages_ || message != no_number;
   });
-  // From numbers to where the edges of each row end; each is then put before those that are there.
+  // Turns counts into the ends of each row's edges; each edge is then placed before the existing ones.
   std::uint64_t end = 0;
   for (std::uint64_t& begin : begins_) {
     begins_.touch();
@@ -65,7 +65,8 @@ TaskGraph::TaskGraph(const History& history)
 
 void TaskGraph::put_in_order() {
   const std::size_t count = begins_.size() - 1;
-  // Edges out of each row, as places of their ends: first how many, then where the next one goes, at last where they end.
+  // Edges out of each row, as positions of their ends: first counts, then the position of the next edge, at last the
+  // ends.
   SpillVector<std::uint64_t> out(begins_.memory());
   SpillVector<std::uint32_t> ends(begins_.memory()), waits(begins_.memory());
   out.resize(count);

@@ -23,7 +23,8 @@ class TaskGraph {
   std::span<const Edge> into(std::uint32_t task) const {
     return {edges_.data() + begins_[task], edges_.data() + begins_[task + 1]};
   }
-  /// All rows, predecessors first: in the order of rows where that will do. Rows on a cycle, which damaged traces may have, are left out.
+  /// All rows, predecessors first; in the order of rows where possible. Rows on a cycle, which damaged traces may have,
+  /// are left out.
   auto in_order() const {
     const auto count = static_cast<std::uint32_t>(rows_are_in_order_ ? begins_.size() - 1 : order_.size());
     const std::uint32_t* const order = rows_are_in_order_ ? nullptr : order_.data();

@@ -21,7 +21,7 @@
 
 namespace tandem::analysis {
 
-/// How far a task has come, as far as was recorded.
+/// The stage of a task, as far as recorded.
 enum class TaskStatus : std::uint8_t { unknown, submitted, ready, running, done, failed, cancelled };
 std::string_view name_of(TaskStatus status) noexcept;
 
@@ -29,13 +29,13 @@ struct TaskRow {
   std::uint64_t id = 0;  ///< whole
   std::int64_t submit_ns = no_time, ready_ns = no_time, pushed_ns = no_time, popped_ns = no_time;
   std::int64_t start_ns = no_time;
-  std::int64_t end_ns = no_time;  ///< of a cancelled task: when it was cancelled, and it has no start
+  std::int64_t end_ns = no_time;  ///< for a cancelled task, which has no start, the time of the cancellation
   std::uint32_t rank = 0;
   Texts::Id name = 0;     ///< its own, else its codelet's
   Texts::Id codelet = 0;
   Texts::Id file = 0;     ///< where it was submitted
   std::uint32_t line = 0;
-  std::uint32_t submit_order = no_number;  ///< among those of its rank, from 0
+  std::uint32_t submit_order = no_number;  ///< index among the tasks of its rank, from 0
   std::uint32_t graph = 0;                 ///< the recorded graph that it is a part of; 0: none
   std::int32_t priority = 0;
   std::int32_t iteration = no_iteration;  ///< that the program told
@@ -85,8 +85,8 @@ struct TaskPlace {
   auto operator<=>(const TaskPlace&) const = default;
 };
 
-/// Rows are numbers from 0, in the order of the tasks' first events. A loop that needs a few columns reads these; `operator[]` puts a whole row
-/// together. One thread at a time, also for reading.
+/// The tasks by row, a number from 0 in the order of their first events. A loop that needs a few columns reads these;
+/// `operator[]` assembles a whole row. One thread at a time, also for reading.
 class TaskTable {
  public:
   explicit TaskTable(const std::shared_ptr<SpillMemory>& memory)
@@ -130,17 +130,17 @@ class TaskTable {
   void set_name(std::size_t row, Texts::Id name) { name_.set(row, name + 1); }
   void set_flops(std::size_t row, double flops) { flops_.set(row, std::bit_cast<std::uint64_t>(flops)); }
   void set_stolen(std::size_t row, bool stolen) { stolen_.set(row, stolen); }
-  /// The later of the status that it has and this one.
+  /// Sets the later of the present status and this one.
   void advance(std::size_t row, TaskStatus status) {
     if (status > this->status(row)) status_.set(row, static_cast<std::uint8_t>(status));
   }
 
-  // The same as `set` of the column, and the row joins a list.
+  // Like `set` of the column; the row also joins a list.
   void start(std::uint32_t row, std::int64_t ns) { note(started_, start_ns, row, ns); }
   void end(std::uint32_t row, std::int64_t ns) { note(ended_, end_ns, row, ns); }
   void ready(std::uint32_t row, std::int64_t ns) { note(readied_, ready_ns, row, ns); }
-  /// Rows that have the time, each once: as they were added, which for one rank is the order of time but for few rows. So sorting by time, which
-  /// looks whether rows are in order, has little to do.
+  /// Rows with this time, each once, in the order in which they were added, which for one rank is nearly the order of
+  /// time. So sorting by time, which checks for sorted rows, has little to do.
   const SpillVector<std::uint32_t>& started() const noexcept { return started_; }
   const SpillVector<std::uint32_t>& ended() const noexcept { return ended_; }
   const SpillVector<std::uint32_t>& readied() const noexcept { return readied_; }
@@ -158,7 +158,7 @@ class TaskTable {
     return (*this)[row];
   }
 
-  /// The numbers of all rows, for a loop that goes over many columns: each touches the memory (`SpillMemory::touch`).
+  /// The numbers of all rows, for a loop over many columns: each step touches the memory (`SpillMemory::touch`).
   auto rows() const {
     const auto touched = [memory = memory_.get()](std::uint32_t row) {
       memory->touch();
@@ -166,11 +166,11 @@ class TaskTable {
     };
     return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(size_)) | std::views::transform(touched);
   }
-  /// The rows themselves, in order.
+  /// The rows, in order.
   using Iterator = RowIterator<TaskTable, TaskRow>;
   Iterator begin() const noexcept { return {*this, 0}; }
   Iterator end() const noexcept { return {*this, size()}; }
-  /// At each step of a loop over rows.
+  /// Called at each step of a loop over rows.
   void touch() const noexcept { memory_->touch(); }
 
  private:

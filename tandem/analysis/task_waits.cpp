@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::uint8_t mode_write = 1, mode_commute = 3, mode_scratch = 5;
 
-/// A time, and the row of what happened then.
+/// A time, and the row of its event.
 struct At {
   std::int64_t ns = 0;
   std::uint32_t row = no_number;
 };
-/// Of each rank and datum, by time once they are sorted.
+/// Times by rank and datum, sorted once complete.
 using TimesOfData = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<At>>;
 
 void sort(TimesOfData& times) {
@@ -40,7 +40,7 @@ class WaitCutter {
       const TaskRow& task = history_.tasks[row];
       if (task.has_run() && task.submit_ns != no_time && task.submit_ns <= task.start_ns) cut(row);
     }
-    // What a task waited for after it was ready, and before its start, for room or copies.
+    // Waits of a task for room or copies, after it was ready and before its start.
     for (const StagingRow& row : history_.stagings) {
       const TaskRow& task = history_.tasks[row.task];
       TaskWait& wait = waits_[row.task];
@@ -54,8 +54,8 @@ class WaitCutter {
   }
 
  private:
-  /// The end of what had to happen last before `start_ns`; no_time: nothing is known to have. Nodes that do not run pass on what they
-  /// waited for.
+  /// The end of what had to happen last before `start_ns`; no_time: nothing is known. Nodes that do not run pass on
+  /// what they waited for.
   std::int64_t find_last(std::uint32_t row, std::int64_t start_ns, TaskWait& wait) {
     std::int64_t last_ns = no_time;
     const auto offer = [&](std::int64_t at_ns, std::uint32_t of, std::uint32_t message) {
@@ -112,7 +112,7 @@ class WaitCutter {
     sort(ends_);
   }
 
-  static constexpr std::size_t most_nodes = 10'000;  ///< that do not run, in a row
+  static constexpr std::size_t most_nodes = 10'000;  ///< consecutive ones that do not run
 
   const History& history_;
   const TaskGraph& graph_;

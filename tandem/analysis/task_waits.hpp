@@ -10,10 +10,10 @@
 
 namespace tandem::analysis {
 
-/// The parts of a task's time from its submission to its start, in their order.
+/// The parts of a task's time from its submission to its start, in order.
 enum class WaitCause : std::uint8_t {
   predecessors,  ///< other tasks of its rank had to end
-  message,       ///< the same, and what came last was data of another rank
+  message,       ///< like `predecessors`, but data of another rank came last
   turn,          ///< another task that commutes on the same data ran
   memory,        ///< there was no room for its data within a budget
   copies,        ///< its data was copied to the memory where it ran, or was on the way out
@@ -23,27 +23,30 @@ inline constexpr std::size_t wait_causes = 6;
 std::string_view name_of(WaitCause cause) noexcept;
 
 struct TaskWait {
-  std::uint32_t last = no_number;     ///< row: the task whose end came last, or, with a message, that made its data; no_number: none, or not known
-  std::uint32_t message = no_number;  ///< row of communications: what came last was this message
-  // They add up to the time from the submission to the start. 0 for a task that has not run, or whose submission was not recorded.
+  std::uint32_t last = no_number;     ///< row: the task that ended last, or made the message's data; no_number: none
+  std::uint32_t message = no_number;  ///< row of communications: this message came last
+  // The parts add up to the time from the submission to the start. 0 for a task that has not run, or whose submission
+  // was not recorded.
   std::int64_t graph_ns = 0;   ///< until it was ready: for predecessors, or for `message`
   std::int64_t turn_ns = 0, memory_ns = 0, copies_ns = 0, worker_ns = 0;
 
   std::int64_t total_ns() const noexcept { return graph_ns + turn_ns + memory_ns + copies_ns + worker_ns; }
-  /// That of the longest part; among equals the first one. Of a task that waited for nothing `worker`.
+  /// The cause of the longest part, the first one of equals; `worker` for a task that waited for nothing.
   WaitCause cause() const noexcept;
 };
 
-/// By row of `History::tasks`. Without the events `task.ready` a task is taken to be ready when the last of its predecessors has ended.
-/// `turn` is known where accesses were recorded, `memory` and `copies` where a memory has a budget. O(n log n).
+/// The waits by row of `History::tasks`. Without the events `task.ready` a task counts as ready when the last of its
+/// predecessors has ended. `turn` is known where accesses were recorded, `memory` and `copies` where a memory has a
+/// budget. O(n log n).
 std::vector<TaskWait> task_waits(const History& history, const TaskGraph& graph);
 
-/// What brought the value that an access has seen; both no_number: a task of this rank, or the program, wrote it where it was used.
+/// What brought the value that an access has seen; both no_number: a task of this rank, or the program, wrote it in
+/// place.
 struct Delivery {
-  std::uint32_t message = no_number;   ///< row of communications: nothing on the rank wrote the data between its arrival and the task
+  std::uint32_t message = no_number;   ///< row of communications; no later write on the rank before the task
   std::uint32_t transfer = no_number;  ///< row of transfers: it ended while the task waited
 };
-/// By row of `History::accesses`. O(n log n).
+/// The deliveries by row of `History::accesses`. O(n log n).
 std::vector<Delivery> deliveries(const History& history);
 
 }  // namespace tandem::analysis

@@ -11,13 +11,13 @@
 
 namespace tandem::analysis {
 
-/// Analyses that count the tasks of a rank need memory for one rank at a time. 4 bytes per task, none where one rank has all. Refers to the history,
-/// and to the list.
+/// The rows of tasks by rank, for analyses that need memory for one rank at a time. 4 bytes per task, none where one
+/// rank has all. Refers to the history, and to the list.
 class TasksOfRanks {
  public:
-  /// Of all tasks, in the order of rows.
+  /// All tasks, in the order of rows.
   explicit TasksOfRanks(const History& history) : TasksOfRanks(history, nullptr) {}
-  /// Of the tasks of a list, in its order.
+  /// The tasks of a list, in its order.
   TasksOfRanks(const History& history, const SpillVector<std::uint32_t>& list) : TasksOfRanks(history, &list) {}
 
   /// The ranks that have tasks, in order.
@@ -50,7 +50,7 @@ class TasksOfRanks {
 
   const History& history_;
   const SpillVector<std::uint32_t>* list_;                               ///< null: all rows
-  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> places_;  ///< of each rank, where its rows begin in rows_, and end
+  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> places_;  ///< begin and end of a rank's rows in rows_
   SpillVector<std::uint32_t> rows_;                                      ///< empty: all rows are of one rank
 };
 

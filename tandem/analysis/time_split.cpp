@@ -1,4 +1,4 @@
-// tandem/analysis/time_split.cpp: cuts the states of each worker where the reasons of its rank for being idle change.
+// tandem/analysis/time_split.cpp: cuts the states of each worker where its rank's reasons for being idle change.
 #include "tandem/analysis/time_split.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace tandem::analysis {
 namespace {
 
-/// How many there are of a rank's tasks and receives at a time: tasks that are ready and have not begun, receives that have not arrived, tasks
-/// that have not ended, those of them that run, and those that wait for memory.
+/// Numbers of a rank's tasks and receives at a time: tasks that are ready and have not begun, receives that have not
+/// arrived, tasks that have not ended, those of them that run, and those that wait for memory.
 struct Counts {
   std::int64_t ready = 0, receives = 0, tasks = 0, running = 0, staging = 0;
 };
@@ -31,15 +31,15 @@ Spent reason_of(const Counts& now, std::int64_t at_ns, std::int64_t last_submit_
   return now.tasks > 0 ? Spent::no_ready_task : Spent::outside;
 }
 
-/// The times at which the counts of a rank change, by what happens then.
+/// The times at which the counts of a rank change, by kind of change.
 class Changes {
  public:
   explicit Changes(const std::shared_ptr<SpillMemory>& memory)
       : submitted_(memory), begun_(memory), ended_(memory), ready_(memory), taken_(memory), receives_(memory), arrivals_(memory),
         stagings_(memory), staged_(memory) {}
 
-  // Each for all tasks, in the order of the times that it adds, more or less. Tasks that never ran, such as the sends and receives of the flow, keep
-  // nobody waiting by themselves.
+  // Adds times of a task, roughly in the order of these times. Tasks that never ran, such as the sends and receives of
+  // the flow, delay no worker by themselves.
   void add_submitted(const TaskTable& tasks, std::uint32_t row) {
     if (counts(tasks, row)) submitted_.push_back(tasks.submit_ns[row]);
   }
@@ -139,7 +139,7 @@ std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& histo
 
 using Call = std::function<void(const Stretch&)>;
 
-/// The first reason after a time, looked for from `from` on in growing steps: idle times of a worker follow each other.
+/// The first reason after a time, searched from `from` on in growing steps: idle times of a worker follow each other.
 std::span<const IdleReason>::iterator first_after(std::span<const IdleReason> reasons, std::size_t from, std::int64_t ns) {
   std::size_t step = 1, end = from;
   while (end < reasons.size() && reasons[end].since_ns <= ns) {
@@ -151,7 +151,8 @@ std::span<const IdleReason>::iterator first_after(std::span<const IdleReason> re
                                   reasons.begin() + static_cast<std::ptrdiff_t>(std::min(end, reasons.size())), ns, {}, &IdleReason::since_ns);
 }
 
-/// Cuts an idle stretch where the reasons change. `from`: none before it is the first after the stretch's beginning; of the next stretch, too.
+/// Cuts an idle stretch where the reasons change. `from`: no earlier reason is the first after the beginning of this
+/// stretch, or of the next.
 void cut_idle(Stretch stretch, std::span<const IdleReason> reasons, std::size_t& from, const Call& call) {
   const std::int64_t to_ns = stretch.end_ns;
   auto next = first_after(reasons, from, stretch.start_ns);
@@ -165,7 +166,7 @@ void cut_idle(Stretch stretch, std::span<const IdleReason> reasons, std::size_t&
   }
 }
 
-/// Nothing: the worker is idle.
+/// The category of a state; empty: the worker is idle.
 std::optional<Spent> spent_in(ActorState state) noexcept {
   switch (state) {
     case ActorState::executing: return Spent::executing;

@@ -26,7 +26,7 @@ TEST(TimeSplit, AnIdleWorkerHasTheReasonOfEachInstant) {
   SmallRun run;
   run.usual();
   set_state(run, 0, 3, 0, WorkerState::polling);
-  // Submitted at 100 and 200, the second after the first; the third is submitted at 800, when nothing is left to do.
+  // Task 1 is submitted at 100, task 2, which needs it, at 200; task 3 at 800, when nothing is left to do.
   run.submit(0, 100, 1, 0).submit(0, 200, 2, 0, {}, {1});
   run.stream(0, 2).add(Type::worker_state, at(100), {static_cast<std::uint8_t>(WorkerState::scheduling)});
   run.stream(0, 2).add(Type::task_started, at(140), {1}).add(Type::task_ended, at(400), {1}).add(Type::task_ready, at(400), {2});

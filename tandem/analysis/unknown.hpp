@@ -1,4 +1,4 @@
-// tandem/analysis/unknown.hpp: the numbers that stand for what is not known.
+// tandem/analysis/unknown.hpp: the numbers that stand for unknown values.
 #pragma once
 
 #include <cstdint>

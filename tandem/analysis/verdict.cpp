@@ -20,7 +20,7 @@
 namespace tandem::analysis {
 namespace {
 
-constexpr double least_share = 0.02;     ///< of the makespan, for a loss to be told
+constexpr double least_share = 0.02;     ///< of the makespan, for a loss to be reported
 constexpr double chain_share = 0.8;      ///< of the makespan, for a chain of tasks to be the limit
 constexpr double alone_share = 0.2;      ///< of the makespan, for a chain with a task that ran alone
 constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that held up others to be a matter of their order
@@ -79,7 +79,7 @@ class Judge {
     add({.key = key, .lost_ns = lost_ns(spent), .what = std::move(what), .remedy = std::move(remedy)});
   }
 
-  /// Tasks waited for others: since the graph has no more parallelism, or since its longest chain was delayed.
+  /// Tasks waited for others: because the graph has no more parallelism, or because its longest chain was delayed.
   void no_ready_task() {
     const std::int64_t lost = lost_ns(Spent::no_ready_task);
     if (!matters(lost)) return;
@@ -121,7 +121,7 @@ class Judge {
   struct Alone {
     std::int64_t ns = 0;
     std::int64_t longest_ns = 0;  ///< of one task
-    Texts::Id codelet = 0;        ///< of which most of it is
+    Texts::Id codelet = 0;        ///< that most of it belongs to
   };
   Alone alone_times() const {
     const TaskTable& tasks = history_.tasks;
@@ -135,7 +135,7 @@ class Judge {
     sort_by_time_and_row(starts);
     sort_by_time_and_row(ends);
     std::int64_t since_ns = 0;
-    std::uint64_t rows = 0;  // the sum of those that run: of one it is the row
+    std::uint64_t rows = 0;  // the sum of running rows: of one it is the row
     std::size_t running = 0, begun = 0;
     SpillVector<std::int64_t> alone(memory);  // of each row
     alone.resize(tasks.size());
@@ -163,7 +163,7 @@ class Judge {
     return all;
   }
 
-  /// Workers waited for data. What several ranks needed went to each one by one; or what ranks had, and dropped, came again.
+  /// Workers waited for data: several ranks needed it and got it one by one, or a rank had dropped it and got it again.
   void communication() {
     const std::int64_t lost = lost_ns(Spent::awaiting_message);
     if (!matters(lost)) return;
@@ -186,7 +186,7 @@ class Judge {
     }
   }
 
-  /// Messages of data of the flow between ranks, and those of them that brought a version again.
+  /// Messages of flow data between ranks, and those of them that brought a version again.
   std::pair<std::uint64_t, std::uint64_t> repeated_messages() const {
     std::uint64_t messages = 0, again = 0;
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;
@@ -198,7 +198,7 @@ class Judge {
     return {messages, again};
   }
 
-  /// Tasks waited for room within a budget, or for what had left it and came again.
+  /// Tasks waited for room within a budget, or for data that had left and came again.
   void memory() {
     std::int64_t room_ns = 0, all_ns = 0;
     for (const StagingRow& row : history_.stagings) {
@@ -255,7 +255,7 @@ class Judge {
                    "progress thread (--tandem.comm.progress_core)"});
   }
 
-  /// Of tasks that were beside polling threads, too, that is told.
+  /// Reports tasks beside large messages; those beside polling threads are reported there.
   void large_messages() {
     if (!contention_.slows_tasks() || is_told_by_polling()) return;
     const std::string messages =
@@ -290,7 +290,7 @@ class Judge {
       outliers += kernel.outliers;
       if (worst == nullptr || kernel.outlier_excess_ns > worst->outlier_excess_ns) worst = &kernel;
     }
-    if (some_slow) {  // what these tasks took is told already
+    if (some_slow) {  // the time of these tasks is reported already
       const TaskTable& tasks = history_.tasks;
       std::vector<const KernelProfile*> kernels(history_.texts.size());
       for (const KernelProfile& kernel : summary_.kernels) kernels[kernel.codelet] = &kernel;

@@ -27,7 +27,8 @@ struct Summary {
   Contention contention;
 };
 
-/// Something that cost time. `lost_ns`: by how much the makespan would be shorter, if all workers had executed tasks instead.
+/// Something that cost time. `lost_ns`: by how much the makespan would be shorter, if all workers had executed tasks
+/// instead.
 struct Finding {
   std::string_view key;   ///< "slow_submission": for programs
   std::int64_t lost_ns = 0;
@@ -35,7 +36,8 @@ struct Finding {
   std::string remedy;     ///< what to try
 };
 
-/// The greatest loss first. Losses below 2 % of the makespan are left out; an empty list: nothing to gain here.
+/// The findings, greatest loss first. Losses below 2 % of the makespan are left out; an empty list: nothing to gain
+/// here.
 std::vector<Finding> verdict(const History& history, const Summary& summary);
 
 }  // namespace tandem::analysis

@@ -1,4 +1,4 @@
-// tandem/analysis/verdict_test.cpp: planted faults are named first, and a clean run is not accused.
+// tandem/analysis/verdict_test.cpp: injected faults are reported first, and a run without faults has no findings.
 #include "tandem/analysis/verdict.hpp"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ class VerdictRun : public SmallRun {
     for (const std::uint32_t actor : {2u, 3u})
       stream(0, actor).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
   }
-  /// Task on worker 0 or 1, submitted at 0; ready when it begins.
+  /// A task on worker 0 or 1, submitted at 0 and ready when it begins.
   VerdictRun& task(std::uint32_t id, unsigned worker, std::int64_t start_ns, std::int64_t end_ns, std::vector<std::uint32_t> deps = {},
                    std::int64_t submit_ns = 0) {
     submit(0, submit_ns, id, 1, {}, std::move(deps));
@@ -64,7 +64,7 @@ TEST(Verdict, SlowSubmissionIsNamed) {
 }
 
 TEST(Verdict, TheWrongOrderIsNamed) {
-  // Worker 0 runs tasks that nobody needs before the one that all others need.
+  // Worker 0 runs tasks that no other task needs before the one that all others need.
   VerdictRun run;
   for (std::uint32_t i = 0; i < 10; ++i) run.task(i, 0, 10'000 * i, 10'000 * (i + 1));
   run.task(10, 0, 100'000, 110'000);
@@ -86,7 +86,8 @@ TEST(Verdict, TasksThatNobodyTakesAreNamed) {
   EXPECT_EQ(findings[0].key, "ready_tasks_not_taken");
 }
 
-/// Two cores and a card, and tasks that are all ready at 0 and run on the card one after the other. `on_core`: so many of their codelet have run on a core.
+/// Two cores and a device; all tasks are ready at 0 and run on the device one after the other. `on_core`: tasks of
+/// their codelet that have run on a core.
 std::vector<Finding> judge_work_for_a_card(std::uint32_t on_core) {
   VerdictRun run;
   run.actor(0, 5, trace::ActorKind::worker, 2, "cuda worker 2");
@@ -137,7 +138,7 @@ TEST(Verdict, ACoreIsNotSlowBesideAGpu) {
   for (const Finding& finding : verdict(*history, Summary(*history))) EXPECT_NE(finding.key, "slow_worker") << finding.what;
 }
 
-/// Each task waits for its data, for which there is room after `room_ns`, and runs at the end of that.
+/// Each task waits for its data, for which there is room after `room_ns`, and runs afterwards.
 std::vector<Finding> judge_waits_for_data(std::int64_t room_ns) {
   VerdictRun run;
   for (std::uint32_t i = 0; i < 20; ++i) {
@@ -166,7 +167,7 @@ TEST(Verdict, ASmallBudgetOfMemoryIsNamed) {
   EXPECT_NE(findings[0].remedy.find("--tandem.memory"), std::string::npos);
 }
 
-/// Of 40 tasks on two workers, eight take much longer than the others.
+/// Eight of 40 tasks on two workers take much longer than the others.
 Finding judge_slow_executions(const std::string& pus) {
   VerdictRun run;
   run.place(0, "node1", pus);

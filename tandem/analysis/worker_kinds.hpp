@@ -1,4 +1,4 @@
-// tandem/analysis/worker_kinds.hpp: of which kind each worker of a run is.
+// tandem/analysis/worker_kinds.hpp: the kind of each worker of a run.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class WorkerKinds {
 
   const std::vector<std::string_view>& names() const noexcept { return names_; }
   bool are_several() const noexcept { return names_.size() > 1; }
-  /// 0 for a worker that is not known. O(1) where all workers are of one kind.
+  /// The kind of a worker; 0 for an unknown one. O(1) where all workers are of one kind.
   std::uint32_t of(std::uint32_t rank, std::uint16_t worker) const noexcept {
     if (!are_several()) return 0;
     const auto found = numbers_.find({rank, worker});

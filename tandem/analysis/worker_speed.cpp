@@ -16,7 +16,7 @@ namespace {
 
 using Place = std::pair<std::uint32_t, std::uint16_t>;  ///< rank, worker
 
-/// Of each codelet on each kind of worker, the median, at least 1.
+/// The median duration of each codelet on each kind of worker, at least 1.
 class Medians {
  public:
   Medians(const History& history, const std::vector<KernelProfile>& kernels) : tasks_(history.tasks), kinds_(history), of_codelet_(history.texts.size()) {

@@ -1,6 +1,6 @@
-// tandem/analysis/write_large_run.cpp: a program that writes the trace of a large run that never was, for tests of what shows or reads it.
-// Usage: write_large_run FOLDER TASKS RANKS WORKERS [DEVICES]. The same arguments write the same run. DEVICES of the workers of each rank are of
-// kind cuda, and take a quarter of the time.
+// tandem/analysis/write_large_run.cpp: writes the trace of a large imaginary run, for tests of tools that read traces.
+// Usage: write_large_run FOLDER TASKS RANKS WORKERS [DEVICES]. Equal arguments write equal runs. DEVICES of the workers
+// of each rank are of kind cuda, and take a quarter of the time.
 //
 // The ranks submit tasks of six kernels in turns. A task needs up to three of the last tasks of its rank, and the earliest free
 // worker runs it. Every 25th task also needs a message of 64 KiB from another rank. Every 1001st is broadcast to all ranks, by a
@@ -50,7 +50,7 @@ class LargeRun {
   struct Rank {
     std::uint32_t next_id = 1;
     std::vector<Task> last;              ///< tasks, the oldest first
-    std::vector<std::int64_t> free_ns;   ///< from when on each worker is free
+    std::vector<std::int64_t> free_ns;   ///< time from which each worker is free
   };
   static constexpr std::uint32_t first_worker = 10;  ///< actor
   static constexpr std::uint32_t network = 4;        ///< actor
@@ -112,7 +112,7 @@ class LargeRun {
     if (rank.last.size() > 8ul * workers_) rank.last.erase(rank.last.begin());
   }
 
-  /// Returns the id of the receive.
+  /// Adds a message. Returns the id of the receive.
   std::uint32_t add_message(std::uint32_t from, std::uint32_t to, std::int64_t submit_ns, std::int64_t& ready_ns) {
     const Task& made = ranks_[from].last.front();
     const std::uint32_t send = ranks_[from].next_id++, receive = ranks_[to].next_id++, number = ++messages_;
@@ -131,7 +131,8 @@ class LargeRun {
     return receive;
   }
 
-  /// Who has the data serves the next that has not: position p serves p + 1, p + 2, p + 4, ... beyond p's own highest bit.
+  /// A rank with the data serves the next one without it: position p serves p + 1, p + 2, p + 4, ... beyond p's own
+  /// highest bit.
   void add_broadcast(std::uint32_t root, std::int64_t posted_ns) {
     const auto count = static_cast<std::uint32_t>(ranks_.size());
     const std::uint32_t number = ++messages_;

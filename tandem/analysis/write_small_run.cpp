@@ -1,5 +1,5 @@
-// tandem/analysis/write_small_run.cpp: a program that writes a run small enough to be computed by hand, for the tests of the Python package.
-// Usage: write_small_run FOLDER. The results stand in python/tests/test_small_run.py.
+// tandem/analysis/write_small_run.cpp: writes a run small enough to be computed by hand, for the tests of the Python
+// package. Usage: write_small_run FOLDER. python/tests/test_small_run.py has the results.
 //
 // Rank 0 has two workers, rank 1 has one; all poll when they do not execute. Times in ns:
 //
