@@ -60,7 +60,7 @@ void solve_lower(int n, int columns, const T* l, T* b) {
   else cblas_strsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasUnit, n, columns, 1, l, n, b, n);
 }
 
-/// C = A B and C = A A^T. The orders are no multiples of vectors, so that the kernels' edges are tried as well.
+/// Checks C = A B and C = A A^T. The orders are no multiples of vectors, so that the kernels' edges are tested as well.
 template <class T>
 bool multiplies_rightly() {
   constexpr std::size_t m = 163, n = 131, k = 179;
@@ -81,7 +81,7 @@ bool multiplies_rightly() {
   return true;
 }
 
-/// L X = B, with a unit triangle of small numbers, whose solution stays small: L X gives B again.
+/// Checks L X = B, with a unit triangle of small numbers, whose solution stays small: L X gives B again.
 template <class T>
 bool solves_rightly() {
   constexpr std::size_t n = 163, columns = 67;

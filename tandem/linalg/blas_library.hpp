@@ -7,7 +7,7 @@
 
 namespace tandem::linalg {
 
-/// What the BLAS of a program says of itself.
+/// What the BLAS of a program reports about itself.
 struct BlasLibrary {
   std::string version;  ///< "OpenBLAS 0.3.21"; empty: the library does not say
   std::string kernels;  ///< processor for which OpenBLAS computes: "SkylakeX", "Prescott"; empty: another library
@@ -22,19 +22,20 @@ enum class Vectors : unsigned char { sse, avx, avx2, avx512 };
 /// What this processor and the system can do. `avx2` includes FMA, `avx512` the parts F, BW, DQ and VL. Thread-safe.
 Vectors processor_vectors() noexcept;
 
-/// The instruction set that OpenBLAS's kernels for the processor `kernels` use. Pure. Names that are not known count as `avx512`, so that
-/// nobody is told to replace the kernels of a processor that came later.
+/// The instruction set of OpenBLAS's kernels for the processor `kernels`. Pure. Unknown names count as `avx512`, so
+/// that no user is told to replace the kernels of a newer processor.
 Vectors kernel_vectors(std::string_view kernels) noexcept;
 
 /// Values of the environment variable OPENBLAS_CORETYPE that give kernels with wider vectors than `kernels` on a processor that has
 /// `vectors`, the widest first. Empty where OpenBLAS has chosen well. Pure.
 std::vector<std::string> wider_kernels(std::string_view kernels, Vectors vectors);
 
-/// A sentence for people when OpenBLAS computes with kernels of a much older processor, and the variable OPENBLAS_CORETYPE is not set; else
-/// empty. It names a remedy; `tandem doctor` tries that. Thread-safe while nobody changes the environment.
+/// A warning for people when OpenBLAS computes with kernels of a much older processor, and the variable
+/// OPENBLAS_CORETYPE is not set; else empty. It names a remedy, which `tandem doctor` tries. Thread-safe while the
+/// environment does not change.
 std::string blas_advice();
 
-/// What products of this BLAS show.
+/// The results of products by this BLAS.
 struct BlasTrial {
   double gflops = 0;   ///< of a double-precision gemm of order 512 in the calling thread, the best of a few
   bool right = false;  ///< gemm, trsm and syrk in single and double precision agree with sums by plain loops

@@ -33,7 +33,7 @@ int threads_of_one_gemm(std::size_t order, std::vector<double>& storage) {
   };
   const auto own = after.find(self);
   if (own == after.end()) return 1;
-  // A thread that shared the work has spent a like time; one that merely woke up has not.
+  // A thread that shared the work has spent a similar time; one that merely woke up has not.
   const std::uint64_t own_ns = spent_ns(self, own->second);
   int working = 1;
   for (const auto& [thread, now_ns] : after) working += thread != self && spent_ns(thread, now_ns) > own_ns / 4;
@@ -45,8 +45,8 @@ int threads_of_one_gemm(std::size_t order, std::vector<double>& storage) {
 int observed_blas_threads() {
   constexpr std::size_t n = 768;
   std::vector<double> storage(3 * n * n, 0.5);
-  // The library's threads may spin for some tenths of a second after their start, without any work from us: so what looks like
-  // company is looked at again.
+  // The library's threads may spin for some tenths of a second after their start, without work from us: so a positive
+  // result is checked again.
   constexpr int attempts = 4;
   int fewest = threads_of_one_gemm(n, storage);
   for (int i = 1; i < attempts && fewest > 1; ++i) {

@@ -24,7 +24,7 @@ class Distribution {
     std::uint32_t q = 1;
   };
   static Distribution block_cyclic(Grid grid);
-  /// The same with ranks numbered by columns: tile (i, j) on rank (i mod P) + (j mod Q) P.
+  /// Like `block_cyclic`, with ranks numbered by columns: tile (i, j) on rank (i mod P) + (j mod Q) P.
   static Distribution block_cyclic_by_columns(Grid grid);
   /// The grid for a number of ranks that is nearest to a square, with P <= Q.
   static Grid squarest(std::uint32_t ranks);
@@ -41,12 +41,12 @@ class Distribution {
   /// balanced as it can be (the smallest finishing time first). A single rank gets every column.
   static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns);
 
-  /// From text: one line per tile row, ranks separated by blanks, as long as the first; lines that begin with # are comments. The
-  /// pattern is repeated if the matrix is larger. Errors: malformed (with the line), not_found, io.
+  /// Reads a pattern: one line per tile row, ranks separated by blanks, as long as the first; lines that begin with #
+  /// are comments. The pattern is repeated if the matrix is larger. Errors: malformed (with the line), not_found, io.
   static base::Result<Distribution> parse(const std::string& text);
   static base::Result<Distribution> from_file(const std::string& path);
 
-  /// False: no distribution.
+  /// Whether several ranks may own tiles; false: no distribution.
   bool several() const noexcept { return pattern_ != nullptr; }
   std::uint32_t owner(std::size_t i, std::size_t j) const noexcept { return (*pattern_)[i % rows_ * cols_ + j % cols_]; }
   /// One more than the highest rank that owns a tile; 0 without distribution.

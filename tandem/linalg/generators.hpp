@@ -20,7 +20,8 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t i, std::ui
   return base::mix64(base::mix64(base::mix64(seed + step) + (i + 1) * step) + (2 * j + part + 1) * step);
 }
 
-/// Uniform in [-1, 1), from as many leading bits as R holds, so that the same element in two precisions is the same to rounding.
+/// Uniform in [-1, 1), from as many leading bits as R has, so that an element is equal in two precisions up to
+/// rounding.
 template <class R>
 constexpr R random_unit(std::uint64_t bits) noexcept {
   constexpr int digits = std::numeric_limits<R>::digits;
@@ -31,7 +32,7 @@ constexpr R random_unit(std::uint64_t bits) noexcept {
 
 /// Independent elements, uniform in [-1, 1); in complex types both parts are. Also for right-hand sides.
 struct RandomGeneral {
-  std::uint64_t seed = 0;  ///< the same seed gives the same matrix
+  std::uint64_t seed = 0;  ///< equal seeds give equal matrices
 
   /// Element (i, j), counted from 0.
   template <Scalar T>
@@ -51,7 +52,7 @@ struct RandomGeneral {
 /// the diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or more; then its condition is near 1.
 /// Smaller values come near the edge 2 / sqrt(3 order) where it ceases to be positive definite.
 struct RandomPositiveDefinite {
-  std::uint64_t seed = 0;  ///< the same seed gives the same matrix
+  std::uint64_t seed = 0;  ///< equal seeds give equal matrices
   std::size_t order = 0;   ///< rows and columns of the matrix
   double dominance = 1;    ///< diagonal elements are `dominance * order`
 
@@ -69,7 +70,7 @@ struct RandomPositiveDefinite {
 /// General: elements beside the diagonal of modulus at most 1 at random, and `order` on the diagonal. Strictly diagonally
 /// dominant, so that elimination needs no pivoting; its condition is near 1.
 struct RandomDominant {
-  std::uint64_t seed = 0;  ///< the same seed gives the same matrix
+  std::uint64_t seed = 0;  ///< equal seeds give equal matrices
   std::size_t order = 0;   ///< rows and columns of the matrix
 
   /// Element (i, j), counted from 0.
@@ -112,7 +113,7 @@ struct MinIj {
   }
 };
 
-/// Gives the elements of a matrix by position, always the same ones, on any thread.
+/// Gives the elements of a matrix by position, always equal ones, on any thread.
 template <class G, class T>
 concept Generator = Scalar<T> && requires(const G& generator, std::size_t i, std::size_t j) {
   { generator.template element<T>(i, j) } -> std::same_as<T>;

@@ -12,7 +12,7 @@ double rows(const Shape& tile) { return static_cast<double>(tile.rows); }
 double cols(const Shape& tile) { return static_cast<double>(tile.cols); }
 double size(const Shape& tile) { return rows(tile) * cols(tile); }
 
-/// Of factorising an m x n tile into reflectors.
+/// Operations of factorising an m x n tile into reflectors.
 double reflectors(double m, double n) {
   const double less = std::min(m, n), more = std::max(m, n);
   return 2 * less * less * (more - less / 3);

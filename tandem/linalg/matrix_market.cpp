@@ -1,4 +1,4 @@
-// tandem/linalg/matrix_market.cpp: a line-by-line reader that trusts nothing, and a writer.
+// tandem/linalg/matrix_market.cpp: a line-by-line reader of untrusted files, and a writer.
 #include "tandem/linalg/matrix_market.hpp"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ std::optional<double> parse_real(std::string_view word) {
   return value;
 }
 
-/// Reads one file. `next_line` moves to a line with content; errors are about the line where it stands.
+/// Reads one file. `next_line` moves to a line with content; errors name the present line.
 class Reader {
  public:
   Reader(std::istream& input, const std::string& name) : input_(input), name_(name) { file_.name = name; }

@@ -39,7 +39,7 @@ struct MatrixMarketFile {
 /// Format: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
 base::Result<MatrixMarketFile> read_matrix_market(const std::string& path);
 
-/// The same from a stream; `name` stands for the file in messages.
+/// Reads from a stream; `name` stands for the file in messages.
 base::Result<MatrixMarketFile> read_matrix_market(std::istream& input, const std::string& name);
 
 /// A column-major matrix that owns its elements.
@@ -50,7 +50,7 @@ struct DenseMatrix {
   std::vector<T> values;  ///< rows * cols elements, column after column
 
   MatrixView<T> view() noexcept { return {values.data(), rows, cols, rows}; }  ///< of the whole matrix
-  /// The same, to be read only.
+  /// A view of the whole matrix, for reading only.
   MatrixView<const T> view() const noexcept { return {values.data(), rows, cols, rows}; }
 };
 

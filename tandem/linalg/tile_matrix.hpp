@@ -30,9 +30,9 @@ struct TileShape {
 
 namespace internal {
 
-/// Uninitialised memory, aligned for vectors and, when it is large, for huge pages, which it requests: a column of a tile is
-/// often one small page, and a kernel walks along hundreds of columns. The first thread that writes a page touches it.
-/// Throws std::bad_alloc.
+/// Uninitialised memory, aligned for vectors and, when it is large, for huge pages, which it requests: a column of a
+/// tile is often one small page, and a kernel crosses hundreds of columns. The first thread that writes a page
+/// allocates it. Throws std::bad_alloc.
 std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes);
 
 }  // namespace internal
@@ -49,8 +49,8 @@ class TileMatrix {
   /// Asserts tile > 0, and a square matrix of square tiles unless uplo is general. Throws std::bad_alloc.
   explicit TileMatrix(TileShape shape);
 
-  TileMatrix(TileMatrix&&) noexcept = default;             ///< tiles stay where they are
-  TileMatrix& operator=(TileMatrix&&) noexcept = default;  ///< tiles stay where they are
+  TileMatrix(TileMatrix&&) noexcept = default;             ///< addresses of tiles do not change
+  TileMatrix& operator=(TileMatrix&&) noexcept = default;  ///< addresses of tiles do not change
 
   /// How `from_lapack` cuts a matrix into tiles.
   struct Tiling {
@@ -79,7 +79,7 @@ class TileMatrix {
   /// Columns of the tiles of tile column j: the last ones may have fewer.
   std::size_t tile_cols(std::size_t j) const noexcept { return extent(shape_.cols, j, shape_.tile); }
 
-  /// Whether there is a tile (i, j): of a triangle, only tiles with elements in it.
+  /// Whether tile (i, j) is stored: of a triangle, only tiles with elements in it.
   bool stores(std::size_t i, std::size_t j) const noexcept {
     return i < row_tiles() && j < col_tiles() &&
            (shape_.uplo == Uplo::general || (shape_.uplo == Uplo::lower ? i >= j : i <= j));
@@ -93,7 +93,7 @@ class TileMatrix {
 
   /// Tile (i, j), which must be stored. A tile of another rank, or of the runtime, has dimensions and no memory.
   MatrixView<T> tile(std::size_t i, std::size_t j) noexcept { return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)}; }
-  /// The same, to be read only.
+  /// Tile (i, j), for reading only.
   MatrixView<const T> tile(std::size_t i, std::size_t j) const noexcept {
     return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};
   }

@@ -12,20 +12,21 @@
 
 namespace tandem::linalg {
 
-/// The data of all stored tiles of a matrix, registered in column-major order under names such as `A(3,1)`; tiles that are the runtime's
-/// (`TileShape::in_runtime`) are registered when they are first used here. Flows take it by reference. Belongs to the submitting thread. The matrix and the runtime outlive it, and its destructor waits for the tasks
-/// that use its tiles. The first one restricts the BLAS to one thread per call.
+/// The data of all stored tiles of a matrix, registered in column-major order under names such as `A(3,1)`; tiles of
+/// the runtime (`TileShape::in_runtime`) are registered at their first use. Flows take it by reference. Belongs to the
+/// submitting thread. The matrix and the runtime outlive it, and its destructor waits for the tasks that use its tiles.
+/// The first one restricts the BLAS to one thread per call.
 template <Scalar T>
 class TiledData {
  public:
   /// Registers all stored tiles of `matrix`, each owned as its distribution says. On several ranks every rank calls it.
   TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& matrix);
 
-  const TileMatrix<T>& matrix() const noexcept { return *matrix_; }  ///< whose tiles these are
-  TileMatrix<T>& matrix() noexcept { return *matrix_; }              ///< whose tiles these are
+  const TileMatrix<T>& matrix() const noexcept { return *matrix_; }  ///< the matrix of these tiles
+  TileMatrix<T>& matrix() noexcept { return *matrix_; }              ///< the matrix of these tiles
   std::size_t row_tiles() const noexcept { return matrix_->row_tiles(); }  ///< number of tile rows
   std::size_t col_tiles() const noexcept { return matrix_->col_tiles(); }  ///< number of tile columns
-  /// Whether there is a tile (i, j): in a triangle, not all are stored.
+  /// Whether tile (i, j) is stored: in a triangle, not all are.
   bool stores(std::size_t i, std::size_t j) const noexcept { return matrix_->stores(i, j); }
 
   /// The data of tile (i, j), which must be stored.
@@ -40,7 +41,7 @@ class TiledData {
 
   TileMatrix<T>* matrix_;
   mutable std::optional<Tiles<T>> made_when_used_;  ///< of the runtime's tiles
-  std::vector<Data<Matrix<T>>> tiles_;  ///< of others: of tile (i, j) at i + j * row_tiles(); empty where none is stored
+  std::vector<Data<Matrix<T>>> tiles_;  ///< other tiles: (i, j) at i + j * row_tiles(); empty where none is stored
 };
 
 extern template class TiledData<float>;

@@ -16,13 +16,13 @@ namespace tandem::linalg {
 /// before the runtime.
 class TiledPivots {
  public:
-  /// For A and what has its dimensions and tiles.
+  /// For A, and matrices with its dimensions and tiles.
   template <Scalar T>
   TiledPivots(Runtime& rt, const TiledData<T>& a) : TiledPivots(rt, a.matrix().shape()) {}
   /// For matrices of this shape.
   TiledPivots(Runtime& rt, const TileShape& shape);
 
-  /// Of the factorised matrix.
+  /// The shape of the factorised matrix.
   const TileShape& shape() const noexcept { return shape_; }
   /// min(tile rows, tile columns)
   std::size_t panels() const noexcept { return interchanges_.size(); }
@@ -30,8 +30,8 @@ class TiledPivots {
   /// LAPACK's sequence: exchange rows t and interchanges(k)[t] of the panel, for t = 0, 1, ....
   const Data<Vector<std::size_t>>& interchanges(std::size_t k) const noexcept { return interchanges_[k]; }
 
-  /// The same permutation as tasks apply it: of a first tile of r rows, first r partners, then r interchanges within it
-  /// (flows/row_exchanges.hpp).
+  /// The permutation in the form that tasks apply: for a first tile of r rows, r partners, then r interchanges within
+  /// it (flows/row_exchanges.hpp).
   const Data<Vector<std::size_t>>& exchanges(std::size_t k) const noexcept { return exchanges_[k]; }
 
   /// LAPACK's ipiv: row i was exchanged with row ipiv[i], i = 1, 2, ..., min(m, n), counted from 1. Waits for the pivots.

@@ -36,7 +36,7 @@ class Cg : public testing::Test {
   static TileShape square(std::size_t n, std::size_t nb, Uplo uplo) { return {.rows = n, .cols = n, .tile = nb, .uplo = uplo}; }
   static TileShape column(std::size_t n, std::size_t nb) { return {.rows = n, .cols = 1, .tile = nb}; }
 
-  /// The algorithm on the whole matrix, from x = 0. Iterations; x comes back in `x`.
+  /// The algorithm on the whole matrix, from x = 0. Returns the iterations, and x in `x`.
   static std::size_t textbook(std::vector<T>& a, const std::vector<T>& b, double tolerance, std::vector<T>& x) {
     const std::size_t n = b.size();
     x.assign(n, T(0));
@@ -127,7 +127,7 @@ TYPED_TEST(Cg, StartsFromTheGuess) {
   EXPECT_TRUE(again.converged);
   EXPECT_EQ(again.iterations, 0u);
   EXPECT_EQ(x.dense(), solution);
-  // Of zeros the solution is zero, and known.
+  // For zeros the solution is zero, and known.
   Tiled<T> none(rt, this->column(n, nb), Zeros{}), y(rt, this->column(n, nb), Zeros{});
   const CgOutcome zero = cg(rt, Uplo::upper, a.data, none.data, y.data);
   EXPECT_TRUE(zero.converged);
@@ -171,7 +171,7 @@ TYPED_TEST(Cg, AMatrixThatIsNotPositiveDefiniteEndsItWithTheIterationAndTheLastG
   EXPECT_EQ(outcome.iterations + 1, outcome.info);
   cg(rt, Uplo::lower, a.data, b.data, before.data, {.iterations = outcome.info - 1, .tolerance = 0});
   EXPECT_EQ(x.dense(), before.dense());
-  // -A is found at once.
+  // The method finds at once that -A is not positive definite.
   const RandomPositiveDefinite below{.seed = 2, .order = n, .dominance = -1};
   Tiled<T> negative(rt, this->square(n, nb, Uplo::lower), below), y(rt, this->column(n, nb), Zeros{});
   EXPECT_EQ(cg(rt, Uplo::lower, negative.data, b.data, y.data).info, 1u);

@@ -1,4 +1,4 @@
-// tandem/linalg/flows/check_shapes.hpp: what flows ask of their matrices, as errors that say so. Private to the flows.
+// tandem/linalg/flows/check_shapes.hpp: what flows require of their matrices, with errors. Private to the flows.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ inline void require(bool holds, const char* what) {
   if (!holds) throw UsageError(what);
 }
 
-/// Whether all tiles that have elements of the `uplo` triangle are there.
+/// Whether all tiles with elements of the `uplo` triangle exist.
 template <Scalar T>
 bool has_triangle(const TiledData<T>& a, Uplo uplo) noexcept {
   const TileMatrix<T>& m = a.matrix();
   return m.rows() == m.cols() && m.has_square_tiles() && (m.uplo() == Uplo::general || m.uplo() == uplo) && uplo != Uplo::general;
 }
 
-/// Whether all tiles are there, and square ones.
+/// Whether all tiles exist, and are square.
 template <Scalar T>
 bool is_general(const TiledData<T>& a) noexcept {
   return a.matrix().uplo() == Uplo::general && a.matrix().has_square_tiles();

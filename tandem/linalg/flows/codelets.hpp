@@ -17,10 +17,10 @@
 
 namespace tandem::linalg::internal {
 
-// Codelets are immutable and shared by all runtimes; each is built at its first use. With an `info` that has failed a task does
+// Codelets are immutable and shared by all runtimes; each is built at its first use. Tasks with a failed `info` do
 // nothing.
 
-/// The codelet says how many operations its tasks take, in real arithmetic.
+/// Makes the codelet report how many operations its tasks take, in real arithmetic.
 void count_operations(runtime::CodeletCore& codelet, bool complex);
 
 template <Scalar T, class Kernel>
@@ -30,12 +30,12 @@ Codelet<Kernel> counted(const char* name, Kernel kernel) {
   return codelet;
 }
 
-/// For flows that stand alone.
+/// The `info` of flows that do not depend on a factorisation.
 inline constexpr const Info* no_info = nullptr;
 
 inline bool skipped(const Info* info) noexcept { return info != nullptr && info->failed(); }
 
-// Those of products and Cholesky go to CUDA devices where there are any.
+// Products and Cholesky go to CUDA devices where there are any.
 
 template <Scalar T>
 const auto& gemm_codelet() {

@@ -10,9 +10,9 @@
 namespace tandem::linalg::internal {
 
 /// Submits part(0) := part(0) + part(1) + ... + part(count - 1), with `combine(from, into)` for the addition, in
-/// ceil(log2(count)) rounds: with h the largest power of two below count, part(i) takes part(i + h) for all i < count - h at
-/// once, then the same with h / 2, and so on to 1. Each task runs on the rank of the piece that it adds to. The other pieces are
-/// left with partial sums.
+/// ceil(log2(count)) rounds: with h the largest power of two below count, part(i) takes part(i + h) for all i < count -
+/// h at once; then with h / 2, and so on to 1. Each task runs on the rank of the piece that it adds to. The other
+/// pieces are left with partial sums.
 ///
 /// The order depends only on count, so the sum has the same bits on every number of ranks. If the pieces are dealt out in turn
 /// to P ranks and P is a power of two, pieces a multiple of P apart are on one rank, so that all rounds except the last log2(P)

@@ -27,7 +27,8 @@ void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, c
   const LastIndex last(kt);
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
     for (std::size_t i = 0; i < c.row_tiles(); ++i) {
-      // If C(i,j) is another rank's: the tasks that read a tile of this rank, and the last one, which writes the final C(i,j).
+      // If another rank owns C(i,j): the tasks that read a tile of this rank, and the last one, which writes the final
+      // C(i,j).
       const TaskIndices products =
           all || own_c.has(i, j) ? TaskIndices::all()
                                  : TaskIndices{op_a == Op::no_trans ? own_a.row(i) : own_a.col(i),

@@ -10,11 +10,11 @@ namespace tandem::linalg {
 /// distributed as A is.
 TileShape geqrf_factors_shape(const TileShape& a, std::size_t ib = 32);
 
-/// Submits A = Q R for general m x n A, wide or tall. R replaces the upper triangle (trapezoid) of A, and the reflectors
-/// of Q replace the elements below the diagonal; `t`, of geqrf_factors_shape, is overwritten. R's diagonal is real. Q is a product
-/// by tiles, so that our unmqr can apply it and LAPACK's cannot. Tasks: on mt x nt tiles min(mt, nt) steps,
-/// step k has one geqrt, nt - k - 1 unmqr, mt - k - 1 tpqrt and (mt - k - 1) (nt - k - 1) tpmqrt, prioritised by the longest
-/// path to the end (QrPriorities). UsageError: shapes that do not fit.
+/// Submits A = Q R for general m x n A, wide or tall. R replaces the upper triangle (trapezoid) of A, and the
+/// reflectors of Q replace the elements below the diagonal; `t`, of geqrf_factors_shape, is overwritten. R's diagonal
+/// is real. Q is a product by tiles, so that our unmqr can apply it and LAPACK's cannot. Tasks: on mt x nt tiles
+/// min(mt, nt) steps, step k has one geqrt, nt - k - 1 unmqr, mt - k - 1 tpqrt and (mt - k - 1) (nt - k - 1) tpmqrt,
+/// prioritised by the longest path to the end (QrPriorities). UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_geqrf(Runtime& rt, TiledData<T>& a, TiledData<T>& t);
 

@@ -66,7 +66,7 @@ TYPED_TEST(GeqrfFlow, GivesTheFactorOfTheWholeMatrix) {
     kernels::geqrt<T>({whole.data(), m, n, m}, {t.data(), 32, n, 32});
     geqrf(rt, f.a.data, f.t.data);
     const auto factor = f.a.dense();
-    // R is unique but for the signs of its rows, which the two do not choose alike.
+    // R is unique but for the signs of its rows, which the two choose differently.
     for (std::size_t i = 0; i < std::min(m, n); ++i) {
       const T sign = std::signbit(real_part(factor[i + i * m])) == std::signbit(real_part(whole[i + i * m])) ? T(1) : T(-1);
       for (std::size_t j = i; j < n; ++j)

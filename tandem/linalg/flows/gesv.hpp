@@ -17,7 +17,7 @@ void submit_gesv(Runtime& rt, TiledData<T>& a, TiledPivots& pivots, TiledData<T>
 template <Scalar T>
 std::size_t gesv(Runtime& rt, TiledData<T>& a, TiledPivots& pivots, TiledData<T>& b);
 
-/// The same without pivoting (getrf_nopiv), for matrices that need none.
+/// Like `submit_gesv`, without pivoting (getrf_nopiv), for matrices that need none.
 template <Scalar T>
 void submit_gesv_nopiv(Runtime& rt, TiledData<T>& a, TiledData<T>& b, Info& info);
 

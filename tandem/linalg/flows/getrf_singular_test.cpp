@@ -14,7 +14,7 @@
 namespace tandem::linalg::test::getrf_singular_test {
 namespace {
 
-/// The same element everywhere.
+/// A matrix of equal elements.
 struct Constant {
   double value = 0;
   template <Scalar T>
@@ -89,7 +89,7 @@ TYPED_TEST(GetrfFlow, SubmitsTheSameTasksWhateverTheValues) {
   Tiled<T> factors(rt, square, RandomDominant{.seed = 1, .order = 60});
   TiledPivots pivots(rt, factors.data);
   Info info;
-  // Recorded with one matrix, the flow factorises others, which need other pivots.
+  // The flow, recorded with one matrix, factorises others, which need other pivots.
   Graph graph = rt.record([&] { submit_getrf(rt, factors.data, pivots, info); });
   for (std::uint64_t seed : {1, 2, 3}) {
     Tiled<T> a(rt, square, RandomGeneral{seed});

@@ -21,7 +21,7 @@
 namespace tandem::linalg::test::getrf_test {
 namespace {
 
-/// Of one size and tiling.
+/// A size and a tiling.
 struct Case {
   std::size_t rows, cols, nb;
   TileShape shape() const { return {.rows = rows, .cols = cols, .tile = nb}; }

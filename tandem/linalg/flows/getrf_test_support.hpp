@@ -11,7 +11,7 @@
 
 namespace tandem::linalg::test {
 
-/// The tests of this suite stand in several files.
+/// The fixture; the tests of its suite are in several files.
 template <class T>
 class GetrfFlow : public testing::Test {};
 TYPED_TEST_SUITE(GetrfFlow, Scalars, Letters);

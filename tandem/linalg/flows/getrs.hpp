@@ -17,7 +17,7 @@ void submit_getrs(Runtime& rt, const TiledData<T>& factors, const TiledPivots& p
 template <Scalar T>
 void getrs(Runtime& rt, const TiledData<T>& factors, const TiledPivots& pivots, TiledData<T>& b);
 
-/// The same for the factors that getrf_nopiv left.
+/// Like `submit_getrs`, for the factors that getrf_nopiv left.
 template <Scalar T>
 void submit_getrs_nopiv(Runtime& rt, const TiledData<T>& factors, TiledData<T>& b, const Info* after = nullptr);
 

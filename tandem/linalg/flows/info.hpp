@@ -12,9 +12,10 @@ namespace tandem::linalg {
 /// LU the number, from 1, of the first pivot that is exactly zero. A numerical outcome, not an error: once it is set, the kernels
 /// of the flows that use it return at once, and the flow ends soon.
 ///
-/// Lives until the program has waited for those flows; read it then. Only factorisations of diagonal tiles write it. The flow
-/// orders these tasks, so the first failure is kept, and it is the same in every schedule. Tasks that do not depend on the failed
-/// one may read it while it is written, and need not see the new value: nobody uses their results.
+/// Lives until the program has waited for those flows; read it then. Only factorisations of diagonal tiles write it.
+/// The flow orders these tasks, so the first failure is kept, and it is the same in every schedule. Tasks that do not
+/// depend on the failed one may read it while it is written, and need not see the new value: their results are not
+/// used.
 ///
 class Info {
  public:
@@ -22,7 +23,7 @@ class Info {
   Info(const Info&) = delete;
   Info& operator=(const Info&) = delete;
 
-  /// 0 or the failed order. After the flow's end.
+  /// 0 or the failed order, after the flow's end.
   std::size_t value() const noexcept { return value_->load(std::memory_order_relaxed); }
   bool failed() const noexcept { return value() != 0; }
 

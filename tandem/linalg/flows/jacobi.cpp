@@ -114,7 +114,7 @@ class Grid {
                         [&](std::size_t k) -> const auto& { return changes[k]; }, larger_codelet<R>());
   }
 
-  /// The result of test 0, 1, ..., on every rank.
+  /// The result of test `look`, on every rank.
   double change(std::size_t look) { return static_cast<double>(*rt_.acquire(read(changes_[look % 2][0]))); }
 
   void submit_result() {

@@ -116,7 +116,7 @@ TYPED_TEST(JacobiFlow, StopsSoonAfterNothingChangesAndNotBeforeItsSteps) {
   // The largest change is that of the last step.
   const auto before = this->sweep(Tiled<R>(rt, shape, MinIj{}).dense(), 12, 12, 6);
   EXPECT_EQ(*few.change, double(kernels::largest_difference<R>({before.data(), 12, 12, 12}, {expected.data(), 12, 12, 12})));
-  // A constant does not change: seen at the first look, while the next steps go on.
+  // A constant does not change: the first test shows that, while the next steps go on.
   Tiled<R> flat(rt, shape, Kms{.rho = 1});
   const JacobiOutcome none = jacobi(rt, flat.data, work.data, {.steps = 1000, .tolerance = 1e-9, .interval = 3});
   EXPECT_EQ(none.steps, 6u);

@@ -14,7 +14,7 @@ void submit_laswp(Runtime& rt, const TiledPivots& pivots, TiledData<T>& b, const
 
 namespace internal {
 
-/// Where the interchanges of one panel are applied, and their priority.
+/// A panel whose interchanges are applied, the column, and the priority.
 struct PanelColumn {
   std::size_t panel = 0;
   std::size_t column = 0;  ///< a tile column of any matrix with the rows of the factorised one

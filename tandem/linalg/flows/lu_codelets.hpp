@@ -32,7 +32,7 @@ const auto& getrf_nopiv_codelet() {
   return codelet;
 }
 
-// Matches. Their scratch memory is one matrix and one vector: MatchMemory says how large, and match_space divides them.
+// Matches. Their scratch memory is one matrix and one vector: MatchMemory has the size, and match_space divides them.
 
 /// With as many rows as a match has candidates, columns would lie at distances of a power of two, all in one set of a cache.
 inline constexpr std::size_t match_padding = 8;
@@ -42,7 +42,7 @@ kernels::MatchSpace<T> match_space(std::size_t count, MatrixView<T> values, Indi
   return {values, numbers.first(count), numbers.subspan(count)};
 }
 
-/// What follows a failure reads candidates: there must be some, with rows of the panel that differ.
+/// Returns at once after a failure, but leaves valid candidates, with distinct rows of the panel, for later tasks.
 template <Scalar T>
 void forfeit(std::size_t first, MatrixView<T> winners, Indices rows) noexcept {
   kernels::laset(Uplo::general, T(0), T(0), winners);
@@ -61,7 +61,7 @@ const auto& first_match_codelet() {
   return codelet;
 }
 
-/// For the last tile of an odd number.
+/// A match for the last tile of an odd number.
 template <Scalar T>
 const auto& lone_match_codelet() {
   static const Codelet codelet("tournament", [](std::size_t first, MatrixView<const T> a, MatrixView<T> winners, Indices rows,
@@ -82,7 +82,7 @@ const auto& match_codelet() {
   return codelet;
 }
 
-/// The root's winners as TiledPivots keeps them.
+/// Converts the root's winners to the form of TiledPivots.
 inline const auto& pivots_codelet() {
   static const Codelet codelet("pivots", [](ConstIndices winners, Indices interchanges, Indices exchanges) {
     interchanges_of(winners, interchanges);
@@ -91,7 +91,7 @@ inline const auto& pivots_codelet() {
   return codelet;
 }
 
-/// Exchanges of rows of tile a, the panel's first, and tile b, whose first row is the panel's row `first`.
+/// Exchanges rows of tile a, the panel's first, and tile b, whose first row is the panel's row `first`.
 template <Scalar T>
 const auto& exchange_codelet() {
   static const auto codelet = Codelet("laswp", [](ConstIndices exchanges, std::size_t first, MatrixView<T> a, MatrixView<T> b,
@@ -103,7 +103,7 @@ const auto& exchange_codelet() {
   return codelet;
 }
 
-/// What remains: interchanges within the panel's first tile.
+/// Interchanges rows within the panel's first tile, which remains to be done.
 template <Scalar T>
 const auto& interchange_codelet() {
   static const auto codelet = Codelet("laswp", [](ConstIndices exchanges, MatrixView<T> a, const Info* info) {

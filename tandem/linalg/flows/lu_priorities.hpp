@@ -47,8 +47,9 @@ class LuPriorities {
   int beyond_;
 };
 
-/// The same with a tournament before each getrf, which all tiles of the panel enter, and exchanges of rows after it, which count
-/// nothing. A match of two tiles takes 5, a panel of one tile 2, and a panel of r tiles ceil(log2 r) rounds of matches:
+/// Levels with a tournament before each getrf, which all tiles of the panel enter, and exchanges of rows after it,
+/// which count nothing. A match of two tiles takes 5, a panel of one tile 2, and a panel of r tiles ceil(log2 r) rounds
+/// of matches:
 ///
 ///   panel(k)      = t(rows - k) + getrf(k),   t(1) = 2,   t(r) = 5 ceil(log2 r)
 ///   gemm(k, i, j) = 6 + (panel(j) for j = k + 1, otherwise row(k+1, j)), whatever i: the exchanges join the column's tiles
@@ -61,7 +62,7 @@ class TournamentPriorities {
  public:
   explicit TournamentPriorities(LuTiles tiles);
 
-  /// Of a match after `played` rounds, and of what follows the last one with the number of all rounds.
+  /// The level of a match after `played` rounds; with the number of all rounds, of what follows the last one.
   int match(std::size_t k, std::size_t played) const noexcept;
   int getrf(std::size_t k) const noexcept { return getrf_[k]; }
   /// Exchanges in column j: those of the panel itself are as urgent as its getrf, and those of finished columns may wait.

@@ -43,13 +43,13 @@ class ColumnSums {
     }
   }
 
-  /// A part of the sums of tile column j, computed on the rank of tile (row, col); `add` adds it.
+  /// A part of the sums of tile column j, computed on the rank of tile (row, col) and added by `add`.
   Data<Vector<R>> part(const TiledData<T>& a, std::size_t row, std::size_t col, std::size_t j) {
     return rt_.vector<R>("part of sums", data_[j].rows(), rt_.beside(a(row, col)));
   }
   void add(std::size_t j, const Data<Vector<R>>& part) { rt_.submit(add_codelet<R>(), read(part), read_write(data_[j])); }
 
-  /// After the flow's end, on every rank. A NaN anywhere gives NaN.
+  /// The largest sum, on every rank after the flow's end. A NaN anywhere gives NaN.
   R largest() {
     rt_.wait();
     R result = 0;

@@ -1,4 +1,4 @@
-// tandem/linalg/flows/norms.hpp: norms of tiled matrices, on which residuals stand.
+// tandem/linalg/flows/norms.hpp: norms of tiled matrices, for residuals.
 #pragma once
 
 #include "tandem/linalg/tiled_data.hpp"

@@ -13,9 +13,9 @@
 
 namespace tandem::linalg::internal {
 
-/// The tiles for which this rank must submit tasks of a flow, by the state at the flow's begin: those that it owns or holds and,
-/// in a matrix that the flow writes, those of which it has copies. It may skip tasks that only use other tiles, except the
-/// last ones to write a tile that it reads later (`Runtime::skip_tasks`).
+/// The tiles for which this rank must submit tasks of a flow, by the state at the flow's begin: those that it owns or
+/// has and, in a matrix that the flow writes, those of which it has copies. It may skip tasks that only use other
+/// tiles, except the last ones to write a tile that it reads later (`Runtime::skip_tasks`).
 ///
 /// `everything()`: nothing may be skipped. That holds on one rank, for tiles without owners, with option `prune` off, and
 /// while a graph is recorded, since the ranks of tiles at a replay are not known.
@@ -34,7 +34,7 @@ class OwnTiles {
       return use == Use::read ? rt.concerned_by(read(a(i, j))) : rt.concerned_by(read_write(a(i, j)));
     });
   }
-  /// Tiles (i, j) for which `is_own(i, j)`.
+  /// The tiles (i, j) for which `is_own(i, j)`.
   template <class IsOwn>
   OwnTiles(std::size_t row_tiles, std::size_t col_tiles, const IsOwn& is_own) : row_tiles_(row_tiles) {
     fill(col_tiles, is_own);
@@ -42,14 +42,15 @@ class OwnTiles {
 
   bool everything() const noexcept { return everything_; }
   bool has(std::size_t i, std::size_t j) const noexcept { return everything_ || own_[i + j * row_tiles_]; }
-  /// Their columns in row i, and their rows in column j, ascending. With `everything()` the lists are empty.
+  /// The columns of own tiles in row i, and the rows of those in column j, ascending. With `everything()` the lists are
+  /// empty.
   Indices row(std::size_t i) const noexcept { return everything_ ? Indices() : by_row_.list(i); }
   Indices col(std::size_t j) const noexcept { return everything_ ? Indices() : by_col_.list(j); }
-  /// The columns that have any, ascending.
+  /// The columns with own tiles, ascending.
   const std::vector<std::uint32_t>& cols() const noexcept { return cols_; }
 
  private:
-  /// Lists one after the other.
+  /// Consecutive lists.
   struct Lists {
     std::vector<std::uint32_t> starts{0};
     std::vector<std::uint32_t> items;

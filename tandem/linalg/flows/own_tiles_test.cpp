@@ -1,4 +1,5 @@
-// tandem/linalg/flows/own_tiles_test.cpp: lists of tiles against the predicate that they stand for; unions of lists likewise.
+// tandem/linalg/flows/own_tiles_test.cpp: lists of tiles, and unions of lists, against the predicates that they
+// represent.
 #include "tandem/linalg/flows/own_tiles.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ TEST(OwnTiles, OnOneRankThereIsNothingToPassOver) {
   }
 }
 
-/// All pairs of subsets of five indices, from and to everywhere.
+/// All pairs of subsets of five indices, from and to each bound.
 TEST(TaskIndices, TakeTheUnionInOrder) {
   const auto list_of = [](std::uint32_t mask) {
     std::vector<std::uint32_t> list;

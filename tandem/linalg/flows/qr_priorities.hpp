@@ -15,7 +15,7 @@ namespace tandem::linalg {
 ///   tpqrt(k, i)     =  6 + max( tpqrt(k, i+1), max_j tpmqrt(k, i, j) )
 ///   tpmqrt(k, i, j) = 12 + max( tpmqrt(k, i+1, j), the task of step k+1 that writes tile (i, j) )
 ///
-/// That tpqrt(k, k+1) waits for unmqr(k, j) is no matter of values: it overwrites R in the tile of which unmqr reads V.
+/// The wait of tpqrt(k, k+1) for unmqr(k, j) is not for values: it overwrites R in the tile of which unmqr reads V.
 /// Computed once, from the last step back, with 4 bytes and a comparison or two per task. Immutable: any thread.
 class QrPriorities {
  public:
@@ -31,7 +31,7 @@ class QrPriorities {
   int tpmqrt(std::size_t k, std::size_t i, std::size_t j) const noexcept { return level(k, i, j); }
 
  private:
-  /// Of the task of step k that eliminates or updates tile (i, j), with i, j >= k; 0 when there is none.
+  /// The level of the task of step k that eliminates or updates tile (i, j), with i, j >= k; 0 when there is none.
   int level(std::size_t k, std::size_t i, std::size_t j) const noexcept {
     return k < steps_.size() && i < tiles_.rows && j < tiles_.cols ? steps_[k][(i - k) * (tiles_.cols - k) + j - k] : 0;
   }

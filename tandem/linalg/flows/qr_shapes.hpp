@@ -1,4 +1,4 @@
-// tandem/linalg/flows/qr_shapes.hpp: what the flows of QR ask of their matrices. Private to the flows.
+// tandem/linalg/flows/qr_shapes.hpp: what the flows of QR require of their matrices. Private to the flows.
 #pragma once
 
 #include "tandem/linalg/flows/geqrf.hpp"
@@ -7,7 +7,7 @@
 
 namespace tandem::linalg::internal {
 
-/// Whether `t` is of geqrf_factors_shape for `a`, with whichever inner block size.
+/// Whether `t` is of geqrf_factors_shape for `a`, with any inner block size.
 template <Scalar T>
 bool has_factors_shape(const TiledData<T>& t, const TiledData<T>& a) {
   const TileShape& shape = t.matrix().shape();

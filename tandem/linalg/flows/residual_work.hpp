@@ -1,4 +1,4 @@
-// tandem/linalg/flows/residual_work.hpp: what residuals compute with: matrices like the ones they judge. Private to the flows.
+// tandem/linalg/flows/residual_work.hpp: work matrices of residuals. Private to the flows.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tandem::linalg::internal {
 
-/// A matrix in tiles like another one's, distributed as that is, and its data. Uninitialised.
+/// A tiled matrix with the shape and distribution of another one, and its data. Uninitialised.
 template <Scalar T>
 struct Work {
   Work(Runtime& rt, const char* name, std::size_t rows, std::size_t cols, const TileMatrix<T>& like)

@@ -36,7 +36,7 @@ Real<T> posv_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const Tiled
 template <Scalar T>
 Real<T> getrf_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors, const TiledPivots& pivots);
 
-/// The same without pivots.
+/// || A - L U ||_1 / (n ||A||_1 eps) for factors without pivoting. `a` holds A and is overwritten.
 template <Scalar T>
 Real<T> getrf_nopiv_residual(Runtime& rt, TiledData<T>& a, const TiledData<T>& factors);
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace internal;
 
-/// What stays the same during one solve.
+/// What does not change during one solve.
 template <Scalar T>
 struct Solve {
   Side side;

@@ -21,8 +21,8 @@ using kernels::gemm;
 
 constexpr Op no_trans = Op::no_trans, conj_trans = Op::conj_trans;
 
-/// Columns of C that are worked on at once, so that W = V^H C stays in the near caches. Fewer in real types, where V and C are
-/// multiplied from where they lie (gemm_blocking.hpp); in complex types each product packs V anew.
+/// Columns of C that are processed at once, so that W = V^H C stays in the near caches. Fewer in real types, where V
+/// and C are multiplied in place (gemm_blocking.hpp); in complex types each product packs V anew.
 template <Scalar T>
 constexpr std::size_t strip = is_complex<T> ? 128 : 48;
 
@@ -78,7 +78,7 @@ class Local {
   MatrixView<T> view_;
 };
 
-/// Ones on the diagonal, zeros above it, and what lies beneath it in `stored`.
+/// A square with ones on the diagonal, zeros above it, and the elements of `stored` below it.
 template <Scalar T>
 void copy_unit_lower(MatrixView<const T> stored, MatrixView<T> v0) noexcept {
   for (std::size_t j = 0; j < v0.cols; ++j) {
@@ -127,7 +127,8 @@ T make_reflector(T& alpha, MatrixView<T> x) {
   return tau;
 }
 
-/// Panels of so few columns are factorised column by column: products of still smaller matrices cost more than they save.
+/// Panels of at most this many columns are factorised column by column: products of smaller matrices cost more than
+/// they save.
 constexpr std::size_t leaf = 8;
 
 /// LAPACK's geqr2 and larft in one: column j of T comes from the same product V^H v_j that updates the columns to the right.

@@ -19,10 +19,10 @@ namespace tandem::linalg::internal {
 /// The most reflectors in one block: T's rows, and so LAPACK's ib.
 inline constexpr std::size_t block_reflector_max = 32;
 
-/// k columns to be factorised, or their reflectors afterwards: a square R, k x k, of which the upper triangle is used, on top of
-/// `below`, m x k. V is [V0; below]. For a trapezoid V0 is stored beneath the diagonal of R, has ones on its diagonal, and
-/// `below` goes on where R ends, in the same columns; otherwise V0 is the identity and what lies beneath R's diagonal belongs to
-/// others and is left alone.
+/// k columns to be factorised, or their reflectors afterwards: a square R, k x k, of which the upper triangle is used,
+/// on top of `below`, m x k. V is [V0; below]. For a trapezoid V0 is stored below the diagonal of R, has ones on its
+/// diagonal, and `below` continues where R ends, in the same columns; otherwise V0 is the identity, and the elements
+/// below R's diagonal are not touched.
 template <class T>
 struct Panel {
   MatrixView<T> r;
@@ -33,12 +33,12 @@ struct Panel {
 
   /// The first k1 columns.
   Panel left(std::size_t k1) const noexcept { return {r.block(0, 0, k1, k1), rest(0, k1, k1), trapezoid}; }
-  /// The others, without the rows that the first k1 columns end with.
+  /// The other columns, without the rows that the first k1 columns end with.
   Panel right(std::size_t k1) const noexcept {
     const std::size_t k2 = count() - k1;
     return {r.block(k1, k1, k2, k2), below.block(0, k1, below.rows, k2), trapezoid};
   }
-  /// What stands beneath row k1 of R in the columns [first, first + cols): for a trapezoid the rows of R that follow too.
+  /// What is below row k1 of R in the columns [first, first + cols): for a trapezoid including later rows of R.
   MatrixView<T> rest(std::size_t first, std::size_t cols, std::size_t k1) const noexcept {
     if (!trapezoid) return below.block(0, first, below.rows, cols);
     return {r.data + k1 + first * r.ld, r.rows - k1 + below.rows, cols, r.ld};
@@ -51,7 +51,7 @@ struct Panel {
   }
 };
 
-/// The k columns of A from (at, at) on, and all that lies beneath: a panel of LAPACK's geqrt.
+/// The k columns of A from (at, at) on, and all below them: a panel of LAPACK's geqrt.
 template <class T>
 Panel<T> trapezoid_panel(MatrixView<T> a, std::size_t at, std::size_t k) noexcept {
   return {a.block(at, at, k, k), a.block(at + k, at, a.rows - at - k, k), true};

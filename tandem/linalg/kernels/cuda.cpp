@@ -37,7 +37,7 @@ Function* solver_function(CudaQueue& queue, const char* symbol) {
   return reinterpret_cast<Function*>(queue.solver_function(symbol));
 }
 
-/// Memory of the device for a factorisation that needs `count` elements, and what it says at its end.
+/// Memory of the device for a factorisation that needs `count` elements, and for its `info`.
 template <Scalar T>
 struct Workspace {
   Workspace(CudaQueue& queue, int count) {
@@ -57,7 +57,7 @@ void report(CudaQueue& queue, const int* info, std::function<void(std::size_t)> 
   });
 }
 
-/// C := alpha op(A) op(B) + beta C, where sizes of zero mean nothing to do.
+/// C := alpha op(A) op(B) + beta C; does nothing if a size is zero.
 template <Scalar T>
 void multiply(CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
   call_blas<CublasGemm<T>>(queue, CudaSymbols<T>::gemm, cublas_op(op_a), cublas_op(op_b), blas_int(c.rows), blas_int(c.cols),

@@ -12,8 +12,8 @@
 
 namespace tandem::linalg::kernels::cuda {
 
-// They post to the queue, and mean what the kernels of the same names for cores mean. Views point into the device's memory. They throw
-// DeviceError when a library is missing or takes no work.
+// These functions post to the queue what the kernels of these names do on cores. Views point into the device's memory.
+// They throw DeviceError when a library is missing or takes no work.
 
 /// C := alpha op(A) op(B) + beta C.
 template <Scalar T>

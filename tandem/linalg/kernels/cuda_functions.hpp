@@ -39,22 +39,22 @@ using CublasTrmm = int(void* handle, int side, int uplo, int op, int diag, int m
 template <Scalar T>
 using CublasGeam = int(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c,
                        int ldc);
-/// How many elements of workspace potrf needs.
+/// Number of elements of workspace that potrf needs.
 template <Scalar T>
 using CusolverPotrfSize = int(void* handle, int uplo, int n, T* a, int lda, int* count);
 template <Scalar T>
 using CusolverPotrf = int(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count, int* info);
-/// How many elements of workspace getrf needs.
+/// Number of elements of workspace that getrf needs.
 template <Scalar T>
 using CusolverGetrfSize = int(void* handle, int m, int n, T* a, int lda, int* count);
-/// Without `pivots` it does not pivot.
+/// Factorises; without `pivots` it does not pivot.
 template <Scalar T>
 using CusolverGetrf = int(void* handle, int m, int n, T* a, int lda, T* workspace, int* pivots, int* info);
 
-/// Their symbols, and the names of our own kernels (cuda_rows.inc). For real types herk is syrk.
+/// The symbols of these functions, and the names of our own kernels (cuda_rows.inc). For real types herk is syrk.
 template <Scalar T>
 struct CudaSymbols;
-/// Of one type, which is `type` in CUDA C++, and whose routines have this letter.
+/// Instantiates for one type, which is `type` in CUDA C++, and whose routines have this letter.
 #define TANDEM_LINALG_CUDA_SYMBOLS(T, type, letter, hermitian)                           \
   template <>                                                                      \
   struct CudaSymbols<T> {                                                          \

@@ -25,8 +25,8 @@ std::size_t even_part(std::size_t size, std::size_t limit) noexcept {
   return std::min(limit, ((size + parts - 1) / parts + 7) / 8 * 8);
 }
 
-/// Asks for a block's cache lines, to be written. The BLAS touches C last and in short columns, which no hardware foresees: a
-/// block that comes from main memory would be waited for.
+/// Prefetches a block's cache lines for writing. The BLAS touches C last and in short columns, which no hardware
+/// foresees: it would wait for a block from main memory.
 template <Scalar T>
 void prefetch(MatrixView<T> block) noexcept {
   constexpr std::size_t line = 64 / sizeof(T);
@@ -34,8 +34,8 @@ void prefetch(MatrixView<T> block) noexcept {
     for (std::size_t i = 0; i < block.rows; i += line) __builtin_prefetch(&block(i, j), 1, 2);
 }
 
-/// C_IJ := alpha sum_K A_IK B_KJ + beta C_IJ. A block of B stays in the near caches while blocks of A pass by, and the next block
-/// of C is fetched during the present one. With cold tiles of C that gives 2 to 5 % more.
+/// C_IJ := alpha sum_K A_IK B_KJ + beta C_IJ. A block of B stays in the near caches while blocks of A pass by, and the
+/// next block of C is fetched during the present one. With cold tiles of C that gives 2 to 5 % more.
 template <Scalar T>
 void multiply_blocks(GemmBlocking limit, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
                      MatrixView<T> c) {

@@ -1,4 +1,4 @@
-// tandem/linalg/kernels/gemm_blocking.cpp: recognises the library and its kernels by what they say of themselves.
+// tandem/linalg/kernels/gemm_blocking.cpp: recognises the library and its kernels by their descriptions.
 #include "tandem/linalg/kernels/gemm_blocking.hpp"
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/gemm_blocking.hpp: when a tile's gemm is better cut into blocks that the BLAS multiplies without packing.
+// tandem/linalg/kernels/gemm_blocking.hpp: when a tile's gemm is faster in blocks that the BLAS multiplies without
+// packing.
 #pragma once
 
 #include <cstddef>

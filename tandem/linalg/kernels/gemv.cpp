@@ -13,7 +13,7 @@ using namespace internal;
 template <Scalar T>
 void gemv(Op op, std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<std::span<const T>> x, std::span<T> y) {
   TANDEM_DEBUG_ASSERT(x.size() == op_cols(op, a.rows, a.cols) && y.size() == op_rows(op, a.rows, a.cols));
-  // With beta = 0 the BLAS scales y, which makes a NaN of what happens to lie there in some libraries.
+  // With beta = 0 the BLAS scales y, which in some libraries turns uninitialised content into a NaN.
   std::fill(y.begin(), y.end(), T(0));
   if (a.empty()) return;
   const int m = blas_int(a.rows), n = blas_int(a.cols), lda = blas_ld(a.ld);
@@ -57,7 +57,7 @@ double real_dot(std::span<const T> x, std::type_identity_t<std::span<const T>> y
     if constexpr (is_complex<T>) product += static_cast<double>(x[i].imag()) * static_cast<double>(y[i].imag());
     return product;
   };
-  // Sums that do not wait for each other.
+  // Independent sums.
   std::array<double, 4> sums{};
   const std::size_t whole = x.size() - x.size() % sums.size();
   for (std::size_t i = 0; i < whole; i += sums.size())

@@ -1,4 +1,4 @@
-// tandem/linalg/kernels/geqrt.cpp: panel by panel, each applied to what stands to the right of it.
+// tandem/linalg/kernels/geqrt.cpp: panel by panel; each is applied to the columns on its right.
 #include "tandem/linalg/kernels/geqrt.hpp"
 
 #include <algorithm>

@@ -64,7 +64,8 @@ void update(const RankUpdate<T>& u, MatrixView<const T> a, MatrixView<T> c) {
   update(u, a2, c.block(n1, n1, n2, n2));
 }
 
-/// Whether it made the update, all at once. In a triangle a copied element serves half as many sums as in a square.
+/// Makes the whole update at once if possible, and returns whether it did. In a triangle a copied element serves half
+/// as many sums as in a square.
 template <Scalar T>
 bool update_packed(Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
   if constexpr (!is_complex<T>) {

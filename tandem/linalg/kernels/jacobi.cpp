@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/jacobi.cpp: column by column; what lies beside a block's first or last row or column is the halo's.
+// tandem/linalg/kernels/jacobi.cpp: column by column; points beside a block's first or last row or column are the
+// halo's.
 #include "tandem/linalg/kernels/jacobi.hpp"
 
 #include <cmath>

@@ -66,7 +66,7 @@ void gemm_library_double(benchmark::State& state) {
   report(state, 2 * cube(t));
 }
 
-// Each solve starts from a fresh copy: solving again and again would run into denormal or infinite numbers.
+// Each solve starts from a fresh copy: repeated solves would run into denormal or infinite numbers.
 void trsm_double(benchmark::State& state) {
   Tiles t(std::size_t(state.range(0)));
   for (auto _ : state) {
@@ -178,7 +178,7 @@ void getrf_tall_library_double(benchmark::State& state) {
   report(state, 5 * double(n) * double(n) * double(n) / 3);
 }
 
-/// Tiles of a QR factorisation: A and B are factorised anew each time, C and D have Q^H applied again and again, which keeps
+/// Tiles of a QR factorisation: A and B are factorised anew each time, C and D have Q^H applied repeatedly, which keeps
 /// their norms.
 struct QrTiles : Tiles {
   explicit QrTiles(std::size_t order)

@@ -73,7 +73,7 @@ TYPED_TEST(KernelsTest, TrsmSolvesEveryFormOfTriangularSystem) {
             for (Diag diag : {Diag::non_unit, Diag::unit}) {
               const bool left = side == Side::left;
               auto a = random<T>(n, n, n);
-              // A well-conditioned triangle; what must not be read is not a number.
+              // A well-conditioned triangle; elements that must not be read are NaN.
               for (std::size_t j = 0; j < n; ++j)
                 for (std::size_t i = 0; i < n; ++i) {
                   const bool inside = uplo == Uplo::lower ? i > j : i < j;

@@ -35,7 +35,7 @@ class SumOfSquares {
       sum_ = times + sum_ * (scale_ / size) * (scale_ / size);
       scale_ = size;
     } else {
-      // Also a NaN comes here, and stays in the sum.
+      // A NaN is added here, too, and stays in the sum.
       sum_ += times * (size / scale_) * (size / scale_);
     }
   }

@@ -30,7 +30,7 @@ namespace {
 
 #define TANDEM_AVX512 [[gnu::target("avx512f,avx512vl,avx512dq,avx2,fma")]]
 
-/// `count` elements in a register, and anywhere in memory.
+/// `count` elements in a register, and at any address in memory.
 template <class R, int count>
 struct Elements {
   typedef R Type __attribute__((vector_size(count * sizeof(R))));
@@ -65,8 +65,8 @@ struct Factor {
   }
 };
 
-/// `rows` in chunks of `chunk`, and these in panels of at most `width_max` chunks, as equal as can be: 4 chunks are 2 + 2 and not
-/// 3 + 1, since narrow panels are slow.
+/// `rows` in chunks of `chunk`, and these in panels of at most `width_max` chunks, as equal as possible: 4 chunks are 2
+/// + 2 and not 3 + 1, since narrow panels are slow.
 struct Panels {
   Panels(std::size_t rows, std::size_t chunk, std::size_t width_max) noexcept
       : chunks((rows + chunk - 1) / chunk), count((chunks + width_max - 1) / width_max) {}
@@ -76,7 +76,7 @@ struct Panels {
   std::size_t count;
 };
 
-/// x := x^T for the n x n elements of n vectors: the off-diagonal quarters of all blocks of order 2 step change places, then
+/// x := x^T for the n x n elements of n vectors: swaps the off-diagonal quarters of all blocks of order 2 step, then
 /// those of larger blocks.
 template <int step, class V, int n, int... e>
 [[gnu::always_inline]] inline void transpose(V (&x)[n], std::integer_sequence<int, e...> elements) noexcept {
@@ -90,7 +90,8 @@ template <int step, class V, int n, int... e>
   if constexpr (2 * step < n) transpose<2 * step>(x, elements);
 }
 
-/// The first `rows` rows of a chunk for terms [l, end), the others 0; consecutive terms of `to` are `to_ld` apart.
+/// Copies the first `rows` rows of a chunk for terms [l, end), the others 0; consecutive terms of `to` are `to_ld`
+/// apart.
 template <class R, int chunk>
 [[gnu::always_inline]] inline void pack_chunk(const Factor<R>& from, std::size_t i, std::size_t rows, std::size_t l,
                                               std::size_t end, R* to, std::size_t to_ld) noexcept {
@@ -115,8 +116,8 @@ template <class R, int chunk>
   }
 }
 
-/// Panel after panel, each with its rows of the first term, then of the second, and so on.
-/// A few terms at a time, all their rows: columns of the source are read in long pieces.
+/// Copies panel after panel, each with its rows of the first term, then of the second, and so on. It takes a few terms
+/// at a time, all their rows: so columns of the source are read in long pieces.
 template <class R, int chunk, int width_max>
 TANDEM_AVX512 void pack(const Factor<R>& from, R* to) noexcept {
   const Panels panels(from.rows, chunk, width_max);
@@ -134,14 +135,15 @@ TANDEM_AVX512 void pack(const Factor<R>& from, R* to) noexcept {
   }
 }
 
-/// What becomes of sums: C := alpha sums + beta C.
+/// How sums are used: C := alpha sums + beta C.
 template <class R>
 struct Update {
   R alpha;
   R beta;
 };
 
-/// C_ij from a packed panel of A of nv vectors and a packed strip of B. C is asked for first and touched last.
+/// Computes C_ij from a packed panel of A of nv vectors and a packed strip of B. C is prefetched first and touched
+/// last.
 template <class R, int nv>
 TANDEM_AVX512 void multiply_panel(std::size_t terms, const R* a, const R* b, Update<R> update, R* c, std::size_t ldc) noexcept {
   using V = typename Elements<R, lanes<R>>::Type;
@@ -179,7 +181,7 @@ void multiply_panel(std::size_t vectors, std::size_t terms, const R* a, const R*
   }
 }
 
-/// The elements of C that are updated: all, or a triangle of a square of which C is a block.
+/// The updated elements of C: all, or a triangle of a square of which C is a block.
 struct Part {
   Uplo uplo;
   std::size_t row;     ///< of C's first element in the square
@@ -189,19 +191,19 @@ struct Part {
   bool holds(std::size_t i, std::size_t j) const noexcept {
     return uplo == Uplo::general || (uplo == Uplo::lower ? row + i >= column + j : row + i <= column + j);
   }
-  /// Which of its first m elements column j holds: [first, second).
+  /// Which of its first m elements column j contains: [first, second).
   std::pair<std::size_t, std::size_t> rows_of_column(std::size_t j, std::size_t m) const noexcept {
     if (uplo == Uplo::general) return {0, m};
     const std::size_t diagonal = column + j > row ? std::min(column + j - row, m) : 0;
     if (uplo == Uplo::lower) return {diagonal, m};
     return {0, column + j < row ? 0 : std::min(diagonal + 1, m)};
   }
-  // Of an m x n block, the element nearest to the triangle's inside and the one farthest from it decide.
+  // The elements of an m x n block nearest to the triangle's inside and farthest from it decide.
   bool holds_any(std::size_t m, std::size_t n) const noexcept { return uplo == Uplo::lower ? holds(m - 1, 0) : holds(0, n - 1); }
   bool holds_all(std::size_t m, std::size_t n) const noexcept { return uplo == Uplo::lower ? holds(0, n - 1) : holds(m - 1, 0); }
 };
 
-/// The same where the panel or the strip hangs over an edge of C or of its part: through a copy of the product.
+/// Like `multiply` for a panel or a strip beyond an edge of C or of its part: through a copy of the product.
 template <class R>
 TANDEM_AVX512 void multiply_edge(std::size_t vectors, std::size_t terms, const R* a, const R* b, Update<R> update,
                                  MatrixView<R> c, Part part) noexcept {
@@ -220,7 +222,7 @@ TANDEM_AVX512 void multiply_edge(std::size_t vectors, std::size_t terms, const R
   }
 }
 
-/// C_IJ from a packed block of A and one of B.
+/// Computes C_IJ from a packed block of A and one of B.
 template <class R>
 void multiply_block(std::size_t terms, const R* a, const R* b, Update<R> update, MatrixView<R> c, Part part) noexcept {
   const Panels panels(c.rows, lanes<R>, panel_vectors);
@@ -256,7 +258,7 @@ std::byte* scratch() {
   return memory.get();
 }
 
-/// A part of C := alpha A B^T + beta C for factors of as many terms.
+/// A part of C := alpha A B^T + beta C for factors with equal numbers of terms.
 template <class R>
 void multiply(const Factor<R>& left, const Factor<R>& right, R alpha, R beta, MatrixView<R> c, Uplo uplo) {
   R* const packed_a = reinterpret_cast<R*>(scratch());

@@ -26,7 +26,8 @@ constexpr bool worth_packing(std::size_t m, std::size_t n, std::size_t k) noexce
 template <class R>
 void packed_gemm(Op op_a, Op op_b, R alpha, MatrixView<const R> a, MatrixView<const R> b, R beta, MatrixView<R> c);
 
-/// A triangle of C := alpha op(A) op(A)^T + beta C, likewise; the other triangle is neither read nor written.
+/// Like `packed_gemm`, for a triangle of C := alpha op(A) op(A)^T + beta C; the other triangle is neither read nor
+/// written.
 template <class R>
 void packed_syrk(Uplo uplo, Op op, R alpha, MatrixView<const R> a, R beta, MatrixView<R> c);
 

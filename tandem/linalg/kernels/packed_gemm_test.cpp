@@ -105,7 +105,7 @@ TYPED_TEST(PackedGemm, WithBetaZeroTheResultIsNotRead) {
     for (std::size_t i = 0; i < m; ++i) ASSERT_FALSE(std::isnan(c.view()(i, j)));
 }
 
-// Alignment and what ran before are no sizes: ranks have their tiles where they happen to be.
+// Neither alignment nor earlier work is a size: tiles of ranks have arbitrary addresses.
 TYPED_TEST(PackedGemm, BitsDoNotDependOnWhereTheOperandsAre) {
   using R = TypeParam;
   const std::size_t m = 77, n = 53, k = 401;

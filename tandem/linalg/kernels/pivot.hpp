@@ -1,4 +1,4 @@
-// tandem/linalg/kernels/pivot.hpp: what eliminations do with a pivot. Private to the kernels.
+// tandem/linalg/kernels/pivot.hpp: operations of eliminations on a pivot. Private to the kernels.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ Real<T> pivot_size(T x) noexcept {
   }
 }
 
-/// x_i := x_i / pivot. A pivot so small that its reciprocal overflows divides.
+/// x_i := x_i / pivot; by division if the pivot is so small that its reciprocal overflows.
 template <Scalar T>
 void divide_by_pivot(T pivot, T* first, T* last) noexcept {
   if (pivot_size(pivot) >= std::numeric_limits<Real<T>>::min()) {

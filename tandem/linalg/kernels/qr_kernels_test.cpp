@@ -69,7 +69,7 @@ TYPED_TEST(QrKernels, GeqrtFactorsEveryShape) {
     kernels::laset(Uplo::general, T(0), T(0), r.view());
     kernels::lacpy(Uplo::upper, factor.view(), r.view());
     for (std::size_t i = 0; i < k; ++i) EXPECT_EQ(r.view()(i, i), T(real_part(r.view()(i, i))));
-    // Only what lies beneath the diagonal is read of the reflectors.
+    // Only the reflectors' elements below the diagonal are read.
     for (std::size_t j = 0; j < n; ++j)
       for (std::size_t i = 0; i <= std::min(j, m - 1); ++i) factor.view()(i, j) = T(this->nan);
     kernels::unmqr(Op::no_trans, factor.view(), t.view(), r.view());
@@ -87,7 +87,7 @@ TYPED_TEST(QrKernels, TpqrtFactorsATriangleOnTopOfATile) {
   using T = TypeParam;
   for (const auto [m, n, ib] : sizes) {
     auto top = random<T>(1, n + 3, n), below = random<T>(2, m, n), v = random<T>(2, m, n), t = random<T>(9, ib, n);
-    // The triangle lies in a taller tile whose other elements belong to somebody else.
+    // The triangle lies in a taller tile whose other elements must not change.
     for (std::size_t j = 0; j < n; ++j)
       for (std::size_t i = j + 1; i < n + 3; ++i) top.view()(i, j) = T(this->nan);
     Padded<T> r(n + 3, n);

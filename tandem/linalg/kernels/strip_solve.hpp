@@ -30,7 +30,7 @@ struct StripSolve {
 void strip_solve_real(const StripSolve<float>& strip) noexcept;
 void strip_solve_real(const StripSolve<double>& strip) noexcept;
 
-/// The same for complex numbers in two planes.
+/// Like `strip_solve_real`, for complex numbers in two planes.
 void strip_solve_complex(const StripSolve<float>& strip) noexcept;
 void strip_solve_complex(const StripSolve<double>& strip) noexcept;
 

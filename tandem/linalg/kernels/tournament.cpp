@@ -1,4 +1,4 @@
-// tandem/linalg/kernels/tournament.cpp: candidates are stacked, factorised, and those that came to the top win.
+// tandem/linalg/kernels/tournament.cpp: candidates are stacked and factorised; the top rows win.
 #include "tandem/linalg/kernels/tournament.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace tandem::linalg::kernels {
 namespace {
 
-/// `space.rows` holds the candidates; `stack(values)` puts their values there. Winners are written last, since they may replace
-/// what was stacked.
+/// Plays a match. `space.rows` holds the candidates; `stack(values)` puts their values there. Winners are written last,
+/// since they may replace what was stacked.
 template <Scalar T, class Stack>
 void choose(const MatchSpace<T>& space, std::size_t count, const Stack& stack, const Candidates<T, std::size_t>& winners) {
   const std::size_t columns = winners.values.cols, chosen = winners.rows.size();

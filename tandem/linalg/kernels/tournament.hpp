@@ -9,11 +9,11 @@
 
 namespace tandem::linalg::kernels {
 
-/// Rows of a panel, with their values before any elimination, and where they stand in the panel.
+/// Rows of a panel, with their values before any elimination, and their places in the panel.
 template <class Element, class Index>
 struct Candidates {
   MatrixView<Element> values;  ///< one row of the panel in each row
-  std::span<Index> rows;       ///< as many
+  std::span<Index> rows;       ///< their places in the panel
 };
 
 /// Memory of a match, without content.
@@ -24,7 +24,7 @@ struct MatchSpace {
   std::span<std::size_t> pivots;    ///< of at least min(all candidates, their columns)
 };
 
-/// The rows of a tile as candidates need no list: they are `first`, `first` + 1, ... of the panel.
+/// The rows of a tile as candidates, which need no list: they are `first`, `first` + 1, ... of the panel.
 template <Scalar T>
 struct TileRows {
   MatrixView<const T> values;
@@ -38,7 +38,7 @@ template <Scalar T>
 void play_first_match(const TileRows<T>& a, const TileRows<T>& b, const Candidates<T, std::size_t>& winners,
                       const MatchSpace<T>& space);
 
-/// The same for two sets of winners: an inner node. The winners replace `a`.
+/// Like `play_first_match` for two sets of winners: an inner node. The winners replace `a`.
 template <Scalar T>
 void play_match(const Candidates<T, std::size_t>& a, const Candidates<const T, const std::size_t>& b, const MatchSpace<T>& space);
 

@@ -98,8 +98,8 @@ class Strip {
  private:
   static constexpr std::size_t ld = strip_rows<Real<T>>;
 
-  // The loops follow the columns of B, whichever of its dimensions the unknowns are: across the columns of a tile whose ld is a
-  // power of two all lines would fall into one cache set.
+  // The loops follow the columns of B, whichever of its dimensions the unknowns are: along the rows of a tile whose ld
+  // is a power of two all lines would fall into one cache set.
   template <class Visit>
   void for_each_element(std::size_t first, std::size_t count, Visit visit) noexcept {
     if (left_) {
