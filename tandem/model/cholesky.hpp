@@ -8,8 +8,8 @@
 
 namespace tandem::model {
 
-/// Cholesky's factor of a symmetric matrix of order n, in place in the lower triangle. A pivot below `least_pivot` counts as that: for matrices that are
-/// positive definite but for rounding. False: it is not positive definite.
+/// Cholesky's factor of a symmetric matrix of order n, in place in the lower triangle. A pivot below `least_pivot` is
+/// replaced by it, for matrices that are positive definite but for rounding. False: it is not positive definite.
 inline bool factor(std::vector<double>& a, std::size_t n, double least_pivot = 0) {
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t k = 0; k < j; ++k)

@@ -19,7 +19,7 @@ struct LineSums {
   struct Line {
     double slope, constant;
   };
-  /// Of the least weighted squares; one that would be negative is 0. All points at one u: their mean.
+  /// The line of the least weighted squares; a negative coefficient is 0. All points at one u: their mean.
   Line best() const noexcept {
     const double d = determinant();
     const Line line = d > 0 ? Line{(w * wuy - wu * wy) / d, (wuu * wy - wu * wuy) / d} : Line{0, wy / w};

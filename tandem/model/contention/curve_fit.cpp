@@ -14,12 +14,12 @@
 namespace tandem::model::contention {
 namespace {
 
-/// Places in `CurveFit::Values`.
+/// Indices in `CurveFit::Values`.
 enum Place : std::size_t { b_comp, b_comm, t_par, t_seq, alpha, delta_l, delta_r, t_par2, softness, weight, place_count };
 
 constexpr double least_spread = 1e-4;  // of measurements that the model explains exactly
-// The best of many places of a change explains more of the noise than one parameter does: N has about the freedom of three, whose
-// quantile of chi^2 is twice that of one.
+// The best of many positions of a change explains more of the noise than one parameter does: N has about the freedom of
+// three, whose quantile of chi^2 is twice that of one.
 constexpr double places_slack = 2;
 constexpr unsigned least_cores = 4, pairs_per_side = 32;
 
@@ -44,7 +44,7 @@ base::Error too_few(std::size_t there) {
           std::to_string(there)};
 }
 
-/// Whether there is enough to fit.
+/// Whether there are enough measurements for a fit.
 base::Result<void> enough(std::span<const Sample> samples) {
   std::set<unsigned> cores;
   for (const Sample& sample : samples) {
@@ -88,7 +88,7 @@ SoftParameters CurveFit::parameters_of(const Candidate& c, const Values& v, unsi
   m.n_seq_max = c.n_seq_max;
   m.b_comp_seq_mb_s = v[b_comp];
   m.b_comm_seq_mb_s = v[b_comm];
-  // A maximum is one that is reached: no more than what is asked for, or than what the bus carries.
+  // A maximum is a value that is reached: at most what is asked for, and what the bus carries.
   const double asked = most_cores * v[b_comp];
   m.t_par_max_mb_s = std::min(v[t_par], asked + v[b_comm]);
   m.alpha = v[alpha];
@@ -103,7 +103,8 @@ SoftParameters CurveFit::parameters_of(const Candidate& c, const Values& v, unsi
   return p;
 }
 
-/// Downwards for what may lie at its upper bound, where a step upwards would change nothing.
+/// The step of a derivative: downwards for a parameter that may be at its upper bound, where a step upwards would
+/// change nothing.
 double CurveFit::step_of(std::size_t place, const Values& v) {
   switch (place) {
     case t_par:
@@ -112,7 +113,7 @@ double CurveFit::step_of(std::size_t place, const Values& v) {
     case delta_l:
     case delta_r: return 1e-5 * v[t_par];
     case alpha: return v[place] > 0.5 ? -1e-4 : 1e-4;
-    // At 0 nothing changes for a small step.
+    // At 0 a small step changes nothing.
     case weight: return v[place] > 1 ? -1e-3 : v[place] > 0.1 ? 1e-3 : 0.25;
     case softness: return v[place] > 0.25 ? -1e-3 : v[place] > 0.03 ? 1e-3 : 0.02;
     default: return 1e-4 * v[place];
@@ -188,7 +189,7 @@ class CurveFitter {
     return best;
   }
 
-  /// Where the search starts.
+  /// Sets the start of the search.
   void guess() {
     double per_core = 0, per_core_count = 0, network = 0, network_count = 0, greatest = 0, greatest_total = 0, last = 0;
     for (const auto& [n, sample] : mean_) {
@@ -235,7 +236,8 @@ class CurveFitter {
     all.push_back(std::move(c));
   }
 
-  /// N_par_max is a number of cores with which the total is reached, so that they ask for as much, or all of them do not.
+  /// Candidates for N_par_max: numbers of cores that reach the total, so that they ask for as much, or all of them do
+  /// not.
   std::vector<Candidate> candidates() const {
     std::vector<Candidate> all;
     const unsigned stride = (most_cores_ + pairs_per_side - 1) / pairs_per_side;
@@ -245,7 +247,8 @@ class CurveFitter {
       for (unsigned n_par = most_cores_ % stride == 0 ? stride : most_cores_ % stride; n_par <= most_cores_; n_par += stride) {
         if (n_par < most_cores_ && n_par * start_[b_comp] + start_[b_comm] < (soft ? 0.8 : 0.95) * start_[t_par]) continue;
         for (unsigned n_seq = n_par; n_seq <= most_cores_; n_seq += stride) add(all, n_par, n_seq, soft);
-        // Beyond N_par_max only T_par_max2 and delta_r matter, whatever N_seq_max is: the number of cores that saturates, then.
+        // Beyond N_par_max only T_par_max2 and delta_r matter, not N_seq_max: then it is the number of cores that
+        // saturates.
         if (n_par > 1) add(all, n_par, std::clamp(reached, 1U, n_par - 1), soft);
       }
     }
@@ -281,7 +284,7 @@ class CurveFitter {
     v[t_seq] = CurveFit::parameters_of(c, v, most_cores_).bus.t_seq_max_mb_s;
   }
 
-  /// What one unit of a parameter is, so that the equations are well scaled.
+  /// The unit of a parameter, so that the equations are well scaled.
   double scale_of(std::size_t place) const {
     switch (place) {
       case delta_l:
@@ -294,7 +297,8 @@ class CurveFitter {
     }
   }
 
-  /// So that what the data do not show stays where it is, and its covariance finite: 1 / sigma^2 of what is known anyway, in those units.
+  /// 1 / sigma^2 of prior knowledge, in these units: it keeps parameters that the data do not show, and their
+  /// covariance finite.
   static double slight_knowledge(std::size_t place) {
     switch (place) {
       case softness: return 16;
@@ -306,7 +310,8 @@ class CurveFitter {
     }
   }
 
-  /// The greatest total of noisy measurements is too high, and from there a bus may never become full: so a second start lies below.
+  /// The greatest total of noisy measurements is too high, and from there a bus may never become full: so a second
+  /// start is lower.
   void minimise_from_two(Candidate& c) const {
     Candidate lower = c;
     lower.values[t_par] *= 0.96;
@@ -315,7 +320,7 @@ class CurveFitter {
     if (lower.sum < c.sum) c = std::move(lower);
   }
 
-  /// Levenberg and Marquardt. Leaves the sum and, up to the factor of the residuals' variance, the covariance.
+  /// Levenberg and Marquardt's method. Leaves the sum and, up to the factor of the residuals' variance, the covariance.
   void minimise(Candidate& c, unsigned most_steps) const {
     const std::size_t n = c.free.size(), count = measured_.size();
     std::vector<double> r, moved, jacobian(count * n), normal(n * n), gradient(n);
@@ -377,7 +382,7 @@ class CurveFitter {
     }
   }
 
-  /// By Schwarz's criterion; `spread_` may be a guess: then by the logarithm of the sum.
+  /// The best candidate by Schwarz's criterion; while `spread_` is a guess, by the logarithm of the sum.
   const Candidate& best(const std::vector<Candidate>& all) const {
     const double count = static_cast<double>(measured_.size());
     const auto cost = [&](const Candidate& c) {

@@ -14,7 +14,7 @@
 namespace tandem::model::contention::curve_fit_test {
 namespace {
 
-/// Normal numbers by Box and Muller's method, the same everywhere.
+/// Normal numbers by Box and Muller's method, equal on all systems.
 class Noise {
  public:
   explicit Noise(std::uint64_t seed) : state_(seed) {}
@@ -58,7 +58,7 @@ double difference(const ThresholdParameters& truth, unsigned cores, Predict pred
   return std::sqrt(sum / (3 * cores));
 }
 
-/// What a machine can show: no more is reached alone than the bus carries and than the cores ask for.
+/// The bandwidth of cores alone on a real machine: at most what the bus carries, and what the cores ask for.
 double reached_alone(const ThresholdParameters& m, unsigned cores) {
   double most = 0;
   for (unsigned n = 1; n <= cores; ++n) most = std::max(most, share(m, n).computation_alone_mb_s);

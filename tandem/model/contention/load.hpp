@@ -1,4 +1,4 @@
-// tandem/model/contention/load.hpp: what a model of memory contention is asked, and what it answers.
+// tandem/model/contention/load.hpp: the input and the output of models of memory contention.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-/// What uses memory at once: cores of one socket, and the network.
+/// The users of memory at one time: cores of one socket, and the network.
 ///
 /// Only `cores` and `placement` matter to `ThresholdModel`, whose parameters hold for the kernel and the message that were
 /// measured.
@@ -22,8 +22,8 @@ struct Load {
   Placement placement = {};        ///< of the data
   double flop_per_byte = 0;        ///< arithmetic intensity of the kernel; 0: it only moves data
   double cached_share = 0;         ///< of the kernel's accesses, those that caches serve, from 0 to 1
-  std::uint64_t message_bytes = 0; ///< of one message; 0: as long as those that were measured
-  double device_mb_s = 0;          ///< what copies between memory and a device would take alone, beside the network's messages
+  std::uint64_t message_bytes = 0; ///< of one message; 0: as long as the measured ones
+  double device_mb_s = 0;          ///< bandwidth alone of copies between memory and a device
 };
 
 /// Bandwidths in MB/s (10^6 bytes per second), of all computing cores together and of the network.

@@ -25,7 +25,7 @@ std::string bus_text(const char* name, const SoftParameters& bus) {
   return text + fmt::format("softness = {:.6g}\nnetwork_weight = {:.6g}\n", bus.softness, bus.network_weight);
 }
 
-/// The values of a file, each of which is to be asked for once.
+/// The values of a file, each of which must be read once.
 class Values {
  public:
   explicit Values(const std::vector<base::TomlValue>& values) {
@@ -59,7 +59,7 @@ class Values {
     bus.network_weight = number(name + ".network_weight");
     return bus;
   }
-  /// The first fault, or what nobody has asked for; empty: all is well.
+  /// The first fault, or a value that was not read; empty: no fault.
   std::string wrong() const {
     if (!wrong_.empty() || values_.empty()) return wrong_;
     return fmt::format("line {} has {}, which is not known", values_.begin()->second->line, values_.begin()->first);

@@ -1,4 +1,4 @@
-// tandem/model/contention/machine_file.hpp: what programs know of their machine's memory contention, as text.
+// tandem/model/contention/machine_file.hpp: a machine's parameters of memory contention, as text.
 #pragma once
 
 #include <limits>
@@ -27,18 +27,18 @@ inline constexpr ParameterName parameter_names[] = {{"t_par_max_mb_s", &Threshol
 /// By `Relation`.
 inline constexpr const char* relation_names[relation_count] = {"local_other", "local_remote", "remote_local", "remote_other"};
 
-/// A machine's parameters, and what they were found on.
+/// A machine's parameters, and where they were measured.
 struct StoredMachine {
   SoftMachine machine;
-  unsigned cores = 0;         ///< of one socket, with which they were found
-  std::string processor = {};  ///< as it names itself
+  unsigned cores = 0;         ///< of the socket with which they were measured
+  std::string processor = {};  ///< the processor's own name
 };
 
-/// As TOML, which `parse_machine` reads back.
+/// The parameters as TOML, which `parse_machine` reads.
 std::string to_text(const StoredMachine& stored);
 
-/// `file` stands for the file in messages. Errors: malformed, with the name that is missing, unknown or wrong and what to do; unsupported (another
-/// format).
+/// Reads parameters. `file` stands for the file in messages. Errors: malformed, with the name that is missing, unknown
+/// or wrong and a remedy; unsupported (another format).
 base::Result<StoredMachine> parse_machine(std::string_view text, std::string_view file);
 
 }  // namespace tandem::model::contention

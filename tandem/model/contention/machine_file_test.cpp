@@ -1,4 +1,4 @@
-// tandem/model/contention/machine_file_test.cpp: what is written is read back, and what is wrong is named.
+// tandem/model/contention/machine_file_test.cpp: files are read as they were written, and faults are named.
 #include "tandem/model/contention/machine_file.hpp"
 
 #include <gmock/gmock.h>

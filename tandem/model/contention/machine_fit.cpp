@@ -39,7 +39,7 @@ std::map<unsigned, bool> cores_of(const Curve& curve) {
   return cores;
 }
 
-/// A mean of percentages that grows.
+/// A running mean of percentages.
 struct Percentages {
   double sum = 0, count = 0;
   void add(double measured, double predicted) {
@@ -55,8 +55,9 @@ Errors errors_from(const Percentages& samples, const Percentages& others) {
   return {samples.mean(), others.mean(), all.mean()};
 }
 
-/// What the network takes alone, by node. The fits know it for the nodes of their placements; for others it is the mean of what
-/// was measured alone and, if `all`, beside computation that takes nothing from it, where that differs from the fit's.
+/// The network's bandwidth alone, by node. The fits know it for the nodes of their placements; for others it is the
+/// mean of measurements alone and, if `all`, beside computation that takes nothing from it, where that differs from the
+/// fit's.
 std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, std::span<const Curve> curves, bool all) {
   constexpr double nothing_taken = 0.995;
   std::vector<double> sums, counts;
@@ -77,7 +78,7 @@ std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, 
     const bool local = node < machine.nodes_per_socket;
     const double alike = (local ? machine.local : machine.remote).bus.b_comm_seq_mb_s, mean = sums[node] / std::max(1.0, counts[node]);
     const double spread = (local ? fit.soft_local : fit.soft_remote).communication_spread();
-    // Two means are compared; that of the fit is about as uncertain. By Schwarz's criterion, as for all that is added.
+    // Compares two means; the fit's is about as uncertain. Uses Schwarz's criterion, as for every other parameter.
     const bool differs = counts[node] * std::pow((mean / alike - 1) / spread, 2) / 2 > std::log(std::max(2.0, counts[node]));
     sums[node] = counts[node] > 0 && differs ? mean : alike;
   }
@@ -89,7 +90,7 @@ std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, 
   return sums;
 }
 
-/// The factor k, from 0 to 1, for which base - k loss is nearest to what was measured, by relative errors.
+/// The factor k, from 0 to 1, for which base - k loss is nearest to the measurements, by relative errors.
 class LossFactor {
  public:
   void add(double measured, double base, double loss) {
@@ -98,7 +99,7 @@ class LossFactor {
     below_ += loss * loss / (measured * measured);
     ++count_;
   }
-  /// `otherwise` unless measurements that spread so much show another one, by Schwarz's criterion.
+  /// The factor; `otherwise` unless measurements with this spread show another one, by Schwarz's criterion.
   double value(double otherwise, double spread) const {
     if (!(below_ > 0)) return otherwise;
     const double best = std::clamp(above_ / below_, 0.0, 1.0), gain = std::pow((best - otherwise) / spread, 2) * below_;

@@ -1,4 +1,4 @@
-// tandem/model/contention/machine_fit.hpp: both models of a machine from the curves of a campaign, and how far they are off.
+// tandem/model/contention/machine_fit.hpp: both models of a machine from the curves of a campaign, and their errors.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace tandem::model::contention {
 /// Which curves `SoftMachine` may use. The thesis's model uses two placements in any case.
 enum class Calibration {
   all,             ///< couplings from all placements
-  two_placements,  ///< of other placements only what the network takes alone; couplings are the thesis's
+  two_placements,  ///< of other placements only the network's bandwidth alone; couplings are the thesis's
 };
 
 /// Mean absolute percentage errors, as table 6.1 has them; NaN where there is nothing to compare.
@@ -23,7 +23,7 @@ struct Errors {
   double all = 0;             ///< of all placements
 };
 
-/// Of one model.
+/// Errors of one model.
 struct ModelErrors {
   Errors communication = {};                                                             ///< network, beside computation
   Errors computation = {};                                                               ///< cores, beside communication
@@ -33,7 +33,7 @@ struct ModelErrors {
 /// Compares predictions with the means of measurements.
 ModelErrors errors_of(const Model& model, std::span<const Curve> curves, std::span<const Placement> samples);
 
-/// What a campaign says about a machine.
+/// The results of a campaign on a machine.
 struct MachineFit {
   Placement local_placement = {};                  ///< that gave the local parameters
   std::optional<Placement> remote_placement = {};  ///< none: no curve has data on another socket, and the local parameters count
@@ -48,8 +48,8 @@ struct MachineFit {
   Interval interval(const Load& load, double Bandwidths::*bandwidth) const;
 };
 
-/// Errors: invalid_argument, where there is no curve with data of both on one node of the cores' socket, and those of
-/// `fit_curve`.
+/// Fits both models. Errors: invalid_argument, where there is no curve with data of both on one node of the cores'
+/// socket, and those of `fit_curve`.
 base::Result<MachineFit> fit_machine(std::span<const Curve> curves, unsigned nodes_per_socket, Calibration calibration);
 
 }  // namespace tandem::model::contention

@@ -1,5 +1,5 @@
-// tandem/model/contention/machine_fit_test.cpp: both models of a machine against generated campaigns, and what the other model
-// adds.
+// tandem/model/contention/machine_fit_test.cpp: both models of a machine against generated campaigns, and the gain by
+// the second.
 //
 // There are two kinds of generated campaigns: the thesis's model with the parameters of appendix E, and a queueing model of
 // memory controllers that shares nothing with either model. The figures of the thesis are not available as numbers.

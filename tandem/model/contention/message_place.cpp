@@ -10,14 +10,15 @@
 namespace tandem::model::contention {
 namespace {
 
-/// The number of a node where the nodes of `socket` come first, in whose place are those of the first one.
+/// The number of a node if the nodes of `socket` come first and those of the first socket take their places.
 unsigned renumbered(unsigned node, unsigned socket, unsigned per_socket) noexcept {
   const unsigned its_socket = node / per_socket, within = node % per_socket;
   if (its_socket == socket) return within;
   return its_socket == 0 ? socket * per_socket + within : node;
 }
 
-/// The model for cores of another socket: its buses are like those of the first one, and the network's bandwidth belongs to a node.
+/// The model for cores of another socket: its buses are like those of the first one, and the network's bandwidth
+/// belongs to a node.
 SoftMachine seen_from(const SoftMachine& machine, unsigned socket, unsigned nodes) {
   SoftMachine seen = machine;
   seen.network_mb_s.assign(std::max(nodes, (socket + 1) * machine.nodes_per_socket), 0);
@@ -29,12 +30,12 @@ SoftMachine seen_from(const SoftMachine& machine, unsigned socket, unsigned node
 
 double cost_of(const Bandwidths& b) { return cost_of_message(b, b.computation_alone_mb_s).sum(); }
 
-/// Where the thread should be, whether or not a core is free there.
+/// The best node for the thread, whether or not a core is free there.
 std::optional<unsigned> wanted_for_thread(const MessageSituation& situation, const MessagePlace& place) {
   return situation.network_node ? situation.network_node : place.memory;
 }
 
-/// Of the nodes with a free core, the nearest to `wanted`.
+/// The nearest node to `wanted` with a free core.
 std::optional<unsigned> nearest_free(const MessageSituation& situation, unsigned wanted, std::optional<unsigned> memory) {
   const unsigned per_socket = situation.machine != nullptr ? situation.machine->machine.nodes_per_socket : 1;
   const auto distance = [&](unsigned node) { return std::tuple(node != wanted, node / per_socket != wanted / per_socket, node != memory, node); };

@@ -1,4 +1,5 @@
-// tandem/model/contention/message_place.hpp: near which NUMA node a program serves its messages, and on which node what they bring lies.
+// tandem/model/contention/message_place.hpp: near which NUMA node a program serves its messages, and where their memory
+// lies.
 //
 // With memory for messages on node d, let C(d) be the bandwidth of messages while all computing cores use memory, R(d) that of these cores, and R
 // what they have without messages. A message of m bytes takes m / C(d), and meanwhile the share 1 - R(d) / R of the work is lost. So d is the
@@ -27,39 +28,40 @@ namespace tandem::model::contention {
 
 /// A NUMA node, and what computes near it.
 struct NodeUse {
-  unsigned number = 0;      ///< the system's, for the reason
+  unsigned number = 0;      ///< the system's number, for the reason
   unsigned computing = 0;   ///< cores that compute on data of this node
   unsigned of_others = 0;   ///< of these, cores of other ranks of the host
   unsigned free_cores = 0;  ///< cores of the program on which nothing computes
-  bool has_cores = true;    ///< memory without cores is no choice: models do not know it
+  bool has_cores = true;    ///< memory without cores is never chosen: models do not know it
 };
 
-/// What is known of a program and of its host.
+/// The known facts about a program and its host.
 struct MessageSituation {
   std::span<const NodeUse> nodes;             ///< of the host, as models count them: those of the first socket first
-  std::optional<unsigned> network_node = {};  ///< the place in `nodes` of the node of the network card
+  std::optional<unsigned> network_node = {};  ///< index in `nodes` of the network card's node
   const StoredMachine* machine = nullptr;     ///< null: there is no model
 };
 
-/// A choice, as places in `MessageSituation::nodes`.
+/// A choice, as indices in `MessageSituation::nodes`.
 struct MessagePlace {
-  std::optional<unsigned> thread = {};  ///< near which the thread has a free core; none: where it would be without a choice
-  std::optional<unsigned> memory = {};  ///< of what messages bring; none: where the system puts it
-  /// Where the system is taken to put it: on the network card's node, if known, since the thread that touches memory first runs there; else on the node
-  /// with most computing cores of the program.
+  std::optional<unsigned> thread = {};  ///< the thread has a free core near it; none: no choice
+  std::optional<unsigned> memory = {};  ///< memory of received data; none: the system's choice
+  /// The assumed choice of the system: the network card's node, if known, since the thread that touches memory first
+  /// runs there; else the node with most computing cores of the program.
   unsigned usual_memory = 0;
   Bandwidths predicted = {};  ///< with the choice; zeros without a model
   Bandwidths usual = {};      ///< with `usual_memory`
   std::string reason = {};    ///< one line
 };
 
-/// What all computing cores together and the network have, with memory for messages on node `memory`. Each node's cores are a group that uses data
-/// of its own node, as seen from its own socket; the network has the least of what any group leaves it.
+/// Bandwidths of all computing cores together and of the network, with memory for messages on node `memory`. Each
+/// node's cores are a group that uses data of its own node, as seen from its own socket; the network has the least of
+/// what any group leaves it.
 Bandwidths bandwidths_beside_messages(const StoredMachine& machine, std::span<const NodeUse> nodes, unsigned memory);
 
-/// Memory goes to the node that costs least by the model, of those where messages are not slower than on the usual one by more than 2 %; it stays on that one where
-/// another gains less than 2 %. Without a model it goes to the
-/// network card's node; where neither is known, or there is one node, nothing is chosen. O(nodes^2 cores).
+/// Chooses the node for memory that costs least by the model, of those where messages are at most 2 % slower than on
+/// the usual one, which stays if the gain is less than 2 %. Without a model it is the network card's node; where
+/// neither is known, or there is one node, nothing is chosen. O(nodes^2 cores).
 MessagePlace choose_message_place(const MessageSituation& situation);
 
 }  // namespace tandem::model::contention

@@ -26,13 +26,13 @@ std::vector<NodeUse> nodes_of(unsigned count) {
   return nodes;
 }
 
-/// What the header says, of bandwidths that the thesis's model predicts.
+/// The cost defined in the header, with bandwidths of the thesis's model.
 double cost_of(double communication_mb_s, double computation_mb_s, double alone_mb_s) {
   return (1 + (1 - computation_mb_s / alone_mb_s)) / communication_mb_s;
 }
 
-/// Costs and bandwidths of messages of all nodes. Of those where messages lose at most 2 % against the usual one, the choice costs least, or it is the
-/// usual one, which costs at most 2 % more.
+/// `costs` and bandwidths of messages are by node. Of the nodes where messages lose at most 2 % against the usual one,
+/// the choice costs least, or it is the usual one, which costs at most 2 % more.
 void expect_best(const MessagePlace& place, std::vector<double> costs, const std::vector<double>& messages_mb_s) {
   ASSERT_TRUE(place.memory);
   EXPECT_GE(messages_mb_s[*place.memory], 0.98 * messages_mb_s[place.usual_memory]);
@@ -78,8 +78,8 @@ TEST(MessagePlace, IsTheBestOfAllForCoresThatUseOneNode) {
   EXPECT_GT(stays, 100U);
 }
 
-/// All sockets compute. Each group is a machine of the thesis as seen from its own socket; the network takes the same from both, so that the thesis's
-/// model can say it of either.
+/// All sockets compute. Each group is a machine of the thesis as seen from its own socket; the network takes the same
+/// from both, so that the thesis's model predicts either.
 TEST(MessagePlace, IsTheBestOfAllForCoresOfBothSockets) {
   for (const Platform& platform : platforms()) {
     ThresholdMachine even = platform.machine;
@@ -132,7 +132,8 @@ TEST(MessagePlace, OfTheWorkedExample) {
             "messages have 11.7 GB/s and computing cores 70.1; the progress thread has a free core of NUMA node 1, where that memory is");
 }
 
-/// Of all nodes with a free core: near the network card, else on its socket, else where messages' memory is.
+/// The thread's node is, of all with a free core, the network card's, else one on its socket, else near messages'
+/// memory.
 TEST(MessagePlace, TheThreadHasTheFreeCoreThatCostsLeast) {
   StoredMachine machine = stored(find_platform("henrisubnuma")->machine, 18);
   machine.machine.network_mb_s = {11e3, 11e3, 11e3, 13e3};  // so that memory for messages is on the last one
@@ -191,7 +192,7 @@ TEST(MessagePlace, IsNotMemoryWithoutCores) {
   EXPECT_THAT(choose_message_place({.nodes = nodes, .machine = &diablo}).memory, Optional(0U));
 }
 
-/// Not a core computes: messages have what the network has alone.
+/// No core computes: messages have the network's bandwidth alone.
 TEST(MessagePlace, BesideNothingIsWhereTheNetworkIsFastest) {
   const StoredMachine billy = stored(find_platform("billy")->machine, 32);
   const MessagePlace place = choose_message_place({.nodes = nodes_of(2), .machine = &billy});

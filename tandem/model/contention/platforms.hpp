@@ -17,9 +17,9 @@ struct Platform {
   ThresholdMachine machine;
 };
 
-/// All nine, by name.
+/// All nine machines, by name.
 std::span<const Platform> platforms();
-/// Null if there is no such machine.
+/// The machine of that name; null if there is none.
 const Platform* find_platform(std::string_view name);
 
 }  // namespace tandem::model::contention

@@ -1,4 +1,4 @@
-// tandem/model/contention/sample.hpp: what a campaign measured with one number of computing cores.
+// tandem/model/contention/sample.hpp: a campaign's measurements with one number of computing cores.
 #pragma once
 
 #include <limits>

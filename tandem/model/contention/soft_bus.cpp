@@ -18,18 +18,18 @@ bool fits(const ThresholdParameters& m, double n) {
   return n * m.b_comp_seq_mb_s + m.alpha * m.b_comm_seq_mb_s < capacity_mb_s(m, n);
 }
 
-/// What both have together.
+/// Bandwidth of both together.
 double served_mb_s(const SoftParameters& p, double n) {
   return soft_min(n * p.bus.b_comp_seq_mb_s + p.bus.b_comm_seq_mb_s, capacity_mb_s(p.bus, n), p.softness);
 }
 
-/// What the network has if cores go first and both fit: what is left.
+/// Bandwidth of the network if cores go first and both fit: the rest.
 double left_mb_s(const SoftParameters& p, double n) {
   const double left = served_mb_s(p, n) - soft_min(n * p.bus.b_comp_seq_mb_s, capacity_mb_s(p.bus, n), p.softness);
   return std::clamp(left, p.bus.alpha * p.bus.b_comm_seq_mb_s, p.bus.b_comm_seq_mb_s);
 }
 
-/// The same where both do not fit: equation 6.5.
+/// Bandwidth of the network where both do not fit: equation 6.5.
 double squeezed_mb_s(const SoftParameters& p, double n) {
   const ThresholdParameters& m = p.bus;
   const double least = m.alpha * m.b_comm_seq_mb_s;

@@ -21,13 +21,13 @@ struct SoftParameters {
   double network_weight = 0;     ///< of the network against cores: 0 as in the thesis, 1 in proportion, at most 4
 };
 
-/// Errors: invalid_argument, naming the parameter.
+/// Whether a model can have these parameters. Errors: invalid_argument, naming the parameter.
 base::Result<void> check(const SoftParameters& parameters);
 
 /// The lesser of two positive numbers, rounded off where they are near each other.
 double soft_min(double x, double y, double softness);
 
-/// Bandwidths while so many cores, or parts of cores, compute.
+/// Bandwidths while `cores` cores, or parts of cores, compute.
 Bandwidths share(const SoftParameters& parameters, double cores);
 
 }  // namespace tandem::model::contention

@@ -1,4 +1,4 @@
-// tandem/model/contention/soft_model.cpp: from a load to what each bus is asked for, and to what each stream gets.
+// tandem/model/contention/soft_model.cpp: from a load to the demand on each bus, and to each stream's share.
 #include "tandem/model/contention/soft_model.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tandem::model::contention {
 namespace {
 
-/// The cores as so many that ask for all of B_comp_seq.
+/// The load's cores as a number of cores that ask for all of B_comp_seq.
 double whole_cores(const SoftMachine& m, const SoftParameters& bus, const Load& load) {
   double part = 1 - std::clamp(load.cached_share, 0.0, 1.0);
   if (m.core_gflop_s > 0 && load.flop_per_byte > 0)

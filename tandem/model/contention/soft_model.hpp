@@ -22,7 +22,7 @@
 
 namespace tandem::model::contention {
 
-/// How two NUMA nodes that differ are related, the first being that of the cores' data, the second that of the network's.
+/// The relation of two different NUMA nodes, the first that of the cores' data, the second that of the network's.
 enum class Relation {
   local_other,   ///< two of the cores' own socket
   local_remote,  ///< of the cores' own socket, and of another
@@ -31,7 +31,7 @@ enum class Relation {
 };
 inline constexpr std::size_t relation_count = 4;  ///< kinds of `Relation`
 
-/// Which part of the contention on one node is felt by data on two; 0: none, 1: all.
+/// The part of the contention on one node that data on two nodes suffers; 0: none, 1: all.
 struct Coupling {
   double computation = 0;    ///< of what computation loses on one node
   double communication = 1;  ///< of what the network loses to cores that use local data on its node
@@ -42,9 +42,9 @@ struct SoftMachine {
   SoftParameters local = {};              ///< data of both on a node of the cores' socket
   SoftParameters remote = {};             ///< data of both on a node of another socket
   unsigned nodes_per_socket = 1;          ///< NUMA nodes
-  std::vector<double> network_mb_s = {};  ///< alone, by the node of its data; where a node is missing or 0, B_comm_seq counts
+  std::vector<double> network_mb_s = {};  ///< alone, by the node of its data; B_comm_seq where a node is missing or 0
   std::array<Coupling, relation_count> between = {};  ///< by `Relation`
-  double core_gflop_s = 0;        ///< what one core computes at most; 0: not known, so that intensity has no effect
+  double core_gflop_s = 0;        ///< most that one core computes; 0: not known, and intensity has no effect
   double half_message_bytes = 0;  ///< with messages of this size the network reaches half of its bandwidth; 0: not known
 
   Relation relation_of(const Placement& placement) const noexcept;  ///< of two nodes that differ
@@ -53,10 +53,10 @@ struct SoftMachine {
 /// The thesis's parameters as a machine of this model.
 SoftMachine soften(const ThresholdMachine& machine);
 
-/// Predicts by `SoftMachine`.
+/// Predicts by a `SoftMachine`.
 class SoftModel final : public Model {
  public:
-  /// Errors: invalid_argument, naming the parameter.
+  /// Makes a model. Errors: invalid_argument, naming the parameter.
   static base::Result<SoftModel> create(SoftMachine machine);
   Bandwidths predict(const Load& load) const override;
   const SoftMachine& machine() const noexcept { return machine_; }  ///< as given
@@ -66,16 +66,16 @@ class SoftModel final : public Model {
   SoftMachine machine_;
 };
 
-/// The same for parameters that are known to be right.
+/// Like `SoftModel::predict`, for parameters that are known to be valid.
 Bandwidths predict(const SoftMachine& machine, const Load& load);
 
-/// A size of messages, and what the network reached with it.
+/// A size of messages, and the network's bandwidth with it.
 struct MessageRate {
   double bytes = 0;  ///< of a message
   double mb_s = 0;   ///< measured
 };
-/// m_half from the time of messages, a + m / B, by least squares of relative errors; 0 if there are less than two sizes or no
-/// latency is seen.
+/// m_half from the time of messages, a + m / B, by least squares of relative errors; 0 with less than two sizes, or
+/// without visible latency.
 double fit_half_message_bytes(std::span<const MessageRate> rates);
 
 /// An arithmetic intensity, and the memory bandwidth of one core that computes with it.
@@ -83,7 +83,8 @@ struct IntensityRate {
   double flop_per_byte = 0;  ///< of the kernel
   double mb_s = 0;           ///< of one core
 };
-/// The peak of one core in GFlop/s: where bandwidth falls as 1 / intensity. 0 if no kernel is bound by computation.
+/// The peak of one core in GFlop/s, from where bandwidth falls as 1 / intensity. 0 if no kernel is bound by
+/// computation.
 double fit_core_gflop_s(std::span<const IntensityRate> rates, double b_comp_seq_mb_s);
 
 }  // namespace tandem::model::contention

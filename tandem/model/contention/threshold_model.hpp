@@ -12,8 +12,8 @@
 // ask for 8: R = 10 is not below T, so the network has 2, and the cores have 8. With five cores the network still has 2, and the
 // cores have 8, not 10.
 //
-// Section 6.2.1 says in one sentence that alpha = 0.9 leaves the network 10 %. Its equations, and the alpha of 1.000 of a machine
-// whose network does not suffer, say that alpha is what remains; so it is here.
+// Section 6.2.1 says in one sentence that alpha = 0.9 leaves the network 10 %. Its equations, and the alpha of 1.000 of
+// a machine whose network does not suffer, say that alpha is what remains, which this model follows.
 #pragma once
 
 #include "tandem/base/result.hpp"
@@ -30,7 +30,7 @@ struct ThresholdParameters {
   double t_par_max2_mb_s = 0;      ///< the total at n_seq_max cores while the network is used
   double alpha = 1;                ///< share of its own bandwidth that the network is sure of
   double delta_l_mb_s = 0;         ///< what the total loses with each core from n_par_max to n_seq_max
-  double delta_r_mb_s = 0;         ///< the same beyond n_seq_max; negative where it gains
+  double delta_r_mb_s = 0;         ///< likewise beyond n_seq_max; negative where it gains
   double b_comp_seq_mb_s = 0;      ///< what one core takes alone
   double b_comm_seq_mb_s = 0;      ///< what the network takes alone
 
@@ -58,9 +58,9 @@ struct ThresholdMachine {
 /// Chooses between the two sets of parameters by where data lies (section 6.2.3).
 class ThresholdModel final : public Model {
  public:
-  /// The parameters pass `check`, and there is a node.
+  /// `machine` passes `check`, and has a node.
   explicit ThresholdModel(const ThresholdMachine& machine);
-  /// Errors: what `check` says, with the set that is wrong.
+  /// Makes a model. Errors: those of `check`, with the wrong set of parameters.
   static base::Result<ThresholdModel> create(const ThresholdMachine& machine);
 
   Bandwidths predict(const Load& load) const override;

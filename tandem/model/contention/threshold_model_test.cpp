@@ -1,5 +1,5 @@
-// tandem/model/contention/threshold_model_test.cpp: the thesis's model against algorithms 3 to 6, written down word for word, and
-// against what its text states.
+// tandem/model/contention/threshold_model_test.cpp: the thesis's model against algorithms 3 to 6, implemented
+// literally, and against statements in its text.
 #include "tandem/model/contention/threshold_model.hpp"
 
 #include <gtest/gtest.h>

@@ -11,10 +11,10 @@
 namespace tandem::model {
 namespace {
 
-/// Positive definite but for rounding.
+/// Factorises a matrix that is positive definite but for rounding.
 void factor_certainly(std::vector<double>& matrix, std::size_t size) { factor(matrix, size, 1e-300); }
 
-constexpr double kSpread = 0.5;        ///< how much codelets differ, of the power that they have in common
+constexpr double kSpread = 0.5;        ///< relative spread of codelets around their common power
 constexpr double kLeastNoise = 0.01;   ///< of the energy of a mean interval
 constexpr double kFixed = 1e12;        ///< holds a power at 0
 

@@ -1,4 +1,5 @@
-// tandem/model/energy/power_model_test.cpp: powers are recovered from generated intervals with noise, and what cannot be told apart is said to be unsure.
+// tandem/model/energy/power_model_test.cpp: powers are recovered from generated intervals with noise; indistinguishable
+// ones have large errors.
 #include "tandem/model/energy/power_model.hpp"
 
 #include <gtest/gtest.h>
@@ -97,7 +98,7 @@ TEST(PowerModel, WithoutIdleTimeAllEnergyIsShared) {
 }
 
 TEST(PowerModel, NoPowerIsNegative) {
-  // Kernels of codelet 1 make the rest cheaper, which cannot be.
+  // Kernels of codelet 1 make the rest cheaper, which is impossible.
   PowerModel model;
   std::mt19937_64 random(9);
   for (int i = 0; i < 300; ++i) {

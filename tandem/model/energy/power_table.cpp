@@ -1,4 +1,4 @@
-// tandem/model/energy/power_table.cpp: writing powers as TOML, and reading them with suspicion.
+// tandem/model/energy/power_table.cpp: writing powers as TOML, and reading untrusted files.
 #include "tandem/model/energy/power_table.hpp"
 
 #include <array>
@@ -21,9 +21,9 @@ using base::number_of;
 
 constexpr std::string_view kPlain = " !#$&'()*+,-.:;<=>?@[]^_`{|}~";  // as in files of models, less the slash
 constexpr double kMostWatts = 1e7;
-constexpr double kOld = 2;  ///< errors of what was stored count so much more
+constexpr double kOld = 2;  ///< factor on the errors of stored powers
 
-/// From "11.8 W +- 0.2, 1830 s".
+/// Reads "11.8 W +- 0.2, 1830 s".
 std::optional<Watts> read_watts(std::string_view text) {
   const auto cut = [&](std::string_view behind) -> std::optional<double> {
     const std::size_t end = text.find(behind);

@@ -11,15 +11,16 @@
 
 namespace tandem::model {
 
-/// By kind of worker ("cpu", or the name of a device without its number). A value.
+/// Powers by kind of worker ("cpu", or the name of a device without its number). A value.
 struct PowerTable {
   std::map<std::string, Watts> idle;                               ///< of all that the counters of such workers cover, while no kernel runs
   std::map<std::pair<std::string, std::string>, Watts> kernels;  ///< by kind of worker and codelet: what a running kernel adds
 
   bool is_empty() const noexcept { return idle.empty() && kernels.empty(); }
-  /// With what `other` has measured since. What is here counts with twice its error, so that a change is learnt.
+  /// Combines with what `other` has measured since. The present values count with twice their errors, so that changes
+  /// are learnt.
   void add(const PowerTable& other);
-  /// Of kernels of this kind of worker, whatever they compute: the mean by their times; nothing known: 0 W.
+  /// The mean power of kernels of this kind of worker, weighted by their times; 0 W: nothing is known.
   Watts mean_of(std::string_view kind) const;
 };
 
@@ -34,7 +35,7 @@ struct PowerTable {
 ///   "cpu/gemm" = "11.8 W +- 0.2, 1830 s"
 std::string to_text(const PowerTable& powers, std::string_view machine);
 
-/// Reads it again, as `parse_models` does. Errors: malformed, unsupported.
+/// Reads such a text, as `parse_models` does. Errors: malformed, unsupported.
 base::Result<PowerTable> parse_powers(std::string_view text, std::string_view file, std::string_view machine);
 
 }  // namespace tandem::model

@@ -1,4 +1,4 @@
-// tandem/model/tasks/codelet_models.cpp: writing models as TOML, and reading them with suspicion.
+// tandem/model/tasks/codelet_models.cpp: writing models as TOML, and reading untrusted files.
 #include "tandem/model/tasks/codelet_models.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::string_view kRowPrefix = "durations.";
 constexpr std::string_view kReadable = " !#$&'()*+,-./:;<=>?@[]^_`{|}~";  // not the quote, the backslash and the percent sign
 constexpr double kGreatestUs = 1e15;  // thirty years
 
-/// The last part of `path` behind a slash, which is cut off; nothing: there is no slash.
+/// Cuts off the part of `path` behind its last slash and returns it; empty: there is no slash.
 std::optional<std::string_view> cut_last(std::string_view& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == path.npos) return {};
@@ -37,7 +37,7 @@ struct Row {
   History::Summary summary;
 };
 
-/// From "cpu/0/0/6291456" or "cpu/0/0/6291456/5d1e0a4b".
+/// Reads "cpu/0/0/6291456" or "cpu/0/0/6291456/5d1e0a4b".
 bool read_key(std::string_view key, Row& row) {
   const auto slashes = std::count(key.begin(), key.end(), '/');
   std::optional<std::uint64_t> shape;
@@ -56,7 +56,7 @@ bool read_key(std::string_view key, Row& row) {
   return true;
 }
 
-/// From "120 durations: 10.13 10.33 10.4 10.5 14.2": positive, finite, and ascending.
+/// Reads "120 durations: 10.13 10.33 10.4 10.5 14.2": positive, finite, and ascending.
 bool read_value(std::string_view value, Row& row) {
   std::vector<std::string_view> words;
   while (!value.empty()) {

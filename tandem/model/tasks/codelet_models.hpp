@@ -12,7 +12,7 @@
 
 namespace tandem::model {
 
-/// On what a codelet runs.
+/// What a codelet runs on.
 struct WorkKind {
   std::string worker = "cpu";        ///< "cpu", or the name of a device without its number
   std::uint32_t implementation = 0;  ///< its place among the codelet's
@@ -39,17 +39,19 @@ struct CodeletModels {
 ///   [durations]
 ///   "cpu/0/0/6291456/5d1e0a4b" = "120 durations: 10.13 10.33 10.4 10.5 14.2"
 ///
-/// A row is WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE and the least duration, the quartiles and the greatest one of the last accepted, in us; "suspects: 99.5" may
-/// follow, durations that are not accepted yet. SHAPE, a hash, is missing where the bytes stand for it. Names are percent-encoded where TOML, or a reader's eye, would stumble.
+/// A row is WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE and the least duration, the quartiles and the greatest one of
+/// the last accepted, in us; "suspects: 99.5" may follow, durations that are not accepted yet. SHAPE, a hash, is
+/// missing where the bytes stand for it. Names are percent-encoded where they would confuse TOML, or a reader.
 std::string to_text(const CodeletModels& models, std::string_view machine);
 
-/// Reads it again. `machine` is the one that this program runs on; empty: any. `file` stands for the file in messages. Errors: malformed (damaged, truncated,
-/// values that cannot be), unsupported (of another machine, or of another format).
+/// Reads such a text. `machine` is the one that this program runs on; empty: any. `file` stands for the file in
+/// messages. Errors: malformed (damaged, truncated, impossible values), unsupported (of another machine, or of another
+/// format).
 base::Result<CodeletModels> parse_models(std::string_view text, std::string_view file, std::string_view machine);
 
 /// `name` with %XX for all bytes but letters, digits and those of `also`.
 std::string percent_encoded(std::string_view name, std::string_view also);
-/// The opposite. What is no code stays as it is.
+/// The inverse of `percent_encoded`. Invalid codes stay unchanged.
 std::string percent_decoded(std::string_view text);
 
 }  // namespace tandem::model

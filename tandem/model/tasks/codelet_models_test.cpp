@@ -1,4 +1,4 @@
-// tandem/model/tasks/codelet_models_test.cpp: files are read as they were written, and refused when they are not.
+// tandem/model/tasks/codelet_models_test.cpp: files are read as they were written, and damaged ones refused.
 #include "tandem/model/tasks/codelet_models.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// tandem/model/tasks/estimate.hpp: what is expected of a duration, and how sure that is.
+// tandem/model/tasks/estimate.hpp: an expected duration, and its uncertainty.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ struct Estimate {
   std::uint64_t samples = 0;  ///< durations that it rests on
   bool known = false;         ///< enough was measured to decide by it; false: `mean_ns` may be anything
 
-  /// From 0 (nothing is known) to 1: what the uncertainty of the mean leaves of it, two standard errors being taken off.
+  /// Confidence from 0 (nothing is known) to 1: the part of the mean that remains after two standard errors are
+  /// subtracted.
   double confidence() const noexcept {
     if (samples == 0 || mean_ns <= 0) return 0;
     const double error = deviation_ns / std::sqrt(static_cast<double>(samples));

@@ -6,20 +6,21 @@
 
 namespace tandem::model {
 
-/// The data of a task: which histories are its own, and which size a law sees.
+/// The data of a task: it selects its histories, and gives a law its size.
 struct Footprint {
   std::uint64_t shape = 0;  ///< equal for tasks whose data has equal shapes; a hash of them, or the bytes
   std::uint64_t bytes = 0;  ///< of all data together; 0: not known
 
   Footprint() = default;
-  /// Tasks with as many bytes are alike.
+  /// Tasks with equal numbers of bytes are alike.
   Footprint(std::uint64_t all_bytes) noexcept : shape(all_bytes), bytes(all_bytes) {}
   Footprint(std::uint64_t shape_hash, std::uint64_t all_bytes) noexcept : shape(shape_hash), bytes(all_bytes) {}
   bool operator==(const Footprint&) const = default;
 };
 
-/// The footprint that stands for all data of about as many bytes: a quarter of an octave, from 4, 5, 6 or 7 times a power of two on. So tasks whose
-/// shapes nobody has seen before, or that are too many to be told apart, are compared with tasks of about their size. Its bytes are the class's middle.
+/// The footprint that stands for all data of similar size: a quarter of an octave, from 4, 5, 6 or 7 times a power of
+/// two on. So tasks with new shapes, or with too many to be distinguished, are compared with tasks of about their size.
+/// Its bytes are the class's middle.
 inline Footprint size_class_of(const Footprint& footprint) noexcept {
   const int octave = static_cast<int>(std::bit_width(footprint.bytes | 4)) - 3;
   const std::uint64_t quarter = footprint.bytes >> octave;

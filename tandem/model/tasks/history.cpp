@@ -7,7 +7,7 @@
 namespace tandem::model {
 namespace {
 
-constexpr unsigned kAgeOfSuspect = 4;   ///< so many accepted durations in a row remove one
+constexpr unsigned kAgeOfSuspect = 4;   ///< consecutive accepted durations that remove one
 constexpr unsigned kRestored = 13;      ///< 4 k + 1
 constexpr double kOfQuartiles = 0.7413;
 constexpr double kLeastSpread = 0.04;   ///< relative to the median
@@ -22,7 +22,7 @@ double History::limit() const noexcept {
   return kSpreads * std::max(kOfQuartiles * (at(count_ - 1 - quarter) - at(quarter)), kLeastSpread * median());
 }
 
-/// Into the window, instead of the oldest when it is full.
+/// Adds to the window, instead of the oldest when it is full.
 void History::accept(float ns) noexcept {
   unsigned gap = count_;
   if (count_ < kWindow) {
@@ -93,7 +93,8 @@ History::Summary History::summary() const noexcept {
 History History::restore(const Summary& summary) noexcept {
   History history;
   const auto count = static_cast<unsigned>(std::min<std::uint64_t>(summary.samples, kRestored));
-  // Between two quantiles the durations lie evenly. They enter in an order that mixes small and large ones, since the first enter leaves first.
+  // Between two quantiles the durations lie evenly. They enter in an order that mixes small and large ones, since the
+  // oldest leaves first.
   for (unsigned i = 0; i < count; ++i) {
     const unsigned rank = count == kRestored ? i * 5 % kRestored : i;
     const double place = count == 1 ? 2 : 4.0 * rank / (count - 1);

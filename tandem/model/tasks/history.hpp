@@ -1,4 +1,4 @@
-// tandem/model/tasks/history.hpp: durations of one kind of task, of which accidents are told apart.
+// tandem/model/tasks/history.hpp: durations of one kind of task, without accidental outliers.
 #pragma once
 
 #include <array>
@@ -18,26 +18,26 @@ namespace tandem::model {
 /// within m +- limit, so it follows distributions with two peaks, which the median alone would not; and it leaves out the first runs, with
 /// cold caches.
 ///
-/// A duration outside m +- limit is a *suspect*. It changes nothing yet. When `kSuspects` = 8 have gathered they are the truth, and enter the
-/// window; they are more than a quarter of it then, so the limit includes what follows. Four accepted durations remove the oldest
-/// suspect. Hence:
+/// A duration outside m +- limit is a *suspect*. It changes nothing yet. When there are `kSuspects` = 8, they count as
+/// true and enter the window; they are more than a quarter of it then, so the limit includes later ones. Four accepted
+/// durations remove the oldest suspect. Hence:
 ///
 /// 1. Once 8 durations have been accepted, up to 7 accidents of any size, one after the other, change no estimate at all.
 /// 2. When the speed changes by 2, 8 durations make the change known, and after 8 + 21 all older ones have left.
-/// 3. What happens in less than a fifth of the runs is an accident for ever, what happens in more than a quarter is not.
+/// 3. What happens in less than a fifth of the runs always is an accident, what happens in more than a quarter is not.
 ///
-/// The deviation is d^2 = v (1 + 1/n) + (mean / 2n)^2, where v is the variance of the n durations that the mean rests on: a single duration
-/// is known to a half of it.
+/// The deviation is d^2 = v (1 + 1/n) + (mean / 2n)^2, where v is the variance of the n durations that the mean rests
+/// on: a single duration is known to a half of it.
 ///
 /// A value of constant size (288 bytes); not thread-safe.
 class History {
  public:
   static constexpr unsigned kWindow = 29;    ///< 4 k + 1, so that quartiles are durations
   static constexpr unsigned kSuspects = 8;   ///< more than (kWindow - 1) / 4
-  static constexpr unsigned kEnough = 4;     ///< so many make an estimate known: one accident among them is left out
+  static constexpr unsigned kEnough = 4;     ///< durations that make an estimate known, with one accident
 
-  /// What a file keeps, in ns: `quantiles` are the least, the quartiles and the greatest of the window. Suspects are kept, so that a program that runs
-  /// few tasks each time learns, too.
+  /// What a file keeps, in ns: `quantiles` are the least, the quartiles and the greatest of the window. Suspects are
+  /// kept, so that programs that run few tasks each time learn, too.
   struct Summary {
     std::uint64_t samples = 0;
     std::array<double, 5> quantiles{};
@@ -45,13 +45,13 @@ class History {
     unsigned suspect_count = 0;                ///< less than `kSuspects`
   };
 
-  /// One duration more. Not a number, infinite or negative: ignored; less than 1 ns counts as 1. Some tens of ns.
+  /// Adds a duration. NaN, infinite and negative ones are ignored; less than 1 ns counts as 1. Some tens of ns.
   void add(double ns) noexcept;
 
   Estimate estimate() const noexcept;
 
   std::uint64_t samples() const noexcept { return samples_; }  ///< all that were added, suspects included
-  /// Added since `forget_news`.
+  /// Durations added since `forget_news`.
   std::uint64_t news() const noexcept { return news_; }
   void forget_news() noexcept {
     news_ = accepted_news_ = 0;
@@ -59,8 +59,9 @@ class History {
   }
 
   Summary summary() const noexcept;
-  /// As if so many durations with these quantiles had been added, but at most 13 of them in the window, so that a machine that has changed
-  /// since is learnt sooner. None of them are news. The summary has samples, and its quantiles are positive and ascend.
+  /// A history with so many durations of these quantiles, but at most 13 of them in the window, so that a change of the
+  /// machine is learnt sooner. None of them are news. The summary has samples, and its quantiles are positive and
+  /// ascend.
   static History restore(const Summary& summary) noexcept;
   /// Adds the news of `other`, a history of the same tasks: those that are still in its window, then its suspects, each in their order.
   void add_news_of(const History& other) noexcept;
@@ -79,8 +80,8 @@ class History {
   std::uint8_t next_ = 0;
   std::uint8_t suspect_count_ = 0;
   std::uint8_t accepted_in_row_ = 0;  ///< since a suspect came or went
-  std::uint8_t accepted_news_ = 0;    ///< the last so many of `recent_` are news
-  std::uint8_t old_suspects_ = 0;     ///< the first so many of `suspects_` are not
+  std::uint8_t accepted_news_ = 0;    ///< number of the last entries of `recent_` that are news
+  std::uint8_t old_suspects_ = 0;     ///< number of the first entries of `suspects_` that are not
   std::uint32_t news_ = 0;
   std::uint64_t samples_ = 0;
 };

@@ -32,7 +32,7 @@ TEST(History, AnAccidentAfterTwentyGoodDurationsChangesNoDecision) {
     History history = here.good(20 + static_cast<unsigned>(here.random.between(0, 40)));
     const Estimate before = history.estimate();
     history.add(100 * here.ns);
-    // The estimate is the same to the last bit, so whatever is decided by it is decided as before.
+    // The estimate is equal to the last bit, so decisions by it do not change.
     ASSERT_TRUE(equal(history.estimate(), before)) << "seed " << seed;
   }
 }

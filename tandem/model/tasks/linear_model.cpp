@@ -22,7 +22,7 @@ LinearModel::LinearModel(LinearForm form, unsigned parameters) : form_(form), co
   TANDEM_ASSERT(parameters <= kMaxParameters);
 }
 
-/// (1, p_1, ...), scaled, or with logarithms; false: a product has no value there.
+/// Makes the row (1, p_1, ...), scaled, or with logarithms; false: a product has no value there.
 bool LinearModel::make_row(std::span<const double> parameters, Row& row) const noexcept {
   TANDEM_ASSERT(parameters.size() + 1 == count_);
   row[0] = 1;

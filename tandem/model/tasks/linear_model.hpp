@@ -23,7 +23,8 @@ enum class LinearForm {
 /// w = (5 s / e)^2. Repeated errors raise s by at most a third each time, so an accident weighs next to nothing, while a machine that has changed is
 /// learnt. The variance of a prediction is s^2 (1 + x^T (A + ridge)^-1 x).
 ///
-/// A value of constant size; not thread-safe. An update costs k^2 multiplications, and a solution of k + 1 equations once there is something to judge by.
+/// A value of constant size; not thread-safe. An update costs k^2 multiplications, and a solution of k + 1 equations
+/// once errors can be judged.
 class LinearModel {
  public:
   static constexpr unsigned kMaxParameters = 7;
@@ -31,10 +32,10 @@ class LinearModel {
   /// `parameters` is at most `kMaxParameters`.
   LinearModel(LinearForm form, unsigned parameters);
 
-  /// Ignored: a duration or a parameter that is not finite, a duration that is not positive, a parameter of a product that is not. The number of
-  /// parameters is that of the model.
+  /// Adds a duration with its parameters, as many as the model has. Ignored: a duration or a parameter that is not
+  /// finite, a duration that is not positive, a parameter of a product that is not.
   void add(std::span<const double> parameters, double ns) noexcept;
-  /// Known from 2 (k + 1) durations on, if the deviation is at most half of the mean.
+  /// The estimate; known from 2 (k + 1) durations on, if the deviation is at most half of the mean.
   Estimate estimate(std::span<const double> parameters) const noexcept;
   /// b_0 ... b_k; the parameters from `count` on are 0.
   std::array<double, kMaxParameters + 1> coefficients() const noexcept;

@@ -1,4 +1,4 @@
-// tandem/model/tasks/models_bench.cpp: what a duration and an estimate cost.
+// tandem/model/tasks/models_bench.cpp: the cost of adding a duration and of an estimate.
 #include <benchmark/benchmark.h>
 
 #include <array>

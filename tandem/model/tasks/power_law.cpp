@@ -34,7 +34,7 @@ Line best_line(const std::vector<Point>& points, double b) {
   return {a, c, cost};
 }
 
-/// Where the cost is least: the best of a grid, then golden section between its neighbours.
+/// The exponent of least cost: the best of a grid, then golden section between its neighbours.
 double best_exponent(const std::vector<Point>& points) {
   constexpr int kSteps = 38;
   constexpr double kStep = (kGreatestExponent - kLeastExponent) / kSteps;
@@ -54,7 +54,7 @@ double best_exponent(const std::vector<Point>& points) {
 
 using Matrix = std::array<std::array<double, 3>, 3>;
 
-/// Of a symmetric positive definite matrix, by cofactors.
+/// The inverse of a symmetric positive definite matrix, by cofactors.
 Matrix inverse(const Matrix& m) {
   Matrix result{};
   const auto minor = [&](int row, int column) {
@@ -97,7 +97,8 @@ std::optional<PowerLaw> PowerLaw::fit(std::span<const SizePoint> measured) {
   law.a_ = line.a;
   law.c_ = line.c;
 
-  // a and c in units of `top`, so that the matrix has entries of one size; for each, the expectation 0 +- 10 keeps it invertible.
+  // a and c in units of `top`, so that the matrix has entries of one size; for each, the expectation 0 +- 10 keeps it
+  // invertible.
   Matrix information{{{0.01, 0, 0}, {0, 1, 0}, {0, 0, 0.01}}};
   for (const Point& p : points) {
     const double u = std::exp(law.b_ * p.log_t);

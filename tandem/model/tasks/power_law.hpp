@@ -29,7 +29,8 @@ struct SizePoint {
 /// A value; immutable.
 class PowerLaw {
  public:
-  /// From at least three sizes with known durations, the largest at least twice the least; else nothing. Some 20 us for 8 sizes.
+  /// Fits at least three sizes with known durations, the largest at least twice the least; else empty. Some 20 us for 8
+  /// sizes.
   static std::optional<PowerLaw> fit(std::span<const SizePoint> points);
 
   double factor() const noexcept { return a_; }    ///< a, in ns at the largest measured size, for `scale()`
@@ -38,7 +39,7 @@ class PowerLaw {
   double scale() const noexcept { return scale_; }    ///< y(s) = factor() (s / scale())^exponent() + constant_ns()
 
   double mean_ns(double size) const noexcept;
-  /// Known if the deviation is at most half of the mean. `size` is at least 0.
+  /// The estimate for a size of at least 0; known if the deviation is at most half of the mean.
   Estimate estimate(double size) const noexcept;
 
  private:

@@ -12,7 +12,8 @@
 
 namespace tandem::model {
 
-/// One codelet on one kind of worker: a `History` for each shape, and a `PowerLaw` of the bytes through them for other shapes.
+/// Durations of one codelet on one kind of worker: a `History` for each shape, and a `PowerLaw` of the bytes through
+/// them for other shapes.
 ///
 /// At most `kSizes` histories are kept, so its memory is bounded (19 KiB); a new shape takes the place of the one that was used longest ago.
 /// The law is fitted when a shape without a history is asked for, at most once for `kFitAfter` new durations.
@@ -25,16 +26,17 @@ class SizeModel {
 
   struct Entry {
     Footprint footprint;
-    std::uint64_t used = 0;  ///< when a duration was added last, in durations of this model
+    std::uint64_t used = 0;  ///< when a duration was last added, in durations of this model
     History history;
   };
 
   void add(Footprint footprint, double ns);
-  /// By the history of this shape if it is known, else by the law if the bytes are known, else what the history has. Tens of ns, or some 20 us with a fit.
+  /// By the history of this shape if it is known, else by the law if the bytes are known, else by the unfinished
+  /// history. Tens of ns, or some 20 us with a fit.
   Estimate estimate(Footprint footprint);
 
   std::span<const Entry> entries() const noexcept { return entries_; }  ///< by shape
-  /// The history of a shape; none: null.
+  /// The history of a shape; null: none.
   const History* find(Footprint footprint) const noexcept;
   /// Gives a shape this history, as read from a file.
   void set(Footprint footprint, const History& history) { make(footprint).history = history; }
@@ -42,7 +44,7 @@ class SizeModel {
   void add_news_of(const SizeModel& other);
   void forget_news() noexcept;
   bool has_news() const noexcept;
-  /// Fitted anew; nothing: too few sizes are known.
+  /// A new fit; empty: too few sizes are known.
   std::optional<PowerLaw> law() const;
 
  private:

@@ -51,7 +51,7 @@ std::optional<AffineLink> TransferCurve::affine() const {
 
 void TransferCurve::make_curve() {
   curve_.clear();
-  // Each block is a run of sizes with one mean; a size that descends joins the blocks before it.
+  // Each block is a series of sizes with one mean; a size that descends joins the blocks before it.
   struct Block {
     double weight, mean_ns;
     std::size_t sizes;
@@ -77,7 +77,7 @@ void TransferCurve::make_curve() {
     }
 }
 
-/// In ns per byte, between the first, or last, size and the next one that differs by a factor of two.
+/// The slope in ns per byte, between the first, or last, size and the next one that differs by a factor of two.
 double TransferCurve::slope_at(bool begin) const {
   const Node& end = begin ? curve_.front() : curve_.back();
   const auto is_far = [&](const Node& node) { return begin ? node.bytes >= 2 * end.bytes : 2 * node.bytes <= end.bytes; };

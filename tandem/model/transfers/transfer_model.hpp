@@ -1,4 +1,5 @@
-// tandem/model/transfers/transfer_model.hpp: how long data travels: latency and bandwidth of one link, alone and under load.
+// tandem/model/transfers/transfer_model.hpp: durations of transfers: latency and bandwidth of one link, alone and under
+// load.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +25,17 @@ struct AffineLink {
 /// violators, which is least squares under the order). Between two sizes it is affine. Outside it continues with
 /// the slope between the last size and the next one that differs by a factor of two.
 ///
-/// The relative deviation is that of the neighbouring sizes; beyond the measured ones it grows by as much again with each factor of two.
-/// Known within a factor of 16 of the measured sizes, if these span a factor of two; else at the measured size alone.
+/// The relative deviation is that of the neighbouring sizes; beyond the measured ones it grows by as much again with
+/// each factor of two. Known within a factor of 16 of the measured sizes, if these span a factor of two; else at the
+/// measured size alone.
 ///
 /// A value of bounded size (64 measured sizes, as `SizeModel`); not thread-safe.
 class TransferCurve {
  public:
   void add(std::uint64_t bytes, double ns) { sizes_.add(bytes, ns); ++added_; }
-  /// Some tens of ns; 2 us for 16 sizes when 16 durations came since the last curve was made.
+  /// The estimate for a size. Some tens of ns; 2 us for 16 sizes when 16 durations came since the last curve was made.
   Estimate estimate(std::uint64_t bytes);
-  /// Weighted least squares of relative errors, both terms at least 0; nothing: fewer than two sizes are known.
+  /// Weighted least squares of relative errors, both terms at least 0; empty: fewer than two sizes are known.
   std::optional<AffineLink> affine() const;
 
   const SizeModel& sizes() const noexcept { return sizes_; }
@@ -59,8 +61,9 @@ struct TransferModel {
   TransferCurve alone;
   TransferCurve loaded;
 
-  /// `load` from 0 (alone) to 1 (as when `loaded` was measured): the mean lies between those of both curves, in proportion. If one curve is not
-  /// known, the other one's answer, with a deviation that grows by what `load` leaves open.
+  /// `load` is from 0 (alone) to 1 (as when `loaded` was measured): the mean lies between those of both curves, in
+  /// proportion. If one curve is not known, it is the other one's, with a deviation that grows with the distance in
+  /// load.
   Estimate estimate(std::uint64_t bytes, double load);
 };
 
