@@ -13,8 +13,8 @@ ReferenceLine::ReferenceLine(const ClockPoint& first, const ClockPoint& last) no
   if (last.local_ns <= first.local_ns) return;
   local_span_ = Wide{last.local_ns} - first.local_ns;
   offset_span_ = (Wide{last.reference_ns} - last.local_ns) - first_offset_;
-  // A clock that is wrong by half its rate is none, and no run lasts for a century: whatever wrote such points, one of them is of
-  // no use. This also keeps the product below in its 128 bits.
+  // A clock that is wrong by half its rate is unusable, and no run lasts for a century: one of such points is wrong,
+  // whatever its origin. This also keeps the product below in its 128 bits.
   constexpr Wide century_ns = Wide{1} << 62;
   if (local_span_ > century_ns || 2 * offset_span_ >= local_span_ || 2 * offset_span_ <= -local_span_)
     local_span_ = offset_span_ = 0;

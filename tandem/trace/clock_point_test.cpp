@@ -1,4 +1,4 @@
-// tandem/trace/clock_point_test.cpp: the line through clock points, and what no points may do to it.
+// tandem/trace/clock_point_test.cpp: the line through clock points, and its robustness against any points.
 #include "tandem/trace/clock_point.hpp"
 
 #include <limits>

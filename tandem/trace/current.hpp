@@ -7,8 +7,8 @@ namespace tandem::trace {
 
 class Stream;
 
-/// While it lives, an actor runs on this thread: events of the program (from kernels, callbacks, conversions) go to the actor's
-/// stream, without a lock, between the actor's own events.
+/// While it lives, an actor runs on this thread: events of the program (from kernels, callbacks, conversions) go to the
+/// actor's stream, without a lock, between the actor's own events.
 ///
 /// Threads. The variable is thread-local. The destructor restores the previous stream: in an event loop all actors share a
 /// thread, and the caller's thread is a worker only while it waits. A worker sets it once per step, which is many tasks.
@@ -20,7 +20,7 @@ class CurrentStream {
   CurrentStream(const CurrentStream&) = delete;
   CurrentStream& operator=(const CurrentStream&) = delete;
 
-  /// Null: no actor runs here. The stream may belong to another session, or be detached.
+  /// The current stream; null: no actor runs here. It may belong to another session, or be detached.
   static Stream* get() noexcept { return stream_; }
   /// Identifies the thread: differs between living threads.
   static const void* thread() noexcept { return &stream_; }

@@ -1,4 +1,4 @@
-// tandem/trace/declared.cpp: checks and keeps what programs declare.
+// tandem/trace/declared.cpp: checks and stores declarations of programs.
 #include "tandem/trace/declared.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ base::Error refused(std::string_view name, std::string_view why) {
   return {base::ErrorCode::invalid_argument, fmt::format("a type of events '{}' cannot be declared: {}", name, why)};
 }
 
-/// CTF's readers take names for words of a language.
+/// Whether a text is a name for CTF's readers, which parse names as identifiers.
 bool is_name(std::string_view text, std::string_view besides) noexcept {
   const auto allowed = [besides](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

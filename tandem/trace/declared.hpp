@@ -30,10 +30,11 @@ class DeclaredTypes {
   DeclaredTypes(const DeclaredTypes&) = delete;
   DeclaredTypes& operator=(const DeclaredTypes&) = delete;
 
-  /// The next number, or the number of an equal declaration. Errors (invalid_argument): a bad name (allowed are letters, digits
-  /// and `_`; in a type's name also `.` and `-`), one that is used twice or by another type; a list; too many fields or types.
+  /// Declares a type. Returns the next number, or that of an equal declaration. Errors (invalid_argument): a bad name
+  /// (allowed are letters, digits and `_`; in a type's name also `.` and `-`), one that is used twice or by another
+  /// type; a list; too many fields or types.
   base::Result<Type> add(std::string_view name, std::span<const FieldName> fields);
-  /// Null: no such type.
+  /// The type of that number; null: none.
   const internal::TypeInfo* find(std::uint32_t number) const noexcept {
     const std::uint32_t index = number - static_cast<std::uint32_t>(kFirstDeclared);
     return index < kMostDeclared ? entries_[index].load(std::memory_order_acquire) : nullptr;
@@ -42,7 +43,8 @@ class DeclaredTypes {
   const EventSpec& spec_at(std::size_t index) const noexcept {
     return *find(static_cast<std::uint32_t>(kFirstDeclared + index))->spec;
   }
-  /// A reader of several ranks gives their equal types one number. Call it before other threads use the table.
+  /// Changes a type's number, so that a reader of several ranks gives their equal types one. Called before other
+  /// threads use the table.
   void renumber(std::size_t index, Type type) noexcept { types_[index]->spec.type = type; }
 
   /// The table of a program that has declared nothing.

@@ -1,4 +1,4 @@
-// tandem/trace/event.cpp: the names of what events speak of.
+// tandem/trace/event.cpp: the names of values in events.
 #include "tandem/trace/event.hpp"
 
 namespace tandem::trace {

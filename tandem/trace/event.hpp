@@ -30,7 +30,7 @@ enum class Field : std::uint8_t {
   u8, u16, u32, u64, i16, i32, i64, f64,
   text,   ///< UTF-8 with a zero byte at the end
   list16,  ///< u16 values; their number is in an earlier u8 field called `NAME_count`
-  list32,  ///< the same with u32
+  list32,  ///< u32 values, counted like those of list16
 };
 
 struct FieldSpec {
@@ -119,7 +119,7 @@ enum class Type : std::uint16_t {
   span_began = 97,
   span_ended = 98,
   declared = 99,  ///< in a selection: all types that the program has declared
-  // task, again
+  // task, continued
   task_iteration = 100,
   task_flops = 101,
   task_note = 102,
@@ -131,21 +131,21 @@ enum class Type : std::uint16_t {
   task_released = 107,
   task_submitted_next = 108,
   task_submitted_alike = 109,
-  // about, data and task, once more
+  // about, data and task, continued
   codelet_colour = 110,
   data_staging = 111,
   task_counters = 112,
   task_expected = 113,
-  // and records that stand for several events, once more
+  // records that stand for several events, continued
   task_submitted_next_wide = 114,
   task_submitted_alike_wide = 115,
-  // task, last
+  // task, continued
   task_implementation = 116,
-  // worker, again
+  // worker, continued
   energy = 117,
-  // data, last
+  // data, continued
   data_page_locked = 118,
-  // task, at last
+  // task, continued
   task_id = 119,
   // not a type: marks a header with a full stamp
   extended = 127,
@@ -198,10 +198,10 @@ std::string_view name_of(ProgressState state) noexcept;
 /// The field `kind` of `about.name`.
 enum class NameKind : std::uint8_t {
   mark, counter, span,
-  node,     ///< of memory: its number, a blank, and its name
+  node,     ///< a memory node: its number, a blank, and its name
   channel,  ///< its hash, a blank, and its name
-  any,  ///< of a mark, counter or span; the program has not used it yet
-  energy,  ///< of a counter of energy: the workers whose energy it shows, as in 0-3,7, a blank, and its name
+  any,  ///< a mark, counter or span that the program has not used yet
+  energy,  ///< a counter of energy: the workers that it covers, such as 0-3,7, a blank, and its name
 };
 std::string_view name_of(NameKind kind) noexcept;
 
@@ -209,7 +209,7 @@ std::string_view name_of(NameKind kind) noexcept;
 enum class StagingState : std::uint8_t {
   memory,  ///< it waits for room within the budget
   data,    ///< it has room, and waits for its data: for copies, or until data has left
-  done,    ///< all of it is there; the task waits for its worker alone
+  done,    ///< all data is there; the task waits only for its worker
 };
 inline constexpr std::size_t kStagingStates = 3;
 std::string_view name_of(StagingState state) noexcept;
@@ -226,25 +226,25 @@ constexpr std::uint32_t access_word(std::uint32_t data, unsigned mode) noexcept 
 constexpr std::uint32_t data_of_access(std::uint32_t word) noexcept { return word >> 3; }
 constexpr unsigned mode_of_access(std::uint32_t word) noexcept { return word & 7; }
 
-/// The field `length` of `task.ran` and its like: one more than the ticks from the start to the end of the kernel. 0: it runs, or
-/// `task.ended` tells its end.
+/// Values of the field `length` of `task.ran` and similar records: one more than the ticks from the start to the end of
+/// the kernel. 0: it runs, or `task.ended` has its end.
 constexpr std::uint32_t kNoLength = 0;
 constexpr std::uint64_t kLongestRun = UINT32_MAX - 1;  ///< ticks
-/// The field `pushed_to` of `task.submitted_next`: the submitter has put the task into no queue.
+/// A value of the field `pushed_to` of `task.submitted_next`: the submitter has put the task into no queue.
 constexpr std::uint16_t kNotPushed = UINT16_MAX - 1;
 
-/// On several ranks the id of a task is 2^this times the position of its operation in the flow, and a number below that: the nodes of
-/// a rank for one operation. The position is the number that people see.
+/// On several ranks the id of a task is 2^this times the position of its operation in the flow, plus a number below
+/// that for the nodes of a rank for one operation. People see the position.
 inline constexpr unsigned kIdBitsBelowPosition = 10;
 
 namespace internal {
 
 using enum Field;
 
-// Numbers: `task` is the low 32 bits of the task's id; ids grow with submission, and `task.id` tells long steps, so a reader can
-// reconstruct the rest. `data`
-// counts registrations of the rank. The session assigns `site`, `name` and `actor`, and its catalogue describes them.
-// `request` counts the operations posted at the rank's endpoint (low 32 bits). `peer` and `rank` are ranks. Sizes are in bytes.
+// Numbers: `task` is the low 32 bits of the task's id; ids grow with submission, and `task.id` reports long steps, so a
+// reader can reconstruct the rest. `data` counts registrations of the rank. The session assigns `site`, `name` and
+// `actor`, and its catalogue describes them. `request` counts the operations posted at the rank's endpoint (low 32
+// bits). `peer` and `rank` are ranks. Sizes are in bytes.
 inline constexpr EventSpec event_table[] = {
     {Type::actor, Category::about, "about.actor",
      {{{"actor", u32}, {"kind", u8}, {"index", u16}, {"core", i32}, {"name", text}}},
@@ -449,7 +449,7 @@ constexpr std::size_t index_of(Type type) noexcept {
 /// All types, in ascending order of their numbers.
 inline constexpr std::size_t kEventSpecs = std::size(internal::event_table);
 constexpr const EventSpec& spec_at(std::size_t index) noexcept { return internal::event_table[index]; }
-/// Null: no such type.
+/// The specification of a type; null: no such type.
 constexpr const EventSpec* find_spec(Type type) noexcept {
   const std::size_t index = internal::index_of(type);
   return index < kEventSpecs ? &internal::event_table[index] : nullptr;

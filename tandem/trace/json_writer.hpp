@@ -1,4 +1,5 @@
-// tandem/trace/json_writer.hpp: writes the JSON of a trace's manifest. Only writing: so programs that record need no JSON library.
+// tandem/trace/json_writer.hpp: writes the JSON of a trace's manifest, so that programs that record need no JSON
+// library.
 #pragma once
 
 #include <concepts>
@@ -24,7 +25,7 @@ class JsonObject {
     append(value);
     return *this;
   }
-  /// One line.
+  /// The object as one line.
   std::string text() const { return "{" + members_ + "}"; }
 
  private:

@@ -1,4 +1,4 @@
-// tandem/trace/json_writer_test.cpp: what is written is JSON, whatever the texts are.
+// tandem/trace/json_writer_test.cpp: the output is JSON for any texts.
 #include "tandem/trace/json_writer.hpp"
 
 #include <cstdint>

@@ -15,7 +15,7 @@ inline constexpr const char* own_folder = "tandem";
 inline constexpr const char* manifest_file = "tandem/rank.json";
 /// The symbolic link to the live buffers (live.hpp).
 inline constexpr const char* live_link = "tandem/live";
-/// The same two within `own_folder`.
+/// The names of the manifest and the link within `own_folder`.
 inline constexpr const char* manifest_name = "rank.json";
 inline constexpr const char* live_name = "live";
 inline constexpr const char* metadata_file = "metadata";

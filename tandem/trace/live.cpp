@@ -26,7 +26,8 @@ using base::Result;
 
 namespace {
 
-/// Pairs with the release stores of the writer. The memory may be mapped for reading only: a load of a word does not write.
+/// Loads with acquire; pairs with the release stores of the writer. The memory may be mapped for reading only: a load
+/// of a word does not write.
 template <class T>
 T acquire(const std::byte* at) noexcept {
   static_assert(std::atomic_ref<T>::is_always_lock_free);
@@ -37,7 +38,8 @@ std::uint64_t content_bits_of(const std::byte* buffer) noexcept {
   return acquire<std::uint64_t>(buffer + offsetof(PacketHeader, content_bits));
 }
 
-/// Goes through the records that are there, as a reader of the file will, and sets the header's sizes and counts accordingly.
+/// Iterates over the existing records, as a reader of the file will, and sets the header's sizes and counts
+/// accordingly.
 void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared, PacketHeader* header) noexcept {
   internal::RecordEvents events;
   events.begin_packet(header->begin_ticks);

@@ -31,7 +31,8 @@ static_assert(sizeof(LivePage) == 4096 && std::is_trivially_copyable_v<LivePage>
 static_assert(offsetof(LivePage, version) == 8 && offsetof(LivePage, buffer_bytes) == 12 && offsetof(LivePage, buffers) == 16 &&
               offsetof(LivePage, process) == 20 && offsetof(LivePage, folder) == 24);
 
-/// What is wrong with a page that was read from a file, or nothing. With a page that is right no size or offset below overflows.
+/// What is wrong with a page that was read from a file; empty: nothing. With a correct page no size or offset below
+/// overflows.
 constexpr std::string_view problem_of(const LivePage& page) noexcept {
   if (page.magic != LivePage::live_magic) return "is no file of live buffers";
   if (page.version != LivePage::live_version)

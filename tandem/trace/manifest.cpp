@@ -1,4 +1,4 @@
-// tandem/trace/manifest.cpp: what a rank's folder says of itself: rank.json and CTF's metadata.
+// tandem/trace/manifest.cpp: the description in a rank's folder: rank.json and CTF's metadata.
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -132,7 +132,7 @@ bool Session::write_manifest(const base::OwnedFolder& own, Written written) {
   return write(own, manifest_name, manifest(written), log_);
 }
 
-/// In place: the file keeps its size and its blocks.
+/// Marks the files in place: they keep their sizes and blocks.
 void Session::mark_unwritten() {
   const auto file = own_->file(manifest_name, O_RDWR);
   const auto text = file ? file.value().text(kMostManifestBytes) : Result<std::string>(file.error());
@@ -152,7 +152,7 @@ void Session::write_metadata() {
     facts.reference_realtime_offset_ns = reference_date_ns_;
   }
   {
-    const std::lock_guard guard(describe_mutex_);  // a type may be declared while others describe
+    const std::lock_guard guard(describe_mutex_);  // a type may be declared while others are described
     facts.exact_at_ticks = catalogue_.last_event();
   }
   const std::string text = ctf_metadata({.hostname = base::host_name(),

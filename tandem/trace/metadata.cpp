@@ -13,7 +13,7 @@
 namespace tandem::trace {
 namespace {
 
-/// As a string literal of TSDL, which are C's; bytes below 32 could end the line or the file for a reader.
+/// A string literal of TSDL, with C's escapes; bytes below 32 could end the line or the file for a reader.
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -66,7 +66,7 @@ constexpr std::string_view types =
     "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64;\n"
     "typealias string { encoding = UTF8; } := text;\n\n";
 
-// Each stream's number is in the header of its packets, so that there is one kind of stream only, which needs no number.
+// Each packet's header has its stream's number, so that there is one kind of stream, which needs no number.
 constexpr std::string_view trace =
     "trace {\n"
     "  major = 1;\n"
@@ -78,8 +78,8 @@ constexpr std::string_view trace =
     "  };\n"
     "};\n\n";
 
-// A structure begins where the field with the greatest alignment in it wants to. So the whole stamp of an extended header, though
-// it lies at a multiple of 8 bits, must not ask for one, or the structure could not begin behind 7 bits.
+// A structure begins at the greatest alignment of its fields. So the full stamp of an extended header, though it lies
+// at a multiple of 8 bits, must not require that, or the structure could not begin behind 7 bits.
 constexpr std::string_view stamps =
     "typealias integer { size = 64; align = 8; signed = false; map = clock.tandem.value; } := stamp;\n"
     "typealias integer { size = 64; align = 1; signed = false; map = clock.tandem.value; } := whole_stamp;\n"

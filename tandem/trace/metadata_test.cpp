@@ -1,5 +1,5 @@
-// tandem/trace/metadata_test.cpp: the clock as CTF says it, against the rank's own; the text in parts (babeltrace2 reads all of
-// it).
+// tandem/trace/metadata_test.cpp: the clock in CTF's terms, against the rank's own; the text in parts (babeltrace2
+// reads all of it).
 #include "tandem/trace/metadata.hpp"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// As CTF's readers compute it, exactly.
+/// The date as CTF's readers compute it, exactly.
 std::int64_t date_ns(const CtfClock& clock, std::uint64_t ticks) {
   const Wide since_ns = (Wide{clock.offset_ticks} + ticks) * 1'000'000'000 / clock.frequency_hz;
   return static_cast<std::int64_t>(Wide{clock.offset_s} * 1'000'000'000 + since_ns);

@@ -1,4 +1,4 @@
-// tandem/trace/packet.hpp: the layout of packets and records in memory and in files. As in FORMAT.md.
+// tandem/trace/packet.hpp: the layout of packets and records in memory and in files, as FORMAT.md describes it.
 #pragma once
 
 #include <cstdint>

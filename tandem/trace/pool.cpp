@@ -33,7 +33,8 @@ base::Error refused(std::string_view what, const std::filesystem::path& file, st
 
 constexpr unsigned kOrdinaryAttempts = 16, kMostAttempts = 32;
 
-/// A name that no other pool of this machine has. Anybody can take names in such a folder: after some attempts by chance.
+/// A name that no other pool of this machine has. Other users can take names in such a folder, so after some attempts
+/// it is random.
 std::filesystem::path fresh_name(const std::filesystem::path& folder, unsigned attempt) {
   if (attempt < kOrdinaryAttempts) return folder / fmt::format("{}{}.{}", live_prefix, ::getpid(), attempt);
   std::random_device random;
@@ -73,7 +74,7 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
     if (last > first)
       options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node, options.context);
   }
-  // Allocates now: later, lack of memory would be a signal. After the binding, so that pages are on their nodes.
+  // Allocates now: later, lack of memory would be a signal. This follows the binding, so that pages are on their nodes.
   const int allocated = ::posix_fallocate(file.get(), 0, static_cast<off_t>(pool->bytes_));
   file.close();
   if (allocated != 0) {

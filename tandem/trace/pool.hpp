@@ -27,8 +27,8 @@ struct Buffer {
   PacketHeader& header() noexcept { return *reinterpret_cast<PacketHeader*>(memory); }
 };
 
-/// Buffers of equal size. `make` touches all their pages, so that no probe has a page fault. Contents stay until they are
-/// overwritten.
+/// Buffers of equal size. `make` touches all their pages, so that no probe has a page fault. Contents stay until they
+/// are overwritten.
 ///
 /// Threads: any thread may call `take` and `give_back`, which do not wait (`base::IndexStack`). `take` gives the buffer that was
 /// returned last, since it is in a cache. Each NUMA node has its part; a thread that finds it empty takes from the others.
@@ -51,8 +51,9 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
 
   Buffer* take(unsigned node) noexcept;  ///< null: none is free
-  /// One more than `Options::count`, of ordinary memory, which a recovery does not find: for who must lose nothing while others
-  /// hold all buffers. `take` gives it again once it was returned. Null: no memory is left. Takes a lock.
+  /// One buffer beyond `Options::count`, in ordinary memory, which a recovery does not find: for actors that must lose
+  /// nothing while others have all buffers. `take` returns it again after its return. Null: no memory is left. Takes a
+  /// lock.
   Buffer* take_beyond() noexcept;
   void give_back(Buffer& buffer) noexcept;
   /// Marks the buffer as empty, for a recovery of the memory.
@@ -74,7 +75,7 @@ class BufferPool {
   std::uint32_t per_node_ = 1;
   std::vector<std::unique_ptr<base::IndexStack<>>> free_;  ///< a stack per NUMA node, of indices in all
 
-  static constexpr std::uint32_t kBeyond = UINT32_MAX;  ///< `Buffer::index` of those
+  static constexpr std::uint32_t kBeyond = UINT32_MAX;  ///< `Buffer::index` of buffers beyond
   struct Free {
     void operator()(std::byte* memory) const noexcept;
   };
@@ -85,7 +86,7 @@ class BufferPool {
   std::mutex beyond_mutex_;  ///< guards the lists below
   std::vector<std::unique_ptr<Beyond>> beyond_;
   std::vector<Buffer*> beyond_free_;
-  std::atomic<std::size_t> beyond_count_{0};  ///< of those free; a hint for `take`, which looks under the lock
+  std::atomic<std::size_t> beyond_count_{0};  ///< free buffers beyond; a hint for `take`, which checks under the lock
 };
 
 }  // namespace tandem::trace

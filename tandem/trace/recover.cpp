@@ -29,7 +29,8 @@ using internal::io_error;
 
 namespace {
 
-/// The used buffers of a live file in memory of our own, so that nobody changes or cuts them meanwhile; unused ones are zeros.
+/// A private copy of the used buffers of a live file, so that other processes cannot change or cut them meanwhile;
+/// unused ones are zeros.
 class LiveCopy {
  public:
   static Result<LiveCopy> of(const std::optional<LiveFile>& live) {
@@ -58,7 +59,7 @@ class LiveCopy {
     void operator()(std::byte* memory) const noexcept { ::munmap(memory, bytes); }
   };
 
-  /// A buffer that was cut is left out.
+  /// Takes a buffer; one that was cut is left out.
   void take(const base::OwnedFile& file, std::size_t at, std::size_t bytes) {
     std::uint32_t magic = 0;
     if (!file.read_at(at, &magic, sizeof magic) || magic != PacketHeader::ctf_magic) return;
@@ -152,7 +153,7 @@ class StreamRepair {
            file.write_at(at + sizeof packet.header + content, nothing, packet.padded_bytes() - content);
   }
 
-  /// Removes a packet again that a full disk has cut.
+  /// Appends packets. Removes a packet again that a full disk has cut.
   Result<void> append() const {
     const auto opened = folder_.file(name_, O_RDWR | O_CREAT);
     if (!opened) return opened.error();
@@ -170,7 +171,7 @@ class StreamRepair {
     return {};
   }
 
-  /// For a packet that belongs between those of the file: writes a new file and renames it.
+  /// Writes a new file and renames it, for a packet that belongs between those of the file.
   Result<void> rewrite() const {
     const auto from = folder_.file(name_, O_RDONLY);
     if (!from) return from.error();
@@ -212,7 +213,8 @@ Result<std::vector<std::uint32_t>> actors_of(const base::OwnedFolder& folder, st
   return actors;
 }
 
-/// All files are read before the first is changed: one that is another's, a link or damaged stops all.
+/// Repairs all streams. All files are read before the first is changed: a file of another user, a link or a damaged
+/// file stops all.
 Result<void> repair_streams(const base::OwnedFolder& folder, std::span<const LivePacket> packets,
                             RecoverReport* report) {
   const auto actors = actors_of(folder, packets);
@@ -255,7 +257,8 @@ Result<void> write_metadata(const base::OwnedFolder& folder, RecoverReport* repo
   return folder.replace(metadata_file, metadata);
 }
 
-/// First the buffers, which hold memory, then the link: a dangling link on its own host means the same as no link.
+/// Removes first the buffers, which take memory, then the link: on its own host a dangling link means the same as no
+/// link.
 Result<void> remove_live(const base::OwnedFolder& folder, const std::optional<LiveFile>& live) {
   if (live)
     if (auto removed = remove_live_file(live->file); !removed) return removed;
@@ -268,7 +271,7 @@ Error still_alive(const base::OwnedFolder& folder, std::uint32_t process) {
                                       " that writes it is alive: wait until it has ended. If that is another program: --force"};
 }
 
-/// The live file, or nothing when there is none (any more).
+/// The live file of a dead process; empty when there is none (any more).
 Result<std::optional<LiveFile>> live_of_the_dead(const base::OwnedFolder& folder, const Manifest& manifest, bool force) {
   auto live = find_live(folder);
   const bool here = manifest.host == base::host_name();

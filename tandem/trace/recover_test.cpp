@@ -118,7 +118,7 @@ class RecoverTest : public ::testing::Test {
  protected:
   RecoverTest() { facts_.host = base::host_name(); }
 
-  /// Rank 0 of the sample, as it was killed.
+  /// Rank 0 of the sample, killed.
   void kill() {
     facts_.process = dead_process();
     test::kill_sample_rank(folder_, live_, facts_);
@@ -254,12 +254,12 @@ TEST_F(RecoverTest, NeverRemovesAFileThatIsNoLiveFile) {
   EXPECT_TRUE(std::filesystem::exists(temp_.path() / "precious"));
 }
 
-// --- what others could have put there: nothing outside the folder changes, and the live file stays for who sorts it out
+// --- files from other users: nothing outside the folder changes, and the live file remains
 
 TEST_F(RecoverTest, WritesThroughNoLinkThatLiesInTheStreamsPlace) {
   kill();
   const auto precious = temp_.path() / "precious";
-  // Shorter than a packet's header: such a file looks as though a full disk had cut its first packet.
+  // A file shorter than a packet's header looks as if a full disk had cut its first packet.
   for (const std::string& content : {std::string("short"), std::string(), std::string(100, 'x')}) {
     test::write_file(precious, content);
     std::filesystem::remove(test::stream_path(folder_, 1));

@@ -11,7 +11,7 @@
 
 namespace tandem::trace {
 
-/// A set of event types, one bit each. A set that is not empty has the descriptions (`about`) too.
+/// A set of event types, one bit each. A set that is not empty includes the descriptions (`about`).
 struct Selection {
   std::array<std::uint64_t, kTypes / 64> words{};
 
@@ -32,7 +32,7 @@ struct Selection {
     words[number / 64] |= std::uint64_t{1} << number % 64;
   }
   bool empty() const noexcept { return words == decltype(words){}; }
-  /// As text that `parse` reads.
+  /// The selection as text that `parse` reads.
   std::string described() const;
 
   friend bool operator==(const Selection&, const Selection&) = default;

@@ -121,8 +121,8 @@ Result<void> Session::prepare(base::EventLoop* loop) {
   return {};
 }
 
-/// Whoever owns the run's folder can exchange what is in it: the rank's folder must be ours when it is open, and all else goes into
-/// that one.
+/// The owner of the run's folder can exchange its content: the rank's folder must be ours when it is open, and all else
+/// goes into that one.
 Result<void> Session::make_folders(const fs::path& run_folder) {
   const std::string name = rank_folder_name(options_.rank);
   rank_folder_ = run_folder / name;
@@ -163,7 +163,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.clock_ = probes_clock_;
     stream.last_ = stream.read_clock();
     stream.instant_ = stream.last_event_ = stream.last_;
-    stream.sequence_ = stream.lost_ = stream.lost_reported_ = stream.waited_ns_ = 0;  // of the session that it was attached to before
+    stream.sequence_ = stream.lost_ = stream.lost_reported_ = stream.waited_ns_ = 0;  // from the previous session
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
   }
@@ -171,7 +171,7 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
               std::string_view(spec.name));
 }
 
-/// A reader must know whether events were left out for a time, so changes are recorded whatever is selected.
+/// Records changes whatever is selected, since a reader must know whether events were left out for a time.
 void Session::turn(Stream& stream, const Selection& selection) noexcept {
   Selection on = selection;
   if (!on.empty()) on.add(Type::selection_changed);
@@ -216,7 +216,8 @@ bool Session::renew(Stream& stream, std::uint64_t ticks) noexcept {
   Buffer* const buffer = find_buffer(stream);
   if (buffer == nullptr) return false;
   raise_to(most_in_use_, in_use_.fetch_add(1, std::memory_order_relaxed) + 1);
-  // Readers of the memory see that `magic` is 0 before they see anything of the new packet; pairs with `LiveBuffers::copy`.
+  // Readers of the memory see that `magic` is 0 before they see anything of the new packet; pairs with
+  // `LiveBuffers::copy`.
   std::atomic_thread_fence(std::memory_order_release);
   PacketHeader header;
   header.magic = 0;
@@ -241,7 +242,7 @@ Buffer* Session::find_buffer(Stream& stream) noexcept {
     if (spare_ != nullptr || options_.when_full != WhenFull::wait) return std::exchange(spare_, nullptr);
     return pool_->take_beyond();
   }
-  const bool waits = options_.when_full == WhenFull::wait || &stream == &catalogue_;  // names are few, and readers need them
+  const bool waits = options_.when_full == WhenFull::wait || &stream == &catalogue_;  // names are few and needed
   if (!waits) return nullptr;
   const std::int64_t begin_ns = clock_.now_ns();
   Buffer* const buffer = wait_for_buffer(stream.numa_node_);
@@ -249,8 +250,8 @@ Buffer* Session::find_buffer(Stream& stream) noexcept {
   return buffer;
 }
 
-/// Writes buffers that others have handed over until one is free. Null: that freed none, and events may be lost, or no memory is
-/// left.
+/// Writes buffers that other actors have handed over until one is free. Null: none became free, and events may be lost,
+/// or no memory is left.
 Buffer* Session::wait_for_buffer(unsigned numa_node) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);
   for (unsigned attempt = 0; attempt < kMostYields; ++attempt) {
@@ -259,7 +260,8 @@ Buffer* Session::wait_for_buffer(unsigned numa_node) noexcept {
     if (options_.when_full != WhenFull::wait) return nullptr;
     std::this_thread::yield();  // streams hold all buffers; one of them may be about to hand one over
   }
-  // They may hold them for ever, and wait for this thread. There are never more of these than streams.
+  // Other streams may keep all buffers for ever, and wait for this thread. There are at most as many buffers beyond as
+  // streams.
   return pool_->take_beyond();
 }
 
@@ -316,7 +318,7 @@ void Session::complete(Stream& stream, Buffer& buffer) noexcept {
 /// Detaches the stream and hands over its last buffer. Its actor does not write.
 void Session::let_go(Stream& stream) noexcept {
   turn(stream, Selection::none());
-  // No packet says yet what was lost since the last one.
+  // No packet has recorded yet what was lost since the last one.
   if (stream.buffer_ == nullptr && stream.lost_ != stream.lost_reported_) renew(stream, stream.last_event());
   if (stream.buffer_ != nullptr) complete(stream, *stream.buffer_);
   lost_.fetch_add(stream.lost_, std::memory_order_relaxed);
@@ -341,7 +343,7 @@ std::int64_t Session::flush_step(std::int64_t now_ns) {
   const bool now = options_.write_early && options_.when_full != WhenFull::newest && quiet_.load(std::memory_order_relaxed) == 0;
   const std::size_t written = now ? flush(false) : 0;
   if (waker_ != nullptr) return base::kNever;
-  // Often enough that at most an eighth of the buffers waits, and not more often.
+  // The period adapts so that at most an eighth of the buffers waits.
   if (written * 8 > pool_->count()) period_ns_ = std::max(period_ns_ / 2, kLeastPeriodNs);
   else if (written * 32 < pool_->count()) period_ns_ = std::min(period_ns_ * 2, kMostPeriodNs);
   return std::min(now_ns + period_ns_, call_what_is_due(now_ns));
@@ -513,7 +515,7 @@ Result<fs::path> Session::snapshot() {
   if (!rank) return rank.error();
   const auto own = rank.value().make_folder(own_folder);
   if (!own) return own.error();
-  // Meanwhile no buffer is overwritten: new events are lost instead.
+  // No buffer is overwritten meanwhile: new events are lost instead.
   const std::lock_guard guard(newest_mutex_);
   StreamFiles files(rank.value());
   std::vector<std::byte> packet;
@@ -532,7 +534,7 @@ Result<fs::path> Session::snapshot() {
 
 SessionCounts Session::close() {
   if (std::exchange(closed_, true)) return counts();
-  // The flusher first: from here on only this thread writes files.
+  // The flusher stops first: from here on only this thread writes files.
   if (thread_ != nullptr) thread_->stop();
   if (loop_ != nullptr) loop_->remove(flusher_);
   waker_ = nullptr;
@@ -569,8 +571,8 @@ SessionCounts Session::counts() const {
   counts.most_buffers = most_in_use_.load(std::memory_order_relaxed);
   counts.waits = waits_.load(std::memory_order_relaxed);
   counts.write_errors = write_errors_.load(std::memory_order_relaxed);
-  // Lost events are taken to be as large as the others. Those that were overwritten, or could not be written, are counted in
-  // packets already.
+  // Lost events are assumed to be as large as the others. Packets already count those that were overwritten, or could
+  // not be written.
   const bool unseen = options_.when_full != WhenFull::newest && counts.write_errors == 0 && counts.events > 0;
   const double lost_bytes = unseen ? static_cast<double>(counts.lost_events) * static_cast<double>(counts.bytes) /
                                          static_cast<double>(counts.events)

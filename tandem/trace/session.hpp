@@ -1,4 +1,4 @@
-// tandem/trace/session.hpp: the trace of one rank: who writes, what is recorded, where it goes.
+// tandem/trace/session.hpp: the trace of one rank: its writers, recorded events, and files.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ namespace tandem::trace {
 enum class WhenFull : std::uint8_t {
   lose,    ///< they are lost, and counted
   wait,    ///< the actor writes full buffers to files until it gets one
-  newest,  ///< they overwrite the oldest, which are counted: a flight recorder. Files are written at the end, or by `snapshot`
+  newest,  ///< they overwrite the oldest, which are counted. Files are written at the end, or by `snapshot`
 };
 
 struct SessionOptions {
@@ -45,7 +45,7 @@ struct SessionOptions {
   std::size_t memory_bytes = 16 << 20;  ///< of all buffers
   std::size_t buffer_bytes = 64 << 10;  ///< a multiple of 64
   WhenFull when_full = WhenFull::lose;
-  bool write_early = true;              ///< false: all stays in memory until the end
+  bool write_early = true;              ///< false: everything stays in memory until the end
   std::filesystem::path live_folder = "/dev/shm";
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
@@ -73,33 +73,34 @@ struct SessionCounts {
   std::uint64_t lost_events = 0;   ///< no buffer was free, they were overwritten, or their packet could not be written
   std::uint64_t bytes = 0;         ///< of those packets
   std::uint64_t packets = 0;
-  std::uint64_t most_buffers = 0;  ///< in use at once
-  std::uint64_t needed_bytes = 0;  ///< memory that would have held everything until the end
+  std::uint64_t most_buffers = 0;  ///< most that were in use at once
+  std::uint64_t needed_bytes = 0;  ///< memory that would have sufficed until the end
   std::uint64_t waits = 0;
   std::uint64_t write_errors = 0;
 };
 
 /// The trace of one rank: owns buffers, flusher and files; knows all streams.
 ///
-/// Threads. Any thread may attach streams, describe, select, and emit shared events. A stream is detached or destroyed before
-/// its session. `close` detaches the streams that are left; their actors must have stopped writing. The flusher is a steppable on
-/// a thread of its own, or in the event loop that `open` got. Only the flusher writes files, except with `WhenFull::wait`, where
-/// actors that wait for a buffer write too.
+/// Threads. Any thread may attach streams, describe, select, and emit shared events. A stream is detached or destroyed
+/// before its session. `close` detaches the remaining streams; their actors must have stopped writing. The flusher is a
+/// steppable on a thread of its own, or in the event loop that `open` got. Only the flusher writes files, except with
+/// `WhenFull::wait`, where actors that wait for a buffer write, too.
 ///
 /// Invariants: 1. once it is closed, events emitted = events in files + events counted as lost. 2. Events that were emitted
 /// 100 ms before the process is killed can be recovered, except lost ones (`recover.hpp`). 3. No probe waits, except with
 /// `WhenFull::wait`.
 class Session {
  public:
-  /// `clock` is the clock that the probes read; it outlives the session. `loop` steps the flusher; null: it gets a thread. Errors:
-  /// io, exhausted, invalid_argument (the rank's folder exists; the message says what to do).
+  /// Opens a session. `clock` is the clock that the probes read; it outlives the session. `loop` steps the flusher;
+  /// null: it gets a thread. Errors: io, exhausted, invalid_argument (the rank's folder exists; the message has the
+  /// remedy).
   static base::Result<std::unique_ptr<Session>> open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
                                                      base::EventLoop* loop = nullptr);
   ~Session();  ///< closes the session if it is open
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// From now on `stream` writes to this session. It must not be attached. Its actor may be running.
+  /// Makes `stream`, which must not be attached, write to this session from now on. Its actor may be running.
   void attach(Stream& stream, const ActorSpec& spec);
 
   // --- what is recorded
@@ -120,21 +121,21 @@ class Session {
   };
   void describe(const DataFacts& facts);
   void describe_task(std::uint32_t task, std::string_view name);
-  /// The colour of a codelet, 0xRRGGBB. The first one of a name counts.
+  /// Describes the colour of a codelet, 0xRRGGBB. The first one of a name counts.
   void describe_colour(std::string_view codelet, std::uint32_t rgb);
   void describe_option(std::string_view name, std::string_view value, std::string_view source);
   void describe(const ClockPoint& point);
-  /// Date minus rank 0's clock. With it all ranks of a run show the same date in other tools.
+  /// Sets the date minus rank 0's clock, so that other tools show one date for all ranks of a run.
   void set_reference_date(std::int64_t offset_ns);
   /// The date at which this rank's clock shows 0, according to this machine; nanoseconds since 1970.
   std::int64_t date_offset_ns() const noexcept { return realtime_ns_ - realtime_local_ns_; }
 
-  /// The flusher calls `call` about every `period_ns`, unless an event loop steps it. A new `call` replaces the last one, which
-  /// no longer runs when this returns. Empty: no call. Any thread except the flusher's.
+  /// Makes the flusher call `call` about every `period_ns`, unless an event loop steps it. A new `call` replaces the
+  /// last one, which no longer runs when this returns. Empty: no call. Any thread except the flusher's.
   void every(std::int64_t period_ns, std::function<void()> call);
 
-  /// Declares an event type of the program. When this returns, rank.json and CTF's metadata describe it, so that the trace of a
-  /// killed program can be read. Any thread. Errors: as `DeclaredTypes::add`.
+  /// Declares an event type of the program. When this returns, rank.json and CTF's metadata describe it, so that the
+  /// trace of a killed program can be read. Any thread. Errors: as for `DeclaredTypes::add`.
   base::Result<Type> declare(std::string_view name, std::span<const DeclaredTypes::FieldName> fields);
 
   // --- threads of the program
@@ -146,7 +147,7 @@ class Session {
   bool shares() const noexcept {
     return others_.any_on<T...>();
   }
-  /// Events of threads that have no stream; they take a lock.
+  /// Records an event of a thread that has no stream; takes a lock.
   template <Type T, class... Fields>
   void emit_shared(Fields... fields) {
     if (!others_.any_on<T>()) return;
@@ -161,8 +162,8 @@ class Session {
   }
 
   // --- the end
-  /// Writes the events in memory into a new folder beside the run's, and returns its path: for `WhenFull::newest`. Errors: io,
-  /// exhausted.
+  /// Writes the events in memory into a new folder beside the run's, and returns its path: for `WhenFull::newest`.
+  /// Errors: io, exhausted.
   base::Result<std::filesystem::path> snapshot();
   /// Turns all streams off and writes everything. No probe of an attached stream may be running.
   SessionCounts close();
@@ -193,7 +194,7 @@ class Session {
   base::Result<void> prepare(base::EventLoop* loop);
   base::Result<void> make_folders(const std::filesystem::path& run_folder);
 
-  // Of streams.
+  // Operations on streams.
   bool renew(Stream& stream, std::uint64_t ticks) noexcept;
   Buffer* find_buffer(Stream& stream) noexcept;
   Buffer* wait_for_buffer(unsigned numa_node) noexcept;
@@ -211,7 +212,7 @@ class Session {
   void describe_as(Type type, const Parts&... parts);
   /// State of a trace: begun, ended by its program, or gathered from live buffers.
   enum class Written { begun, ended, gathered };
-  bool write_manifest(const base::OwnedFolder& own, Written written);  ///< false: it could not, and has said so
+  bool write_manifest(const base::OwnedFolder& own, Written written);  ///< false: it could not, and has logged why
   /// Notes that the end of the trace could not be written, on a full disk for instance.
   void mark_unwritten();
   std::string manifest(Written written) const;
@@ -249,14 +250,14 @@ class Session {
   Stream others_;
   ThreadStreams thread_streams_{*this};
 
-  unsigned snapshots_ = 0;      ///< of the thread that takes them
+  unsigned snapshots_ = 0;      ///< used by the thread that takes them
   std::mutex newest_mutex_;
   std::deque<Buffer*> newest_;  ///< `WhenFull::newest`: complete buffers, oldest first
 
   std::mutex flush_mutex_;      ///< serialises flushes; guards the files, the flusher's stream and its spare buffer
   std::unique_ptr<StreamFiles> files_;
   Stream flusher_stream_;
-  Buffer* spare_ = nullptr;     ///< `WhenFull::wait`: for the flusher only; null from when it took it until it has written a buffer
+  Buffer* spare_ = nullptr;     ///< `WhenFull::wait`: reserved for the flusher; null while the flusher uses it
   std::int64_t period_ns_ = 10'000'000;
   bool error_logged_ = false;
 
@@ -264,7 +265,7 @@ class Session {
   std::function<void()> every_;
   std::int64_t every_ns_ = 0, every_due_ns_ = 0;
 
-  bool closed_ = false;         ///< of the thread that closes
+  bool closed_ = false;         ///< used by the thread that closes
   std::atomic<int> quiet_{0};
   std::atomic<std::uint64_t> events_{0}, lost_{0}, bytes_{0}, packets_{0}, waits_{0}, write_errors_{0};
   std::atomic<std::uint64_t> in_use_{0}, most_in_use_{0};

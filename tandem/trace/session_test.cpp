@@ -1,4 +1,4 @@
-// tandem/trace/session_test.cpp: what is emitted is stored or reported lost, whatever happens.
+// tandem/trace/session_test.cpp: emitted events are stored or reported lost, in all cases.
 #include "tandem/trace/session.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class SessionTest : public testing::Test {
     return session.ok() ? std::move(session).value() : nullptr;
   }
 
-  /// How many events of each type, by actor's name; and that files say what they hold.
+  /// Numbers of events of each type, by actor's name; checks that files agree with their descriptions.
   std::map<std::string, std::map<Type, std::uint64_t>> read() {
     std::map<std::string, std::map<Type, std::uint64_t>> counts;
     auto trace = TraceReader::open(options_.folder);
@@ -100,7 +100,7 @@ TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndRecordThem) {
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < threads_count; ++i)
     threads.emplace_back([&, i] {
-      // Others hand their buffers over, which looks at the types, meanwhile.
+      // Others hand over their buffers meanwhile, which reads the types.
       const DeclaredTypes::FieldName fields[] = {{"round", Field::u32}, {"note", Field::text}};
       const auto type = session.declare("type-" + std::to_string(i % 3), fields);
       ASSERT_TRUE(type.ok()) << type.error().message;
@@ -257,7 +257,7 @@ TEST_F(SessionTest, ASessionThatWaitsLosesNothing) {
   EXPECT_EQ(lost_["mine"], 0u);
   EXPECT_EQ(counts.lost_events, 0u) << "of the flusher, too, which cannot wait for itself";
   EXPECT_GT(counts.waits, 0u);
-  // Each of them reported how long it waited; descriptions may have waited, too.
+  // Each actor reported how long it waited; descriptions may have waited, too.
   EXPECT_GT(stored["mine"][Type::tracer_waited], 0u);
   EXPECT_LE(stored["mine"][Type::tracer_waited], counts.waits);
 }
@@ -379,7 +379,7 @@ TEST_F(SessionTest, AFileThatCannotBeWrittenLosesItsEventsAndNothingElse) {
   EXPECT_EQ(fs::file_size(other), 8u) << "nothing is written through a link";
 }
 
-/// While it lives, files of this process stay below a size, as those on a full disk.
+/// Limits the size of this process's files while it lives, like a full disk.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {
@@ -441,7 +441,7 @@ TEST_F(SessionTest, TheRunsFolderMayBeAnothersTheRanksFolderIsOurs) {
   fs::create_directories(options_.folder);
   ASSERT_EQ(::chown(options_.folder.c_str(), 65534, 65534), 0);
   auto session = open();
-  // Its owner exchanges the rank's folder for a link to another one of ours.
+  // The owner replaces the rank's folder by a link to another one of ours.
   const fs::path rank = session->rank_folder(), trap = folder_ / "trap";
   fs::create_directory(trap);
   fs::rename(rank, folder_ / "moved");
@@ -504,7 +504,7 @@ TEST_F(SessionTest, ActorsComeAndGoWhileTypesChange) {
   EXPECT_EQ(read()["mine"][Type::task_deps], emitted.load());
 }
 
-/// Streams that do nothing may hold all buffers for ever.
+/// Idle streams may keep all buffers for ever.
 TEST_F(SessionTest, ASessionThatWaitsLosesNothingThoughOthersHoldAllBuffers) {
   options_.memory_bytes = 4 * options_.buffer_bytes;
   options_.when_full = WhenFull::wait;
@@ -565,7 +565,7 @@ TEST_F(SessionTest, AnEventLoopStepsTheFlusher) {
   EXPECT_EQ(read()["mine"][Type::task_deps], 10'000u);
 }
 
-/// What a killed program emitted before, and said so, is there.
+/// Everything that a killed program emitted before its last message is in the trace.
 TEST_F(SessionTest, AKilledProgramLeavesItsTrace) {
   int said[2];
   ASSERT_EQ(::pipe(said), 0);

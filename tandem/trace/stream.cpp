@@ -10,7 +10,7 @@ namespace tandem::trace {
 Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
   Session* const session = session_.load(std::memory_order_acquire);
   if (session == nullptr) return {};  // it is being attached, or has just gone
-  // A stamp may have been read before another event was written; a stream's stamps do not go back.
+  // A stamp may have been read before another event was written; stamps of a stream do not decrease.
   if (static_cast<std::int64_t>(ticks - last_event_) < 0) ticks = last_event_;
   const bool declared = static_cast<std::size_t>(type) >= kFirstDeclared;
   bool whole = declared || ticks - last_ >= RecordHeader::stamp_span;
@@ -29,7 +29,8 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
       write<Type::events_lost>(ticks, lost);
       lost_reported_ = lost_;
     }
-    // With the stamp of the event that needed a buffer, since it happened before the wait and stamps do not go back.
+    // The stamp is that of the event that needed a buffer, since it happened before the wait and stamps do not
+    // decrease.
     if (waited_ns_ != 0 && any_on<Type::tracer_waited>()) write<Type::tracer_waited>(ticks, std::exchange(waited_ns_, 0));
     if (!room()) {  // more than a buffer holds
       ++lost_;

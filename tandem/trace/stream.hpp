@@ -1,4 +1,4 @@
-// tandem/trace/stream.hpp: what an actor writes its events into: the probes.
+// tandem/trace/stream.hpp: an actor's events: the probes.
 #pragma once
 
 #include <array>
@@ -71,7 +71,7 @@ constexpr Field field_of() noexcept {
   }
 }
 
-/// Values of the program's own types, as they lie in a record.
+/// Most bytes of values of a program's own types, which are stored in a record.
 inline constexpr std::size_t kLongestValue = 4096;
 inline std::string_view stored_part(std::string_view text) noexcept {
   text = text.substr(0, kLongestValue);
@@ -99,15 +99,15 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 
 /// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not selected, a
 /// probe is one load and a branch.
+/// Threads. Only the actor's thread writes. Its buffer is its own until it hands the full buffer over, so a probe takes
+/// no lock, shares no cache line and makes no system call. `Session` turns types on and off from any thread; a
+/// concurrent probe may still see the old choice. A probe that finds its type on (acquire) also sees what the session
+/// has set up before (release).
 ///
-/// Threads. Only the actor's thread writes. Its buffer is its own until it hands the full buffer over, so a probe takes no lock,
-/// shares no cache line and makes no system call. `Session` turns types on and off from any thread; a probe that runs meanwhile
-/// may still see the old choice. A probe that finds its type on (acquire) also sees what the session has set up before
-/// (release).
-///
-/// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored before its
-/// own header word (release), which was zero before and is never zero afterwards. So a reader of the memory, even after the
-/// process was killed, takes the records before the first zero, and ignores what an earlier packet has left after it.
+/// Protocol of a live buffer. A record's fields, and a zero where the next record's header word will be, are stored
+/// before its own header word (release), which was zero before and is never zero afterwards. So a reader of the memory,
+/// even after the process was killed, takes the records before the first zero, and ignores what an earlier packet has
+/// left after it.
 ///
 /// Completing a record. The last record of a stream may have a word of 32 bits that its actor stores once more (`leave_open`, then
 /// `open_word` and `complete`): the length of a task that runs, the queue of one that was submitted. While it is open, a reader of the
@@ -115,8 +115,9 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 /// - The actor stores the word before the header word of any later record (both release). So a reader that has found a later header
 ///   word (acquire) and then loads the word again has its final value; a reader that finds no later record reads this one again the
 ///   next time (read/copy_records.hpp).
-/// - Only the actor hands its buffer over. From then on `open_word` gives null, as it does when another record has followed: nobody
-///   stores into a buffer that the flusher may be writing. What could not be completed becomes a record of its own.
+/// - Only the actor hands its buffer over. From then on `open_word` returns null, as it does when another record has
+///   followed: nobody stores into a buffer that the flusher may be writing. What could not be completed becomes a
+///   record of its own.
 /// - A killed program leaves the word open: the task was running.
 ///
 /// Stamps. `emit` reads the clock: 8 of its 10 ns. Immediate consequences of an event can have its stamp: `begin_instant` reads
@@ -145,7 +146,7 @@ class Stream {
     return true;
   }
 
-  /// An event with a stamp of its own.
+  /// Writes an event with a stamp of its own.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void emit(Fields... fields) noexcept {
     if (any_on<T>()) [[unlikely]] write<T>(read_clock(), fields...);
@@ -158,22 +159,22 @@ class Stream {
     instant_ = read_clock();
     return true;
   }
-  /// An event with the stamp of the last `begin_instant`.
+  /// Writes an event with the stamp of the last `begin_instant`.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void append(Fields... fields) noexcept {
     if (any_on<T>()) [[unlikely]] write<T>(instant_, fields...);
   }
   std::uint64_t instant() const noexcept { return instant_; }
-  /// `ticks` was read by the actor, and is not before the stamp of its last event.
+  /// Sets the stamp: `ticks` was read by the actor, and is not before the stamp of its last event.
   void set_instant(std::uint64_t ticks) noexcept { instant_ = ticks; }
 
-  /// An event with a stamp that was read by `read_clock` since the last one.
+  /// Writes an event with a stamp that was read by `read_clock` since the last one.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void emit_at(std::uint64_t ticks, Fields... fields) noexcept {
     if (any_on<T>()) [[unlikely]] write<T>(ticks, fields...);
   }
 
-  /// An event of a type that the program has declared; the values have the kinds of its fields.
+  /// Writes an event of a type that the program has declared; the values have the kinds of its fields.
   template <class... Values>
   [[gnu::always_inline]] void emit_declared(Type type, const Values&... values) noexcept {
     if (!any_on<Type::declared>()) [[likely]] return;
@@ -184,7 +185,7 @@ class Stream {
     publish(record);
   }
 
-  /// Whether `read_clock` reads the TSC, and calls nobody.
+  /// Whether `read_clock` reads the TSC without a call.
   bool reads_tsc() const noexcept { return clock_ == nullptr; }
   std::uint64_t read_clock() const noexcept {
 #if defined(__x86_64__)
@@ -212,7 +213,7 @@ class Stream {
     fill_up(bytes);
     return {at + RecordHeader::compact_bytes, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)};
   }
-  /// The same with an extended header: for types whose number needs more than 7 bits.
+  /// Like `open`, with an extended header: for types whose number needs more than 7 bits.
   [[gnu::always_inline]] Open open_whole(Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     const std::size_t needed = RecordHeader::extended_bytes + internal::rounded(bytes);
     std::byte* const at = at_;
@@ -233,44 +234,46 @@ class Stream {
     std::atomic_ref<std::uint32_t>(*record.header).store(record.word, std::memory_order_release);
   }
 
-  /// Whether `open` has no more to do than usual for a record at `ticks` with up to `most_bytes` of fields. Then the caller may store the fields
-  /// behind the header word at `draft()`, and call `publish_draft`, or not.
+  /// Whether `open` has only its usual work for a record at `ticks` with up to `most_bytes` of fields. Then the caller
+  /// may store the fields behind the header word at `draft()`, and call `publish_draft`, or not.
   [[gnu::always_inline]] bool takes_draft(std::uint64_t ticks, std::size_t most_bytes) const noexcept {
     return static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes && ticks - last_ < RecordHeader::stamp_span &&
            static_cast<std::int64_t>(ticks - last_event_) >= 0;
   }
   std::byte* draft() const noexcept { return at_; }
-  /// `bytes` of fields, a multiple of 4, make the record at `at`, which `draft` gave; `ticks` as for `takes_draft`.
+  /// Publishes the record at `at`, which `draft` returned, with `bytes` of fields, a multiple of 4; `ticks` as for
+  /// `takes_draft`.
   [[gnu::always_inline]] void publish_draft(std::byte* at, Type type, std::uint64_t ticks, std::size_t bytes) noexcept {
     last_ = last_event_ = ticks;
     at_ = at + RecordHeader::compact_bytes + bytes;
     fetch_ahead(at);
     publish({nullptr, reinterpret_cast<std::uint32_t*>(at), RecordHeader::compact(type, ticks)});
   }
-  /// A record of any type, on or off, with a stamp as for `emit_at`.
+  /// Writes a record of any type, on or off, with a stamp as for `emit_at`.
   template <Type T, class... Fields>
   [[gnu::always_inline]] void record(std::uint64_t ticks, Fields... fields) noexcept {
     write<T>(ticks, fields...);
   }
-  /// Whether a record with so many bytes of fields goes into the present packet.
+  /// Whether a record with `bytes` of fields fits into the present packet.
   bool has_room(std::size_t bytes) const noexcept {
     return static_cast<std::size_t>(end_ - at_) >= RecordHeader::extended_bytes + internal::rounded(bytes);
   }
-  /// The 32 bits at `word`, a multiple of 4, of the record that was published last are not final. `key`: by which `open_word` is asked
-  /// for them.
+  /// Marks the 32 bits at `word`, a multiple of 4, of the last published record as not final. `open_word` finds them by
+  /// `key`.
   void leave_open(std::uint32_t key, std::byte* word) noexcept {
     open_word_ = reinterpret_cast<std::uint32_t*>(word);
     open_key_ = key;
   }
-  /// That word, while no other record has followed, the buffer has not been handed over, and no other record was left open. Else null.
+  /// The word left open under `key`; null once another record has followed, the buffer has been handed over, or another
+  /// record was left open.
   std::uint32_t* open_word(std::uint32_t key) const noexcept {
     return open_key_ == key ? open_word_ : nullptr;
   }
-  /// Stores a word that `open_word` gave.
+  /// Stores a word that `open_word` returned.
   static void complete(std::uint32_t* word, std::uint32_t value) noexcept {
     std::atomic_ref<std::uint32_t>(*word).store(value, std::memory_order_release);
   }
-  /// The same, of an event at `ticks`, which is not before the last one: no later record gets an earlier stamp.
+  /// Like `complete`, for an event at `ticks`, which is not before the last one: no later record gets an earlier stamp.
   void complete_at(std::uint64_t ticks, std::uint32_t* word, std::uint32_t value) noexcept {
     last_event_ = ticks;
     complete(word, value);
@@ -278,13 +281,14 @@ class Stream {
 
   /// Hands the buffer over and turns the stream off. The caller is the actor, or the actor no longer writes.
   void detach() noexcept;
-  /// The time of the last event, be it the stamp of a record or told by a completed one.
+  /// The time of the last event: the stamp of a record, or the time in a completed one.
   std::uint64_t last_event() const noexcept { return last_event_; }
-  /// A number of the actor's own, for instance of the task that it has recorded last, which is forgotten when the packet ends.
+  /// Stores a number of the actor, for instance of the task that it has recorded last, which is forgotten when the
+  /// packet ends.
   void mark(std::uint32_t number) noexcept { mark_ = number; }
   void forget_mark() noexcept { mark_ = kNone; }
   bool is_marked(std::uint32_t number) const noexcept { return mark_ == number; }
-  /// Packets that were begun so far: what must hold in each packet by itself is written again when this changes.
+  /// Packets begun so far: when this changes, facts that each packet must contain are written again.
   std::uint64_t packets() const noexcept { return sequence_; }
   bool attached() const noexcept { return session_.load(std::memory_order_relaxed) != nullptr; }
   bool writes_to(const Session& session) const noexcept { return session_.load(std::memory_order_relaxed) == &session; }
@@ -310,7 +314,8 @@ class Stream {
     publish(record);
   }
 
-  /// A runtime's many locked instructions wait for all earlier stores, so a record must not miss the cache.
+  /// Prefetches memory for records: a runtime's many locked instructions wait for all earlier stores, so a record must
+  /// not miss the cache.
   static void fetch_ahead(const std::byte* at) noexcept {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(at[512]));
@@ -318,7 +323,7 @@ class Stream {
     __builtin_prefetch(at + 512, 1);
 #endif
   }
-  /// The record before `at_` has `bytes` of fields.
+  /// Writes zeros behind the record before `at_`, which has `bytes` of fields.
   [[gnu::always_inline]] void fill_up(std::size_t bytes) noexcept {
     if (bytes % 4 != 0) reinterpret_cast<std::uint32_t*>(at_)[-1] = 0;
   }
@@ -328,7 +333,7 @@ class Stream {
 
   std::array<std::atomic<std::uint64_t>, kTypes / 64> on_{};
   std::byte* at_ = nullptr;     ///< where the next record goes
-  std::byte* end_ = nullptr;    ///< of the room for records; a word of the buffer is behind it
+  std::byte* end_ = nullptr;    ///< end of the room for records; a word of the buffer is behind it
   std::uint64_t last_ = 0;      ///< stamp of the last record
   std::uint64_t last_event_ = 0;  ///< that stamp, or the time of an event that has completed a record since
   const std::uint32_t* last_record_ = nullptr;  ///< its header
@@ -339,7 +344,7 @@ class Stream {
   const clock::Clock* clock_ = nullptr;  ///< null: the TSC
   std::uint32_t count_ = 0;     ///< records in this buffer
   std::uint32_t actor_ = 0;
-  // --- seldom
+  // --- rarely used
   std::atomic<Session*> session_{nullptr};
   Buffer* buffer_ = nullptr;
   unsigned numa_node_ = 0;

@@ -17,13 +17,13 @@ namespace tandem::trace {
 /// removes the incomplete packet, so that files hold whole packets.
 class StreamFiles {
  public:
-  /// The folder outlives the object.
+  /// `folder` outlives the object.
   explicit StreamFiles(const base::OwnedFolder& folder) : folder_(folder) {}
   StreamFiles(const StreamFiles&) = delete;
   StreamFiles& operator=(const StreamFiles&) = delete;
 
-  /// Errors: io (also: a link, or another user's file, has the stream's name), exhausted (the disk is full); then the file is
-  /// unchanged.
+  /// Appends a packet. Errors: io (also: a link, or another user's file, has the stream's name), exhausted (the disk is
+  /// full); then the file is unchanged.
   base::Result<void> add(std::uint32_t actor, std::span<const std::byte> packet);
 
  private:

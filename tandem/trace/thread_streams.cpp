@@ -23,8 +23,8 @@ std::string name_of_this_thread() {
 
 }  // namespace
 
-/// A thread's streams, of all sessions. They live until the thread ends, since `CurrentStream` may refer to them. A stream whose
-/// session was closed is used again for the next one.
+/// A thread's streams, of all sessions. They live until the thread ends, since `CurrentStream` may refer to them. A
+/// stream whose session was closed is used again for the next one.
 struct ThreadStreams::OfThread {
   std::vector<std::shared_ptr<ThreadStream>> streams;
   /// Thread-local without a destructor: still valid when the other thread-local variables are destroyed.
@@ -46,7 +46,8 @@ struct ThreadStreams::OfThread {
 
 Stream* ThreadStreams::of_this_thread(std::string_view name) {
   if (OfThread::gone) return nullptr;
-  // The next event finds it at once. If an actor runs here, its stream stays the current one.
+  // Makes the stream current, so that the next event finds it at once. If an actor runs here, its stream stays the
+  // current one.
   const auto adopt = [](ThreadStream& one) {
     if (CurrentStream::stream_ == nullptr || !CurrentStream::stream_->attached()) CurrentStream::stream_ = &one.stream;
     return &one.stream;
@@ -77,7 +78,7 @@ void ThreadStreams::detach_all() {
   }
   for (const auto& own : streams) {
     const std::lock_guard guard(own->mutex);
-    // The thread has used it again for another session.
+    // The thread may have used it again for another session.
     if (own->stream.writes_to(session_)) own->stream.detach();
   }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tandem/trace/read/babeltrace_test.sh: babeltrace2 reads the sample trace as `tandem trace` does: as many events, at the same dates.
+# tandem/trace/read/babeltrace_test.sh: babeltrace2 and `tandem trace` read equal events and dates in the sample trace.
 # Usage: babeltrace_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE
 set -uo pipefail
 
@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 "$2" run || exit 1
 
-# The catalogue has no dates: what is read of it is compared by number only.
+# The catalogue has no dates: its events are compared by number only.
 babeltrace2 --clock-seconds --no-delta --names none --fields loglevel run > theirs 2> err || { cat err >&2; exit 1; }
 [[ ! -s err ]] || { cat err >&2; exit 1; }
 "$1" trace dump run --json > ours || exit 1

@@ -18,12 +18,13 @@ constexpr bool is_same_packet(const PacketHeader& a, const PacketHeader& b) noex
   return a.magic == b.magic && a.actor == b.actor && a.sequence == b.sequence && a.begin_ticks == b.begin_ticks;
 }
 
-/// The header of a buffer that its actor may be renewing: `magic` becomes 0, then the other words change in any order, then `magic` is
-/// set (release). Nothing: the buffer is empty, or is being renewed. `read(at, to, bytes)` as for `copy_records`.
+/// The header of a buffer that its actor may be renewing: `magic` becomes 0, then the other words change in any order,
+/// then `magic` is set (release). Empty: the buffer is empty, or is being renewed. `read(at, to, bytes)` as for
+/// `copy_records`.
 ///
-/// When the first read has any word of a later packet, the second one finds `magic` 0, or set by that packet, after which the third
-/// one has all of its words. So the header names one packet, and a later packet's other words are its own; those of the packet that
-/// was there first may be newer, which who uses its bytes finds out by another call afterwards.
+/// When the first read has any word of a later packet, the second one finds `magic` 0, or set by that packet, after
+/// which the third one has all of its words. So the header names one packet, and a later packet's other words are its
+/// own; those of the first packet may be newer, which a user of its bytes finds by another call afterwards.
 template <class Read>
 std::optional<PacketHeader> read_header(Read read) {
   PacketHeader first, last;
@@ -37,26 +38,27 @@ std::optional<PacketHeader> read_header(Read read) {
   return last;
 }
 
-/// At a time, of a packet that is being written: first little, so that few cache lines are read which the actor is about to write; twice
-/// as much each time, since each piece is two calls of the system. So the bytes that are read behind the last record are at most as
-/// many as those before, and at most `kMostPieceBytes`.
+/// Bytes read at a time of a packet that is being written: first few, so that few cache lines are read which the actor
+/// is about to write; then twice as many each time, since each piece is two system calls. So at most as many bytes are
+/// read behind the last record as before it, and at most `kMostPieceBytes`.
 inline constexpr std::size_t kPieceBytes = 256, kMostPieceBytes = 4096;
 
-/// What was copied of a packet.
+/// The copy of a packet's records.
 struct RecordsCopy {
   std::vector<std::byte> bytes;  ///< whole records
   std::size_t open_bytes = 0;    ///< of the last of them, if it can still be completed (`Stream::leave_open`); else 0
-  std::uint64_t ticks = 0;       ///< stamp of the last one that cannot
-  bool is_strange = false;       ///< what follows is no record that this reader knows
+  std::uint64_t ticks = 0;       ///< stamp of the last record that cannot
+  bool is_strange = false;       ///< an unknown record follows
 };
 
-/// Copies the records that lie in bytes `from` to `end` of a packet; `before` is the stamp before them. `is_whole`: the packet's header
-/// has told, before this call, that they end at `end`; else they end at the first header word that is 0. `read(at, to, bytes)` copies
-/// bytes of the packet, in no order; one call sees all that the one before has seen. `from` is a multiple of 4.
-///
-/// Of a packet that is being written each piece is read twice. A record is there when the first read has its header word; its fields
-/// are those of the second read, since the actor stored them before that word (release). A record may be completed while it is
-/// copied: so when a header word is found behind an open record, the open record's bytes are those of a read after that; its actor
+/// Copies the records in bytes `from` to `end` of a packet; `before` is the stamp before them. `is_whole`: the packet's
+/// header showed, before this call, that they end at `end`; else they end at the first header word that is 0. `read(at,
+/// to, bytes)` copies bytes of the packet, in no order; each call sees all that the one before has seen. `from` is a
+/// Each piece of a packet that is being written is read twice. A record exists when the first read has its header word;
+/// its fields are those of the second read, since the actor stored them before that word (release). A record may be
+/// completed while it is copied: so when a header word is found behind an open record, the open record's bytes are
+/// those of a read after that; its actor stored its open word before that header word, and stores it no more. Only the
+/// last record of a copy can be open.
 /// stored its open word before that header word, and stores it no more. Only the last record of a copy can be open.
 template <class Read>
 RecordsCopy copy_records(Read read, std::size_t from, std::size_t end, bool is_whole, std::uint64_t before,
@@ -64,7 +66,7 @@ RecordsCopy copy_records(Read read, std::size_t from, std::size_t end, bool is_w
   RecordsCopy copy;
   std::vector<std::byte> seen;  // by the first reads
   const std::size_t most = end - std::min(from, end);
-  std::size_t at = 0;         // behind the records that are there; both count from `from`
+  std::size_t at = 0;         // behind the existing records; both count from `from`
   std::size_t settled = 0;    // bytes before do not change any more
   std::size_t piece = kPieceBytes;
   copy.ticks = before;

@@ -1,4 +1,4 @@
-// tandem/trace/read/event_fields.cpp: the fields of an event, where they lie in the file.
+// tandem/trace/read/event_fields.cpp: the fields of an event, read in the mapped file.
 #include <algorithm>
 #include <charconv>
 

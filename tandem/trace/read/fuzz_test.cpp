@@ -1,5 +1,4 @@
-// tandem/trace/read/fuzz_test.cpp: folders and live files with random damage: reading ends, with an answer or an error, and no
-// more.
+// tandem/trace/read/fuzz_test.cpp: folders and live files with random damage: reading ends, with an answer or an error.
 #include <cstdlib>
 #include <random>
 
@@ -31,7 +30,7 @@ class Damage {
 
  private:
   void strike(std::string& bytes) {
-    // Half of the blows fall where headers are.
+    // Half of the damage hits headers.
     const std::size_t at = below(2) == 0 ? below(std::min<std::size_t>(bytes.size(), 160)) : below(bytes.size());
     switch (below(5)) {
       case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
@@ -105,7 +104,7 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
       stream.resize(packet.header.packet_bits / 8);
       test::write_file(file, stream);
       auto reader = StreamReader::open(file, 0, test::RankFacts{}.scale(), declared);
-      if (!reader) continue;  // a time that is beyond all reason
+      if (!reader) continue;  // a time outside the clock's range
       for (;;) {
         const auto event = reader.value()->next();
         ASSERT_TRUE(event.ok()) << event.error().message;

@@ -1,4 +1,4 @@
-// tandem/trace/read/io_error.hpp: what the system says when a file of a trace cannot be used.
+// tandem/trace/read/io_error.hpp: the system's error for a file of a trace.
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace tandem::trace::internal {
 
-/// Of the call that has just set errno.
+/// An error of the call that has just set errno.
 inline base::Error io_error(const std::filesystem::path& file, std::string_view what) {
   return {base::ErrorCode::io, file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
 }

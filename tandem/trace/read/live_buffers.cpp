@@ -18,14 +18,14 @@ namespace tandem::trace {
 
 namespace {
 
-/// The memory may be read-only: a load of a word does not write.
+/// Loads a word; the memory may be read-only, which a load does not write.
 std::uint32_t word_at(const std::byte* at) noexcept {
   static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
   return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(reinterpret_cast<const std::uint32_t*>(at)))
       .load(std::memory_order_relaxed);
 }
 
-/// How many of the bytes the file has; the others stay as they are.
+/// Reads what the file has of these bytes, and returns their number; the others do not change.
 std::size_t read_file(int file, std::uint64_t at, std::byte* to, std::size_t bytes) noexcept {
   std::size_t had = 0;
   while (had < bytes) {
@@ -86,7 +86,7 @@ std::vector<LiveBuffers::Held> LiveBuffers::held() const {
 
 std::optional<LiveBuffers::Copy> LiveBuffers::copy(const Held& held, std::size_t from, std::uint64_t before,
                                                    const DeclaredTypes& declared) const {
-  // Read before any record: once it is set, no record follows.
+  // This is read before any record: once it is set, no record follows.
   std::uint64_t bits = 0;
   read(held.buffer, offsetof(PacketHeader, content_bits), &bits, sizeof bits);
   const bool is_whole = bits >= sizeof(PacketHeader) * 8 && bits % 8 == 0 && bits / 8 <= buffer_bytes_;

@@ -138,8 +138,8 @@ class WriterInSteps {
   std::vector<std::uint32_t> words_ = std::vector<std::uint32_t>(buffer_bytes / 4, 0);
 };
 
-// All orders of an actor's stores and a reader's loads: before each load any number of stores. One read loads its words in no order:
-// forwards, backwards, and in two others.
+// All orders of an actor's stores and a reader's loads: before each load any number of stores. One read loads its words
+// in no order: forwards, backwards, and in two others.
 TEST(LiveBuffers, InEveryInterleavingOnlyTheLastRecordOfACopyLacksItsLength) {
   constexpr std::size_t words = 9, loads_of_all = 2 * words;
   constexpr std::size_t ways[][words] = {
@@ -191,8 +191,8 @@ TEST(LiveBuffers, InEveryInterleavingOnlyTheLastRecordOfACopyLacksItsLength) {
   EXPECT_GT(whole_copies, 0u);
 }
 
-// A buffer is renewed while its header is read: all orders of stores and loads, the loads of one read and the stores between those of
-// `magic` in several orders of their own.
+// A buffer is renewed while its header is read: all orders of stores and loads, with the loads of one read, and the
+// stores between those of `magic`, in several orders.
 TEST(LiveBuffers, InEveryInterleavingAHeaderNamesOnePacketAndALaterOneHasItsOwnWords) {
   constexpr std::size_t places[] = {offsetof(PacketHeader, magic), offsetof(PacketHeader, actor), offsetof(PacketHeader, begin_ticks),
                                     offsetof(PacketHeader, content_bits), offsetof(PacketHeader, sequence)};

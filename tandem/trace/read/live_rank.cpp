@@ -80,7 +80,7 @@ class LiveRank::StreamFile {
   std::uint64_t bytes_ = 0;
 };
 
-// --- what is there
+// --- what exists
 
 Result<std::unique_ptr<LiveRank>> LiveRank::open(const std::filesystem::path& folder, const LiveOptions& options) {
   std::unique_ptr<LiveRank> rank(new LiveRank);
@@ -117,13 +117,13 @@ Result<void> LiveRank::refuse_the_past() {
   return {};
 }
 
-/// Without a link, the program makes it at once, or has removed it: at its end.
+/// Without a link, the program is about to make it, or has removed it at its end.
 void LiveRank::connect() {
   is_here_ = manifest_.host == base::host_name();
   auto live = find_live(*opened_);
   if (live && live.value()) {
     std::error_code error;
-    // A link from another host may name a file of this one by chance.
+    // A link from another host may name a file of this one by accident.
     if (is_here_ || std::filesystem::equivalent(live.value()->folder(), folder_, error)) {
       process_ = live.value()->page.process;
       buffers_ = std::make_unique<LiveBuffers>(*std::move(live).value());
@@ -153,7 +153,8 @@ bool LiveRank::read_manifest_if_changed() {
   return true;
 }
 
-/// `killed` needs two looks, the second of which finds nothing new: a process of another container looks as if it were gone.
+/// `killed` needs two checks, the second of which finds nothing new: a process of another container looks as if it were
+/// gone.
 LiveState LiveRank::state_now() {
   const bool is_gone = state_ == LiveState::running && process_is_gone();  // before the manifest, which is written before the end
   read_manifest_if_changed();
@@ -211,7 +212,7 @@ void LiveRank::poll(LiveListener& listener) {
   const std::uint64_t before = counts_.events;
   read_new(listener, first_ || is_end ? options_.most_bytes_at_first : options_.most_bytes);
   first_ = false;
-  if (state == LiveState::killed && counts_.events > before) return;  // it is not: it has just written
+  if (state == LiveState::killed && counts_.events > before) return;  // it has just written, so it is not killed
   if (is_end) state_ = state;
 }
 
@@ -237,14 +238,14 @@ void LiveRank::read_new(LiveListener& listener, std::size_t most_bytes) {
     for (bool more = true; more;) {
       more = collect(number, of_actor(held, number), pieces);
       if (!more && !submits(number)) break;
-      // What these events name was described before they were written.
+      // The names in these events were described before the events were written.
       if (!pieces.empty()) read_catalogue({}, listener);
       deliver(pieces, listener);
     }
     std::ranges::move(pieces, std::back_inserter(newest));
     pieces.clear();
   }
-  // The newest events of workers are of tasks that may have been submitted since the submitter's stream was read.
+  // The newest events of workers are of tasks that may have been submitted after the submitter's stream was read.
   const auto now = buffers_ != nullptr ? buffers_->held() : std::vector<LiveBuffers::Held>();
   for (const std::uint32_t number : numbers)
     if (submits(number)) collect(number, of_actor(now, number), pieces);
@@ -260,7 +261,7 @@ void LiveRank::find_files() {
     if (const auto number = actor_of_stream(file->path())) knows(*number);
 }
 
-/// `held`: of actor 0; none: the buffers are looked through again.
+/// `held`: packets of actor 0; none: the buffers are searched again.
 void LiveRank::read_catalogue(HeldOfActor held, LiveListener& listener) {
   std::vector<LiveBuffers::Held> now;
   if (held.empty() && buffers_ != nullptr) {
@@ -286,7 +287,7 @@ void LiveRank::share_out(std::span<const std::uint32_t> numbers, std::span<const
     cursors_[numbers[i]].leave_out = waiting[i] - static_cast<std::uint64_t>(part * static_cast<double>(waiting[i]));
 }
 
-/// Bytes of complete packets that were not read yet. Also goes over those of the file that were read from their buffers.
+/// Bytes of complete packets that were not read yet. Also skips those of the file that were read from their buffers.
 std::uint64_t LiveRank::backlog(std::uint32_t number, HeldOfActor held) {
   Cursor& cursor = cursors_[number];
   std::uint64_t bytes = 0;
@@ -300,12 +301,12 @@ std::uint64_t LiveRank::backlog(std::uint32_t number, HeldOfActor held) {
   return bytes + (file.bytes() - std::min(file.bytes(), cursor.file_at));
 }
 
-/// A packet that is larger than all that is ever read at a time is left out, too: its size is what a file says.
+/// A packet that is larger than the limit of one read is left out, too: its size comes from a file.
 bool LiveRank::is_left_out(const Cursor& cursor, std::uint64_t packet_bytes) const noexcept {
   return cursor.leave_out > 0 || packet_bytes > std::max(options_.most_bytes_at_first, kSmallestMost);
 }
 
-/// The next packet to read has this number; those before, if any, are missed.
+/// Begins the packet of this number; earlier ones that were not read, if any, are missed.
 void LiveRank::begin_packet(std::uint32_t number, std::uint64_t sequence, std::vector<Piece>& pieces) {
   Cursor& cursor = cursors_[number];
   if (sequence <= cursor.sequence) return;
@@ -332,7 +333,7 @@ bool LiveRank::collect(std::uint32_t number, HeldOfActor held, std::vector<Piece
     }
     if (pieces.size() >= kPortion) return true;
     if (sequence > cursor.sequence && collect_from_file(number, sequence, pieces)) return true;
-    // The packet before was complete when this one began: if it is not found once more, it was overwritten.
+    // The packet before was complete when this one began: if another search does not find it, it was overwritten.
     if (sequence > cursor.sequence && std::exchange(looked_for, cursor.sequence) != cursor.sequence) {
       newer = buffers_->held();
       held = of_actor(newer, number);
@@ -355,7 +356,7 @@ bool LiveRank::collect(std::uint32_t number, HeldOfActor held, std::vector<Piece
   return more;
 }
 
-/// True: the packet is still being written, and all there is was read.
+/// Copies a packet from its buffer. True: it is still being written, and all existing records were read.
 bool LiveRank::copy_held(std::uint32_t number, const LiveBuffers::Held& held, std::vector<Piece>& pieces) {
   Cursor& cursor = cursors_[number];
   const std::uint64_t before = cursor.from == sizeof(PacketHeader) ? held.header.begin_ticks : cursor.ticks;
@@ -364,7 +365,7 @@ bool LiveRank::copy_held(std::uint32_t number, const LiveBuffers::Held& held, st
     copy = buffers_->copy(held, cursor.from, before, *manifest_.declared);
   if (!copy) {
     ++counts_.reused_buffers;
-    // Its packet is in the file, unless it was overwritten.
+    // The packet is in the file, unless it was overwritten.
     collect_from_file(number, held.header.sequence + 1, pieces);
     return false;
   }

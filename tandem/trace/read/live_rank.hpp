@@ -21,58 +21,60 @@
 
 namespace tandem::trace {
 
-/// Who wants the events.
+/// Receives the events.
 class LiveListener {
  public:
   virtual ~LiveListener() = default;
-  /// Events of one actor come in their order; the submission of a task comes before what others tell of it, as a rule. Valid
-  /// during the call.
+  /// Takes an event. Events of one actor come in order; the submission of a task usually comes before other actors'
+  /// events of it. Valid during the call.
   virtual void event(const Event& event) = 0;
-  /// So many packets of an actor were not read: left out to keep up, overwritten, or not written.
+  /// Notes packets of an actor that were not read: left out to keep up, overwritten, or not written.
   virtual void missed(std::uint32_t actor, std::uint64_t packets) = 0;
 };
 
 struct LiveOptions {
-  /// Of records that one `poll` reads; more are left out, the oldest first, in proportion for all actors. Descriptions are
-  /// always read.
+  /// Most bytes of records that one `poll` reads; more are left out, the oldest first, in proportion for all actors.
+  /// Descriptions are always read.
   std::size_t most_bytes = 8 << 20;
   std::size_t most_bytes_at_first = 256 << 20;  ///< of the first `poll`, which reads what was recorded before
 };
 
 enum class LiveState : std::uint8_t {
   running,
-  elsewhere,  ///< on another host: only what the files hold is known
+  elsewhere,  ///< on another host: only the files are known
   ended,      ///< the program has ended its trace
   killed,     ///< the process is gone, and the trace was not ended
-  recovered,  ///< the same, and the trace was recovered
+  recovered,  ///< the process is gone, and the trace was recovered
 };
 std::string_view name_of(LiveState state) noexcept;
 
-/// One rank of a run that runs: reads what its streams have got since the last call, from the live buffers, and from the files
-/// where buffers have been flushed. The program is neither stopped nor told; reading costs it some cache lines.
+/// One rank of a run that runs: reads what its streams have got since the last call, from the live buffers, and from
+/// the files where buffers have been flushed. The program is neither stopped nor told; reading costs it some cache
+/// lines.
 ///
-/// A packet is in a live buffer or in its file at each moment, and who lacks one that came before another looks at both once more,
-/// in this order. So nothing is missed, except what was overwritten (`trace.when_full=newest`), could not be written, lies in memory
-/// beyond the live file (`trace.when_full=wait`), or was left out by `LiveOptions::most_bytes`.
+/// A packet is at each moment in a live buffer or in its file; when one is missing before a later one, both are
+/// searched once more, in this order. So nothing is missed, except what was overwritten (`trace.when_full=newest`),
+/// could not be written, lies in memory beyond the live file (`trace.when_full=wait`), or was left out by
+/// `LiveOptions::most_bytes`.
 ///
 /// Not thread-safe. Names may become known after the first event that uses them, and are all known when `poll` returns.
 class LiveRank {
  public:
-  /// A rank's folder. Errors: not_found (no trace), malformed, io, unsupported (the run has ended, or was killed; the message
-  /// says what to do).
+  /// Opens a rank's folder. Errors: not_found (no trace), malformed, io, unsupported (the run has ended, or was killed;
+  /// the message has the remedy).
   static base::Result<std::unique_ptr<LiveRank>> open(const std::filesystem::path& folder, const LiveOptions& options = {});
 
-  /// Reads what is new. When `state()` is no longer running, everything has been read that will ever come.
+  /// Reads new events. When `state()` is no longer running, all events have been read.
   void poll(LiveListener& listener);
 
   LiveState state() const noexcept { return state_; }
   const Manifest& manifest() const noexcept { return manifest_; }
   const std::filesystem::path& folder() const noexcept { return folder_; }
-  /// What is recorded now: of rank.json, and of changes since.
+  /// The present selection: from rank.json, and changes since.
   const Selection& selection() const noexcept { return selection_; }
   /// The time of the rank's clock; on another host by the date.
   std::int64_t now_ns() const;
-  /// Of the last event that was read; the clock's origin before.
+  /// The time of the last event that was read; before the first, the clock's origin.
   std::int64_t last_event_ns() const noexcept { return last_event_ns_; }
 
   struct Actor {
@@ -94,7 +96,7 @@ class LiveRank {
     std::uint64_t bytes = 0;
     std::uint64_t missed_packets = 0;
     std::uint64_t reused_buffers = 0;  ///< while they were read; their packets were read from files, or missed
-    std::uint64_t lost_events = 0;     ///< by the program, as far as packets say it
+    std::uint64_t lost_events = 0;     ///< by the program, as far as packets record it
     std::size_t buffers = 0, buffers_used = 0, buffers_full = 0;  ///< now; full ones wait for the flusher
   };
   Counts counts() const;
@@ -112,7 +114,8 @@ class LiveRank {
     std::uint64_t leave_out = 0; ///< bytes of packets to leave out before the next one is read
     bool file_is_bad = false;
   };
-  /// How far an actor's events have been told. A record that can still be completed is read again until another one follows.
+  /// How far an actor's events have been reported. A record that can still be completed is read again until another one
+  /// follows.
   struct Told {
     internal::RecordEvents events;
     std::uint64_t sequence = UINT64_MAX;  ///< of its packet
@@ -166,7 +169,7 @@ class LiveRank {
   Selection selection_;
   std::vector<Actor> actors_;
   std::vector<Cursor> cursors_;  ///< of each actor
-  std::deque<Told> told_;        ///< of each actor; they stay where they are when others come
+  std::deque<Told> told_;        ///< of each actor; adding others does not move them
   std::vector<Site> sites_;
   std::unordered_map<std::uint32_t, std::string> data_names_, names_;
   std::int64_t last_event_ns_ = 0;

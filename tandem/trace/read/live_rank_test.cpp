@@ -1,4 +1,4 @@
-// tandem/trace/read/live_rank_test.cpp: each event of a rank that runs is told once, from buffers and files.
+// tandem/trace/read/live_rank_test.cpp: each event of a running rank is reported once, from buffers and files.
 #include "tandem/trace/read/live_rank.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::unique_ptr<LiveRank> follow(const LiveFolder& folder, const LiveOptions& op
   return std::move(opened).value();
 }
 
-// Whoever may write the live file cuts it and lets it grow while it is read: a mapping would end the reader by SIGBUS.
+// A writer of the live file cuts it and lets it grow while it is read: with a mapping, SIGBUS would end the reader.
 TEST(LiveRank, ALiveFileThatIsCutWhileItIsReadHurtsNobody) {
   const LiveFolder folder;
   folder.put(0, started(1, 0, 10, 60));
@@ -94,7 +94,7 @@ TEST(LiveRank, FollowsAPacketFromItsBufferToItsFile) {
   folder.put(0, started(1, 0, 10, 2));
   rank->poll(told);
   EXPECT_EQ(told.take(), lines(1, 11, 1));
-  // It goes to the file with another event, and its buffer holds the next packet.
+  // The event goes to the file with another one, and its buffer gets the next packet.
   folder.flush(1, started(1, 0, 10, 3).bytes());
   folder.put(0, started(1, 1, 20, 1));
   rank->poll(told);
@@ -104,7 +104,7 @@ TEST(LiveRank, FollowsAPacketFromItsBufferToItsFile) {
   EXPECT_EQ(rank->counts().missed_packets, 0u);
 }
 
-// While the buffers are looked at, one that was free gets a packet, and one that comes later its successor.
+// While the buffers are checked, a free one gets a packet, and a later one its successor.
 TEST(LiveRank, ReadsAPacketThatWasWrittenBehindTheBufferThatIsLookedAt) {
   for (const bool is_flushed : {false, true}) {
     const LiveFolder folder;
@@ -384,7 +384,8 @@ TEST(LiveRank, FollowsAProgramThatWritesAtFullSpeedWithoutMissingAnything) {
   EXPECT_EQ(check.missed_packets, 0u);
 }
 
-// Every task is one record, completed in place: its start and its end are told once each, in order, with the right length.
+// Every task is one record, completed in place: its start and its end are reported once each, in order, with the right
+// length.
 TEST(LiveRank, FollowsRecordsThatAreCompletedAtFullSpeed) {
   constexpr std::uint32_t tasks = 100'000;
   const auto length = [](std::uint32_t task) { return task % 7; };

@@ -17,7 +17,7 @@
 
 namespace tandem::trace::test {
 
-/// What a reader was told.
+/// Records what a reader reported.
 class Told final : public LiveListener {
  public:
   void event(const Event& event) override {

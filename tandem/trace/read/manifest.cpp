@@ -1,4 +1,4 @@
-// tandem/trace/read/manifest.cpp: reads and changes rank.json, and says which key is wrong.
+// tandem/trace/read/manifest.cpp: reads and changes rank.json, and names the wrong key.
 #include "tandem/trace/read/manifest.hpp"
 
 #include <fcntl.h>
@@ -23,14 +23,14 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;  ///< of rank.json, which says up to 2^16 types of events
+constexpr std::size_t most_bytes = std::size_t{64} << 20;  ///< of rank.json, which describes up to 2^16 types of events
 
-/// Looks keys up and remembers the first thing that is wrong.
+/// Looks up keys and remembers the first fault.
 class Keys {
  public:
   Keys(const Json& root, std::filesystem::path file) : root_(root), file_(std::move(file)) {}
 
-  /// Dots lead into objects: "clock.multiplier".
+  /// An integer; dots in the path lead into objects: "clock.multiplier".
   std::int64_t integer(const std::string& path, std::int64_t least, std::int64_t most) {
     const Json* value = find(path);
     if (value == nullptr) return least;
@@ -56,7 +56,7 @@ class Keys {
     fail(path, "is no text");
     return {};
   }
-  /// What `read` finds; that it finds nothing is no error.
+  /// Calls `read`, for which a missing key is no error.
   template <class Read>
   auto without_error(Read read) {
     std::string before = error_;
@@ -64,15 +64,15 @@ class Keys {
     error_ = std::move(before);
     return found;
   }
-  /// Empty when there is no such key, or it is no text.
+  /// A text; empty when there is no such key, or it is no text.
   std::string text_if_any(const std::string& path) {
     return without_error([&] { return text(path); });
   }
-  /// The same of a number, and 0.
+  /// A number; 0 when there is no such key, or it is no number.
   std::uint64_t count_if_any(const std::string& path) {
     return without_error([&] { return ticks(path); });
   }
-  /// Empty when there is no such key.
+  /// A list of texts; empty when there is no such key.
   std::vector<std::string> texts_if_any(const std::string& key) {
     std::vector<std::string> result;
     const auto found = root_.find(key);
@@ -83,7 +83,7 @@ class Keys {
       else fail(key, "is no list of texts");
     return result;
   }
-  /// In ascending order. Empty when there is no such key.
+  /// A list of numbers in ascending order; empty when there is no such key.
   std::vector<unsigned> numbers_if_any(const std::string& path) {
     const Json* value = without_error([&] { return find(path); });
     std::vector<unsigned> result;
@@ -149,8 +149,8 @@ bool is_text(const Json& object, const char* key, std::string_view expected) {
   return found != object.end() && found->is_string() && found->get_ref<const std::string&>() == expected;
 }
 
-/// A type that the file describes lies as this version's table says. (One that the table does not know is the reader's concern,
-/// when such a record comes.)
+/// Whether a type's description agrees with this version's table. (One that the table does not know matters only when
+/// such a record comes.)
 bool agrees(const Json& event) {
   if (!event.is_object() || !event.contains("type") || !event["type"].is_number_unsigned()) return false;
   const auto number = event["type"].get<std::uint64_t>();
@@ -174,8 +174,8 @@ std::optional<Field> kind_of(const Json& object) {
 
 bool has_text(const Json& object, const char* key) { return object.contains(key) && object[key].is_string(); }
 
-/// A type that the program has declared: they stand in the order of their numbers. Nothing: it is none of those. Else whether
-/// it is right.
+/// Learns a type that the program has declared; these are in the order of their numbers. Empty: it is none of those.
+/// Else whether it is right.
 std::optional<bool> learn_declared(const Json& event, DeclaredTypes& declared) {
   if (!event.is_object() || !event.contains("type") || !event["type"].is_number_unsigned()) return std::nullopt;
   const auto number = event["type"].get<std::uint64_t>();

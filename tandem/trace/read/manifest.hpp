@@ -1,4 +1,4 @@
-// tandem/trace/read/manifest.hpp: rank.json, as far as readers need it.
+// tandem/trace/read/manifest.hpp: the parts of rank.json that readers need.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 namespace tandem::trace {
 
 struct Manifest {
-  std::string text;  ///< the file, as it is
+  std::string text;  ///< the whole file
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   std::uint32_t process = 0;
   std::string host, program, job, commit, version;
   std::vector<std::string> arguments;  ///< of the program, after its name
-  std::vector<unsigned> pus;  ///< hardware threads that the rank might run on, ascending; empty: rank.json does not say it
+  std::vector<unsigned> pus;  ///< hardware threads that the rank might run on, ascending; empty: not in rank.json
   clock::TickScale scale;
   std::int64_t realtime_ns = 0;
   std::int64_t realtime_local_ns = 0;
   std::string clock_kind;            ///< "tsc" or "ns"
-  std::string selection, when_full, started;  ///< empty: rank.json does not say it
+  std::string selection, when_full, started;  ///< empty: not in rank.json
   std::uint64_t events = 0;  ///< that were written; 0: the trace has not ended
   std::uint64_t lost_events = 0;
   bool complete = false;
@@ -35,13 +35,14 @@ struct Manifest {
   bool unwritten = false;  ///< the program ended, and could not write the end of its trace
   std::shared_ptr<DeclaredTypes> declared = std::make_shared<DeclaredTypes>();  ///< by the program
 
-  /// Errors: not_found, io, malformed (which key, and what is wrong with it; also when its types of events are not event.hpp's).
+  /// Reads rank.json. Errors: not_found, io, malformed (with the key and its fault; also when its types of events are
+  /// not event.hpp's).
   static base::Result<Manifest> read(const std::filesystem::path& folder);
-  /// The same of a folder that was checked; follows no link.
+  /// Reads rank.json in a folder that was checked; follows no link.
   static base::Result<Manifest> read(const base::OwnedFolder& folder);
 };
 
-/// Notes in the file that the program was killed and that its trace was recovered. All or nothing: the file is replaced.
+/// Marks the file: the program was killed and its trace recovered. All or nothing: the file is replaced.
 base::Result<void> mark_recovered(const base::OwnedFolder& folder);
 
 }  // namespace tandem::trace

@@ -15,8 +15,8 @@ using base::Result;
 
 namespace {
 
-/// Numbers are assigned one after the other, so a number far beyond the count of descriptions is damage, and a table for it would
-/// take all memory. The slack is for numbers without a description.
+/// Numbers are consecutive, so a number far beyond the count of descriptions is damage, and a table for it would take
+/// all memory. The slack is for numbers without a description.
 constexpr std::uint64_t undescribed_numbers = 65536;
 
 template <class T>
@@ -104,7 +104,7 @@ Result<void> RankTrace::read_catalogue() {
   if (catalogue == nullptr) return {};
   const StreamSummary& summary = catalogue->summary();
   catalogue->name_actor(ActorKind::catalogue, 0, -1, "catalogue");
-  // Lost descriptions had numbers too. The bound keeps a damaged count of them from disabling the check.
+  // Lost descriptions had numbers, too. The bound keeps a damaged count of them from disabling the check.
   const std::uint64_t most =
       undescribed_numbers + summary.records + std::min<std::uint64_t>(summary.lost_events, undescribed_numbers);
   for (;;) {

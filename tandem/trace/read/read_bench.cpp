@@ -1,4 +1,4 @@
-// tandem/trace/read/read_bench.cpp: how fast events are read: of one stream, and of eight that are merged by time.
+// tandem/trace/read/read_bench.cpp: the rate of reading events, of one stream, and of eight that are merged by time.
 #include <benchmark/benchmark.h>
 
 #include "tandem/trace/read/reader.hpp"

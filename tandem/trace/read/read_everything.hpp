@@ -1,4 +1,4 @@
-// tandem/trace/read/read_everything.hpp: for tests, asks a trace for all that can be asked for.
+// tandem/trace/read/read_everything.hpp: for tests, calls all queries of a trace.
 #pragma once
 
 #include <cstdint>

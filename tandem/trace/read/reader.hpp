@@ -1,4 +1,4 @@
-// tandem/trace/read/reader.hpp: reads the folder of a run: which ranks and actors there are, and their events in order.
+// tandem/trace/read/reader.hpp: reads the folder of a run: its ranks and actors, and their events in order.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class RecordEvents;  // record_events.hpp
 /// Fields are found by their index in the type's specification. The reader has checked that all of them are inside the packet, so
 /// access cannot fail. Access to a field of another kind is an assertion failure.
 ///
-/// A record may stand for several events (`is_compound`): they come one after the other, and none has such a type.
+/// A record may stand for several events (`is_compound`): they follow each other, and none has such a type.
 class Event {
  public:
   Type type = Type::none;
@@ -40,18 +40,18 @@ class Event {
   std::int64_t local_ns = 0;  ///< of the rank's clock
 
   const EventSpec& spec() const noexcept { return *spec_; }
-  /// Of the record that tells of it; 0 when that record has told of another event before.
+  /// Bytes of the event's record; 0 when that record had another event before.
   std::uint32_t record_bytes() const noexcept { return record_bytes_; }
-  /// u8, u16, u32, u64
+  /// The value of a field u8, u16, u32 or u64.
   std::uint64_t number(std::size_t field) const noexcept;
-  /// i32, i64
+  /// The value of a field i32 or i64.
   std::int64_t integer(std::size_t field) const noexcept;
   double real(std::size_t field) const noexcept;
   std::string_view text(std::size_t field) const noexcept;
-  /// Of a list. Entries may be unaligned, so each is copied.
+  /// The number of entries of a list. Entries may be unaligned, so each is copied.
   std::size_t list_size(std::size_t field) const noexcept;
   std::uint32_t list_entry(std::size_t field, std::size_t index) const noexcept;
-  /// "task=3 priority=-1 ...", for people.
+  /// The event as text for people: "task=3 priority=-1 ...".
   std::string described() const;
 
  private:
@@ -80,16 +80,16 @@ struct StreamSummary {
   std::uint64_t bytes = 0;
   std::uint64_t first_ticks = 0;
   std::uint64_t last_ticks = 0;
-  bool truncated = false;           ///< the file ends inside a packet; records of it that are whole count
-  std::uint64_t cut_events = 0;     ///< records of that packet, behind the file's end; of packets after it nothing is known
+  bool truncated = false;           ///< the file ends inside a packet, whose whole records count
+  std::uint64_t cut_events = 0;     ///< records of that packet behind the file's end; later packets are unknown
 };
 
-/// The events of one actor, in order. A stream's file is mapped; nothing is copied, but a file of another user, who could cut it, as
-/// a whole. What was read is unmapped as reading goes on, so that a long
-/// stream takes little memory; events that still refer to it find it in the file.
+/// The events of one actor, in order. A stream's file is mapped, not copied, unless another user owns it and could cut
+/// it. Read parts are unmapped, so that a long stream takes little memory; events that still refer to them find them in
+/// the file.
 class StreamReader {
  public:
-  /// `declared`: event types of the program; null: none. Errors: io, malformed.
+  /// Opens a stream's file. `declared`: event types of the program; null: none. Errors: io, malformed.
   static base::Result<std::unique_ptr<StreamReader>> open(const std::filesystem::path& file, std::uint32_t rank,
                                                           const clock::TickScale& scale,
                                                           std::shared_ptr<const DeclaredTypes> declared = nullptr);
@@ -98,11 +98,11 @@ class StreamReader {
   StreamReader& operator=(const StreamReader&) = delete;
 
   const StreamSummary& summary() const noexcept { return summary_; }
-  /// The next event, or nothing at the end. Errors (malformed): the file, the byte and the fault; no events follow.
+  /// The next event; empty: the end. Errors (malformed): the file, the byte and the fault; no events follow.
   base::Result<std::optional<Event>> next();
   void rewind() noexcept;
   void name_actor(ActorKind kind, std::uint16_t index, std::int32_t core, std::string name);
-  /// For a file without packets, which does not have the number.
+  /// Sets the number of a file without packets, which does not contain it.
   void set_actor(std::uint32_t actor);
 
  private:
@@ -158,7 +158,8 @@ struct DataDescription {
 /// One rank's folder: its manifest, its streams, and its catalogue.
 class RankTrace {
  public:
-  /// Errors: not_found, malformed, io. Refuses the folder of a killed program that was not recovered; the message has the remedy.
+  /// Opens a rank's folder. Errors: not_found, malformed, io. Refuses the folder of a killed program that was not
+  /// recovered; the message has the remedy.
   static base::Result<std::unique_ptr<RankTrace>> open(const std::filesystem::path& folder);
 
   std::uint32_t rank = 0;
@@ -166,8 +167,8 @@ class RankTrace {
   bool complete = false;           ///< the program has ended its trace
   bool recovered = false;          ///< it was killed, and its trace was recovered
   bool unwritten = false;          ///< it ended, and could not write the end of its trace
-  std::uint64_t written_events = 0;  ///< of all streams, as the program counted them at the end; 0: it was killed
-  std::uint64_t lost_events = 0;     ///< the same of those that were lost; a stream that lost all of its events has no file
+  std::uint64_t written_events = 0;  ///< of all streams, counted by the program at the end; 0: it was killed
+  std::uint64_t lost_events = 0;     ///< likewise, of lost events; a stream that lost all of its events has no file
   std::string manifest;            ///< the text of rank.json
   std::string host, program, job, commit, version;
   std::vector<std::string> arguments;  ///< of the program, after its name
@@ -191,7 +192,7 @@ class RankTrace {
   StreamReader* stream_of(std::uint32_t actor) noexcept;
   /// Converts to rank 0's time, by the clock points.
   ReferenceLine line() const noexcept { return ReferenceLine::through(clock_points); }
-  /// Where the rank's folder is.
+  /// The path of the rank's folder.
   std::filesystem::path folder;
 
  private:
@@ -204,7 +205,7 @@ class RankTrace {
   base::Result<void> learn(const Event& event, std::uint64_t most_numbers);
 };
 
-/// The actor whose stream this file is, by its name; nothing for other files.
+/// The actor whose stream this file is, by its name; empty for other files.
 std::optional<std::uint32_t> actor_of_stream(const std::filesystem::path& file);
 /// The folders of ranks in a run's folder, or the folder itself when it is a rank's. Errors: not_found, io.
 base::Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::path& folder);
@@ -212,7 +213,7 @@ base::Result<std::vector<std::filesystem::path>> rank_folders(const std::filesys
 /// A run: the folders of all ranks, in the order of ranks.
 class TraceReader {
  public:
-  /// `folder` is a run's or one rank's. Errors: as `RankTrace::open`; two ranks with one number.
+  /// Opens a run's folder, or one rank's. Errors: as for `RankTrace::open`; two ranks with one number.
   static base::Result<std::unique_ptr<TraceReader>> open(const std::filesystem::path& folder);
 
   std::filesystem::path folder;
@@ -223,8 +224,9 @@ class TraceReader {
   /// Types have numbers below this.
   std::size_t type_count() const noexcept { return kFirstDeclared + declared.size(); }
 
-  /// All events except descriptions, of all ranks and actors, in the order of `time_of(event)`; equal times in the order of actors.
-  /// `each` returns false to stop. A stream's times should not decrease; if they do, its greatest so far is used. Errors: as next().
+  /// Passes all events except descriptions, of all ranks and actors, in the order of `time_of(event)`; equal times in
+  /// the order of actors. `each` returns false to stop. A stream's times should not decrease; if they do, its greatest
+  /// so far is used. Errors: as for next().
   base::Result<void> in_order(const std::function<std::int64_t(const Event&)>& time_of,
                               const std::function<bool(const Event&, std::int64_t time_ns)>& each);
 

@@ -1,4 +1,4 @@
-// tandem/trace/read/record.hpp: takes one record apart, checked against the bytes that there are. For files and for live buffers.
+// tandem/trace/read/record.hpp: decodes one record, with checks of the available bytes, for files and live buffers.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ T load(const std::byte* at) noexcept {
   return value;
 }
 
-/// What is wrong with the header of a complete packet, or nothing. Whether the file is long enough is the caller's question.
+/// What is wrong with the header of a complete packet; empty: nothing. The caller checks whether the file is long
+/// enough.
 constexpr std::string_view problem_of(const PacketHeader& header) noexcept {
   constexpr std::uint64_t header_bits = sizeof(PacketHeader) * 8;
   constexpr std::uint64_t most_bits = (std::uint64_t{UINT32_MAX} + 1) * 8;  // live.hpp counts a buffer's bytes in 32 bits
@@ -46,7 +47,8 @@ struct Record {
   std::size_t next() const noexcept { return (end + 3) & ~std::size_t{3}; }
 };
 
-/// Of a record that can be completed later (`Stream::leave_open`): where in its fields the word lies; -1: of none.
+/// The offset in the fields of the word by which a record can be completed later (`Stream::leave_open`); -1: the type
+/// has none.
 constexpr int open_word_offset(Type type) noexcept {
   switch (type) {
     case Type::task_ran:
@@ -58,11 +60,11 @@ constexpr int open_word_offset(Type type) noexcept {
     default: return -1;
   }
 }
-/// Whether such a word says that it has not been completed.
+/// Whether such a word shows that the record has not been completed.
 constexpr bool is_open_word(Type type, std::uint32_t word) noexcept {
   return is_next(type) ? (word & 0xFFFF) == kNotPushed : word == kNoLength;
 }
-/// The time of the last event that the record tells of.
+/// The time of the last event of the record.
 inline std::uint64_t last_event_of(Type type, std::uint64_t ticks, const std::byte* fields) noexcept {
   if (type < Type::task_ran || type > Type::task_ran_kept) return ticks;
   const auto length = load<std::uint32_t>(fields + 4);
@@ -83,7 +85,7 @@ constexpr std::string_view describe(RecordFault fault) noexcept {
   return "";
 }
 
-/// Goes over texts and lists. `at` is where the first of them begins.
+/// Skips texts and lists. `at` is the beginning of the first.
 inline RecordFault skip_variable(const TypeInfo& info, const std::byte* data, std::size_t fields, std::size_t end,
                                  std::size_t* at) noexcept {
   for (std::size_t i = info.first_variable; i < info.fields; ++i) {

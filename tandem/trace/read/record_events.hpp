@@ -1,4 +1,4 @@
-// tandem/trace/read/record_events.hpp: the events that records stand for, one after the other. For files and for live buffers.
+// tandem/trace/read/record_events.hpp: the events that records stand for, in order, for files and live buffers.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tandem::trace::internal {
 
-/// task.submitted with a short priority, as it lies in compound records.
+/// task.submitted with a short priority, as compound records contain it.
 constexpr EventSpec short_submission(Type type, std::string_view name, Field list) noexcept {
   return {type, Category::task, name,
           {{{"task", Field::u32}, {"priority", Field::i16}, {"site", Field::u16}, {"accesses_count", Field::u8}, {"deps_count", Field::u8},
@@ -26,7 +26,7 @@ constexpr TypeInfo with_offsets(const EventSpec& spec, std::array<std::uint16_t,
   info.fixed_bytes = fixed_bytes;
   return info;
 }
-/// Where the fields of events lie in the fields of compound records.
+/// Offsets of the fields of events in the fields of compound records.
 constexpr TypeInfo next_of(const EventSpec& spec) noexcept { return with_offsets(spec, {TypeInfo::implied_task, 2, 4, 6, 7, 8}, 8); }
 constexpr TypeInfo alike_of(const EventSpec& spec) noexcept {
   return with_offsets(spec, {TypeInfo::implied_task, 0, TypeInfo::implied_site, 2, 3, 4}, 4);
@@ -37,9 +37,9 @@ inline constexpr TypeInfo next_pushed_info = with_offsets(*find_spec(Type::task_
 inline constexpr TypeInfo released_pushed_info = with_offsets(*find_spec(Type::task_pushed), {0, TypeInfo::implied_worker}, 4);
 inline constexpr TypeInfo stolen_info = with_offsets(*find_spec(Type::task_stolen), {0, 8}, 10);
 
-/// Goes through the records of a packet. Most stand for one event, of their own type; a compound record stands for up to three, of
-/// which `ended` and `pushed` are missing while the record is not completed. Keeps what later records of the packet leave out: the
-/// number and the site of the last submission, the time of the last event.
+/// Iterates over the records of a packet. Most stand for one event, of their own type; a compound record stands for up
+/// to three, of which `ended` and `pushed` are missing while the record is not completed. Keeps what later records of
+/// the packet leave out: the number and the site of the last submission, the time of the last event.
 class RecordEvents {
  public:
   void begin_packet(std::uint64_t begin_ticks) noexcept {
@@ -49,7 +49,7 @@ class RecordEvents {
   /// The worker that writes the stream.
   void set_worker(std::uint16_t index) noexcept { worker_ = index; }
 
-  /// Takes the record at `at` apart, as `decode`. Its events follow.
+  /// Decodes the record at `at`, as `decode` does. Its events follow.
   RecordFault enter(const std::byte* data, std::size_t at, std::size_t end, std::uint32_t word,
                     const DeclaredTypes& declared) noexcept {
     const RecordFault fault = decode(data, at, end, word, after_.ticks, declared, &record_);
@@ -71,9 +71,9 @@ class RecordEvents {
   }
   const Record& record() const noexcept { return record_; }
   std::uint32_t bytes() const noexcept { return bytes_; }  ///< of that record
-  /// Of the last event of the last record.
+  /// The time of the last event of the last record.
   std::uint64_t last_event() const noexcept { return after_.event_ticks; }
-  /// The last record can still be completed, unless another one follows it.
+  /// Whether the last record can still be completed, unless another one follows it.
   bool is_open() const noexcept {
     const int offset = open_word_offset(record_.type);
     return offset >= 0 && is_open_word(record_.type, load<std::uint32_t>(fields_ + offset));
@@ -106,7 +106,7 @@ class RecordEvents {
   struct State {
     std::uint64_t ticks = 0;        ///< of the last record
     std::uint64_t event_ticks = 0;  ///< of the last event
-    std::uint32_t task = 0;         ///< that was submitted last, at
+    std::uint32_t task = 0;         ///< the task submitted last, at
     std::uint16_t site = 0;
     bool has_submission = false;
   };
@@ -182,7 +182,7 @@ class RecordEvents {
   const std::byte* fields_ = nullptr;
   std::uint32_t bytes_ = 0;
   std::uint16_t worker_ = 0;
-  std::uint8_t next_ = 0, count_ = 0;  ///< events of the record: told, and in all
+  std::uint8_t next_ = 0, count_ = 0;  ///< events of the record: reported, and in all
 };
 
 }  // namespace tandem::trace::internal

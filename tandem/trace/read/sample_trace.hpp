@@ -1,4 +1,4 @@
-// tandem/trace/read/sample_trace.hpp: a run of two ranks with every kind of record, for tests that want a whole one.
+// tandem/trace/read/sample_trace.hpp: a run of two ranks with every kind of record, for tests.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ inline constexpr std::uint64_t sample_other_events = 24;
 inline constexpr std::uint64_t sample_events = sample_worker_events + sample_other_events;
 inline constexpr std::uint64_t sample_descriptions = 11;
 
-/// Each rank's clock is behind rank 0's, and ever more so.
+/// Each rank's clock is behind rank 0's, increasingly.
 inline ClockPoint sample_first_point(std::uint32_t rank) { return {ClockPointKind::barrier, 5'000, 5'000 + 100 * rank, 20, 0}; }
 inline ClockPoint sample_last_point(std::uint32_t rank) {
   return {ClockPointKind::barrier, 2'000'005'000, 2'000'005'000 + 300 * rank, 20, 0};
@@ -52,7 +52,7 @@ inline std::vector<std::string> sample_worker_packets() {
                  {task, -2, 0, 2, before.size(), std::vector<std::uint32_t>{access_word(0, 2), 17}, before});
       packet.add(Type::task_started, ticks + 10, {task});
       packet.add(Type::task_ended, ticks + 500 + i, {task});
-      // Sometimes more than the 2^25 ticks that a compact stamp spans, and once exactly that.
+      // Some steps are longer than the 2^25 ticks that a compact stamp spans, and one is exactly that.
       ticks += i % 16 == 15 ? 40'000'000 : 1'000;
       if (i == 40) ticks += RecordHeader::stamp_span - 1'000;
     }
@@ -79,7 +79,7 @@ inline std::string sample_progress(std::uint32_t rank) {
   packet.add(Type::span_began, 1'040'000, {0}).add(Type::mark, 1'040'100, {0, 1.5}).add(Type::counter, 1'040'200, {1, -0.25});
   packet.add(Type::span_ended, 1'041'000, {0});
   packet.add(Type::wait_began, 1'042'000).add(Type::wait_ended, 1'043'000);
-  // Types of the program's own, one of them last in its packet.
+  // Types that the program declared, one of them last in its packet.
   packet.add_sample(1'044'000, 17, 0.25, "seventeen").add_sample(1'044'000, 18, -1, "").add_sample(1'045'000, 19, 1e300, "x");
   return packet.bytes();
 }
@@ -137,9 +137,9 @@ inline void write_sample_run(const std::filesystem::path& run) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) write_sample_rank(sample_rank_folder(run, rank), {.rank = rank, .size = 2});
 }
 
-/// A sample rank as it is when it was killed: its progress engine's events are in a live buffer only; of its worker's stream the
-/// last packet is written in part and in a buffer as a whole, the first is still in a buffer too, and a task runs; one buffer is
-/// empty.
+/// A sample rank in the state in which it was killed: its progress engine's events are in a live buffer only; of its
+/// worker's stream the last packet is written in part and in a buffer as a whole, the first is still in a buffer, too,
+/// and a task runs; one buffer is empty.
 inline void kill_sample_rank(const std::filesystem::path& folder, const std::filesystem::path& live, RankFacts facts) {
   constexpr std::size_t buffer_bytes = 65536;
   facts.complete = false;

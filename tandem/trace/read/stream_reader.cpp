@@ -1,4 +1,4 @@
-// tandem/trace/read/stream_reader.cpp: the events of one actor, each checked before it is handed out.
+// tandem/trace/read/stream_reader.cpp: the events of one actor, each checked before it is returned.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,11 +25,11 @@ using internal::io_error;
 
 namespace {
 
-/// What was read is unmapped in such pieces: multiples of the page, on all machines.
+/// Read parts are unmapped in pieces of this size: multiples of the page, on all machines.
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
-/// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, that computing with it
-/// in 64 bits is safe.
+/// Whether the clock's time is near enough to its origin (70 years) at both stamps, and thus between them, for safe
+/// arithmetic in 64 bits.
 bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std::uint64_t end) noexcept {
   __extension__ using Wide = __int128;
   constexpr Wide most_ns = Wide{1} << 61;
@@ -41,7 +41,7 @@ bool in_the_clocks_reach(const clock::TickScale& scale, std::uint64_t begin, std
   return elapsed(begin) <= elapsed(end) && near(begin) && near(end);
 }
 
-/// In a file without a name, which goes with its descriptor. Blocks of zeros are left out.
+/// Copies a file to one without a name, which vanishes with its descriptor. Blocks of zeros are left out.
 Result<base::FileDescriptor> private_copy(const base::OwnedFile& file) {
   const char* const chosen = std::getenv("TMPDIR");
   const std::filesystem::path folder = chosen != nullptr && *chosen != 0 ? chosen : "/var/tmp";
@@ -88,7 +88,8 @@ StreamReader::~StreamReader() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), bytes_);
 }
 
-/// A file that another user could cut while it is mapped, which would end this process, is copied first.
+/// Maps the file. Another user could cut it while it is mapped, which would end this process, so such a file is copied
+/// first.
 Result<void> StreamReader::map() {
   const auto opened = base::OwnedFile::open(file_, base::Owners::anyone);
   if (!opened) {
@@ -137,7 +138,7 @@ Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& h
   if (!packets_.empty() && header.actor != summary_.actor) return malformed(at, "a packet of another actor");
   if (!packets_.empty() && header.begin_ticks < summary_.last_ticks)
     return malformed(at, "the packet begins before the one before ends");
-  // So many packets should have come before this one; those that did not are missing.
+  // Packets that should have come before this one; those that did not are missing.
   const std::uint64_t expected = summary_.packets + summary_.missing_packets;
   if (header.sequence < expected) return malformed(at, "the packet's number is not greater than that of the one before");
   if (!in_the_clocks_reach(scale_, header.begin_ticks, header.end_ticks))
@@ -155,7 +156,7 @@ Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& h
   return {};
 }
 
-/// The records of a packet that lie before the file's end are as good as any: the packet ends with the last of them.
+/// Enters a packet that the file cuts off: its records before the file's end are valid, and the last of them ends it.
 Result<void> StreamReader::enter_cut_packet(std::size_t at, const PacketHeader& header) {
   const std::size_t end = at + std::min<std::size_t>(header.content_bits / 8, bytes_ - at);
   PacketHeader cut = header;
@@ -193,7 +194,8 @@ void StreamReader::rewind() noexcept {
   begin_packet(0);
 }
 
-/// Mapped pages that were read would count as memory of the process until it ends. Reading them again brings them back from the file.
+/// Drops mapped pages that were read, which would count as memory of the process until it ends. Reading them again
+/// loads them from the file.
 void StreamReader::drop_pages(std::size_t until) noexcept {
   const std::size_t end = until / piece_bytes * piece_bytes;
   ::madvise(const_cast<std::byte*>(data_) + dropped_, end - dropped_, MADV_DONTNEED);

@@ -1,4 +1,4 @@
-// tandem/trace/read/stream_reader_test.cpp: one stream: what is read, and what each kind of damage is called.
+// tandem/trace/read/stream_reader_test.cpp: one stream: what is read, and the error of each kind of damage.
 #include <unistd.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ class StreamReaderTest : public ::testing::Test {
     test::write_file(file_, bytes);
     return StreamReader::open(file_, 3, test::RankFacts{}.scale());
   }
-  /// All events, or the error on the way.
+  /// All events, or the first error.
   base::Result<std::vector<Event>> read(const std::string& bytes) {
     auto opened = open(bytes);
     if (!opened) return opened.error();

@@ -1,5 +1,4 @@
-// tandem/trace/read/test_support.hpp: writes packets, streams, folders and live files for tests, by FORMAT.md and by nothing
-// else.
+// tandem/trace/read/test_support.hpp: writes packets, streams, folders and live files for tests, by FORMAT.md alone.
 #pragma once
 
 #include <unistd.h>
@@ -27,7 +26,7 @@
 
 namespace tandem::trace::test {
 
-/// A folder of its own, which goes with it.
+/// A folder for one test, removed by the destructor.
 class TempFolder {
  public:
   TempFolder() {
@@ -67,7 +66,7 @@ struct Value {
   std::vector<std::uint32_t> list;
 };
 
-/// Bytes that are aligned as live memory is, which a string is not.
+/// Bytes that are aligned like live memory, unlike a string's.
 class AlignedBytes {
  public:
   explicit AlignedBytes(const std::string& bytes) : words_((bytes.size() + 7) / 8), size_(bytes.size()) { put(0, bytes); }
@@ -92,7 +91,7 @@ class PacketWriter {
     header_.lost_events = lost_events;
   }
 
-  /// One value for each field, the counts of lists included.
+  /// Adds a record, with one value for each field, including the counts of lists.
   PacketWriter& add(Type type, std::uint64_t ticks, std::initializer_list<Value> values = {}) {
     records_.resize((records_.size() + 3) & ~std::size_t{3});
     if (ticks - ticks_ < RecordHeader::stamp_span) {
@@ -109,7 +108,7 @@ class PacketWriter {
     for (std::size_t i = 0; i < values.size(); ++i) put_field(spec->fields[i].field, std::data(values)[i]);
     return *this;
   }
-  /// Of the type that `sample_declared` has.
+  /// Adds an event of the type that `sample_declared` has.
   PacketWriter& add_sample(std::uint64_t ticks, std::uint32_t index, double norm, const std::string& note) {
     records_.resize((records_.size() + 3) & ~std::size_t{3});
     put(RecordHeader::extended(static_cast<Type>(kFirstDeclared))).put(ticks).put(index).put(norm);
@@ -118,12 +117,12 @@ class PacketWriter {
     ++header_.event_count;
     return *this;
   }
-  /// The last event is at `ticks`, as a completed record tells.
+  /// Sets the time of the last event, which a completed record contains.
   PacketWriter& until(std::uint64_t ticks) {
     until_ = ticks;
     return *this;
   }
-  /// For what the format does not allow.
+  /// Overwrites bytes with values that the format does not allow.
   template <class T>
   PacketWriter& put(T value) {
     records_.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -144,7 +143,7 @@ class PacketWriter {
     packet.resize((packet.size() + 3) & ~std::size_t{3});
     return packet;
   }
-  /// As a live buffer that is being written: the header does not know its end yet, and zeros follow.
+  /// The packet as a live buffer that is being written: the header does not know its end yet, and zeros follow.
   std::string live_unfinished(std::size_t buffer_bytes) const {
     PacketHeader header = header_;
     header.event_count = 0;
@@ -214,8 +213,8 @@ struct RankFacts {
   std::uint64_t events = 0;
   std::uint64_t lost_events = 0;
   ReferenceLine line = {};
-  std::string selection = "all";  ///< empty: rank.json does not say it
-  std::string pus = {};           ///< "[0, 1]"; empty: rank.json does not say it
+  std::string selection = "all";  ///< empty: not in rank.json
+  std::string pus = {};           ///< "[0, 1]"; empty: not in rank.json
 
   clock::TickScale scale() const { return {origin_ticks, origin_ns, multiplier}; }
 };
@@ -257,7 +256,7 @@ inline std::filesystem::path stream_path(const std::filesystem::path& folder, st
   return folder / stream_file_name(actor);
 }
 
-/// What lies beside a rank's streams.
+/// Writes the other files of a rank's folder, besides streams.
 inline void write_rank(const std::filesystem::path& folder, const RankFacts& facts, bool with_metadata = true) {
   std::filesystem::create_directories(folder / own_folder);
   write_file(folder / manifest_file, manifest(facts));

@@ -53,7 +53,7 @@ Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::filesystem::pa
   return reader;
 }
 
-/// Ranks need not declare in the same order: one type has one number in all of them.
+/// Gives one type one number in all ranks, which may declare types in different orders.
 void TraceReader::number_declared_types() {
   for (const auto& rank : ranks) {
     for (std::size_t i = 0; i < rank->declared->size(); ++i) {
@@ -79,7 +79,7 @@ struct Head {
   Event event;
   std::int64_t time_ns = std::numeric_limits<std::int64_t>::min();
 
-  /// False at the end.
+  /// Advances to the next event. False at the end.
   Result<bool> advance(const std::function<std::int64_t(const Event&)>& time_of) {
     for (;;) {
       auto next = stream->next();
@@ -116,7 +116,7 @@ Result<void> TraceReader::in_order(const std::function<std::int64_t(const Event&
     std::ranges::pop_heap(heads, later);
     Head& first = heads.back();
     bool more = true;
-    // Actors have their events in runs: the heap is touched only when another actor's turn comes.
+    // Events of an actor come in runs: the heap changes only when another actor's turn comes.
     do {
       if (!each(first.event, first.time_ns)) return {};
       const auto advanced = first.advance(time_of);

@@ -1,4 +1,4 @@
-// tandem/trace/read/trace_reader_test.cpp: folders of ranks and runs: what is found in them, the merged order, and what is
+// tandem/trace/read/trace_reader_test.cpp: folders of ranks and runs: their content, the merged order, and what is
 // refused.
 #include <gtest/gtest.h>
 

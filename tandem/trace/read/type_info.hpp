@@ -1,4 +1,4 @@
-// tandem/trace/read/type_info.hpp: what taking records apart needs of their types.
+// tandem/trace/read/type_info.hpp: what decoding records needs of their types.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct TypeInfo {
   std::array<std::uint16_t, 9> offsets{}; ///< of a field, right up to and including the first text or list; or see below
   std::uint8_t first_variable = 0;        ///< the index of that, or the number of fields
 
-  /// Instead of an offset: the field is not in the record; it follows from records before.
+  /// Stands for an offset: the field is not in the record; it follows from earlier records.
   static constexpr std::uint16_t implied_task = 0xFFFF, implied_site = 0xFFFE, implied_worker = 0xFFFD;
   static constexpr std::uint16_t first_implied = implied_worker;
 };
@@ -56,7 +56,7 @@ constexpr std::size_t count_field(const EventSpec& spec, std::size_t field) noex
   return spec.fields.size();
 }
 
-/// Counts lie before the first text or list, so that decoding finds them at a fixed place.
+/// Whether counts are before the first text or list, so that decoding finds them at a fixed place.
 constexpr bool every_list_has_its_count_at_a_fixed_place() noexcept {
   for (std::size_t type = 0; type < kEventSpecs; ++type) {
     const EventSpec& spec = spec_at(type);

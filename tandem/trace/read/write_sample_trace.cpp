@@ -1,5 +1,5 @@
-// tandem/trace/read/write_sample_trace.cpp: a program that writes the sample trace, for tests that run other programs on it.
-// Usage: write_sample_trace FOLDER, or write_sample_trace FOLDER LIVE_FILE PROCESS for one whose rank 1 was killed as that
+// tandem/trace/read/write_sample_trace.cpp: writes the sample trace, for tests that run other programs on it. Usage:
+// write_sample_trace FOLDER, or write_sample_trace FOLDER LIVE_FILE PROCESS for one whose rank 1 was killed as that
 // process.
 #include <cstdio>
 #include <cstdlib>
