@@ -1,4 +1,4 @@
-// tandem/clock/clock.hpp: the interface through which everything above it learns the time, and the clocks that implement it.
+// tandem/clock/clock.hpp: the interface by which all other code reads the time, and the clocks that implement it.
 #pragma once
 
 #include <atomic>
@@ -7,8 +7,8 @@
 
 namespace tandem::clock {
 
-/// A clock that never runs backwards as one thread sees it. now_ns() is thread-safe. The origin is the clock's own: only
-/// differences of one clock mean anything, unless the implementation says more.
+/// A clock that never runs backwards as one thread sees it. now_ns() is thread-safe. Each clock has its own origin:
+/// only differences of one clock's times mean anything, unless the implementation says more.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -38,8 +38,8 @@ class ManualClock final : public Clock {
   std::atomic<std::int64_t> now_ns_;
 };
 
-/// The cheapest clock that this machine can be trusted with: the TSC when it is invariant, else RawMonotonicClock. Both count
-/// from CLOCK_MONOTONIC_RAW's origin. Takes about 10 ms, to calibrate.
+/// The cheapest reliable clock of this machine: the TSC when it is invariant, else RawMonotonicClock. Both count from
+/// CLOCK_MONOTONIC_RAW's origin. Takes about 10 ms, to calibrate.
 std::unique_ptr<Clock> best_clock();
 
 }  // namespace tandem::clock

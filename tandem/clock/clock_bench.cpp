@@ -1,4 +1,4 @@
-// tandem/clock/clock_bench.cpp: what reading each clock costs.
+// tandem/clock/clock_bench.cpp: the cost of reading each clock.
 #include <benchmark/benchmark.h>
 
 #include "tandem/clock/clock.hpp"

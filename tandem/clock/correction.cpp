@@ -1,4 +1,4 @@
-// tandem/clock/correction.cpp: the piecewise-linear function, the two simple methods, and the account of what each one leaves.
+// tandem/clock/correction.cpp: the piecewise-linear function, the two simple methods, and what each method leaves.
 #include "tandem/clock/correction.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Knot = Correction::Knot;
 
-/// How often W is halved for the sake of violations that remain.
+/// Most halvings of W because of remaining violations.
 constexpr int kMostHalvings = 8;
 
 std::vector<SyncPoint> in_order(std::vector<SyncPoint> points) {
@@ -29,7 +29,8 @@ Correction by_offset(const std::vector<SyncPoint>& points) {
   return points.empty() ? Correction() : Correction({knot_of(points.front())});
 }
 
-/// Between the first and the last barrier; without two of them, between the first and the last point of any kind.
+/// The line between the first and the last barrier; without two of them, between the first and the last point of any
+/// kind.
 Correction by_line(const std::vector<SyncPoint>& points) {
   if (points.empty()) return {};
   const auto barrier = [](const SyncPoint& point) { return point.is_barrier; };
@@ -49,7 +50,7 @@ std::vector<Correction> for_all(const TracedClocks& trace, Correction (*method)(
 }
 
 Violations violations(const TracedClocks& trace, const std::vector<Correction>& corrections, const CorrectionOptions& options) {
-  // One cursor for sends and one for receives of each rank: a trace holds each of the two in order of time, or nearly.
+  // Each rank has one cursor for sends and one for receives: a trace has each of the two in order of time, or nearly.
   std::vector<Correction::Cursor> senders(corrections.begin(), corrections.end()), receivers = senders;
   Violations found;
   for (const TracedMessage& message : trace.messages) {
@@ -77,7 +78,7 @@ RankCorrectionReport residuals(const std::vector<SyncPoint>& points, const Corre
   return report;
 }
 
-/// Fits, and fits again with shorter windows while messages that the points would allow are violated and that helps.
+/// Fits, and fits again with shorter windows while violations remain that the points allow to avoid, and that helps.
 void fit_piecewise(const TracedClocks& trace, const CorrectionOptions& options, CorrectedClocks& result) {
   const double usual_ns = internal::usual_window_ns(trace);
   double window_ns = options.window_s > 0 ? options.window_s * 1e9 : usual_ns;
@@ -124,7 +125,7 @@ std::size_t Correction::segment_of(std::int64_t local_ns) const noexcept {
 
 std::int64_t Correction::at(std::size_t segment, std::int64_t local_ns) const noexcept {
   if (knots_.empty()) return local_ns;
-  // What is rounded is the gain alone: it is small, and with a rate of at least -1 the sum never decreases.
+  // Only the gain is rounded: it is small, and with a rate of at least -1 the sum never decreases.
   const Knot& from = knots_[segment == 0 ? 0 : segment - 1];
   const std::int64_t elapsed_ns = local_ns - from.local_ns;
   return from.reference_ns + elapsed_ns + std::llround(rates_[segment] * static_cast<double>(elapsed_ns));

@@ -1,4 +1,4 @@
-// tandem/clock/correction.hpp: the clocks of a finished trace, set right afterwards: from local stamps to the time of rank 0.
+// tandem/clock/correction.hpp: corrects the clocks of a finished trace: from local stamps to the time of rank 0.
 //
 // Mathematics. Let theta_r(t) be the reference's time minus that of rank r when r's clock shows t; theta_0 = 0. A trace has
 // points (t_i, o_i, w_i) at which rank r was compared with the reference, |theta_r(t_i) - o_i| <= w_i (what `DriftModel` works
@@ -20,13 +20,13 @@
 // clock may do and no more; W / T makes it the same for all W. s_i: see (3) of drift_model.hpp. Knots cover all points and
 // messages of the rank; beyond, the rate stays as it was last: what is not known then is how it changed, not the rate itself.
 //
-// Of the messages, few matter. Between the same two knots of a and the same two of b, (1) is linear in t, so that of one pair,
+// Few messages matter. Between the same two knots of a and the same two of b, (1) is linear in t, so that of one pair,
 // direction and window only those on the lower convex hull of t_b - t_a bound anything (Duda et al., "Estimating global time in
 // distributed systems"); and none whose slack is more than all that the points leave open. One that they contradict by more than
 // that is *inconsistent* (a clock was set, a stamp is wrong, L is too large): it is counted, and bends nothing. When violations
 // remain since lines are too stiff, W is halved.
 //
-// What nobody can see: a path that always takes longer one way than back. Points err by half of the difference, within w_i, and
+// A path that always takes longer one way than back cannot be detected. Points err by half of the difference, within w_i, and
 // as long as both ways take longer than L no message shows it. All ranks may be shifted so, by constants.
 //
 // Example: rank 1 has the points (0 s, 0, 100 ns) and (10 s, 50 us, 100 ns), and was 10 us off that line in between, at 5 s.
@@ -44,7 +44,7 @@
 
 namespace tandem::clock {
 
-/// When the rank's clock showed `local_ns`, the reference showed `reference_ns`, give or take `error_ns`.
+/// When the rank's clock showed `local_ns`, the reference showed `reference_ns`, within `error_ns`.
 struct SyncPoint {
   std::int64_t local_ns = 0;
   std::int64_t reference_ns = 0;
@@ -68,7 +68,7 @@ class Correction {
     std::int64_t reference_ns = 0;
     friend bool operator==(const Knot&, const Knot&) = default;
   };
-  /// What holds before the first knot and after the last one.
+  /// How the function continues before the first knot and after the last one.
   enum class Outside : std::uint8_t { hold_offset, hold_rate };
 
   Correction() noexcept = default;  ///< the identity
@@ -80,7 +80,8 @@ class Correction {
   std::int64_t to_reference(std::int64_t local_ns) const noexcept { return at(segment_of(local_ns), local_ns); }
   const std::vector<Knot>& knots() const noexcept { return knots_; }
 
-  /// For times that mostly grow: remembers where the last one was, O(1) then. The correction outlives it.
+  /// For times that mostly ascend: remembers the position of the last one, which makes the next O(1). The correction
+  /// outlives it.
   class Cursor {
    public:
     explicit Cursor(const Correction& correction) noexcept : correction_(&correction) {}
@@ -92,7 +93,7 @@ class Correction {
   };
 
  private:
-  /// 0 is before the first knot; i begins at knot i - 1.
+  /// The segment of a time: 0 is before the first knot; i begins at knot i - 1.
   std::size_t segment_of(std::int64_t local_ns) const noexcept;
   std::int64_t at(std::size_t segment, std::int64_t local_ns) const noexcept;
 
@@ -100,10 +101,10 @@ class Correction {
   std::vector<double> rates_;  ///< of each segment: ns of the reference per local ns, beyond 1; at least -1
 };
 
-/// What a trace says of its ranks' clocks. Points and messages in any order; those in order of time are faster.
+/// A trace's facts about its ranks' clocks. Points and messages in any order; those in order of time are faster.
 struct TracedClocks {
   std::vector<std::vector<SyncPoint>> points;  ///< of each rank; those of rank 0, the reference, are ignored
-  std::span<const TracedMessage> messages;     ///< between ranks that are there (assertion)
+  std::span<const TracedMessage> messages;     ///< between existing ranks (assertion)
 
   std::size_t rank_count() const noexcept { return points.size(); }
 };
@@ -127,20 +128,20 @@ struct Violations {
 
 struct RankCorrectionReport {
   std::size_t point_count = 0;
-  bool corrected = false;       ///< rank 0, and all with a point; without any the local time stands as it is
-  double residual_rms_ns = 0;   ///< of the points, after
+  bool corrected = false;       ///< rank 0, and all with a point; without any the local time stays unchanged
+  double residual_rms_ns = 0;   ///< of the points, afterwards
   double residual_max_ns = 0;
 };
 
 struct CorrectionReport {
   std::vector<RankCorrectionReport> ranks;
   std::uint64_t message_count = 0;      ///< between different ranks
-  Violations by_offset, by_line, after;  ///< with `none`, with `linear`, and with the method that was asked for
-  // The rest is of `piecewise`.
+  Violations by_offset, by_line, after;  ///< with `none`, with `linear`, and with the requested method
+  // The rest applies to `piecewise`.
   std::uint64_t constraint_count = 0;    ///< messages that were kept as (1)
-  std::uint64_t inconsistent_count = 0;  ///< that contradict the points, and were left out for it
-  std::int64_t largest_shift_ns = 0;     ///< by how much messages moved a knot from where points alone would have it
-  double window_s = 0;                   ///< W in the end
+  std::uint64_t inconsistent_count = 0;  ///< messages that contradict the points, and were left out
+  std::int64_t largest_shift_ns = 0;     ///< greatest move of a knot by messages
+  double window_s = 0;                   ///< the final W
 };
 
 struct CorrectedClocks {

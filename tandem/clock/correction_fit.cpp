@@ -13,20 +13,21 @@ namespace {
 
 constexpr std::size_t kMostKnots = 4096;
 constexpr double kLeastWindowNs = 1e3;
-/// How far knots go beyond the points, where there are messages: as long as the points last, or so many windows.
+/// Knots extend beyond the points, where there are messages, for the duration of the points, or for this many windows.
 constexpr double kReachWindows = 16;
 /// The share of (2): round trips as short as the shortest are asymmetric by little (drift_model.hpp).
 constexpr double kLikelyShare = 0.125;
-/// How much of (3) a right fit may be away from the one without messages.
+/// Factor on (3): most distance of a right fit from the one without messages.
 constexpr double kOpenFactor = 3;
-/// What inequalities ask for beyond (1), so that none is violated once knots and stamps are whole nanoseconds; and how exactly.
+/// What inequalities demand beyond (1), so that none is violated once knots and stamps are whole nanoseconds; and their
+/// tolerance.
 constexpr double kMarginNs = 3, kToleranceNs = 0.5;
-/// Of inequalities, over the weight of the best point.
+/// Stiffness of inequalities, relative to the weight of the best point.
 constexpr double kStiffness = 100;
 
 double elapsed(std::int64_t from_ns, std::int64_t to_ns) { return static_cast<double>(to_ns - from_ns); }
 
-/// The unknown function of one rank: a line, and knots. Rank 0's is zero, that of a rank without points is not known.
+/// The unknown function of one rank: a line, and knots. Rank 0's is zero; that of a rank without points is unknown.
 struct Curve {
   bool known = false;
   std::int64_t origin_ns = 0, offset_ns = 0;  ///< the line: offset + rate (t - origin)
@@ -37,7 +38,7 @@ struct Curve {
   double rms_ns = 0, open_rate = 0;  ///< of (3): residuals of the points, and what their slope leaves open
 
   bool fitted() const noexcept { return knot_count > 0; }
-  /// The line, but for offset_ns.
+  /// The line without offset_ns.
   double tilt_ns(std::int64_t local_ns) const noexcept { return rate * elapsed(origin_ns, local_ns); }
   std::int64_t knot_ns(std::size_t knot) const noexcept {
     return first_ns + std::llround(static_cast<double>(knot) * window_ns);
@@ -64,7 +65,7 @@ double least_error_ns(const std::vector<SyncPoint>& points) {
   return std::max(0.0, static_cast<double>(least->error_ns));
 }
 
-/// The line through the points, weighted; level when they are all at one time.
+/// The weighted line through the points; level when all are at one time.
 void lay_line(const std::vector<SyncPoint>& points, Curve& curve) {
   curve.known = true;
   curve.origin_ns = points.front().local_ns;
@@ -89,7 +90,8 @@ void lay_line(const std::vector<SyncPoint>& points, Curve& curve) {
   if (squares > 0) curve.rate = std::clamp(products / squares, -0.5, 0.5);
 }
 
-/// Before a message decides: the part of the lower convex hull of (time, gap) of each group of messages between the same knots.
+/// The part of the lower convex hull of (time, gap) of each group of messages between the same knots, before a message
+/// decides.
 struct Candidate {
   Inequality inequality;
   double time() const noexcept { return inequality.from.exists() ? inequality.from.share : inequality.to.share; }
@@ -105,7 +107,7 @@ std::vector<Inequality> lower_hulls(std::vector<Candidate>& candidates) {
   std::size_t group_begin = 0;
   for (const Candidate& next : candidates) {
     if (!hull.empty() && hull.back().group() != next.group()) group_begin = hull.size();
-    // The last one goes while it is not below the line from the one before to the next (Andrew's monotone chain).
+    // The last one is removed while it is not below the line from the one before to the next (Andrew's monotone chain).
     while (hull.size() > group_begin) {
       const Candidate& last = hull.back();
       if (last.time() == next.time()) break;
@@ -183,7 +185,7 @@ class Fit {
     }
   }
 
-  /// By the reference, nearly.
+  /// Times of knots, approximately by the reference.
   std::vector<double> knot_times() const {
     std::vector<double> times;
     for (const Curve& curve : curves_)
@@ -192,7 +194,8 @@ class Fit {
     return times;
   }
 
-  /// The sums of (2). A very soft pull to the line makes the system regular where a single point says nothing of the slope.
+  /// Adds the sums of (2). A very soft pull to the line makes the system regular where a single point does not
+  /// determine the slope.
   void add_rank(const std::vector<SyncPoint>& points, const Curve& curve, LeastSquares& squares) {
     const double least_ns = least_error_ns(points);
     for (const SyncPoint& point : points) {
@@ -211,7 +214,7 @@ class Fit {
     }
   }
 
-  /// What (3) needs besides the two points.
+  /// Computes what (3) needs besides the two points.
   void find_open(const std::vector<SyncPoint>& points, const std::vector<double>& x, Curve& curve) const {
     double squares = 0, greatest_ns = 0;
     for (const SyncPoint& point : points) {
@@ -226,7 +229,7 @@ class Fit {
     if (length_ns > 0) curve.open_rate = std::min(curve.open_rate, 2 * (greatest_ns + curve.rms_ns) / length_ns);
   }
 
-  /// (3).
+  /// open_r of (3).
   double open_ns(base::Rank rank, std::int64_t local_ns) const {
     const Curve& curve = curves_[rank.index()];
     if (!curve.fitted()) return 0;

@@ -5,8 +5,9 @@
 //
 //     open_r(t) = max(w_i, w_{i+1}) + alpha (t_{i+1} - t_i)^2 / 8 + rms of the residuals                                     (3)
 //
-// between two points (beyond the last one, with what its slope leaves open), no right fit is further from the first one than
-// some open_a + open_b. Messages with more slack than that bound nothing. Those early by more are inconsistent with the points.
+// between two points (beyond the last one, with the uncertainty of its slope), no right fit is further from the first
+// one than some open_a + open_b. Messages with more slack than that bound nothing. Those early by more are inconsistent
+// with the points.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,7 @@ struct FittedClocks {
   double largest_shift_ns = 0;
 };
 
-/// `trace` has its points in order of time.
+/// Fits the clocks of `trace`, whose points are in order of time.
 FittedClocks fit_clocks(const TracedClocks& trace, const CorrectionOptions& options, const FitWindows& windows);
 
 }  // namespace tandem::clock::internal

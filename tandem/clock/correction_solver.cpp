@@ -10,9 +10,9 @@ namespace tandem::clock::internal {
 namespace {
 
 constexpr int kMostMultiplierSteps = 60, kMostNewtonSteps = 60, kBisections = 50;
-/// Multipliers that leave more than this share of the worst violation want a greater stiffness, up to a limit.
+/// Multipliers that leave more than this share of the worst violation cause a greater stiffness, up to a limit.
 constexpr double kWantedGain = 0.25, kStiffening = 4, kMostStiffening = 1e4;
-/// Inequalities that contradict each other show by a violation that stays, over so many steps, within that share.
+/// Steps after which a violation that stays, within that share, shows that inequalities contradict each other.
 constexpr int kIdleSteps = 6;
 constexpr double kIdleGain = 0.99;
 
@@ -28,7 +28,7 @@ struct Term {
   double factor;
 };
 
-/// What stands before x in an inequality; `place_of` leads from unknowns to columns.
+/// The coefficients of x in an inequality; `place_of` leads from unknowns to columns.
 std::vector<Term> normal_of(const Inequality& inequality, const std::vector<std::size_t>& place_of) {
   std::vector<Term> terms;
   const auto add = [&](const Place& place, double sign) {
@@ -57,7 +57,7 @@ std::vector<double> solution(const SparseMatrix& matrix, const std::vector<doubl
   const SparseFactor factor(matrix);
   std::vector<double> x = right_side;
   factor.solve(x);
-  // Once more for what rounding left, since curves between far points are held by their bends alone.
+  // A second solve reduces rounding errors, since only their bends determine curves between far points.
   std::vector<double> residual = matrix.times(x);
   for (std::size_t i = 0; i < x.size(); ++i) residual[i] = right_side[i] - residual[i];
   factor.solve(residual);
@@ -65,7 +65,7 @@ std::vector<double> solution(const SparseMatrix& matrix, const std::vector<doubl
   return x;
 }
 
-/// The function that is to be minimised for given multipliers, and its minimum.
+/// The function to be minimised for given multipliers, and its minimum.
 class Augmented {
  public:
   struct Row {
@@ -89,7 +89,7 @@ class Augmented {
     }
   }
 
-  /// z <- max(0, z - mu g). The worst violation.
+  /// z <- max(0, z - mu g). Returns the worst violation.
   double update_multipliers(const std::vector<double>& x) {
     double worst = 0;
     for (Row& row : rows_) {
@@ -115,7 +115,7 @@ class Augmented {
     return solution(matrix, right_side);
   }
 
-  /// To where the function is least between x and `target`: all the way when it still falls there.
+  /// Moves to the minimum between x and `target`: all the way when the function still falls there.
   void move(const std::vector<double>& target, std::vector<double>& x) const {
     std::vector<double> direction = target;
     for (std::size_t i = 0; i < x.size(); ++i) direction[i] -= x[i];
@@ -200,7 +200,7 @@ SparseFactor::SparseFactor(const SparseMatrix& matrix) : begin_(matrix.size() + 
       order.insert(order.end(), path.rbegin(), path.rend());
     }
     diagonal_[k] = std::exchange(y[k], 0);
-    // Paths that were found later end in earlier ones, and each was turned round: backwards, every i comes before its parent.
+    // Later paths end in earlier ones, and each was reversed: backwards, every i comes before its parent.
     for (auto next = order.rbegin(); next != order.rend(); ++next) {
       const std::size_t i = *next, end = begin_[i] + used[i];
       const double value = std::exchange(y[i], 0);

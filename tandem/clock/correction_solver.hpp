@@ -1,6 +1,6 @@
 // tandem/clock/correction_solver.hpp: least squares over functions that are linear between knots, under inequalities.
 //
-// Mathematics. x holds the values of several functions at their knots, one function after the other. What is asked for is
+// Mathematics. x holds the values of several functions at their knots, one function after the other. The problem is
 //
 //     min  x'Ax/2 - b'x    under    g_k(x) = c_k'x + d_k >= 0,
 //
@@ -76,7 +76,7 @@ class SparseFactor {
 
 class LeastSquares {
  public:
-  /// Unknowns are neighbours where their times are near: for speed only.
+  /// Unknowns are neighbours where their times are near, for speed only.
   explicit LeastSquares(std::span<const double> times);
 
   /// Adds weight (x(place) - value)^2 / 2.
@@ -88,7 +88,7 @@ class LeastSquares {
     double stiffness;  ///< mu at first: some times the weights
     double tolerance;  ///< how far below 0 a g_k may stay
   };
-  /// Without any inequality the plain solution. When they contradict each other, one that violates some.
+  /// The solution; without any inequality the plain one. When inequalities contradict each other, it violates some.
   std::vector<double> solve(std::span<const Inequality> inequalities, const Limits& limits) const;
 
  private:

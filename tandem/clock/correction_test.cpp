@@ -1,4 +1,4 @@
-// tandem/clock/correction_test.cpp: traces of ranks whose clocks are known to be wrong, and what is left of that afterwards.
+// tandem/clock/correction_test.cpp: traces of ranks with known wrong clocks, and the remaining errors afterwards.
 //
 // The system: every rank's clock shows a drift (drifting_clock.hpp) of one common time; rank 0's is the reference. Points are the
 // truth with noise within their error, messages take the least latency and something random. So every stamp's truth is known.
@@ -55,7 +55,7 @@ struct World {
       for (std::int64_t t = every_ns; t < seconds * second_ns; t += every_ns)
         add_point(rank, t + rank * 1'234'567, noise_ns, error_ns, false);
   }
-  /// They take at least `least_ns`, and twice that on average.
+  /// Adds messages that take at least `least_ns`, and twice that on average.
   void add_messages(std::size_t count, std::int64_t least_ns) {
     std::uniform_int_distribution<std::int64_t> when(0, seconds * second_ns);
     std::uniform_int_distribution<unsigned> who(0, ranks - 1);
@@ -71,7 +71,7 @@ struct World {
     trace.messages = messages;
     return correct_clocks(trace, options);
   }
-  /// Over the run, all ranks.
+  /// The worst error over the run and all ranks.
   std::int64_t worst_error_ns(const CorrectedClocks& clocks) const {
     std::int64_t worst_ns = 0;
     for (unsigned rank = 0; rank < ranks; ++rank)
@@ -189,7 +189,7 @@ TEST(CorrectClocks, BehavesAsInTheHeadersExample) {
   };
   EXPECT_EQ(at(CorrectionMethod::none, 10 * second_ns), 0);
   EXPECT_EQ(at(CorrectionMethod::linear, 5 * second_ns), 25 * us);
-  // Truly the offset is 15 us then. So a message that takes 4 us arrives at 5 s + 19 us by rank 0's clock.
+  // The true offset is 15 us then. So a message that takes 4 us arrives at 5 s + 19 us by rank 0's clock.
   const std::vector<TracedMessage> messages{{Rank(1), Rank(0), 5 * second_ns, 5 * second_ns + 19 * us}};
   trace.messages = messages;
   const CorrectedClocks clocks = correct_clocks(trace);
@@ -203,7 +203,8 @@ struct Case {
   unsigned ranks, seed;
 };
 
-/// Points with noise each second, many messages: no violation is left, and what the noise leaves is less than the noise.
+/// Points with noise each second, and many messages: no violation remains, and the remaining error is less than the
+/// noise.
 class Piecewise : public testing::TestWithParam<Case> {};
 
 TEST_P(Piecewise, LeavesNoViolationAndLittleError) {
@@ -352,8 +353,9 @@ TEST(SparseFactor, SolvesWhatItWasMadeOf) {
   }
 }
 
-/// A solution is the least one when it is feasible and its gradient is a sum of normals, with factors that are not negative, of
-/// inequalities that hold with equality: here of one variable each, so that the gradient gives the factors.
+/// A solution is the minimum when it is feasible and its gradient is a sum of normals, with factors that are not
+/// negative, of inequalities that hold with equality: here of one variable each, so that the gradient gives the
+/// factors.
 TEST(LeastSquares, PushesOnlyAgainstWhatIsInTheWay) {
   std::mt19937_64 random(4);
   std::uniform_real_distribution<double> any(-1, 1);

@@ -12,9 +12,9 @@
 namespace tandem::clock {
 namespace {
 
-/// How much alpha is raised at once before a contradiction is taken for a clock that was set.
+/// Largest factor on alpha before a contradiction is taken for a clock that was set.
 constexpr double kMostRaise = 16;
-/// The least alpha under which the points agree leaves hardly any line: the truth may well need more.
+/// The least alpha under which the points agree leaves hardly any line: the true one may well be larger.
 constexpr double kRaiseMargin = 4;
 /// The shares of (3).
 constexpr double kLikelyShare = 0.125, kBendShare = 0.25;
@@ -60,8 +60,8 @@ Polygon parallelogram(const Strip& strip, double rate_limit) {
 struct Extent {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   void take(double value) noexcept { low = std::min(low, value), high = std::max(high, value); }
-  /// The nearest value that is possible (the middle for what is no number: too little was known), and how far the farthest
-  /// possible one is from it.
+  /// The nearest possible value (the middle for NaN: too little was known), and the distance of the farthest possible
+  /// one from it.
   double nearest(double value) const noexcept {
     return std::isnan(value) ? low + (high - low) / 2 : std::clamp(value, low, high);
   }
@@ -112,7 +112,7 @@ class View {
   View(const DriftLimits& limits, std::int64_t local_ns, std::int64_t base_ns, double best_ns = 0)
       : limits_(limits), local_ns_(local_ns), base_ns_(base_ns), fit_(limits, best_ns) {}
 
-  /// Adds what a point says. False when that leaves nothing: all is then as before.
+  /// Adds a point. False, without effect: nothing would be left.
   bool add(const OffsetPoint& point) {
     const Strip said = strip(point);
     Polygon next = polygon_.empty() ? parallelogram(said, limits_.rate) : clipped(polygon_, said);
@@ -147,7 +147,7 @@ class View {
   Fit fit_;
 };
 
-/// How far off `likely_ns`, from `base_ns` on, is at the time of `suspect` if that is right.
+/// The error of `likely_ns`, from `base_ns` on, at the time of `suspect` if the suspect is right.
 double suspected_ns(const OffsetPoint& suspect, std::int64_t base_ns, double likely_ns) noexcept {
   return std::abs(static_cast<double>(suspect.offset_ns - base_ns) - likely_ns) + static_cast<double>(suspect.error_ns);
 }
@@ -171,7 +171,7 @@ bool DriftModel::add(const OffsetPoint& point) {
   return false;
 }
 
-/// False: all is as before.
+/// Adds the point if it agrees. False, without effect: it does not.
 bool DriftModel::add_if_it_agrees(const OffsetPoint& point) {
   points_.push_back(point);
   const bool agrees = agrees_with(limits_);
@@ -180,7 +180,7 @@ bool DriftModel::add_if_it_agrees(const OffsetPoint& point) {
   return agrees;
 }
 
-/// False: the limits were raised, or the points before it were dropped.
+/// Adds the point. False: the limits were raised, or the points before it were dropped.
 bool DriftModel::add_in_any_case(const OffsetPoint& point) {
   if (add_if_it_agrees(point)) return true;
   points_.push_back(point);
@@ -208,7 +208,7 @@ double DriftModel::least_error_ns() const {
 
 OffsetPoint DriftModel::at(std::int64_t local_ns) const {
   TANDEM_ASSERT(!points_.empty());
-  // The point nearest in time comes first: it matters most should rounding make the last ones disagree.
+  // The point nearest in time comes first: it matters most if rounding makes the last ones disagree.
   const auto later = std::lower_bound(points_.begin(), points_.end(), local_ns,
                                       [](const OffsetPoint& point, std::int64_t ns) { return point.local_ns < ns; });
   auto right = later, left = later;

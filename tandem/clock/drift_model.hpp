@@ -54,8 +54,8 @@
 
 namespace tandem::clock {
 
-/// What is assumed of a pair of clocks. Crystals keep within 100 ppm of their name and change by some 0.01 ppm per second at most
-/// when the temperature does.
+/// Assumed limits of a pair of clocks. Crystals keep within 100 ppm of their nominal rate and change by some 0.01 ppm
+/// per second at most when the temperature does.
 struct DriftLimits {
   double rate = 500e-6;               ///< rho: most difference of rates
   double rate_change_per_s = 0.2e-6;  ///< alpha: most change of that difference in a second
@@ -66,11 +66,12 @@ class DriftModel {
  public:
   static constexpr std::size_t usual_points = 32;
 
-  /// Keeps the last `most_points`: what estimates cost is linear in it.
+  /// Keeps the last `most_points`: estimates cost linear time in their number.
   explicit DriftModel(const DriftLimits& limits = {}, std::size_t most_points = usual_points);
 
-  /// Takes a point later than the ones before (assertion). False: it contradicts them within the limits, so that it is a suspect, or
-  /// alpha was raised, or they were dropped; until then the bounds may have been wrong, and the next point is worth having soon.
+  /// Takes a point later than the ones before (assertion). False: it contradicts them within the limits, so that it is
+  /// a suspect, or alpha was raised, or they were dropped; until then the bounds may have been wrong, and the next
+  /// point should come soon.
   bool add(const OffsetPoint& point);
   void clear() noexcept {
     points_.clear();
@@ -78,21 +79,22 @@ class DriftModel {
   }
 
   bool empty() const noexcept { return points_.empty(); }
-  /// The latest point, perhaps a suspect. There is one.
+  /// The latest point, perhaps a suspect. At least one exists.
   const OffsetPoint& last() const { return suspect_ ? *suspect_ : points_.back(); }
-  /// A suspect included.
+  /// The number of points, including a suspect.
   std::size_t point_count() const noexcept { return points_.size() + (suspect_ ? 1 : 0); }
-  /// Without a suspect.
+  /// The points without a suspect.
   const std::deque<OffsetPoint>& points() const noexcept { return points_; }
-  /// As given, or as experience has raised them.
+  /// The limits as given, or as points have raised them.
   const DriftLimits& limits() const noexcept { return limits_; }
 
-  /// The offset when our clock shows `local_ns`, by (3), and its error, by (1), with a suspect (4). There is a point.
+  /// The offset when our clock shows `local_ns`, by (3), and its error, by (1), with a suspect (4). At least one point
+  /// exists.
   OffsetPoint at(std::int64_t local_ns) const;
-  /// The line (2) from the last point on. There is a point.
+  /// The line (2) from the last point on. At least one point exists.
   GlobalClock line() const;
 
-  /// Takes the time of our clock to that of the other: `at`, applied.
+  /// Converts our clock's time to the other's by `at`.
   GlobalTime to_global(std::int64_t local_ns) const;
 
  private:
@@ -104,7 +106,7 @@ class DriftModel {
   DriftLimits limits_;
   std::size_t most_points_;
   std::deque<OffsetPoint> points_;
-  std::optional<OffsetPoint> suspect_;  ///< later than all of these, of which there is one
+  std::optional<OffsetPoint> suspect_;  ///< later than all of these, of which at least one exists
 };
 
 }  // namespace tandem::clock

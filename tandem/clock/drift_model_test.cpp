@@ -143,7 +143,7 @@ struct Case {
 class InjectedDrift : public ::testing::TestWithParam<Case> {
  protected:
   std::int64_t true_offset_ns(std::int64_t local_ns) const { return GetParam().drift.at(local_ns) - local_ns; }
-  /// A point every `interval_ns`, wrong by up to `noise_ns`, which is what it says.
+  /// A point every `interval_ns`, wrong by up to `noise_ns`, its stated error.
   std::vector<OffsetPoint> points(unsigned seed, std::int64_t from_ns, std::int64_t interval_ns, int count,
                                   std::int64_t noise_ns) const {
     std::mt19937 random(seed);
@@ -193,7 +193,8 @@ TEST_P(InjectedDrift, IsFollowedWithinHalfAMicrosecondByProbesASecondApart) {
 }
 
 TEST_P(InjectedDrift, IsFollowedThoughAThirdOfTheProbesAreDisturbed) {
-  // Those had several times as long round trips, and it is unknown which way took longer. All of the next second counts.
+  // These had several times as long round trips, and it is unknown which way took longer. All of the next second
+  // counts.
   std::vector<std::int64_t> errors_ns;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
@@ -210,7 +211,7 @@ TEST_P(InjectedDrift, IsFollowedThoughAThirdOfTheProbesAreDisturbed) {
     }
   }
   std::sort(errors_ns.begin(), errors_ns.end());
-  // Of a rate that turns within seconds there are too few good probes. The middles of the polygons were wrong by 420 to 520 ns.
+  // A rate that turns within seconds has too few good probes. The middles of the polygons were wrong by 420 to 520 ns.
   const bool turns_soon = GetParam().drift.period_ns < 20 * second_ns && GetParam().drift.amplitude_ns > 0;
   EXPECT_LT(errors_ns[errors_ns.size() * 99 / 100], turns_soon ? 700 : 300);
 }

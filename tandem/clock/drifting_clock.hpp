@@ -1,4 +1,4 @@
-// tandem/clock/drifting_clock.hpp: a clock that is wrong in a known way, so that what corrects clocks can be tested and measured.
+// tandem/clock/drifting_clock.hpp: a clock with a known error, to test and measure corrections of clocks.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace tandem::clock {
 
-/// How a clock departs from another one, as a pure function. With t the other's time since `origin_ns`, it shows
-///     t + offset + rate t + amplitude sin(2 pi t / period).
+/// How a clock departs from another one, as a pure function. With t the other's time since `origin_ns`, it shows t +
+/// offset + rate t + amplitude sin(2 pi t / period).
 struct Drift {
   std::int64_t origin_ns = 0;
   std::int64_t offset_ns = 0;
@@ -19,7 +19,7 @@ struct Drift {
   double amplitude_ns = 0;
   std::int64_t period_ns = 1'000'000'000;
 
-  /// What it shows when the other clock shows `base_ns`.
+  /// The clock's time when the other clock shows `base_ns`.
   std::int64_t at(std::int64_t base_ns) const noexcept {
     const auto elapsed_ns = static_cast<double>(base_ns - origin_ns);
     const double phase = 2 * std::numbers::pi * elapsed_ns / static_cast<double>(period_ns);
@@ -35,10 +35,10 @@ struct Drift {
   }
 };
 
-/// Another clock with a drift. As thread-safe as that one, which outlives it.
+/// Another clock with a drift. As thread-safe as that clock, which outlives it.
 class DriftingClock final : public Clock {
  public:
-  /// The drift leaves it running forwards: rates within 0.5 (assertion).
+  /// `drift` must leave it running forwards: rates within 0.5 (assertion).
   DriftingClock(const Clock& base, const Drift& drift) : base_(base), drift_(drift) {
     TANDEM_ASSERT(drift.period_ns > 0 && drift.greatest_rate() < 0.5);
   }

@@ -7,9 +7,9 @@
 namespace tandem::clock {
 namespace {
 
-/// Errors are cut here, so that sums of them never overflow: 29 years.
+/// Limit of errors, so that sums of them never overflow: 29 years.
 constexpr double kMostError = 9e17;
-/// To the next nanosecond, and one for the rounding of the time itself.
+/// Rounds up to a nanosecond, and adds one for the rounding of the time itself.
 std::int64_t rounded_error(double error_ns) noexcept {
   return static_cast<std::int64_t>(std::ceil(std::min(error_ns, kMostError))) + 1;
 }

@@ -52,12 +52,12 @@ class GlobalClock {
   GlobalTime to_global(std::int64_t local_ns) const noexcept;
   /// Our time when the other clock shows `global_ns`.
   GlobalTime to_local(std::int64_t global_ns) const noexcept;
-  /// Of `to_global`.
+  /// The error of `to_global`.
   std::int64_t error_at(std::int64_t local_ns) const noexcept;
 
-  /// The same function around another origin, with a bound that is nowhere smaller: equation (2).
+  /// This function around another origin, with a bound that is nowhere smaller: equation (2).
   GlobalClock around(std::int64_t origin_ns) const noexcept;
-  /// From our clock through the other one to where `next` leads from there: equations (3) and (4).
+  /// The function from our clock through the other one to the target of `next`: equations (3) and (4).
   GlobalClock then(const GlobalClock& next) const noexcept;
 
   const Terms& terms() const noexcept { return terms_; }

@@ -1,4 +1,4 @@
-// tandem/clock/offset.hpp: what a burst of ping-pongs says of the offset between two clocks.
+// tandem/clock/offset.hpp: the offset between two clocks from a series of ping-pongs.
 //
 // Mathematics. Let theta(t) = time of the other clock - t at the instant when ours shows t. A message leaves when ours shows
 // `send`, the other side reads its clock once (`remote`), and the answer is here when ours shows `receive`. The reading took
@@ -35,7 +35,7 @@ struct PingPong {
   std::int64_t round_trip_ns() const noexcept { return receive_ns - send_ns; }
 };
 
-/// The other clock was ahead of ours by `offset_ns`, give or take `error_ns`, when ours showed `local_ns`.
+/// The other clock was ahead of ours by `offset_ns`, within `error_ns`, when ours showed `local_ns`.
 struct OffsetPoint {
   std::int64_t local_ns = 0;
   std::int64_t offset_ns = 0;
@@ -47,11 +47,11 @@ struct OffsetPoint {
 struct OffsetOptions {
   double keep = 0.5;          ///< share of the samples, shortest round trips first; at least one is kept
   double rate_limit = 500e-6;  ///< rho: by how much the clocks' rates differ at most (NTP assumes the same 500 ppm)
-  std::int64_t reading_ns = 5;  ///< e: how far a stamp may be from the instant that it stands for
+  std::int64_t reading_ns = 5;  ///< e: most distance of a stamp from its instant
 };
 
-/// What the samples say of the offset, by (2). When the kept intervals have no common point (a clock was set, or a limit does not
-/// hold), the shortest round trip decides alone. None without samples, or when no sample ends after it began.
+/// Estimates the offset by (2). When the kept intervals have no common point (a clock was set, or a limit does not
+/// hold), the shortest round trip decides alone. Empty without samples, or when no sample ends after it began.
 std::optional<OffsetPoint> estimate_offset(std::span<const PingPong> samples, const OffsetOptions& options = {});
 
 }  // namespace tandem::clock

@@ -28,7 +28,7 @@ TEST(Offset, OfNothingIsNothing) {
 }
 
 TEST(Offset, IgnoresTheLongRoundTrips) {
-  // The long one contradicts: its stamp was taken by a clock that somebody set.
+  // The long one contradicts: its stamp is of a clock that was set.
   const std::vector<PingPong> samples{{0, 1'050, 100}, {200, 9'000, 5'000}};
   EXPECT_EQ(estimate_offset(samples, {.keep = 0.5, .rate_limit = 0, .reading_ns = 0}), (OffsetPoint{50, 1'000, 50}));
 }
@@ -38,7 +38,7 @@ TEST(Offset, TrustsTheShortestRoundTripWhenIntervalsContradict) {
 }
 
 TEST(Offset, IsWrongByHalfOfAConstantAsymmetryWhichTheBoundCovers) {
-  // 80 ns there, 20 ns back, always: the true offset is 1,000.
+  // The constant delays are 80 ns there and 20 ns back: the true offset is 1,000.
   const auto point = estimate_offset(std::vector<PingPong>{{0, 1'080, 100}, {200, 1'280, 300}}, bare);
   EXPECT_EQ(point->offset_ns - 1'000, 30);
   EXPECT_GE(point->error_ns, 30);

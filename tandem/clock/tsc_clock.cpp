@@ -20,7 +20,7 @@ namespace {
 #if defined(__x86_64__)
 std::uint64_t read_tsc() noexcept { return __rdtsc(); }
 
-/// Advanced power management (leaf 0x80000007), EDX bit 8: "TscInvariant".
+/// Whether the processor reports it: advanced power management (leaf 0x80000007), EDX bit 8, "TscInvariant".
 bool processor_says_invariant() noexcept {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(0x80000007U, &eax, &ebx, &ecx, &edx) != 0 && (edx & (1U << 8)) != 0;
@@ -30,8 +30,8 @@ std::uint64_t read_tsc() noexcept { return 0; }
 bool processor_says_invariant() noexcept { return false; }
 #endif
 
-/// Linux takes the TSC off this list when it has seen the cores' counters disagree. A system that shows no list says nothing
-/// against it.
+/// Whether Linux distrusts the TSC: it takes it off this list when the cores' counters disagree. A system without a
+/// list does not.
 bool kernel_has_doubts() {
   std::ifstream file("/sys/devices/system/clocksource/clocksource0/available_clocksource");
   if (!file) return false;
@@ -45,8 +45,8 @@ struct Reading {
   std::int64_t ns;
 };
 
-/// Both clocks at one instant: the kernel's clock read between two readings of the TSC, the tightest pair of several, so that an
-/// interrupt in between does no harm.
+/// Both clocks at one instant: the kernel's clock between two reads of the TSC, the tightest pair of several, so that
+/// an interrupt in between does no harm.
 Reading read_both() {
   const RawMonotonicClock reference;
   Reading best{};

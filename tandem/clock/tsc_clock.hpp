@@ -26,17 +26,18 @@ struct TickScale {
   double ticks_per_ns() const noexcept { return 4294967296.0 / static_cast<double>(multiplier); }
 };
 
-/// The TSC, on processors where it is invariant: same rate in every sleep and frequency state, and synchronised between cores.
-/// Calibrated once against CLOCK_MONOTONIC_RAW, whose origin it takes: it agrees with RawMonotonicClock, and with the TscClock of
-/// another process on the machine, up to the error of calibration (some parts per million of the time since). Immutable, so
-/// free to share and to copy. Reads are not serialising: the processor may read some instructions early or late.
+/// The TSC, on processors where it is invariant: its rate does not depend on sleep and frequency states, and cores are
+/// synchronised. Calibrated once against CLOCK_MONOTONIC_RAW, whose origin it takes: it agrees with RawMonotonicClock,
+/// and with the TscClock of another process on the machine, up to the error of calibration (some parts per million of
+/// the time since). Immutable, so free to share and to copy. Reads are not serialising: the processor may read some
+/// instructions early or late.
 class TscClock final : public Clock {
  public:
   /// Sleeps for `calibration_ns` between two readings of both clocks; the longer, the more exact (the readings are good to
   /// some 50 ns). Errors: unsupported, with the reason.
   static base::Result<TscClock> calibrate(std::int64_t calibration_ns = 10'000'000);
 
-  /// The raw counter: what a trace probe stores.
+  /// The raw counter, as trace probes store it.
   static std::uint64_t ticks() noexcept;
 
   std::int64_t ticks_to_ns(std::uint64_t ticks) const noexcept { return scale_.to_ns(ticks); }

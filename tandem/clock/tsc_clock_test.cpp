@@ -32,8 +32,8 @@ TEST(TscClock, AgreesWithTheKernelsClock) {
   const timespec pause{0, 50'000'000};
   nanosleep(&pause, nullptr);
   const std::int64_t elapsed_ns = clock.now_ns() - start_ns, reference_elapsed_ns = reference.now_ns() - reference_start_ns;
-  // A tenth of a percent: far above the error of calibration, far below what a wrong rate would give; a preemption between the
-  // two readings on a busy machine fits in too, mostly, and 5 ms more forgive the rest.
+  // A tenth of a percent: far above the error of calibration, far below the effect of a wrong rate; it usually covers a
+  // preemption between the two reads on a busy machine, and 5 ms more cover the rest.
   EXPECT_NEAR(static_cast<double>(elapsed_ns), static_cast<double>(reference_elapsed_ns),
               1e-3 * static_cast<double>(reference_elapsed_ns) + 5e6);
 }
