@@ -56,7 +56,7 @@ ScopedAffinity::ScopedAffinity(std::span<const unsigned> pus)
     : former_(affinity_of_this_thread()), result_(set_affinity_of_this_thread(pus)) {}
 
 ScopedAffinity::~ScopedAffinity() {
-  // A refusal leaves the thread where it may run: slower at worst.
+  // A refusal leaves the thread where it may run, which is only slower.
   if (result_.ok() && !former_.empty()) (void)set_affinity_of_this_thread(former_).ok();
 }
 

@@ -8,11 +8,11 @@
 
 namespace tandem::base {
 
-/// Of the calling thread, ascending. Empty when the system does not say.
+/// The calling thread's hardware threads, ascending. Empty when the system does not say.
 std::vector<unsigned> affinity_of_this_thread();
 
-/// The calling thread may run on these from now on, and threads that it makes inherit that. Errors: invalid_argument (none of them
-/// exists or is allowed), io.
+/// Lets the calling thread run on these from now on; threads that it makes inherit that. Errors: invalid_argument (none
+/// of them exists or is allowed), io.
 Result<void> set_affinity_of_this_thread(std::span<const unsigned> pus);
 
 /// Sets the affinity of the calling thread, and restores the former one at the end. Constructed and destroyed on one thread.
@@ -23,7 +23,7 @@ class ScopedAffinity {
   ScopedAffinity(const ScopedAffinity&) = delete;
   ScopedAffinity& operator=(const ScopedAffinity&) = delete;
 
-  /// Whether it is set, or why not.
+  /// Success, or why the affinity could not be set.
   const Result<void>& result() const noexcept { return result_; }
 
  private:

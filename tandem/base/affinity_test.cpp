@@ -1,4 +1,4 @@
-// tandem/base/affinity_test.cpp: a thread is bound, and comes back.
+// tandem/base/affinity_test.cpp: a thread is bound, and its affinity restored.
 #include "tandem/base/affinity.hpp"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 namespace tandem::base {
 
 void assertion_failed(const char* file, int line, const char* what) noexcept {
-  // stdio, because the heap and everything of ours may be broken by now.
+  // stdio is used because the heap and all our objects may be broken by now.
   std::fprintf(stderr, "tandem: assertion failed at %s:%d: %s\ntandem: this is a bug in Tandem; please report it\n", file, line,
                what);
   std::fflush(stderr);

@@ -1,4 +1,4 @@
-// tandem/base/attendance.cpp: what this thread has promised.
+// tandem/base/attendance.cpp: the promises of this thread.
 #include "tandem/base/attendance.hpp"
 
 namespace tandem::base {

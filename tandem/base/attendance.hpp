@@ -8,7 +8,7 @@
 
 namespace tandem::base {
 
-/// Something to be polled, such as a network, with a place to sleep that wakes the polling thread.
+/// Work to be polled, such as a network, with a place to sleep that wakes the polling thread.
 ///
 /// One thread at a time, the attendant, polls it: only this thread calls `look` and `sleep`, between `enter` and `leave`. Any
 /// thread may call the other functions.
@@ -22,27 +22,26 @@ class IdleWork {
 
   virtual ~IdleWork() = default;
   virtual void enter() = 0;
-  /// Polls once, and does what there is to do.
+  /// Polls once, and does the available work.
   virtual Found look() = 0;
   /// Sleeps until there may be something to do, until `done(context)`, or until `until_ns`. A thread that makes `done` true then
   /// calls `wake`. May return early.
   virtual void sleep(bool (*done)(void*), void* context, std::int64_t until_ns) = 0;
-  /// The attendant has something else to do, perhaps for long.
+  /// Called when the attendant has other work, perhaps for long.
   virtual void leave() = 0;
   virtual void wake() noexcept = 0;
-  /// Does what was left to the calling thread (`left_to_this_thread`), or makes another thread do it.
+  /// Does work that was left to the calling thread (`left_to_this_thread`), or makes another thread do it.
   virtual void tend() = 0;
 
-  /// To be called when there is something to do. True: the calling thread has promised to call `tend` soon, so no thread need be
-  /// woken.
+  /// Called when there is work. True: the calling thread has promised to call `tend` soon, so no thread need be woken.
   bool left_to_this_thread() const noexcept {
     if (promised_.to != this) return false;
     promised_.pending = true;
     return true;
   }
 
-  /// While it lives, what the calling thread gives `work` to do is left to this thread. If there was something (`pending`), the
-  /// thread calls `tend` afterwards.
+  /// While it lives, work that the calling thread gives to `work` is left to this thread. If there was some
+  /// (`pending`), the thread calls `tend` afterwards.
   class Promise {
    public:
     explicit Promise(const IdleWork* work) noexcept { promised_ = {work, false}; }
@@ -60,30 +59,31 @@ class IdleWork {
   static constinit thread_local Promised promised_;
 };
 
-/// Which thread is the attendant: at most one of many, and none once the work is taken away.
+/// Decides which thread is the attendant: at most one of many, and none once the work is removed.
 ///
-/// Protocol. A thread that uses the work first adds itself to `inside_`, then reads `work_`. `set` writes `work_`, then waits
-/// until no thread is inside; the last thread that leaves and finds the work gone wakes it. All are sequentially consistent:
-/// either the thread finds the work gone or `set` waits for it, and either `set` finds no thread inside or the last one wakes
-/// it. The attendant is inside for as long as it polls. `over` says that it must leave, and it is woken for that: either its
-/// last check before it sleeps finds the work gone, or `wake` comes after that check, which `IdleWork` guarantees.
+/// Protocol. A thread that uses the work first adds itself to `inside_`, then reads `work_`. `set` writes `work_`, then
+/// waits until no thread is inside; the last thread that leaves and finds the work removed wakes it. All are
+/// sequentially consistent: either the thread finds the work removed or `set` waits for it, and either `set` finds no
+/// thread inside or the last one wakes it. The attendant is inside for as long as it polls. `over` says that it must
+/// leave, and it is woken for that: either its last check before it sleeps finds the work removed, or `wake` comes
+/// after that check, which `IdleWork` guarantees.
 ///
 /// `Atomic` and `Parker` are replaced by models where every order of steps is tried (tests/interleave).
 template <template <class> class Atomic, class Parker>
 class BasicAttendance {
  public:
-  /// `work` is polled from now on; null: none. No thread uses the former work after this call. By one thread at a time, which
-  /// is not the attendant.
+  /// Makes `work` the polled work from now on; null: none. No thread uses the former work after this call. Called by
+  /// one thread at a time, which is not the attendant.
   void set(IdleWork* work) {
     IdleWork* const before = work_.exchange(nullptr);
     if (before != nullptr) before->wake();
     while (inside_.load() != 0) emptied_.park();
     work_.store(work);
   }
-  /// For a promise: the work may be taken away at any time.
+  /// For a promise: the work may be removed at any time.
   const IdleWork* work() const noexcept { return work_.load(std::memory_order_relaxed); }
 
-  /// True: the calling thread is the attendant from now on.
+  /// Enters. True: the calling thread is the attendant from now on.
   bool enter() {
     if (work() == nullptr || taken_.load(std::memory_order_relaxed)) return false;
     if (taken_.exchange(true, std::memory_order_acquire)) return false;
@@ -96,7 +96,7 @@ class BasicAttendance {
     work->enter();
     return true;
   }
-  // By the attendant.
+  // Called by the attendant: whether it must leave.
   bool over() const noexcept { return work() == nullptr; }
   IdleWork::Found look() { return attended_->look(); }
   void sleep(bool (*done)(void*), void* context, std::int64_t until_ns) {
@@ -119,7 +119,7 @@ class BasicAttendance {
     go_out();
   }
 
-  /// After the `done` of an attendant's `sleep` was made true. Any thread.
+  /// Called after the `done` of an attendant's `sleep` was made true. Any thread.
   void wake() noexcept {
     IdleWork* const work = come_in();
     if (work == nullptr) return;  // `set` wakes the sleeper

@@ -1,4 +1,4 @@
-// tandem/base/attendance_test.cpp: one attends at a time, and none any more when the work is taken away.
+// tandem/base/attendance_test.cpp: one thread attends at a time, and none once the work is removed.
 #include "tandem/base/attendance.hpp"
 
 #include <atomic>
@@ -20,7 +20,7 @@ std::int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Finds nothing, and lets who attends sleep until it is woken.
+/// Finds nothing, and lets the attendant sleep until it is woken.
 struct Nothing final : IdleWork {
   void enter() override { EXPECT_EQ(++attendants, 1); }
   Found look() override {
@@ -75,10 +75,10 @@ TEST(Attendance, WorkThatIsTakenAwayIsLeftByWhoSleepsThere) {
       attendance.leave();
     });
     while (!entered.load()) std::this_thread::yield();
-    if (trial % 2 == 0) attendance.wake();  // for nothing
+    if (trial % 2 == 0) attendance.wake();  // without need
     attendance.set(nullptr);
     work.reset();
-    attendance.wake();  // nobody is there
+    attendance.wake();  // no thread attends
     attendant.join();
   }
 }
@@ -103,7 +103,7 @@ TEST(Attendance, WhatIsPromisedIsLeftToThisThread) {
   attendance.set(nullptr);
 }
 
-/// Attends whenever it rests.
+/// Attends whenever it is idle.
 struct Attending final : Steppable {
   explicit Attending(Attendance& where) : attendance(where) {}
   std::int64_t step(std::int64_t) override {

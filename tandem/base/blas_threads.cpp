@@ -12,7 +12,8 @@ namespace tandem::base {
 
 namespace {
 
-/// In order of preference; all take one int or long, which the calling conventions of our machines pass alike.
+/// The switches in order of preference; all take one int or long, which the calling conventions of our machines pass
+/// alike.
 constexpr const char* switches[] = {"openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads",
                                     "flexiblas_set_num_threads"};
 
@@ -44,7 +45,7 @@ std::map<std::string, std::uint64_t> thread_times_ns() {
   std::error_code failure;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failure)) {
     std::uint64_t time_ns = 0;
-    // The first number of schedstat. A thread may end while we look.
+    // Reads the first number of schedstat. A thread may end meanwhile.
     if (std::ifstream(task.path() / "schedstat") >> time_ns) times[task.path().filename().string()] = time_ns;
   }
   return times;

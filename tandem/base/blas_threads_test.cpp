@@ -1,4 +1,4 @@
-// tandem/base/blas_threads_test.cpp: others are seen, workers and sleepers are not.
+// tandem/base/blas_threads_test.cpp: other threads are detected, workers and sleepers are not.
 #include "tandem/base/blas_threads.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// How many threads are seen beside a thread of that name that computes, or sleeps, until it has used 50 ms.
+/// Number of threads detected beside a thread of that name that computes, or sleeps, until it has used 50 ms.
 int others_beside(const char* name, bool computes) {
   std::atomic<bool> stop{false};
   ThreadWatch watch(now_ns());
@@ -25,7 +25,7 @@ int others_beside(const char* name, bool computes) {
       if (!computes) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  // A loaded machine may give the thread little time: look until it has had its share, or long enough.
+  // A loaded machine may give the thread little time: check until it has had its share, or long enough.
   int seen = 0;
   for (int look = 0; look < 50 && seen == 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(40));

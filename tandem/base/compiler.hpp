@@ -1,4 +1,4 @@
-// tandem/base/compiler.hpp: says which compilers can build this, before they stumble over something else.
+// tandem/base/compiler.hpp: reports unsupported compilers before other errors do.
 #pragma once
 
 #if __cplusplus < 202002L

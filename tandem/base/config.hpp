@@ -19,7 +19,7 @@ namespace tandem::base {
 /// Where a value came from; a later one overrides an earlier one.
 enum class Origin { default_value, file, environment, command_line, program };
 
-/// "default", "file", "environment", "command line", "program".
+/// The name: "default", "file", "environment", "command line", "program".
 std::string_view name_of(Origin origin) noexcept;
 
 /// Names and values of environment variables.
@@ -28,18 +28,19 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 /// A copy of this process's environment. Not to be called while another thread calls setenv.
 Environment process_environment();
 
-/// What Config::load reads. Everything is passed in, so that tests and several ranks in one process do not share it.
+/// The input of Config::load. Everything is passed in, so that tests and several ranks in one process do not share it.
 struct ConfigSources {
   std::vector<std::string> arguments = {};           ///< as in argv, the program's name included or not
-  Environment environment = {};                      ///< only names that begin with TANDEM_ are looked at
+  Environment environment = {};                      ///< only names that begin with TANDEM_ are read
   std::optional<std::filesystem::path> toml = {};    ///< a file to read
-  /// False: no file there means no values from it, and one that is there by chance must belong to this user or to root, and not be
-  /// writable by all. True: somebody has named it.
+  /// False: a missing file gives no values, and an existing one must belong to this user or to root, and not be
+  /// writable by all. True: a user has named it.
   bool toml_must_exist = false;
-  /// TANDEM_ names that others own: neither read nor refused. One that ends with * stands for all that begin so.
+  /// TANDEM_ names for other readers: neither read nor refused. One that ends with * stands for all names with this
+  /// beginning.
   std::vector<std::string> reserved_variables = {};
 
-  /// The process's own: argv, its environment, and tandem.toml in the current folder if it is there.
+  /// The sources of this process: argv, its environment, and tandem.toml in the current folder if it exists.
   static ConfigSources of_process(int argc, const char* const* argv);
 };
 
@@ -62,7 +63,7 @@ struct ConfigEntry {
 ///   std::int64_t window = config.value().get_int("window");
 class Config {
  public:
-  /// The defaults alone.
+  /// With the defaults alone.
   explicit Config(const Registry& registry);
 
   /// Defaults, overridden by the toml file, by TANDEM_NAME, by --tandem.name=value (a boolean may leave out =value). Arguments
@@ -79,10 +80,10 @@ class Config {
   std::int64_t get_bytes(std::string_view name) const;
   Origin origin(std::string_view name) const;
 
-  /// Gives one option another value, as written by a person. Errors: as load().
+  /// Gives one option another value, as a person writes it. Errors: as for load().
   Result<void> set(std::string_view name, std::string_view text, Origin origin = Origin::program, std::string where = {});
 
-  /// In the order of registration.
+  /// The entries in the order of registration.
   std::span<const ConfigEntry> entries() const noexcept { return entries_; }
   /// Indices into ConfigSources::arguments, ascending, that were read as options.
   std::span<const std::size_t> consumed_arguments() const noexcept { return consumed_; }
@@ -100,7 +101,7 @@ class Config {
   std::vector<std::size_t> consumed_;
 };
 
-/// Closes the gaps that the consumed arguments leave in argv, keeps the order and the ending nullptr, and returns the new argc.
+/// Removes the consumed arguments from argv, keeps the order and the ending nullptr, and returns the new argc.
 int remove_arguments(int argc, char** argv, std::span<const std::size_t> consumed);
 
 }  // namespace tandem::base

@@ -1,4 +1,4 @@
-// tandem/base/config_test.cpp: which source overrides which, the messages about mistakes, and random bytes that must not hurt.
+// tandem/base/config_test.cpp: which source overrides which, messages about mistakes, and random bytes.
 #include "tandem/base/config.hpp"
 
 #include <sys/stat.h>
@@ -57,7 +57,7 @@ TEST_F(ConfigTest, AFileThatOthersCanChangeOrThatIsAnothersIsNoSource) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
   ASSERT_EQ(::chown(path_.c_str(), 65534, 65534), 0);
   EXPECT_NE(message({}).find("belongs to user 65534"), std::string::npos) << message({});
-  // Nor is a link of his to a file of ours.
+  // Neither is another user's link to a file of ours accepted.
   const auto ours = path_.string() + ".ours";
   ASSERT_EQ(::chown(path_.c_str(), 0, 0), 0);
   std::filesystem::rename(path_, ours);

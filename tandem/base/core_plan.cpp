@@ -41,7 +41,8 @@ std::vector<unsigned> pus_of(std::span<const Piece> pieces) {
   return pus;
 }
 
-/// The nearest place at which another package begins, or else another NUMA node, within `reach` of `at`; `at` when there is none.
+/// The nearest index at which another package begins, or else another NUMA node, within `reach` of `at`; `at` when
+/// there is none.
 std::size_t snap(const std::vector<Piece>& pieces, std::size_t at, std::size_t reach) {
   const auto begins = [&](std::size_t place, bool package) {
     const Core &before = *pieces[place - 1].core, &after = *pieces[place].core;
@@ -68,7 +69,7 @@ std::vector<std::vector<unsigned>> divide(const std::vector<Piece>& pieces, std:
   return shares;
 }
 
-/// Ranks whose masks overlap, directly or through others: places in the list of masks.
+/// Groups of ranks whose masks overlap, directly or through others, as indices in the list of masks.
 std::vector<std::vector<std::size_t>> groups_of(const std::vector<Pus>& masks) {
   std::vector<std::size_t> group(masks.size());
   std::iota(group.begin(), group.end(), std::size_t(0));
@@ -89,7 +90,7 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<Pus>& masks) {
   return groups;
 }
 
-/// Masks that overlap in part: the cores that the fewest ranks may use are given first.
+/// Deals cores of masks that overlap in part: those that the fewest ranks may use come first.
 void deal(const Topology& host, const std::vector<Pus>& masks, const std::vector<std::size_t>& group, std::vector<RankCores>& plan) {
   Pus all;
   for (const std::size_t place : group) all.insert(masks[place].begin(), masks[place].end());
@@ -136,7 +137,7 @@ void plan_group(const Topology& host, const std::vector<Pus>& masks, const std::
   }
 }
 
-/// All hardware threads of the packages or nodes in which these lie.
+/// All hardware threads of the packages or nodes that contain these.
 std::vector<unsigned> widened(const Topology& host, const std::vector<unsigned>& pus, BindTo bind) {
   const auto domain = [bind](const Core& core) { return bind == BindTo::package ? core.package : core.numa_node; };
   std::set<unsigned> domains;

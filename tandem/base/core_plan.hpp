@@ -16,11 +16,11 @@ struct RankMask {
   std::vector<unsigned> pus = {};  ///< the operating system's numbers
 };
 
-/// What a rank gets.
+/// The cores of a rank.
 struct RankCores {
   std::uint32_t rank = 0;
-  std::vector<unsigned> pus = {};  ///< the operating system's numbers; a part of the rank's mask; empty: nothing of it is known
-  bool crowded = false;            ///< other ranks may use them too: there were fewer cores than ranks
+  std::vector<unsigned> pus = {};  ///< the operating system's numbers, a part of the rank's mask; empty: unknown
+  bool crowded = false;            ///< other ranks may use them, too: there were fewer cores than ranks
   bool operator==(const RankCores&) const = default;
 };
 
@@ -42,10 +42,10 @@ enum class BindTo : std::uint8_t { none, core, numa, package };
 /// Where consecutive ranks go: to neighbouring shares, or to one NUMA node or package after the other.
 enum class MapBy : std::uint8_t { core, numa, package };
 
-/// A plan for `count` ranks, `first` and those after it, that no launcher has bound, over all cores of `host`: shares as above,
-/// dealt out as `map` says. With `BindTo::core` each rank is bound to its share, with `numa` or `package` to all cores of the
-/// nodes or packages in which its share lies (ranks that meet there divide them when they start). With `none` each rank has all
-/// cores.
+/// A plan for `count` ranks, `first` and those after it, that no launcher has bound, over all cores of `host`: shares
+/// as above, dealt out as `map` says. With `BindTo::core` each rank is bound to its share, with `numa` or `package` to
+/// all cores of the nodes or packages that contain its share (ranks that share these divide them when they start). With
+/// `none` each rank has all cores.
 std::vector<RankCores> plan_host(const Topology& host, std::uint32_t first, std::uint32_t count, BindTo bind, MapBy map);
 
 /// A plan as a picture: a line for each NUMA node with a letter for each core (of the rank that has it; `+`: several, `.`: none),

@@ -1,4 +1,4 @@
-// tandem/base/core_plan_test.cpp: plans for machines that do not exist.
+// tandem/base/core_plan_test.cpp: plans for imaginary machines.
 #include "tandem/base/core_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ std::vector<unsigned> range(unsigned first, unsigned last) {
   return pus;
 }
 
-/// "rank: list", for each rank.
+/// Each rank's cores as "rank: list".
 std::vector<std::string> shown(const std::vector<RankCores>& plan) {
   std::vector<std::string> texts;
   for (const RankCores& rank : plan)
@@ -38,7 +38,7 @@ std::vector<RankMask> alike(std::uint32_t count, const std::vector<unsigned>& pu
 }
 
 TEST(CorePlan, RanksWithMasksOfTheirOwnUseThemWhole) {
-  // srun -n 8 -c 16 on 128 cores.
+  // The case of srun -n 8 -c 16 on 128 cores.
   const Topology host = machine("package:2 numa:4 core:16 pu:1");
   std::vector<RankMask> masks;
   for (unsigned rank = 0; rank < 8; ++rank) masks.push_back({rank, range(16 * rank, 16 * rank + 15)});
@@ -85,7 +85,7 @@ TEST(CorePlan, MasksThatOverlapInPartAreDealtOut) {
   const Topology host = machine("core:8 pu:1");
   const auto plan = plan_rank_cores(host, std::vector<RankMask>{{0, range(0, 4)}, {1, range(3, 7)}});
   EXPECT_THAT(shown(plan), ElementsAre("0: 0-3", "1: 4-7"));
-  // A rank inside another one's mask.
+  // One rank's mask lies inside another's.
   EXPECT_THAT(shown(plan_rank_cores(host, std::vector<RankMask>{{0, range(0, 7)}, {1, {2}}})), ElementsAre("0: 0-1,3-7", "1: 2"));
 }
 

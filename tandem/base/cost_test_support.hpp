@@ -1,4 +1,5 @@
-// tandem/base/cost_test_support.hpp: what an action costs the thread that calls it, for tests that compare the costs of two sizes.
+// tandem/base/cost_test_support.hpp: the cost of an action for its thread, for tests that compare the costs of two
+// sizes.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace tandem::test {
 
-/// Instructions of this thread, where the processor counts them; else its own time in nanoseconds, which other threads do not
-/// change. The least of three calls.
+/// The cost of an action: instructions of this thread, where the processor counts them; else its own time in
+/// nanoseconds, which other threads do not change. The least of three calls.
 template <class Action>
 double thread_cost(const Action& action) {
   auto counters = base::open_hardware_counters();
@@ -29,8 +30,8 @@ double thread_cost(const Action& action) {
   return static_cast<double>(least);
 }
 
-/// How often the cost of one of `large` is that of one of `small`: near 1 when the cost is linear, near `large / small` when
-/// it is quadratic. `action(count)`: what costs.
+/// The cost of `large` divided by that of `small`: near 1 per element when the cost is linear, near `large / small`
+/// when it is quadratic. `action(count)` is measured.
 template <class Action>
 double growth_of_cost(std::size_t small, std::size_t large, const Action& action) {
   const double of_small = thread_cost([&] { action(small); }) / static_cast<double>(small);

@@ -1,4 +1,4 @@
-// tandem/base/cpu_quota.hpp: how many processors' worth of time a cgroup grants, which no affinity mask shows.
+// tandem/base/cpu_quota.hpp: the number of processors that a cgroup grants, which no affinity mask shows.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace tandem::base {
 
-/// A container limited to "1.5 CPUs" still sees all cores; as many workers as cores would be stopped most of the time. Returns
-/// the limit in processors, the least over the cgroup of this process and those above it, or nothing when there is no limit
-/// (or no cgroup version 2 or 1 that shows it). `cgroup_root` and `own_cgroup` (the file /proc/self/cgroup) are passed in for
-/// tests.
+/// The quota of this process: a container limited to "1.5 CPUs" still sees all cores, and as many workers would be
+/// stopped most of the time. Returns the limit in processors, the least over the cgroup of this process and those above
+/// it; empty when there is no limit (or no cgroup version 2 or 1 that shows it). `cgroup_root` and `own_cgroup` (the
+/// file /proc/self/cgroup) are passed in for tests.
 std::optional<double> cpu_quota(const std::filesystem::path& cgroup_root = "/sys/fs/cgroup",
                                 const std::filesystem::path& own_cgroup = "/proc/self/cgroup");
 

@@ -1,4 +1,4 @@
-// tandem/base/driver.hpp: objects with a `step` function, and what calls it: threads, or one event loop.
+// tandem/base/driver.hpp: objects with a `step` function, and their callers: threads, or one event loop.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@ namespace tandem::base {
 
 class Attendance;  // attendance.hpp
 
-/// The answer of a `step` that wants to be woken, not stepped again by itself.
+/// Returned by a `step` that needs no further step until it is woken.
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 /// Something that advances in steps and never blocks: a worker, a progress engine, a flusher.
 class Steppable {
  public:
   virtual ~Steppable() = default;
-  /// Does some work. Returns when it wants the next step: a time not after `now_ns` means at once, `kNever` means when woken.
-  /// A step that returns `kNever` has already arranged that the thread that brings work wakes it.
+  /// Does some work. Returns the time of the next step: not after `now_ns` means at once, `kNever` means when woken. A
+  /// step that returns `kNever` has already arranged that the thread that brings work wakes it.
   virtual std::int64_t step(std::int64_t now_ns) = 0;
   /// The attendance of the network that its thread polls, where the thread sleeps between steps; null: it sleeps in its own
   /// parker.
   virtual Attendance* attends() noexcept { return nullptr; }
-  /// After a step that wants another one at some time: until then, or until it is woken, its thread stays awake.
+  /// After a step that names a time for the next one: whether its thread stays awake until then, or until it is woken.
   virtual bool waits_awake() const noexcept { return false; }
 };
 
@@ -33,7 +33,7 @@ class Waker {
   virtual void wake() noexcept = 0;
 };
 
-/// Why `run_until` came back.
+/// Why `run_until` returned.
 enum class RunEnd {
   done,       ///< the condition holds
   timed_out,  ///< the deadline came first

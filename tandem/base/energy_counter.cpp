@@ -27,7 +27,7 @@ std::string first_line(const fs::path& file) {
   return line;
 }
 
-/// The number in an open file of sysfs, which is made anew by each read from its beginning.
+/// Reads the number in an open file of sysfs, which each read from its beginning refreshes.
 std::optional<std::uint64_t> read_number(int file) noexcept {
   std::array<char, 32> text{};
   const ssize_t bytes = ::pread(file, text.data(), text.size(), 0);
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> read_number(int file) noexcept {
   return number_of<std::uint64_t>(number);
 }
 
-/// A counter of the hardware that goes from 0 to `range`, and begins again.
+/// A hardware counter that runs from 0 to `range`, and begins again.
 class PowercapCounter final : public EnergyCounter {
  public:
   PowercapCounter(std::string name, FileDescriptor file, std::uint64_t first, std::uint64_t range)
@@ -60,7 +60,8 @@ class PowercapCounter final : public EnergyCounter {
   std::uint64_t sum_ = 0;
 };
 
-/// The name of a domain that no other contains: "package-0" of intel-rapl:0, "package-0 dram" of intel-rapl:0:2; empty: it is no such one.
+/// The unique name of a domain: "package-0" of intel-rapl:0, "package-0 dram" of intel-rapl:0:2; empty: it is no such
+/// domain.
 std::string name_of_domain(const fs::path& folder) {
   const std::string domain = folder.filename().string();
   constexpr std::string_view prefix = "intel-rapl:";
@@ -83,7 +84,7 @@ void open_domain(const fs::path& folder, std::string name, EnergyCounters& found
     return;
   }
   const int error = errno;
-  if (!found.missing.empty()) return;  // one is enough
+  if (!found.missing.empty()) return;  // one reason is enough
   const bool is_denied = !file && (error == EACCES || error == EPERM);
   found.missing = path.string() + (is_denied ? " is for root alone" : file ? " holds no number" : std::string(" cannot be read: ") + std::strerror(error));
   if (is_denied)

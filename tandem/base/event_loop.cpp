@@ -43,7 +43,7 @@ void EventLoop::remove(Steppable& steppable) {
   }
 }
 
-/// Something of the slot has changed that says whether it is due.
+/// Updates whether the slot is due.
 void EventLoop::note_due(const Slot& slot) {
   const bool is_due = slot.steppable != nullptr && (slot.woken || slot.next_ns <= now_ns_);
   if (is_due == due(slot)) return;

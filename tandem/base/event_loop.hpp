@@ -1,4 +1,4 @@
-// tandem/base/event_loop.hpp: the driver of the test and virtual worlds: one thread steps all, in an order drawn from a seed.
+// tandem/base/event_loop.hpp: the driver of tests and simulations: one thread steps all, in an order drawn from a seed.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace tandem::base {
 
-/// Steps all steppables on the calling thread, in an order drawn from a seed, in manual time: when all rest, time jumps to the
-/// earliest date that a steppable asked for. The same seed and the same program give exactly the same order.
+/// Steps all steppables on the calling thread, in an order drawn from a seed, in manual time: when all are idle, time
+/// jumps to the earliest date that a steppable asked for. Equal seeds and programs give exactly equal orders.
 ///
 /// A step looks only at slots that are due. A bit per slot says so (157 words for 10,000 slots); dates in the future are sorted.
 ///
@@ -25,7 +25,7 @@ class EventLoop final : public Driver {
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
   void stop() override { stopped_ = true; }
-  /// Stops stepping it, so that it may be destroyed. Its waker stays and does nothing. Not from inside its own step.
+  /// Stops stepping it, so that it may be destroyed. Its waker remains and does nothing. Not from inside its own step.
   void remove(Steppable& steppable);
   RunEnd run_until(bool (*done)(void*), void* context, std::int64_t deadline_ns) override;
   std::int64_t now_ns() override { return now_ns_; }
@@ -40,14 +40,15 @@ class EventLoop final : public Driver {
   void step_some(unsigned most);
 
   std::uint64_t random() noexcept;
-  /// A number below `count`, which is not 0: drawn, or what `choose_with` was given says.
+  /// A number below `count`, which is not 0: drawn, or chosen by the function of `choose_with`.
   std::size_t choose(std::size_t count) { return chooser_ ? chooser_(count) : static_cast<std::size_t>(random() % count); }
-  /// From now on `chooser` says which of so many steps comes next, so that a test can go through all orders. Empty: they are drawn.
+  /// Makes `chooser` choose the next step from now on, so that a test can try all orders. Empty: steps are drawn.
   void choose_with(std::function<std::size_t(std::size_t count)> chooser) { chooser_ = std::move(chooser); }
 
  private:
-  /// Protocol. `wake` puts a slot among the loop's `woken_`, unless it is there (`listed`); the loop takes them all before it
-  /// looks at who is due. Both under `woken_lock_`, so that a step sees what was done before the wake-ups that it answers.
+  /// Protocol. `wake` puts a slot among the loop's `woken_`, unless it is there (`listed`); the loop takes them all
+  /// before it checks which are due. Both under `woken_lock_`, so that a step sees what was done before the wake-ups
+  /// that it answers.
   struct Slot final : Waker {
     Slot(EventLoop& owner, std::size_t at, Steppable& what) : loop(owner), index(at), steppable(&what) {}
     void wake() noexcept override;

@@ -1,4 +1,4 @@
-// tandem/base/event_loop_test.cpp: the order comes from the seed, the time from the dates that are asked for.
+// tandem/base/event_loop_test.cpp: the seed determines the order, the requested dates the time.
 #include "tandem/base/event_loop.hpp"
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct Stepping final : Steppable {
   Function function;
 };
 
-/// What a loop with this seed does with three steppables that tick, and some actions.
+/// The events of a loop with this seed, three ticking steppables, and some actions.
 std::string story(std::uint64_t seed, unsigned empty_slots = 0) {
   std::string order;
   EventLoop loop(seed);

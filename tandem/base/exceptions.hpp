@@ -18,8 +18,8 @@ class StartError : public UsageError {
   using UsageError::UsageError;
 };
 
-/// No task can ever run: found by the event loop when all workers sleep, or by `wait` after the watchdog's time if the program
-/// asked for that.
+/// No task can ever run: found by the event loop when all workers sleep, or by `wait` after the watchdog's time if the
+/// program requested that.
 class StuckError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

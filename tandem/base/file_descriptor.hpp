@@ -6,7 +6,7 @@
 
 namespace tandem::base {
 
-/// Owns an open file descriptor, or nothing (-1), and closes it at the end. A move-only value; not thread-safe.
+/// Owns an open file descriptor, or none (-1), and closes it in the destructor. A move-only value; not thread-safe.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -17,11 +17,11 @@ class FileDescriptor {
   ~FileDescriptor() { close(); }
 
   explicit operator bool() const noexcept { return number_ >= 0; }
-  /// For system calls; still owned by this object. -1 when there is none.
+  /// The number for system calls, still owned by this object; -1 when there is none.
   int get() const noexcept { return number_; }
   /// The number, which its caller owns from now on.
   int release() noexcept { return std::exchange(number_, -1); }
-  /// Closes now; nothing when there is none. Keeps `errno`.
+  /// Closes it now, if there is one. Keeps `errno`.
   void close() noexcept;
 
  private:

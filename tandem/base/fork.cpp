@@ -26,7 +26,7 @@ std::atomic<std::size_t> kept_words{0};  ///< how many of them have ever had a b
 std::atomic<int> nothing{-1};            ///< /dev/null, open from the first kept descriptor on
 std::atomic<std::uint32_t> generation{0};
 
-/// In the child, where only functions that are safe in signal handlers may be called.
+/// Runs in the child, where only functions that are safe in signal handlers may be called.
 void begin_child() {
   generation.fetch_add(1, std::memory_order_relaxed);
   const int null = nothing.load(std::memory_order_relaxed);
@@ -40,7 +40,7 @@ void begin_child() {
   }
 }
 
-/// Once in each process; a library that is unloaded takes its handler with it.
+/// Called once in each process; a library that is unloaded takes its handler with it.
 void watch_forks() {
   static const int registered = pthread_atfork(nullptr, nullptr, begin_child);
   (void)registered;

@@ -1,4 +1,4 @@
-// tandem/base/fork.hpp: what fork() leaves to a child of an object with threads, locks and connections: nothing.
+// tandem/base/fork.hpp: a fork()ed child's copies of objects with threads, locks and connections do nothing.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace tandem::base {
 
-/// Says whether an object was made by this process, or is what fork() has copied into a child: there its threads are
-/// missing, its locks may be held for ever, and its descriptors are the parent's. Such a copy must do nothing, not even
-/// destroy its parts.
+/// Whether an object was made by this process, or fork() has copied it into a child: there its threads are missing, its
+/// locks may be held for ever, and its descriptors are the parent's. Such a copy must do nothing, not even destroy its
+/// parts.
 ///
 /// A value, which is copied with its object. Thread-safe; costs a load and a comparison.
 class ProcessMark {
@@ -29,11 +29,11 @@ class ProcessMark {
 /// Keeps `errno`. Thread-safe. Limits: fork.cpp.
 FileDescriptor kept_from_children(int number);
 
-/// Throws UsageError. `what`: of the parent's, as "runtime".
+/// Throws UsageError. `what` is the parent's object, such as "runtime".
 [[noreturn]] void refuse_in_child(const char* what);
 
 namespace internal {
-/// The number is about to be closed. Called by `FileDescriptor`.
+/// Notes that the number is about to be closed. Called by `FileDescriptor`.
 void give_to_children(int number) noexcept;
 }  // namespace internal
 

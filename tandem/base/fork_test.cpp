@@ -1,4 +1,4 @@
-// tandem/base/fork_test.cpp: a forked child notices what it is, and has none of the descriptors that are kept from it.
+// tandem/base/fork_test.cpp: a forked child is recognised, and has none of the descriptors that are kept from it.
 #include "tandem/base/fork.hpp"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 namespace tandem::base::fork_test {
 namespace {
 
-/// The exit code of a child that runs this.
+/// Runs `act` in a child, and returns its exit code.
 template <class Act>
 int in_child(Act act) {
   const pid_t child = fork();

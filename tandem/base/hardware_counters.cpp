@@ -62,7 +62,7 @@ class PerfCounters final : public HardwareCounters {
       counters->places_[i] = counters->count_++;
       counters->events_[i] = std::move(event);
     }
-    // A pinned group that finds no place in the processor counts nothing.
+    // A pinned group without a place in the processor counts nothing.
     if (counters->read().cycles == HardwareCounts::kNotCounted)
       return Error{ErrorCode::unsupported, "the processor's counters are in use by others"};
     return std::unique_ptr<HardwareCounters>(std::move(counters));

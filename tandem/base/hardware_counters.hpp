@@ -1,4 +1,4 @@
-// tandem/base/hardware_counters.hpp: what the processor counts of one thread: cycles, instructions, stalls, misses.
+// tandem/base/hardware_counters.hpp: the processor's counters of one thread: cycles, instructions, stalls, misses.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,23 @@ struct HardwareCounts {
   std::uint64_t stalled = kNotCounted;  ///< cycles in which the core waited for memory, or for other resources
   std::uint64_t misses = kNotCounted;   ///< of the last cache
 
-  /// What came since `before`.
+  /// The counts since `before`.
   HardwareCounts since(const HardwareCounts& before) const noexcept;
 };
 
-/// The counters of a thread. It opens them, reads them and closes them.
+/// The counters of a thread, which opens, reads and closes them.
 class HardwareCounters {
  public:
   virtual ~HardwareCounters() = default;
-  /// Since it was opened.
+  /// The counts since it was opened.
   virtual HardwareCounts read() noexcept = 0;
 };
 
-/// Makes the counters of the thread that calls it. Thread-safe.
+/// Makes counters of the calling thread. Thread-safe.
 using OpenCounters = std::function<Result<std::unique_ptr<HardwareCounters>>()>;
 
-/// Those of Linux (perf_event_open), cycles and instructions at least; a read is one system call. Error: unsupported, with the reason.
+/// Linux's counters (perf_event_open), cycles and instructions at least; a read is one system call. Error: unsupported,
+/// with the reason.
 Result<std::unique_ptr<HardwareCounters>> open_hardware_counters();
 
 }  // namespace tandem::base

@@ -1,4 +1,4 @@
-// tandem/base/host.hpp: which host this process runs on.
+// tandem/base/host.hpp: the host on which this process runs.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct HostIdentity {
   std::uint64_t namespace_inode = 0;      ///< 0: not known
 
   bool known() const noexcept { return !boot_id.empty() && namespace_inode != 0; }
-  /// "BOOT_ID/INODE"; "unknown" and 0 stand for what is not known.
+  /// The identity as "BOOT_ID/INODE"; "unknown" and 0 stand for unknown parts.
   std::string text() const;
   bool operator==(const HostIdentity&) const = default;
 };

@@ -1,4 +1,4 @@
-// tandem/base/host_test.cpp: the identity of the host is the same at each look, and says what it does not know.
+// tandem/base/host_test.cpp: the identity of the host does not change, and shows unknown parts.
 #include "tandem/base/host.hpp"
 
 #include <sys/stat.h>

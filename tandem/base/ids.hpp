@@ -1,4 +1,4 @@
-// tandem/base/ids.hpp: strong ids, so that a worker's number can never be passed where a node's is meant.
+// tandem/base/ids.hpp: strong ids, so that a worker's number cannot be passed as a node's.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,7 @@ class StrongId {
   constexpr explicit StrongId(Value value) noexcept : value_(value) {}
 
   constexpr Value value() const noexcept { return value_; }
-  /// For indexing arrays.
+  /// The value as an index of arrays.
   constexpr std::size_t index() const noexcept { return static_cast<std::size_t>(value_); }
 
   friend constexpr auto operator<=>(StrongId, StrongId) noexcept = default;

@@ -8,9 +8,10 @@ namespace tandem::base {
 /// Many producers, many consumers; a consumer takes all entries at once, so the ABA problem cannot arise. Intrusive: `Node` has a
 /// member `Node* next`, which the inbox owns while the node is inside.
 ///
-/// Protocol. `put` publishes a chain of nodes with one compare-exchange; `take_all` empties the inbox with one exchange. Both are
-/// sequentially consistent, so that a consumer that announces that it will sleep and then finds `empty()`, and a producer that
-/// puts and then looks for sleepers, cannot miss each other (see `sched/ready_queues.hpp`).
+/// Protocol. `put` publishes a chain of nodes with one compare-exchange; `take_all` empties the inbox with one
+/// exchange. Both are sequentially consistent, so that a consumer that announces that it will sleep and then finds
+/// `empty()`, and a producer that puts and then looks for sleepers, cannot miss each other (see
+/// `sched/ready_queues.hpp`).
 ///
 /// Cost: one atomic read-modify-write per call, none for an empty `take_all`.
 template <class Node, template <class> class Atomic = std::atomic>
@@ -25,13 +26,13 @@ class Inbox {
   }
   void put(Node* node) noexcept { put(node, node); }
 
-  /// Everything that was put, the newest first, linked by `next`; null when there is nothing.
+  /// Takes all entries, the newest first, linked by `next`; null when there are none.
   Node* take_all() noexcept {
     if (head_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     return head_.exchange(nullptr, std::memory_order_seq_cst);
   }
 
-  /// The entries in the order in which they were put (each chain reversed).
+  /// Takes all entries in the order in which they were put (each chain reversed).
   Node* take_all_in_order() noexcept { return reversed(take_all()); }
 
   bool empty() const noexcept { return head_.load(std::memory_order_seq_cst) == nullptr; }

@@ -16,7 +16,7 @@ std::unique_ptr<std::byte, FreeLarge> allocate_large(std::size_t bytes) noexcept
   const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
   if (size < bytes) return nullptr;
   void* const memory = std::aligned_alloc(alignment, size);
-  // Advice only: small pages are as correct.
+  // This is advice only: small pages are as correct.
   if (memory != nullptr && large) (void)madvise(memory, size, MADV_HUGEPAGE);
   return std::unique_ptr<std::byte, FreeLarge>(static_cast<std::byte*>(memory));
 }

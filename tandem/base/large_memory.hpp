@@ -1,4 +1,4 @@
-// tandem/base/large_memory.hpp: blocks of memory on huge pages where they are large enough to fill one.
+// tandem/base/large_memory.hpp: blocks of memory, on huge pages if they are large enough to fill one.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 namespace tandem::base {
 namespace {
 
-/// One write for the whole line, so that lines of several processes on one terminal stay whole.
+/// Writes the whole line at once, so that lines of several processes on one terminal stay whole.
 void write_to_standard_error(LogLevel level, std::string_view line) {
   const std::string whole = fmt::format("tandem: {}: {}\n", name_of(level), line);
   std::fwrite(whole.data(), 1, whole.size(), stderr);

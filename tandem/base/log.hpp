@@ -13,20 +13,20 @@ namespace tandem::base {
 
 enum class LogLevel { error, warn, info, debug };
 
-/// "error", "warn", "info", "debug".
+/// The name: "error", "warn", "info", "debug".
 std::string_view name_of(LogLevel level) noexcept;
 
-/// Writes messages of a level and the graver ones. An object that is passed by reference; it outlives those who hold it.
-/// Thread-safe: a message below the level costs one load; the others are formatted by the caller, then given to the sink one at
-/// a time under a lock. Invariant: a sink sees exactly one line per message, without line end; control characters in a message
-/// are escaped.
+/// Writes messages of a level and the graver ones. An object that is passed by reference and outlives its users.
+/// Thread-safe: a message below the level costs one load; the others are formatted by the caller, then given to the
+/// sink one at a time under a lock. Invariant: a sink sees exactly one line per message, without line end; control
+/// characters in a message are escaped.
 class Log {
  public:
   using Sink = std::function<void(LogLevel level, std::string_view line)>;
 
-  /// To standard error, as "tandem: warn: message".
+  /// Writes to standard error, as "tandem: warn: message".
   explicit Log(LogLevel level = LogLevel::warn);
-  /// To `sink`, which must not log to this Log itself.
+  /// Writes to `sink`, which must not log to this Log itself.
   Log(LogLevel level, Sink sink);
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;

@@ -1,4 +1,4 @@
-// tandem/base/lru_table.hpp: a table of bounded size, from which leaves what was used longest ago.
+// tandem/base/lru_table.hpp: a table of bounded size that drops the least recently used value.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace tandem::base {
 
-/// Values by a hash of what they belong to, `most` of them at most. A further one takes the place of the value that was used longest ago, so the memory
-/// is bounded whatever a program does, and what it does now is known. All calls cost constant time. Not thread-safe.
+/// At most `most` values by a hash of their key. A further one replaces the least recently used value, so the memory is
+/// bounded for any program, and recent values are known. All calls cost constant time. Not thread-safe.
 template <class Value>
 class LruTable {
  public:
   /// `most` is not 0.
   explicit LruTable(std::size_t most) : most_(most) {}
 
-  /// Null: it has none. Not a use. Valid until the next `use`.
+  /// The value of `key`, without using it; null: none. Valid until the next `use`.
   const Value* find(std::uint64_t key) const noexcept {
     const auto known = places_.find(key);
     return known == places_.end() ? nullptr : &known->second->second;
   }
-  /// The value of `key`, a new one if it has none, which is used now. Valid until it leaves, which is not before `most` further ones have been used.
+  /// Uses the value of `key`, a new one if it has none. Valid until at least `most` further keys have been used.
   Value& use(std::uint64_t key) {
     const auto [known, is_new] = places_.try_emplace(key);
     if (!is_new) {

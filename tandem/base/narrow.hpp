@@ -9,7 +9,7 @@
 
 namespace tandem::base {
 
-/// `value` as a `To`. The caller has made sure that it fits: a value that does not is a bug of ours, and the process ends. Any thread.
+/// `value` as a `To`. The caller ensures that it fits: otherwise it is a bug of ours, and the process ends. Any thread.
 template <std::integral To, std::integral From>
 [[nodiscard]] constexpr To narrow(From value) noexcept {
   TANDEM_ASSERT(std::in_range<To>(value));

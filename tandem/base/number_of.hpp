@@ -1,4 +1,4 @@
-// tandem/base/number_of.hpp: a text that is one number, and nothing else.
+// tandem/base/number_of.hpp: a text that is exactly one number.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,8 @@
 
 namespace tandem::base {
 
-/// The number that is the whole of `text`, without blanks or a plus. None: it is something else, or too large for `Number`. `radix` is of integers.
+/// The number that is all of `text`, without blanks or a plus. Empty: it is something else, or too large for `Number`.
+/// `radix` is for integers.
 template <class Number>
 std::optional<Number> number_of(std::string_view text, int radix = 10) {
   Number number{};

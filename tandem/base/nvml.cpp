@@ -20,7 +20,7 @@ class LoadedNvml final : public Nvml {
     ::dlclose(library_);
   }
 
-  /// What is missing; empty: it works.
+  /// Starts the library. Returns what is missing; empty: it works.
   std::string start() {
     const bool is_whole = find(init_, "nvmlInit_v2") && find(shutdown_, "nvmlShutdown") && find(error_text_, "nvmlErrorString") &&
                           find(count_, "nvmlDeviceGetCount_v2") && find(by_index_, "nvmlDeviceGetHandleByIndex_v2") &&

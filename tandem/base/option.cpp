@@ -55,7 +55,7 @@ std::string format_limit(OptionType type, double limit) {
   return fmt::format("{}", limit);
 }
 
-/// The value by type, before any range is looked at.
+/// The value by type, before its range is checked.
 std::optional<OptionValue> parse_as(OptionType type, std::string_view text) {
   switch (type) {
     case OptionType::boolean:

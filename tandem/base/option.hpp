@@ -1,4 +1,4 @@
-// tandem/base/option.hpp: what options exist: name, type, default, accepted values, one line of help.
+// tandem/base/option.hpp: the existing options: name, type, default, accepted values, one line of help.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class OptionType {
   bytes,     ///< 4096, 64KiB; held in bytes
 };
 
-/// "boolean", "integer", and so on.
+/// The name: "boolean", "integer", and so on.
 std::string_view name_of(OptionType type) noexcept;
 
 /// boolean holds bool; integer, duration (ns) and bytes hold int64; real holds double; text and choice hold string.
@@ -44,16 +44,16 @@ struct Option {
 
   /// "TANDEM_" and the name in upper case, `.` replaced by `_`.
   std::string environment_name() const;
-  /// What may be written, for messages: "an integer of at least 1", "one of eager, lws".
+  /// The accepted texts, for messages: "an integer of at least 1", "one of eager, lws".
   std::string accepted() const;
   /// Reads `text` as this option's type. Errors (invalid_argument): a sentence with the option, the text and what is accepted.
   Result<OptionValue> parse(std::string_view text) const;
-  /// A value of this option as parse() reads it back.
+  /// A value of this option as text for parse().
   std::string format(const OptionValue& value) const;
 };
 
-/// The options that exist, in the order of registration. An object: each program, test or runtime has its own.
-/// Not thread-safe while options are added.
+/// The existing options, in the order of registration. An object: each program, test or runtime has its own. Not
+/// thread-safe while options are added.
 class Registry {
  public:
   /// Adds an option. A bad name, a name or environment name taken twice, or a default that its own type refuses is a bug

@@ -1,4 +1,4 @@
-// tandem/base/option_test.cpp: each type accepts what it says it accepts, and explains what it refuses.
+// tandem/base/option_test.cpp: each type accepts what it describes, and explains what it refuses.
 #include "tandem/base/option.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(RegistryDeathTest, RefusesWhatAProgrammerGotWrong) {
   Registry registry;
   registry.add({.name = "a.b", .type = OptionType::text, .default_value = "", .help = ""});
   EXPECT_DEATH(registry.add({.name = "a.b"}), "assertion failed");
-  EXPECT_DEATH(registry.add({.name = "a_b"}), "assertion failed");  // the same environment variable
+  EXPECT_DEATH(registry.add({.name = "a_b"}), "assertion failed");  // its environment variable is taken
   EXPECT_DEATH(registry.add({.name = "Upper"}), "assertion failed");
   EXPECT_DEATH(registry.add({.name = "n", .type = OptionType::integer, .default_value = "many"}), "assertion failed");
 }

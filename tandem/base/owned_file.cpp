@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kMostAttempts = 8;          ///< to make a file of a name that others make meanwhile
+constexpr unsigned kMostAttempts = 8;          ///< to make a file while others make files of its name
 constexpr std::size_t kLongestTarget = 4096;   ///< of a link
 
 Error refused(const fs::path& path, std::string_view what) {
@@ -36,7 +36,7 @@ Error foreign(const fs::path& path, uid_t owner) {
   return {ErrorCode::io, fmt::format(text, path.string(), owner, ::geteuid())};
 }
 
-/// O_NONBLOCK: opening a pipe must not wait for its other end.
+/// Flags of every open; O_NONBLOCK: opening a pipe must not wait for its other end.
 constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 void check_name(const std::string& name) {
@@ -121,7 +121,7 @@ bool OwnedFile::resize(std::uint64_t bytes) const noexcept {
 }
 
 Result<std::string> OwnedFile::text(std::size_t most_bytes) const {
-  // The size may change while the file is read: reading goes on to its end, and not beyond `most_bytes`.
+  // The size may change while the file is read: reads continue to its end, but not beyond `most_bytes`.
   std::string text;
   std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes(), most_bytes)) + 1;
   for (;;) {
@@ -183,7 +183,8 @@ Result<OwnedFile> OwnedFolder::new_file(const std::string& name) const {
   check_name(name);
   for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
     FileDescriptor made(::openat(descriptor_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | kAlways, 0666));
-    // Anyone: on some file systems (NFS with root_squash) a new file gets another owner than the process.
+    // The owner is not checked: on some file systems (NFS with root_squash) a new file's owner differs from the
+    // process's.
     if (made || errno != EEXIST) return OwnedFile::checked(std::move(made), path_ / name, Owners::anyone, true);
     if (::unlinkat(descriptor_.get(), name.c_str(), 0) != 0 && errno != ENOENT) break;
   }

@@ -1,4 +1,4 @@
-// tandem/base/owned_file_test.cpp: links, pipes, second names and files of others are refused, whoever put them there.
+// tandem/base/owned_file_test.cpp: links, pipes, second names and files of other users are refused.
 #include "tandem/base/owned_file.hpp"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ class OwnedFiles : public testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     return std::move(opened).value();
   }
-  /// The file is another user's from here on.
+  /// Gives the file to another user.
   static bool give_away(const fs::path& file) { return ::lchown(file.c_str(), kNobody, kNobody) == 0; }
   void expect_untouched() const { EXPECT_EQ(content_of(path_ / "precious"), "precious"); }
 

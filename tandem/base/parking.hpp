@@ -15,15 +15,16 @@ struct SystemFutex {
   static void wake_one(std::atomic<std::uint32_t>& word) noexcept;
 };
 
-/// A place where one thread sleeps. It holds at most one permit.
+/// A place where one thread sleeps. It has at most one permit.
 ///
-/// Protocol. The owner alone calls `park`; any thread calls `unpark`. `unpark` leaves a permit and wakes the owner if it sleeps;
-/// `park` takes the permit and returns, at once if it is there already. So a wake-up that comes before the sleep is not lost, and
-/// several wake-ups count as one. The state word goes empty -> parked by the owner, anything -> permit by a waker; the owner
-/// sleeps in the kernel only while the word says parked (futex), and a waker makes a system call only if it saw parked.
+/// Protocol. The owner alone calls `park`; any thread calls `unpark`. `unpark` leaves a permit and wakes the owner if
+/// it sleeps; `park` takes the permit and returns, at once if it exists already. So a wake-up that comes before the
+/// sleep is not lost, and several wake-ups count as one. The state word goes empty -> parked by the owner, anything ->
+/// permit by a waker; the owner sleeps in the kernel only while the word says parked (futex), and a waker makes a
+/// system call only if it saw parked.
 ///
-/// Orders. `unpark` releases and `park` acquires: what the waker wrote before is seen after. Cost: one exchange; a system call
-/// when somebody really sleeps.
+/// Orders. `unpark` releases and `park` acquires: the owner sees what the waker wrote before. Cost: one exchange; a
+/// system call when a thread really sleeps.
 ///
 /// `Atomic` and `Futex` are replaced by models where every order of steps is tried (tests/interleave).
 template <template <class> class Atomic, class Futex>
@@ -49,10 +50,11 @@ class BasicParker {
     return true;
   }
 
-  /// Whether there is a permit. By an owner that sleeps elsewhere, where the thread that leaves a permit wakes it too.
+  /// Whether there is a permit, for an owner that sleeps elsewhere, where the thread that leaves a permit wakes it,
+  /// too.
   bool has_permit() const noexcept { return state_.load(std::memory_order_seq_cst) == kPermit; }
 
-  /// Takes the permit if there is one, without sleeping. By the owner.
+  /// Takes the permit if there is one, without sleeping. Called by the owner.
   bool try_take() noexcept {
     return state_.load(std::memory_order_relaxed) == kPermit && state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
   }

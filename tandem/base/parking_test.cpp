@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 TEST(Parker, APermitThatCameBeforeIsTakenAtOnce) {
   Parker parker;
-  EXPECT_FALSE(parker.unpark());  // nobody slept
+  EXPECT_FALSE(parker.unpark());  // no thread slept
   EXPECT_TRUE(parker.park());
 }
 

@@ -11,9 +11,9 @@
 
 namespace tandem::base {
 
-/// One producer; consumers one at a time (under a lock of theirs). Without bound. Unlike an `Inbox` it is read without following
-/// links through what was put, so that the consumer fetches many entries' lines at a time, each of which the producer's cache
-/// holds.
+/// One producer; consumers one at a time (under a lock of theirs). Unbounded. Unlike an `Inbox` it is read without
+/// following links through the entries, so that the consumer fetches many entries' lines at a time, which are in the
+/// producer's cache.
 ///
 /// Protocol. Entries stand in chunks. `put` stores the entry, and then the count of entries written (sequentially consistent, so
 /// that a consumer that announces that it will sleep and then finds `empty()`, and a producer that puts and then looks for
@@ -34,14 +34,14 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  /// By the producer.
+  /// Called by the producer.
   void put(T* entry) {
     if (room_used_ == kRoom) begin_chunk();
     last_->entries[room_used_++].store(entry, std::memory_order_relaxed);
     written_.store(++put_, std::memory_order_seq_cst);
   }
 
-  /// Calls `visit(T*)` for each entry, in order. By consumers in turn.
+  /// Calls `visit(T*)` for each entry, in order. Called by consumers in turn.
   template <class Visit>
   void take_all(Visit visit) {
     const std::uint64_t written = written_.load(std::memory_order_acquire);
@@ -92,13 +92,13 @@ class Pipe {
     returned_.put(done);
   }
 
-  // The producer's.
+  // Fields of the producer.
   Chunk* last_;
   Chunk* spare_ = nullptr;
   std::uint64_t put_ = 0;
   unsigned room_used_ = 0;
   alignas(64) Atomic<std::uint64_t> written_{0};
-  // The consumers'.
+  // Fields of the consumers.
   alignas(64) Atomic<std::uint64_t> read_{0};
   Chunk* first_;
   unsigned room_read_ = 0;

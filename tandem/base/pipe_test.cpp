@@ -1,4 +1,4 @@
-// tandem/base/pipe_test.cpp: what goes in comes out, once and in order. Every order of steps: tests/interleave.
+// tandem/base/pipe_test.cpp: entries come out once and in order. Every order of steps: tests/interleave.
 #include "tandem/base/pipe.hpp"
 
 #include <atomic>

@@ -27,7 +27,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view line) {
 std::optional<ProcessStat> process_stat(const std::filesystem::path& folder) {
   std::ifstream file(folder / "stat", std::ios::binary);
   if (!file) return std::nullopt;
-  // All of it: a name may have a line break.
+  // The whole file is read: a name may have a line break.
   return parse_process_stat(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 

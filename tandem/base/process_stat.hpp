@@ -1,4 +1,4 @@
-// tandem/base/process_stat.hpp: what the kernel says of a process in /proc/PID/stat.
+// tandem/base/process_stat.hpp: the kernel's description of a process in /proc/PID/stat.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@ namespace tandem::base {
 struct ProcessStat {
   char state = '?';               ///< 'R' running, 'S' sleeping, 'Z' a zombie, and so on
   int parent = 0;                 ///< process id
-  std::uint64_t user_ticks = 0;   ///< time in user mode, in clock ticks (sysconf(_SC_CLK_TCK)); 0 where the line ends before
+  std::uint64_t user_ticks = 0;   ///< time in user mode, in clock ticks (sysconf(_SC_CLK_TCK)); 0 in a shorter line
   std::uint64_t system_ticks = 0; ///< in kernel mode
 
-  /// It runs no more: a zombie, which its parent has not waited for yet, or a process that goes at this moment.
+  /// Whether it runs no more: a zombie, or a process that ends at this moment.
   bool has_ended() const noexcept { return state == 'Z' || state == 'X'; }
 };
 
-/// The content of /proc/PID/stat: "PID (NAME) STATE PARENT ...", where the name may hold anything. Nothing where it is no such line.
+/// Parses /proc/PID/stat: "PID (NAME) STATE PARENT ...", where the name may contain anything. Empty: it is no such
+/// line.
 std::optional<ProcessStat> parse_process_stat(std::string_view line);
-/// Of the process whose folder this is. Nothing where it cannot be read: it is gone, or hidden.
+/// The process of this folder in /proc. Empty where it cannot be read: it is gone, or hidden.
 std::optional<ProcessStat> process_stat(const std::filesystem::path& folder);
-/// Of a process of this host. Any thread.
+/// A process of this host. Any thread.
 std::optional<ProcessStat> process_stat(std::uint32_t process);
 
 }  // namespace tandem::base

@@ -10,8 +10,8 @@
 
 namespace tandem::base {
 
-/// Numbers and ranges, separated by commas, in the order given. Errors: invalid_argument (something else, an empty list, a number
-/// twice, one above 1,048,575).
+/// Parses numbers and ranges, separated by commas, in the order given. Errors: invalid_argument (something else, an
+/// empty list, a number twice, one above 1,048,575).
 Result<std::vector<unsigned>> parse_pu_list(std::string_view text);
 
 /// The numbers in ascending order, each run of neighbours as a range.

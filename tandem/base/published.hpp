@@ -1,11 +1,12 @@
-// tandem/base/published.hpp: a number that one thread changes and others may look at.
+// tandem/base/published.hpp: a number that one thread changes and others may read.
 #pragma once
 
 #include <atomic>
 
 namespace tandem::base {
 
-/// One writer, any readers, no order: a reader sees some recent value, whole. Costs the writer what a plain variable costs.
+/// One writer, any readers, no order: a reader sees some recent value, whole. Costs the writer as much as a plain
+/// variable.
 template <class T>
 class Published {
  public:
@@ -13,7 +14,7 @@ class Published {
 
   T get() const noexcept { return value_.load(std::memory_order_relaxed); }
   void set(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
-  /// By the writer: no read-modify-write.
+  /// Called by the writer: no read-modify-write.
   void add(T more) noexcept { set(get() + more); }
 
  private:

@@ -1,4 +1,4 @@
-// tandem/base/result.hpp: an answer or an error that says what, where and what to do.
+// tandem/base/result.hpp: an answer, or an error with its place and remedy.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ enum class ErrorCode {
   io,                ///< the operating system refused
 };
 
-/// What the world did wrong. `message` is a sentence for a person: what, where, and the remedy.
+/// An error from outside. `message` is a sentence for a person: what, where, and the remedy.
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
   std::string message;
@@ -43,7 +43,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-/// Done, or why not.
+/// Success, or an error.
 template <>
 class [[nodiscard]] Result<void> {
  public:

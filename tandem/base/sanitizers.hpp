@@ -1,4 +1,4 @@
-// tandem/base/sanitizers.hpp: whether this is compiled for a sanitizer, whichever compiler it is.
+// tandem/base/sanitizers.hpp: whether this is compiled for a sanitizer, by any compiler.
 #pragma once
 
 #if defined(__has_feature)
@@ -21,7 +21,7 @@ inline constexpr bool under_thread_sanitizer = true;
 inline constexpr bool under_thread_sanitizer = false;
 #endif
 
-/// What keeps memory for its next use would hide from them that somebody uses it after its end.
+/// Caches of memory would hide uses after the end from sanitizers.
 inline constexpr bool under_sanitizer = under_address_sanitizer || under_thread_sanitizer;
 
 }  // namespace tandem::base

@@ -10,12 +10,14 @@ namespace tandem::base {
 
 /// An intrusive list of `Node`s (which have a member `Node* next`), filled by one producer and emptied once by one consumer.
 ///
-/// Protocol. One thread at a time (the producer) calls `add`; one thread, once (the consumer), calls `seal`, which takes all
-/// entries and lets no further one in. Both may happen at the same time: then either `seal` returns the new entry, or `add`
-/// returns false and the producer knows that the consumer's work came first. `reset` needs exclusive access.
+/// Protocol. One thread at a time (the producer) calls `add`; one thread, once (the consumer), calls `seal`, which
+/// takes all entries and admits no further one. Both may happen at the same time: then either `seal` returns the new
+/// entry, or `add` returns false and the producer knows that the consumer's work came first. `reset` needs exclusive
+/// access.
 ///
-/// Orders. `seal` is acquire-release: it pairs with the release of `add` (the consumer sees what `next` and the node say), and
-/// with the acquire of a failed `add` or of `sealed` (the producer sees everything that the consumer did before it sealed).
+/// Orders. `seal` is acquire-release: it pairs with the release of `add` (the consumer sees `next` and the node's
+/// content), and with the acquire of a failed `add` or of `sealed` (the producer sees everything that the consumer did
+/// before it sealed).
 ///
 /// Cost: `add` is one load and one compare-exchange, `seal` one exchange. No memory of its own.
 template <class Node, template <class> class Atomic = std::atomic>
@@ -42,7 +44,7 @@ class SealedList {
 
   bool sealed() const noexcept { return head_.load(std::memory_order_acquire) == kSealed; }
 
-  /// Makes the list empty and open again. The caller is the only one who knows the list.
+  /// Makes the list empty and open again. No other thread knows the list.
   void reset() noexcept { head_.store(0, std::memory_order_relaxed); }
 
   /// The newest entry, or null. For diagnosis by the producer while the consumer cannot seal, or that tolerates a stale answer:

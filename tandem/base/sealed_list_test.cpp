@@ -1,4 +1,4 @@
-// tandem/base/sealed_list_test.cpp: what a sealed list returns and refuses. Every order of steps: tests/interleave.
+// tandem/base/sealed_list_test.cpp: results and refusals of a sealed list. Every order of steps: tests/interleave.
 #include "tandem/base/sealed_list.hpp"
 
 #include <thread>

@@ -1,4 +1,4 @@
-// tandem/base/short_time.hpp: durations as people read them.
+// tandem/base/short_time.hpp: durations for people.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tandem::base {
 
-/// Of `ns` nanoseconds, not negative: three digits, and the unit that suits them.
+/// `ns` nanoseconds, not negative, as text: three digits, and a suitable unit.
 inline std::string short_time(double ns) {
   constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};
   std::size_t unit = 0;

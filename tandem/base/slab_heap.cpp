@@ -6,8 +6,8 @@
 namespace tandem::base {
 namespace {
 
-/// Memory of a slab's size at a multiple of it; null: none. Not `allocate_large`, whose blocks have huge pages from the first
-/// one on, which is much for a process with few objects, and may stay with the heap when they are freed.
+/// Memory of a slab's size, aligned to it; null: none. Not by `allocate_large`, whose blocks have huge pages from the
+/// first one on, which is much for a process with few objects, and may stay with the heap when they are freed.
 void* map_slab() noexcept {
   constexpr std::size_t bytes = SlabHeap::kSlabBytes;
   void* const mapped = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -7,25 +7,26 @@
 
 namespace tandem::base {
 
-/// Memory for objects of one size, cut from slabs of 2 MiB. What is made in one order is mostly looked at in that order or its
-/// opposite (the requests of a burst, the data of a flow); lying side by side, each on as few cache lines as possible, such
-/// objects come in streams, and few address translations cover them. A process that needs few touches few pages; from its second
-/// slab on it asks for huge ones. A slab goes back to the system with its last object, or stays for the next ones.
+/// Memory for objects of one size, cut from slabs of 2 MiB. Objects made in one order are mostly used in that order or
+/// its opposite (the requests of a burst, the data of a flow); side by side, each on as few cache lines as possible,
+/// they can be prefetched, and few address translations cover them. A process that needs few touches few pages; from
+/// its second slab on it asks for huge ones. A slab returns to the system with its last object, or stays for the next
+/// ones.
 ///
-/// Each operation takes constant time, but for what the system takes. Not thread-safe. Objects that are taken when the heap ends
-/// keep their slabs.
+/// Each operation takes constant time, except in the system. Not thread-safe. Objects that are still taken when the
+/// heap ends keep their slabs.
 class SlabHeap {
  public:
   static constexpr std::size_t kSlabBytes = std::size_t{2} << 20;
 
-  enum class Emptied : bool { goes, stays };  ///< a slab whose last object came back
+  enum class Emptied : bool { goes, stays };  ///< what happens to a slab whose last object was returned
 
   explicit constexpr SlabHeap(std::size_t object_bytes, Emptied emptied = Emptied::goes) noexcept
       : stride_(stride_for(object_bytes)), stays_(emptied == Emptied::stays) {}
   SlabHeap(const SlabHeap&) = delete;
   SlabHeap& operator=(const SlabHeap&) = delete;
 
-  /// Null: the system has no memory.
+  /// Memory for an object; null: the system has none.
   void* take() noexcept {
     if (with_room_ == nullptr && !add_slab()) return nullptr;
     Slab& slab = *with_room_;
@@ -41,7 +42,7 @@ class SlabHeap {
     return object;
   }
 
-  /// Takes back what `take` of this heap has given.
+  /// Returns an object that `take` of this heap gave.
   void give_back(void* object) noexcept {
     Slab& slab = *reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(object) & ~std::uintptr_t{kSlabBytes - 1});
     if (slab.full(stride_)) link(slab);
@@ -55,7 +56,7 @@ class SlabHeap {
   struct Free {
     Free* next;
   };
-  /// At the beginning of each slab, which lies at a multiple of its size.
+  /// Header at the beginning of each slab, which is aligned to its size.
   struct alignas(64) Slab {
     Slab* next = nullptr;  ///< among those with room
     Slab* previous = nullptr;

@@ -1,4 +1,4 @@
-// tandem/base/slab_heap_test.cpp: objects lie side by side, nobody has another's, and slabs go with their last object.
+// tandem/base/slab_heap_test.cpp: objects lie side by side without overlap, and slabs go with their last object.
 #include "tandem/base/slab_heap.hpp"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(SlabHeap, NobodyHasWhatAnotherHasAndSlabsGoWithTheirLastObject) {
     most = std::max(most, heap.slabs());
     while (taken.size() > 50) random() % 3 > 0 ? give_back() : take();
   }
-  EXPECT_LE(most, 6u);  // what came back is used before a slab is added
+  EXPECT_LE(most, 6u);  // returned objects are used before a slab is added
   EXPECT_GE(most, 5u);
   while (!taken.empty()) give_back();
   EXPECT_EQ(heap.slabs(), 0u);

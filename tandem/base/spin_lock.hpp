@@ -1,4 +1,5 @@
-// tandem/base/spin_lock.hpp: a lock for sections of some tens of nanoseconds, that yields its core when the holder was preempted.
+// tandem/base/spin_lock.hpp: a lock for sections of some tens of nanoseconds, which yields the core to a preempted
+// holder.
 #pragma once
 
 #include <sched.h>
@@ -9,8 +10,8 @@
 
 namespace tandem::base {
 
-/// Meets the standard's Lockable, for std::lock_guard. Spins a little, then yields: with more threads than cores the holder may
-/// have been preempted, and only giving up the core lets it go on.
+/// Meets the standard's Lockable, for std::lock_guard. Spins a little, then yields: with more threads than cores the
+/// holder may have been preempted, and only giving up the core lets it go on.
 class SpinLock {
  public:
   void lock() noexcept {

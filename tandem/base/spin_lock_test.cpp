@@ -39,7 +39,7 @@ TEST(SpinLock, TryLockSaysNoWhileItIsHeld) {
 
 TEST(SpinLock, WhoWaitsForTheHolderSeesWhatItDid) {
   SpinLock lock;
-  lock.wait_for_holder();  // nobody: at once
+  lock.wait_for_holder();  // without a holder: at once
   int written = 0;
   lock.lock();
   std::thread waiter([&] {
@@ -50,7 +50,7 @@ TEST(SpinLock, WhoWaitsForTheHolderSeesWhatItDid) {
   written = 42;
   lock.unlock();
   waiter.join();
-  EXPECT_TRUE(lock.try_lock());  // waiting took nothing
+  EXPECT_TRUE(lock.try_lock());  // waiting did not take the lock
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// tandem/base/splitmix64.hpp: a small random generator that gives the same numbers everywhere.
+// tandem/base/splitmix64.hpp: a small random generator with equal numbers on all systems.
 #pragma once
 
 #include <cstdint>

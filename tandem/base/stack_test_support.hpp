@@ -1,4 +1,4 @@
-// tandem/base/stack_test_support.hpp: for tests: how large the stack of a thread is.
+// tandem/base/stack_test_support.hpp: for tests: the size of a thread's stack.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace tandem::base {
 
-/// Of the thread that calls it, as the system says; 0: unknown.
+/// The calling thread's stack, as the system reports it; 0: unknown.
 inline std::size_t own_stack_bytes() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;

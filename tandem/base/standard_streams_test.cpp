@@ -1,4 +1,4 @@
-// tandem/base/standard_streams_test.cpp: no file takes the number of a stream that is closed.
+// tandem/base/standard_streams_test.cpp: no file gets the number of a closed stream.
 #include "tandem/base/standard_streams.hpp"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 namespace tandem::base::standard_streams_test {
 namespace {
 
-/// The status of a child in which `body` runs.
+/// The status of a child that runs `body`.
 template <class Body>
 int in_child(Body body) {
   const pid_t child = ::fork();

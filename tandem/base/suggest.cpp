@@ -7,7 +7,8 @@
 namespace tandem::base {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // d(i,j) is the distance between the first i of a and the first j of b. Three rows are enough: a swap looks two back.
+  // d(i,j) is the distance between the first i of a and the first j of b. Three rows are enough: a swap refers to two
+  // back.
   std::vector<std::size_t> two_back(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -25,7 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
-  // Names are short, and a word of thousands of characters is no typing error: do not spend time on it.
+  // Names are short; a word of thousands of characters is no typing error and not worth the time.
   constexpr std::size_t longest = 100;
   if (word.size() > longest) return {};
   std::string best;

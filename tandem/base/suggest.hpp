@@ -1,4 +1,4 @@
-// tandem/base/suggest.hpp: which known name a person probably meant.
+// tandem/base/suggest.hpp: the known name that a person probably meant.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// tandem/base/suggest_test.cpp: distances by example, and suggestions that are not far-fetched.
+// tandem/base/suggest_test.cpp: distances by example, and plausible suggestions.
 #include "tandem/base/suggest.hpp"
 
 #include <vector>

@@ -12,14 +12,15 @@
 
 namespace tandem::base {
 
-/// Bytes of the stack of a thread that says nothing else: what the program's own may grow to now (the soft limit RLIMIT_STACK, `ulimit -s`), 64 MiB
-/// where that is `unlimited`. Any thread.
+/// Default size of a thread's stack in bytes: what the program's own may grow to now (the soft limit RLIMIT_STACK,
+/// `ulimit -s`), 64 MiB where that is `unlimited`. Any thread.
 std::size_t usual_stack_bytes() noexcept;
 
-/// What the system needs for the least stack: 64 KiB.
+/// The least stack that the system needs: 64 KiB.
 inline constexpr std::size_t kLeastStackBytes = 64 << 10;
 
-/// A thread. As `std::thread`, but for its name, its stack, and what is thrown when it cannot be made. Its function may not throw.
+/// A thread like `std::thread`, except for its name, its stack, and the exception when it cannot be made. Its function
+/// may not throw.
 ///
 /// Not thread-safe: its owner makes it, moves it and joins it.
 class Thread {
@@ -30,13 +31,13 @@ class Thread {
   };
 
   Thread() noexcept = default;  ///< none
-  /// Runs `run`, a copy of which it keeps. Throws StartError that says why and what helps when there is no thread: the limit of processes and threads is
-  /// reached (RLIMIT_NPROC, pids.max), or there is no memory for the stack.
+  /// Runs a copy of `run`. Throws StartError with cause and remedy when there is no thread: the limit of processes and
+  /// threads is reached (RLIMIT_NPROC, pids.max), or there is no memory for the stack.
   Thread(const Options& options, std::function<void()> run);
   Thread(Thread&& other) noexcept : body_(std::move(other.body_)), thread_(other.thread_) {}
-  /// This one is none, or has been joined.
+  /// This object has no thread, or was joined.
   Thread& operator=(Thread&& other) noexcept;
-  /// It is none, or has been joined.
+  /// This object has no thread, or was joined.
   ~Thread();
 
   bool joinable() const noexcept { return body_ != nullptr; }
@@ -62,12 +63,12 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  /// One more; throws as `Thread`.
+  /// Adds a thread; throws as `Thread` does.
   void add(const Thread::Options& options, std::function<void()> run) {
     threads_.reserve(threads_.size() + 1);
     threads_.emplace_back(options, std::move(run));
   }
-  /// Waits until all have returned; there are none afterwards.
+  /// Waits until all have returned and removes them.
   void join() {
     for (Thread& thread : threads_) thread.join();
     threads_.clear();

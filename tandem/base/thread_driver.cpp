@@ -1,4 +1,4 @@
-// tandem/base/thread_driver.cpp: the driver of the real world.
+// tandem/base/thread_driver.cpp: the driver with threads.
 #include "tandem/base/thread_driver.hpp"
 
 #include <algorithm>
@@ -65,7 +65,8 @@ void ThreadDriver::rest(Slot& slot, std::int64_t until_ns) {
     parker.park();
     return;
   }
-  // From now on, not from the beginning of the step: it may have worked for long before it found nothing to do.
+  // The wait counts from now, not from the beginning of the step, which may have worked for long before it found
+  // nothing to do.
   const std::int64_t left_ns = until_ns - now_ns_();
   if (left_ns >= spin_below_ns && !slot.steppable->waits_awake()) {
     parker.park(left_ns);

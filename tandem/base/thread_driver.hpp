@@ -1,4 +1,4 @@
-// tandem/base/thread_driver.hpp: the driver of the real world: one thread for each steppable.
+// tandem/base/thread_driver.hpp: the driver with one thread for each steppable.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class ThreadDriver final : public Driver {
   ThreadDriver(std::function<std::int64_t()> now_ns, Binder bind, std::size_t stack_bytes = 0);
   ~ThreadDriver() override;
 
-  /// Throws StartError when there is no thread for it; then it was not added.
+  /// Adds a steppable. Throws StartError when there is no thread for it; then it was not added.
   Waker& add(Steppable& steppable, const Placement& placement) override;
   Waker& add_caller(Steppable& steppable) override;
   void stop() override;

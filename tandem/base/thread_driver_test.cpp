@@ -1,4 +1,5 @@
-// tandem/base/thread_driver_test.cpp: a thread per steppable: held until it is woken, woken in time, stopped for good.
+// tandem/base/thread_driver_test.cpp: a thread per steppable sleeps until it is woken, wakes in time, and can be
+// stopped.
 #include "tandem/base/thread_driver.hpp"
 
 #include <pthread.h>
@@ -73,7 +74,8 @@ TEST(ThreadDriver, NamesAndBindsItsThreads) {
 }
 
 TEST(ThreadDriver, ARestCountsFromTheEndOfAStepThatWorkedForLong) {
-  // The step finds nothing at its end, and asks for another one soon after that. The rest must not last as long as the work did.
+  // The step finds nothing at its end, and asks for another one soon after that. The pause must not last as long as the
+  // work did.
   std::int64_t asked_for_ns = 0;
   std::int64_t late_ns = -1;
   Stepping working([&](std::int64_t now_ns) {
@@ -108,7 +110,7 @@ TEST(ThreadDriver, StepsAgainAtTheDateAskedFor) {
   }
 }
 
-/// In processor time, which a thread that sleeps does not use.
+/// Measures processor time, which a thread that sleeps does not use.
 TEST(ThreadDriver, WhatWaitsAwakeStaysAwakeUntilItsDateOrItsWakeUp) {
   constexpr std::int64_t kPauseNs = 50'000'000;
   struct Awake final : Steppable {

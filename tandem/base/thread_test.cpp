@@ -1,4 +1,4 @@
-// tandem/base/thread_test.cpp: what a thread gets, and what is said when there is none.
+// tandem/base/thread_test.cpp: the name and stack of a thread, and the error when there is none.
 #include "tandem/base/thread.hpp"
 
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-// tandem/base/toml_file.cpp: reading the part of TOML that a file of options needs, and writing its strings.
+// tandem/base/toml_file.cpp: reading the subset of TOML for files of options, and writing its strings.
 #include "tandem/base/toml_file.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void append_utf8(std::string& text, std::uint32_t point) {
   add(0x80 | (point & 0x3F));
 }
 
-/// The digits of a number without the underscores between them; nothing where one does not stand between two digits.
+/// The digits of a number without the underscores between them; empty where one is not between two digits.
 std::optional<std::string> without_underscores(std::string_view number) {
   std::string digits;
   for (std::size_t i = 0; i < number.size(); ++i) {
@@ -60,7 +60,7 @@ std::optional<Number> whole_number(std::string_view digits, Base... base) {
   return number;
 }
 
-/// A word that stands for a value, as TOML defines booleans, integers and floating-point numbers, in its plainest form.
+/// The value of a word that is a boolean, an integer or a floating-point number of TOML, in its plainest form.
 std::optional<std::string> value_of(std::string_view word) {
   if (word == "true" || word == "false") return std::string(word);
   const bool has_sign = word.starts_with('+') || word.starts_with('-');
@@ -95,7 +95,7 @@ std::optional<std::string> value_of(std::string_view word) {
   return number ? std::optional(fmt::format("{}", *number)) : std::nullopt;
 }
 
-/// Goes through one document, line by line. The first error ends it.
+/// Reads one document, line by line. The first error ends it.
 class Reader {
  public:
   Reader(std::string_view document, std::string_view file) : rest_(document), file_(file) {}
@@ -114,7 +114,7 @@ class Reader {
     return false;
   }
 
-  /// Of the current line.
+  /// The first character of the current line.
   char front() const noexcept { return text_.empty() ? '\0' : text_.front(); }
   bool skip(char c) noexcept {
     if (text_.empty() || text_.front() != c) return false;
@@ -191,7 +191,7 @@ class Reader {
            (word[2] == ':' || (std::ranges::all_of(word.substr(2, 2), is_digit) && word[4] == '-'));
   }
 
-  /// Names that points join; blanks around it are skipped.
+  /// Reads names that points join, and skips blanks around them.
   bool read_key(std::string& key) {
     do {
       skip_blanks();
@@ -210,7 +210,7 @@ class Reader {
     return true;
   }
 
-  /// A string in either kind of quotes, appended to `value`.
+  /// Reads a string in either kind of quotes, and appends it to `value`.
   bool read_string(std::string& value) {
     const char quote = text_.front();
     if (text_.starts_with(std::string(3, quote))) return fail("a string of several lines; options take strings of one line");
@@ -226,7 +226,7 @@ class Reader {
     }
   }
 
-  /// What stands behind a backslash.
+  /// Reads the characters after a backslash.
   bool read_escape(std::string& value) {
     static constexpr std::string_view kNames = "btnfr\"\\", kMeanings = "\b\t\n\f\r\"\\";
     const char name = front();

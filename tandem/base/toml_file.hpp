@@ -11,7 +11,7 @@
 
 namespace tandem::base {
 
-/// One key: the names of its tables and its own joined by '.', its value as a person would write it on a command line.
+/// One key: the names of its tables and its own joined by '.', and its value as a person writes it on a command line.
 struct TomlValue {
   std::string name;
   std::string text;
@@ -24,10 +24,10 @@ struct TomlValue {
 Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path);
 Result<std::vector<TomlValue>> read_toml(const OwnedFile& file);
 
-/// The same from memory; `name` stands for the file in messages.
+/// Reads from memory; `name` stands for the file in messages.
 Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string_view name);
 
-/// `text` in quotes, as `parse_toml` reads it back. Bytes that are no UTF-8 become U+FFFD.
+/// `text` in quotes, for `parse_toml`. Bytes that are not UTF-8 become U+FFFD.
 std::string toml_quoted(std::string_view text);
 
 }  // namespace tandem::base

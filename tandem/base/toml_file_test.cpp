@@ -1,4 +1,4 @@
-// tandem/base/toml_file_test.cpp: TOML becomes a flat list with lines; what is not TOML is refused with its line.
+// tandem/base/toml_file_test.cpp: TOML becomes a flat list with lines; anything else is refused with its line.
 #include "tandem/base/toml_file.hpp"
 
 #include <string>

@@ -70,13 +70,14 @@ struct Topology::State {
   }
 };
 
-/// A launcher (mpirun, srun, taskset) says by the affinity mask which cores are ours. The union over the threads of the process
-/// is taken, not the mask of the calling thread, because an earlier runtime may have bound that one to its first core.
+/// Restricts to the affinity mask by which a launcher (mpirun, srun, taskset) assigns cores. The union over the threads
+/// of the process is taken, not the mask of the calling thread, because an earlier runtime may have bound that one to
+/// its first core.
 void Topology::State::restrict_to_process_binding() {
   const Bitmap mask(hwloc_bitmap_alloc());
   if (hwloc_get_cpubind(hwloc.get(), mask.get(), HWLOC_CPUBIND_PROCESS) != 0) return;  // no mask known: no limit
   if (hwloc_bitmap_iszero(mask.get())) return;
-  // On failure (a mask with no known hardware thread in it) hwloc leaves the topology as it is.
+  // On failure (a mask with no known hardware thread in it) hwloc does not change the topology.
   hwloc_topology_restrict(hwloc.get(), mask.get(), 0);
 }
 
@@ -101,7 +102,7 @@ void Topology::State::read_cores() {
   package_count = packages > 0 ? static_cast<std::size_t>(packages) : 1;
 }
 
-/// In the order in which the list named the first hardware thread of each.
+/// Sorts cores in the order in which the list named the first hardware thread of each.
 void Topology::State::sort_cores() {
   if (order.empty()) return;
   const auto rank_of = [this](const Core& core) {
@@ -294,7 +295,8 @@ ScopedBinding::~ScopedBinding() {
   if (former_.empty() || !result_.ok()) return;
   const Bitmap mask(hwloc_bitmap_alloc());
   for (const unsigned pu : former_) hwloc_bitmap_set(mask.get(), pu);
-  // A refusal leaves the thread bound to a core it was allowed to use: slower at worst, and no reason to end a program.
+  // A refusal leaves the thread bound to a core that it was allowed to use, which is only slower, and no reason to end
+  // a program.
   (void)hwloc_set_cpubind(topology_.state_->hwloc.get(), mask.get(), HWLOC_CPUBIND_THREAD);
 }
 

@@ -1,4 +1,4 @@
-// tandem/base/topology.hpp: the cores that this process may use, the memory and caches around them, and binding to them.
+// tandem/base/topology.hpp: the cores that this process may use, their memory and caches, and binding to them.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 
 namespace tandem::base {
 
-/// A core and those of its hardware threads that are allowed.
+/// A core and its allowed hardware threads.
 struct Core {
-  CoreId id;                      ///< its place in Topology::cores()
+  CoreId id;                      ///< its index in Topology::cores()
   unsigned package = 0;           ///< the operating system's number of its package
   unsigned numa_node = 0;         ///< the operating system's number of the NUMA node nearest to it
   std::vector<unsigned> pus = {}; ///< the operating system's numbers of its hardware threads; never empty
@@ -41,17 +41,17 @@ struct Cache {
 /// machine. Invariant: at least one core. Immutable after construction, and so free to share between threads.
 class Topology {
  public:
-  /// The machine below us. Errors: unsupported, when hwloc cannot read it.
+  /// The machine of this process. Errors: unsupported, when hwloc cannot read it.
   static Result<Topology> discover();
 
   /// The machine, less what a cgroup's cpuset forbids: also cores that the affinity mask of the process forbids. Errors: unsupported.
   static Result<Topology> discover_host();
 
-  /// Of this topology only these hardware threads, with cores in the order of the list. Errors: invalid_argument (one of them is not
-  /// there, or the list is empty), exhausted.
+  /// Only these hardware threads of this topology, with cores in the order of the list. Errors: invalid_argument (one
+  /// of them is missing, or the list is empty), exhausted.
   Result<Topology> restricted_to(std::span<const unsigned> pus) const;
 
-  /// A machine that does not exist, from a hwloc synthetic description such as "numa:2 l3:1 core:4 pu:1", for tests and for
+  /// An imaginary machine, from a hwloc synthetic description such as "numa:2 l3:1 core:4 pu:1", for tests and for
   /// simulation. Binding to it does nothing. Errors: invalid_argument.
   static Result<Topology> synthetic(const std::string& description);
 
@@ -64,11 +64,11 @@ class Topology {
   std::span<const Cache> caches() const noexcept;  ///< by level, then by first core
   std::size_t package_count() const noexcept;
   std::size_t pu_count() const noexcept;           ///< of all cores
-  const std::string& cpu_model() const noexcept;   ///< as the processor names itself; may be empty
+  const std::string& cpu_model() const noexcept;   ///< the processor's own name; may be empty
   bool is_synthetic() const noexcept;
 
-  /// How far apart two cores are: the number of levels from the core up to the nearest ancestor that both share in the tree of
-  /// machine, packages, groups and caches; 0 for the same core. Larger is farther. A metric of order, not of nanoseconds.
+  /// The distance of two cores: the number of levels from the core up to the nearest ancestor that both share in the
+  /// tree of machine, packages, groups and caches; 0 for one core. Only the order matters, not nanoseconds.
   unsigned distance(CoreId a, CoreId b) const;
 
   /// All other cores, nearest first; at equal distance the next ones in the list first, round its end, so that thieves start
@@ -78,15 +78,15 @@ class Topology {
   /// Binds the calling thread to all allowed hardware threads of a core. Errors: unsupported, io (the system refused).
   Result<void> bind_this_thread(CoreId core) const;
 
-  /// The place in numa_nodes() of the node nearest to a core.
+  /// The index in numa_nodes() of the node nearest to a core.
   std::size_t numa_place_of(CoreId core) const;
 
-  /// What of an area is not present yet will lie on the node at this place in numa_nodes(). Errors: unsupported, io (the system
-  /// refused).
+  /// Puts absent pages of an area on the node at this index in numa_nodes() when they are touched. Errors: unsupported,
+  /// io (the system refused).
   Result<void> bind_memory(void* memory, std::size_t bytes, std::size_t numa_place) const;
 
-  /// The place in numa_nodes() of the node on which an area lies: most of up to eight pages of it that are asked for. None: not
-  /// present, or not known. A system call for each page where there are several nodes, none where there is one.
+  /// The index in numa_nodes() of the node of an area: that of most of up to eight queried pages. Empty: not present,
+  /// or not known. A system call for each page where there are several nodes, none where there is one.
   std::optional<std::size_t> numa_place_of(const void* memory, std::size_t bytes) const;
 
   /// The operating system's numbers of the hardware threads that the calling thread may run on. Empty when not known.
@@ -100,7 +100,8 @@ class Topology {
   std::unique_ptr<State> state_;
 };
 
-/// Binds the calling thread to a core, and restores its former binding at the end: for a thread that belongs to the application. Constructed and destroyed on that thread; the topology outlives it.
+/// Binds the calling thread to a core, and restores its former binding at the end: for a thread of the application.
+/// Constructed and destroyed on that thread; the topology outlives it.
 class ScopedBinding {
  public:
   ScopedBinding(const Topology& topology, CoreId core);
@@ -108,7 +109,7 @@ class ScopedBinding {
   ScopedBinding(const ScopedBinding&) = delete;
   ScopedBinding& operator=(const ScopedBinding&) = delete;
 
-  /// Whether the thread is bound, or why not.
+  /// Success, or why the thread could not be bound.
   const Result<void>& result() const noexcept { return result_; }
 
  private:

@@ -1,4 +1,4 @@
-// tandem/base/topology_test.cpp: a known synthetic machine, and what must hold of the real one.
+// tandem/base/topology_test.cpp: a known synthetic machine, and invariants of the real one.
 #include "tandem/base/topology.hpp"
 
 #include <sched.h>
@@ -21,7 +21,7 @@ namespace {
 /// Two packages of one NUMA node and one L3 each, two L2 in each, two cores under each L2, two hardware threads per core.
 Topology eight_cores() { return Topology::synthetic("package:2 numa:1 l3:1 l2:2 core:2 pu:2").value(); }
 
-/// What a launcher does before it starts a program, done to one that runs: a sanitizer has a thread of its own in here.
+/// Binds all threads, like a launcher before a program starts: a sanitizer has a thread of its own in here.
 void bind_all_threads(const std::vector<unsigned>& pus) {
   cpu_set_t mask;
   CPU_ZERO(&mask);

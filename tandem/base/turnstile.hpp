@@ -1,4 +1,4 @@
-// tandem/base/turnstile.hpp: a mutual exclusion in which a task that does not get in is queued, and no thread blocks.
+// tandem/base/turnstile.hpp: a mutual exclusion in which refused tasks are queued, and no thread blocks.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 
 namespace tandem::base {
 
-/// A mutual exclusion without blocking: `enter` says whether the visitor got in. A visitor that did not is queued, and a later
-/// `leave` of the visitor inside lets it in. Intrusive: `Visitor` has `Visitor* next`, and a member function `place_at_turnstile`
-/// that returns a reference to `Visitor* child` and to an unsigned `number` of at least 48 bits. Both belong to the turnstile
-/// from `enter`, if that returns false, until a `leave` returns the visitor.
+/// A mutual exclusion without blocking: `enter` returns whether the visitor got in. A visitor that did not is queued,
+/// and a later `leave` of the visitor inside lets it in. Intrusive: `Visitor` has `Visitor* next`, and a member
+/// function `place_at_turnstile` that returns a reference to `Visitor* child` and to an unsigned `number` of at least
+/// 48 bits. Both belong to the turnstile from `enter`, if that returns false, until a `leave` returns the visitor.
 ///
 /// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. The visitor inside owns `best_` and
 /// `arrivals_`; no other thread touches them, nor the visitors in the heap `best_`. `leave` moves the stack to the heap and lets
@@ -45,7 +45,7 @@ class Turnstile {
     }
   }
 
-  /// The visitor inside leaves. Returns the visitor that is inside now, or null when the turnstile is free. `better(a, b)`: a
+  /// The visitor inside leaves. Returns the next visitor inside, or null when the turnstile is free. `better(a, b)`: a
   /// goes before b.
   template <class Better>
   Visitor* leave(Better better) noexcept {
@@ -66,7 +66,7 @@ class Turnstile {
   static constexpr std::uintptr_t kTaken = 1;
   static constexpr std::uint64_t kNumbers = (std::uint64_t{1} << 48) - 1;
 
-  /// Moves those who came since to the heap, in order of arrival. By the one inside only.
+  /// Moves visitors that came since to the heap, in order of arrival. Only the visitor inside calls it.
   template <class Better>
   void collect(Better better) noexcept {
     std::uintptr_t state = state_.load(std::memory_order_relaxed);
@@ -89,7 +89,7 @@ class Turnstile {
     }
   }
 
-  /// Of two heaps, the one whose top goes first, with the other among the children of the top. `b` is not empty.
+  /// Merges two heaps: the top that goes first gets the other heap among its children. `b` is not empty.
   template <class Better>
   static Visitor* merge(Visitor* a, Visitor* b, Better better) noexcept {
     if (a == nullptr) return b;
@@ -102,7 +102,8 @@ class Turnstile {
     return a;
   }
 
-  /// The top of the heap, which is not empty; its children become the heap: neighbours are merged in pairs, then all pairs.
+  /// Removes the top of the heap, which is not empty; its children become the heap: neighbours are merged in pairs,
+  /// then all pairs.
   template <class Better>
   Visitor* take_best(Better better) noexcept {
     Visitor* const chosen = best_;
@@ -130,7 +131,7 @@ class Turnstile {
 
   Atomic<std::uintptr_t> state_{kFree};
   Visitor* best_ = nullptr;      ///< the top of the heap of those that wait; null: it is empty
-  std::uint64_t arrivals_ = 0;   ///< so many have been in the heap
+  std::uint64_t arrivals_ = 0;   ///< number of visitors that have been in the heap
 };
 
 }  // namespace tandem::base

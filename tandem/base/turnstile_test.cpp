@@ -1,4 +1,5 @@
-// tandem/base/turnstile_test.cpp: who gets in, who waits, who is next. Every order of steps: tests/interleave.
+// tandem/base/turnstile_test.cpp: which visitors get in, which wait, and which is next. Every order of steps:
+// tests/interleave.
 #include "tandem/base/turnstile.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ TEST(Turnstile, TheBetterOneIsNextAndTheEarliestAmongEquals) {
   EXPECT_EQ(turnstile.leave(better), nullptr);
 }
 
-/// Visitors of a few priorities, of which many wait while others come and go: each leaves as a sorted list would let it.
+/// Visitors of a few priorities, of which many wait while others come and go, leave in the order of a sorted list.
 TEST(Turnstile, WhoWaitsLongLeavesInTheSameOrderAsFromASortedList) {
   constexpr std::size_t kVisitors = 600;
   Turnstile<Visitor> turnstile;
@@ -87,7 +88,7 @@ TEST(Turnstile, WhoWaitsLongLeavesInTheSameOrderAsFromASortedList) {
   EXPECT_EQ(turnstile.leave(better), nullptr);
 }
 
-/// Comparisons until all of `count` visitors have left that came while one was inside, for each of them.
+/// Comparisons per visitor until all of `count` visitors that came while one was inside have left.
 double comparisons_of_each(std::size_t count, int priorities) {
   Turnstile<Visitor> turnstile;
   std::vector<Visitor> visitors(count);

@@ -1,4 +1,4 @@
-// tandem/base/units_test.cpp: durations and sizes are read as people write them, and written so that they are read back.
+// tandem/base/units_test.cpp: durations and sizes are read as people write them, and written so that they can be read.
 #include "tandem/base/units.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// tandem/base/utf8_test.cpp: every text becomes UTF-8, and UTF-8 stays as it is.
+// tandem/base/utf8_test.cpp: every text becomes UTF-8, and UTF-8 does not change.
 #include "tandem/base/utf8.hpp"
 
 #include <random>
