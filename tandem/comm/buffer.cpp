@@ -9,7 +9,7 @@
 namespace tandem::comm {
 namespace {
 
-/// The sum. Throws UsageError where it does not fit.
+/// `bytes` + `more`. Throws UsageError when the sum overflows.
 std::size_t sum_of(std::size_t bytes, std::size_t more) {
   std::size_t sum = 0;
   if (__builtin_add_overflow(bytes, more, &sum)) internal::throw_too_long("the pieces of a buffer", bytes, more);

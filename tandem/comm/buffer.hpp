@@ -15,7 +15,8 @@
 
 namespace tandem::comm {
 
-/// Blocks of equal size at equal distance, as the columns of a submatrix are. All in bytes; `stride_bytes` >= `block_bytes`.
+/// Blocks of equal size at equal distance, such as the columns of a submatrix. Units: bytes; `stride_bytes` >=
+/// `block_bytes`.
 template <class Pointer>
 struct BasicStrided {
   Pointer first = nullptr;       ///< the first block
@@ -46,8 +47,8 @@ constexpr std::size_t piece_at(std::size_t count, std::size_t offset, EndOf end_
   return first;
 }
 
-/// More than one piece of memory. A large message is cut into segments, each of which asks for its pieces: the first one is found by
-/// arithmetic where blocks have a stride, which also need no list, and by a search elsewhere. Immutable.
+/// Several pieces of memory. A large message is cut into segments, each of which asks for its pieces: strided blocks
+/// need no list, and arithmetic finds the first one; in a list a search does. Immutable.
 class PieceList {
  public:
   /// Throws UsageError when the bytes are more than an address space has.
@@ -92,7 +93,7 @@ class PieceList {
 
 }  // namespace internal
 
-/// As memcpy, for what is a few bytes most of the time: without a call then. The two do not overlap.
+/// Like memcpy of memory that does not overlap, but without a call for the few bytes of most messages.
 [[gnu::always_inline]] inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   // Two words that overlap in the middle.
   const auto ends = [&]<class Word>(Word first, Word last) {
@@ -123,7 +124,7 @@ class Pieces {
   std::size_t bytes() const noexcept { return all_.iov_len; }
   bool contiguous() const noexcept { return many_ == nullptr; }
   std::byte* data() const noexcept { return static_cast<std::byte*>(all_.iov_base); }  ///< when contiguous
-  /// The same memory.
+  /// A second view of the same memory.
   Pieces copy() const { return Pieces(*this); }
 
   /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside. The time is that of the pieces that
@@ -142,7 +143,7 @@ class Pieces {
   }
 
  private:
-  /// Loads one word. The two of `all_` are often stored right before, and then one load of both waits until they are in memory.
+  /// Loads one word by itself: both of `all_` in one load would wait until the stores right before are in memory.
   template <class Word>
   static Word alone(const Word& word) noexcept {
     return *static_cast<const volatile Word*>(&word);
@@ -152,11 +153,11 @@ class Pieces {
   void scatter(std::size_t offset, std::span<const std::byte> from) const noexcept;
   void gather(std::size_t offset, std::span<std::byte> to) const noexcept;
 
-  iovec all_{nullptr, 0};  ///< the piece; of several, the sum of their lengths alone
+  iovec all_{nullptr, 0};  ///< the one piece; with several pieces, only the sum of their lengths
   std::unique_ptr<const internal::PieceList> many_;
 };
 
-/// Who can read the bytes of a message where they lie.
+/// The parties that can read a message's bytes in place.
 enum class BufferMemory : std::uint8_t {
   host,  ///< the processor
   cuda,  ///< CUDA devices, and networks that know their memory; the processor must not touch it
@@ -178,7 +179,7 @@ class SendBuffer {
   SendBuffer(const std::vector<T>& values) noexcept : SendBuffer(values.data(), values.size() * sizeof(T)) {}
   /// All blocks.
   SendBuffer(const Strided& s) : pieces_(MutableStrided{const_cast<void*>(s.first), s.block_bytes, s.stride_bytes, s.count}) {}
-  /// A list of pieces, as writev(2) has it. Allocates.
+  /// A list of pieces, like the argument of writev(2). Allocates.
   explicit SendBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
   Pieces&& take() && noexcept { return std::move(pieces_); }  ///< for the library
@@ -188,7 +189,7 @@ class SendBuffer {
   Pieces pieces_;
 };
 
-/// What a receive writes. Longer than the message is fine; shorter fails that receive with `truncated`.
+/// What a receive writes. It may be longer than the message; a shorter one fails that receive with `truncated`.
 class ReceiveBuffer {
  public:
   ReceiveBuffer() noexcept = default;  ///< zero bytes
@@ -204,7 +205,7 @@ class ReceiveBuffer {
   ReceiveBuffer(std::vector<T>& values) noexcept : ReceiveBuffer(values.data(), values.size() * sizeof(T)) {}
   /// All blocks.
   ReceiveBuffer(const MutableStrided& strided) : pieces_(strided) {}
-  /// A list of pieces, as writev(2) has it. Allocates.
+  /// A list of pieces, like the argument of readv(2). Allocates.
   explicit ReceiveBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
   Pieces&& take() && noexcept { return std::move(pieces_); }  ///< for the library

@@ -46,7 +46,7 @@ TEST(Pieces, EmptyPiecesOfAListCountForNothing) {
   EXPECT_EQ(slice[1].iov_len, 2u);
 }
 
-/// A message is cut into segments: what a segment costs must not grow with its place. Lists are searched.
+/// A message is cut into segments, and the cost of one must not grow with its offset. Lists are searched.
 TEST(Pieces, ThePlaceOfASegmentIsFoundInStepsThatGrowWithTheLogarithm) {
   const auto steps_of = [](std::size_t pieces, std::size_t number) {
     std::size_t steps = 0;
@@ -58,7 +58,7 @@ TEST(Pieces, ThePlaceOfASegmentIsFoundInStepsThatGrowWithTheLogarithm) {
   for (const std::size_t number : {0u, 1u, 500'000u, 999'999u}) EXPECT_LE(steps_of(1'000'000, number), 20u);
 }
 
-/// Strided blocks need neither a list nor a search: 2^40 blocks, of which only the asked ones are looked at.
+/// Strided blocks need neither a list nor a search: only the requested ones of 2^40 blocks are visited.
 TEST(Pieces, StridedBlocksCostNothingUntilTheyAreAskedFor) {
   constexpr std::size_t count = std::size_t{1} << 40;
   auto* const first = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);

@@ -8,11 +8,11 @@
 
 namespace tandem::comm::internal {
 
-/// Callbacks run on whichever thread makes progress, and most of these have no caller. So the first exception is kept until a call that
-/// waits, or makes progress, throws it. Thread-safe.
+/// Callbacks run on any thread that makes progress, mostly without a caller. So the first exception is kept until a
+/// call that waits, or makes progress, throws it. Thread-safe.
 class CallbackFailures {
  public:
-  /// False: an earlier one is kept, and this one is dropped.
+  /// Keeps an exception. False: an earlier one is kept, and this one is dropped.
   bool keep(std::exception_ptr thrown) noexcept {
     const std::lock_guard guard(mutex_);
     if (kept_ != nullptr) return false;
@@ -20,9 +20,9 @@ class CallbackFailures {
     any_.store(true, std::memory_order_relaxed);
     return true;
   }
-  /// Whether `rethrow` would throw; at once outdated.
+  /// Whether `rethrow` would throw; outdated at once.
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
-  /// Throws what is kept, and forgets it.
+  /// Throws the kept exception, if any, and forgets it.
   void rethrow() {
     if (!any()) [[likely]] return;
     std::exception_ptr thrown;

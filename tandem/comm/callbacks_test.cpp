@@ -33,7 +33,7 @@ TEST(ThrowingCallbacks, AWaitThrowsAndTheOtherCallbacksRun) {
   const Request two = world.at[1]->irecv(Rank{0}, Tag{2}, {&second, sizeof second}, {.callbacks = counted});
   for (const std::uint64_t tag : {1u, 2u}) world.at[0]->isend(Rank{1}, Tag{tag}, {&tag, sizeof tag});
   EXPECT_THROW(world.at[1]->wait_all(std::vector<Request>{one, two}), Boom);
-  world.at[1]->wait_all(std::vector<Request>{one, two});  // it was thrown once
+  world.at[1]->wait_all(std::vector<Request>{one, two});  // the exception was thrown once
   world.settle();
   EXPECT_EQ(ran, 1);
 
@@ -97,7 +97,7 @@ TEST(ThrowingCallbacks, AHandlerThatThrowsRefusesItsMessageAndGetsTheNextOne) {
   EXPECT_EQ(done, 1);
 }
 
-/// On the progress thread there is no caller: the next call throws it.
+/// On the progress thread there is no caller: the next call throws the exception.
 TEST(ThrowingCallbacks, OneOnTheProgressThreadIsThrownByTheNextCall) {
   base::Log log(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
   LoopNetwork network(LoopOptions{.ranks = 2});
@@ -128,7 +128,7 @@ TEST(ThrowingCallbacks, OneOnTheProgressThreadIsThrownByTheNextCall) {
   for (std::thread& thread : leaving) thread.join();
 }
 
-/// One of the threads that wait throws it; the others wait on.
+/// One of the waiting threads throws the exception; the others wait on.
 TEST(ThrowingCallbacks, OneOfTwoThreadsThatWaitThrowsAndTheOtherWaitsOn) {
   base::Log log(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
   LoopNetwork network(LoopOptions{.ranks = 2});

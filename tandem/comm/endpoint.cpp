@@ -28,11 +28,12 @@
 namespace tandem::comm {
 namespace {
 
-/// When peers need something of this rank for longer, they may be dead. Not before: a root that leaves does not count as dead.
+/// A peer that needs something of this rank for longer may be dead. Not sooner: a root that leaves does not count as
+/// dead.
 constexpr std::int64_t kPendingSoonNs = 1'000'000'000;
 constexpr std::int64_t kPendingPatienceNs = 60'000'000'000;
 constexpr std::int64_t kGoodbyePatienceNs = 2'000'000'000;
-constexpr unsigned kLastLooks = 64;  ///< at the transports, for peers that are connecting; sockets are looked at every 32 polls
+constexpr unsigned kLastLooks = 64;  ///< polls for peers that are connecting; sockets count every 32nd
 
 /// FNV-1a: equal everywhere, and never 0, which is the default channel.
 std::uint32_t hash_of(std::string_view name) noexcept {
@@ -43,7 +44,7 @@ std::uint32_t hash_of(std::string_view name) noexcept {
 
 }  // namespace
 
-/// Members are destroyed from below: first nobody steps any more, then the engine goes with its transports.
+/// Members are destroyed in reverse order: first all stepping ends, then the engine with its transports.
 struct Endpoint::Parts {
   base::ProcessMark made_here;
   Job job;
@@ -70,7 +71,7 @@ struct Endpoint::Parts {
   }
   void trace_to(trace::Session& session);
 
-  /// Runs `act` on the engine, and sees to it that what it posted goes on.
+  /// Runs `act` on the engine, and continues what it posted.
   template <class Act>
   auto post(Act act) {
     if (is_in_child()) [[unlikely]] base::refuse_in_child("endpoint");
@@ -162,7 +163,7 @@ base::Result<std::unique_ptr<Endpoint>> Endpoint::open(Job job, const EndpointOp
 
 namespace {
 
-/// What every rank of a loop network knows without asking.
+/// What every rank of a loop network knows without a launcher.
 class LoopDirectory final : public Directory {
  public:
   explicit LoopDirectory(const LoopNetwork& network) : network_(network) {}
@@ -201,8 +202,8 @@ std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, c
 
 Endpoint::Endpoint(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-/// In a child the parts stay as they are: their threads are missing, their locks may be held, and their shared memory
-/// is the parent's.
+/// In a forked child the parts stay as they are: their threads are missing, their locks may be held, and their shared
+/// memory is the parent's.
 Endpoint::~Endpoint() {
   if (parts_->is_in_child()) {
     (void)parts_.release();
@@ -328,7 +329,7 @@ void Endpoint::wait_all(std::span<const Request> requests) {
   const auto ended = [](const internal::RequestCore* core) {
     return core == nullptr || core->ended();
   };
-  // In order: each is looked at until it has ended, and never again.
+  // Requests are checked in order, each until it has ended and never again.
   std::size_t next = 0;
   parts_->progress->await([&] {
     while (next < requests.size() && ended(requests[next].core_)) ++next;
@@ -434,7 +435,7 @@ void Endpoint::close() {
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
   // A peer that is stopped cannot answer; it will find our goodbye when it goes on.
   const std::int64_t deadline = parts_->now() + kGoodbyePatienceNs;
-  // Ranks that wait for this one may be connecting right now: they get a goodbye, too, instead of a closed door.
+  // Ranks that wait for this one may be connecting now: they get a goodbye, too, instead of a refused connection.
   for (unsigned look = 0; parts_->loop == nullptr && look < kLastLooks; ++look) progress.once();
   const auto nobody_waits = [&] {
     return !engine.accepts_now() && engine.all_answered_goodbye() && !engine.pending_for_peers();

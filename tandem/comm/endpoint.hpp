@@ -33,7 +33,7 @@ class BroadcastPlan;  // broadcast_plan.hpp
 struct Job;           // bootstrap/job.hpp
 class LoopNetwork;    // transport/loop/loop.hpp: ranks of one process
 
-/// Of a send.
+/// Options of a send.
 struct SendOptions {
   Channel channel{0};                      ///< a receive must name the same
   int priority = 0;                        ///< higher first
@@ -42,13 +42,13 @@ struct SendOptions {
   CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well; outlives the request
   std::uint64_t user = 0;            ///< returned in these entries
 
-  static const SendOptions& none();  ///< the defaults, made once, since making them is slow for a small message
+  static const SendOptions& none();  ///< the defaults, made once, since making them takes long beside a small message
 };
 
-/// Of a receive.
+/// Options of a receive.
 struct ReceiveOptions {
   Channel channel{0};                ///< of the messages that it takes
-  /// Where the buffer lies. Other memory than the host's is for a message that is known to be `Peeked::placed`.
+  /// Where the buffer lies. Other memory than the host's requires a message that `probe` calls `Peeked::placed`.
   BufferMemory memory = BufferMemory::host;
   Callbacks callbacks = {};          ///< called when data arrives, and when the receive ends
   CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well
@@ -71,7 +71,7 @@ struct Recipient {
                      ///< may choose, only the later half of a message obeys; `TreeKind::ordered` never chooses it
 };
 
-/// Of a broadcast.
+/// Options of a broadcast.
 struct McastOptions {
   Channel channel{0};                   ///< receives must name the same
   TreeKind tree = TreeKind::automatic;  ///< which rank forwards to which
@@ -117,7 +117,8 @@ struct RpcHandler {
   std::function<void(std::function<void()>)> executor = {};  ///< empty: on the thread that makes progress
 };
 
-/// What was measured of a transport on this machine: the first guess of peers that are reached by it, in place of the transport's own.
+/// What was measured of a transport on this machine: the first estimate for peers that it reaches, in place of the
+/// transport's own.
 struct KnownNetwork {
   std::string transport;        ///< "shm", "tcp" and so on
   std::int64_t latency_ns = 0;  ///< of a small message
@@ -150,10 +151,10 @@ struct EndpointOptions {
 
 /// Registers the options `comm.*`.
 void add_comm_options(base::Registry& registry);
-/// Option `comm.progress_core`. Empty: it says "model", and the layer above puts a number there before it opens an endpoint. Throws StartError for
-/// anything else than a number from -1 on.
+/// Option `comm.progress_core`: a number from -1 on, or empty when it says "model" and the layer above must choose
+/// before it opens an endpoint. Throws StartError for any other value.
 std::optional<int> progress_core(const base::Config& config);
-/// Their values; without a choice of the layer above the progress thread is not bound. Throws as `progress_core` does.
+/// The values of the options; `progress_core` is -1 unless the option is a number. Throws as `progress_core` does.
 EndpointOptions comm_options(const base::Config& config);
 
 /// Counters since the start; a snapshot.
@@ -210,20 +211,21 @@ class Endpoint {
   Rank rank() const noexcept;           ///< of this process, from 0
   std::uint32_t size() const noexcept;  ///< number of ranks
 
-  /// The channel of that name: the same on all ranks. Two names of one process whose hashes collide throw
-  /// UsageError.
+  /// The channel of that name, equal on all ranks. Throws UsageError when the hashes of two names of this process
+  /// collide.
   Channel channel(std::string_view name);
 
   /// Sends. The buffer must stay, and not change, until the request is *released*. A send to this rank itself is copied.
   Request isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options = SendOptions::none());
-  /// Sends `bytes` bytes that are not there yet. The message is announced, whatever its size, and `Callbacks::leaving` is called once a receive
-  /// has taken it; `supply` follows, from any thread. So a sender that waits for its receiver need not keep the bytes in one place. Not to
-  /// this rank itself.
+  /// Sends `bytes` bytes that are not there yet. The message is announced, whatever its size, and `Callbacks::leaving`
+  /// is called once a receive has taken it; `supply` follows, from any thread. So a sender need not keep the bytes in
+  /// place while it waits for its receiver. Not to this rank itself.
   Request isend_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options = SendOptions::none());
-  /// The bytes of such a send, all of them, once. They stay until the request is released. False: it has ended meanwhile, or its link does
-  /// not read such memory, and nothing has happened.
+  /// Gives all bytes of such a send, once. They stay until the request is released. False, without effect: the send has
+  /// ended meanwhile, or its link does not read such memory.
   bool supply(const Request& send, SendBuffer buffer, BufferMemory memory = BufferMemory::host);
-  /// Whether the link to that rank reads such memory (for receives: `Peeked::placed`); false while it is not known which link that will be. Connects if needed.
+  /// Whether the link to that rank reads such memory (for receives: `Peeked::placed`); false while the link is not
+  /// chosen. Connects if needed.
   bool reads(Rank to, BufferMemory memory);
   /// Receives. The buffer is complete when the request has *arrived*, and may be written when it is *released*. A message longer than
   /// the buffer ends as `truncated`. Throws UsageError for memory beyond the host's, if the message is not one that `probe` calls `placed`.
@@ -235,7 +237,8 @@ class Endpoint {
   /// that is named twice counts once, with its highest priority; this rank is left out. Without recipients the request ends at
   /// once. `peer_dead`: a recipient died; the others have the data, or will have it.
   Request mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options = {});
-  /// Adds a recipient to a broadcast that has not started (`McastOptions::hold_ns`). False: it has, or the recipient is in it.
+  /// Adds a recipient to a broadcast (`McastOptions::hold_ns`). False: the broadcast has started, or has this
+  /// recipient.
   bool append(const Request& mcast, Recipient recipient);
 
   /// From now on `handler` takes every message on `channel`, including those that wait there. A second handler for a channel
@@ -244,11 +247,12 @@ class Endpoint {
   /// Sends an active message: a send on a channel for which the receiver has registered a handler.
   Request rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority = 0);
 
-  /// The message that a receive posted now would match; the message stays. Empty: there is none.
+  /// The message that a receive posted now would match, if any. It stays.
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel = Channel{0});
-  /// A request that ends once there is a message that a receive posted then would match (`released`; `Status` has its size). The message
-  /// stays: so its receive can be posted when it is known how it comes (`probe`). It waits for one rank and one tag. A receive that is posted
-  /// already takes the message first, and the request waits for the next one. It ends as receives do when the rank dies or leaves.
+  /// A request that ends (`released`; `Status` has the size) once there is a message that a receive posted then would
+  /// match. The message stays, so its receive can be posted when it is known how it comes (`probe`). It waits for one
+  /// rank and one tag. A receive that is posted already takes the message first, and the request waits for the next
+  /// one. It ends as receives do when the rank dies or leaves.
   Request iprobe(Rank from, Tag tag, const ReceiveOptions& options = ReceiveOptions::none());
   /// Cancels a receive that has not matched, a probe, a send that waits in its queue, or a broadcast that has not started. True: the
   /// request ends as `cancelled`. False: it is too late.
@@ -257,13 +261,13 @@ class Endpoint {
   /// Makes progress, and sleeps when there is none, until the request is released (`wait_arrived`: has arrived). Returns its status.
   /// Not from callbacks.
   Status wait(const Request& request);
-  /// The same until the data of a receive can be read.
+  /// Like `wait`, but until the data of a receive can be read.
   Status wait_arrived(const Request& request);
-  /// The same until all are released.
+  /// Like `wait`, but until all requests are released.
   void wait_all(std::span<const Request> requests);
   /// Makes progress once, without sleeping, and runs the callbacks that are due. True when something happened.
   bool progress();
-  /// As `progress`, for threads that have no caller to tell: what a callback throws stays for a call that waits.
+  /// Like `progress`, for threads without a caller: an exception of a callback stays for a call that waits.
   bool step();
   /// Announces that messages will come within that time: waiting threads poll until then, even beyond `spin_ns`, unless other
   /// threads need the core. The last call counts; 0 withdraws it.
@@ -294,7 +298,7 @@ class Endpoint {
 
   /// Whether two ranks run on one host. May ask the job's directory.
   bool same_host(Rank a, Rank b);
-  /// The ranks with which this one has a connection, or makes one, and that are not known to be gone; not itself.
+  /// The ranks with which this one has a connection, or makes one, except those known to be gone and itself.
   std::vector<Rank> connected_ranks() const;
   EndpointStatistics statistics() const;  ///< counters since the start
   /// Describes the operations under way, one line each, to find out why a program waits.

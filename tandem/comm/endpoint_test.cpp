@@ -364,7 +364,7 @@ TEST(Endpoint, ASmallUnexpectedMessageLiesInItsEnvelope) {
   world.at[0]->wait_all(sends);
 }
 
-/// Messages to and fro; their bytes are checked. Returns how many of them both sides copied.
+/// Exchanges large messages and checks their bytes. Returns how many of them both sides copied.
 std::uint64_t exchange_large(const LoopOptions& network, std::uint64_t seed) {
   World world(2, network, {}, seed, true);
   unsigned count = 0;
@@ -407,12 +407,12 @@ const LoopOptions kFastNetwork{.segment_bytes = 4096,
                                .latency_max_ns = kFastRoundTripNs / 2,
                                .bytes_per_ns = 10};
 
-/// One large message after the other.
+/// A world that sends one large message after the other.
 struct FastWorld : World {
   explicit FastWorld(EndpointOptions options = {}) : World(2, kFastNetwork, options) {
     at[1]->on_incoming([this](Rank, Channel, Tag, std::uint64_t, std::int64_t) { ++announced; });
   }
-  /// How long it took, from both being posted to its arrival.
+  /// Time from posting both the send and the receive to the arrival.
   std::int64_t send_one(std::size_t bytes, bool late = false) { return send_one(bytes, bytes, late); }
   std::int64_t send_one(std::size_t bytes, std::size_t room, bool late) {
     const Bytes sent = pattern(bytes, static_cast<unsigned>(loop.now_ns()));
@@ -464,7 +464,8 @@ TEST(Endpoint, TheBeginningComesWithTheAnnouncementWhereReceivesWait) {
   packets_of_one();  // measures
   constexpr std::uint64_t segments = 3;
   EXPECT_EQ(packets_of_one(), segments);
-  // A late receive gets all, though the beginning was dropped; the next message is announced alone, and the one after it is not.
+  // A late receive gets the dropped beginning again; the next message is announced without its beginning, the one after
+  // it is not.
   EXPECT_EQ(packets_of_one(true), segments + 1);
   EXPECT_EQ(packets_of_one(), segments + 1);
   EXPECT_EQ(packets_of_one(), segments);
@@ -646,8 +647,8 @@ TEST(Endpoint, AWaiterThatSleepsCallsWhatAnotherThreadsPostCompletes) {
   }
 }
 
-/// Rank 0 has megabytes for ranks 1 to 3, then something urgent for rank 4, on a port of 25 bytes per us. So many ms after it was
-/// posted the urgent message was there, and everything.
+/// Rank 0 has megabytes for ranks 1 to 3, then something urgent for rank 4, on a port of 25 bytes per us. The times, in
+/// ms since it was posted, when the urgent message had arrived, and when all had.
 struct BesideBulk {
   double urgent_ms, all_ms;
 };
@@ -694,11 +695,11 @@ TEST(Endpoint, LargeMessagesWaitWhileMoreUrgentOnesGoToOtherRanks) {
   const BesideBulk shared = beside_bulk({.port_priorities = false}, 0);
   const BesideBulk urgent_first = beside_bulk({}, 0);
   const BesideBulk announced = beside_bulk({}, 20'000'000);
-  // Alone it takes 16 ms, and what the rails have at most 16 more.
+  // The urgent message alone takes 16 ms, and what the rails have queued 16 more at most.
   EXPECT_GT(shared.urgent_ms, 50);
   EXPECT_LT(urgent_first.urgent_ms, 37);
   EXPECT_LT(announced.urgent_ms, 20);
-  // 6.4 MB take 256 ms, and nobody rests for long.
+  // 6.4 MB take 256 ms, and no sender is idle for long.
   EXPECT_LT(urgent_first.all_ms, shared.all_ms + 3);
   EXPECT_LT(announced.all_ms, shared.all_ms - 20 + 20);
 }
@@ -777,7 +778,7 @@ TEST(Endpoint, RequestsMayBeDroppedWhileTheirOperationsEnd) {
   EXPECT_EQ(internal::RequestCore::orphans(), before);
 }
 
-/// Knows this rank alone: the others died before they could be found.
+/// A directory that knows this rank alone: the others died before they could be found.
 class EmptyDirectory final : public Directory {
  public:
   base::Result<void> publish(const PeerCard&) override { return {}; }
@@ -902,7 +903,7 @@ INSTANTIATE_TEST_SUITE_P(Trees, McastTest,
                                          TreeKind::automatic, TreeKind::ordered),
                          [](const auto& tested) { return std::string(tree_name(tested.param)); });
 
-/// Whether the recipients of a broadcast of some bytes, of which each has posted its receive, get them.
+/// Checks that the recipients of a broadcast, each of which has posted its receive, get its bytes.
 void expect_broadcast(World& world, std::size_t bytes, TreeKind tree) {
   const auto ranks = static_cast<std::uint32_t>(world.at.size());
   const Bytes sent = pattern(bytes, ranks);
@@ -1022,7 +1023,7 @@ TEST(Mcast, TheFirstPacketOfAWholeStrandIsCutOverTcp) {
     EXPECT_EQ(at[r]->wait(receives[r - 1]).ending, Ending::done);
     EXPECT_EQ(got[r], sent);
   }
-  // Each is sent ten segments of 384 KiB (`TcpOptions::host_segment_bytes`) at least, whatever else goes there.
+  // Each recipient is sent ten segments of 384 KiB (`TcpOptions::host_segment_bytes`) at least.
   EXPECT_GE(at[0]->statistics().packets_sent, 20u);
 }
 
@@ -1132,8 +1133,8 @@ TEST(Mcast, TwoDeathsHangNobody) {
   }
 }
 
-/// A rank that is adopted though it and those below it have everything reports that, and is not treated as faulty. Nothing has
-/// left for another child yet, so that the root still has what it would serve.
+/// A rank is adopted though it and those below it have everything: it reports that, and is not treated as faulty.
+/// Nothing has left for another child yet, so that the root still has what it would serve.
 TEST(Mcast, ARankThatHasAllDataMayBeAdoptedInVain) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     World world(8, {}, {}, seed);
@@ -1187,7 +1188,7 @@ TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
       world.loop.step_some(60);
       receive_where_it_is();
     }
-    // The root, and a few who follow each other in every tree.
+    // The root, and a few consecutive ranks of every tree.
     std::vector<Rank> dead;
     for (std::uint32_t i = 0; i < 2 + seed % 3; ++i) dead.push_back(Rank{i == 0 ? 0 : static_cast<std::uint32_t>(seed % 4 + i)});
     for (const Rank rank : dead) world.network->kill(rank);
@@ -1220,7 +1221,7 @@ TEST(Mcast, ALeavingRankDoesNotWaitForRanksThatADeadRootHolds) {
   world.network->kill(Rank{4});
   world.settle();
   const std::int64_t late_ns = world.loop.now_ns() + 10'000'000'000;
-  world.loop.at(late_ns, [] {});  // so that who waits finds time to pass
+  world.loop.at(late_ns, [] {});  // so that time passes for a waiting thread
   world.at[2]->close();
   EXPECT_LT(world.loop.now_ns(), late_ns);
 }
@@ -1240,7 +1241,7 @@ TEST(Endpoint, AfterGivingUpRanksNotMetBeforeAreDead) {
   EXPECT_TRUE(own.released());
 }
 
-/// Also behind payloads that the receiver has not read yet: so the reason for which a job ends is known before its rank is gone.
+/// A job's reason for ending arrives before its rank is gone, also behind payloads that the receiver has not read yet.
 TEST(Endpoint, WhatHasLeftBeforeGivingUpArrives) {
   for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     World world(2, {.latency_min_ns = 100, .latency_max_ns = 3000}, {}, seed);
@@ -1261,7 +1262,7 @@ TEST(Endpoint, WhatHasLeftBeforeGivingUpArrives) {
   }
 }
 
-/// Broadcasts at each stage are given up: one that waits for its time, one under way, one that is forwarded.
+/// A rank gives up with a broadcast at each stage: one that waits for its time, one under way, one that it forwards.
 TEST(Mcast, WhatIsPostedAfterGivingUpEndsToo) {
   for (std::uint64_t seed = 0; seed < seeds(100); ++seed) {
     World world(4, {.copies = true}, {}, seed);

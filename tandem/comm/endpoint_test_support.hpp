@@ -53,7 +53,7 @@ struct World {
   std::vector<std::unique_ptr<Endpoint>> at;
 };
 
-/// Sanitizers make what copies megabytes a hundred times slower.
+/// Fewer seeds under sanitizers, which make copies of megabytes a hundred times slower.
 constexpr std::uint64_t seeds(std::uint64_t many) { return base::under_sanitizer ? many / 10 : many; }
 
 }  // namespace tandem::comm::endpoint_test

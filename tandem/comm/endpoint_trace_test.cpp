@@ -55,7 +55,7 @@ class EndpointTrace : public testing::Test {
       world->at[rank]->trace_to(*sessions.back());
     }
   }
-  /// Ends all, and reads what was recorded.
+  /// Ends all ranks, and reads the recorded events.
   std::vector<RecordedEvent> recorded() {
     world->at.clear();
     sessions.clear();

@@ -17,7 +17,7 @@
 namespace tandem::comm::fork_test {
 namespace {
 
-/// "inline" has no progress thread: then a child's copy could do everything that it should not.
+/// A mode of progress. "inline" has no progress thread: then a child's copy could do everything that it should not.
 struct Way {
   const char* transport;
   const char* progress;
@@ -51,7 +51,7 @@ class Fork : public testing::TestWithParam<Way> {
       EXPECT_EQ(request.status().ending, Ending::done);
     }
   }
-  /// The exit code of a child that runs this, or -1 when a signal ends it.
+  /// Runs `act` in a child. Returns its exit code, or -1 when a signal ends it.
   template <class Act>
   static int in_child(Act act) {
     const pid_t child = fork();

@@ -123,7 +123,7 @@ TEST(Iprobe, AMessageWhoseSenderDiesIsLostToItsReceiveAlone) {
   EXPECT_EQ(world.at[0]->wait(world.at[0]->irecv(Rank{1}, Tag{1}, got)).ending, Ending::peer_dead);
 }
 
-/// Where the sender may not announce more, it does so for those that ask.
+/// A sender that may not announce more announces the messages that are asked for.
 TEST(Iprobe, AsksForMessagesThatAreHeldBack) {
   for (const bool early : {false, true}) {
     World world(2, {}, {.credit_announcements = 4});
@@ -182,7 +182,8 @@ TEST(Iprobe, WrongRanksAreRefused) {
   EXPECT_THROW(world.at[0]->iprobe(Rank{7}, Tag{1}), UsageError);
 }
 
-/// Messages of all sizes, of a few tags, whose receives are posted at once or behind a probe, in any order: each tag keeps its order.
+/// Messages of all sizes, of a few tags, whose receives are posted at once or after a probe, in any order: each tag
+/// keeps its order.
 TEST(Iprobe, RandomReceivesBehindProbesLoseNothing) {
   for (std::uint64_t seed = 1; seed <= endpoint_test::seeds(100); ++seed) {
     std::mt19937_64 random(seed);

@@ -1,4 +1,4 @@
-// tandem/comm/options.cpp: the options of an endpoint, as people write them.
+// tandem/comm/options.cpp: the options of an endpoint and their help.
 #include <charconv>
 #include <string>
 
@@ -41,7 +41,7 @@ void add_comm_options(base::Registry& registry) {
                 .help = "messages announced to one peer at once for which no receive waits",
                 .minimum = 1, .maximum = 1e9});
   registry.add({.name = "comm.forward_bytes", .type = OptionType::bytes, .default_value = number(defaults.forward_bytes),
-                .help = "memory for broadcasts that come before their receive, with what is kept beside their data", .minimum = 0});
+                .help = "memory for broadcasts that come before their receive, and for the records beside their data", .minimum = 0});
   registry.add({.name = "comm.interface", .default_value = "", .help = "network interface or address of tcp (empty: automatic)"});
   registry.add({.name = "comm.ports", .default_value = "", .help = "ports of tcp, as 20000-20100 (empty: any)"});
   registry.add({.name = "comm.rails", .type = OptionType::integer, .default_value = "1", .help = "tcp connections per peer",

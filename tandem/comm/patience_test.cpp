@@ -1,4 +1,4 @@
-// tandem/comm/patience_test.cpp: how long who waits polls, in worlds whose clock we turn.
+// tandem/comm/patience_test.cpp: how long waiting threads poll, with a clock that the tests set.
 #include "tandem/comm/patience.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace tandem::comm::internal::patience_test {
 namespace {
 
-/// One waiter; each poll and each yield takes the time that the test says.
+/// One waiter; each poll and each yield takes the time that the test sets.
 struct World {
   Patience& patience;
   std::int64_t poll_ns = 50;
@@ -20,7 +20,7 @@ struct World {
     now_ns += poll_ns;
     return polling.polled(found, [this] { return now_ns; });
   }
-  /// Polls in vain until it is time to sleep. How long that was.
+  /// Polls in vain until it is time to sleep. Returns how long that took.
   std::int64_t wait_in_vain() {
     const std::int64_t began_ns = now_ns;
     for (;;) {
@@ -84,7 +84,7 @@ TEST(Patience, WhatComesWhilePollingKeepsItPolling) {
   world.wait_in_vain();
   world.sleep(1'000'000);
   ASSERT_EQ(patience.budget_ns(world.now_ns), 10'000);
-  while (world.poll(false) != Polling::Next::yield) {}  // it has looked at the clock, and waits
+  while (world.poll(false) != Polling::Next::yield) {}  // it has read the clock, and waits
   world.poll(true);
   EXPECT_EQ(patience.budget_ns(world.now_ns), 20'000);
 }
@@ -144,7 +144,7 @@ TEST(Patience, WhatIsExpectedIsPolledForUntilItIsLate) {
   EXPECT_EQ(patience.budget_ns(world.now_ns), Patience::kLeastNs) << "what was learnt stays";
 
   patience.expect(world.now_ns + 300'000);
-  patience.expect(world.now_ns);  // taken back
+  patience.expect(world.now_ns);  // withdrawn
   EXPECT_LE(world.wait_in_vain(), 20'000);
 }
 
@@ -162,7 +162,7 @@ TEST(Patience, WithoutABudgetNobodyPollsInVain) {
   World world{patience};
   EXPECT_EQ(world.poll(false), Polling::Next::sleep);
   world.sleep(1'000);
-  // Not after something came either: the waiter looks whether that was it, and sleeps.
+  // Not after an event either: the waiter checks whether that was it, and sleeps.
   EXPECT_EQ(world.poll(true), Polling::Next::sleep);
 }
 

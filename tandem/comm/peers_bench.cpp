@@ -1,5 +1,5 @@
-// tandem/comm/peers_bench.cpp: what a peer costs in memory and descriptors. All ranks are endpoints of one process; rank 0 speaks to
-// each of them. Usage: comm_peers [RANKS [TRANSPORT]]
+// tandem/comm/peers_bench.cpp: memory and descriptors that a peer takes. All ranks are endpoints of one process; rank 0
+// speaks to each of them. Usage: comm_peers [RANKS [TRANSPORT]]
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +23,7 @@ using comm::Request;
 using comm::Tag;
 
 struct Use {
-  double kib = 0;          ///< of memory; what several mappings share counts once
+  double kib = 0;          ///< of memory; shared pages count once
   double descriptors = 0;
 };
 
@@ -52,7 +52,7 @@ class Crowd {
       at_.push_back(std::move(opened).value());
     }
   }
-  /// Rank 0 sends so many bytes to each other rank, and gets as many back, `rounds` times.
+  /// Rank 0 sends `bytes` bytes to each other rank, and gets as many back, `rounds` times.
   void talk(std::size_t bytes, unsigned rounds) {
     std::vector<std::byte> sent(bytes), got(bytes);
     for (std::uint32_t peer = 1; peer < at_.size(); ++peer) {

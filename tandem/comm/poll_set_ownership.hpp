@@ -14,16 +14,17 @@ namespace tandem::comm::internal {
 /// At most one thread owns the poll set: the leader of the leader/followers pattern. The owner sleeps at the poll set for all
 /// threads that wait. The other threads park here. Thread-safe.
 ///
-/// Protocol. A thread that cannot acquire the poll set enters the list of parked threads, then looks whether the poll set is still
-/// owned, and parks. An owner that releases the poll set stores that first. Then it either makes progress itself, or looks for
-/// parked threads and wakes them, so that one of them acquires the poll set. So either the look of the releasing thread finds the
-/// parked thread, or the parking thread finds the poll set free (both steps are sequentially consistent).
+/// Protocol. A thread that cannot acquire the poll set enters the list of parked threads, then checks whether the poll
+/// set is still owned, and parks. An owner that releases the poll set stores that first. Then it either makes progress
+/// itself, or looks for parked threads and wakes them, so that one of them acquires the poll set. So either the
+/// releasing thread finds the parked thread, or the parking thread finds the poll set free (both steps are sequentially
+/// consistent).
 ///
 /// `Atomic`, `Parker` and `Mutex` are replaced by models that try every order of steps (tests/interleave).
 template <template <class> class Atomic, class Parker, class Mutex>
 class BasicPollSetOwnership {
  public:
-  /// False: another thread owns the poll set.
+  /// Acquires the poll set. False: another thread owns it.
   bool try_acquire() noexcept { return !owned_.exchange(true); }
   void release() noexcept { owned_.store(false); }
   bool owned() const noexcept { return owned_.load(); }

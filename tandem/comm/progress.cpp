@@ -114,7 +114,7 @@ void Progress::run() {
   }
 }
 
-/// True when something happened.
+/// Steps the engine and calls callbacks. True when something happened.
 bool Progress::step_and_dispatch(std::int64_t now_ns) {
   bool happened, armed;
   {
@@ -133,7 +133,7 @@ void Progress::offer_core(Polling& polling) {
   polling.yielded(now_ns_());
 }
 
-/// False: another thread owns the poll set.
+/// Sleeps at the poll set. False: another thread owns it.
 bool Progress::sleep_as_owner(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context) {
   if (!poll_set_.try_acquire()) return false;
   const bool found = sleep_at_poll_set(until_ns, done, context);
@@ -153,8 +153,8 @@ void Progress::trim() noexcept {
   Engine::trim_requests();
 }
 
-/// As `await_event`. Users may drop their requests long after this thread fell asleep, and no event says so. So the thread looks
-/// for unused memory after periods that double.
+/// Like `await_event`. Users may drop their requests long after this thread fell asleep, without an event. So the
+/// thread looks for unused memory after periods that double.
 bool Progress::rest(std::int64_t wait_ns) {
   for (std::int64_t period_ns = kRestBeforeTrimNs;; period_ns = std::min(2 * period_ns, kLongestTrimNs)) {
     if (wait_ns >= 0 && wait_ns <= period_ns) return await_event(wait_ns);
@@ -172,7 +172,7 @@ bool Progress::await_event(std::int64_t wait_ns) {
   return true;
 }
 
-/// Arms all transports: from now on no thread polls. Not when there is something to do.
+/// Arms all transports: from now on no thread polls. Not while there is something to do.
 Progress::LastLook Progress::arm() {
   LastLook look;
   const auto transports = engine_.transports();
@@ -198,7 +198,7 @@ void Progress::disarm() {
   engine_.poll_all_next();
 }
 
-/// By a thread that has stepped while another one slept at the armed transports: see the type.
+/// Called by a thread that has stepped while another one slept at the armed transports: see the type.
 void Progress::arm_again() {
   {
     const std::lock_guard guard(lock_);
@@ -211,7 +211,8 @@ void Progress::arm_again() {
   signal();
 }
 
-/// Whether a transport is still readable after an event that a sleeper took. The epoll set reports the next event in any case.
+/// Whether a transport is still readable after a sleeper took an event. The epoll set reports the next event in any
+/// case.
 bool Progress::something_ready() {
   events_may_be_left_.store(false, std::memory_order_relaxed);
   for (const auto& transport : engine_.transports()) {
@@ -223,7 +224,7 @@ bool Progress::something_ready() {
   return false;
 }
 
-/// Negative: for ever.
+/// The longest sleep that the engine and `until_ns` allow; negative: for ever.
 std::int64_t Progress::longest_sleep_ns(const LastLook& look, std::int64_t until_ns) {
   until_ns = std::min(until_ns, look.due_ns);
   const std::int64_t wait_ns = until_ns == base::kNever ? -1 : std::max<std::int64_t>(0, until_ns - now_ns_());
@@ -232,9 +233,9 @@ std::int64_t Progress::longest_sleep_ns(const LastLook& look, std::int64_t until
   return wait_ns < 0 ? back_off_ns : std::min(wait_ns, back_off_ns);
 }
 
-/// By the owner of the poll set. True when there is, or may be, something to do.
+/// Called by the owner of the poll set. True when there is, or may be, something to do.
 bool Progress::sleep_at_poll_set(std::int64_t until_ns, bool (*done)(void*), void* context) {
-  owner_sleeps_.store(true);  // before the last look; pairs with `kick`, see the type
+  owner_sleeps_.store(true);  // before the last check; pairs with `kick`, see the type
   std::int64_t wait_ns = 0;
   bool work = false;
   {
@@ -248,13 +249,13 @@ bool Progress::sleep_at_poll_set(std::int64_t until_ns, bool (*done)(void*), voi
     const std::lock_guard guard(lock_);
     disarm();
   } else if (dispatching_.load(std::memory_order_relaxed)) {
-    sched_yield();  // the thread that calls callbacks will take the events that are left; it may be waiting for this core
+    sched_yield();  // the thread that calls callbacks takes the remaining events; it may wait for this core
   }
   owner_sleeps_.store(false);
   return work;
 }
 
-/// By the progress thread. An attendant that is awake polls, and arms the transports when it leaves.
+/// Sleeps as the progress thread. An attendant that is awake polls, and arms the transports when it leaves.
 void Progress::sleep_as_thread(Polling& polling) {
   enter_sleep();
   thread_sleeps_.store(true);
@@ -285,8 +286,8 @@ void Progress::sleep_as_thread(Polling& polling) {
   polling.slept(now_ns_(), found);
 }
 
-/// Under the lock, by a thread that stops polling. True: the progress thread must be woken. False: it is awake, or it sleeps and
-/// the transports will wake it.
+/// Called under the lock by a thread that stops polling. True: the progress thread must be woken. False: it is awake,
+/// or it sleeps and the transports will wake it.
 bool Progress::hand_over() {
   if (attended_.load() || waiters_.load() > 0) return false;
   if (!thread_sleeps_.load()) return !engine_.nothing_left();  // it may be about to rest
@@ -310,8 +311,8 @@ void Progress::signal() noexcept {
 void Progress::wake_for_work() {
   if (left_to_this_thread()) return;
   if (owner_sleeps_.load()) return signal();
-  if (waiters_.load(std::memory_order_relaxed) > 0) return;  // one is awake, and looks once more before it sleeps
-  if (attended_.load()) return;                              // the attendant looks once more when it leaves
+  if (waiters_.load(std::memory_order_relaxed) > 0) return;  // a waiter is awake, and checks once more before it sleeps
+  if (attended_.load()) return;                              // the attendant checks once more when it leaves
   wake_thread();
 }
 
@@ -322,7 +323,7 @@ void Progress::wake_thread() noexcept {
 
 void Progress::dispatch_events() {
   while (true) {
-    if (dispatching_.exchange(true, std::memory_order_seq_cst)) return;  // the thread that calls callbacks looks again when it has done
+    if (dispatching_.exchange(true, std::memory_order_seq_cst)) return;  // the dispatching thread checks again
     std::vector<Event> events;
     while (true) {
       {
@@ -345,7 +346,7 @@ void Progress::dispatch_events() {
   }
 }
 
-/// In a handler: a callback threw. Threads that wait look at it.
+/// Called in a handler when a callback threw. Waiting threads check for it.
 void Progress::note_failure() noexcept {
   try {
     failures_.keep(std::current_exception());
@@ -391,7 +392,7 @@ void Progress::dispatch(Event& event) {
   if (call) call(status);
 }
 
-/// For the user's threads. One of them may take the event that would have woken a sleeper.
+/// One step for the user's threads. It may take the event that would have woken a sleeper.
 bool Progress::once() {
   if (loop_ != nullptr) return loop_->step_one();
   const bool happened = once(now_ns_());
@@ -403,8 +404,8 @@ bool Progress::once(std::int64_t now) {
   return look_once(now, true);
 }
 
-/// Something happened in a step of this thread. A sleeper may wait for just that: it may have fallen asleep while this thread,
-/// about to step, was not running.
+/// Wakes sleepers after a step of this thread found something. A sleeper may wait for just that: it may have fallen
+/// asleep while this thread, about to step, was not running.
 void Progress::wake_sleepers() {
   if (owner_sleeps_.load()) kick();
   poll_set_.wake_parked();

@@ -42,10 +42,11 @@ namespace tandem::comm::internal {
 /// part of what an event announced; so the next thread that arms the transports asks which are readable
 /// (`events_may_be_left_`).
 ///
-/// A thread that steps while the transports are armed for a sleeper (a caller of `Endpoint::progress`, or one that polls briefly)
-/// may read what would have woken the sleeper, and leave the rest of it. So it arms the transports again after the step, and wakes the
-/// sleeper if there is work, or if the sleeper would wake too late (`arm_again`). A thread that posts while they are armed
-/// does not: transports see to it that what waits there wakes the sleeper (`Transport::arm`).
+/// A thread that steps while the transports are armed for a sleeper (a caller of `Endpoint::progress`, or one that
+/// polls briefly) may read what would have woken the sleeper, and leave the rest of it. So it arms the transports again
+/// after the step, and wakes the sleeper if there is work, or if the sleeper would wake too late (`arm_again`). A
+/// thread that posts while they are armed need not: transports make what waits there wake the sleeper
+/// (`Transport::arm`).
 ///
 /// Idle workers. An idle worker (`base::Attendance`) polls as a caller does. Meanwhile the progress thread sleeps without arming
 /// the transports, so that peers do not signal. When the worker leaves, it arms them if the progress thread sleeps: the next
@@ -54,11 +55,11 @@ namespace tandem::comm::internal {
 /// armed; an idle worker attends and is awake; a caller waits and is awake. The thread that ends the last of these looks whether
 /// the progress thread sleeps (`hand_over`).
 ///
-/// Sharing. A caller that waits polls until its first look at the clock, if no owner sleeps, and only then counts in `waiters_`;
-/// until then the progress thread sees by `inline_steps_` that another thread makes progress. While a caller waits, the progress
-/// thread yields the poll set to it and parks elsewhere, for periods that double up to `kLongestRestNs`, so that it does not
-/// disturb a caller that alternates short waits and work. When even that passes within one wait, it parks until the last caller
-/// leaves and wakes it.
+/// Sharing. A caller that waits polls until its first read of the clock, if no owner sleeps, and only then counts in
+/// `waiters_`; until then the progress thread sees by `inline_steps_` that another thread makes progress. While a
+/// caller waits, the progress thread yields the poll set to it and parks elsewhere, for periods that double up to
+/// `kLongestRestNs`, so that it does not disturb a caller that alternates short waits and work. When even that passes
+/// within one wait, it parks until the last caller leaves and wakes it.
 class Progress final : public base::IdleWork {
  public:
   Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop);
@@ -72,7 +73,7 @@ class Progress final : public base::IdleWork {
 
   base::SpinLock& lock() noexcept { return lock_; }
   bool has_thread() const noexcept { return with_thread_ && loop_ == nullptr; }
-  /// Of the thread, which alone writes it: its states.
+  /// The stream of the progress thread's states; that thread alone writes it.
   trace::Stream& trace() noexcept { return trace_; }
   /// After a post, under the lock: wakes the threads that the post needs, and releases the lock.
   [[gnu::always_inline]] void posted_and_unlock() {
@@ -98,17 +99,18 @@ class Progress final : public base::IdleWork {
   /// Steps and sleeps until `done()`. False: the deadline came first, or the event loop found that it will never be.
   template <class Done>
   bool until(Done done, std::int64_t deadline_ns = base::kNever);
-  /// `until` without a deadline. Throws what a callback threw, at once: `done` may have waited for what that callback did not do.
+  /// `until` without a deadline. Throws at once what a callback threw: `done` may wait for what that callback did not
+  /// do.
   template <class Done>
   void await(Done done) {
     bool is_done = false;
     while (until([&] { return (is_done = done()) || failures_.any(); })) {
-      failures_.rethrow();  // nothing: another waiting thread has thrown it
+      failures_.rethrow();  // no effect if another waiting thread has thrown it
       if (is_done) return;
     }
     failures_.rethrow();
   }
-  /// Something will come within that time: see `Patience::expect`. Any thread.
+  /// Announces an event within that time: see `Patience::expect`. Any thread.
   void expect(std::int64_t within_ns) { patience_.expect(now_ns_() + within_ns); }
   /// Wakes the sleeping threads. Any thread; from signal-like contexts too.
   void kick() noexcept;
@@ -129,16 +131,16 @@ class Progress final : public base::IdleWork {
   };
   static constexpr std::int64_t kShortestRestNs = 100'000;
   static constexpr std::int64_t kLongestRestNs = 2'000'000;
-  /// While a caller waits for long: the last one to leave wakes the progress thread.
+  /// How long the progress thread stays away while a caller waits; the last caller to leave wakes it.
   static constexpr std::int64_t kLongestAbsenceNs = 1'000'000'000;
-  /// A burst that comes again sooner finds its memory where it was.
+  /// A burst that comes again sooner finds its memory unchanged.
   static constexpr std::int64_t kRestBeforeTrimNs = 20'000'000;
   static constexpr std::int64_t kLongestTrimNs = 600'000'000'000;
   static constexpr std::int64_t kBackOffNs = 50'000;  ///< between polls of transports that cannot wake a sleeper
   static constexpr std::int64_t kQuietBackOffNs = 20 * kBackOffNs;  ///< while nothing is under way here
 
   void run();
-  /// Of the progress thread, when its states are traced: its state from the current instant on.
+  /// Records the state of the progress thread from the current instant on, when its states are traced.
   void enter_state(trace::ProgressState state) {
     if (std::exchange(state_, state) != state) trace_.append<trace::Type::progress_state>(static_cast<std::uint8_t>(state));
   }
@@ -158,7 +160,7 @@ class Progress final : public base::IdleWork {
   bool sleep_as_owner(Polling& polling, std::int64_t until_ns, bool (*done)(void*), void* context);
   bool sleep_at_poll_set(std::int64_t until_ns, bool (*done)(void*), void* context);
   void sleep_as_thread(Polling& polling);
-  /// Under the lock, before a sleep.
+  /// What a thread finds, under the lock, before it sleeps.
   struct LastLook {
     bool work = false;
     bool all_ring = true;
@@ -201,24 +203,25 @@ class Progress final : public base::IdleWork {
   std::atomic<bool> owner_sleeps_{false};  ///< the owner of the poll set sleeps, or is about to
   std::atomic<bool> thread_sleeps_{false};   ///< the progress thread sleeps at the poll set, or is about to
   std::atomic<bool> attended_{false};  ///< written under the lock
-  bool armed_ = false;                 ///< all transports are; guarded by the lock
+  bool armed_ = false;                 ///< whether all transports are; guarded by the lock
   std::int64_t armed_until_ns_ = base::kNever;  ///< when the sleeper wakes by itself; guarded by the lock
   std::atomic<bool> events_may_be_left_{false};    ///< a sleeper took an event and may not have read all of it
   std::optional<Polling> attendant_polling_;  ///< the attendant's
-  ShortSlice slice_;                  ///< the attendant's, when it has slept
+  ShortSlice slice_;                  ///< the attendant's, after it has slept
   std::atomic<int> waiters_{0};
-  /// By callers, counted roughly: the progress thread sees that another thread makes progress.
+  /// Steps of callers, counted roughly: the progress thread sees that another thread makes progress.
   std::atomic<std::uint64_t> inline_steps_{0};
-  base::Parker parker_;                         ///< the thread's
+  base::Parker parker_;                         ///< the progress thread's
   enum class Rests : std::uint8_t { no, shortly, until_they_leave };
-  std::atomic<Rests> rests_{Rests::no};  ///< the thread, at `parker_`; checked against `waiters_` and `attended_` on both sides
+  std::atomic<Rests> rests_{Rests::no};  ///< of the progress thread; checked against `waiters_` and `attended_`
   std::atomic<bool> stopping_{false};
   trace::Stream trace_;
-  std::optional<trace::ProgressState> state_;  ///< of the progress thread; nothing: it is not traced
+  std::optional<trace::ProgressState> state_;  ///< of the progress thread; empty: it is not traced
   base::Thread thread_;
 };
 
-/// For what comes within a microsecond: does not count as a waiter. Other threads see the progress by `inline_steps_`.
+/// A wait for an event within a microsecond, which does not count as a waiter. Other threads see the progress by
+/// `inline_steps_`.
 template <class Done>
 bool Progress::poll_briefly(Done& done) {
   if (loop_ != nullptr || owner_sleeps_.load()) return false;
@@ -231,7 +234,7 @@ bool Progress::poll_briefly(Done& done) {
   return false;
 }
 
-/// `counted`: the progress thread shall see that a caller makes progress.
+/// `counted`: the progress thread must see that a caller makes progress.
 inline bool Progress::look_once(std::int64_t now_ns, bool counted) {
   bool happened = false;
   if (lock_.try_lock()) {

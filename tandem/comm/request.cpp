@@ -65,17 +65,18 @@ namespace internal {
 
 namespace {
 
-/// Operations that had not ended when their last user dropped them. Lives for ever: threads may drop while the process ends.
+/// Operations that had not ended when their last user dropped them. Never destroyed: threads may drop references while
+/// the process ends.
 struct Orphans {
   base::SpinLock lock;
   std::vector<RequestCore*> all;  ///< guarded by the lock
-  std::size_t next = 0;           ///< to be looked at; guarded by the lock
+  std::size_t next = 0;           ///< index of the next check; guarded by the lock
 
   static Orphans& instance() {
     static auto& orphans = *new Orphans;
     return orphans;
   }
-  /// One that has ended and is not here any more, or null after `looks` that did not. The lock is held.
+  /// Removes one that has ended, or returns null after `looks` checks without success. The lock is held.
   RequestCore* take_ended(std::size_t looks) noexcept {
     for (; looks > 0 && !all.empty(); --looks) {
       next = next + 1 < all.size() ? next + 1 : 0;
@@ -90,7 +91,7 @@ struct Orphans {
 
 }  // namespace
 
-/// Two looks for each that comes: so those that have ended are never more than the others.
+/// Makes two checks for each new one, so that ended ones are never more than the others.
 [[gnu::noinline]] void RequestCore::orphan(RequestCore& core) noexcept {
   Orphans& orphans = Orphans::instance();
   std::array<RequestCore*, 2> ended{};

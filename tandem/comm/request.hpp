@@ -61,14 +61,14 @@ class TagPattern {
 
 /// How an operation ended.
 enum class Ending : std::uint8_t {
-  pending,    ///< it has not
-  done,       ///< as wanted
+  pending,    ///< it has not ended
+  done,       ///< successfully
   truncated,  ///< the receive's buffer was shorter than the message; it holds the first bytes
   cancelled,  ///< by `cancel`, or because the endpoint closed
   peer_dead,  ///< the rank `Status::culprit` died
   peer_left,  ///< the peer had said goodbye
 };
-/// "pending", "done", ..., for messages.
+/// The name of an ending: "pending", "done", ..., for messages.
 std::string_view name_of(Ending ending) noexcept;
 
 /// The state of an operation and of its message. For a send, `source` is the destination.
@@ -89,20 +89,20 @@ struct Status {
 ///
 /// A callback that throws stops no other one. The exception is logged, and the next call that waits or makes progress throws it
 /// (`Endpoint::wait`, `wait_arrived`, `wait_all`, `progress`); a call that waits already does so at once, before its request has ended.
-/// While one is kept, others are only logged. A handler of active messages that throws refuses its message.
+/// While one exception is kept, others are only logged. A handler of active messages that throws refuses its message.
 struct Callbacks {
   std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
   std::function<void(const Status&)> failed = {};    ///< instead of both: `Status::ending` says why
-  /// Of a large send to another host: its receiver takes it, and its bytes begin to leave. Before `released` or `failed`; not of a broadcast.
-  /// Of `isend_later`: its receiver takes it, and `Endpoint::supply` is due.
+  /// For a large send to another host, except a broadcast: its receiver takes it, and its bytes begin to leave. Called
+  /// before `released` or `failed`. For `isend_later`: its receiver takes it, and `Endpoint::supply` is due.
   std::function<void()> leaving = {};
 };
 
-/// The ends of operations in their order, for programs that take them in a loop. Thread-safe. Outlives its requests.
+/// The ends of operations in order, for programs that process them in a loop. Thread-safe. Outlives its requests.
 class CompletionQueue {
  public:
-  /// As the callbacks of the same names.
+  /// Events, as the callbacks of these names.
   enum class Event : std::uint8_t { arrived, released, failed };
   /// One event of one operation.
   struct Entry {
@@ -131,7 +131,7 @@ class Request {
   Request(const Request& other) noexcept;  ///< of the same operation
   /// Leaves `other` without an operation.
   Request(Request&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  /// Drops the operation that it referred to.
+  /// Drops the reference held before.
   Request& operator=(Request other) noexcept {
     std::swap(core_, other.core_);
     return *this;

@@ -5,18 +5,19 @@
 
 namespace tandem::comm::internal {
 
-/// Asks for short turns on the core. Since Linux 6.12 a thread that wakes interrupts one whose slice is longer; otherwise it may
-/// wait for the next tick, 4 ms at 250 Hz, behind an application that computes on the same core. Needs no privilege, and older
-/// kernels take no notice. Who computes gives it back, so as not to be interrupted at each turn's end.
+/// Requests short time slices on the core. Since Linux 6.12 a thread that wakes interrupts one whose slice is longer;
+/// otherwise it may wait for the next tick, 4 ms at 250 Hz, behind an application that computes on the same core. Needs
+/// no privilege; older kernels ignore it. A thread that computes restores its slice, so as not to be interrupted at the
+/// end of each short one.
 ///
-/// Of one thread at a time, which takes it and gives it back.
+/// Used by one thread at a time, which takes it and gives it back.
 class ShortSlice {
  public:
   void take() noexcept;
   void give_back() noexcept;
 
  private:
-  /// As the kernel's `struct sched_attr` in its first version, which glibc knows only since 2.41.
+  /// The kernel's `struct sched_attr` in its first version, which glibc knows only since 2.41.
   struct Attributes {
     std::uint32_t size = sizeof(Attributes);
     std::uint32_t policy = 0;
@@ -31,7 +32,7 @@ class ShortSlice {
 
   Attributes before_;
   bool taken_ = false;
-  bool useless_ = false;  ///< the kernel takes no notice
+  bool useless_ = false;  ///< the kernel ignores it
 };
 
 }  // namespace tandem::comm::internal

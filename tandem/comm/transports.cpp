@@ -61,7 +61,7 @@ Made make_tcp(const EndpointOptions& options, const Job& job, PacketSink& sink, 
   return make_tcp_transport(tcp, sink);
 }
 
-/// The transports that are not part of every program.
+/// The transports that are loaded as modules.
 std::vector<ModuleName> module_names() {
   return {{.transport = "ucx", .package = "libucx-dev"},
           {.transport = "mpi", .package = "libopenmpi-dev", .shares_symbols = true}};

@@ -13,14 +13,14 @@
 
 namespace tandem::comm::internal {
 
-/// Those that the options name, in that order; without names, shm, ucx on a host with InfiniBand or RoCE whose module is there, and
-/// tcp, as far as this machine has them. The log of rank 0 names them. Errors: an
-/// unknown name (with the nearest), one whose module cannot be loaded (see load_module.hpp), one that was asked for and cannot be
-/// had here.
+/// The transports that the options name, in that order; by default shm, ucx on a host with InfiniBand or RoCE whose
+/// module is there, and tcp, as far as this machine has them. Rank 0 logs their names. Errors: an unknown name (with
+/// the nearest), one whose module cannot be loaded (see load_module.hpp), one that was asked for and cannot be had
+/// here.
 base::Result<std::vector<std::unique_ptr<Transport>>> make_transports(const EndpointOptions& options, const Job& job,
                                                                       PacketSink& sink, base::Log& log);
 
-/// Of Tandem, for peers that refuse us.
+/// The version of Tandem, for peers that refuse us.
 inline constexpr const char* kVersion = "0.1.0";
 
 }  // namespace tandem::comm::internal

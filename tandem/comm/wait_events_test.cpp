@@ -25,7 +25,7 @@ using std::chrono::steady_clock;
 
 constexpr int no_filter = 77;
 
-/// From now on the call fails with `error` in this process.
+/// Makes the call fail with `error` in this process from now on.
 bool deny_pwait2(int error) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -37,7 +37,7 @@ bool deny_pwait2(int error) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-/// The exit code of a child that runs `body` under that filter, or without one for 0.
+/// Runs `body` in a child under that filter (`error` 0: without one). Returns its exit code.
 int in_child(int error, const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(error != 0 && !deny_pwait2(error) ? no_filter : body());
@@ -46,7 +46,7 @@ int in_child(int error, const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// 0: all is as it should be; else the number of the promise that is broken.
+/// Returns 0 if all promises hold, else the number of the broken one.
 int waits_and_wakes() {
   const base::FileDescriptor epoll(epoll_create1(0)), event(eventfd(0, EFD_NONBLOCK));
   epoll_event wanted{.events = EPOLLIN | EPOLLET, .data = {.fd = event.get()}};

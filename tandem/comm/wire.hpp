@@ -32,14 +32,14 @@ enum class Kind : std::uint8_t {
   mcast_lost,     ///< a strand will not come: a rank above you died, and no rank has the data
   goodbye,        ///< I leave; I send nothing more
   goodbye_answered,  ///< the answer to it
-  defer,       ///< I hold back messages for you that I may not announce; or, I do not any more
-  want,           ///< while you do: a receive of mine waits for a message of this channel and tag
+  defer,       ///< I defer messages for you that I may not announce; or, I do not any more
+  want,           ///< while you defer: a receive of mine waits for a message of this channel and tag
 };
 
 struct Prefix {
   Kind kind;
   std::uint8_t flags = 0;
-  std::uint16_t header_bytes = 0;  ///< of the user's header, that follows the record
+  std::uint16_t header_bytes = 0;  ///< of the user's header, which follows the record
 };
 static_assert(sizeof(Prefix) == 4);
 
@@ -48,8 +48,8 @@ struct BlockHead {
   std::uint32_t seen = 0;            ///< ordered envelopes (eager, announce) that I took from you
   std::uint32_t freed_messages = 0;  ///< eager messages of yours that occupy my memory no more
   std::uint32_t freed_units = 0;     ///< their sizes and headers, each rounded up to units; up to 16 bytes are none
-  /// On rail 0: my broadcasts up to this number (its low 32 bits) began before this block, so that all that they were fenced behind is
-  /// there.
+  /// On rail 0: my broadcasts up to this number (its low 32 bits) began before this block, so that all that they were
+  /// fenced behind is there.
   std::uint32_t fences_passed = 0;
 
   static constexpr std::uint32_t unit_bytes = 64;
@@ -78,7 +78,7 @@ struct Announce {
   std::uint64_t address = 0;  ///< of the data in the sender's process, when it is contiguous; 0: not to be pulled
 };
 
-/// Behind an `Eager` or `Announce` that says so.
+/// Follows an `Eager` or `Announce` with `flag_after`.
 struct After {
   std::uint64_t broadcast = 0;  ///< of the sender: match only after this one was matched
 };
@@ -183,7 +183,7 @@ struct Goodbye {
 };
 
 /// Flag of `Defer`.
-inline constexpr std::uint8_t flag_over = 1;  ///< nothing is held back any more
+inline constexpr std::uint8_t flag_over = 1;  ///< nothing is deferred any more
 
 struct Defer {
   Prefix prefix{Kind::defer};
@@ -194,7 +194,7 @@ struct Defer {
 inline constexpr std::uint8_t flag_any_tag = 1;
 inline constexpr std::uint8_t flag_all = 2;  ///< of any tag, as many as there are, from now on
 inline constexpr std::uint8_t flag_renew = 4;  ///< forget what I wanted: what I still want follows
-inline constexpr std::uint8_t flag_everything = 8;  ///< of any channel and tag, from now on, while you hold messages back
+inline constexpr std::uint8_t flag_everything = 8;  ///< of any channel and tag, from now on, while you defer messages
 
 struct Want {
   Prefix prefix{Kind::want};
@@ -224,7 +224,7 @@ class Writer {
     std::memcpy(room_.data() + used_, &record, sizeof record);
     used_ += sizeof record;
   }
-  /// By words: a record that is put together in memory and then copied by wider loads waits for its own stores.
+  /// Writes by words: a record assembled in memory and then copied by wider loads would wait for its own stores.
   [[gnu::always_inline]] void put(const Eager& record) noexcept {
     const auto two = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
     const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
@@ -233,7 +233,7 @@ class Writer {
     put_word(two(record.channel, record.reserved));
     put_word(record.tag);
   }
-  /// Each counter is loaded by itself: they are counted one by one, often right before, and then one load of several would wait
+  /// Loads each counter by itself: they are counted one by one, often right before, and one load of several would wait
   /// until they are in memory.
   [[gnu::always_inline]] void put_head(const BlockHead& head) noexcept {
     const auto alone = [](const std::uint32_t& counter) -> std::uint64_t {
@@ -242,11 +242,11 @@ class Writer {
     put_word(alone(head.seen) | alone(head.freed_messages) << 32);
     put_word(alone(head.freed_units) | alone(head.fences_passed) << 32);
   }
-  /// Bytes, padded with zeros to a multiple of 8.
+  /// Writes bytes, padded with zeros to a multiple of 8.
   void put_bytes(std::span<const std::byte> bytes) noexcept {
     if (!bytes.empty()) std::memcpy(claim(bytes.size()).data(), bytes.data(), bytes.size());
   }
-  /// Room for `bytes`, padded, to be filled by the caller.
+  /// Reserves `bytes`, padded, for the caller to fill.
   std::span<std::byte> claim(std::size_t bytes) noexcept {
     const std::size_t whole = padded(bytes);
     TANDEM_DEBUG_ASSERT(used_ + whole <= room_.size());
@@ -274,26 +274,26 @@ class Writer {
 /// What precedes the data of a message that is alone in its block and has no header.
 inline constexpr std::size_t kBeforeData = sizeof(BlockHead) + sizeof(Eager);
 
-/// A block may lie in memory that its sender can still change. So each field is loaded once: what was checked is what is used.
+/// Loads a field of a block once: its sender can still change the memory, and what was checked must be what is used.
 template <class Field>
 [[gnu::always_inline]] inline Field load_once(const std::byte* at) noexcept {
   static_assert(sizeof(Field) == 4 || sizeof(Field) == 8);
   return *reinterpret_cast<const volatile Field*>(at);
 }
-/// As `load_once` for what was read with `memcpy`: the compiler does not read it again after this point.
+/// Like `load_once`, for what was read with `memcpy`: the compiler does not read it again after this point.
 inline void loaded_once() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 /// Prefix and bytes of the first record of a block, which has at least `kBeforeData` bytes.
 inline std::uint64_t first_word(std::span<const std::byte> block) noexcept {
   return load_once<std::uint64_t>(block.data() + sizeof(BlockHead));
 }
-/// Whether a block holds one eager message with its data, without header and flags, and nothing else: as most do. `first` is
-/// its `first_word`.
+/// Whether a block holds one eager message with its data, without header and flags, and nothing else, as most do.
+/// `first` is its `first_word`.
 inline bool holds_one_plain_message(std::span<const std::byte> block, std::uint64_t first) noexcept {
   return static_cast<std::uint32_t>(first) == static_cast<std::uint32_t>(Kind::eager) &&
          block.size() - kBeforeData == padded(first >> 32);
 }
-/// The record of such a block, by fields: they stay in registers.
+/// The record of such a block, loaded by fields, which stay in registers.
 [[gnu::always_inline]] inline Eager plain_message(std::span<const std::byte> block, std::uint64_t first) noexcept {
   const std::byte* const record = block.data() + sizeof(BlockHead);
   Eager eager;
@@ -303,8 +303,8 @@ inline bool holds_one_plain_message(std::span<const std::byte> block, std::uint6
   return eager;
 }
 
-/// Reads records from a block that may hold anything, and that may change meanwhile: every read is checked against its end, and
-/// a failed one says so by `ok`. A record that was read is a copy; `get_bytes` refers to the block.
+/// Reads records from a block that may hold anything, and that may change meanwhile: every read is checked against its
+/// end, and `ok` reports a failed one. A record that was read is a copy; `get_bytes` refers to the block.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> block) noexcept : block_(block) {}

@@ -1,4 +1,4 @@
-// tandem/comm/wrong_argument.cpp: the words.
+// tandem/comm/wrong_argument.cpp: the messages of these errors.
 #include "tandem/comm/wrong_argument.hpp"
 
 #include <fmt/format.h>

@@ -9,12 +9,10 @@
 namespace tandem::comm::internal {
 
 /// Decides when a connection to each of several addresses begins, as in RFC 8305 ("happy eyeballs"). It knows addresses
-/// by their number alone; time and outcomes are passed in. The first connection that succeeds wins, which is its
-/// caller's affair.
+/// by number alone; the caller passes times and outcomes in, and takes the first connection that succeeds.
 ///
 /// - The first address begins at once. Each further one begins `stagger` after the one before it, or as soon as an
-///   attempt fails. So an address that swallows packets delays the others by `stagger` at most, and an address that
-///   answers is not beaten by luck.
+///   attempt fails. So an address that drops packets delays the others by `stagger` at most.
 /// - An attempt that has no answer after `patience` has failed: nobody may have listened when its packets came.
 /// - An address that failed is tried again after a pause, which doubles from `first_pause` to `longest_pause`: the
 ///   server may come later.
@@ -37,9 +35,9 @@ class AddressRace {
 
   /// Addresses 0 to `count` - 1 take part: those that took part before, and new ones behind them.
   void grow(std::size_t count);
-  /// The address whose attempt begins now, if any; it is under way from then on. To be called until it returns none.
+  /// The address whose attempt begins now and is under way from then on, if any. Callers call it until it returns none.
   std::optional<std::size_t> next(Time now);
-  /// When `next` may have an address again without a further failure; `Time::max()`: never.
+  /// The time from which `next` may return an address though no further attempt has failed; `Time::max()`: never.
   Time wake() const;
   /// The attempt at the address has failed.
   void failed(std::size_t address, Failure failure, Time now);
@@ -57,7 +55,7 @@ class AddressRace {
   std::size_t first_fresh() const;
 
   std::vector<Entry> entries_;
-  Time fresh_from_ = Time::min();  ///< when the next address may begin that has not been tried
+  Time fresh_from_ = Time::min();  ///< the time from which the next untried address may begin
 };
 
 }  // namespace tandem::comm::internal

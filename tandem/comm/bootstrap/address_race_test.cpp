@@ -77,8 +77,8 @@ TEST_F(Race, WithoutAddressesNothingBeginsAndNothingIsLost) {
   EXPECT_FALSE(race_.is_hopeless());
 }
 
-/// Whatever fails whenever: an address is never under way twice, all get their turn, and a waiting caller is always
-/// woken in time.
+/// In any order of failures, an address is never under way twice, each one gets its turn, and a waiting caller is woken
+/// in time.
 TEST_F(Race, EveryAddressGetsItsTurnWhateverFails) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);

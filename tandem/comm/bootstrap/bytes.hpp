@@ -11,7 +11,7 @@
 
 namespace tandem::comm::internal {
 
-/// Bytes as text, of the same lifetime.
+/// A view of bytes as text; it lives as long as they do.
 template <std::size_t N>
 std::string_view text_of(const std::array<std::byte, N>& bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), N};
@@ -79,7 +79,7 @@ struct Frame {
   std::string body;
 };
 
-/// A 32-bit length (of kind and body), the kind, the body.
+/// A frame as bytes: a 32-bit length (of kind and body), the kind, the body.
 inline std::string frame_bytes(std::uint8_t kind, std::string_view body) {
   return ByteWriter().u32(base::narrow<std::uint32_t>(body.size() + 1)).u8(kind).raw(body).take();
 }
@@ -115,7 +115,7 @@ class FrameBuffer {
 
   std::size_t most_bytes_;
   std::string bytes_;
-  std::size_t begin_ = 0;  ///< of the first byte that was not taken
+  std::size_t begin_ = 0;  ///< index of the first byte that `next` has not taken
   bool malformed_ = false;
 };
 

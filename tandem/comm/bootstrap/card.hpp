@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/card.hpp: a peer's card as bytes.
+// tandem/comm/bootstrap/card.hpp: a peer's address as bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace tandem::comm::internal {
 
-/// No card is larger: a transport of 4096 bytes (UCX with many devices), others of some hundred, and names.
+/// Limit of a peer's encoded address: UCX with many devices takes 4096 bytes, other transports and names some hundred.
 inline constexpr std::size_t most_card_bytes = 8192;
 
-/// Errors: invalid_argument when it would be larger than `most_card_bytes`.
+/// Encodes an address. Errors: invalid_argument when the result is larger than `most_card_bytes`.
 base::Result<std::string> encode_card(const PeerCard& card);
 
 /// Reads what encode_card wrote, also that of another version of Tandem: then only `wire_version` and `version` are set.

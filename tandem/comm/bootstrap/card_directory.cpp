@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/card_directory.cpp: what is checked before a peer's card is believed.
+// tandem/comm/bootstrap/card_directory.cpp: what is checked before a peer's address is believed.
 #include "tandem/comm/bootstrap/card_directory.hpp"
 
 #include <algorithm>

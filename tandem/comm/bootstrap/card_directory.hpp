@@ -23,15 +23,16 @@ class CardStore {
  public:
   virtual ~CardStore() = default;
   virtual base::Result<void> put(Entry entry, const std::string& bytes) = 0;  ///< this rank's own
-  /// Waits for it, so long at most, or as long as joining may take when that is 0. Errors as `Directory::lookup`.
+  /// Waits for an entry for `timeout_ns` at most; 0: as long as joining may take. Errors: as `Directory::lookup`.
   virtual base::Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) = 0;
-  /// How long joining, and each look-up of a card, may take.
+  /// How long joining, and each look-up of an address, may take.
   virtual std::int64_t patience_ns() const = 0;
   virtual std::vector<Rank> missing() = 0;                                    ///< as `Directory::missing`
   virtual void give_up() {}                                                   ///< as `Directory::give_up`
 };
 
-/// Reads and writes cards, refuses those of builds with another wire format, and remembers the others: a peer is asked for once.
+/// Reads and writes addresses, refuses those of builds with another wire format, and remembers the others: a peer is
+/// asked for once.
 ///
 /// Thread-safe. `mutex_` guards the fields below it and is not held while the store waits, so that a late peer does not delay
 /// other look-ups.
@@ -44,7 +45,7 @@ class CardDirectory final : public Directory {
     if (!made_here_.is_of_this_process()) (void)store_.release();
   }
 
-  /// A second card is an error (invalid_argument): peers may have read the first.
+  /// A second address is an error (invalid_argument): peers may have read the first.
   base::Result<void> publish(const PeerCard& card) override;
   /// Errors, beside those of Directory: invalid_argument (no such rank, or called before publish), unsupported (other wire
   /// format), malformed.
@@ -70,7 +71,7 @@ class CardDirectory final : public Directory {
   std::unique_ptr<PeerCard> own_;  ///< null before publish()
   std::map<Rank, PeerCard> known_;
   std::map<Rank, std::chrono::steady_clock::time_point>
-      asked_;  ///< when `lookup_for` was called first; not of known ones
+      asked_;  ///< time of the first `lookup_for` of each unknown peer
 };
 
 }  // namespace tandem::comm::internal

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/card_test.cpp: cards as bytes, and what is checked before one is believed.
+// tandem/comm/bootstrap/card_test.cpp: addresses as bytes, and what is checked before one is believed.
 #include "tandem/comm/bootstrap/card.hpp"
 
 #include <random>

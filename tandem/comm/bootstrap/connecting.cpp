@@ -33,8 +33,8 @@ bool lasts(int code, int family) {
          code == EINVAL;
 }
 
-/// Whether the kernel has connected the socket to itself: it may, when nobody listens at a port that it gives to
-/// outgoing connections.
+/// Whether the kernel has connected the socket to itself. This can happen when nobody listens at a port from the range
+/// of outgoing connections.
 bool is_its_own_peer(int socket) {
   const auto own = own_address(socket);
   HostAddress other;
@@ -72,7 +72,7 @@ class Connecting {
   Deadline look_up_at_ = Deadline::min();
   milliseconds name_pause_ = first_name_pause;
   std::string last_ = "no time left";
-  bool has_no_name_ = false;        ///< a name has no address, and no network could bring one
+  bool has_no_name_ = false;        ///< no address is known, and this machine has no network
   std::optional<Error> no_socket_;
 };
 

@@ -26,7 +26,7 @@ const sockaddr_in6& v6(const HostAddress& address) { return reinterpret_cast<con
 
 Result<std::vector<HostAddress>> ask_resolver(const HostPort& where, int flags) {
   addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;  // each address once
+  hints.ai_socktype = SOCK_STREAM;  // lists each address once
   hints.ai_flags = AI_NUMERICSERV | flags;
   addrinfo* list = nullptr;
   const int code = getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &list);

@@ -18,7 +18,7 @@ struct HostAddress {
   sockaddr_storage storage{};
   socklen_t bytes = 0;
 
-  /// All addresses of a machine.
+  /// The wildcard address: all addresses of this machine.
   static HostAddress any(int family, std::uint16_t port);
 
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
@@ -26,11 +26,11 @@ struct HostAddress {
   std::uint16_t port() const noexcept;
   bool is_any() const noexcept;
   bool is_loopback() const noexcept;
-  /// fe80::, which means another host on each link.
+  /// Whether the address is link-local (fe80::), and so means another host on each link.
   bool is_of_one_link() const noexcept;
-  /// As one of IPv4 when it is one that an IPv6 socket writes as ::ffff:10.0.0.1.
+  /// The IPv4 address that an IPv6 socket writes as ::ffff:10.0.0.1; any other address unchanged.
   HostAddress unmapped() const noexcept;
-  /// "10.0.0.1" and "10.0.0.1:4711", "fd00::1" and "[fd00::1]:4711".
+  /// The address as text: "10.0.0.1" and "10.0.0.1:4711", "fd00::1" and "[fd00::1]:4711".
   std::string host() const;
   std::string text() const;
 
@@ -44,8 +44,8 @@ base::Result<std::vector<HostAddress>> resolve(const HostPort& where);
 /// The address when `where.host` is a numeric one; never asks the resolver. Errors: not_found.
 base::Result<HostAddress> numeric_address(const HostPort& where);
 
-/// The first address, then one of the other family, and so on in turns: when one protocol does not work, the next
-/// attempt is one of the other.
+/// The addresses with the two families in turns, the first one's family first: when one protocol does not work, the
+/// next attempt uses the other.
 std::vector<HostAddress> in_turns(const std::vector<HostAddress>& addresses);
 
 /// The own address of a socket. Errors: io.

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/job.hpp: who we are in a job of several ranks, and how to learn where the others are.
+// tandem/comm/bootstrap/job.hpp: a process's rank in a job, and how to reach the other ranks.
 #pragma once
 
 #include <array>
@@ -17,45 +17,47 @@ namespace tandem::comm {
 
 using base::Rank;
 
-/// Only the ranks of a job know it. Never sent and never in argv; connections prove it by challenge.
+/// The secret of a job, which its ranks alone know. It is never sent and never in argv; connections prove it by
+/// challenge.
 using JobSecret = std::array<std::byte, 32>;
 
-/// How a rank can be reached. Each rank publishes its card once.
+/// How a rank can be reached. Each rank publishes its address once.
 struct PeerCard {
   std::uint32_t wire_version = 0;  ///< of `wire.hpp`; different ones refuse each other
-  std::string version;             ///< of Tandem, for that refusal's message
+  std::string version;             ///< text of base::HostIdentity: equal for ranks of one host, unlike `host_name`
   std::string host;                ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
   std::string host_name;           ///< as people call the host
-  std::vector<std::pair<std::string, std::string>> transports;  ///< name and card of each
+  std::vector<std::pair<std::string, std::string>> transports;  ///< name and address of each
   // What the rank keeps of one peer's unasked messages; 0 messages: not said.
   std::uint64_t credit_bytes = 0;          ///< `comm.credit_bytes`
   std::uint32_t credit_messages = 0;       ///< `comm.credit_messages`
   std::uint32_t credit_announcements = 0;  ///< `comm.credit_announcements`
 };
 
-/// Where cards are exchanged. Thread-safe. `publish` and `lookup` may block for as long as start-up takes (bounded by the
-/// bootstrap's timeout): no thread calls them that others wait for.
+/// Where addresses are exchanged. Thread-safe. `publish` and `lookup` may block for as long as start-up takes (bounded
+/// by the bootstrap's timeout): no thread calls them that others wait for.
 class Directory {
  public:
   virtual ~Directory() = default;
-  /// Makes this rank's card known. Once. Errors: as for `lookup`.
+  /// Makes this rank's address known. Once. Errors: as for `lookup`.
   virtual base::Result<void> publish(const PeerCard& card) = 0;
   /// Waits until the peer has published. Errors: exhausted (time), io (the launcher is gone).
   virtual base::Result<PeerCard> lookup(Rank peer) = 0;
-  /// What `lookup` would return at once; nothing: it would wait.
+  /// What `lookup` would return at once; empty when it would wait.
   virtual std::optional<base::Result<PeerCard>> lookup_now(Rank peer) { return lookup(peer); }
-  /// As `lookup`, but waits so long at most in this call; nothing: the peer has not published yet, and may be asked for
-  /// again. The time of `lookup` counts from the first call for that peer.
+  /// Like `lookup`, but waits for `slice_ns` at most in this call. Empty: the peer has not published yet, and may be
+  /// asked for again. The time of `lookup` counts from the first call for that peer.
   virtual std::optional<base::Result<PeerCard>> lookup_for(Rank peer, std::int64_t slice_ns) {
     return (void)slice_ns, lookup(peer);
   }
   /// Makes known which cores this rank's process may use. Once, before `publish`. Errors: as for `lookup`.
   virtual base::Result<void> publish_place(const std::string& bytes) { return (void)bytes, no_places(); }
-  /// Waits until the peer has published its place, so long at most. Errors: as for `lookup`.
+  /// Waits for `timeout_ns` at most until the peer has published its place. Errors: as for `lookup`.
   virtual base::Result<std::string> lookup_place(Rank peer, std::int64_t timeout_ns) {
     return (void)peer, (void)timeout_ns, no_places();
   }
-  /// Ranks that have not published their card yet, as far as is known within a second or two; at most 64. For messages.
+  /// Ranks that have not published their address yet, as far as is known within a second or two; at most 64. For
+  /// messages.
   virtual std::vector<Rank> missing() { return {}; }
   /// This rank leaves: look-ups under way, and later ones, end soon, with an error unless the answer is known.
   virtual void give_up() {}

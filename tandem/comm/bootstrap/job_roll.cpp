@@ -6,7 +6,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// One of those that were counted under `from` is counted under `from` + 1 now.
+/// Moves one of those counted under `from` to `from` + 1.
 void move_up(std::map<std::uint32_t, std::uint32_t>& counts, std::uint32_t from) {
   if (const auto found = counts.find(from); --found->second == 0) counts.erase(found);
   ++counts[from + 1];
@@ -68,7 +68,7 @@ std::optional<std::uint32_t> JobRoll::never_came() const {
     const bool some_did_not_join = ended_by_joins_.begin()->first <= number;
     const bool some_did_not_publish = generation.published_members > 0 && generation.ended_unpublished > 0;
     if (!some_did_not_join && !some_did_not_publish) continue;
-    for (const auto& [rank, reason] : ended_)  // once in a job: it ends now
+    for (const auto& [rank, reason] : ended_)  // this loop runs once in a job, which ends then
       if (is_missing(rank, number, generation)) return rank;
   }
   return std::nullopt;

@@ -20,9 +20,9 @@ class JobRoll {
 
   /// A program of the rank joins. Returns its generation.
   std::uint32_t join(std::uint32_t rank);
-  /// A member's connection is gone.
+  /// The connection of a member of that generation has ended.
   void leave(std::uint32_t rank, std::uint32_t generation);
-  /// A member publishes its card, once.
+  /// A member publishes its address, once.
   void publish(std::uint32_t rank, std::uint32_t generation);
   /// The rank's process has ended. The first reason stays.
   void end(std::uint32_t rank, std::string reason);
@@ -32,9 +32,9 @@ class JobRoll {
   /// A rank that has ended without joining a generation that has members, or without publishing in one whose members
   /// have published: they may wait for it for ever.
   std::optional<std::uint32_t> never_came() const;
-  /// The first generation that a rank may still be in or come to; 0 while some rank has not joined.
+  /// The first generation that a rank may still be in or join; 0 while some rank has not joined.
   std::uint32_t oldest_generation() const;
-  /// Forgets those before: nobody asks for them.
+  /// Forgets older generations, whose entries no rank asks for any more.
   void forget_before(std::uint32_t generation);
 
   /// How many entries all calls of `never_came` have looked at, for tests of its cost.
@@ -42,9 +42,9 @@ class JobRoll {
 
  private:
   struct Generation {
-    std::uint32_t members = 0;            ///< connected now
-    std::uint32_t published_members = 0;  ///< of those
-    std::uint32_t ended_unpublished = 0;  ///< ended ranks that have no card here
+    std::uint32_t members = 0;            ///< ranks connected now
+    std::uint32_t published_members = 0;  ///< connected ranks that have published
+    std::uint32_t ended_unpublished = 0;  ///< ended ranks that have no address here
     std::set<std::uint32_t> published;    ///< ranks, also those that have left
   };
   Generation& at(std::uint32_t number);

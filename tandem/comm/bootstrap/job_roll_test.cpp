@@ -9,7 +9,7 @@
 namespace tandem::comm::internal::job_roll_test {
 namespace {
 
-/// The definition: every ended rank against every member.
+/// A reference implementation that compares every ended rank with every member.
 struct Plain {
   struct Member {
     std::uint32_t rank, generation;
@@ -73,7 +73,8 @@ TEST(JobRoll, TheFirstReasonOfAnEndStays) {
   EXPECT_EQ(*roll.reason_of_end(1), "it went home");
 }
 
-/// What a whole job costs whose ranks join, publish and end one after the other, with a question after each event.
+/// Steps that a whole job costs when its ranks join, publish and end one after the other, with a question after each
+/// event.
 std::uint64_t steps_of_job(std::uint32_t size) {
   JobRoll roll(size);
   for (std::uint32_t rank = 0; rank < size; ++rank) EXPECT_EQ((roll.join(rank), roll.never_came()), std::nullopt);

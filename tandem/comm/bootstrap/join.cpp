@@ -44,13 +44,14 @@ Result<JobSecret> launcher_secret(const Variables& variables) {
   return internal::secret_of_text(text.value(), "TANDEM_JOB_SECRET_FD");
 }
 
-/// A launcher that does not say it may have started this one here alone.
+/// Ranks on this host by a variable of the launcher; 1 when it does not say, since it may have started this one here
+/// alone.
 std::uint32_t ranks_here(const Variables& variables, std::string_view name) {
   const auto count = variables.number(name);
   return count ? std::max(1u, count.value()) : 1;
 }
 
-/// The ranks of this host are neighbours, and this one has that place among them.
+/// The ranks of this host, which are consecutive; `place_name` is the variable with this rank's index among them.
 std::vector<Rank> neighbours_here(const Variables& variables, std::string_view place_name, const Job& job) {
   const auto place = variables.number(place_name);
   if (!place || place.value() >= job.ranks_here || place.value() > job.rank.value()) return {};
@@ -92,7 +93,7 @@ Result<Job> join_by_variables(const Variables& variables, const BootstrapOptions
   return job;
 }
 
-/// Several tasks, says this variable.
+/// Whether this variable says that the launcher started several tasks.
 bool says_several(const Variables& variables, std::string_view name) {
   const auto count = variables.number(name);
   return count.ok() && count.value() > 1;

@@ -32,8 +32,8 @@ class Join : public testing::Test {
     const auto job = join(environment, 200'000'000);
     return job ? "joined by " + job.value().source : job.error().message;
   }
-  /// A port that was free a moment ago. Not one that the system gives to whoever asks for any port, and another one in each process:
-  /// tests that run at the same time do not take it.
+  /// A port that was free a moment ago. It lies outside the range of outgoing connections and differs between
+  /// processes, so that concurrent tests do not take it.
   static std::string free_port() {
     for (unsigned i = 0;; ++i) {
       const auto port = static_cast<std::uint16_t>(10'000 + (static_cast<unsigned>(::getpid()) + 4099 * i) % 20'000);

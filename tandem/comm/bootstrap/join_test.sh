@@ -16,18 +16,18 @@ fail() {
   failures=$((failures + 1))
 }
 
-# A port that nobody listens at now.
+# Prints a port at which no process listens now.
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# Every line of out like the pattern, and so many of them, with one secret and one job.
+# found N PATTERN: N lines of out match the pattern, and all lines have one secret and one job.
 found() {
   (($(grep -cE -- "$2" out) == $1)) || fail "not $1 lines like '$2'"
   (($(sed 's/.*secret//' out | sort -u | wc -l) == 1)) || fail "the ranks do not agree on secret and job"
 }
 
-# RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, with the user's own secret, which nobody has made yet.
+# RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, and the user's own secret, which does not exist yet.
 port=$(free_port)
 for rank in 3 1 2 0; do
   RANK=$rank WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$probe" >> out 2>> err &

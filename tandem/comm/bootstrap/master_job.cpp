@@ -60,7 +60,7 @@ class ServerThread {
   base::Thread thread_;
 };
 
-/// Rank 0's: a client like the others', and the server.
+/// The store of rank 0: a client as on the other ranks, and the server.
 class ServingStore final : public CardStore {
  public:
   ServingStore(std::unique_ptr<ServerThread> server, std::unique_ptr<RendezvousClient> client)
@@ -143,8 +143,8 @@ Result<Job> join_master(const Variables& variables, const BootstrapOptions& opti
   const HostPort master{host.value(), static_cast<std::uint16_t>(port.value())};
   const auto own = base_secret(variables);
   if (!own) return own.error();
-  // Jobs of one user with other ports or sizes refuse each other's ranks. The address is no part of it: each rank may
-  // have another text for it.
+  // The key contains port and size, so that other jobs of the user are refused, but not the address, whose text may
+  // differ between ranks.
   const JobSecret secret = derive_secret(own.value(), fmt::format("tandem rendezvous {} {}", master.port, size));
 
   std::unique_ptr<ServerThread> server;
@@ -153,7 +153,7 @@ Result<Job> join_master(const Variables& variables, const BootstrapOptions& opti
     auto served = serve(master, port_origin, size, secret, options.log);
     if (!served) return served.error();
     server = std::move(served).value();
-    servers = {server->place_on_this_host()};  // what MASTER_ADDR means to the others may lead nowhere from here
+    servers = {server->place_on_this_host()};  // what MASTER_ADDR means to the others may not be reachable from here
   }
   auto client = RendezvousClient::join({servers, secret, rank, size, options.join_timeout_ns()});
   if (!client) return client.error();

@@ -11,14 +11,14 @@
 
 namespace tandem::comm::internal {
 
-/// At least two of the four are set: one alone may belong to another program.
+/// Whether at least two of the four are set: one alone may belong to another program.
 bool started_by_master(const Variables& variables);
 
-/// Rank 0 serves the rendezvous on a thread of its own, as long as its directory lives. Then it sends all cards to the ranks
-/// that stay longer. Errors: as join_job.
+/// Rank 0 serves the rendezvous on a thread of its own, as long as its directory lives. Then it sends all addresses to
+/// the ranks that stay longer. Errors: as join_job.
 base::Result<Job> join_master(const Variables& variables, const BootstrapOptions& options);
 
-/// The job of which `client` has become a member.
+/// Describes the job of which `client` has become a member.
 Job job_of(std::unique_ptr<RendezvousClient> client, const JobSecret& secret, Rank rank, std::uint32_t size, std::string source);
 
 }  // namespace tandem::comm::internal

@@ -62,7 +62,7 @@ class PmixSession {
     return size;
   }
 
-  /// Of the job; empty when the launcher does not have it.
+  /// A value of the job as text; empty when the launcher does not have it.
   std::string text(const char* key) const {
     pmix_proc_t job = self_;
     job.rank = PMIX_RANK_WILDCARD;
@@ -85,7 +85,7 @@ class PmixSession {
     return {};
   }
 
-  /// Asks until the rank has put that key: PMIx may answer that it is not there once the rank has committed another one.
+  /// Asks until the rank has put that key: PMIx may say "not found" once the rank has committed another key.
   Result<std::string> get(std::uint32_t rank, const char* key, std::int64_t timeout_ns) const {
     const auto deadline = steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
     pmix_proc_t peer = self_;

@@ -10,13 +10,13 @@ namespace tandem::comm::internal {
 /// Whether this build has PMIx.
 bool speaks_pmix() noexcept;
 
-/// There is a PMIx server for this process.
+/// Whether a PMIx server serves this process.
 bool started_by_pmix(const Variables& variables);
 
-/// Cards are put and committed once, and fetched when they are asked for: no collective operation. Rank 0 draws the job's
-/// secret, and PMIx passes it to the others through the launcher's own channel. A process that can read this channel could also
-/// replace the ranks. In a build without PMIx (pmix_job_absent.cpp): an error that says which package is missing. Errors: as
-/// join_job.
+/// Addresses are put and committed once, and fetched when they are asked for: no collective operation. Rank 0 draws the
+/// job's secret, and PMIx passes it to the others through the launcher's own channel. A process that can read this
+/// channel could also replace the ranks. In a build without PMIx (pmix_job_absent.cpp): an error that says which
+/// package is missing. Errors: as join_job.
 base::Result<Job> join_pmix(const Variables& variables, const BootstrapOptions& options);
 
 }  // namespace tandem::comm::internal

@@ -17,22 +17,23 @@
 
 namespace tandem::comm::internal {
 
-/// Each rank looks after two others until they have joined: the next one of the job, and the next one on its host. So of the
-/// ranks that do not come, the first after one that came is looked after. A neighbour on this host whose process is gone (three
-/// looks, a second apart), or a neighbour anywhere that has not come when the time is over, ends the job by PMIx_Abort, with its
-/// number in the log: others may wait for it in receives, which ask nobody. Launchers end jobs for less only when a rank failed.
+/// Each rank watches two others until they have joined: the next one of the job, and the next one on its host. So of
+/// the ranks that do not come, the first after one that came is watched. A neighbour on this host whose process is gone
+/// (three looks, a second apart), or any neighbour that has not come when the time is over, ends the job by PMIx_Abort,
+/// with its number in the log: others may wait for it in receives, which never ask. Launchers by themselves end a job
+/// only when a rank failed.
 ///
 /// Threads: one of its own, which ends once both have come. `missing` may be called by all threads.
 class PmixPresence {
  public:
-  /// `here` are the job's ranks on this host, sorted. Outlives neither the PMIx session nor `log`.
+  /// `here` are the job's ranks on this host, sorted. The PMIx session and `log` outlive this object.
   PmixPresence(const pmix_proc_t& self, std::uint32_t size, std::vector<std::uint32_t> here, const char* key,
                std::int64_t timeout_ns, base::Log& log);
   ~PmixPresence();
   PmixPresence(const PmixPresence&) = delete;
   PmixPresence& operator=(const PmixPresence&) = delete;
 
-  /// Of the two neighbours, those that have not come.
+  /// The ones of the two neighbours that have not come.
   std::vector<Rank> missing() const;
 
  private:

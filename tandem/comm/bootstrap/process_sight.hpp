@@ -10,7 +10,7 @@ namespace tandem::comm::internal {
 enum class Sight {
   present,  ///< a process that was started with these variables runs
   absent,   ///< none does, and the launcher's processes can be seen
-  unknown,  ///< what can be seen does not tell
+  unknown,  ///< what can be seen does not decide it
 };
 
 /// Looks for a process that a launcher started with all of these variables ("NAME=value"), or for a child that inherited them.

@@ -17,7 +17,7 @@ namespace tandem::comm::internal {
 // ends prove the same parts, the role: an end cannot send a proof back to its author, nor use it in another protocol. The secret
 // itself is never sent.
 
-/// Random bytes that are never the same twice.
+/// Random bytes that never repeat.
 using Nonce = std::array<std::byte, 32>;
 Nonce fresh_nonce();
 
@@ -42,7 +42,8 @@ class StatementPart {
 /// statements give the same bytes. Thread-safe; a microsecond for a few hundred bytes.
 Proof prove(const JobSecret& secret, std::string_view purpose, std::initializer_list<StatementPart> parts);
 
-/// Whether `proof`, which may have any length, is that proof. Takes a time that does not depend on its content. Thread-safe.
+/// Whether `proof`, of any length, equals `prove` of these arguments. Takes a time independent of its content.
+/// Thread-safe.
 bool proves(const JobSecret& secret, std::string_view purpose, std::initializer_list<StatementPart> parts, StatementPart proof);
 
 }  // namespace tandem::comm::internal

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_client.cpp: the handshake, then cards as they are asked for.
+// tandem/comm/bootstrap/rendezvous_client.cpp: the handshake, then addresses as they are asked for.
 #include "tandem/comm/bootstrap/rendezvous_client.hpp"
 
 #include <fmt/core.h>
@@ -56,7 +56,7 @@ Result<void> RendezvousClient::prove_each_other(Deadline deadline) {
   return {};
 }
 
-/// The next frame, which has to be of this kind.
+/// Receives the next frame, which must be of this kind.
 Result<Frame> RendezvousClient::expect(Kind kind, Deadline deadline) {
   Frame frame;
   while (!input_.next(frame)) {
@@ -74,7 +74,7 @@ Result<Frame> RendezvousClient::expect(Kind kind, Deadline deadline) {
   return Error{ErrorCode::malformed, fmt::format("a message of kind {} is out of place", frame.kind)};
 }
 
-/// Reads once from the socket; false at its end. Only before there are other threads.
+/// Reads once from the socket; false at its end. Called only before there are other threads.
 Result<bool> RendezvousClient::read_more(Deadline deadline) {
   std::string bytes;
   auto more = socket_.receive(bytes, deadline);
@@ -130,7 +130,7 @@ std::vector<Rank> RendezvousClient::missing() {
   return missing_.value_or(std::vector<Rank>());
 }
 
-/// Reads once from the socket, or waits for the thread that reads. Without the mutex meanwhile.
+/// Reads once from the socket, or waits for the thread that reads. Releases the mutex meanwhile.
 void RendezvousClient::read_some(std::unique_lock<std::mutex>& lock, Deadline until) {
   if (reading_) {
     answered_.wait_until(lock, until);
@@ -156,7 +156,7 @@ void RendezvousClient::give_up() {
   answered_.notify_all();
 }
 
-/// A failure to ask shows itself when the answer is read: what the server sent before it left is still there.
+/// Does not report a failed send: what the server sent before it left is still there, and reading finds the failure.
 void RendezvousClient::ask(Entry entry, Rank peer, Deadline deadline) {
   const std::string body = ByteWriter().u8(std::uint8_t(entry)).u32(peer.value()).take();
   (void)socket_.send(frame_bytes(std::uint8_t(Kind::lookup), body), deadline).ok();

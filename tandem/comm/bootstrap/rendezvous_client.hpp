@@ -31,10 +31,10 @@ struct RendezvousAccess {
 /// A connection to a rendezvous server after both sides have proved the secret. It stays open for the life of the
 /// object: its end shows the server that this rank's program has left.
 ///
-/// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for cards reads the socket without
-/// the mutex (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves, it wakes
-/// another one, which takes over; a thread that leaves while nobody reads wakes another one, too, since the wake-up may
-/// have been meant for both.
+/// Thread-safe. `mutex_` guards the fields below it. One of the threads that wait for addresses reads the socket
+/// without the mutex (then `reading_` is set). It stores what it reads for all threads and wakes them. When it leaves,
+/// it wakes another one, which takes over; a thread that leaves while nobody reads wakes another one, too, since the
+/// wake-up may have been meant for both.
 class RendezvousClient final : public CardStore {
  public:
   /// Connects, and tries again while there is no listener yet. Errors: exhausted (time), unsupported (the versions differ; both
@@ -73,9 +73,9 @@ class RendezvousClient final : public CardStore {
   bool reading_ = false;
   bool over_ = false;                          ///< the server is gone, and nothing more can be read
   bool gave_up_ = false;
-  FrameBuffer input_;                          ///< the reader's while `reading_`, but changed under the mutex only
+  FrameBuffer input_;                          ///< the reading thread's while `reading_`; changes under the mutex
   std::map<std::pair<std::uint32_t, Entry>, std::string> entries_;
-  std::map<std::uint32_t, std::string> absent_;  ///< why a rank will never have a card
+  std::map<std::uint32_t, std::string> absent_;  ///< why a rank will never have an address
   std::set<std::pair<std::uint32_t, Entry>> asked_;
   std::optional<std::vector<Rank>> missing_;     ///< the last answer to `who`
 };

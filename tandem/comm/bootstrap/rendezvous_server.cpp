@@ -34,7 +34,7 @@ namespace {
 constexpr unsigned most_complaints = 100;              // so that connections without a proof cannot fill the log
 constexpr std::size_t unproved_beyond_size = 64;
 constexpr std::size_t most_output_bytes = 64u << 20;   // to a member that asks and never reads
-constexpr std::int64_t stranger_after_ns = 2'000'000'000;  // a rank proves at once; who is silent for longer makes room
+constexpr std::int64_t stranger_after_ns = 2'000'000'000;  // a rank proves at once; longer silence makes room
 
 }  // namespace
 
@@ -116,8 +116,8 @@ void RendezvousServer::accept_all(std::int64_t now_ns) {
   }
 }
 
-/// The next connection waits in the kernel's queue, and would wait for ever. Unless a silent stranger can make room for
-/// it, it is taken with the spare descriptor and gets the reason, so that the job ends with an error that names it.
+/// The next connection waits in the kernel's queue, and would wait for ever. If no silent stranger can make room, it is
+/// accepted with the spare descriptor and gets the reason, so that the job ends with an error that names it.
 void RendezvousServer::refuse_for_want_of_descriptors(int reason, std::int64_t now_ns) {
   if (make_room(now_ns - stranger_after_ns)) return;  // the next round accepts
   base::with_spare_descriptor([&] {
@@ -128,13 +128,13 @@ void RendezvousServer::refuse_for_want_of_descriptors(int reason, std::int64_t n
     const std::string body = ByteWriter().text(why.substr(0, rendezvous::most_reason_bytes)).take();
     const std::string bytes = internal::frame_bytes(static_cast<std::uint8_t>(Kind::refusal), body);
     char greeting[rendezvous::most_unproved_bytes];
-    (void)!recv(socket.get(), greeting, sizeof greeting, 0);  // bytes that nobody read would make of the end a reset
+    (void)!recv(socket.get(), greeting, sizeof greeting, 0);  // unread bytes would turn the end into a reset
     (void)!::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (++complaints_ <= most_complaints) log_.error("{}", why);
   });
 }
 
-/// Drops the connection that has been unproved for longest, when it has been since that time.
+/// Drops the connection that has been unproved for longest, if it has been since that time.
 bool RendezvousServer::make_room(std::int64_t silent_since_ns) {
   if (unproved_.empty() || unproved_.begin()->first - options_.proof_timeout_ns > silent_since_ns) return false;
   const int oldest = unproved_.begin()->second;
@@ -155,7 +155,7 @@ void RendezvousServer::read_from(int socket) {
       complain(connection, "it closed without proving the job's secret");
     return drop(socket);
   }
-  if (connection.closing) return;  // refused: what it says is no longer of interest
+  if (connection.closing) return;  // refused: its bytes are ignored
   connection.input.add({buffer, static_cast<std::size_t>(count)});
   Frame frame;
   while (!connection.closing && connection.input.next(frame))
@@ -224,7 +224,8 @@ std::string RendezvousServer::welcome(Connection& connection, const std::string&
   return {};
 }
 
-/// Whether the rank is a member still. Its former program may have closed the connection without our having noticed yet.
+/// Whether the rank is still a member. Its former program may have closed the connection, which this server has not
+/// noticed yet.
 bool RendezvousServer::is_taken(std::uint32_t rank) {
   const auto member = members_.find(rank);
   if (member == members_.end()) return false;
@@ -358,8 +359,8 @@ void RendezvousServer::send_entry(Connection& connection, const Key& key, const 
   send(connection, Kind::published, published(key, bytes));
 }
 
-/// Sends what the socket takes, and watches for when it takes more. Never removes the connection, which callers iterate
-/// over: one that is done for is shut down, and the next round reads its end.
+/// Sends what the socket takes, and watches for when it takes more. It never removes the connection, since callers
+/// iterate over them: a failed one is shut down, and the next round reads its end.
 void RendezvousServer::write_to(Connection& connection) {
   const int socket = connection.socket.get();
   while (!connection.output.empty()) {
@@ -414,7 +415,7 @@ void RendezvousServer::complain(const Connection& connection, std::string_view r
             complaints_ == most_complaints ? " (further ones are not reported)" : "");
 }
 
-/// A generation that every rank has left behind is asked for by nobody.
+/// Forgets the generations that every rank has left behind: no rank asks for them.
 void RendezvousServer::forget_old_generations() {
   const std::uint32_t oldest = roll_.oldest_generation();
   generations_.erase(generations_.begin(), generations_.lower_bound(oldest));

@@ -1,4 +1,4 @@
-// tandem/comm/bootstrap/rendezvous_server.hpp: where the ranks of a job publish their cards and look up those of others.
+// tandem/comm/bootstrap/rendezvous_server.hpp: where ranks publish their addresses and look up others.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RendezvousOptions {
   std::uint32_t size = 1;
   JobSecret secret{};
   std::string job_id;
-  std::string host = {};          ///< listens there: as `listen_at`
+  std::string host = {};          ///< listens there, as `listen_at` does
   std::uint16_t port = 0;         ///< 0: any
   std::string port_origin = {};   ///< what chose the port, for messages: "MASTER_PORT"
   std::int64_t proof_timeout_ns = 30'000'000'000;  ///< a connection that has not proved the secret by then is dropped
@@ -36,7 +36,7 @@ struct RendezvousOptions {
 /// come, and then calls `serve`. Never blocks, except in `hand_over`.
 ///
 /// A rank may leave, and another program of the same rank may come later (a script that starts two programs one after
-/// the other). The second program belongs to the next *generation*, and sees only cards of that one.
+/// the other). The second program belongs to the next *generation*, and sees only addresses of that one.
 ///
 /// Not thread-safe. The bytes of a connection can end that connection and nothing else. A connection that cannot prove
 /// the secret is dropped and logged. At most `size` + 64 unproved connections are kept at a time. A process without a
@@ -56,15 +56,15 @@ class RendezvousServer {
   /// Does what can be done now. `now_ns` is monotonic. Returns the latest time of the next call.
   std::int64_t serve(std::int64_t now_ns);
 
-  /// That rank's process is gone: answers at once all ranks that wait for its card or will ask for it.
+  /// Notes that this rank's process is gone, and answers all ranks that wait for its address or will ask for it.
   void rank_ended(Rank rank, const std::string& reason);
 
-  /// A rank whose process is gone without having joined, or without having published, while others of its job have: they may
-  /// wait for it for ever. None: there is no such rank.
+  /// A rank whose process has ended without joining, or without publishing, while others of its job have done so and
+  /// may wait for it for ever. Empty: there is none.
   std::optional<Rank> never_came() const;
 
-  /// Before the server leaves while ranks continue: sends each rank all cards of its generation, so that it need not ask any
-  /// more. Waits until they are sent, at most 2 s.
+  /// Before the server leaves while ranks continue: sends each rank all addresses of its generation, so that it need
+  /// not ask any more. Waits until they are sent, at most 2 s.
   void hand_over();
 
  private:

@@ -192,7 +192,7 @@ TEST_F(Rendezvous, AServerThatDoesNotKnowTheSecretIsRefused) {
 
 TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
   start(2);
-  // What an honest rank says, recorded by somebody in between.
+  // What an honest rank says, recorded by an attacker on the way.
   const std::string hello =
       rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(internal::text_of(internal::fresh_nonce()))}.encode();
   const std::string hello_frame = internal::frame_bytes(std::uint8_t(Kind::hello), hello);
@@ -375,7 +375,7 @@ TEST_F(Rendezvous, ManySilentConnectionsDoNotKeepRanksOut) {
   EXPECT_EQ(second.value()->get(Entry::card, Rank(0)).value(), "card");
 }
 
-/// Leaves this process so many descriptors; the destructor sets the limit back.
+/// Leaves this process that many descriptors; the destructor restores the limit.
 class FewDescriptors {
  public:
   explicit FewDescriptors(unsigned count) {
@@ -395,7 +395,7 @@ TEST_F(Rendezvous, ARankThatNoDescriptorIsLeftForLearnsTheLimitAndTheRemedy) {
   auto first = join(0);
   ASSERT_TRUE(first);
   {
-    const FewDescriptors one(1);  // of which the rank takes its own
+    const FewDescriptors one(1);  // the rank itself takes this one
     const auto second = join(1);
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, ErrorCode::invalid_argument);
@@ -458,10 +458,10 @@ TEST_F(Rendezvous, RandomBytesAtAnyPointOfTheDialogueCloseThatConnectionOnly) {
     }
     (void)socket.send(bytes, soon()).ok();
   }
-  // And a member of the job that has lost its mind.
+  // A faulty member of the job.
   auto honest = join(0).value();
   ASSERT_TRUE(honest->put(Entry::card, "card"));
-  ASSERT_TRUE(join(1).value()->put(Entry::card, std::string(12'000, 'x')));  // longer than any card
+  ASSERT_TRUE(join(1).value()->put(Entry::card, std::string(12'000, 'x')));  // longer than any address
   auto other = join(2).value();
   EXPECT_EQ(other->get(Entry::card, Rank(0)).value(), "card");
 }

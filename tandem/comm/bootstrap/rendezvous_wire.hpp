@@ -19,7 +19,7 @@ namespace tandem::comm::internal::rendezvous {
 //   server  welcome(job, proof of hello, challenge, job)  and the rank trusts the server
 //   rank    publish(entry, bytes) once for each entry, lookup(entry, rank), who ...
 //   server  published(entry, rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server leaves
-//   server  missing(ranks), at once after who: those that have not published their card
+//   server  missing(ranks), at once after who: those that have not published their address
 //
 // Instead of challenge or welcome the server may send refusal(reason) and close. Proofs: proof.hpp.
 
@@ -41,7 +41,7 @@ struct Hello {
   std::string nonce;
 
   std::string encode() const;
-  /// Of another version: only the versions. Errors: malformed.
+  /// Decodes a hello; of another version, only the versions. Errors: malformed.
   static base::Result<Hello> decode(std::string_view body);
 };
 
@@ -52,7 +52,7 @@ struct Membership {
 
   std::string encode() const;
   static base::Result<Membership> decode(std::string_view body);
-  /// The secret of this generation's ranks among themselves.
+  /// The secret that the ranks of this generation share.
   JobSecret secret(const JobSecret& rendezvous_secret) const;
   /// "id" or "id.2": names files of this generation.
   std::string name() const;

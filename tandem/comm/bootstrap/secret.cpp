@@ -27,7 +27,7 @@ constexpr std::size_t most_file_bytes = 4096;
 
 static_assert(crypto_generichash_BYTES == std::tuple_size_v<JobSecret>);
 
-/// libsodium needs this once; more calls, from any thread, do nothing.
+/// Initialises libsodium. Further calls, from any thread, do nothing.
 void prepare_sodium() { TANDEM_ASSERT(sodium_init() >= 0); }
 
 const unsigned char* bytes_at(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
@@ -61,7 +61,8 @@ Result<JobSecret> read_secret(int descriptor, const std::filesystem::path& file)
   return secret;
 }
 
-/// Writes a new secret beside `file` and links it there, which fails when somebody else's is there already: just as good.
+/// Writes a new secret beside `file` and links it there. The link fails when another process made one first, which is
+/// as good.
 Result<void> create_secret(const std::filesystem::path& file) {
   const std::filesystem::path draft = file.string() + "." + random_name(8);
   base::FileDescriptor descriptor(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

@@ -11,7 +11,7 @@
 
 namespace tandem::comm::internal {
 
-/// Random enough for secrets.
+/// Bytes of cryptographic quality.
 std::string random_bytes(std::size_t bytes);
 
 /// `bytes` random bytes in hexadecimal digits.
@@ -21,7 +21,7 @@ std::string random_name(std::size_t bytes);
 /// characters, which could be guessed. `origin` names the text in messages, which never quote it.
 base::Result<JobSecret> secret_of_text(std::string_view text, std::string_view origin);
 
-/// Another secret. Only a holder of `secret` can derive it, and `secret` cannot be computed from it.
+/// Derives another secret. Only a holder of `secret` can do so, and nobody can compute `secret` from the result.
 JobSecret derive_secret(const JobSecret& secret, std::string_view purpose);
 
 /// The first line of a file that only its owner may read. Errors: not_found, io; invalid_argument when it belongs to another

@@ -16,7 +16,7 @@ namespace tandem::comm::internal {
 /// Errors: io.
 base::Result<base::FileDescriptor> make_secret_descriptor(std::string_view text);
 
-/// Errors: invalid_argument when the descriptor is closed or is something else.
+/// Reads the text of such a descriptor. Errors: invalid_argument when the descriptor is closed or is something else.
 base::Result<std::string> read_secret_descriptor(int descriptor);
 
 }  // namespace tandem::comm::internal

@@ -110,7 +110,7 @@ TEST(BootstrapSecret, ADescriptorIsMadeUnderALowLimitToo) {
   low.rlim_cur = 60;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
   const auto descriptor = make_secret_descriptor("the secret");
-  low.rlim_cur = 3;  // of standard streams
+  low.rlim_cur = 3;  // the standard streams
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
   const auto none = make_secret_descriptor("the secret");
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -44,7 +44,7 @@ bool wait_for(int socket, short events, Deadline deadline) {
 
 }  // namespace
 
-/// A rank that waits for hours before it meets a new peer must not be forgotten by a firewall, nor wait for a dead host.
+/// Turns on keepalives: a firewall must not forget a rank that waits for hours, and a dead host must be noticed.
 void notice_dead_host(int socket) {
   const auto set = [&](int level, int option, int value) { (void)setsockopt(socket, level, option, &value, sizeof value); };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -56,7 +56,7 @@ void notice_dead_host(int socket) {
 
 namespace {
 
-/// Listens there; `reason` gets errno of a failure. IPv6's "all addresses" are those of IPv4, too.
+/// Listens at an address; `reason` gets errno of a failure. IPv6's wildcard address covers IPv4, too.
 Result<Listener> listen_once(const HostAddress& address, int& reason) {
   const auto failed = [&reason] { return system_error("listen", reason = errno); };
   auto socket = base::kept_from_children(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -70,7 +70,7 @@ Result<Listener> listen_once(const HostAddress& address, int& reason) {
   return Listener{std::move(socket), bound.value().port()};
 }
 
-/// At all addresses of this machine; where IPv6 is switched off, at those of IPv4.
+/// Listens at all addresses of this machine; where IPv6 is switched off, at those of IPv4.
 Result<Listener> listen_everywhere(std::uint16_t port) {
   int reason = 0;
   auto listener = listen_once(HostAddress::any(AF_INET6, port), reason);

@@ -13,7 +13,7 @@
 
 namespace tandem::comm::internal {
 
-/// "name:1234", "10.0.0.1:1234", "[::1]:1234" for people and for environment variables.
+/// A host and a port, "name:1234", "10.0.0.1:1234" or "[::1]:1234" in text.
 struct HostPort {
   std::string host;
   std::uint16_t port = 0;
@@ -21,7 +21,7 @@ struct HostPort {
   std::string text() const;
 };
 
-/// `origin` names the text in messages. Errors: invalid_argument.
+/// Parses "HOST:PORT". `origin` names the text in messages. Errors: invalid_argument.
 base::Result<HostPort> parse_host_port(std::string_view text, std::string_view origin);
 
 /// "10.0.0.1:4711,[fd00::1]:4711": where one server may be reached, and such a list as text.
@@ -53,12 +53,12 @@ class TimedSocket {
   /// network leads to any of the addresses, or this process has no descriptor left.
   static base::Result<TimedSocket> connect(const std::vector<HostPort>& places, Deadline deadline);
 
-  /// Errors: io, exhausted (time).
+  /// Sends all bytes. Errors: io, exhausted (time).
   base::Result<void> send(std::string_view bytes, Deadline deadline);
   /// Waits for some bytes and appends them; false at the end of the stream (also when the other side broke it off).
   /// Errors: exhausted (time).
   base::Result<bool> receive(std::string& bytes, Deadline deadline);
-  /// Ends what waits in `receive`, also of another thread: it finds the end of the stream.
+  /// Ends a wait in `receive`, also of another thread: it finds the end of the stream.
   void shut_down() noexcept;
 
  private:

@@ -29,7 +29,7 @@ std::vector<std::string> hosts_of(const std::vector<HostAddress>& addresses) {
   return hosts;
 }
 
-/// Listens and accepts nobody; its queue is full, so that the kernel drops what else comes, without a word.
+/// Listens and never accepts; its queue is full, so that the kernel silently drops further connections.
 class Swallower {
  public:
   Swallower() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -101,7 +101,7 @@ TEST(Listening, AtAnOwnAddressIsListeningThereAlone) {
 }
 
 TEST(Listening, AtAnAddressThatThisHostDoesNotHaveIsListeningAtAll) {
-  const auto listener = listen_at({"192.0.2.7", 0});  // of documentation: nobody has it
+  const auto listener = listen_at({"192.0.2.7", 0});  // an address for documentation, which no machine has
   ASSERT_TRUE(listener) << listener.error().message;
   EXPECT_TRUE(TimedSocket::connect({{"127.0.0.1", listener.value().port}}, in_seconds(20)));
 }

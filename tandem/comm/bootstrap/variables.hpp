@@ -23,12 +23,12 @@ class Variables {
  public:
   explicit Variables(const base::Environment& environment) : environment_(environment) {}
 
-  /// Null when it is not set or is empty.
+  /// The value of a variable; null when it is not set or is empty.
   const std::string* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// Errors: not_found when it is missing.
+  /// The value of a variable. Errors: not_found when it is missing.
   base::Result<std::string> text(std::string_view name) const;
-  /// Errors: not_found, invalid_argument.
+  /// The value of a variable as a number. Errors: not_found, invalid_argument.
   base::Result<std::uint32_t> number(std::string_view name) const;
 
   struct Place {

@@ -10,15 +10,15 @@
 
 namespace tandem::comm::internal {
 
-/// Receives, probes and handlers of a peer that a rank notes while it holds messages back for that peer. The peer counts, too
-/// (`Deferral::want`), and renews its wishes before it exceeds this.
+/// Receives, probes and handlers of a peer that a rank notes while it defers messages to that peer. The peer counts,
+/// too (`Deferral::want`), and renews its wishes before it exceeds this.
 inline constexpr std::uint32_t kMostWants = 1 << 17;
-/// Announcements for handlers of the peer that a rank has under way at once, once it holds messages back for that peer.
+/// Announcements for handlers of the peer that a rank has under way at once, while it defers messages to that peer.
 inline constexpr std::uint32_t kMostCalls = 1 << 14;
-/// Broadcasts along trees of which a rank is the root, and that not all recipients have acknowledged. Beyond that it sends plainly.
+/// Unacknowledged broadcasts along trees of which a rank is the root. Beyond that it sends plainly.
 inline constexpr std::size_t kMostBroadcasts = 1 << 14;
 
-/// What a rank allows each of its peers. Each rank publishes its own in its card, and its peers keep to it.
+/// What a rank allows each of its peers. Each rank publishes its own in its address, and its peers keep to it.
 struct Allowance {
   std::uint32_t messages = 0;       ///< eager ones
   std::uint32_t units = 0;          ///< of `wire::BlockHead::unit_bytes`, of their data and headers
@@ -32,7 +32,7 @@ struct Allowance {
   static Allowance of(const EndpointOptions& options) noexcept {
     return of(options.credit_bytes, options.credit_messages, options.credit_announcements);
   }
-  /// Of a card that says nothing: what this rank allows itself.
+  /// The allowance that a peer's address says; of one without, what this rank allows itself (`otherwise`).
   static Allowance of(const PeerCard& card, const EndpointOptions& otherwise) noexcept {
     if (card.credit_messages == 0) return of(otherwise);
     return of(card.credit_bytes, card.credit_messages, card.credit_announcements);
@@ -45,7 +45,7 @@ struct Allowance {
 /// Invariant: each part is at most what the allowance of the last `take` said.
 class Occupancy {
  public:
-  /// An eager message, or a strand that counts as one. False: beyond the allowance, and nothing is taken.
+  /// Counts an eager message, or a strand that counts as one. False: beyond the allowance, and nothing is counted.
   bool take(std::uint32_t units, const Allowance& allowed) noexcept {
     if (messages_ >= allowed.messages || (units != 0 && (units > allowed.units || units_ > allowed.units - units))) return false;
     ++messages_;
@@ -56,18 +56,18 @@ class Occupancy {
     messages_ -= messages;
     units_ -= units;
   }
-  /// An announcement that no receive waits for. A sender announces more than it is allowed for three reasons: a receive or a probe
-  /// asked for such a message (`asked`, in all); the message was queued as an eager one, whose credit others took meanwhile; or
-  /// it was queued before the sender knew our card (`kBeforeCard`).
+  /// Counts an announcement without a waiting receive. A sender announces more than it is allowed for three reasons: a
+  /// receive or a probe asked for such a message (`asked`, in all); the message was queued as an eager one, whose
+  /// credit others took meanwhile; or it was queued before the sender knew our address (`kBeforeCard`).
   bool take_announcement(const Allowance& allowed, std::uint64_t asked) noexcept {
     if (announcements_ >= unasked(allowed) + asked) return false;
     ++announcements_;
     return true;
   }
   void leave_announcement() noexcept { --announcements_; }
-  /// A message that is announced for a handler, until its data is here. The sender counts until its data is handed over
-  /// (`kMostCalls`), so that further announcements may overtake segments on other rails: hence the margin. Before it holds messages
-  /// back, it does not distinguish them from others.
+  /// Counts a message that is announced for a handler, until its data is here. The sender counts until its data is
+  /// handed over (`kMostCalls`), so that further announcements may overtake segments on other rails: hence the margin.
+  /// Before it defers messages to us, it does not distinguish them from others.
   bool take_call(const Allowance& allowed) noexcept {
     if (calls_ >= unasked(allowed) + 4 * kMostCalls) return false;
     ++calls_;
@@ -80,7 +80,7 @@ class Occupancy {
   std::uint64_t announcements() const noexcept { return announcements_; }
   std::uint64_t calls() const noexcept { return calls_; }
 
-  /// Announcements that a sender makes at most, while it does not know what it is allowed.
+  /// Most announcements of a sender that does not know its allowance yet.
   static constexpr std::uint32_t kBeforeCard = 1024;
 
  private:

@@ -21,7 +21,7 @@ Arrivals::Arrivals(EngineParts& parts)
       recipient_(parts.recipient),
       allowed_(Allowance::of(parts.context.options)) {}
 
-/// A receive or a probe that is posted, from a rank that cannot be reached (null) or is gone.
+/// Ends a receive or a probe that was posted for a rank that cannot be reached (null) or is gone.
 void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
   take_back(core);
   completions_.fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
@@ -52,13 +52,12 @@ const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t p
   return nullptr;
 }
 
-/// The broadcast that a message names, if the message has to wait for it; else 0.
+/// The broadcast that a message names, if the message has to wait for it; 0: none.
 std::uint64_t Arrivals::not_entered(Rank root, std::uint64_t named) {
   return named != 0 && !broadcasts_.roots[root.value()].has_entered(named) ? named : 0;
 }
 
-/// The receive that an eager message has met, and that knows of it now. Null: the message is kept, its handler is asked, or it is
-/// `wrong`.
+/// The receive that an eager message has met. Null: the message is kept, its handler is asked, or it is `wrong`.
 [[gnu::always_inline]] inline ReceiveCore* Arrivals::receive_for(Rail& rail, MatchKey key, std::uint32_t bytes,
                                                                std::uint64_t after, std::span<const std::byte> header,
                                                                std::span<const std::byte> data, const char*& wrong) {
@@ -70,7 +69,7 @@ std::uint64_t Arrivals::not_entered(Rank root, std::uint64_t named) {
   return receive;
 }
 
-/// An eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
+/// Takes an eager message whose data is here. `after`: the broadcast that it waits for; 0: none.
 const char* Arrivals::take_message(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                                    std::span<const std::byte> header, std::span<const std::byte> data) {
   const char* wrong = nullptr;
@@ -84,8 +83,8 @@ const char* Arrivals::look_up_plain_message(Rail& rail, const wire::Eager& eager
                control.subspan(wire::kBeforeData, eager.bytes));
 }
 
-/// An eager message that no receive waits for, or that has to wait for a broadcast itself (`after`). Without `data` the payload
-/// is still to land.
+/// Keeps an eager message that no receive waits for, or that waits for a broadcast itself (`after`). Without `data` the
+/// payload is still to land.
 const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, std::uint64_t after,
                                  std::span<const std::byte> header, std::span<const std::byte> data) {
   if (!rail.peer->occupied.take(units_of(bytes, header.size()), allowed_)) return kBeyondCredit;
@@ -106,10 +105,10 @@ const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, 
   return nullptr;
 }
 
-/// All of a message begins to come from `peer`; of a broadcast, that is not its source.
+/// Notifies that a message begins to come from `peer`, which may not be the source of a broadcast.
 void Arrivals::notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes) {
   const double rate = std::max(peer.bytes_per_ns, 1e-6);
-  // Until messages have shown how fast the network is now.
+  // The known network counts until messages have shown how fast it is now.
   const bool by_known = !peer.measured && peer.known != nullptr && peer.known->message_ns;
   const double takes_ns =
       by_known ? peer.known->message_ns(bytes) : 2 * static_cast<double>(peer.latency_ns) + static_cast<double>(bytes) / rate;
@@ -165,14 +164,14 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   return nullptr;
 }
 
-/// A message takes its place in the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
+/// Puts a message into the order of its key: to its handler, to the receive that waits for it, or among the unexpected.
 /// The envelope may be gone then.
 void Arrivals::match_envelope(Envelope& envelope) {
   if (ReceiveCore* receive = match(envelope.key)) give(envelope, *receive);
   else set_aside(envelope);
 }
 
-/// A message in its place in the order, that no receive waits for.
+/// Puts a message that no receive waits for where it belongs: to its handler, or among the unexpected.
 void Arrivals::set_aside(Envelope& envelope) {
   if (has_handler(envelope.key.channel)) hand_over(envelope);
   else keep(envelope);
@@ -195,7 +194,7 @@ void Arrivals::await_message(ReceiveCore& core) {
   if (deferral_.any_peer_defers()) deferral_.want_from_all(core.pattern);
 }
 
-/// A message is kept.
+/// Ends the requests that wait for such a message, which is kept.
 void Arrivals::tell_awaiting(const Envelope& envelope) {
   for (auto [at, end] = awaiting_.equal_range(envelope.key.tag); at != end;) {
     ReceiveCore& core = *at->second;
@@ -245,7 +244,7 @@ void Arrivals::keep_no_more(Envelope& envelope) {
   if (envelope.data != nullptr) statistics_.unexpected_bytes -= envelope.bytes;
 }
 
-/// An unexpected message goes to a receive. The envelope is gone afterwards, or when its data is complete.
+/// Gives an unexpected message to a receive. The envelope is gone afterwards, or when its data is complete.
 void Arrivals::give(Envelope& envelope, ReceiveCore& core) {
   keep_no_more(envelope);
   if (envelope.kind == Envelope::Kind::broadcast && envelope.lost) {  // the broadcast is gone
@@ -280,7 +279,7 @@ void Arrivals::give(Envelope& envelope, ReceiveCore& core) {
   }
 }
 
-/// An eager message that was unexpected is complete and has its receive.
+/// Ends an eager message that was unexpected, is complete and has its receive.
 void Arrivals::finish_envelope(Envelope& envelope, ReceiveCore& core) {
   if (core.owns_buffer && envelope.data != nullptr) {
     core.keep_owned(std::move(envelope.data));
@@ -312,7 +311,7 @@ void Arrivals::landed(Link& link, std::uint64_t) {
     case LandingPlace::Kind::receive: {
       ReceiveCore& core = *place.receive;
       if (context_.options.eager_bytes == 0)
-        peers_.measure(peer, place.bytes, place.started_ns);  // so large on fast networks alone
+        peers_.measure(peer, place.bytes, place.started_ns);  // only large ones on fast networks
       freed_message(peer, core.bytes, core.header().size());
       if (peers_.head_is_due(peer)) peers_.mark_dirty(peer);
       return completions_.arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
@@ -367,7 +366,7 @@ bool Arrivals::register_rpc(Channel channel, RpcHandler handler) {
 void Arrivals::hand_over(Envelope& envelope) {
   keep_no_more(envelope);
   asked_.insert(&envelope);
-  // Looked up while the lock is held: others may register handlers later. They stay where they are.
+  // The handler is looked up while the lock is held: others may register handlers later, which do not move this one.
   const RpcHandler& handler = handlers_.find(envelope.key.channel)->second;
   completions_.call_later([this, &envelope, &handler] {
     RpcAnswer answer{.wanted = false};
@@ -390,7 +389,7 @@ void Arrivals::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& 
   asked_.erase(&envelope);
   Pieces pieces = std::move(answer.buffer).take();
   const bool owned = answer.wanted && pieces.bytes() == 0;
-  // It is posted nowhere; but the trace shall know what for.
+  // The receive is posted nowhere, but the trace records what it matches.
   const MatchPattern met{.source = envelope.key.source, .channel = envelope.key.channel, .tag = envelope.key.tag};
   auto* core = new ReceiveCore(met, std::move(pieces), owned);
   completions_.begin();
@@ -409,7 +408,7 @@ void Arrivals::answered(Envelope& envelope, RpcAnswer answer, const RpcHandler& 
   give(envelope, *core);
 }
 
-/// The sender of a message is dead: what has not come will not come.
+/// Notes that the sender of a message is dead, so that its missing data will not come.
 void Arrivals::lose_envelope(Envelope& envelope) {
   if (envelope.kind != Envelope::Kind::broadcast && !envelope.complete) envelope.lost = true;
 }

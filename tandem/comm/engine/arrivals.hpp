@@ -46,50 +46,50 @@ class Arrivals {
   void for_each_asked(Act act) const {
     for (const Envelope* envelope : asked_) act(*envelope);
   }
-  /// The data of active messages of that sender whose handler is being asked will not come.
+  /// Marks active messages of that sender whose handler is being asked: their data will not come.
   void lose_asked(Rank sender) noexcept;
   void lose_asked() noexcept;
   void drop_asked() noexcept;
 
-  /// After each packet.
+  /// Called after each packet.
   void after_arrival(Peer& peer);
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
-  /// A block that holds one eager message only: by far the most frequent.
-  /// `first` is the `wire::first_word` for which it was found to be one.
+  /// Takes a block that holds one eager message only, by far the most frequent kind. `first` is the `wire::first_word`
+  /// that showed it.
   const char* take_plain_message(Rail& rail, Peer& peer, std::span<const std::byte> control, std::uint64_t first);
   const char* take_announce(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   /// Calls `Endpoint::on_incoming` for a message that begins to come from `peer`.
   void notify_incoming(const Peer& peer, const MatchKey& key, std::uint64_t bytes);
-  /// The posted receive that a message goes to, which is posted no more. Null: none, or a handler takes it.
+  /// The posted receive that a message goes to, now unlinked. Null: none, or a handler takes the message.
   ReceiveCore* match(MatchKey key);
-  /// A receive or a probe was posted from a rank that cannot be reached (null) or is gone.
+  /// Ends a receive or a probe that was posted for a rank that cannot be reached (null) or is gone.
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
-  /// A message takes its place in the order of its key. The envelope may be gone then.
+  /// Puts a message into the order of its key. The envelope may be gone then.
   void match_envelope(Envelope& envelope);
-  /// A message that no receive waits for: to its handler, or among the unexpected.
+  /// Gives a message that no receive waits for to its handler, or keeps it as unexpected.
   void set_aside(Envelope& envelope);
   void keep_no_more(Envelope& envelope);
-  /// An unexpected message goes to a receive. The envelope is gone afterwards, or when its data is complete.
+  /// Gives an unexpected message to a receive. The envelope is gone afterwards, or when its data is complete.
   void give(Envelope& envelope, ReceiveCore& core);
-  /// An unexpected message is dropped.
+  /// Drops an unexpected message.
   void discard(Envelope* envelope);
   /// Writes into a receive what is known of its message, and allocates its memory if the library brings it.
   static void fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header);
   /// As `PacketSink::landed`.
   void landed(Link& link, std::uint64_t token);
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
-  /// `core` ends once a message is there that it would match, and takes nothing.
+  /// Ends `core` once there is a message that it would match; the message stays.
   void await_message(ReceiveCore& core);
-  /// A receive or a probe is posted no more. False: it was not.
+  /// Unlinks a posted receive or probe. False: it was not posted.
   bool take_back(ReceiveCore& core) noexcept;
-  /// Of those that wait for a message of this rank; of all, without one. They wait no more.
+  /// Unlinks the requests that wait for a message of this rank, or of any rank.
   std::vector<ReceiveCore*> extract_awaiting(std::optional<Rank> from);
   std::size_t awaiting_count() const noexcept { return awaiting_.size(); }
   bool awaits(Rank rank) const noexcept {
     return std::ranges::any_of(awaiting_, [&](const auto& entry) { return entry.second->pattern.source == rank; });
   }
-  /// Calls `act(pattern)` for each of them.
+  /// Calls `act(pattern)` for each request that waits for a message.
   template <class Act>
   void for_each_awaited(Act act) const {
     for (const auto& [tag, core] : awaiting_) act(core->pattern);
@@ -97,7 +97,7 @@ class Arrivals {
   /// Whether the message that a receive posted now would match is written by the network itself.
   bool is_placed(const MatchPattern& pattern);
   bool register_rpc(Channel channel, RpcHandler handler);
-  /// A receive to be posted. Thread-safe. Where the library brings the memory (`owned`) there are no `pieces`.
+  /// A receive to be posted. Thread-safe. With memory of the library (`owned`) there are no `pieces`.
   static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
     auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
     core->beyond_host = options.memory != BufferMemory::host;
@@ -113,7 +113,7 @@ class Arrivals {
             .any_source = from.any(),
             .any_tag = tag.any()};
   }
-  /// The data of the message will not come, since its sender is dead.
+  /// Notes that the data of the message will not come, since its sender is dead.
   static void lose_envelope(Envelope& envelope);
   /// The reason for closing the links of a peer whose messages take more of our memory than it was allowed.
   static constexpr const char* kBeyondCredit = "more messages than this rank allows (comm.credit_...)";

@@ -9,12 +9,12 @@
 
 namespace tandem::comm::internal {
 
-/// The posted receive that a message goes to; it is posted no more. Null: none, or the message is for a handler.
+/// The posted receive that a message goes to, now unlinked. Null: none, or the message is for a handler.
 [[gnu::always_inline]] inline ReceiveCore* Arrivals::match(MatchKey key) {
   return has_handler(key.channel) ? nullptr : static_cast<ReceiveCore*>(matcher_.arrive(key));
 }
 
-/// What the receive learns of its message.
+/// Writes into a receive what is known of its message.
 [[gnu::always_inline]] inline void Arrivals::fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes,
                                                 std::span<const std::byte> header) {
   core.other = peer.rank;
@@ -22,7 +22,7 @@ namespace tandem::comm::internal {
   core.bytes = bytes;
   core.keep_header(header);
   if (core.owns_buffer && core.pieces.bytes() == 0 && bytes > 0) [[unlikely]] {
-    // The size comes from the network. Without as much memory the receive is one without room: it ends as truncated.
+    // The size comes from the network. Without as much memory the receive has no room, and ends as truncated.
     std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[bytes]);
     if (memory == nullptr) return;
     core.pieces = Pieces(memory.get(), bytes);
@@ -30,7 +30,7 @@ namespace tandem::comm::internal {
   }
 }
 
-/// The data of an eager message goes to the receive that it has met.
+/// Copies the data of an eager message into the receive that it has met.
 [[gnu::always_inline]] inline void Arrivals::deliver(ReceiveCore& receive, Peer& peer, std::uint32_t bytes,
                                                    std::size_t header_bytes, std::span<const std::byte> data) {
   const std::size_t room = receive.pieces.bytes();
@@ -39,7 +39,8 @@ namespace tandem::comm::internal {
   completions_.arrive(receive, bytes > room ? Ending::truncated : Ending::done);
 }
 
-/// `wire::holds_one_plain_message`: by far the most frequent. Without what needs a look-up it is short.
+/// Takes a block for which `wire::holds_one_plain_message`, by far the most frequent kind. Short, since it needs no
+/// look-up.
 [[gnu::always_inline]] inline const char* Arrivals::take_plain_message(Rail& rail, Peer& peer,
                                                                                      std::span<const std::byte> control,
                                                                                      std::uint64_t first) {

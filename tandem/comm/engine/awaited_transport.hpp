@@ -1,4 +1,4 @@
-// tandem/comm/engine/awaited_transport.hpp: in the place of a transport, while it is not known which one reaches a peer.
+// tandem/comm/engine/awaited_transport.hpp: stands for a peer's transport while that is not known.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace tandem::comm::internal {
 
-/// Its links take nothing, as those of a connection that is being made: what is posted waits in the queue of its peer. Whatever
-/// depends on the transport is decided so that it fits all of them: small messages are eager, there may be several rails, and
-/// nothing is read remotely.
+/// Its links take nothing, like those of a connection that is being made: what is posted waits in the peer's queue.
+/// Whatever depends on the transport is decided so that it fits all: small messages are eager, there may be several
+/// rails, and nothing is read remotely.
 class AwaitedTransport final : public Transport {
  public:
   AwaitedTransport() {
@@ -29,7 +29,7 @@ class AwaitedTransport final : public Transport {
   const Capabilities& capabilities() const noexcept override { return able_; }
   std::string card() const override { return ""; }
   bool reaches(Rank, std::string_view) override { return false; }
-  /// A new one each time. They stay as long as this.
+  /// Makes a new link each time. Links live as long as this.
   Link& connect(Rank peer, std::string_view, unsigned rail) override {
     return *links_.emplace_back(std::make_unique<AwaitedLink>(peer, rail));
   }

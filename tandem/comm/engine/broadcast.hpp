@@ -25,31 +25,31 @@ namespace tandem::comm::internal {
 
 class BroadcastPlanner;
 
-/// Entries of one route, so that it fits into the smallest control block that a transport may have, with the user's header.
+/// Most entries of one route, so that it fits with the user's header into the smallest control block of a transport.
 inline constexpr std::size_t kMostPerRoute = 340;
 
 /// The tree that was chosen for a broadcast, and what it was chosen for: the content of a `BroadcastPlan`. What differs from one
 /// broadcast to the next, the order of each recipient's messages, is no part of it.
 struct PlannedTree {
-  /// Of a strand.
+  /// The routes of one strand.
   struct Way {
-    std::vector<std::byte> route;           ///< of everybody
-    std::vector<std::uint32_t> recipients;  ///< of each entry, by number
+    std::vector<std::byte> route;           ///< of all recipients
+    std::vector<std::uint32_t> recipients;  ///< index of each entry's recipient
     bool sequential = false;
   };
 
   const BroadcastPlanner* planner = nullptr;  ///< the planner that filled it; null: none yet
-  std::vector<Recipient> given;       ///< by the user
-  std::vector<Recipient> sorted;      ///< the same, as `Broadcast::recipients`
+  std::vector<Recipient> given;       ///< as the user gave them
+  std::vector<Recipient> sorted;      ///< `given` in the order of `Broadcast::recipients`
 
   // What the tree is for:
-  std::vector<Recipient> recipients;  ///< that it serves; empty: there is none yet
+  std::vector<Recipient> recipients;  ///< that the tree serves; empty: there is no tree yet
   std::uint64_t bytes = 0;
   TreeKind kind = TreeKind::automatic;
   unsigned arity = 0;
   std::size_t segment_wanted = 0;
   NetworkCosts costs;
-  bool one_machine = false;           ///< part of the costs, and as lasting as the recipients are
+  bool one_machine = false;           ///< one of the costs, and as lasting as the recipients
 
   // The tree:
   TreeKind chosen = TreeKind::automatic;  ///< `kind`, or what was found to be best
@@ -77,14 +77,14 @@ struct Child {
   std::uint64_t address = 0;         ///< where the child may read the strand in our memory; 0: it may not
   bool credited = false;         ///< counts against the child's credit; cannot be declined
   bool adopted = false;          ///< was below a rank that died or declined
-  std::uint16_t deaths = 0;      ///< of ranks above it, that led to our serving it
+  std::uint16_t deaths = 0;      ///< deaths of ranks above it that led to our serving it
   bool declined = false;         ///< takes the data only when it asks
   bool offered = false;          ///< its first packet is queued or sent
   bool offer_sent = false;
   bool offer_posted = false;     ///< a rail still reads the first segment
-  bool lost_sent = false;        ///< that the data will not come
+  bool lost_sent = false;        ///< the child was told that the data will not come
   bool sent = false;             ///< nothing of ours is read for it any more
-  bool acknowledged = false;     ///< its subtree has everything; or it is dead and dealt with
+  bool acknowledged = false;     ///< its subtree has everything; or it is dead and replaced
 };
 
 /// A range of the message's bytes that follows one tree.
@@ -97,8 +97,8 @@ struct Strand {
   std::uint32_t segment = 0;
   bool sequential = false;
   std::uint64_t arrived = 0;     ///< bytes that are here, from the strand's beginning; the root has all
-  /// What several rails brought beyond that: begin and end. No two of them touch, so that an honest parent causes no more than
-  /// it has rails.
+  /// Ranges (begin, end) that several rails brought beyond that. No two of them touch, so that an honest parent causes
+  /// no more than it has rails.
   std::map<std::uint64_t, std::uint64_t> islands;
   static constexpr std::size_t kMostIslands = 256;
   std::uint32_t superseded = 0;  ///< payloads of earlier parents that are still landing here (`LandingPlace`)
@@ -107,7 +107,7 @@ struct Strand {
   bool serves = false;           ///< `children` are ours to serve: the strand was accepted at its header
   Peer* parent = nullptr;
   std::uint32_t parent_stream = 0;
-  std::uint16_t deaths = 0;  ///< of ranks above us, that led to this parent
+  std::uint16_t deaths = 0;  ///< deaths of ranks above us that led to this parent
   Incoming* incoming = nullptr;
   bool declined = false;         ///< we will ask the parent for it, and have not yet
   std::uint32_t credit_messages = 0;  ///< of the parent, to be freed with our memory; more than one if it lies
@@ -116,21 +116,21 @@ struct Strand {
   std::list<std::unique_ptr<Child>> children;  ///< in the order in which they are served
 };
 
-/// Bytes of a segment of a strand, of which 32 bits travel: `wanted`, or the whole strand (0), up to 1 GiB, which is more than packets
-/// carry. Never 0, not even of an empty strand.
+/// Bytes of a segment of a strand, of which 32 bits travel: `wanted`, or the whole strand (0), up to 1 GiB, which is
+/// more than packets carry. Never 0, also for an empty strand.
 constexpr std::uint32_t strand_segment(std::uint64_t wanted, std::uint64_t strand_bytes) noexcept {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted == 0 ? strand_bytes : wanted, 1, kMostBytes));
 }
 
-/// Of `wire::BlockHead`.
+/// The low bits of a broadcast's number, as `wire::BlockHead` has them.
 constexpr std::uint32_t fences_on_wire(std::uint64_t up_to) noexcept { return static_cast<std::uint32_t>(up_to); }
 
-/// The number of a rank's first broadcast. All that follow are larger: 64 bits do not come round. So near below 2^32 that each test, and
-/// each program that runs for long, would show where only 32 of them were kept. 0 names none.
+/// The number of a rank's first broadcast. Later ones are larger: 64 bits never wrap. It lies just below 2^32, so that
+/// each test, and each long program, shows where only 32 bits were kept. 0 names none.
 inline constexpr std::uint64_t kFirstBroadcast = (std::uint64_t{1} << 32) - 5;
 
-/// Messages that are matched in the order of their posting, if they go from one rank to one rank.
+/// The key of messages that are matched in the order of their posting, if they go from one rank to one rank.
 struct BroadcastKey {
   std::uint32_t channel;
   std::uint64_t tag;
@@ -170,9 +170,9 @@ struct Broadcast {
   bool started = false;
   bool acknowledged = false;             ///< by all recipients
   std::int64_t start_at_ns = 0;          ///< not before
-  WaitingRanks unjoined;                 ///< recipients whose cards it waits for, while it is held
+  WaitingRanks unjoined;                 ///< recipients whose addresses it waits for, while it is held
   bool cards_asked = false;              ///< the directory was asked for all of them
-  std::size_t next_looked_at = 0;        ///< while it is held for want of a free rail: the recipient whose rail is looked at next
+  std::size_t next_looked_at = 0;        ///< while it waits for a free rail: the recipient whose rail is checked next
   std::uint32_t plain_pending = 0;       ///< recipients that are served by plain sends
 
   // A recipient's:
@@ -188,23 +188,23 @@ struct Broadcast {
   bool released = false;                 ///< nothing reads the user's memory any more (root: the request has ended)
   bool lost = false;                     ///< a recipient's: the data will not come
   bool recipient_died = false;                   ///< a recipient died (root)
-  Rank culprit{0};                       ///< who died, of `lost` and `recipient_died`
+  Rank culprit{0};                       ///< the dead rank, with `lost` or `recipient_died`
 
   bool forgotten = false;
 
   BroadcastKey key() const noexcept { return {channel.value(), tag.value()}; }
-  /// Whether the root sends it to that rank. Of many recipients by a search.
+  /// Whether the root sends it to that rank. Searches when there are many recipients.
   bool goes_to(Rank rank) const;
 
-  /// What its `library` memory counts in `Broadcasts::forward_bytes`: with what is kept beside the data, so that many small ones are
-  /// bounded, too. Saturates, since `bytes` may be anything.
+  /// Bytes that its `library` memory counts in `Broadcasts::forward_bytes`, including what is kept beside the data, so
+  /// that many small ones are bounded, too. Saturates, since `bytes` may be anything.
   std::uint64_t library_bytes() const noexcept {
     const std::uint64_t beside = sizeof(Broadcast) + sizeof(Envelope);
     return bytes > UINT64_MAX - beside ? UINT64_MAX : bytes + beside;
   }
 
  private:
-  /// Of `recipients`, which are the same as long as their number is. Made by `goes_to`.
+  /// Sorted ranks of `recipients`, valid while their number stays. Made by `goes_to`.
   mutable std::vector<std::uint32_t> sorted_ranks_;
 };
 
@@ -226,22 +226,22 @@ using HeldBroadcasts = BasicHeldBroadcasts<Broadcast, BroadcastKey, BroadcastKey
 struct RootState {
   struct Plain {
     Envelope* envelope;
-    std::uint64_t after;  ///< the broadcast that it waits for
+    std::uint64_t after;  ///< the broadcast that the message waits for
   };
 
   std::uint64_t low_id = 0;
   std::set<std::uint64_t> entered;       ///< ids not below low_id that stand in the order of their key
-  std::map<std::uint64_t, Rank> lost;    ///< of these ids, those that will not come, and who died
+  std::map<std::uint64_t, Rank> lost;    ///< ids of `entered` whose data will not come, and the dead rank
   std::deque<Plain> plain;               ///< messages that wait for a broadcast
   std::vector<Broadcast*> waiting;       ///< broadcasts that wait for messages or for each other
-  std::uint64_t fences_passed = kFirstBroadcast - 1;  ///< at least so far (`wire::BlockHead::fences_passed`)
+  std::uint64_t fences_passed = kFirstBroadcast - 1;  ///< a lower bound (`wire::BlockHead::fences_passed`)
 
   bool has_entered(std::uint64_t id) const { return id < low_id || entered.contains(id); }
   void enter(std::uint64_t id) {
     if (!has_entered(id)) entered.insert(id);
   }
-  /// The root's blocks say the low bits of a number that only grows. So this never runs ahead of the root, and is exact when it is asked
-  /// once in 2^32 broadcasts; where it is behind, the fence itself decides.
+  /// The root's blocks contain the low bits of a growing number. So this never runs ahead of the root, and is exact
+  /// when called once in 2^32 broadcasts; where it is behind, the fence itself decides.
   std::uint64_t passed(std::uint32_t low_bits) noexcept {
     return fences_passed += low_bits - static_cast<std::uint32_t>(fences_passed);
   }
@@ -261,14 +261,14 @@ struct Broadcasts {
   };
   static Name name(Rank root, std::uint64_t id) noexcept { return {root.value(), id}; }
 
-  /// `left`: what counts the entries of the lists.
+  /// `left` counts the entries of the lists.
   explicit Broadcasts(std::size_t& left) noexcept : held(left), to_offer(left), forgotten(left) {}
 
   std::unordered_map<Name, std::unique_ptr<Broadcast>, NameHash> all;
   std::unordered_map<std::uint32_t, RootState> roots;
   std::size_t forward_bytes = 0;  ///< in `library` memories
 
-  // Of which we are the root:
+  // Broadcasts of which this rank is the root:
   std::uint64_t next_id = kFirstBroadcast;
   std::set<std::uint64_t> unacknowledged;
   std::unordered_map<BroadcastKey, std::vector<Broadcast*>, BroadcastKeyHash> by_key;  ///< unacknowledged ones, oldest first
@@ -281,7 +281,7 @@ struct Broadcasts {
   TreeChooser chooser{NetworkCosts{}};
   Forest forest;
   std::vector<std::byte> route;
-  PlannedTree unplanned;  ///< of the broadcast that starts, where it has no plan; kept for its memory, as those above
+  PlannedTree unplanned;  ///< of a broadcast without a plan, when it starts; kept for its memory
 };
 
 }  // namespace tandem::comm::internal

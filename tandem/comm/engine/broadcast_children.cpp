@@ -35,15 +35,15 @@ Child& BroadcastChildren::add_child(Strand& strand, RouteView route) {
   return *strand.children.back();
 }
 
-/// A child of one that died or declined.
+/// Serves a child of one that died or declined.
 void BroadcastChildren::adopt(const Child& lost, RouteView orphan) {
   Child& child = add_child(lost.broadcast->strands[lost.strand], orphan);
   child.adopted = true;
   child.deaths = static_cast<std::uint16_t>(std::min(lost.deaths + (lost.declined ? 0 : 1), UINT16_MAX));
 }
 
-/// Offers the strand to the children whose turn it is, once its first segment is here, or all that is being read from the
-/// parent's memory: then they can read it from ours.
+/// Offers the strand to the children whose turn it is, once its first segment is here. If we read the strand from the
+/// parent's memory, it must be here whole: then children can read it from ours.
 void BroadcastChildren::offer_children(Strand& strand) {
   if (strand.arrived < std::min<std::uint64_t>(strand.segment, strand.bytes)) return;
   if (strand.incoming != nullptr && strand.incoming->pulling) return;
@@ -53,7 +53,7 @@ void BroadcastChildren::offer_children(Strand& strand) {
       child->offered = true;
       broadcasts_.to_offer.push_back(child.get());
     }
-    // One after the other: the next one's turn comes when everything was handed over for this one.
+    // Children are served one after the other: the next one's turn comes when everything was handed over for this one.
     if (strand.sequential && !(child->declined || handed_over(*child))) return;
   }
 }
@@ -95,14 +95,14 @@ void BroadcastChildren::offer(Child& child) {
   stream.segment = strand.segment;
   child.stream = &stream;
   // Small strands count against the credit, as eager messages do; large ones get a window that the child may decline.
-  // What goes unasked must not overtake the first packet, so that of several rails only this packet's bytes do.
+  // Unasked bytes must not overtake the first packet, so that of several rails only this packet's bytes go unasked.
   const std::uint64_t window = window_bytes(strand.segment);
   const std::uint64_t one_packet = std::min<std::uint64_t>(strand.segment, pacing_.segment_for(*peer));
   const bool one_rail = peer->rails.size() == 1;
   if (!child.adopted && may_pull(*peer, strand)) {
     child.address = reinterpret_cast<std::uint64_t>(broadcast.memory->data() + strand.first);
   }
-  // An adopted child may have to decline, since it may have been served already, and so may those below it.
+  // An adopted child may have to decline, since it and those below it may have been served already.
   child.credited = !child.adopted && child.address == 0 && strand.bytes <= (one_rail ? window : one_packet) &&
                    Credit(*peer).covers_strand(strand.bytes) && (one_rail || strand.arrived == strand.bytes);
   if (child.credited) {
@@ -132,7 +132,8 @@ bool BroadcastChildren::worth_pulling(const Transport& transport, std::uint64_t 
   return least > 0 && bytes >= least;
 }
 
-/// Whether a child may read the strand in our memory: one copy instead of two, none of it ours, and no segment to wake up for.
+/// Whether a child may read the strand in our memory: one copy instead of two, on its core, and no segment to wake up
+/// for.
 bool BroadcastChildren::may_pull(const Peer& peer, const Strand& strand) const noexcept {
   const Pieces* memory = strand.broadcast->memory;
   return incoming_.can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr &&
@@ -181,7 +182,7 @@ bool BroadcastChildren::has_accepted(const Child& child) noexcept {
   return child.credited || child.stream->granted > (child.declined ? 0 : child.unasked);
 }
 
-/// Something was sent to a child, is not read any more, or was acknowledged.
+/// Reacts when something was sent to a child, is not read any more, or was acknowledged.
 void BroadcastChildren::child_progress(Child& child) {
   if (child.stream == nullptr || !child.offer_sent) return;
   OutgoingStream& stream = *child.stream;
@@ -223,7 +224,7 @@ const char* BroadcastChildren::take_note(Peer& peer, const wire::McastNote& note
   return nullptr;
 }
 
-/// A child has no room: it becomes a leaf that gets the data when it asks, and its children are ours.
+/// A child has no room: it becomes a leaf that gets the data when it asks, and we serve its children.
 void BroadcastChildren::declined(Child& child) {
   Strand& strand = child.broadcast->strands[child.strand];
   ++statistics_.mcasts_declined;
@@ -237,7 +238,7 @@ void BroadcastChildren::declined(Child& child) {
   offer_children(strand);
 }
 
-/// A child is dead: those below it become ours while we have the data; else we inform them that it will not come.
+/// A child is dead: we serve those below it while we have the data, else we inform them that it will not come.
 void BroadcastChildren::lose_child(Child& child) {
   if (child.acknowledged) return;
   Broadcast& broadcast = *child.broadcast;
@@ -257,8 +258,8 @@ void BroadcastChildren::lose_child(Child& child) {
       adopt(child, orphan);
     }
   } else {
-    // The root must not believe that all have it before these know that they never will: later broadcasts carry how far that
-    // goes.
+    // These must know that the data will never come before the root believes that all have it: later broadcasts carry
+    // how far that goes.
     for (std::uint32_t i = 0; i < below.size(); ++i) await_lost(strand, below.part(i, i + 1), child.rank);
   }
   offer_children(strand);
@@ -303,9 +304,9 @@ bool BroadcastChildren::all_sent(const Broadcast& broadcast) noexcept {
   return true;
 }
 
-/// Nothing more is sent to those below a lost broadcast. A child that has not been sent everything is informed, with all behind it.
-/// One that has may still die before it has served those behind it, so we wait for its acknowledgement; and for that of one that
-/// reads our memory by itself, which is not to change before.
+/// Ends sending to those below a lost broadcast. A child that has not been sent everything is informed, with all behind
+/// it. A child that has everything may still die before it has served those behind it, so we wait for its
+/// acknowledgement; and for that of one that reads our memory by itself, which must not change before.
 void BroadcastChildren::end_below(Broadcast& broadcast) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];
@@ -318,7 +319,7 @@ void BroadcastChildren::end_below(Broadcast& broadcast) {
         await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
       child->lost_sent = true;
       if (child->address != 0 && child->offer_sent && !child->declined) {
-        child->route = child->route.part(0, 1);  // should it die, those behind it have been informed
+        child->route = child->route.part(0, 1);  // those behind it have been informed, in case it dies
         continue;
       }
       child->acknowledged = true;

@@ -26,22 +26,22 @@ class BroadcastChildren {
  public:
   explicit BroadcastChildren(EngineParts& parts);
 
-  /// Bytes that a child lets come before it has taken what came.
+  /// Bytes that a child accepts before it has taken earlier ones.
   static std::uint64_t window_bytes(std::uint32_t segment) noexcept;
-  /// A child of ours with its subtree.
+  /// Adds a child of ours with its subtree.
   static Child& add_child(Strand& strand, RouteView route);
   /// Offers the strand to the children whose turn it is, once there is something to send.
   void offer_children(Strand& strand);
   static bool worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept;
   /// Queues the offers that are due. Not while a transport is being polled.
   void flush_offers();
-  /// Of a packet: the offer, and what follows when it was sent.
+  /// Writes the offer into a packet, and does what follows when it was sent.
   void write_offer(Child& child, wire::Writer& writer);
   void offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted);
-  /// Something was sent to a child, was read, or was acknowledged.
+  /// Reacts when something was sent to a child, was read, or was acknowledged.
   void child_progress(Child& child);
   const char* take_note(Peer& peer, const wire::McastNote& note);
-  /// A child is dead: those below it become ours, or learn that the data will not come.
+  /// A child is dead: we serve those below it, or inform them that the data will not come.
   void lose_child(Child& child);
   /// Informs a recipient that the data will not come, and counts it as a child until it has answered.
   void await_lost(Strand& strand, RouteView leaf, Rank dead);

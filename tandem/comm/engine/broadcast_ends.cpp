@@ -68,8 +68,8 @@ void BroadcastRecipient::drop_library(Broadcast& broadcast) {
   broadcast.library = nullptr;
 }
 
-/// Acknowledges the strand to the parent once the whole subtree has it and its place in the order here is certain, or once the
-/// whole subtree knows that the data will not come.
+/// Acknowledges the strand to the parent once the whole subtree has it and its place in the order here is certain, or
+/// once the whole subtree knows that the data will not come.
 void BroadcastRecipient::maybe_acknowledge(Strand& strand) {
   Broadcast& broadcast = *strand.broadcast;
   const bool settled = broadcast.lost ? strand.known : strand.complete && broadcast.entered;
@@ -115,7 +115,8 @@ void BroadcastRecipient::orphan(Broadcast& broadcast) {
   else peers_.connect_to(broadcast.root);
 }
 
-/// Whether no rank above us is known to live that would report the end of a strand: it is unknown yet, or its parent is dead.
+/// Whether no rank above us is known to be alive that would report the end of a strand: it is not known yet, or the
+/// parent is dead.
 bool BroadcastRecipient::orphaned(const Broadcast& broadcast) noexcept {
   const auto strands = std::span(broadcast.strands).first(broadcast.strand_count);
   return std::ranges::any_of(strands, [](const Strand& strand) {
@@ -142,7 +143,7 @@ void BroadcastRecipient::lose(Broadcast& broadcast, Rank dead) {
     free_credit(strand);
   }
   children_.end_below(broadcast);
-  // Rails may still read the memory; when they have, this is called again.
+  // Rails may still read the memory; when they have finished, this is called again.
   if (!children_.all_sent(broadcast)) return;
   if (!broadcast.entered) {
     if (!broadcast.waiting) try_enter(broadcast);
@@ -157,7 +158,7 @@ void BroadcastRecipient::lose(Broadcast& broadcast, Rank dead) {
   maybe_forget(broadcast);
 }
 
-/// A strand of a lost broadcast came that its parent will not serve to those below us: we inform them.
+/// A strand of a lost broadcast came whose parent will not serve those below us: we inform them.
 void BroadcastRecipient::pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes) {
   if (!std::exchange(strand.serves, true)) {
     strand.route_bytes.assign(route_bytes.begin(), route_bytes.end());

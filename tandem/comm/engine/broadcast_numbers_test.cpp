@@ -23,7 +23,7 @@ TEST(BroadcastNumbers, NoStrandHasEmptySegments) {
   EXPECT_EQ(strand_segment(8192, 1000), 8192u);
 }
 
-/// 2^32 units are 256 GiB.
+/// A strand of 2^32 units, which are 256 GiB.
 TEST(BroadcastNumbers, NoCreditCoversWhatHasMoreUnitsThan32Bits) {
   EXPECT_EQ(units_of(256 * kGiB, 0), UINT32_MAX);
   EXPECT_EQ(units_of(256 * kGiB + 64, 0), UINT32_MAX);
@@ -37,7 +37,7 @@ TEST(BroadcastNumbers, NoCreditCoversWhatHasMoreUnitsThan32Bits) {
   EXPECT_TRUE(Credit(peer).covers_strand(65));
 }
 
-/// Blocks say the low 32 bits of the number up to which broadcasts have begun.
+/// Blocks contain the low 32 bits of the number up to which broadcasts have begun.
 TEST(BroadcastNumbers, FencesGrowBeyond32BitsAndNeverRunAhead) {
   RootState root;
   EXPECT_EQ(root.passed(fences_on_wire(kFirstBroadcast - 1)), kFirstBroadcast - 1) << "nothing was heard yet";

@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast_plan_test.cpp: those that share a plan arrive as others do, and choose anew what differs.
+// tandem/comm/engine/broadcast_plan_test.cpp: broadcasts that share a plan arrive like others, and choose anew what
+// differs.
 #include "tandem/comm/broadcast_plan.hpp"
 
 #include <atomic>
@@ -20,7 +21,7 @@ using endpoint_test::World;
 
 using Plan = std::shared_ptr<BroadcastPlan>;
 
-/// All ranks but the first, the later the less urgent, and some that do not count.
+/// All ranks but the first, with falling priorities, and some that do not count.
 std::vector<Recipient> everybody(const World& world) {
   std::vector<Recipient> recipients{{Rank{0}, 3}};
   for (std::uint32_t rank = 1; rank < world.at.size(); ++rank) recipients.push_back({Rank{rank}, -static_cast<int>(rank)});
@@ -28,7 +29,7 @@ std::vector<Recipient> everybody(const World& world) {
   return recipients;
 }
 
-/// Broadcasts, and looks at what arrives. Returns whether the tree was the plan's.
+/// Broadcasts, and checks what arrives. Returns whether the tree was the plan's.
 bool broadcast(World& world, std::span<const Recipient> recipients, std::size_t bytes, McastOptions options) {
   const std::uint64_t before = world.at[0]->statistics().plans_reused;
   static unsigned seed = 0;
@@ -65,7 +66,7 @@ TEST_P(BroadcastPlanTest, LaterBroadcastsTakeTheTreeOfTheFirst) {
   }
 }
 
-/// Random broadcasts and messages of one key, many under way. Returns when all was over, and what was sent for it.
+/// Random broadcasts and messages of one key, many under way. Returns the time of the end, and what was sent.
 std::pair<std::int64_t, std::uint64_t> play(std::uint64_t seed, TreeKind tree, bool with_plans, std::uint64_t& reused) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t n) { return static_cast<unsigned>(random() % n); };
@@ -115,7 +116,7 @@ TEST_P(BroadcastPlanTest, TrafficIsTheSameWithPlansAndWithout) {
   for (std::uint64_t seed = 1; seed <= endpoint_test::seeds(20); ++seed) {
     const auto planned = play(seed, GetParam(), true, reused);
     const auto plain = play(seed, GetParam(), false, without);
-    // Of `automatic` a plan has the tree that was best when its first broadcast started.
+    // With `automatic` a plan has the tree that was best when its first broadcast started.
     if (GetParam() == TreeKind::automatic) continue;
     EXPECT_EQ(planned, plain) << "seed " << seed;
   }

@@ -17,10 +17,10 @@ BroadcastPlan::~BroadcastPlan() = default;
 namespace tandem::comm::internal {
 namespace {
 
-/// Work of waking the next rank of a hop up, where ranks share cores: a chain of 7 between namespaces without a limit took 20 us
-/// per segment and hop beside its bytes.
+/// Processor time to wake the next rank of a hop, where ranks share cores: a chain of 7 between namespaces without a
+/// limit took 20 us per segment and hop beside its bytes.
 constexpr double kWakeUpNs = 10'000;
-/// A limiter's burst was no burst when the network carries so many times the rate that was seen behind it.
+/// A burst was not a limiter's when the network carries this many times the rate that was seen behind the burst.
 constexpr double kFasterThanSeen = 2;
 
 bool are_alike(std::span<const Recipient> known, const auto& given) {
@@ -56,11 +56,11 @@ bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipien
   return fresh;
 }
 
-/// As many calls of `insert_recipient`: of each rank the first entry with its highest priority, in the order of priorities, and of the
-/// entries.
+/// The result of inserting all by `insert_recipient`: of each rank the first entry with its highest priority, ordered
+/// by priority, then by entry.
 std::vector<Recipient> BroadcastPlanner::sorted(std::span<const Recipient> given) const {
-  std::vector<std::size_t> entries;  // that count
-  std::unordered_map<std::uint32_t, std::size_t> places;  // in `entries`, of each rank
+  std::vector<std::size_t> entries;  // indices of the entries that count
+  std::unordered_map<std::uint32_t, std::size_t> places;  // index in `entries` by rank
   for (std::size_t i = 0; i < given.size(); ++i) {
     TANDEM_ASSERT(given[i].rank.value() < context_.size);
     if (given[i].rank == context_.rank) continue;
@@ -76,7 +76,7 @@ std::vector<Recipient> BroadcastPlanner::sorted(std::span<const Recipient> given
   return recipients;
 }
 
-/// As `insert_recipient`, or as the plan remembers them.
+/// Sorts like `insert_recipient`, or takes the order that the plan remembers.
 void BroadcastPlanner::sort_recipients(Broadcast& broadcast, std::span<const Recipient> given) {
   PlannedTree* const plan = broadcast.plan != nullptr ? broadcast.plan->tree_.get() : nullptr;
   if (plan != nullptr) {
@@ -139,7 +139,7 @@ void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const Rou
     } else {
       broadcasts_.builder.build(base::narrow<std::uint32_t>(part.size()), shape, broadcasts_.forest);
     }
-    // The first part says whether there are two strands; a part too small for two has its tree twice.
+    // The first part decides whether there are two strands; a part too small for two has its tree twice.
     const Forest& forest = broadcasts_.forest;
     if (first == 0) plan.strand_count = broadcast.bytes > 1 ? forest.strand_count : 1;
     for (unsigned index = 0; index < plan.strand_count; ++index) {
@@ -153,7 +153,8 @@ void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const Rou
   }
 }
 
-/// The user's tree, or the best one for what is known of the network; its segments, too. Fills `hosts_` when ranks share hosts.
+/// The user's tree, or the best one by what is known of the network, with its segments. Fills `hosts_` when ranks share
+/// hosts.
 TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
                                const NetworkCosts& costs) {
   hosts_.clear();
@@ -208,7 +209,7 @@ TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<c
   return choice;
 }
 
-/// What the chooser gets of the network, rounded, so that small changes do not make a plan stale.
+/// The costs that the chooser gets, rounded, so that small changes do not make a plan stale.
 NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
                                          bool one_machine) {
   const Peer* peer = nullptr;
@@ -239,7 +240,7 @@ NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<c
   costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);  // a larger one would be several packets
   if (incoming_.can_pull(*peer) && children_.worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
     costs.receiver_pulls = true;
-    costs.max_segment_bytes = 0;  // what is read by the recipients is not cut
+    costs.max_segment_bytes = 0;  // what recipients read by themselves is not cut
   }
   costs.per_message_ns = able.message_ns;
   costs.cpu_per_message_ns = 2 * able.message_ns + (able.shared_memory ? 0 : kWakeUpNs);
@@ -248,7 +249,8 @@ NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<c
   return costs;
 }
 
-/// Whether all ranks of a broadcast run on one machine, be it in different network namespaces: then they share its cores.
+/// Whether all ranks of a broadcast run on one machine, also in different network namespaces: then they share its
+/// cores.
 bool BroadcastPlanner::share_machine(std::span<const RouteRecipient> recipients) {
   const auto machine_of = [this](Rank rank) {
     const PeerCard* card = peers_.card_of(rank);

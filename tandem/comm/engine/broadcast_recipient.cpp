@@ -32,10 +32,10 @@ std::unique_ptr<Broadcast> broadcast_of(const Record& record, std::span<const st
 }
 
 constexpr const char* kTooManyBroadcasts = "more broadcasts of one root at once than it may have under way";
-/// Broadcasts of one root that it does not count: they are acknowledged, and no receive has met them.
+/// Most broadcasts of one root beyond its count: they are acknowledged, and no receive has met them.
 constexpr std::size_t kMostUncounted = 4 * kMostBroadcasts;
 
-/// The bytes [begin, end) beyond those that arrived in order are here: joins them with what they touch.
+/// Notes that the bytes [begin, end) are here, beyond those that arrived in order, and joins ranges that touch.
 void note_island(Strand& strand, std::uint64_t begin, std::uint64_t end) {
   auto next = strand.islands.upper_bound(begin);
   if (next != strand.islands.begin() && std::prev(next)->second >= begin) {
@@ -73,7 +73,7 @@ const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std
   const auto header = reader.get_bytes(record.prefix.header_bytes);
   const auto route_there = reader.get_bytes(std::size_t{record.route_entries} * route_entry_bytes);
   if (!reader.ok()) return nullptr;
-  // Copied before it is checked: the sender may be able to change what is there.
+  // The route is copied before it is checked: the sender may be able to change the original.
   std::array<std::byte, kMostPerRoute * route_entry_bytes> route_room;
   if (route_there.size() > route_room.size()) return "a broadcast with too long a route";
   const auto route_bytes = std::span(route_room).first(route_there.size());
@@ -98,23 +98,24 @@ const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std
     }
     if (!may_begin(root_rank)) return kTooManyBroadcasts;
     found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, route_bytes, header)).first;
-    if (forgotten) {  // lost to us, and here again for those below
+    if (forgotten) {  // lost here, and begun again for those below
       Broadcast& again = *found->second;
       again.entered = again.lost = again.delivered = again.released = true;
       again.culprit = lost->second;
     }
   }
   Broadcast& broadcast = *found->second;
-  // Which rank sent the other one is unknown here, so none is accused; the sender serves the ranks below us that need this one.
+  // Which rank sent the wrong one is unknown here, so none is accused; the sender serves the ranks below us that need
+  // this one.
   if (broadcast.bytes != record.bytes || broadcast.strand_count != record.strands) return refuse(peer, record), nullptr;
   const char* const wrong = take_strand(rail, broadcast, record, route_bytes, payload_bytes);
   if (wrong == nullptr && peers_.is_dead(root_rank)) orphan(broadcast);
   return wrong;
 }
 
-/// Whether one more broadcast of the root may be kept. Its root has at most `kMostBroadcasts` that are not acknowledged; of others,
-/// those with data are bounded by the credit and by `comm.forward_bytes`, and those that are empty or lost here. The count takes
-/// time, and is made when there are half as many more than at the last one.
+/// Whether one more broadcast of the root may be kept. A root has at most `kMostBroadcasts` unacknowledged ones. The
+/// others are bounded: those with data by the credit and `comm.forward_bytes`, empty and lost ones here. Counting takes
+/// time, so it happens when there are half as many more than at the last count.
 bool BroadcastRecipient::may_begin(Rank root) {
   if (broadcasts_.all.size() < count_at_) return true;
   std::size_t under_way = 0, empty = 0, lost = 0;
@@ -145,7 +146,7 @@ const char* BroadcastRecipient::check_mcast(const wire::Mcast& record, unsigned 
   }
   if (record.segment_bytes == 0 && record.strand_bytes > 0) return "a strand without segments";
   if (payload_bytes > record.strand_bytes) return "a first segment beyond its strand";
-  // It must fit into a block of whichever transport leads further.
+  // The header must fit into a block of whichever transport leads further.
   if (record.prefix.header_bytes > Endpoint::max_header_bytes) return "a broadcast with too large a header";
   if (record.route_entries == 0 || record.route_entries > kMostPerRoute)
     return "a broadcast without a route, or with too long a one";
@@ -162,13 +163,13 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
   if (peer.incoming.contains(record.stream)) return "a broadcast with the number of a stream that exists";
   const bool again = strand.known;
   if (again && strand.parent != nullptr && !strand.parent->dead && record.deaths <= strand.deaths) {
-    // Sent before its death, for which we were adopted; its packet has been overtaken.
+    // The packet was sent before its sender's death, for which we were adopted, and has been overtaken.
     return refuse(peer, record), nullptr;
   }
   strand.deaths = record.deaths;
   if (strand.incoming != nullptr) {
-    // Our parent is dead, and we do not know it yet. What still lands from it is what the new parent will send; the strand is not
-    // complete before it has landed, or its link has ended.
+    // The old parent is dead, which we do not know yet. What still lands from it equals what the new parent will send;
+    // the strand is not complete before it has landed, or its link has ended.
     for (const auto& other : strand.incoming->peer->all_rails) {
       if (other->landing.incoming == strand.incoming && other->landing.kind == LandingPlace::Kind::incoming) {
         other->landing.kind = LandingPlace::Kind::superseded;
@@ -242,7 +243,7 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
   return nullptr;
 }
 
-/// Answers an offer of what we do not need any more: those below us are the parent's, and we have what we want.
+/// Answers an offer of a strand that we do not need any more: the parent serves those below us.
 void BroadcastRecipient::refuse(Peer& parent, const wire::Mcast& record) {
   wire::McastNote note{.stream = record.stream};
   if ((record.prefix.flags & wire::flag_credited) != 0) {
@@ -255,7 +256,7 @@ void BroadcastRecipient::refuse(Peer& parent, const wire::Mcast& record) {
   packets_.post_control(parent, note);
 }
 
-/// From now on the strand is taken from its parent.
+/// Takes the strand from its parent from now on.
 Incoming& BroadcastRecipient::expect(Strand& strand) {
   auto* incoming = new Incoming;
   incoming->peer = strand.parent;
@@ -267,7 +268,7 @@ Incoming& BroadcastRecipient::expect(Strand& strand) {
   return *incoming;
 }
 
-/// In segments.
+/// Takes the strand in segments.
 void BroadcastRecipient::listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch) {
   Incoming* incoming = &expect(strand);
   incoming->granted = std::min(granted, strand.bytes);
@@ -282,8 +283,8 @@ void BroadcastRecipient::listen(Strand& strand, std::uint64_t granted, std::uint
   }
 }
 
-/// Memory for a broadcast whose receive is not posted, or is too short. Those that count against a credit always get it, if there
-/// is as much at all: the size comes from the network.
+/// Makes memory for a broadcast whose receive is not posted, or is too short. Those that count against a credit always
+/// get it, if there is as much at all: the size comes from the network.
 bool BroadcastRecipient::make_room(Broadcast& broadcast, bool always) {
   const std::size_t used = broadcasts_.forward_bytes;
   const std::size_t limit = context_.options.forward_bytes;
@@ -306,7 +307,7 @@ void BroadcastRecipient::decline(Strand& strand) {
   trace_.stream.emit<trace::Type::mcast_declined>(broadcast.root.value(), strand.parent->rank.value(), broadcast.tag.value());
 }
 
-/// There is memory now: strands for which there was none are asked for, from their beginning. We stay a leaf of them.
+/// Memory is there now: asks for the strands that were declined, from their beginning. We stay a leaf of them.
 void BroadcastRecipient::ask_for_declined(Broadcast& broadcast) {
   for (unsigned i = 0; i < broadcast.strand_count; ++i) {
     Strand& strand = broadcast.strands[i];
@@ -340,7 +341,7 @@ void BroadcastRecipient::try_enter(Broadcast& broadcast) {
   }
 }
 
-/// The broadcast takes its place in the order of its key.
+/// Puts the broadcast into the order of its key.
 void BroadcastRecipient::enter(Broadcast& broadcast) {
   broadcast.entered = true;
   broadcast.waiting = false;
@@ -352,7 +353,7 @@ void BroadcastRecipient::enter(Broadcast& broadcast) {
   arrivals_.match_envelope(*envelope);
 }
 
-/// Lets those enter that waited for what has come. Messages before broadcasts: a broadcast that waits for messages waits for all
+/// Lets those enter that waited for what has come. Messages go first: a broadcast that waits for messages waits for all
 /// that were sent before it, also for those that wait here themselves.
 void BroadcastRecipient::settle(Rank rank) {
   const auto found = broadcasts_.roots.find(rank.value());
@@ -409,7 +410,7 @@ void BroadcastRecipient::matched(Broadcast& broadcast, ReceiveCore& core) {
   maybe_arrived(broadcast);
 }
 
-/// The bytes [begin, end) of a strand are here.
+/// Notes that the bytes [begin, end) of a strand are here.
 void BroadcastRecipient::strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end) {
   Broadcast& broadcast = *strand.broadcast;
   if (begin > strand.arrived) return note_island(strand, begin, end);

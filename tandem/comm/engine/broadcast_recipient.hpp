@@ -30,19 +30,19 @@ class BroadcastRecipient {
 
   const char* take_mcast(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   const char* take_lost(Peer& peer, const wire::McastLost& record);
-  /// Whether no living rank above is known that would report the end of a strand.
+  /// Whether no rank above is known to be alive that would report the end of a strand.
   static bool orphaned(const Broadcast& broadcast) noexcept;
-  /// Lets messages and broadcasts of a root enter the order that waited for what has come.
+  /// Lets messages and broadcasts of a root that waited for what has come enter the order.
   void settle(Rank root);
-  /// A message waits for the broadcast that it was posted behind.
+  /// Makes a message wait for the broadcast that it was posted behind.
   void wait_for_broadcast(Envelope& envelope, std::uint64_t after);
-  /// A broadcast has met its receive.
+  /// Gives a broadcast the receive that it has met.
   void matched(Broadcast& broadcast, ReceiveCore& core);
-  /// The bytes [begin, end) of a strand are here.
+  /// Notes that the bytes [begin, end) of a strand are here.
   void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
-  /// A payload of an earlier parent has landed, or its link is gone.
+  /// Notes that a payload of an earlier parent has landed, or that its link is gone.
   void superseded_landed(Strand& strand);
-  /// Nothing more of a complete strand is expected.
+  /// Ends a complete strand, of which no more is expected.
   void end_complete(Strand& strand);
   /// Releases the receive or the request when nothing reads the memory any more.
   void maybe_released(Broadcast& broadcast);
@@ -50,9 +50,9 @@ class BroadcastRecipient {
   void maybe_acknowledge(Strand& strand);
   /// Destroys the broadcast, at the next step, when nothing needs it.
   void maybe_forget(Broadcast& broadcast);
-  /// The data will not come: fails the receive, and informs those below.
+  /// Ends a broadcast whose data will not come: fails the receive, and informs those below.
   void lose(Broadcast& broadcast, Rank dead);
-  /// A rank above may have died: connects to the root, or gives the broadcast up when that is dead.
+  /// Reacts to a possible death above: connects to the root, or gives the broadcast up when that is dead.
   void orphan(Broadcast& broadcast);
 
  private:

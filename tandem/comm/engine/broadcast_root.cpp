@@ -11,10 +11,10 @@ static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + size
               4096);
 /// Above this many unseen envelopes the fence of a route entry (9 bits) would be ambiguous.
 constexpr std::uint32_t kMostUnseen = 250;
-/// A broadcast whose recipients' rails are all busy waits for this long at most for one of them.
+/// Time for which a broadcast waits at most for a free rail, when all rails of its recipients are busy.
 constexpr std::int64_t kPatienceNs = 2'000'000;
 constexpr int kMostLookedAt = 64;
-/// Of a held broadcast, so many rails are looked at in each step.
+/// Rails of a held broadcast that each step checks.
 constexpr std::size_t kRailsPerLook = 64;
 
 }  // namespace
@@ -93,7 +93,8 @@ bool BroadcastRoot::cancel_broadcast(McastCore& core) {
   return true;
 }
 
-/// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
+/// Starts broadcasts that need not wait any longer: for late recipients, for a free rail, for an older one of their
+/// key.
 void BroadcastRoot::start_waiting_broadcasts() {
   broadcasts_.held.start_due(context_.now(), [this](Broadcast& broadcast) {
     const HeldBroadcasts::Look look = look_at_held(broadcast);
@@ -105,8 +106,8 @@ void BroadcastRoot::start_waiting_broadcasts() {
   });
 }
 
-/// A send is posted behind broadcasts of its key: they start now, since the send must know how each of them reaches its
-/// recipient.
+/// Starts the broadcasts that a send of their key is posted behind, since the send must know how each of them reaches
+/// its recipient.
 void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
   const auto* const held = broadcasts_.held.of_key({channel.value(), tag.value()});
   if (held == nullptr) return;
@@ -119,18 +120,18 @@ void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
   children_.flush_offers();
 }
 
-/// Whether the oldest held broadcast of its key may start, or when to look again.
+/// Whether the oldest held broadcast of its key may start, or when to check again.
 HeldBroadcasts::Look BroadcastRoot::look_at_held(Broadcast& broadcast) {
   const std::int64_t now_ns = context_.now(), start_ns = broadcast.start_at_ns;
   if (now_ns < start_ns) return {.again_ns = start_ns, .due_ns = start_ns};
   if (broadcast.recipients.empty() || peers_.leaving()) return {.started = true};
   const std::int64_t cards_ns = start_ns + Peers::kCardPatienceNs, rails_ns = start_ns + kPatienceNs;
-  if (now_ns < cards_ns && waits_for_cards(broadcast)) return {.again_ns = cards_ns, .due_ns = cards_ns};  // or when a card comes
+  if (now_ns < cards_ns && waits_for_cards(broadcast)) return {.again_ns = cards_ns, .due_ns = cards_ns};  // or earlier
   if (now_ns >= rails_ns || some_rail_is_free(broadcast)) return {.started = true};
   return {.again_ns = 0, .due_ns = rails_ns};
 }
 
-/// The first look asks for all cards that are not here.
+/// The first look asks for all addresses that are not here.
 bool BroadcastRoot::waits_for_cards(Broadcast& broadcast) {
   if (peers_.knows_all_cards()) return false;
   if (!std::exchange(broadcast.cards_asked, true)) {
@@ -140,7 +141,7 @@ bool BroadcastRoot::waits_for_cards(Broadcast& broadcast) {
                                 [&](std::size_t i) { return peers_.waits_for_card(broadcast.recipients[i].rank); });
 }
 
-/// Looks at some recipients, and at others in the next step.
+/// Checks some recipients' rails; the next step checks others.
 bool BroadcastRoot::some_rail_is_free(Broadcast& broadcast) const {
   for (std::size_t looked_at = 0; looked_at < std::min(kRailsPerLook, broadcast.recipients.size()); ++looked_at) {
     broadcast.next_looked_at = (broadcast.next_looked_at + 1) % broadcast.recipients.size();
@@ -157,7 +158,7 @@ std::uint64_t BroadcastRoot::last_broadcast_to(Rank to, Channel channel, Tag tag
   for (auto it = found->second.rbegin(); it != found->second.rend(); ++it) {
     const Broadcast& broadcast = **it;
     if (broadcast.id >= before) continue;
-    // One that goes plainly is ordered by its rail, behind the older ones that it names itself.
+    // A broadcast that goes plainly is ordered by its rail, behind the older ones that it names itself.
     if (broadcast.goes_to(to) && !broadcast.plainly.contains(to.value())) return broadcast.id;
   }
   return 0;
@@ -166,13 +167,13 @@ std::uint64_t BroadcastRoot::last_broadcast_to(Rank to, Channel channel, Tag tag
 void BroadcastRoot::start(Broadcast& broadcast) {
   broadcast.started = true;
   for (Strand& strand : broadcast.strands) strand.broadcast = &broadcast;
-  // The newest unacknowledged one of the key: those that it went to match it first. A recipient that must wait for another one, or for
-  // plain messages that are still queued here, is served by a plain send, behind them.
+  // The recipients of the key's newest unacknowledged broadcast match it first. A recipient that must wait for another
+  // broadcast, or for plain messages still queued here, is served by a plain send behind them.
   const auto& same_key = broadcasts_.by_key[broadcast.key()];
   for (const Broadcast* other : same_key) {
     if (other->id < broadcast.id) broadcast.after = other->id;
   }
-  // Plain sends are held back at this rank until they are wanted; broadcasts are not, so that their recipients keep their offers.
+  // Plain sends are deferred until they are wanted; broadcasts are not, so that their recipients keep their offers.
   const bool too_many = broadcasts_.unacknowledged.size() > kMostBroadcasts;
   std::vector<RouteRecipient> by_tree;
   for (const Recipient& recipient : broadcast.recipients) {
@@ -183,7 +184,7 @@ void BroadcastRoot::start(Broadcast& broadcast) {
     }
     const std::uint64_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
     RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
-    // One that has not joined yet serves nobody.
+    // A recipient that has not joined yet serves none.
     const bool by_route = !too_many && !peers_.awaits_card(recipient.rank) && (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
     if (by_route) by_tree.push_back(entry);
     else broadcast.plainly.insert(recipient.rank.value());
@@ -202,7 +203,7 @@ void BroadcastRoot::start(Broadcast& broadcast) {
   acknowledge_if_all(broadcast);
 }
 
-/// How many envelopes the recipient must have seen before it may match the broadcast; false: that cannot be said.
+/// How many envelopes the recipient must have seen before it may match the broadcast; false: unknown.
 bool BroadcastRoot::fence_for(const Broadcast& broadcast, Rank rank, std::uint16_t& fence) const {
   const Peer* const found = peers_.find(rank);
   if (found == nullptr) return true;
@@ -244,7 +245,8 @@ void BroadcastRoot::note_dead_recipient(Broadcast& broadcast, Rank dead) {
   broadcast.culprit = dead;
 }
 
-/// Lays the planned routes out, with what each recipient must have seen before, and offers the broadcast to those directly below.
+/// Lays out the planned routes, with what each recipient must have seen before, and offers the broadcast to those
+/// directly below.
 void BroadcastRoot::lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
   const PlannedTree& plan = planner_.planned(broadcast, recipients);
   broadcast.strand_count = plan.strand_count;
@@ -280,7 +282,7 @@ void BroadcastRoot::trace_routed(const Strand& strand, TreeKind tree) {
   trace_.mcast_routed(*strand.broadcast->request, tree, strand.segment, children);
 }
 
-/// Everybody has it: nothing needs to be named after it any more.
+/// Ends the broadcast when all recipients have it: later messages need not name it.
 void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
   if (broadcast.root != context_.rank || !broadcast.started || broadcast.acknowledged) return;
   for (unsigned index = 0; index < broadcast.strand_count; ++index) {
@@ -296,13 +298,13 @@ void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
   recipient_.maybe_forget(broadcast);
 }
 
-/// All broadcasts up to this number have begun.
+/// The number up to which all broadcasts have begun.
 std::uint64_t BroadcastRoot::started_up_to() const noexcept {
   return (broadcasts_.held.empty() ? broadcasts_.next_id : broadcasts_.held.first_id()) - 1;
 }
 
-/// What is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a broadcast may travel for
-/// so long that a fence's few bits have come round meanwhile.
+/// Notes that what is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a
+/// fence's few bits may wrap while a broadcast travels.
 void BroadcastRoot::pass_fences(const Broadcast& broadcast) {
   const std::uint64_t up_to = started_up_to();
   const std::uint32_t low_bits = fences_on_wire(up_to);

@@ -1,4 +1,4 @@
-// tandem/comm/engine/broadcast_root.hpp: where broadcasts begin: who receives them, and in which order.
+// tandem/comm/engine/broadcast_root.hpp: starts broadcasts: their recipients and order.
 #pragma once
 
 #include <cstdint>
@@ -32,23 +32,24 @@ class BroadcastRoot {
   /// As `Endpoint::mcast`, and `Endpoint::append`.
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options);
   bool append(RequestCore& mcast, Recipient recipient);
-  /// False: it has started.
+  /// Cancels a broadcast. False: it has started.
   bool cancel_broadcast(McastCore& core);
-  /// Starts those that need not wait any longer: for late recipients, for a free rail, for an older one of their key.
+  /// Starts broadcasts that need not wait any longer: for late recipients, for a free rail, for an older one of their
+  /// key.
   void start_waiting_broadcasts();
-  /// A card has come, or this rank leaves: those that wait for cards may start now.
+  /// Lets held broadcasts start that waited for addresses, since an address has come or this rank leaves.
   void look_at_all_held() { broadcasts_.held.look_at_all(); }
   /// Starts the broadcasts of a key to `to` that a send is posted behind.
   void start_those_before(Rank to, Channel channel, Tag tag);
   /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
   std::uint64_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint64_t before = UINT64_MAX) const;
-  /// The request will end as `peer_dead`.
+  /// Marks the request to end as `peer_dead`.
   static void note_dead_recipient(Broadcast& broadcast, Rank dead);
   /// Ends the order of the broadcast when all recipients have it.
   void acknowledge_if_all(Broadcast& broadcast);
-  /// All broadcasts of this rank below this number are acknowledged.
+  /// The number below which all broadcasts of this rank are acknowledged.
   std::uint64_t low_id() const noexcept;
-  /// All broadcasts of this rank up to this number have begun.
+  /// The number up to which all broadcasts of this rank have begun.
   std::uint64_t started_up_to() const noexcept;
 
  private:

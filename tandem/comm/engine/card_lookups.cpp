@@ -1,4 +1,4 @@
-// tandem/comm/engine/card_lookups.cpp: the threads that wait for cards.
+// tandem/comm/engine/card_lookups.cpp: the threads that wait for addresses.
 #include "tandem/comm/engine/card_lookups.hpp"
 
 #include <utility>
@@ -20,7 +20,7 @@ void CardLookups::ask(Rank rank) {
   try {
     worker->thread = base::Thread({.name = "tandem-cards"}, [this, self = worker.get()] { work(*self); });
   } catch (const StartError&) {
-    return;  // the system has no thread now: one that is there takes the rank, or the next look-up's
+    return;  // the system has no thread now: an existing one takes the rank, or the next look-up's
   }
   workers_.push_back(std::move(worker));
 }

@@ -21,7 +21,7 @@ namespace {
 using endpoint_test::Bytes;
 using endpoint_test::pattern;
 
-/// Answers for a rank once it was admitted.
+/// A directory that answers for a rank once it was admitted.
 class Gate final : public Directory {
  public:
   base::Result<void> publish(const PeerCard&) override { return {}; }
@@ -208,7 +208,7 @@ TEST(LateRank, DelaysNoBroadcastToOthers) {
   }
 }
 
-/// Who speaks first is answered once its card is here; then it is known how it can be reached.
+/// A rank that speaks first is answered once its address is here, which says how to reach it.
 TEST(LateRank, MaySpeakFirst) {
   LateJob job(2);
   job.come(1);

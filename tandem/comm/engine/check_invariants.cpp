@@ -9,7 +9,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// What messages of one peer take of our memory, counted anew.
+/// What messages of one peer take of our memory, by a fresh count.
 struct Found {
   std::uint64_t messages = 0;
   std::uint32_t units = 0;

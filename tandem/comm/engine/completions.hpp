@@ -14,10 +14,10 @@
 
 namespace tandem::comm::internal {
 
-/// A callback that is due, once the lock is free.
+/// A callback to be called once the lock is free.
 struct Event {
   CompletionQueue::Event what = CompletionQueue::Event::released;
-  RequestCore* core = nullptr;      ///< one reference is the event's
+  RequestCore* core = nullptr;      ///< the event holds one reference
   std::function<void()> call = {};  ///< instead of a request: handlers of active messages, deaths
 };
 
@@ -45,7 +45,7 @@ class Completions {
   static void keep_notify(RequestCore& core, const Callbacks& callbacks, CompletionQueue* queue, std::uint64_t user);
 
   // Ends.
-  /// A receive has its data, and nothing reads its memory any more.
+  /// Ends a receive that has its data, and whose memory nothing reads any more.
   [[gnu::always_inline]] void arrive(ReceiveCore& core, Ending ending) {
     if (core.counted()) [[unlikely]] {
       mark_arrived(core, ending);
@@ -58,7 +58,7 @@ class Completions {
     trace.released_too(core);
     core.end();
   }
-  void mark_arrived(ReceiveCore& core, Ending ending);  ///< it has its data, which is still read; `release` follows
+  void mark_arrived(ReceiveCore& core, Ending ending);  ///< the data has arrived and is still read; `release` follows
   void release(RequestCore& core);
   void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
   void end(RequestCore& core, std::optional<CompletionQueue::Event> what);
@@ -67,7 +67,7 @@ class Completions {
   void notify(RequestCore& core, CompletionQueue::Event what) {
     if (core.notifies) [[unlikely]] add_event(core, what);
   }
-  /// The bytes of a large send begin to leave.
+  /// Notes that the bytes of a large send begin to leave.
   void note_leaving(RequestCore& core) {
     if (core.notifies && core.extra->callbacks.leaving) [[unlikely]] call_later(core.extra->callbacks.leaving);
   }

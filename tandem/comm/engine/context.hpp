@@ -16,7 +16,7 @@ struct EngineContext {
   std::uint32_t size = 1;  ///< ranks of the job
   EndpointOptions options;
   base::Log* log = nullptr;
-  std::shared_ptr<Directory> directory;  ///< null: every transport reaches every peer with an empty card or its own
+  std::shared_ptr<Directory> directory;  ///< null: every transport reaches every peer with an empty address or its own
   std::function<std::int64_t()> now_ns;  ///< the endpoint's clock
   std::function<void(const std::function<void()>&)> with_lock;  ///< calls a function under the endpoint's lock
   std::function<void()> wake = [] {};  ///< wakes the thread that sleeps until something arrives; without the lock

@@ -9,21 +9,21 @@
 
 namespace tandem::comm::internal {
 
-/// How a message between two processes of a host may come.
+/// Ways in which a message between two processes of a host may come.
 enum class CopyWay : std::uint8_t {
-  both,      ///< its receiver reads the sender's memory from the beginning, and the sender writes the receiver's from the end
-  pull,      ///< its receiver reads the sender's memory: one copy, by the kernel, on the receiver's core
+  both,      ///< the receiver reads from the beginning, the sender writes into the receiver's memory from the end
+  pull,      ///< the receiver reads the sender's memory: one copy, by the kernel, on its core
   segments,  ///< through the transport: two copies, at once where both sides have a core
 };
 
-/// Learns which way is best, for each power of two of sizes, by taking all and looking at how long they took. None wins
-/// everywhere: it depends on the caches, on what a system call costs on this machine, and on whether senders are there to copy.
+/// Learns the best way for each power of two of sizes, by trying all and timing them. None wins everywhere: it depends
+/// on the caches, on the cost of a system call on this machine, and on whether senders are there to copy.
 ///
-/// Messages that fit into a cache are rather copied by the kernel, unless segments are much faster: they drag the rings through
-/// the caches, which makes the copies in the other direction slower, so that two ranks would each find segments to be no worse.
-/// The other ways are tried at first, and then now and then, more rarely the farther they are from being taken, since what was
-/// true may change, and trying costs. A try is a few messages in a row, of which the last counts: the first ones after a change
-/// find the bytes in the other processor's cache. Not thread-safe.
+/// Messages that fit into a cache are copied by the kernel, unless segments are much faster: those drag the rings
+/// through the caches, which slows the copies in the other direction, so that two ranks would each find segments no
+/// worse. The other ways are tried at first, and then more rarely the slower they are, since the best way may change,
+/// and trying costs. A try is a few messages in a row, of which the last counts: the first ones after a change find the
+/// bytes in the other processor's cache. Not thread-safe.
 class CopyChoice {
  public:
   /// `sharable`: both sides can copy this message.
@@ -34,7 +34,7 @@ class CopyChoice {
       return size.trying;
     }
     const bool fits = bytes < kFitsCache;
-    // The ways from the usual one on: for large messages the third is rarely good.
+    // The ways from the usual one on; for large messages the third is rarely good.
     const std::array<CopyWay, 3> order = fits ? std::array{CopyWay::both, CopyWay::pull, CopyWay::segments}
                                               : std::array{CopyWay::both, CopyWay::segments, CopyWay::pull};
     const auto ways = std::span(order).subspan(sharable ? 0 : 1);
@@ -60,25 +60,25 @@ class CopyChoice {
     return best;
   }
 
-  /// The message was there after `ns`. Not called for messages that failed or were cancelled.
+  /// Learns that a message took `ns`. Not called for messages that failed or were cancelled.
   void took(CopyWay way, std::uint64_t bytes, std::int64_t ns) noexcept {
     if (bytes == 0) return;
     Size& size = size_of(bytes);
     if (size.left > 0 && way == size.trying) return;
     Way& known = size.way(way);
     const double sample = static_cast<double>(std::max<std::int64_t>(ns, 0)) / static_cast<double>(bytes);
-    // The first ones meet unmapped pages.
+    // The first tries meet unmapped pages.
     const bool fresh = known.tries < kFirstTries;
     if (fresh) known.ns_per_byte = known.tries++ == 0 ? sample : std::min(known.ns_per_byte, sample);
-    // What was interrupted counts as slow, not as the time that the interruption took.
+    // An interrupted message counts as slow, not as the time of the interruption.
     else known.ns_per_byte += kWeight * (std::min(sample, kMostOutlying * known.ns_per_byte) - known.ns_per_byte);
   }
 
   static constexpr unsigned kRow = 4;                 ///< messages of a try
   static constexpr unsigned kFirstTries = 2;          ///< of each way
-  static constexpr unsigned kOftenTriesPeriod = 64;   ///< messages per try of a slower way, where it is little slower
+  static constexpr unsigned kOftenTriesPeriod = 64;   ///< messages per try of a way that is a little slower
   static constexpr unsigned kTriesPeriod = 1024;
-  static constexpr unsigned kRareTriesPeriod = 4096;  ///< where it is much slower
+  static constexpr unsigned kRareTriesPeriod = 4096;  ///< messages per try of a way that is much slower
   static constexpr std::uint64_t kFitsCache = 1 << 20;
   static constexpr double kMuchFaster = 1.5;
   static constexpr double kLittleSlower = 1.3;
@@ -92,7 +92,7 @@ class CopyChoice {
   };
   struct Size {
     Way& way(CopyWay which) noexcept { return ways[static_cast<std::size_t>(which)]; }
-    /// Whether the time of a try has come, once in so many messages.
+    /// Whether a try is due, once in `period` messages.
     bool due(CopyWay which, unsigned period) noexcept {
       unsigned& waited = way(which).waited;
       if (++waited < period) return false;

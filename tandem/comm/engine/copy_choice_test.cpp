@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kSmall = 439'296, kLarge = 8 << 20;
 
-/// Messages of one size over a machine on which the ways take so long; how many of them were pulled.
+/// Copies messages of one size on a machine where the ways take this long. Returns how many were pulled.
 unsigned run(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double pull_ns, double segments_ns) {
   unsigned pulled = 0;
   for (unsigned i = 0; i < messages; ++i) {
@@ -21,13 +21,13 @@ unsigned run(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double 
 
 constexpr unsigned kRow = CopyChoice::kRow;
 constexpr unsigned kTries = CopyChoice::kFirstTries * kRow;  // messages
-/// Messages of the tries among so many, for a way that is tried once a period.
+/// Messages in tries, of `messages` in all, for a way that is tried once a period.
 constexpr unsigned tried(unsigned messages, unsigned period) { return (messages / period + 1) * kRow; }
 
 TEST(CopyChoice, TriesBothWaysAtFirst) {
   CopyChoice choice;
   EXPECT_EQ(run(choice, kSmall, 2 * kTries, 1000, 2000), kTries);
-  // What takes long is tried a little at a time.
+  // A way that takes long is tried a little at a time.
   const unsigned later = CopyChoice::kFirstTries * (CopyChoice::kOftenTriesPeriod + kRow - 1);
   EXPECT_EQ(run(choice, kLarge, kTries + later, 1000, 2000), kTries);
 }
@@ -36,7 +36,7 @@ TEST(CopyChoice, TakesTheFasterWayOfEachSize) {
   CopyChoice choice;
   EXPECT_GE(run(choice, kSmall, 1000, 20'000, 45'000), 1000 - kTries - tried(1000, CopyChoice::kTriesPeriod));
   EXPECT_LE(run(choice, kLarge, 1000, 2'300'000, 1'300'000), kTries + tried(1000, CopyChoice::kTriesPeriod));
-  // What was learnt for one size is not forgotten over another.
+  // Messages of one size do not change what was learnt for another.
   EXPECT_GE(run(choice, kSmall, 100, 20'000, 45'000), 100 - kRow);
 }
 
@@ -69,7 +69,7 @@ TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
   EXPECT_LE(run(choice, kLarge, 1'000, 1'600'000, 1'300'000), tried(1'000, CopyChoice::kOftenTriesPeriod));
 }
 
-/// The same where both sides can copy; how many of them both copied.
+/// Like `run`, where both sides can copy. Returns how many messages both copied.
 unsigned run_shared(CopyChoice& choice, std::uint64_t bytes, unsigned messages, double both_ns, double pull_ns,
                     double segments_ns) {
   unsigned shared = 0;
@@ -114,7 +114,7 @@ TEST(CopyChoice, NothingThatIsMeasuredOddlyStopsIt) {
   CopyChoice choice;
   choice.took(CopyWay::pull, 0, 100);
   choice.took(CopyWay::pull, kSmall, -5);
-  // A world without time: both are equal.
+  // In a world without time both are equal.
   EXPECT_GE(run(choice, kSmall, 160, 0, 0), 160u - kTries - tried(160, CopyChoice::kOftenTriesPeriod));
   EXPECT_GE(run(choice, UINT64_MAX, 500, 1e9, 2e9), 300u);
 }

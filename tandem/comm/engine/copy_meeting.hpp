@@ -7,15 +7,16 @@
 
 namespace tandem::comm::internal {
 
-/// One side of a copy in which both take part. The message is cut into parts; the receiver reads them from the first one on, the
-/// sender writes them from the last one on, so that the side that has a core does more, and one that sleeps delays nothing.
+/// One side of a copy in which both take part. The message is cut into parts; the receiver reads them from the first
+/// one on, the sender writes them from the last one on. So a side with a core of its own does more, and one that sleeps
+/// delays nothing.
 ///
-/// Protocol. Both share a word, zero at first, in which the receiver begins: the stream's number (32 bits), the first part that
-/// is left, and the end of those (16 bits each). Then it informs the sender (`wire::Share`). Each side takes its next
-/// part by compare-and-exchange until none is left, so that no part is taken twice. Only the receiver begins, and
-/// not again before the sender has said that it has finished what it took. The word orders nothing but itself (relaxed); that
-/// bytes are there is said by records. The other side may write anything there: what a side takes is always the next one in its
-/// own order, or nothing.
+/// Protocol. Both share a word, zero at first, in which the receiver begins: the stream's number (32 bits), the first
+/// part that is left, and the end of those (16 bits each). Then it informs the sender (`wire::Share`). Each side takes
+/// its next part by compare-and-exchange until none is left, so that no part is taken twice. Only the receiver begins,
+/// and not again before the sender has said that it has finished what it took. The word orders nothing but itself
+/// (relaxed); records say which bytes are there. The other side may write anything there: what a side takes is always
+/// the next part in its own order, or nothing.
 ///
 /// Not thread-safe: each side belongs to its engine. Tested under all orders of steps with up to four preemptions:
 /// tests/interleave/copy_meeting_interleave_test.cpp.
@@ -78,7 +79,7 @@ class CopyMeeting {
   bool receives_;
 };
 
-/// Of a message that both sides copy; the last part may be shorter.
+/// Number of parts of a message that both sides copy; the last part may be shorter.
 inline std::uint64_t parts_of(std::uint64_t bytes, std::uint64_t part_bytes) noexcept {
   return (bytes + part_bytes - 1) / part_bytes;
 }

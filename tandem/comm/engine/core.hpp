@@ -23,7 +23,7 @@ struct OutgoingStream;
 struct DeferredSend;
 struct Broadcast;
 
-/// What few requests need.
+/// State that few requests need.
 struct Extra {
   // What to call, beside waking those that wait.
   Callbacks callbacks;
@@ -51,7 +51,7 @@ class RequestCore : public RequestLife<std::atomic> {
   RequestCore(const RequestCore&) = delete;
   RequestCore& operator=(const RequestCore&) = delete;
 
-  /// Gives a reference up.
+  /// Gives up a reference.
   void drop() noexcept {
     switch (RequestLife::drop()) {
       case Left::others: return;
@@ -59,13 +59,14 @@ class RequestCore : public RequestLife<std::atomic> {
       case Left::engine: return orphan(*this);
     }
   }
-  /// Frees those that ended after their last user had gone. Otherwise a few are, with each that is left behind. Thread-safe.
+  /// Frees requests that ended after their last user had gone. Each request that is left behind frees a few, too.
+  /// Thread-safe.
   static void free_orphans() noexcept;
-  /// How many were left behind and are not freed yet; at once outdated. Thread-safe.
+  /// Requests left behind and not freed yet; outdated at once. Thread-safe.
   static std::size_t orphans() noexcept;
 
   Status status() const { return stage_now() == 0 ? Status{} : known_status(); }  ///< thread-safe; `pending` before `arrived`
-  /// Only after the stage says that it has arrived.
+  /// The status, called only after the stage says that it has arrived.
   Status known_status() const {
     Status status{.ending = ending, .source = other, .tag = tag, .bytes = bytes};
     if (extra != nullptr) [[unlikely]] add_extra(status);
@@ -89,7 +90,7 @@ class RequestCore : public RequestLife<std::atomic> {
     return *extra;
   }
 
-  // Of these few bits nothing is written once others see the request.
+  // These few bits do not change once others see the request.
   const Kind kind : 2;
   bool notifies : 1 = false;        ///< `extra` has callbacks or a queue
   bool owns_buffer : 1 = false;  ///< a receive, for which the library brings the memory
@@ -98,7 +99,7 @@ class RequestCore : public RequestLife<std::atomic> {
   Rank other{0};                 ///< destination of a send; source of a receive, when matched
   std::uint32_t request = 0;     ///< its number in the trace; 0: none
   Tag tag{0};
-  std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: nothing of it
+  std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: none is needed
   std::uint64_t bytes =
       0;  ///< beside nothing that `status` copies: both would be loaded at once, and wait for all stores before
 
@@ -111,7 +112,7 @@ class RequestCore : public RequestLife<std::atomic> {
   void add_extra(Status& status) const;
 };
 
-/// What a `SendItem` of the engine is.
+/// What a `SendItem` of the engine stands for.
 enum class ItemKind : std::uint8_t {
   message,    ///< a `SendCore`: an eager message or an announcement
   control,    ///< a `ControlItem`
@@ -124,8 +125,8 @@ struct Item : SendItem {
   const ItemKind what;
 };
 
-/// A send that was handed to a rail while it was posted: what its user may ask for, and nothing that an engine needs. It has
-/// ended from the beginning.
+/// A send that was handed to a rail while it was posted. It holds what its user may ask for, and nothing that an engine
+/// needs; it has ended from the beginning.
 struct SentCore final : RequestCore, Recycled<SentCore> {
   SentCore(Rank to, Tag tag_of, std::uint64_t bytes_of) noexcept : RequestCore(Kind::sent, tag_of) {
     other = to;
@@ -144,7 +145,7 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
   bool late = false;                 ///< announced without `pieces`, which come once it is granted (`OutgoingTransfers::supply`)
   OutgoingStream* stream = nullptr;  ///< when it is announced
-  DeferredSend* held = nullptr;              ///< while it is held back
+  DeferredSend* held = nullptr;              ///< while it is deferred
   Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then no user waits for this send
 };
 
@@ -153,8 +154,8 @@ struct Destination {
   Pieces pieces;
 };
 
-/// A receive, from its posting until it is complete. As a `PostedReceive` it stands in the matcher until it is matched. What is
-/// looked at later lies on its first cache line: of a burst that is larger than the caches, each line is waited for.
+/// A receive, from its posting until it is complete. As a `PostedReceive` it stands in the matcher until it is matched.
+/// What is read later lies on its first cache line: in a burst larger than the caches, each line costs a wait.
 struct ReceiveCore final : RequestCore, Destination, PostedReceive, Recycled<ReceiveCore> {
   ReceiveCore(const MatchPattern& wanted, Pieces&& to, bool owned) noexcept
       : RequestCore(Kind::receive, Tag{wanted.tag}), Destination{std::move(to)}, PostedReceive(wanted) {

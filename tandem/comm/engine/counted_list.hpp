@@ -7,8 +7,8 @@
 
 namespace tandem::comm::internal {
 
-/// A list whose entries count, with those of other lists, in one number. Most messages leave nothing to do, and one look at the number
-/// shows that. Not thread-safe; the number outlives the list.
+/// A list whose entries count, with those of other lists, in one number. Most messages leave nothing to do, which one
+/// look at the number shows. Not thread-safe; the number outlives the list.
 template <class T>
 class CountedList {
  public:
@@ -40,7 +40,7 @@ class CountedList {
   void remove_if(Predicate predicate) { *total_ -= std::erase_if(entries_, predicate); }
   void remove(const T& entry) { *total_ -= std::erase(entries_, entry); }
 
-  /// All entries; they are not in the list any more.
+  /// Takes all entries out of the list.
   std::vector<T> take(std::vector<T> instead = {}) noexcept {
     instead.clear();
     *total_ -= entries_.size();

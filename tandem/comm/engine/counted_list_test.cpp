@@ -1,4 +1,4 @@
-// tandem/comm/engine/counted_list_test.cpp: whatever is done to the lists, the number is that of their entries.
+// tandem/comm/engine/counted_list_test.cpp: after any operations on the lists, the number is that of their entries.
 #include "tandem/comm/engine/counted_list.hpp"
 
 #include <gtest/gtest.h>

@@ -10,27 +10,27 @@ namespace tandem::comm::internal {
 
 constexpr std::uint32_t kUnit = wire::BlockHead::unit_bytes;
 
-/// What an eager message counts (`BlockHead::freed_units`): what it takes beside its envelope. At most 2^32 - 1, which is more than any
+/// Credit that an eager message takes (`BlockHead::freed_units`) beside its envelope. At most 2^32 - 1, more than any
 /// rank allows.
 inline std::uint32_t units_of(std::uint64_t bytes, std::size_t header_bytes) noexcept {
   const std::uint64_t beside = (bytes <= Envelope::small_bytes ? 0 : bytes) + header_bytes;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(beside / kUnit + (beside % kUnit != 0), UINT32_MAX));
 }
 
-/// Of a strand: at least one, since none means that no credit is held.
+/// Credit of a strand: at least one, since 0 means that no credit is held.
 inline std::uint32_t units_for(std::uint64_t bytes) noexcept { return std::max(1u, units_of(bytes, 0)); }
 
-/// An eager message goes to the peer.
+/// Takes credit for an eager message to the peer.
 inline void take_credit(Peer& peer, std::uint32_t units) noexcept {
   ++peer.eager_sent;
   peer.units_sent += units;
 }
-/// An eager message of the peer's does not occupy our memory any more.
+/// Notes that an eager message of the peer does not occupy our memory any more.
 inline void freed_message(Peer& peer, std::uint64_t bytes, std::size_t header_bytes) noexcept {
   ++peer.head.freed_messages;
   peer.head.freed_units += units_of(bytes, header_bytes);
 }
-/// Strands of the peer's, for which it took that credit, do not any more.
+/// Notes that strands of the peer, for which it took this credit, do not occupy our memory any more.
 inline void freed(Peer& peer, std::uint32_t messages, std::uint32_t units) noexcept {
   peer.head.freed_messages += messages;
   peer.head.freed_units += units;
@@ -45,10 +45,10 @@ class Credit {
 
   bool covers(std::uint64_t bytes, std::size_t header_bytes) const noexcept {
     const std::uint32_t units = units_of(bytes, header_bytes);
-    return messages_ > 0 && (units == 0 || units <= units_);  // for short messages, known to be 0, only the first is left of it
+    return messages_ > 0 && (units == 0 || units <= units_);  // short messages take 0 units: the first test decides
   }
   bool covers_strand(std::uint64_t bytes) const noexcept { return messages_ > 0 && units_for(bytes) <= units_; }
-  /// False: it is not covered, and nothing is taken.
+  /// Takes credit for a message. False: it is not covered, and nothing is taken.
   bool take(const SendCore& core) noexcept {
     const std::size_t header_bytes = core.header().size();
     if (!covers(core.bytes, header_bytes)) return false;
@@ -56,7 +56,7 @@ class Credit {
     units_ -= units_of(core.bytes, header_bytes);
     return true;
   }
-  /// Whether it covers a packet whatever its records are.
+  /// Whether it covers a packet of any records.
   bool ample_for(const PacketPlan& plan) const noexcept {
     const auto items = static_cast<std::int64_t>(plan.records.size() + 1);
     return messages_ >= items && units_ >= items + static_cast<std::int64_t>((plan.control_bytes + plan.bulk_bytes) / kUnit);

@@ -6,8 +6,8 @@
 namespace tandem::comm::internal {
 namespace {
 
-constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait; about a packet of announcements
-/// When holding back ends and begins again, wishes of the time before may still be on their way.
+constexpr unsigned kAnnouncedAtOnce = 64;  ///< of those that wait, which is about a packet of announcements
+/// When deferral ends and begins again, earlier wishes may still be on their way.
 constexpr std::size_t kWantsBeforeRefusal = 4 * kMostWants;
 
 }  // namespace
@@ -22,10 +22,10 @@ Deferral::Deferral(EngineParts& parts)
 
 bool Deferral::may_announce(const Peer& peer) noexcept { return peer.announced < peer.allowed.announcements; }
 
-/// Handlers take all, so that what they are waiting for ends by itself, and makes room for the next.
+/// Handlers take all messages, so that what they wait for ends by itself, and makes room for the next.
 bool Deferral::may_call(const Peer& peer) noexcept { return peer.announced_calls < kMostCalls; }
 
-/// A message joins what waits for its peer: the queue, or what is held back.
+/// Adds a message to what waits for its peer: the queue, or the deferred messages.
 void Deferral::enqueue(SendCore& core, Peer& peer) {
   sends_.prepare(core, peer);
   if (peer.deferred == nullptr && !core.whole && !may_announce(peer)) [[unlikely]] {
@@ -33,7 +33,7 @@ void Deferral::enqueue(SendCore& core, Peer& peer) {
     if (peer.deferred == nullptr) start_deferring(peer);
   }
   if (peer.deferred != nullptr) [[unlikely]] {
-    // Not when something is queued, which may need the credit.
+    // A queue that is not empty may need the credit.
     const bool covered =
         core.whole && peer.queue.message_count() == 0 && peers_.within_credit(peer, core.bytes, core.header().size());
     if (has_to_wait(core, peer, covered)) return peer.deferred->hold(core);
@@ -44,8 +44,9 @@ void Deferral::enqueue(SendCore& core, Peer& peer) {
   peer.queue.push(core);
 }
 
-/// Whether a message is to be held back: because it needs an announcement (it is not `covered`) that may not be sent, or stands
-/// behind such a one of its key. Else it goes; unless it is covered, its announcement goes now, for it may have taken a want.
+/// Whether a message is to be deferred: because it needs an announcement (it is not `covered`) that may not be sent, or
+/// stands behind such a message of its key. Else it goes; unless it is covered, the caller announces it now, for it may
+/// have taken a want.
 bool Deferral::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
   if (peer.deferred == nullptr) {
     if (covered || may_announce(peer)) return false;
@@ -60,8 +61,9 @@ bool Deferral::has_to_wait(const SendCore& core, Peer& peer, bool covered) {
   return !deferred.take_want(channel, tag) && !may_announce(peer);
 }
 
-/// Announces the eager messages of the queue that the credit does not cover, some at a time, and holds back those that may not be
-/// announced. Once something was held back before, what is queued only ever is announced, since it is older than what is held.
+/// Announces queued eager messages that the credit does not cover, some at a time, and defers those that may not be
+/// announced. If messages were deferred before, queued ones are only announced, since they are older than the deferred
+/// ones.
 void Deferral::settle_queue(Peer& peer) {
   Credit credit(peer);
   const bool late = peer.deferred != nullptr;
@@ -84,7 +86,7 @@ void Deferral::settle_queue(Peer& peer) {
     held.push_back(&core);
   }
   for (SendCore* core : held) peer.queue.remove(*core);
-  // The announcements of those that had one go to the oldest of their keys.
+  // The announcements of newer messages go to the oldest of their keys.
   for (SendCore* core : in_exchange) {
     outgoing_.drop_stream(*std::exchange(core->stream, nullptr));
     announce_deferred(*peer.deferred->want(core->SendItem::channel, core->SendItem::tag, false));
@@ -97,7 +99,7 @@ void Deferral::start_deferring(Peer& peer) {
   packets_.post_control(peer, wire::Defer{});
 }
 
-/// When nothing is held, and nothing will be soon.
+/// Ends deferral when no message is deferred, and none will be soon.
 void Deferral::stop_deferring(Peer& peer) {
   if (!peer.deferred->empty() || peer.announced > peer.allowed.announcements / 2) return;
   peer.deferred.reset();
@@ -107,7 +109,7 @@ void Deferral::stop_deferring(Peer& peer) {
   packets_.post_control(peer, over);
 }
 
-/// It is announced, without any of its data.
+/// Makes a message an announced one, without any of its data.
 void Deferral::make_announced(SendCore& core) noexcept {
   core.whole = false;
   core.SendItem::kind = SendKind::record;
@@ -115,7 +117,7 @@ void Deferral::make_announced(SendCore& core) noexcept {
   core.bulk_bytes = 0;
 }
 
-/// What was held goes.
+/// Announces a deferred message.
 void Deferral::announce_deferred(SendCore& core) {
   Peer& peer = *core.peer;
   make_announced(core);
@@ -124,7 +126,7 @@ void Deferral::announce_deferred(SendCore& core) {
   peers_.mark_dirty(peer);
 }
 
-/// An announced message has ended: others may be announced.
+/// Announces other messages, since an announced one has ended.
 void Deferral::announce_more(Peer& peer) {
   while (!peer.deferred->empty() && may_announce(peer)) {
     SendCore& core = *peer.deferred->oldest();
@@ -145,7 +147,7 @@ void Deferral::announce_calls(Peer& peer) {
 }
 
 const char* Deferral::take_want(Peer& peer, const wire::Want& want) {
-  if (peer.deferred == nullptr) return nullptr;  // it is over; the peer will hear of it
+  if (peer.deferred == nullptr) return nullptr;  // deferral is over, as the peer will hear
   if ((want.prefix.flags & wire::flag_renew) != 0) return peer.deferred->forget_wants(), nullptr;
   if (peer.deferred->wants() >= kWantsBeforeRefusal) return "more receives that wait for held messages than a rank may tell (wants)";
   if ((want.prefix.flags & wire::flag_everything) != 0) {
@@ -160,7 +162,7 @@ const char* Deferral::take_want(Peer& peer, const wire::Want& want) {
   return nullptr;
 }
 
-/// It is not to go any more.
+/// Drops a deferred message, which is not to go any more.
 void Deferral::drop_deferred(SendCore& core) {
   Peer& peer = *core.peer;
   peer.deferred->release(core);
@@ -186,7 +188,7 @@ const char* Deferral::take_defer(Peer& peer, const wire::Defer& record) {
   return nullptr;
 }
 
-/// Tells the peer everything that this rank wants of it, or that it wants everything. The peer knows of nothing that we want.
+/// Tells the peer everything that this rank wants of it, or that it wants everything. The peer knows of no wants.
 void Deferral::tell_wants(Peer& peer) {
   std::size_t wanted = peer.probed.size();
   arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { wanted += concerns(posted.pattern, peer); });
@@ -210,8 +212,8 @@ bool Deferral::concerns(const MatchPattern& pattern, const Peer& peer) noexcept 
   return pattern.any_source || pattern.source == peer.rank;
 }
 
-/// One wish more. Wishes that others have met, or that were cancelled, stay with the peer; so all are told anew after a while.
-/// False: that has been done now, with this one among them.
+/// Counts one more want. Wants that others have met, or that were cancelled, stay with the peer; so all are told anew
+/// after a while. False: that has been done now, with this one among them.
 bool Deferral::note_want(Peer& peer) {
   if (peer.wants_sent < kMostWants - 1) return ++peer.wants_sent, true;
   wire::Want renewed;
@@ -235,12 +237,13 @@ void Deferral::want(Peer& peer, const MatchPattern& pattern) {
   packets_.post_control(peer, record);
 }
 
-/// A receive or a request of `Endpoint::iprobe` was posted that has met nothing.
+/// Tells the peers of a receive, or a request of `Endpoint::iprobe`, that was posted and has met nothing.
 void Deferral::want_from_all(const MatchPattern& pattern) {
   for (Peer* peer : deferring_peers_) want(*peer, pattern);
 }
 
-/// A probe has met nothing. Asked once, until such a message is there: programs probe again and again.
+/// Tells the peers of a probe that has met nothing. Asks once, until such a message is there: programs probe
+/// repeatedly.
 void Deferral::want_probed(const MatchPattern& pattern) {
   for (Peer* peer : deferring_peers_) {
     const auto same = [&](const MatchPattern& other) {
@@ -253,7 +256,7 @@ void Deferral::want_probed(const MatchPattern& pattern) {
   }
 }
 
-/// The handler of active messages takes whatever comes.
+/// Tells the peer that a handler takes all messages of the channel.
 void Deferral::want_all(Peer& peer, std::uint32_t channel) {
   if (peer.wants_everything || !note_want(peer)) return;
   wire::Want record{.channel = channel};

@@ -30,23 +30,23 @@ class Deferral {
   /// The messages deferred here, of all peers.
   std::uint64_t deferred_messages() const noexcept;
 
-  /// A posted message joins the queue of its peer, or those that are deferred.
+  /// Adds a posted message to the queue of its peer, or to the deferred ones.
   void enqueue(SendCore& core, Peer& peer);
   /// Announces or defers queued eager messages that the credit does not cover.
   void settle_queue(Peer& peer);
-  /// An announced message has ended: others may be announced.
+  /// Announces other messages, since an announced one has ended.
   void announce_more(Peer& peer);
   const char* take_want(Peer& peer, const wire::Want& want);
-  /// A deferred message is cancelled, or its peer is dead.
+  /// Drops a deferred message that is cancelled, or whose peer is dead.
   void drop_deferred(SendCore& core);
   const char* take_defer(Peer& peer, const wire::Defer& record);
-  /// The peer defers nothing any more.
+  /// Notes that the peer defers nothing any more.
   void forget_deferring_peer(Peer& peer);
   /// A receive was posted and has matched nothing: asks the peers for such a message.
   void want_from_all(const MatchPattern& pattern);
   /// A probe has matched nothing: asks the peers for such a message, once.
   void want_probed(const MatchPattern& pattern);
-  /// A handler takes all messages of the channel.
+  /// Tells the peer that a handler takes all messages of the channel.
   void want_all(Peer& peer, std::uint32_t channel);
   void want_all_from_all(std::uint32_t channel);
 

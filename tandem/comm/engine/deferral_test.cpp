@@ -1,4 +1,4 @@
-// tandem/comm/engine/deferral_test.cpp: messages that are held back until their receiver wants them.
+// tandem/comm/engine/deferral_test.cpp: messages that are deferred until their receiver wants them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST(Deferral, AReceiverKeepsAsManyAnnouncementsAsWasSaid) {
     const EndpointStatistics at_receiver = flood.receiver().statistics();
     EXPECT_LE(at_receiver.unexpected_messages, kLimit + kFew.credit_messages);
     EXPECT_EQ(flood.sender().statistics().deferred_messages, 1000 - at_receiver.unexpected_messages);
-    for (unsigned i = 1000; i-- > 0;) {  // the opposite order: each is wanted
+    for (unsigned i = 1000; i-- > 0;) {  // the opposite order: each message is wanted
       Bytes got(bytes);
       ASSERT_EQ(flood.receiver().wait(flood.receiver().irecv(Rank{0}, Tag{i}, got)).ending, Ending::done) << world.describe();
       ASSERT_EQ(got, flood.sent[i]) << bytes;
@@ -147,7 +147,8 @@ TEST(Deferral, AHandlerTakesAll) {
   flood.expect_all_sent();
 }
 
-/// Receives from any source that others have met stay with the ranks that hold messages back, until all are told anew.
+/// Wants of receives from any source that others have met stay with the ranks that defer messages, until all are told
+/// anew.
 TEST(Deferral, WantsAreToldAnewAfterMany) {
   World world(3, {}, kFew);
   Flood flood(world, 100, 20'000, own_tag);
@@ -166,7 +167,7 @@ TEST(Deferral, WantsAreToldAnewAfterMany) {
   flood.expect_all_sent();
 }
 
-/// More receives than a rank may tell of: it asks for everything, and keeps it.
+/// A rank with more receives than it may tell of asks for everything, and keeps it.
 TEST(Deferral, MoreReceivesThanCanBeToldGetTheirMessages) {
   World world(2, {}, kFew);
   Flood flood(world, 100, 200, own_tag);
@@ -189,7 +190,7 @@ TEST(Deferral, MoreReceivesThanCanBeToldGetTheirMessages) {
   flood.expect_all_sent();
 }
 
-/// As many as are announced at once, and then the others.
+/// More active messages than may be announced at once: the others follow.
 TEST(Deferral, MoreActiveMessagesThanMayBeAnnouncedAllCome) {
   World world(2, {}, kFew);
   const Channel channel = world.at[1]->channel("calls");

@@ -12,7 +12,7 @@
 
 namespace tandem::comm::internal {
 
-/// A message that waits.
+/// A message that is deferred.
 struct DeferredSend final : ArrivedEnvelope, Recycled<DeferredSend> {
   DeferredSend(const MatchKey& from, SendCore& of) noexcept : ArrivedEnvelope(from), core(&of) {}
   SendCore* core;
@@ -20,14 +20,14 @@ struct DeferredSend final : ArrivedEnvelope, Recycled<DeferredSend> {
   DeferredSend* younger = nullptr;
 };
 
-/// A receive of the peer's, as far as we know of it.
+/// A receive of the peer, as far as we know of it.
 struct Want final : PostedReceive, Recycled<Want> {
   explicit Want(const MatchPattern& wanted) noexcept : PostedReceive(wanted) {}
 };
 
-/// The messages for one peer that are not announced, since the peer keeps as many announcements as it may, and what the peer wants
-/// meanwhile. The sender matches in the receiver's stead: held messages are to `Matcher` what unexpected ones are there, wants
-/// what posted receives are. So a message that a receive waits for goes at once, however many others wait.
+/// The messages for one peer that are not announced, since the peer keeps as many announcements as it may, and what the
+/// peer wants meanwhile. The sender matches for the receiver: to `Matcher`, deferred messages are unexpected ones, and
+/// wants are posted receives. So a message that a receive waits for goes at once, however many others wait.
 ///
 /// Messages of one (channel, tag) leave in the order of `hold`. Constant time on the average, but for `forget_wants` and
 /// `open_everything`. Not thread-safe.
@@ -43,16 +43,17 @@ class DeferredSends {
 
   bool empty() const noexcept { return oldest_ == nullptr; }
   std::size_t size() const noexcept { return matcher_.kept_count(); }
-  /// The one held longest, or null.
+  /// The message deferred longest, or null.
   SendCore* oldest() const noexcept { return oldest_ != nullptr ? oldest_->core : nullptr; }
 
-  /// Whether one of this key is held: what comes after it waits as well.
+  /// Whether a message of this key is deferred: later ones wait as well.
   bool holds(std::uint32_t channel, std::uint64_t tag) { return matcher_.peek(pattern_of(channel, tag, false)) != nullptr; }
-  /// What the peer wants, as far as it is noted here: its receives and probes that no message has met, and its handlers.
+  /// Number of the peer's wants noted here: its receives and probes that no message has met, and its handlers.
   std::size_t wants() const noexcept { return matcher_.posted_count() + open_.size(); }
   /// Whether a handler of the peer takes all messages of the channel.
   bool takes_all(std::uint32_t channel) const { return open_.contains(channel); }
-  /// Whether the peer wants a message of this key, of a channel without handler; it wants one less then. None of the key is held.
+  /// Whether the peer wants a message of this key, of a channel without handler; it wants one less then. No message of
+  /// the key is deferred.
   bool take_want(std::uint32_t channel, std::uint64_t tag) {
     if (everything_) return true;
     PostedReceive* const want = matcher_.arrive(MatchKey{Rank{0}, channel, tag});
@@ -61,7 +62,7 @@ class DeferredSends {
     return true;
   }
 
-  /// The peer does not want it yet.
+  /// Defers a message that the peer does not want yet.
   void hold(SendCore& core) {
     auto* held = new DeferredSend(MatchKey{Rank{0}, core.SendItem::channel, core.SendItem::tag}, core);
     held->older = youngest_;
@@ -71,13 +72,13 @@ class DeferredSends {
     matcher_.keep(*held);
     if (takes_all(core.SendItem::channel)) calls_.insert(core.SendItem::channel);
   }
-  /// It waits no more: it goes, or ends.
+  /// Releases a message, which goes or ends.
   void release(SendCore& core) {
     matcher_.remove(*core.held);
     forget(*core.held);
   }
 
-  /// The peer wants one of this channel and tag: the message that is to go, or null: the next one will.
+  /// The peer wants one of this channel and tag: the message that is to go; null: the next one will.
   SendCore* want(std::uint32_t channel, std::uint64_t tag, bool any_tag) {
     if (everything_ || open_.contains(channel)) return nullptr;
     auto* want = new Want(pattern_of(channel, tag, any_tag));
@@ -88,12 +89,12 @@ class DeferredSends {
     forget(*core.held);
     return &core;
   }
-  /// The peer wants all of a channel, from now on.
+  /// Notes that the peer wants all messages of a channel from now on.
   void open(std::uint32_t channel) {
     open_.insert(channel);
     calls_.insert(channel);
   }
-  /// The next held message of a channel that the peer wants all of, which is held no more; or null.
+  /// Releases the next deferred message of a channel of which the peer wants all; null: there is none.
   SendCore* take_call() {
     while (!calls_.empty()) {
       const std::uint32_t channel = *calls_.begin();
@@ -106,13 +107,13 @@ class DeferredSends {
     }
     return nullptr;
   }
-  /// The peer says anew what it wants.
+  /// Forgets the wants, which the peer tells anew.
   void forget_wants() {
     for (PostedReceive* want : matcher_.extract_all_posted()) delete static_cast<Want*>(want);
     open_.clear();
     calls_.clear();
   }
-  /// The peer wants whatever there is, from now on. Calls `go(SendCore&)` for those that are held.
+  /// Notes that the peer wants every message from now on. Calls `go(SendCore&)` for the deferred ones.
   template <class Go>
   void open_everything(Go go) {
     forget_wants();
@@ -139,7 +140,7 @@ class DeferredSends {
   static MatchPattern pattern_of(std::uint32_t channel, std::uint64_t tag, bool any_tag) noexcept {
     return {.source = Rank{0}, .channel = channel, .tag = any_tag ? 0 : tag, .any_source = false, .any_tag = any_tag};
   }
-  /// It stands in the matcher no more.
+  /// Takes a message out of the matcher.
   void forget(DeferredSend& held) noexcept {
     (held.older != nullptr ? held.older->younger : oldest_) = held.younger;
     (held.younger != nullptr ? held.younger->older : youngest_) = held.older;
@@ -151,7 +152,7 @@ class DeferredSends {
   DeferredSend* oldest_ = nullptr;
   DeferredSend* youngest_ = nullptr;
   std::unordered_set<std::uint32_t> open_;
-  std::unordered_set<std::uint32_t> calls_;  ///< of these channels, all that have held messages; and perhaps others
+  std::unordered_set<std::uint32_t> calls_;  ///< of these channels, all with deferred messages; and perhaps others
   bool everything_ = false;
 };
 

@@ -94,7 +94,7 @@ void Departures::end_everything() {
 
 const char* Departures::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
   departed_.push_back(&peer);
-  // Once we have answered, nothing is written into its memory any more.
+  // Once we have answered, nothing is written into the peer's memory any more.
   outgoing_.stop_pushing_to(peer);
   if (goodbye.prefix.kind == wire::Kind::goodbye_answered) {
     peer.goodbye_answered = true;
@@ -110,7 +110,7 @@ const char* Departures::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
 void Departures::peer_failed(Rank rank, std::string_view reason) {
   Peer& peer = peers_.make_peer(rank);
   if (peer.dead) return;
-  // It said goodbye, and is gone now; or we did, and it has not waited to answer.
+  // The peer said goodbye, and is gone now; or we did, and it has not waited to answer.
   if (peer.left || peers_.leaving()) {
     fail_peer(peer, Ending::peer_left);
     return fail_broadcasts(rank);
@@ -123,7 +123,7 @@ void Departures::peer_failed(Rank rank, std::string_view reason) {
   }
 }
 
-/// So that it gets our goodbye, too.
+/// Notes a new link, so that its peer gets our goodbye, too.
 void Departures::opened(Link& link) {
   Peer& peer = *peers_.rail_of(link).peer;
   if (peers_.leaving() && !peer.dead) packets_.post_control(peer, wire::Goodbye{});
@@ -136,8 +136,8 @@ void Departures::peer_needs_other_transport(Rank rank, std::string_view reason) 
                      peers_.polled()->name(), reason);
 }
 
-/// When nothing of it is needed, it does not matter whether it left or died, and nobody is told. Who needs something of it later, learns
-/// that it is dead. A broadcast whose root is out of reach is needed.
+/// Ends a peer that cannot be reached. When nothing of it is needed, it does not matter whether it left or died, and
+/// nobody is told; a later use of it finds it dead. A broadcast whose root is out of reach is needed.
 void Departures::peer_unreachable(Rank rank, std::string_view reason) {
   Peer& peer = peers_.make_peer(rank);
   if (peer.dead) return;
@@ -152,7 +152,7 @@ bool Departures::waits_for(const Peer& peer) const {
          arrivals_.matcher().waits_for(peer.rank) || arrivals_.awaits(peer.rank) || std::ranges::any_of(broadcasts_.all, needs);
 }
 
-/// The peer said goodbye: it will send nothing more. What is queued for it goes out until it closes.
+/// Notes that the peer said goodbye: it will send nothing more. What is queued for it goes out until it closes.
 void Departures::peer_has_left(Peer& peer) {
   peer.at_once_below = peers_.at_once_below(peer);
   deferral_.forget_deferring_peer(peer);
@@ -193,7 +193,7 @@ void Departures::fail_peer(Peer& peer, Ending ending) {
   }
 }
 
-/// Payloads that were on their way into memory.
+/// Fails payloads of the peer that were on their way into memory.
 void Departures::fail_landings(Peer& peer, Ending ending) {
   for (const auto& rail : peer.all_rails) {
     LandingPlace& place = rail->landing;
@@ -209,7 +209,7 @@ void Departures::fail_landings(Peer& peer, Ending ending) {
   }
 }
 
-/// What was queued for the peer, and what its rails were reading.
+/// Fails what was queued for the peer, and what its rails were reading.
 void Departures::fail_outgoing(Peer& peer, Ending ending) {
   for (SendCore* held; peer.deferred != nullptr && (held = peer.deferred->oldest()) != nullptr;) {
     deferral_.drop_deferred(*held);
@@ -255,7 +255,7 @@ void Departures::fail_send(SendCore& core, Ending ending, Rank rank) {
   sends_.finish_send(core, ending, rank);
 }
 
-/// Broadcasts lose children, parents and roots.
+/// Removes a dead rank from broadcasts, as child, parent or root.
 void Departures::fail_broadcasts(Rank dead) {
   std::vector<Broadcast*> all;
   for (const auto& [name, broadcast] : broadcasts_.all) all.push_back(broadcast.get());
@@ -276,7 +276,7 @@ void Departures::fail_broadcasts(Rank dead) {
         children_.child_progress(*child);
       }
     }
-    // What was landing from the dead rank, or being read for it, does not hold a lost one back any more.
+    // What was landing from the dead rank, or being read for it, does not delay the end of a lost broadcast any more.
     if (broadcast->lost) recipient_.lose(*broadcast, dead);
   }
 }
@@ -287,7 +287,7 @@ void Departures::connect_to_roots() {
   }
 }
 
-/// The endpoint ends, or is given up: no rank will ask for these any more.
+/// Drops the broadcasts of an endpoint that ends or gives up: no rank will ask for them any more.
 void Departures::drop_broadcasts() {
   for (const auto& [name, broadcast] : broadcasts_.all) {
     if (broadcast->receive != nullptr)

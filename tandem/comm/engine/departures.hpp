@@ -36,9 +36,9 @@ class Departures {
   void peer_failed(Rank peer, std::string_view reason);
   void opened(Link& link);
   void peer_unreachable(Rank peer, std::string_view reason);
-  /// The polled transport cannot connect to it: the next one that reaches it takes over, if there is one.
+  /// The polled transport cannot connect to the peer: the next one that reaches it takes over, if there is one.
   void peer_needs_other_transport(Rank peer, std::string_view reason);
-  /// When leaving takes long: those below a broadcast may be held up by the death of its root, of which we are to hear, too.
+  /// When leaving takes long, connects to the roots of broadcasts, whose deaths may delay the ranks below us.
   void connect_to_roots();
   void end_everything();
   /// Whether peers need something of this rank: sends, forwards, acknowledgements that are not handed over.
@@ -49,13 +49,13 @@ class Departures {
   void abandon();
   void cancel_everything();
   const char* take_goodbye(Peer& peer, const wire::Goodbye& goodbye);
-  /// Between polls: transports learn which peers said goodbye.
+  /// Tells transports, between polls, which peers said goodbye.
   void report_departures();
 
  private:
   bool waits_for(const Peer& peer) const;
   void peer_has_left(Peer& peer);
-  /// The receives and probes that are posted for that rank alone.
+  /// Fails the receives and probes that are posted for that rank alone.
   void fail_posted_from(Rank rank, Ending ending);
   void fail_peer(Peer& peer, Ending ending);
   void fail_landings(Peer& peer, Ending ending);

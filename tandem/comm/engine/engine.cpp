@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kStepsPerCostlyPoll = 16;
 constexpr std::uint64_t kStepsPerAudit = 8;
-/// A rail has room for one payload that lands. Transports keep to that, each in its own way; here it holds for all of them.
+/// A rail has room for one payload that lands. Each transport keeps to that; this check holds for all of them.
 constexpr const char* kInterleaved = "a packet within the payload of the one before it";
 
 }  // namespace
@@ -39,7 +39,8 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   if (parts_.work_left > 0) [[unlikely]] parts_.broadcasts.forgotten.clear();
   ++steps_;
   for (const Polled& polled : polled_) {
-    // A poll that costs a system call delays those that do not; it is done now and then, unless its transport is the busy one.
+    // A poll that costs a system call delays those that do not, so it is made now and then, unless its transport is the
+    // busy one.
     if (polled.costly && busiest_ != polled.transport && steps_ % kStepsPerCostlyPoll != 0) continue;
     const unsigned reported = poll(*polled.transport, now_ns);
     if (reported > 0) busiest_ = polled.transport;
@@ -50,7 +51,7 @@ std::int64_t Engine::step(std::int64_t now_ns) {
   return events > 0 ? now_ns : base::kNever;
 }
 
-/// Starts broadcasts whose time has come, sends what was posted meanwhile, and copies a piece. The rest of `step`.
+/// The rest of `step`: starts broadcasts whose time has come, sends what was posted meanwhile, and copies a piece.
 std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
   if (parts_.pacing.waits_for_time()) parts_.pacing.step(now_ns);
   if (!parts_.broadcasts.held.empty()) parts_.root.start_waiting_broadcasts();
@@ -87,7 +88,7 @@ void Engine::hurry_transports() {
 
 namespace {
 
-/// What all engines of the process share.
+/// Calls `act` for each type whose freed objects all engines of the process share.
 template <class Act>
 void for_each_recycled(Act act) {
   act.template operator()<SentCore>();
@@ -206,7 +207,7 @@ const char* Engine::take_block(Rail& rail, std::span<const std::byte> control, s
   return nullptr;
 }
 
-/// Any record but an eager message.
+/// Takes any record but an eager message.
 const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes) {
   Peer& peer = *rail.peer;
   switch (kind) {
@@ -229,8 +230,8 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
   return "a record of an unknown kind";
 }
 
-/// A block's head begins here. Blocks of different rails overtake each other; what an older one says is known. All four counters
-/// at once are fewer instructions, and no branch for each.
+/// Reads the head of a block. Blocks of different rails overtake each other; what an older one says is known. All four
+/// counters at once take fewer instructions, without a branch for each.
 [[gnu::always_inline]] inline void Engine::take_head(const Rail& rail, const std::byte* head) {
   using Counters [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::uint32_t;
   using Differences [[gnu::vector_size(sizeof(wire::BlockHead))]] = std::int32_t;
@@ -241,7 +242,7 @@ const char* Engine::take_other(Rail& rail, wire::Reader& reader, wire::Kind kind
   std::memcpy(&known, &heard, sizeof known);
   known = reinterpret_cast<Differences>(received - known) > 0 ? received : known;
   std::memcpy(static_cast<void*>(&heard), &known, sizeof known);
-  if (rail.link->rail() != 0) [[unlikely]] heard.fences_passed = fences_passed;  // those are of rail 0
+  if (rail.link->rail() != 0) [[unlikely]] heard.fences_passed = fences_passed;  // these numbers are of rail 0
 }
 
 }  // namespace tandem::comm::internal

@@ -63,16 +63,16 @@ class Engine final : public PacketSink {
       return &core;
     }
     if (parts_.deferral.any_peer_defers()) [[unlikely]] parts_.deferral.want_from_all(core.pattern);
-    // A receive from a rank is a use of it: the connection brings the news of its death.
+    // A receive from a rank connects to it: the connection brings the news of its death.
     if (!core.pattern.any_source) [[likely]] {
       Peer* peer = parts_.peers.peer_for(from);
       if (peer == nullptr || peer->dead || peer->left) [[unlikely]] parts_.arrivals.fail_posted(core, peer);
     }
     return &core;
   }
-  /// Into memory that the processor must not touch. Null: the message that it would match is not here, or comes in another way.
+  /// A receive into memory that the processor must not touch. Null: the message is not here, or comes in another way.
   RequestCore* receive_placed(Source from, TagPattern tag, Pieces&& pieces, const ReceiveOptions& options) {
-    const bool may_come = !from.any() && !parts_.peers.is_dead(from.rank());  // from a dead rank nothing does: the receive says so
+    const bool may_come = !from.any() && !parts_.peers.is_dead(from.rank());  // nothing comes from a dead rank
     if (may_come && !parts_.arrivals.is_placed(Arrivals::pattern_of(from, tag, options.channel))) return nullptr;
     return receive(make_receive(from, tag, std::move(pieces), false, options));
   }
@@ -85,7 +85,7 @@ class Engine final : public PacketSink {
   }
   bool append(RequestCore& mcast, Recipient recipient) { return parts_.root.append(mcast, recipient); }
   bool cancel(RequestCore& core);
-  /// A message for that rank will be posted in about `in_ns`: see `PortPacer`. 0: that is of no use.
+  /// Announces a message that will be posted for that rank in about `in_ns`: see `PortPacer`. 0: that has no use.
   std::uint64_t announce(Rank to, std::uint64_t bytes, std::int64_t in_ns, std::int32_t priority) {
     return parts_.pacing.announce(to, bytes, in_ns, priority);
   }
@@ -94,16 +94,16 @@ class Engine final : public PacketSink {
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel) {
     return parts_.arrivals.probe(from, tag, channel);
   }
-  /// False: the channel has one.
+  /// Registers a handler. False: the channel has one.
   bool register_rpc(Channel channel, RpcHandler handler) { return parts_.arrivals.register_rpc(channel, std::move(handler)); }
 
   // Progress.
-  /// Polls, sends what can be sent, copies a piece of what is copied remotely. Returns when it wants to be called again, in ns of
-  /// the endpoint's clock.
+  /// Polls, sends what can be sent, and advances remote copies by a piece. Returns when it wants to be called again, in
+  /// ns of the endpoint's clock.
   std::int64_t step(std::int64_t now_ns);
   /// When `step` has something to do even if nothing arrives.
   std::int64_t due_ns() const noexcept { return std::min(parts_.pacing.due_ns(), parts_.root.due_ns()); }
-  /// The next step polls every transport, also those that cost a system call.
+  /// Makes the next step poll every transport, also those that cost a system call.
   void poll_all_next() noexcept { steps_ = UINT64_MAX; }
   /// Whether something was sent since `wake_peers`.
   bool wakeups_are_due() const noexcept { return packets_at_wake_ != parts_.completions.statistics.packets_sent; }
@@ -116,7 +116,7 @@ class Engine final : public PacketSink {
   unsigned last_events() const noexcept { return last_events_; }
   /// Whether anything is left to be done without waiting for the network.
   bool busy() const noexcept { return copies() || parts_.peers.any_dirty() || !parts_.broadcasts.to_offer.empty(); }
-  /// No part has work or events left.
+  /// Whether no part has work or events left.
   bool nothing_left() const noexcept { return parts_.work_left == 0; }
   /// Whether no send, stream, forward or receive is under way.
   bool quiet() const noexcept { return parts_.completions.outstanding() == 0; }
@@ -125,9 +125,10 @@ class Engine final : public PacketSink {
   // Leaving.
   /// Whether peers need something of this rank: sends, forwards, acknowledgements that are not handed over.
   bool pending_for_peers() const noexcept { return parts_.departures.pending_for_peers(); }
-  /// When leaving takes long: the death of a broadcast's root may delay the ranks below this one, and only a connection shows it.
+  /// When leaving takes long, connects to roots: the death of a root may delay the ranks below, and only a connection
+  /// shows it.
   void connect_to_roots() { parts_.departures.connect_to_roots(); }
-  /// No rank that has not been found yet will be. Without the lock.
+  /// Ends the look-ups of ranks: no further rank will be found. Without the lock.
   void stop_lookups() { parts_.peers.stop_lookups(); }
   void say_goodbye() { parts_.departures.say_goodbye(); }
   bool all_answered_goodbye() const noexcept { return parts_.departures.all_answered_goodbye(); }
@@ -138,12 +139,12 @@ class Engine final : public PacketSink {
   void abandon() { parts_.departures.abandon(); }
   void cancel_everything() { parts_.departures.cancel_everything(); }
 
-  // Memory that a burst has left unused: of the tables, and of the requests of all engines of the process.
+  // Memory that a burst has left unused, in tables and in the requests of all engines of the process.
   std::size_t spare_bytes() const noexcept;
   void trim_tables() noexcept { parts_.arrivals.matcher().trim(); }
-  static void trim_requests() noexcept;  ///< needs no lock, and takes longer the more it is
+  static void trim_requests() noexcept;  ///< needs no lock; takes time in proportion to that memory
 
-  // What others may ask.
+  // Queries.
   std::vector<Rank> connected_ranks() const { return parts_.peers.connected(); }
   Transport* transport_to(Rank peer) { return parts_.peers.transport_to(peer); }
   std::uint64_t deferred_messages() const noexcept { return parts_.deferral.deferred_messages(); }

@@ -34,7 +34,7 @@ class EngineTrace {
     return stream.any_on<send_posted, receive_posted, send_announced, send_granted, message_sent, message_arrived,
                          message_released, message_failed, mcast_posted, mcast_recipient, mcast_routed, bag_closed>();
   }
-  /// Before something is posted: the next event has this instant, which is before whatever other ranks do about it.
+  /// Sets the instant of the next event before something is posted, so that it precedes other ranks' reactions.
   [[gnu::always_inline]] void begin_instant() noexcept {
     if (follows()) [[unlikely]] stream.set_instant(stream.read_clock());
   }
@@ -56,11 +56,11 @@ class EngineTrace {
     if (core.request != 0) stream.emit<trace::Type::mcast_recipient>(core.request, recipient.value());
   }
 
-  // What becomes of it.
+  // Later events of a request.
   [[gnu::always_inline]] void arrived(const ReceiveCore& core) noexcept {
     if (follows()) [[unlikely]] record_arrived(core);
   }
-  /// Behind `arrived`, at its instant.
+  /// Follows `arrived`, at its instant.
   [[gnu::always_inline]] void released_too(const RequestCore& core) noexcept {
     if (follows()) [[unlikely]] record_end(core, false);
   }
@@ -82,7 +82,7 @@ class EngineTrace {
   }
 
   // Broadcasts.
-  /// One strand of it.
+  /// Records one strand of a broadcast.
   void mcast_routed(const RequestCore& core, TreeKind tree, std::uint32_t segment_bytes,
                     std::span<const std::uint32_t> children) noexcept;
 

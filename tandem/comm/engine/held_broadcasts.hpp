@@ -17,23 +17,23 @@ namespace tandem::comm::internal {
 /// Broadcasts that are held, `Held`, each with an `id` that grows in the order of posting, and a `key()`, whose broadcasts start in that
 /// order. `Key` is what `key()` returns, and `Hash` its hash.
 ///
-/// Cost. Only the oldest of a key may start, so only that one has a time at which it is looked at. A pass (`start_due`) looks at those
-/// whose time has come, once each, and at the next of a key when one has started. So a pass costs nothing for all the others, however
-/// many they are, and neither does the question when the next pass is due.
+/// Cost. Only the oldest of a key may start, so only that one has a time of its next look. A pass (`start_due`) checks
+/// those whose time has come, once each, and the next of a key when one has started. So all others cost a pass nothing,
+/// however many they are; neither does the question when the next pass is due.
 ///
-/// Not thread-safe: under the endpoint's lock. What it holds outlives its place here.
+/// Not thread-safe: under the endpoint's lock. The held broadcasts outlive their places here.
 template <class Held, class Key, class Hash>
 class BasicHeldBroadcasts {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   /// What a look has found.
   struct Look {
-    bool started = false;         ///< it was removed and has started
-    std::int64_t again_ns = 0;    ///< else: the first pass at this time, or later, looks again; 0: each pass
-    std::int64_t due_ns = 0;      ///< else: the time by which there must be a pass, though nothing else happens
+    bool started = false;         ///< the broadcast was removed and has started
+    std::int64_t again_ns = 0;    ///< else: the time from which a pass looks again; 0: each pass
+    std::int64_t due_ns = 0;      ///< else: the time by which there must be a pass, even without other events
   };
 
-  /// `left` counts those that are held, with other things.
+  /// `left` counts the held broadcasts and other work.
   explicit BasicHeldBroadcasts(std::size_t& left) noexcept : left_(&left) {}
   BasicHeldBroadcasts(const BasicHeldBroadcasts&) = delete;
   BasicHeldBroadcasts& operator=(const BasicHeldBroadcasts&) = delete;
@@ -41,7 +41,7 @@ class BasicHeldBroadcasts {
 
   bool empty() const noexcept { return all_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }
-  /// The id of the oldest one. There is one.
+  /// The id of the oldest one, which exists.
   std::uint64_t first_id() const noexcept { return all_.begin()->first; }
   /// When a pass must look again; `kNever`: there is none.
   std::int64_t due_ns() const noexcept { return dues_.empty() ? kNever : dues_.begin()->first; }
@@ -53,7 +53,7 @@ class BasicHeldBroadcasts {
     same_key.push_back(&held);
     if (same_key.size() == 1) set_times(held.id, 0, 0);
   }
-  /// It starts, or is cancelled. The next of its key is looked at by the next pass, or by the present one.
+  /// Removes one that starts or is cancelled. The present pass, or the next one, checks the next of its key.
   void remove(const Held& held) {
     const auto found = all_.find(held.id);
     forget_times(found->first, found->second);
@@ -74,11 +74,11 @@ class BasicHeldBroadcasts {
     looks_.clear();
     dues_.clear();
   }
-  /// Something has changed that concerns all: the next pass looks at each that may start.
+  /// Makes the next pass check each that may start, since something changed for all.
   void look_at_all() {
     for (const auto& [key, same_key] : keys_) set_times(same_key.front()->id, 0, 0);
   }
-  /// Those of a key, the oldest first; null: there are none. Valid until one is added or removed.
+  /// The held broadcasts of a key, oldest first; null: none. Valid until one is added or removed.
   const std::deque<Held*>* of_key(const Key& key) const {
     const auto found = keys_.find(key);
     return found != keys_.end() ? &found->second : nullptr;
@@ -108,7 +108,7 @@ class BasicHeldBroadcasts {
   using Times = std::set<std::pair<std::int64_t, std::uint64_t>>;
   struct Entry {
     Held* held;
-    bool timed = false;  ///< the oldest of its key, so that it stands in both sets
+    bool timed = false;  ///< the oldest of its key, and so in both sets
     std::int64_t look_ns = 0, due_ns = 0;
   };
 
@@ -133,8 +133,8 @@ class BasicHeldBroadcasts {
   std::size_t* left_;
 };
 
-/// How far it is known of a list of ranks that none of them need be waited for. They are asked in order, and a rank that was not waited for
-/// once never is again: so all looks together ask each rank once, and one more per look.
+/// How many ranks at the beginning of a list need not be waited for. They are asked in order, and a rank that need not
+/// be waited for once never must: so all looks together ask each rank once, and one more per look.
 class WaitingRanks {
  public:
   /// Whether one of `count` ranks has to be waited for, as `waits(i)` says.
@@ -143,11 +143,11 @@ class WaitingRanks {
     while (known_ < count && !waits(known_)) ++known_;
     return known_ < count;
   }
-  /// The list has changed.
+  /// Starts again, since the list has changed.
   void ask_again() noexcept { known_ = 0; }
 
  private:
-  std::size_t known_ = 0;  ///< those before it
+  std::size_t known_ = 0;  ///< ranks before it need not be waited for
 };
 
 }  // namespace tandem::comm::internal

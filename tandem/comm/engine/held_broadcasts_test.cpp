@@ -100,7 +100,7 @@ TEST(HeldBroadcasts, RandomOnesAllStartInOrder) {
   }
 }
 
-/// A step makes a pass, and steps are as frequent as polls: what is held must cost nothing.
+/// Steps are as frequent as polls and each makes a pass: held broadcasts must cost nothing.
 TEST(HeldBroadcasts, APassLooksOnlyAtThoseWhoseTimeHasCome) {
   for (const std::size_t count : {100u, 10'000u}) {
     Room room;
@@ -114,7 +114,7 @@ TEST(HeldBroadcasts, APassLooksOnlyAtThoseWhoseTimeHasCome) {
   }
 }
 
-/// A broadcast to many ranks waits for their cards, which come one after the other.
+/// A broadcast to many ranks waits for their addresses, which come one after the other.
 TEST(HeldBroadcasts, EachRankIsAskedOnceAndOneMorePerLook) {
   for (const std::size_t ranks : {100u, 10'000u}) {
     WaitingRanks waiting;

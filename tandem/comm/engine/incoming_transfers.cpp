@@ -7,12 +7,12 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// What one step copies between two processes before it looks at the network again. Two calls for what one could copy cost some
-/// microseconds; this much takes as long as a segment through the rings.
+/// Bytes that one step copies between two processes before it polls the network again. Two calls instead of one cost
+/// some microseconds; this many bytes take as long as a segment through the rings.
 constexpr std::uint64_t kCopyBytes = 512 * 1024;
 
-/// What each of two that copy a message takes at a time: a quarter, since calls cost a microsecond, and one waits for the rest of
-/// the other's last part; of long messages less, since urgent ones wait for a part.
+/// Bytes that each of two sides that copy a message takes at a time: a quarter, since calls cost a microsecond, and one
+/// side waits for the rest of the other's last part; of long messages less, since urgent ones wait for a part.
 std::uint64_t part_bytes_for(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t kPage = 4096, kLeast = 32 * 1024, kMost = 128 * 1024;
   const std::uint64_t least = std::max(kLeast, bytes / Meeting::kMostParts + 1);
@@ -54,7 +54,7 @@ void IncomingTransfers::start_incoming(ReceiveCore& core, Peer& peer, const Enve
   if (incoming->way == CopyWay::both && !share(*incoming)) incoming->way = CopyWay::pull;
 }
 
-/// Nothing: there is no choice, and the message comes in segments.
+/// The way in which the message comes. Empty: there is no choice, and it comes in segments.
 std::optional<CopyWay> IncomingTransfers::choose_way(const Incoming& incoming, std::uint64_t address) {
   const Peer& peer = *incoming.peer;
   const std::size_t least = peer.transport->capabilities().remote_copy_bytes;
@@ -84,21 +84,21 @@ void IncomingTransfers::grant_all(Incoming& incoming) {
   packets_.post_control(*incoming.peer, grant);
 }
 
-/// A strand's memory is held: everything may come. What is in flight is bounded by the rail, and by the window before this grant.
+/// Grants a whole strand, whose memory exists. The rail, and the window before this grant, bound what is in flight.
 void IncomingTransfers::grant_strand(Incoming& incoming) {
   if (incoming.granted >= incoming.length) return;
   incoming.granted = incoming.length;
   packets_.post_control(*incoming.peer, wire::Grant{.stream = incoming.stream, .up_to = incoming.length});
 }
 
-/// What comes with an announcement that met its receive.
+/// Takes the bytes that come with an announcement that met its receive.
 void IncomingTransfers::land_along(Rail& rail, Incoming& incoming, std::size_t bytes) {
   if (incoming.restart) return;
   incoming.receive->pieces.slice(0, bytes, rail.landing.pieces);
   land_in(rail, incoming, 0);
 }
 
-/// The payload that a rail delivers now is a segment of `incoming`.
+/// Makes a segment of `incoming` of the payload that a rail delivers now.
 void IncomingTransfers::land_in(Rail& rail, Incoming& incoming, std::uint64_t offset) {
   rail.landing.kind = LandingPlace::Kind::incoming;
   rail.landing.incoming = &incoming;
@@ -121,7 +121,7 @@ const char* IncomingTransfers::take_data(Rail& rail, const wire::Data& data, std
     incoming.receive->pieces.slice(data.offset, payload_bytes, rail.landing.pieces);
   } else if (incoming.strand != nullptr && incoming.strand->broadcast->memory != nullptr) {
     if (incoming.strand->islands.size() >= Strand::kMostIslands) return "a strand that comes in too many pieces";
-    // What an ancestor sends again is here already, and its reader may be the user by now.
+    // What an ancestor sends again is here already, and the user may be reading it.
     if (data.offset + payload_bytes > incoming.strand->arrived) {
       incoming.strand->broadcast->memory->slice(incoming.strand->first + data.offset, payload_bytes, rail.landing.pieces);
     }
@@ -177,7 +177,7 @@ void IncomingTransfers::copy_incoming(Incoming& incoming) {
   landed_data(incoming, incoming.pull_at - bytes, bytes);
 }
 
-/// Everything is here: the sender may have its memory back.
+/// Ends a pull of which everything is here: the sender may have its memory back.
 void IncomingTransfers::end_pull(Incoming& incoming) {
   stop_pull(incoming);
   ++statistics_.remote_copies;
@@ -189,7 +189,7 @@ void IncomingTransfers::stop_pull(Incoming& incoming) {
   pulling_.remove(&incoming);
 }
 
-/// Reading the peer's memory is not permitted after all: everything comes as segments, and no message tries again.
+/// Ends a pull that is not permitted after all: everything comes as segments, and no message tries again.
 void IncomingTransfers::pull_refused(Incoming& incoming) {
   if (!incoming.peer->no_remote_copy) {
     context_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
@@ -200,7 +200,7 @@ void IncomingTransfers::pull_refused(Incoming& incoming) {
   stop_pull(incoming);
   if (incoming.meeting) {
     while (incoming.meeting->take()) {}
-    if (incoming.meeting->taken() < incoming.meeting->parts()) return;  // until the sender has finished what it took
+    if (incoming.meeting->taken() < incoming.meeting->parts()) return;  // the sender has not finished what it took
   }
   send_instead(incoming);
 }
@@ -233,7 +233,7 @@ void IncomingTransfers::stop_sharing(Incoming& incoming) {
   if (incoming.peer->shared == &incoming) incoming.peer->shared = nullptr;
 }
 
-/// Nothing is left for us to read.
+/// Called when nothing is left for us to read.
 void IncomingTransfers::no_part_left(Incoming& incoming) {
   if (incoming.landed < incoming.length) return stop_pull(incoming);  // the sender says when it has written what it took
   end_pull(incoming);

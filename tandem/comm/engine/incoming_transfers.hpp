@@ -27,22 +27,22 @@ class IncomingTransfers {
   explicit IncomingTransfers(EngineParts& parts);
 
   const char* take_data(Rail& rail, const wire::Data& data, std::size_t payload_bytes);
-  /// How a receive meets an announcement.
+  /// How a receive met an announcement.
   struct Meets {
-    bool late = false;  ///< it was posted after the announcement came
-    bool call = false;  ///< it is a handler's, and counts so in `Peer::occupied`
+    bool late = false;  ///< the receive was posted after the announcement came
+    bool call = false;  ///< a handler's, which counts so in `Peer::occupied`
   };
-  /// A receive has matched an announcement.
+  /// Starts the transfer of an announced message that a receive has matched.
   void start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes, Meets meets);
-  /// The payload of this packet is the beginning that came with an announcement.
+  /// Takes the payload of this packet as the beginning that came with an announcement.
   static void land_along(Rail& rail, Incoming& incoming, std::size_t bytes);
   /// Grants the whole strand, since its memory is there.
   void grant_strand(Incoming& incoming);
-  /// The bytes [offset, offset + bytes) are in memory.
+  /// Notes that the bytes [offset, offset + bytes) are in memory.
   void landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes);
   /// Ends a transfer.
   void end_incoming(Incoming& incoming);
-  /// The payload of this packet is a segment.
+  /// Takes the payload of this packet as a segment.
   static void land_in(Rail& rail, Incoming& incoming, std::uint64_t offset);
   bool copies() const noexcept { return !pulling_.empty(); }
   /// Copies one piece of each message that is read from its sender's memory.

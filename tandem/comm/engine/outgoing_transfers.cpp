@@ -46,7 +46,7 @@ void OutgoingTransfers::refresh(OutgoingStream& stream) {
   peers_.mark_dirty(*stream.peer);
 }
 
-/// Something of a stream was sent or is not read any more: is that all?
+/// Ends a stream if the last of it was sent and is not read any more.
 void OutgoingTransfers::stream_advanced(OutgoingStream& stream) {
   if (stream.child != nullptr) return children_.child_progress(*stream.child);
   if (stream.cursor < stream.limit || stream.posted > 0 || stream.granted < stream.limit) return;
@@ -80,7 +80,7 @@ void OutgoingTransfers::drop_stream(OutgoingStream& stream) {
 
 const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) {
   OutgoingStream* const found = peer.outgoing.find(grant.stream);
-  if (found == nullptr) return nullptr;  // of a stream that has ended here: a broadcast's last grants
+  if (found == nullptr) return nullptr;  // a broadcast's last grants for a stream that has ended here
   OutgoingStream& stream = *found;
   if (grant.up_to > stream.length) return "a grant beyond the end of its stream";
   if ((grant.prefix.flags & wire::flag_restart) != 0) {
@@ -122,7 +122,7 @@ bool OutgoingTransfers::supply(SendCore& core, Pieces&& pieces, BufferMemory mem
   return true;
 }
 
-/// The receiver has read everything that it wanted from our memory.
+/// Ends a message of which the receiver has read everything that it wanted from our memory.
 const char* OutgoingTransfers::take_finish(Peer& peer, const wire::Finish& finish) {
   OutgoingStream* const found = peer.outgoing.find(finish.stream);
   if (found == nullptr) return nullptr;
@@ -167,7 +167,7 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
   return nullptr;
 }
 
-/// One part of a message that its receiver reads, too. The push is gone when none is left.
+/// Copies one part of a message that its receiver reads, too. The push is gone when none is left.
 void OutgoingTransfers::copy_outgoing(Push& push) {
   const OutgoingStream& stream = *push.stream;
   Peer& peer = *stream.peer;

@@ -32,17 +32,17 @@ class OutgoingTransfers {
   /// Copies one part of each message that both sides copy.
   void copy_some();
 
-  /// A stream to the peer, with a number that no other one has.
+  /// A new stream to the peer, with a number of its own.
   static OutgoingStream& new_stream(Peer& peer);
-  /// Grants or data have come: puts what may be sent into the queue.
+  /// Puts what may be sent of a stream into the queue, since grants or data have come.
   void refresh(OutgoingStream& stream);
-  /// Something of a stream was sent, or its rail has read it: ends the message when that was all.
+  /// Ends the message if the last of its stream was sent, and rails have read it.
   void stream_advanced(OutgoingStream& stream);
   /// Ends a stream; a deferred message may take its place.
   void end_stream(OutgoingStream& stream);
-  /// Ends a stream, and nothing takes its place.
+  /// Ends a stream without a successor.
   void drop_stream(OutgoingStream& stream);
-  /// The bytes of a `late` message, which is granted. False: it has ended, or its rails do not read such memory.
+  /// Gives the bytes of a granted `late` message. False: it has ended, or its rails do not read such memory.
   bool supply(SendCore& core, Pieces&& pieces, BufferMemory memory);
   const char* take_grant(Peer& peer, const wire::Grant& grant);
   const char* take_finish(Peer& peer, const wire::Finish& finish);

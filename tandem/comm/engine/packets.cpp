@@ -21,7 +21,7 @@ PacketSender::PacketSender(EngineParts& parts, std::unique_ptr<Strategy> strateg
       departures_(parts.departures),
       strategy_(std::move(strategy)) {}
 
-/// Connects to those that we have not sent to before, and forms packets for those that have something new to send.
+/// Connects to new peers, and forms packets for the peers that have something new to send.
 void PacketSender::pump_dirty() {
   while (Peer* const next = peers_.take_dirty()) {
     Peer& peer = *next;
@@ -36,8 +36,7 @@ void PacketSender::pump_dirty() {
   }
 }
 
-/// Sees to it that eager messages of the plan that the credit does not cover do not go as they are. True when there was one: the
-/// plan is stale.
+/// Announces eager messages of the plan that the credit does not cover. True when there was one: the plan is stale.
 bool PacketSender::announce_uncovered(Peer& peer) {
   Credit credit(peer);
   if (credit.ample_for(plan_)) return false;
@@ -286,12 +285,13 @@ void PacketSender::send_head(Peer& peer) {
   send_alone(peer, {});  // or the next packet, or `writable`, brings it
 }
 
-/// Whether records go at once: where that is a few stores, and nothing waits. On networks, those of one turn share a packet.
+/// Whether records go at once: where that is a few stores, and nothing waits. On networks, the records of one turn
+/// share a packet.
 bool PacketSender::sends_past_queue(const Peer& peer) const noexcept {
   return !peer.rails.empty() && peer.queue.idle() && peer.transport->capabilities().shared_memory;
 }
 
-/// The announcement of a message that was not queued. False: it has to be.
+/// Sends the announcement of a message that was not queued. False: it has to be.
 bool PacketSender::announce_at_once(const SendCore& core, Peer& peer) {
   if (core.SendItem::kind != SendKind::record || !sends_past_queue(peer)) return false;
   std::array<std::byte, sizeof(wire::Announce) + sizeof(wire::After)> room;
@@ -304,7 +304,7 @@ bool PacketSender::announce_at_once(const SendCore& core, Peer& peer) {
   return true;
 }
 
-/// A block of this record only, past the queue. False: the rail takes none now.
+/// Sends a block of this record only, past the queue. False: the rail takes none now.
 bool PacketSender::send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header) {
   Rail& rail = *peer.rails[0];
   if (rail.blocked) return false;

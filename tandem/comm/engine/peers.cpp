@@ -54,7 +54,7 @@ const PeerCard* Peers::card_of(Rank rank) {
   return known != cards_.end() ? &known->second : nullptr;
 }
 
-/// Whether the card of the rank is here, if there is one. `later`: it is being looked up, from now on or since earlier.
+/// Looks for the address of the rank, if there is one. `later`: it is being looked up, from now on or since earlier.
 Peers::Known Peers::know(Rank rank) {
   if (context_.directory == nullptr) return Known::no;
   if (cards_.contains(rank.value())) return Known::yes;
@@ -69,7 +69,7 @@ Peers::Known Peers::know(Rank rank) {
   return Known::later;
 }
 
-/// The answer of the directory. A peer that waited for it is connected at the end of the step.
+/// Takes the answer of the directory. A peer that waited for it is connected at the end of the step.
 void Peers::learn(Rank rank, base::Result<PeerCard> card) {
   if (card) {
     cards_.emplace(rank.value(), std::move(card).value());
@@ -90,7 +90,7 @@ void Peers::learn(Rank rank, base::Result<PeerCard> card) {
   mark_dirty(*peer);
 }
 
-/// Until the card is here, what is posted stays in the queue.
+/// Makes what is posted stay in the queue until the address is here.
 void Peers::await(Peer& peer) {
   peer.awaited = true;
   if (peer.transport == nullptr) use_transport(peer, &awaited_);
@@ -111,7 +111,7 @@ Transport* Peers::transport_to(Rank rank) {
   return peer != nullptr ? peer->transport : nullptr;
 }
 
-/// The first transport, in the order of preference, that reaches the peer. Looked for once.
+/// Chooses the first transport, in order of preference, that reaches the peer, once.
 bool Peers::choose_transport(Peer& peer) {
   if (peer.transport == nullptr && !peer.unreachable) {
     if (know(peer.rank) == Known::later) await(peer);
@@ -151,7 +151,7 @@ bool Peers::find_transport(Peer& peer) {
 
 bool Peers::change_transport(Peer& peer) {
   peer.failed_transports.push_back(polling_);
-  if (peer.transport != polling_) return peer.transport != nullptr;  // the peer has connected by another one meanwhile
+  if (peer.transport != polling_) return peer.transport != nullptr;  // the peer has connected by another transport
   use_transport(peer, nullptr);
   peer.rails.clear();
   peer.unreachable = !find_transport(peer);
@@ -159,7 +159,7 @@ bool Peers::change_transport(Peer& peer) {
   return !peer.unreachable;
 }
 
-/// Null: none any more, until another one is known.
+/// Sets the transport. Null: none, until another one is known.
 void Peers::use_transport(Peer& peer, Transport* transport) {
   Port* const port = transport != nullptr ? &ports_.find(transport)->second : nullptr;
   if (peer.backlogged) {
@@ -188,7 +188,7 @@ Peer* Peers::find_peer(Rank rank) {
   Peer& peer = make_peer(rank);
   if (rank != context_.rank && !peer.dead) {
     if (!choose_transport(peer)) {
-      mark_dirty(peer);  // what else waits for it ends there; the caller's request ends at once
+      mark_dirty(peer);  // what else waits for the peer ends there; the caller's request ends at once
       return nullptr;
     }
     connect_rails(peer);
@@ -197,7 +197,7 @@ Peer* Peers::find_peer(Rank rank) {
   return &peer;
 }
 
-/// Makes the links on which we send.
+/// Makes the links for sending.
 void Peers::connect_rails(Peer& peer) {
   if (!peer.rails.empty() || peer.dead) return;
   if (know(peer.rank) == Known::later) return await(peer);
@@ -217,7 +217,7 @@ void Peers::connect_rails(Peer& peer) {
 
 Rail& Peers::make_rail(Link& link) {
   Peer& peer = make_peer(link.peer());
-  // Of a peer that speaks first we learn the transport here.
+  // The transport of a peer that speaks first becomes known here.
   if ((peer.transport == nullptr || peer.transport == &awaited_) && polling_ != nullptr) use_transport(peer, polling_);
   auto rail = std::make_unique<Rail>();
   rail->peer = &peer;
@@ -240,12 +240,12 @@ void Peers::mark_dirty(Peer& peer) {
   dirty_.push_back(&peer);
 }
 
-/// Whether a transfer of this size says something about the network: what buffers on the way take in does not.
+/// Whether a transfer of this size shows the network's rate: buffers on the way hide small ones.
 bool Peers::shows_rate(const Peer& peer, std::uint64_t bytes) noexcept {
   return bytes >= std::min<std::uint64_t>(256 * 1024, 4 * peer.transport->capabilities().segment_bytes);
 }
 
-/// What a transfer says about the network: an average in which recent ones count more.
+/// Averages the rate of transfers; recent ones count more.
 void Peers::measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns) {
   if (!shows_rate(peer, bytes)) return;
   const std::int64_t took = context_.now_ns() - since_ns;
@@ -260,14 +260,14 @@ bool Peers::is_dead(Rank rank) const noexcept {
   return peer != by_rank_.end() ? peer->second->dead : given_up_ && rank != context_.rank;
 }
 
-/// Connects to a rank at the end of the step, since connections report deaths. Also while polling.
+/// Connects to a rank at the end of the step, since connections report deaths. May be called while polling.
 void Peers::connect_to(Rank rank) { mark_dirty(make_peer(rank)); }
 
 bool Peers::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
   return Credit(peer).covers(bytes, header_bytes);
 }
 
-/// Messages up to this size go unasked.
+/// Messages up to this size, in bytes, are sent without an announcement.
 std::size_t Peers::eager_limit(const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();
   return context_.options.eager_bytes > 0 ? std::min(context_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;

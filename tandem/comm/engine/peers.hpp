@@ -23,18 +23,19 @@ namespace tandem::comm::internal {
 class BroadcastRoot;
 struct EngineParts;
 
-/// Finds and connects peers. The first contact looks up the peer's card in the job's directory, and chooses a transport. It is not
-/// made while a transport is being polled (`mark_dirty` leaves it to the end of the step).
+/// Finds and connects peers. The first contact looks up the peer's address in the job's directory, and chooses a
+/// transport. It is not made while a transport is being polled (`mark_dirty` leaves it to the end of the step).
 ///
-/// A card that the directory does not have yet is asked for on another thread. Until it comes (`learn`) the peer is `awaited`:
-/// its rails belong to an `AwaitedTransport` and take nothing, so that what is posted waits in the peer's queue. A peer that
-/// speaks first shows its transport, but cannot be answered before its card is here.
+/// Another thread asks for an address that the directory does not have yet. Until it comes (`learn`) the peer is
+/// `awaited`: its rails belong to an `AwaitedTransport` and take nothing, so that what is posted waits in the peer's
+/// queue. A peer that speaks first shows its transport, but cannot be answered before its address is here.
 ///
-/// State: the peers, which live as long as this, the transports and their ports, and the cards. Under the endpoint's lock.
+/// State: the peers, which live as long as this, the transports and their ports, and the addresses. Under the
+/// endpoint's lock.
 class Peers {
  public:
   Peers(EngineParts& parts, SendOrder order);
-  /// Look-ups under way end, and no card comes any more. Without the endpoint's lock.
+  /// Ends look-ups under way: no more addresses come. Without the endpoint's lock.
   void stop_lookups() { lookups_.stop(); }
 
   void add_transport(std::unique_ptr<Transport> transport);
@@ -45,7 +46,7 @@ class Peers {
   const Transport* polled() const noexcept { return polling_; }
 
   const std::unordered_map<std::uint32_t, std::unique_ptr<Peer>>& all() const noexcept { return by_rank_; }
-  /// Null: this rank has not sent to that rank, nor received from it.
+  /// The peer of that rank. Null: this rank has not sent to it, nor received from it.
   Peer* find(Rank rank) const noexcept {
     const auto found = by_rank_.find(rank.value());
     return found != by_rank_.end() ? found->second.get() : nullptr;
@@ -60,28 +61,28 @@ class Peers {
   bool any_backlogged() const noexcept {
     return any_dirty() || std::ranges::any_of(ports_, [](const auto& entry) { return entry.second.backlogged > 0; });
   }
-  /// Peers with something new to send; `take_dirty` removes one. Null: there is none.
+  /// Whether peers have something new to send. `take_dirty` removes one of them; null: there is none.
   bool any_dirty() const noexcept { return !dirty_.empty(); }
   Peer* take_dirty() noexcept;
 
-  /// This rank has said goodbye.
+  /// Whether this rank has said goodbye.
   bool leaving() const noexcept { return leaving_; }
-  /// This rank abandons the job: peers that it has not met yet are dead to it, as the others are.
+  /// Abandons the job: peers that this rank has not met yet are dead to it, as the others are.
   void give_up_on_strangers() noexcept { given_up_ = true; }
-  bool leave() noexcept { return std::exchange(leaving_, true); }  ///< false: it had not before
+  bool leave() noexcept { return std::exchange(leaving_, true); }  ///< false: it had not left before
 
-  /// Connects on first use. Null: unreachable, which counts as dead. Not while a transport is being polled.
+  /// The peer, connected on first use. Null: unreachable, which counts as dead. Not while a transport is being polled.
   Peer* peer_for(Rank rank) {
     if (recent_peer_ != nullptr && recent_peer_->rank == rank) [[likely]] return recent_peer_;
     return find_peer(rank);
   }
   /// The peer, connected or not.
   Peer& make_peer(Rank rank);
-  /// False: no transport reaches it.
+  /// Chooses the peer's transport. False: none reaches it.
   bool choose_transport(Peer& peer);
   void use_transport(Peer& peer, Transport* transport);
-  /// The polled transport, which has taken nothing for the peer, cannot connect to it. True: another one reaches it, and connects at the
-  /// end of the step.
+  /// The polled transport, which has taken nothing for the peer, cannot connect to it. True: another one reaches it,
+  /// and connects at the end of the step.
   bool change_transport(Peer& peer);
   /// Makes the links on which this rank sends.
   void connect_rails(Peer& peer);
@@ -91,34 +92,34 @@ class Peers {
   }
   /// What the job's directory says of a rank; null: nothing, or nothing yet.
   const PeerCard* card_of(Rank rank);
-  /// Whether a broadcast should wait for the card of a recipient, since its tree depends on it: it is being looked up, from now on or since
-  /// a short while. Once false, it stays so.
+  /// Whether a broadcast should wait for the address of a recipient, since its tree depends on it: the address is being
+  /// looked up, from now on or since a short while. Once false, it stays so.
   bool waits_for_card(Rank rank);
   bool knows_all_cards() const noexcept { return cards_.size() >= context_.size || context_.directory == nullptr; }
   bool awaits_card(Rank rank) { return cards_.size() < context_.size && know(rank) == Known::later; }
-  /// How long broadcasts wait for the card of one peer.
+  /// Time for which broadcasts wait for the address of one peer.
   static constexpr std::int64_t kCardPatienceNs = 100'000'000;
-  /// Whether packets can go to the peer, if not now.
+  /// Whether packets can go to the peer, now or later.
   static bool has_transport(const Peer& peer) noexcept { return peer.transport != nullptr && !peer.awaited; }
-  /// Whether the rails to the peer read, and write, the bytes of messages in such memory.
+  /// Whether the rails to the peer read, and write, messages in such memory.
   static bool reads(const Peer& peer, BufferMemory memory) noexcept {
     return memory == BufferMemory::host || (has_transport(peer) && peer.transport->capabilities().cuda_memory);
   }
-  /// On which memory of the peer's process can be read and written.
+  /// The link by which memory of the peer's process can be read and written.
   static Link& copy_link(Peer& peer) noexcept {
     const auto real = std::ranges::find_if(peer.all_rails, [](const auto& rail) { return !rail->awaited; });
     return *(real != peer.all_rails.end() ? *real : peer.all_rails.front())->link;
   }
-  /// The peer has something new to send.
+  /// Notes that the peer has something new to send.
   void mark_dirty(Peer& peer);
   Transport* transport_to(Rank peer);
   std::vector<Rank> connected() const;
   bool is_dead(Rank rank) const noexcept;
-  /// Connects at the end of the step, to learn of the peer's death. Also while polling.
+  /// Connects at the end of the step, to hear of the peer's death. May be called while polling.
   void connect_to(Rank rank);
-  /// Whether a transfer of this size says something about the network: buffers on the way hide small ones.
+  /// Whether a transfer of this size shows the network's rate: buffers on the way hide small ones.
   static bool shows_rate(const Peer& peer, std::uint64_t bytes) noexcept;
-  /// A transfer that began at `since_ns` has ended: updates the peer's rate.
+  /// Updates the peer's rate by a transfer that began at `since_ns` and has ended.
   void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
   /// Whether the peer's credit covers an eager message.
   bool within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept;
@@ -154,11 +155,11 @@ class Peers {
   EndpointStatistics& statistics_;
   BroadcastRoot& root_;
 
-  /// A peer gets our counters at least this often, so that its fences (9 bits) stay unambiguous.
+  /// Messages after which a peer gets our counters at the latest, so that its fences (9 bits) stay unambiguous.
   static constexpr std::uint32_t kSeenBetweenHeads = 64;
-  const std::uint32_t due_messages_;  ///< of the credit, a quarter
+  const std::uint32_t due_messages_;  ///< a quarter of the credit
   const std::uint32_t
-      due_units_;  ///< of the credit, half: more than a message of one segment, whose answer carries the counters
+      due_units_;  ///< half of the credit: more than a message of one segment, whose answer carries the counters
 
   std::vector<std::unique_ptr<Transport>> transports_;
   std::unordered_map<Transport*, Port> ports_;

@@ -13,7 +13,7 @@ PortPacing::PortPacing(EngineParts& parts)
       paced_peers_(parts.work_left),
       draining_(parts.work_left) {}
 
-/// Counts the peers with something in their queue: when there is none, the network rests.
+/// Counts the peers with something in their queues: when there are none, the network is idle.
 void PortPacing::note_backlog(Peer& peer) {
   const bool waits = !peer.dead && !peer.queue.idle();
   if (waits == peer.backlogged || peer.transport == nullptr) return;
@@ -35,7 +35,7 @@ bool PortPacing::has_pacer(const Peer& peer) const noexcept {
          peer.queue.order() == SendOrder::priority;
 }
 
-/// Keeps the pacer's account of what peers have ready.
+/// Tells the pacer which streams peers have ready.
 void PortPacing::note_ready_bulk(Peer& peer) {
   const SendItem* const stream = peer.queue.stream();
   const auto priority = stream != nullptr ? std::optional(stream->priority) : std::nullopt;
@@ -44,7 +44,7 @@ void PortPacing::note_ready_bulk(Peer& peer) {
     release_paced(*peer.port);
 }
 
-/// Whether the peer's streams have to wait. They are noted, and pumped again when they need not.
+/// Whether the peer's streams have to wait. They are noted, and pumped again when they may go.
 bool PortPacing::must_wait_for_port(Peer& peer) {
   const SendItem* const stream = peer.queue.stream();
   if (stream == nullptr || !has_pacer(peer)) return false;
@@ -57,7 +57,7 @@ bool PortPacing::must_wait_for_port(Peer& peer) {
   return true;
 }
 
-/// For so long the port is busy with what it has and so many segments to the peer.
+/// Time for which the port is busy with what it has and this many segments to the peer.
 std::int64_t PortPacing::port_busy_ns(const Peer& peer, unsigned segments) const {
   const PortRate& port = peer.port->rate;
   const double rate = port.known() ? port.bytes_per_ns() : peer.bytes_per_ns;
@@ -65,20 +65,21 @@ std::int64_t PortPacing::port_busy_ns(const Peer& peer, unsigned segments) const
   return rate > 0 ? static_cast<std::int64_t>(bytes / rate) : 0;
 }
 
-/// What is urgent moves, or its receiver answers, within that time.
+/// Time within which urgent data moves, or its receiver answers.
 std::int64_t PortPacing::grace_ns(const Peer& peer) const {
   constexpr std::int64_t kLeastNs = 200'000, kMostNs = 200'000'000;
   constexpr unsigned kSegments = 2;
   return std::clamp(port_busy_ns(peer, kSegments), kLeastNs, kMostNs);
 }
 
-/// A segment was handed to the network.
+/// Notes that a segment was handed to the network.
 void PortPacing::note_segment(Peer& peer, std::int32_t priority) {
   PortPacer& pacer = peer.port->pacer;
   if (pacer.contended()) pacer.moved(priority, context_.now(), grace_ns(peer));
 }
 
-/// What was announced to its receiver is ready soon, if a receive waits for it. Until then what the port has keeps it busy.
+/// Reserves the port for what was announced to its receiver and is ready soon, if a receive waits for it. Until then
+/// what the port has keeps it busy.
 void PortPacing::reserve_port(OutgoingStream& stream) {
   Peer& peer = *stream.peer;
   if (!has_pacer(peer) || !peer.port->pacer.has_below(stream.priority)) return;
@@ -95,12 +96,13 @@ void PortPacing::withdraw(Port& port, std::uint64_t announced) {
   if (port.pacer.withdraw(announced)) release_paced(port);
 }
 
-/// The last of it was handed over: while that is in buffers, what is less urgent would share the port with it.
+/// Reserves the port after the last of it was handed over: while that is in buffers, less urgent data would share the
+/// port.
 void PortPacing::reserve_while_draining(const OutgoingStream& stream) {
   const Peer& peer = *stream.peer;
   if (paced_peers_.empty() || !has_pacer(peer)) return;
   const std::int64_t now_ns = context_.now();
-  const std::int64_t wait_ns = port_busy_ns(peer, 0) / 4 * 3;  // the port shall not rest
+  const std::int64_t wait_ns = port_busy_ns(peer, 0) / 4 * 3;  // so that the port does not rest
   if (wait_ns > 0) peer.port->pacer.announce(stream.priority, now_ns, now_ns + std::min(wait_ns, grace_ns(peer)));
 }
 
@@ -130,9 +132,9 @@ std::uint64_t PortPacing::announce(Rank to, std::uint64_t bytes, std::int64_t in
   if (!uses_announcements(to)) return 0;
   Peer& peer = *peers_.peer_for(to);
   constexpr std::int64_t kLeastLatenessNs = 1'000'000;
-  if (bytes <= peers_.eager_limit(peer)) return 0;  // in the way of little, and little is in its way
+  if (bytes <= peers_.eager_limit(peer)) return 0;  // small messages hardly delay others, nor are delayed
   const std::int64_t now_ns = context_.now();
-  peer.port->pacer.expire(now_ns);  // announcements that are never withdrawn shall not pile up
+  peer.port->pacer.expire(now_ns);  // so that announcements that are never withdrawn do not pile up
   ++statistics_.announcements;
   const std::int64_t when_ns = now_ns + std::max<std::int64_t>(0, in_ns);
   return peer.port->pacer.announce(priority, when_ns, when_ns + std::max(kLeastLatenessNs, (when_ns - now_ns) / 8));
@@ -143,7 +145,8 @@ void PortPacing::withdraw(Rank to, std::uint64_t announced) {
   if (peer != nullptr && peer->port != nullptr) withdraw(*peer->port, announced);
 }
 
-/// What is in a transport's buffers, and when: together, though this thread may lose its core in between.
+/// The time, and the bytes in a transport's buffers then: read together, though this thread may lose its core in
+/// between.
 std::pair<std::int64_t, std::size_t> PortPacing::unsent_bytes(const Transport& transport) const {
   constexpr std::int64_t kTogetherNs = 10'000;
   std::int64_t before_ns = context_.now();
@@ -157,7 +160,7 @@ std::pair<std::int64_t, std::size_t> PortPacing::unsent_bytes(const Transport& t
   return {before_ns, bytes};
 }
 
-/// Looks how far the buffers of transports have drained, whose rate is not known yet.
+/// Checks how far the buffers of transports of unknown rate have drained.
 void PortPacing::check_draining(std::int64_t now_ns) {
   draining_.remove_if([&](Transport* transport) {
     PortRate& rate = peers_.ports().find(transport)->second.rate;
@@ -169,8 +172,8 @@ void PortPacing::check_draining(std::int64_t now_ns) {
   });
 }
 
-/// Payload of a packet of a large message: what the rail needs some ten microseconds for, at least what the transport asks for.
-/// Small packets cost time on fast rails, large ones make urgent messages wait on slow ones.
+/// Payload of a packet of a large message: what the rail needs some ten microseconds for, and at least what the
+/// transport asks for. Small packets cost time on fast rails, large ones make urgent messages wait on slow ones.
 std::size_t PortPacing::segment_for(const Peer& peer) noexcept {
   constexpr double kSegmentNs = 64'000;
   constexpr std::size_t kMostBytes = 512 * 1024;

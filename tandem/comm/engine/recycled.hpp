@@ -14,15 +14,15 @@
 
 namespace tandem::comm::internal {
 
-/// Base of a final class `T` whose objects come and go with each message. Freed ones wait in a magazine of the freeing thread
-/// and are the first to be used again, when their cache lines are still warm. A thread has two magazines, of a batch each; full
-/// ones go to a depot that all threads share and take from (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of
-/// requests finds the memory of the last one, whichever thread freed it, until `trim` gives what is in the depot back to the
-/// heap (`base::SlabHeap`). Nothing is written into objects that wait, and those that come next are asked for in advance: a burst
-/// that is larger than the caches would else wait for each of them.
+/// Base of a final class `T` whose objects come and go with each message. Freed ones wait in a magazine of the freeing
+/// thread and are used again first, while their cache lines are warm. A thread has two magazines, of a batch each; full
+/// ones go to a depot that all threads share (Bonwick and Adams, "Magazines and Vmem", 2001), so that a burst of
+/// requests finds the memory of the last one, whichever thread freed it, until `trim` returns the depot's memory to the
+/// heap (`base::SlabHeap`). Nothing is written into waiting objects, and the next ones are prefetched: a burst larger
+/// than the caches would else wait for each of them.
 ///
-/// Thread-safe. A thread's magazines are emptied when it ends; what it frees after that goes to the heap. Under sanitizers
-/// nothing is kept, so that uses after the end are seen.
+/// Thread-safe. A thread's magazines are emptied when it ends; what it frees after that goes to the heap. Under
+/// sanitizers nothing is kept, so that uses after the end are seen.
 template <class T>
 class Recycled {
  public:
@@ -43,7 +43,7 @@ class Recycled {
     shelf.rounds[shelf.count++] = memory;
   }
 
-  /// Gives what no thread has at hand back to the heap.
+  /// Returns what is in no thread's magazines to the heap.
   static void trim() noexcept {
     Magazine* full = nullptr;
     Magazine* empty = nullptr;
@@ -56,31 +56,31 @@ class Recycled {
     while (full != nullptr) discard(std::exchange(full, full->next), kBatch);
     while (empty != nullptr) discard(std::exchange(empty, empty->next), 0);
   }
-  /// In the depot; at once outdated when others free.
+  /// Bytes in the depot; outdated at once when others free.
   static std::size_t spare_bytes() noexcept { return depot_.bytes.load(std::memory_order_relaxed); }
 
  private:
   static constexpr unsigned kBatch = base::under_sanitizer ? 0 : 64;
-  static constexpr int kAhead = 4;  ///< so many objects before they are used, their cache lines are asked for
+  static constexpr int kAhead = 4;  ///< cache lines are prefetched this many objects before their use
 
-  /// Objects that wait, the last one used first.
+  /// Objects that wait; the last one is used first.
   struct Magazine {
     Magazine() noexcept {
-      for (void*& before : ahead) before = this;  // asking for what is there costs nothing
+      for (void*& before : ahead) before = this;  // a prefetch of what is in the cache costs nothing
     }
     Magazine* next = nullptr;  ///< in the depot
     void* ahead[kAhead];       ///< before the first round
     void* rounds[kBatch > 0 ? kBatch : 1];
   };
-  /// Without destructor, so that reaching it costs no check.
+  /// The magazines of a thread. It has no destructor, so that reaching it costs no check.
   struct Shelf {
-    void** rounds = nullptr;  ///< of `loaded`
+    void** rounds = nullptr;  ///< in `loaded`
     unsigned count = 0;       ///< in `loaded`
     unsigned most = 0;        ///< a batch; 0 without `loaded`
     Magazine* loaded = nullptr;
     Magazine* other = nullptr;  ///< full, empty, or none
     bool other_full = false;
-    bool watched = false;  ///< something empties it at the thread's end
+    bool watched = false;  ///< a destructor empties it at the thread's end
     bool ended = false;
 
     void load(Magazine* magazine, unsigned objects) noexcept {
@@ -116,7 +116,7 @@ class Recycled {
     }
   };
 
-  /// `loaded` is empty, or there is none: gets a full one, unless the thread may have none any more.
+  /// Called when `loaded` is empty, or there is none: gets a full one, unless the thread may have none any more.
   [[gnu::noinline]] static void* new_of_empty_shelf() {
     if (!watch()) return one_of_heap();
     Shelf& shelf = shelf_;
@@ -146,7 +146,8 @@ class Recycled {
     throw std::bad_alloc();
   }
 
-  /// From the heap, so that the objects will be used in the order in which they lie; one at least.
+  /// Fills a magazine from the heap, with at least one object, so that objects will be used in the order of their
+  /// addresses.
   static void fill(Shelf& shelf) {
     const std::lock_guard guard(depot_.lock);
     unsigned taken = 0;
@@ -160,7 +161,7 @@ class Recycled {
     shelf.count = taken;
   }
 
-  /// Whether the thread has a shelf; from now on it is emptied in the end.
+  /// Whether the thread has a shelf, which is emptied when the thread ends.
   static bool watch() noexcept {
     if (shelf_.ended) return false;
     if (!std::exchange(shelf_.watched, true)) {
@@ -170,7 +171,8 @@ class Recycled {
     return true;
   }
 
-  /// `loaded` is full, or there is none: gets an empty one, unless the thread may have none any more, or memory is short.
+  /// Called when `loaded` is full, or there is none: gets an empty one, unless the thread may have none any more, or
+  /// memory is short.
   [[gnu::noinline]] static void delete_without_room(void* memory) noexcept {
     if (!watch()) return give_back(memory);
     Shelf& shelf = shelf_;
@@ -202,7 +204,7 @@ class Recycled {
     const std::lock_guard guard(depot_.lock);
     depot_.heap.give_back(memory);
   }
-  /// A magazine and what is in it.
+  /// Frees a magazine and its objects.
   static void discard(Magazine* magazine, unsigned objects) noexcept {
     {
       const std::lock_guard guard(depot_.lock);

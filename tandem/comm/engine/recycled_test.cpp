@@ -54,7 +54,7 @@ TEST(Recycled, ThreadsThatAllocateAndFreeForEachOtherShareNothingTwice) {
       for (unsigned round = 0; round < 50; ++round) {
         Things mine = make(300 + 50 * t);
         for (auto& thing : mine) thing->content[0] = t;
-        for (auto& thing : mine) EXPECT_EQ(thing->content[0], t);  // nobody else has it
+        for (auto& thing : mine) EXPECT_EQ(thing->content[0], t);  // no other thread has it
         if (round % 10 == t) Thing::trim();
       }
     });

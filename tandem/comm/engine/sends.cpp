@@ -28,7 +28,7 @@ void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
   core.end_by(ending, culprit);
   if (core.kind == RequestCore::Kind::send && static_cast<SendCore&>(core).broadcast != nullptr) {
     Broadcast* broadcast = std::exchange(static_cast<SendCore&>(core).broadcast, nullptr);
-    core.request = 0;  // the broadcast's, which may go on
+    core.request = 0;  // the number is the broadcast's, which may go on
     --broadcast->plain_pending;
     recipient_.maybe_released(*broadcast);
   }
@@ -37,13 +37,13 @@ void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
 
 namespace {
 
-/// Of the record that names the broadcast before a message; 0: it names none.
+/// Bytes of the record that names the broadcast before a message; 0: it names none.
 constexpr std::size_t after_bytes(std::uint64_t after) noexcept { return after != 0 ? sizeof(wire::After) : 0; }
 
 }  // namespace
 
-/// The way of a small message when nothing is queued and the rail is free: no queue, no plan, nothing to be remembered, and on a
-/// rail that reserves its own memory no copy on the way. Null: it cannot go this way, and nothing has happened.
+/// The path of a small message when nothing is queued and the rail is free: no queue, no plan, no state, and on a rail
+/// that reserves its own memory no intermediate copy. Null: the message cannot go this way, and nothing has happened.
 inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint64_t after,
                                          const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
@@ -81,7 +81,7 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
 
 static bool is_gone(const Peer* peer) noexcept { return peer == nullptr || peer->dead || peer->left; }
 
-/// Any send but a short one whose rail is free (sends_inline.hpp).
+/// Posts any send but a short one whose rail is free (sends_inline.hpp).
 RequestCore* Sends::send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options) {
   if (to.value() >= context_.size) throw_no_such_rank("isend", to, context_.size);
   if (options.header.size() > Endpoint::max_header_bytes) throw_long_header("isend", options.header.size());
@@ -138,8 +138,8 @@ inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* p
   return &core;
 }
 
-/// Says how a message travels, as far as its size decides, and fills its `SendItem`. What is to go eagerly takes its credit when
-/// its packet is formed, so that waiting messages take none; it is announced when there is none then.
+/// Decides how a message travels, as far as its size says, and fills its `SendItem`. An eager message takes its credit
+/// when its packet is formed, so that waiting messages take none; without credit then, it is announced.
 void Sends::prepare(SendCore& core, Peer& peer) {
   core.SendItem::tag = core.RequestCore::tag.value();
   core.ordered = true;
@@ -162,9 +162,9 @@ void Sends::prepare(SendCore& core, Peer& peer) {
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
 
-/// How much of a large message goes unasked: a segment, where a network that is known to be fast would be idle for the time of
-/// the question. Nothing while others are under way, since they fill that time, and ought to end first; nor where receives are
-/// late, or read by themselves.
+/// Bytes of a large message that go unasked: a segment, where a network that is known to be fast would be idle for the
+/// time of the question. 0 while other messages are under way, since they fill that time, and ought to end first; and
+/// where receives are late, or read by themselves.
 std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();
   if (!peer.receives_wait || able.remote_read || able.shared_memory || !peer.outgoing.empty() || !peer.queue.idle()) return 0;
@@ -172,7 +172,7 @@ std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const
   return segment > able.segment_bytes ? std::min<std::uint64_t>(segment, core.bytes) : 0;
 }
 
-/// Of its announcement.
+/// Bytes of a message's announcement in a control block.
 std::uint32_t Sends::announced_bytes(const SendCore& core) noexcept {
   return base::narrow<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) + wire::padded(core.header().size()));
 }

@@ -28,11 +28,11 @@ class Sends {
  public:
   explicit Sends(EngineParts& parts);
 
-  /// See sends_inline.hpp.
+  /// Posts a short message whose rail is free; see sends_inline.hpp.
   RequestCore* send_short(Peer& peer, Tag tag, const Pieces& pieces, const SendOptions& options);
-  /// Any send that `send_short` cannot take.
+  /// Posts any send that `send_short` cannot take.
   RequestCore* send_otherwise(Rank to, Tag tag, SendBuffer&& buffer, const SendOptions& options);
-  /// One whose bytes come later.
+  /// Posts a send whose bytes come later.
   RequestCore* send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options);
   static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
   /// Decides from its size how a message travels, and fills its `SendItem`.

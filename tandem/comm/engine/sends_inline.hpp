@@ -10,8 +10,8 @@
 
 namespace tandem::comm::internal {
 
-/// A message that takes a line of a ring and no credit but for its number, has no header and no broadcast before it, and finds
-/// the line ready: `send_at_once`, with all that is known then. Null: it cannot go this way, and nothing has happened.
+/// `send_at_once` for a message that takes a line of a ring and no credit but for its number, has no header and no
+/// broadcast before it, and finds the line ready. Null: it cannot go this way, and nothing has happened.
 [[gnu::always_inline]] inline RequestCore* Sends::send_short(Peer& peer, Tag tag, const Pieces& pieces,
                                                               const SendOptions& options) {
   const std::size_t bytes = pieces.bytes();
@@ -34,7 +34,7 @@ inline bool Sends::takes_at_once(const Peer& peer, std::size_t bytes) noexcept {
   return bytes < peer.at_once_below && !peer.rails[0]->blocked && peer.queue.idle();
 }
 
-/// An eager message without a queue has been handed to the rail.
+/// Records an eager message that was handed to the rail without a queue.
 inline RequestCore* Sends::sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units,
                                          std::size_t packet_bytes, const SendOptions& options) {
   ++peer.envelopes_sent;

@@ -9,8 +9,8 @@
 
 namespace tandem::comm::internal {
 
-/// Open addressing with linear probing, at most half full. Numbers are mostly counted up, but a peer chooses its own, so that
-/// they are spread by a multiplication. A few streams at a time cost no allocation, and an empty table of a past burst no memory.
+/// Open addressing with linear probing, at most half full. Most numbers ascend, but a peer chooses its own, so a
+/// multiplication spreads them. A few streams at a time cost no allocation, and an empty table after a burst no memory.
 /// Not thread-safe; does not own the streams.
 template <class Stream>
 class StreamTable {
@@ -18,7 +18,7 @@ class StreamTable {
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
   bool contains(std::uint32_t number) const noexcept { return find(number) != nullptr; }
-  /// Null: there is none.
+  /// The stream of that number, or null.
   Stream* find(std::uint32_t number) const noexcept {
     if (size_ == 0) return nullptr;
     for (std::size_t at = home(number);; at = next(at)) {
@@ -27,21 +27,21 @@ class StreamTable {
     }
   }
 
-  /// A peer may lie, and give a number twice: then `find` has one of them.
+  /// Adds a stream. When a faulty peer uses a number twice, `find` returns one of the streams.
   void insert(std::uint32_t number, Stream& stream) {
     if (2 * (size_ + 1) > entries_.size()) resize(std::max(kLeast, 2 * entries_.size()));
     put(number, stream);
     ++size_;
   }
 
-  /// Nothing happens when it is not there.
+  /// Removes a stream; no effect when it is not there.
   void erase(std::uint32_t number, const Stream& stream) {
     if (size_ == 0) return;
     std::size_t hole = home(number);
     for (; entries_[hole].number != number || entries_[hole].stream != &stream; hole = next(hole)) {
       if (entries_[hole].stream == nullptr) return;
     }
-    // What would not be found behind the hole moves into it.
+    // Entries that could not be found behind the hole move into it.
     for (std::size_t at = next(hole); entries_[at].stream != nullptr; at = next(at)) {
       const std::size_t away = (at - home(entries_[at].number)) & (entries_.size() - 1);
       if (away < ((at - hole) & (entries_.size() - 1))) continue;
@@ -52,7 +52,7 @@ class StreamTable {
     if (--size_ == 0 && entries_.size() > kKept) entries_ = std::vector<Entry>();
   }
 
-  /// In no order. The table is left alone meanwhile.
+  /// Calls `act` for each stream, in no order. `act` does not change the table.
   template <class Act>
   void for_each(Act act) const {
     for (const Entry& entry : entries_) {

@@ -1,4 +1,4 @@
-// tandem/comm/engine/stream_table_test.cpp: the table against a map, whatever numbers come and go.
+// tandem/comm/engine/stream_table_test.cpp: the table against a map, for any sequence of numbers.
 #include "tandem/comm/engine/stream_table.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ void compare(std::uint32_t seed, Number number_of) {
       there[which] = there.back();
       there.pop_back();
       table.erase(number, *expected.at(number));
-      table.erase(number, streams[0]);  // not there, or another one
+      table.erase(number, streams[0]);  // not there, or another stream
       expected.erase(number);
       ASSERT_EQ(table.find(number), nullptr);
     }
@@ -58,7 +58,7 @@ void compare(std::uint32_t seed, Number number_of) {
 TEST(StreamTable, HoldsWhatWasPutInAndNotTakenOut) {
   using Random = std::mt19937;
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
-    // As they are counted; past the largest one; a few, over and over; any; chosen to meet.
+    // Ascending numbers; past the largest one; a few, repeatedly; random ones; ones chosen to collide.
     compare(seed, [](unsigned step, Random&) { return step + 1; });
     compare(seed, [](unsigned step, Random&) { return UINT32_MAX - 5000 + step; });
     compare(seed, [](unsigned, Random& random) { return static_cast<std::uint32_t>(random() % 1500); });

@@ -8,7 +8,7 @@
 
 namespace tandem::comm::internal {
 
-/// A set of (channel, class), small: programs register tens of channels, and few see wildcards. Not thread-safe.
+/// A small set of (channel, class): programs register tens of channels, and few see wildcards. Not thread-safe.
 class ChannelSet {
  public:
   /// Bit `c` is set when (channel, class c) is in the set. Constant time for an empty set and for the channel asked last.

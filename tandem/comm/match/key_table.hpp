@@ -25,7 +25,7 @@ struct TableKey {
   std::uint32_t channel = 0;
 };
 
-/// Bits of a class: what a key leaves open. The open parts of a key are zero.
+/// Bits of a class: what a key leaves open. Open parts of a key are zero.
 enum WildClass : unsigned { exact = 0, wild_source = 1, wild_tag = 2, wild_both = 3 };
 
 inline constexpr unsigned class_bits = 2;
@@ -49,7 +49,7 @@ inline TableKey make_key(unsigned wild_class, std::uint32_t source, std::uint32_
   return {(block << (class_bits + bucket_bits)) | (bucket << class_bits) | wild_class, tag, source, channel};
 }
 
-/// What an object needs to stand in a `KeyTable`. An object stands in one table at most and does not move meanwhile.
+/// The links of an object in a `KeyTable`. An object is in one table at most and does not move meanwhile.
 template <class Node>
 struct KeyLinks {
   KeyLinks() = default;
@@ -85,11 +85,11 @@ class KeyTable {
   KeyTable& operator=(const KeyTable&) = delete;
 
   std::size_t size() const noexcept { return size_; }
-  /// Different keys; those of a lone node count.
+  /// Number of different keys, including that of a lone node.
   std::size_t key_count() const noexcept { return lone_ ? 1 : keys_; }
   /// The only node, if it stands outside the table: callers may compare with it instead of computing a hash.
   Node* lone() const noexcept { return lone_; }
-  /// The oldest node of the key that was pushed last, if that is known: for the same comparison.
+  /// The oldest node of the key that was pushed last, if known: for a comparison like that with `lone`.
   Node* recent() const noexcept { return recent_; }
 
   /// The oldest node of a key, or null.
@@ -131,7 +131,7 @@ class KeyTable {
     push_among_many(node);
   }
 
-  /// Takes a node out, wherever it stands in the queue of its key. It is in this table.
+  /// Takes a node, which is in this table, out of the queue of its key.
   void remove(Node& node) noexcept {
     TANDEM_DEBUG_ASSERT(node.linked() && size_ > 0);
     --size_;
@@ -157,7 +157,7 @@ class KeyTable {
     node.next = node.previous = node.chain = nullptr;
   }
 
-  /// Puts another node of the same key in the place of one that is in this table.
+  /// Puts another node of the same key into the place of one that is in this table.
   void replace(Node& node, Node& with) noexcept {
     TANDEM_DEBUG_ASSERT(node.linked() && !with.linked());
     recent_place_ = nullptr;
@@ -176,7 +176,8 @@ class KeyTable {
     node.next = node.previous = node.chain = nullptr;
   }
 
-  /// Calls `visit(Node&)` for each node, in no order; inside a key from old to young. The visitor changes nothing in the table.
+  /// Calls `visit(Node&)` for each node, in no order of keys; inside a key from old to young. The visitor changes
+  /// nothing in the table.
   template <class Visit>
   void for_each(Visit&& visit) const {
     if (lone_) visit(*lone_);
@@ -202,7 +203,7 @@ class KeyTable {
     }
   }
 
-  /// What `trim` frees sooner or later; 0 unless the table is much too large.
+  /// Bytes that `trim` frees sooner or later; 0 unless the table is much too large.
   std::size_t spare_bytes() const noexcept { return sparse() ? table_.buckets() * sizeof(Bucket) : 0; }
   std::size_t memory_bytes() const noexcept { return (table_.buckets() + old_.buckets()) * sizeof(Bucket); }
 
@@ -319,7 +320,7 @@ class KeyTable {
     oldest_before(node)->previous = node.previous;  // the youngest leaves: its key's oldest remembers the new one
   }
 
-  /// The oldest of a key whose youngest is `youngest`.
+  /// The oldest node of the key whose youngest is `youngest`.
   Node* oldest_before(const Node& youngest) const noexcept {
     Node* oldest = home(youngest.hash).head;
     while (oldest->previous != &youngest) oldest = oldest->chain;
@@ -362,8 +363,8 @@ class KeyTable {
 
   bool sparse() const noexcept { return table_.blocks > kept_blocks && 8 * keys_ < table_.buckets(); }
 
-  /// Shrinks only what has been sparse for as many operations as it has buckets: a table that is drained and filled again and
-  /// again keeps its size, and the shrinking is paid by the operations before it.
+  /// Shrinks a table that has been sparse for as many operations as it has buckets: a table that is drained and filled
+  /// repeatedly keeps its size, and earlier operations pay for the shrinking.
   void note_use() noexcept {
     if (!sparse()) [[likely]] {
       sparse_uses_ = 0;

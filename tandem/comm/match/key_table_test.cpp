@@ -123,7 +123,7 @@ TEST(KeyTable, ATableThatStaysSparseShrinksByItself) {
   std::vector<std::uint64_t> tags(20'000);
   for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = i;
   auto items = items_with_tags(tags);
-  for (int round = 0; round < 3; ++round) {  // filled and drained again and again: it keeps its size
+  for (int round = 0; round < 3; ++round) {  // a table filled and drained repeatedly keeps its size
     for (auto& item : items) table.push(*item);
     const std::size_t filled_bytes = table.memory_bytes();
     for (auto& item : items) table.remove(*item);

@@ -9,7 +9,7 @@
 namespace tandem::comm {
 namespace {
 
-/// Requests as large as an engine's, so that memory is as far away as in life.
+/// A receive as large as an engine's, so that memory is as far away as in a program.
 struct Receive : PostedReceive {
   std::uint64_t rest[24] = {};
 };

@@ -15,7 +15,7 @@ namespace tandem::comm {
 
 using base::Rank;
 
-/// What a message is matched by.
+/// The key by which a message is matched.
 struct MatchKey {
   Rank source;
   std::uint32_t channel = 0;
@@ -34,7 +34,7 @@ struct MatchPattern {
   [[gnu::always_inline]] bool matches(MatchKey key) const noexcept {
     return channel == key.channel && (tag == key.tag || any_tag) && (source == key.source || any_source);
   }
-  /// The matcher's: which parts are open, as an `internal::WildClass`.
+  /// Which parts are open, as an `internal::WildClass`; for the matcher.
   unsigned wild_class() const noexcept {
     return (any_source ? internal::wild_source : 0u) | (any_tag ? internal::wild_tag : 0u);
   }
@@ -53,7 +53,7 @@ struct PostedReceive : internal::KeyLinks<PostedReceive> {
   internal::TableKey table_key() const noexcept {
     return internal::make_key(pattern.wild_class(), pattern.source.value(), pattern.channel, pattern.tag);
   }
-  /// For a key of the same hash, and thus of the same class.
+  /// Compares with a key of the same hash, and thus of the same class.
   bool has_key(const internal::TableKey& key) const noexcept {
     return pattern.channel == key.channel && (pattern.any_tag || pattern.tag == key.tag) &&
            (pattern.any_source || pattern.source.value() == key.source);
@@ -74,7 +74,7 @@ struct ArrivedEnvelope : internal::KeyLinks<ArrivedEnvelope> {
   MatchKey key;
   /// Position in the order of arrival, given by `Matcher::keep`.
   std::uint64_t sequence = 0;
-  /// The matcher's: links in the wildcard indices, or null where the channel has none.
+  /// Links in the wildcard indices, for the matcher; null where the channel has none.
   internal::WildLink* wild = nullptr;
 
   internal::TableKey table_key() const noexcept {
@@ -125,12 +125,13 @@ class Matcher {
   Matcher(const Matcher&) = delete;
   Matcher& operator=(const Matcher&) = delete;
 
-  /// A message is here: the oldest posted receive that matches it, no longer posted; or null (`keep` it then).
+  /// A message has arrived: returns the oldest posted receive that matches it and unlinks it; null: none (call `keep`
+  /// then).
   PostedReceive* arrive(MatchKey key) noexcept {
     if (PostedReceive* const found = arrive_at_hand(key)) return found;
     return posted_.size() == 0 || posted_.lone() != nullptr ? nullptr : arrive_among_many(key);
   }
-  /// As `arrive`, where it needs no look-up. Null: ask that.
+  /// Like `arrive`, if that needs no look-up. Null: call `arrive`.
   [[gnu::always_inline]] PostedReceive* arrive_at_hand(MatchKey key) noexcept {
     if (PostedReceive* const lone = posted_.lone()) {
       if (!lone->pattern.matches(key)) return nullptr;
@@ -139,7 +140,8 @@ class Matcher {
     }
     PostedReceive* const recent = posted_.recent();
     if (recent != nullptr && recent->pattern.matches(key)) {
-      // Of the receives of its class these are the ones that match; where there is no other class, it is the oldest of all.
+      // Of the receives of its class these are the ones that match; if there is no other class, `recent` is the oldest
+      // of all.
       if (posted_in(recent->pattern.wild_class()) == posted_.size()) [[likely]] {
         count_posted(*recent, -1);
         posted_.remove_recent();
@@ -149,11 +151,11 @@ class Matcher {
     return nullptr;
   }
 
-  /// Stores a message for which `arrive` had no receive. Its `key` is set.
+  /// Stores a message, with its `key` set, for which `arrive` had no receive.
   void keep(ArrivedEnvelope& envelope);
 
-  /// A receive is posted, its `pattern` set: the oldest unexpected message that it matches, no longer kept; or null, and then the
-  /// receive is stored.
+  /// Posts a receive with its `pattern` set: returns the oldest unexpected message that it matches and unlinks it;
+  /// null: the receive is stored.
   ArrivedEnvelope* post(PostedReceive& receive) {
     TANDEM_DEBUG_ASSERT(!receive.linked());
     if (kept_.size() > 0) [[unlikely]] {
@@ -165,7 +167,7 @@ class Matcher {
     return nullptr;
   }
 
-  /// As `post` without storing the receive.
+  /// Like `post`, without storing the receive.
   ArrivedEnvelope* take(const MatchPattern& pattern);
 
   /// The oldest unexpected message that matches, which stays; or null.
@@ -181,17 +183,17 @@ class Matcher {
   bool waits_for(Rank source) const;
   /// For a peer that failed: takes out all receives posted for exactly this source, in the order of posting. O(pending).
   std::vector<PostedReceive*> extract_posted_from(Rank source);
-  /// The same for the unexpected messages of a source, in the order of arrival. O(pending).
+  /// For a peer that failed: takes out all unexpected messages of a source, in the order of arrival. O(pending).
   std::vector<ArrivedEnvelope*> extract_kept_from(Rank source);
-  /// All of them, in order: for the end of an endpoint.
+  /// Takes out all receives, or messages, in order: for the end of an endpoint.
   std::vector<PostedReceive*> extract_all_posted();
   std::vector<ArrivedEnvelope*> extract_all_kept();
 
-  /// Gives memory back that a flood has left behind: for an endpoint that goes to sleep. Without it, tables shrink after about as
-  /// many further operations as they have buckets. Constant time, but for the return of the memory.
+  /// Returns memory that a burst has left unused, for an endpoint that goes to sleep. Without it, tables shrink after
+  /// about as many further operations as they have buckets. Constant time, but for the return of the memory.
   void trim() noexcept;
 
-  /// Bytes that a flood has left behind and that `trim` frees.
+  /// Bytes that a burst has left unused and that `trim` frees.
   std::size_t spare_bytes() const noexcept {
     return posted_.spare_bytes() + kept_.spare_bytes() + index_.spare_bytes() + pool_.spare_bytes();
   }
@@ -218,11 +220,11 @@ class Matcher {
     posted_.remove(receive);
     count_posted(receive, -1);
   }
-  /// How many receives of a class are posted.
+  /// Number of posted receives of a class.
   std::size_t posted_in(unsigned wild_class) const noexcept {
     return wild_class == internal::exact ? posted_.size() - wild_posted_ : wild_in_class_[wild_class];
   }
-  /// Exact ones, by far the most, are those that are not counted here.
+  /// Exact receives, by far the most, are not counted here.
   void count_posted(const PostedReceive& receive, std::ptrdiff_t change) noexcept {
     const unsigned wild_class = receive.pattern.wild_class();
     if (wild_class == internal::exact) [[likely]] return;

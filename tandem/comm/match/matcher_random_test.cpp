@@ -11,7 +11,7 @@
 namespace tandem::comm::matcher_random_test {
 namespace {
 
-/// MPI's rules, by walking from old to young.
+/// MPI's rules, by a search from old to young.
 class ListMatcher {
  public:
   PostedReceive* arrive(const MatchKey& key) {

@@ -10,13 +10,14 @@
 namespace tandem::comm {
 namespace {
 
-/// A later tree or cut has to be better by this factor to be preferred.
+/// A later tree or cut is preferred if it is better by this factor.
 constexpr double clearly_better = 0.98;
 
-/// What two strands lose at the ports where they meet; see (3) of cost.hpp.
+/// Factor of two strands where they meet at ports; see (3) of cost.hpp.
 constexpr double where_strands_meet = 1.15;
 
-/// Quarters of an octave: 4 log2(bytes), rounded up, in integers; and the largest number of that class.
+/// Class of a size in quarters of an octave: 4 log2(bytes), rounded up, in integers; and the largest size of that
+/// class.
 struct SizeClass {
   std::uint32_t number;
   std::size_t bytes;
@@ -29,7 +30,7 @@ SizeClass size_class(std::size_t bytes) {
   return {octave * 4 + static_cast<std::uint32_t>(quarters - 5), quarters * quarter};
 }
 
-/// 0: nothing queued; else octaves of the queue relative to the message, between a sixteenth and sixteen times it.
+/// Class of a queue: 0 for none; else octaves relative to the message, between a sixteenth and sixteen times it.
 std::uint32_t queue_class(std::size_t queued, std::size_t bytes) {
   if (queued == 0 || bytes == 0) return 0;
   const double octaves = std::log2(static_cast<double>(queued) / static_cast<double>(bytes));
@@ -53,7 +54,7 @@ void TreeChooser::set_costs(const NetworkCosts& costs) {
   known_.fill({});
 }
 
-/// The tree's vertices in preorder, which is an order in which parents come first and siblings as they are served.
+/// Sets the tree's vertices in preorder, in which parents come first and siblings in the order of service.
 void TreeChooser::plant(std::uint32_t recipients, const TreeShape& shape) {
   builder_.build(recipients, shape, forest_);
   parents_.strand_count = forest_.strand_count;
@@ -133,7 +134,7 @@ TreeChoice TreeChooser::cut(const BroadcastLoad& load, const TreeShape& shape) {
 }
 
 TreeChoice TreeChooser::compute(const BroadcastLoad& load) {
-  // In the order of simplicity; where several are the same tree, one stands for them.
+  // Shapes by simplicity; where several are the same tree, one stands for them.
   const TreeShape shapes[]{{.kind = TreeKind::flat},
                            {.kind = TreeKind::binomial},
                            {.kind = TreeKind::chain},

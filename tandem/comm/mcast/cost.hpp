@@ -46,11 +46,11 @@ namespace tandem::comm {
 /// What is known of the way between ranks: measured, or a transport's first guess.
 struct NetworkCosts {
   double latency_ns = 20'000;       ///< from the end of sending a small segment until the receiver forwards it
-  double per_message_ns = 1'000;    ///< that a segment keeps its sender's port busy beside its bytes
+  double per_message_ns = 1'000;    ///< time for which a segment keeps its sender's port busy beside its bytes
   double bytes_per_ns = 1;          ///< of one rank's port, one direction
   bool receiver_pulls = false;      ///< the receiver copies (remote reads), so that the sender's port is free at once
-  double burst_bytes = 0;           ///< that a port passes ahead of its rate after a rest (a rate limiter's bucket of tokens)
-  double burst_bytes_per_ns = 1;    ///< how fast it passes them
+  double burst_bytes = 0;           ///< sent beyond a port's rate after a rest (a rate limiter's bucket of tokens)
+  double burst_bytes_per_ns = 1;    ///< rate of such a burst
   double cpu_per_message_ns = 0;    ///< work of a segment on one hop, sender and receiver together
   double cpu_per_byte_ns = 0;       ///< work of a byte on one hop, sender and receiver together
   double shared_cores = 0;          ///< cores that all ranks share; 0: each has its own, and its work is in the other costs
@@ -64,12 +64,12 @@ struct BroadcastLoad {
   std::uint32_t recipients = 0;
   std::size_t bytes = 0;
   std::size_t queued_bytes = 0;  ///< at the root, for others, at this priority or above
-  bool ordered = false;          ///< recipients of higher priority must have the data first: not by two_tree
+  bool ordered = false;          ///< recipients of higher priority must have the data first: excludes two_tree
 };
 
 /// A tree, and how to cut the message.
 struct TreeChoice {
-  TreeShape shape;                ///< with `segments` as follows from the rest
+  TreeShape shape;                ///< with the `segments` that follow from the rest
   std::size_t segment_bytes = 0;  ///< of each segment but the last; 0: the message (of two_tree: the half) is sent whole
   double predicted_ns = 0;
   friend bool operator==(const TreeChoice& a, const TreeChoice& b) {
@@ -87,16 +87,18 @@ class TreeChooser {
   explicit TreeChooser(const NetworkCosts& costs) : costs_(costs) {}
 
   const NetworkCosts& costs() const { return costs_; }
-  /// Forgets the choices made with other costs. Callers round what they measure, or nothing is ever found again.
+  /// Sets the costs and forgets choices made with others. Callers round what they measure, or no choice is ever found
+  /// again.
   void set_costs(const NetworkCosts& costs);
 
-  /// `shape.segments` is ignored, `segment_bytes` says it: 0 is the whole message. Not two_groups, not automatic.
+  /// Predicts the time of a tree. `segment_bytes` decides (0: the whole message), `shape.segments` is ignored. Not
+  /// two_groups, not automatic.
   double predict_ns(const BroadcastLoad& load, const TreeShape& shape, std::size_t segment_bytes);
-  /// The best of flat, binomial, k-nomial, chain, binary, 4-ary and two_tree, and, with a queue at the root, delegate above
-  /// binomial; if the load is `ordered`, not two_tree; over segments of powers of two, of half a burst at most. Of trees within 2 % the simpler. Decided for the largest
-  /// message of its size class.
+  /// The best of flat, binomial, k-nomial, chain, binary, 4-ary and two_tree (unless the load is `ordered`) and, with a
+  /// queue at the root, delegate above binomial, over segments of powers of two of half a burst at most. Of trees
+  /// within 2 %, the simpler. Decided for the largest message of its size class.
   TreeChoice choose(const BroadcastLoad& load);
-  /// The best cut for a tree that somebody asked for: `shape` must be fit for `predict_ns`. Not cached.
+  /// The best cut for a given tree: `shape` must be fit for `predict_ns`. Not cached.
   TreeChoice cut(const BroadcastLoad& load, const TreeShape& shape);
 
  private:

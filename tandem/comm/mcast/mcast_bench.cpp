@@ -12,8 +12,8 @@
 namespace tandem::comm {
 namespace {
 
-/// The call at the root alone is timed, of a broadcast of `range(1)` bytes to `range(0)` recipients, eight of them on each host;
-/// all of it has arrived before the next one.
+/// Times the call at the root of a broadcast of `range(1)` bytes to `range(0)` recipients, eight on each host. All of
+/// it has arrived before the next one.
 void post(benchmark::State& state, TreeKind tree, bool with_plan) {
   const auto recipients = static_cast<std::uint32_t>(state.range(0));
   const auto bytes = static_cast<std::size_t>(state.range(1));

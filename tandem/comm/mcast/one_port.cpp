@@ -45,7 +45,7 @@ void OnePortTimes::run(std::span<const std::uint32_t> parent, const OnePort& por
   }
 }
 
-/// Child `index` of `children` that are served segment by segment.
+/// Times of child `index` of `children` that are served segment by segment.
 void OnePortTimes::serve_rounds(const Vertex& from, Vertex& to, std::uint32_t children, std::uint32_t index) const {
   const double flight = port_.latency + port_.receive, later = port_.segments - 1.0, turn = index + 1.0;
   to.first = from.first + std::max(turn * port_.fast_send, turn * port_.send - port_.credit) + flight;

@@ -11,7 +11,7 @@ namespace {
 
 using Parents = std::vector<std::uint32_t>;
 
-/// When each vertex has its last segment, by following each segment over each edge.
+/// When each vertex has its last segment, found by following each segment over each edge.
 std::vector<double> simulate(const Parents& parent, const OnePort& port, RootShare share) {
   const std::size_t n = parent.size();
   std::vector<std::vector<double>> has(n, std::vector<double>(port.segments, 0));
@@ -91,8 +91,8 @@ TEST(OnePortTimes, WorkedExampleOfTheChain) {
   EXPECT_DOUBLE_EQ(times.finish_of_all(), (11 - 2 + 7) * 3);
 }
 
-/// When each rank of a chain has all segments: every segment on every hop, with a bucket of tokens at every port. A segment
-/// leaves when it is there, the port is free for the quick way, and the bucket holds its tokens.
+/// When each rank of a chain has all segments: a simulation of every segment on every hop, with a bucket of tokens at
+/// every port. A segment leaves when it is there, the port is free for the quick way, and the bucket holds its tokens.
 double simulate_chain(std::uint32_t recipients, const OnePort& port) {
   std::vector<double> has(port.segments, 0);
   for (std::uint32_t hop = 0; hop < recipients; ++hop) {

@@ -20,19 +20,21 @@
 
 namespace tandem::comm {
 
-/// An average over the busy times, in which recent ones count more, and faster ones much more: no port is faster than it is, but
-/// each seems slower when those who send, or who take, have no core. Times do not decrease. Not thread-safe; no allocation.
+/// An average over the busy times, in which recent ones count more, and faster ones much more: a port never seems
+/// faster than it is, but seems slower when senders or receivers lack a core. Times do not decrease. Not thread-safe;
+/// no allocation.
 class PortRate {
  public:
   void took(std::int64_t now_ns, std::size_t bytes);  ///< a rail took bytes
   /// Whether a rail's refusal now would be the first since the rest.
   bool awaits_refusal() const { return taken_ > 0 && refused_ns_ < 0; }
-  /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in buffers of ours; of later
-  /// refusals 0.
+  /// A rail could not take more: the port is busy. `unsent_bytes`: those taken that are still in our buffers; 0 for
+  /// later refusals.
   void refused(std::int64_t now_ns, std::size_t unsent_bytes);
-  /// Nothing is left to send; ends a busy time. `unsent_bytes`: still in buffers of ours; asked for while the rate is not known.
+  /// Ends a busy time: nothing is left to send. `unsent_bytes`: still in our buffers; needed while the rate is not
+  /// known.
   void rested(std::int64_t now_ns, std::size_t unsent_bytes = 0);
-  /// When to `look` how far the buffers have drained; negative: no need.
+  /// When to call `look`, to see how far the buffers have drained; negative: no need.
   std::int64_t look_ns() const { return look_ns_; }
   void look(std::int64_t now_ns, std::size_t unsent_bytes);
 
@@ -40,7 +42,7 @@ class PortRate {
   double bytes_per_ns() const { return bytes_per_ns_; }  ///< 0 until known
   double burst_bytes() const { return burst_bytes_; }    ///< 0 until known, and without a limiter
 
-  static constexpr double least_bytes = 64 * 1024;  ///< that must be taken at the network's rate before it is believed
+  static constexpr double least_bytes = 64 * 1024;  ///< that must be taken at the network's rate before it counts
 
  private:
   void learn();

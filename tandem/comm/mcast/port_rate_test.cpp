@@ -11,7 +11,7 @@ namespace {
 struct Way {
   double bytes_per_ns = 0.025;
   double bucket_bytes = 65'536;
-  double copy_bytes_per_ns = 4;   ///< how fast a rail takes bytes
+  double copy_bytes_per_ns = 4;   ///< rate at which a rail takes bytes
   double buffer_bytes = 32'768;
 };
 
@@ -21,7 +21,7 @@ void send(PortRate& rate, const Way& way, std::int64_t now_ns, double bytes) {
   const auto began = static_cast<double>(now_ns);
   double now = began, taken = 0;
   while (taken < bytes) {
-    // What has left the buffer by now: the bucket at once, then the rate.
+    // Bytes that have left the buffer by now: the bucket's at once, then by the rate.
     const double left = std::min(taken, way.bucket_bytes + way.bytes_per_ns * (now - began));
     if (taken - left + piece > way.buffer_bytes) {
       rate.refused(static_cast<std::int64_t>(now), static_cast<std::size_t>(taken - left));
@@ -59,7 +59,7 @@ TEST(PortRate, LearnsFromHowBuffersDrainWhereTheyTookEverything) {
     ASSERT_TRUE(rate.known()) << bytes_per_ns;
     EXPECT_NEAR(rate.bytes_per_ns(), bytes_per_ns, 0.01 * bytes_per_ns);
     EXPECT_NEAR(rate.burst_bytes(), 60'000, 2'000);
-    // From now on busy times teach it alone; the first of them counts for all that was learnt before.
+    // From now on only busy times count; the first of them replaces all that was learnt before.
     rate.rested(2'000'000'000, 140'000);
     EXPECT_LT(rate.look_ns(), 0);
     send(rate, {}, 3'000'000'000, 439'296);

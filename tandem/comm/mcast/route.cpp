@@ -80,8 +80,8 @@ const char* RouteView::validate(std::uint32_t job_size, Rank self, Rank root) co
   if (bytes_.size() % route_entry_bytes != 0) return "a route ends within an entry";
   if (bytes_.size() / route_entry_bytes > max_route_entries) return "a route has more entries than any subtree may have";
   const std::uint32_t count = size();
-  // From the back, so that the subtrees behind an entry are known to nest: an entry's children are then found by going from one
-  // subtree to the next, and each entry is met as a child once only.
+  // From the back, so that the subtrees behind an entry are known to nest: stepping from one subtree to the next finds
+  // an entry's children, and visits each entry as a child only once.
   for (std::uint32_t i = count; i-- > 0;) {
     const RouteEntry one = entry(i);
     if (one.rank.value() >= job_size) return "a route names a rank that the job does not have";

@@ -40,13 +40,13 @@ struct RouteEntry {
   friend bool operator==(const RouteEntry&, const RouteEntry&) = default;
 };
 
-/// Writes and reads one entry at any address; `bytes` has at least `route_entry_bytes`. Reading accepts all bits.
+/// Writes and reads one entry at any alignment; `bytes` has at least `route_entry_bytes`. Reading accepts all bits.
 void write_route_entry(const RouteEntry& entry, std::span<std::byte> bytes);
 RouteEntry read_route_entry(std::span<const std::byte> bytes);
-/// Writes these two of an entry that is there already.
+/// Writes these two fields of an existing entry.
 void set_order(std::span<std::byte> entry, bool ordered, std::uint16_t fence);
 
-/// What is written of a recipient beside its place.
+/// The fields of a recipient's entry beside its place.
 struct RouteRecipient {
   Rank rank;
   std::int32_t priority = 0;
@@ -54,12 +54,12 @@ struct RouteRecipient {
   std::uint16_t fence = 0;
 };
 
-/// The whole route of a strand, into `bytes`, which is resized. `recipients` is indexed by `RouteNode::recipient`. Asserted: no
-/// rank twice (a duplicate could make two ranks wait for each other; the caller removes them), at most
-/// `max_route_entries`, ranks and fences within their bits.
+/// Writes the whole route of a strand into `bytes`, which is resized. `recipients` is indexed by
+/// `RouteNode::recipient`. Asserted: no rank twice (a duplicate could make two ranks wait for each other; the caller
+/// removes them), at most `max_route_entries`, ranks and fences within their bits.
 void write_route(const Strand& strand, std::span<const RouteRecipient> recipients, std::vector<std::byte>& bytes);
 
-/// A route, or a part of one, as it came or goes. Refers to bytes of somebody else's. All but `validate` want a valid one.
+/// A route, or a part of one. It refers to bytes that it does not own. All members but `validate` need a valid route.
 class RouteView {
  public:
   RouteView() = default;
@@ -70,7 +70,7 @@ class RouteView {
   bool empty() const { return size() == 0; }
   RouteEntry entry(std::uint32_t index) const { return read_route_entry(bytes_.subspan(index * route_entry_bytes)); }
 
-  /// Entries `first` to before `end`.
+  /// The entries from `first` to before `end`.
   RouteView part(std::uint32_t first, std::uint32_t end) const {
     return RouteView(bytes_.subspan(first * route_entry_bytes, (end - first) * route_entry_bytes));
   }
@@ -81,10 +81,10 @@ class RouteView {
   class Children;
   Children children() const;
 
-  /// Whether this is a forest over a job of `job_size` ranks: whole entries, at most `max_route_entries`; subtree sizes nest and
-  /// fill it; ranks exist, and none is `self` or `root`. For what came from the network, after its first entry was found to be
-  /// us. Null, or what is wrong. That no rank comes twice is not looked for: subtrees get smaller, so that a broadcast ends all
-  /// the same. O(size), no memory, no recursion.
+  /// Checks a forest from the network, whose first entry was found to be this rank, over a job of `job_size` ranks:
+  /// whole entries, at most `max_route_entries`; subtree sizes nest and fill it; ranks exist, and none is `self` or
+  /// `root`. Null, or what is wrong. It does not look for duplicate ranks: subtrees get smaller, so that a broadcast
+  /// ends all the same. O(size), no memory, no recursion.
   const char* validate(std::uint32_t job_size, Rank self, Rank root) const;
 
  private:

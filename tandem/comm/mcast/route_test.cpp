@@ -74,7 +74,7 @@ TEST(Route, PrioritiesSaturate) {
   EXPECT_EQ(read_route_entry(bytes).priority, -32'768);
 }
 
-/// Follows a route as the ranks would, and counts who is reached.
+/// Follows a route as the ranks would, and counts the ranks that it reaches.
 void deliver(RouteView forest, std::vector<int>& reached) {
   for (const RouteView child : forest.children()) {
     const RouteEntry entry = child.entry(0);

@@ -16,10 +16,10 @@ constexpr std::array<std::string_view, tree_kind_count> names{"flat",    "chain"
 
 constexpr std::uint32_t no_vertex = ~0u;
 
-/// One tree below one root that needs no second look: neither two_tree nor made of other trees.
+/// Whether it is one tree below one root: neither two_tree nor made of other trees.
 bool is_plain(TreeKind kind) { return kind <= TreeKind::knomial; }
 
-/// Vertex v = 1 .. of a plain tree whose root is vertex 0: who serves it.
+/// The parent of vertex v = 1 .. in a plain tree whose root is vertex 0.
 std::uint32_t plain_parent(TreeKind kind, std::uint32_t fanout, std::uint32_t v) {
   switch (kind) {
     case TreeKind::flat: return 0;
@@ -91,7 +91,7 @@ void TreeBuilder::build(std::uint32_t recipient_count, const TreeShape& shape, c
   TANDEM_ASSERT(groups.inside == TreeKind::flat || groups.inside == TreeKind::chain);
   sort_hosts(recipient_count, groups);
   make_plans(static_cast<std::uint32_t>(hosts_.size()), shape, out);
-  if (recipient_count > 0 && out.strand_count == 0) {  // the root's host only
+  if (recipient_count > 0 && out.strand_count == 0) {  // only the root's host
     out.strand_count = 1;
     plans_[0].parent.assign(1, 0);
     plans_[0].second_wave = no_vertex;
@@ -110,7 +110,7 @@ void TreeBuilder::build(std::uint32_t recipient_count, const TreeShape& shape, c
   }
 }
 
-/// Fills `plans_` and `number_at_place_`, and what `out` says beside its strands.
+/// Fills `plans_` and `number_at_place_`, and the fields of `out` beside its strands.
 void TreeBuilder::make_plans(std::uint32_t count, const TreeShape& shape, Forest& out) {
   TANDEM_ASSERT(shape.kind != TreeKind::automatic && shape.kind != TreeKind::ordered);
   TANDEM_ASSERT(shape.segments >= 1);

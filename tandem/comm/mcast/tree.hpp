@@ -18,9 +18,9 @@
 //   flat        the root serves all
 //   chain       0 serves 1 serves 2 ...
 //   kary        each serves `fanout` others, the root too; complete, so that all but the last level are full (binary: two)
-//   binomial    who has the data serves the next one who has not, again and again: v serves v + 2^j for all 2^j > v, with the
+//   binomial    each vertex with the data serves the next one without: v serves v + 2^j for all 2^j > v, with the
 //               root as 0 and recipient i as i + 1 (thesis fig. 4.1c, 4.2b); height floor(log2 n) + 1
-//   knomial     the same with radix `fanout`: v serves v + i r^j, 0 < i < r, for all r^j > v
+//   knomial     like binomial, with radix `fanout`: v serves v + i r^j, 0 < i < r, for all r^j > v
 //   two_tree    P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009:
 //               two binary trees, each carries half of the bytes; a recipient that is interior in one is a leaf in the other, so
 //               that everybody sends what it receives. The trees are in order: position i = 1 .. n has the height of its lowest
@@ -64,8 +64,8 @@ struct RouteNode {
   friend bool operator==(const RouteNode&, const RouteNode&) = default;
 };
 
-/// One tree, without its root: preorder; the root's children are the subtrees that follow each other from the front, in the order
-/// in which they are served, and so on below.
+/// One tree in preorder, without its root: the root's children are the consecutive subtrees, in the order of service,
+/// and so on below.
 struct Strand {
   std::vector<RouteNode> nodes;
   std::uint32_t second_wave = 0;  ///< index of the first node whose subtree the root serves after all before; the size if none
@@ -78,12 +78,12 @@ struct Forest {
   bool interleaved = false;        ///< how ranks serve their children, see `serves_interleaved`
 };
 
-/// Which recipients share a host. They share one copy from the network: the first of each host is in the tree asked for, and
-/// serves the others of its host after its children there; the root serves those of its own host.
+/// Recipients that share a host. They share one copy from the network: the first of each host is in the requested tree,
+/// and serves the others of its host after its children there; the root serves those of its own host.
 struct HostGroups {
-  std::span<const std::uint32_t> host;  ///< of each recipient: any number that names it
+  std::span<const std::uint32_t> host;  ///< of each recipient: any number that names the host
   std::uint32_t root_host = 0;
-  TreeKind inside = TreeKind::flat;     ///< flat or chain: how those of one host are served
+  TreeKind inside = TreeKind::flat;     ///< flat or chain, within one host
 };
 
 /// Position after which a list of priorities, highest first, has its largest gap, for `TreeShape::first_group`; half of them when
@@ -93,9 +93,9 @@ std::uint32_t largest_gap(std::span<const std::int32_t> priorities) noexcept;
 /// Builds forests. Reusable, so that the steady state allocates nothing; not thread-safe.
 class TreeBuilder {
  public:
-  /// Any number of recipients, also 0. O(n log n).
+  /// Builds a forest for any number of recipients, also 0. O(n log n).
   void build(std::uint32_t recipient_count, const TreeShape& shape, Forest& out);
-  /// The same with recipients grouped by host; `groups.host` has one entry per recipient.
+  /// Like `build` above, with recipients grouped by host; `groups.host` has one entry per recipient.
   void build(std::uint32_t recipient_count, const TreeShape& shape, const HostGroups& groups, Forest& out);
 
  private:
@@ -119,7 +119,7 @@ class TreeBuilder {
   std::array<Plan, 2> plans_;
   OnePortTimes times_;
   std::vector<double> finish_;                   ///< of each place
-  std::vector<std::uint32_t> number_at_place_;   ///< who stands there: a recipient's number, or a host's
+  std::vector<std::uint32_t> number_at_place_;   ///< a recipient's number, or a host's
   std::vector<std::uint32_t> recipient_;         ///< of each vertex of the plan at hand
   std::vector<std::uint32_t> scratch_, sizes_, offsets_;
   std::vector<std::uint32_t> by_host_;           ///< recipients sorted by host, then by number

@@ -10,13 +10,13 @@ namespace tandem::comm {
 /// The shape of the tree along which ranks forward a broadcast. The kinds are described at the top of `mcast/tree.hpp`.
 enum class TreeKind : std::uint8_t {
   flat, chain, binary, kary, binomial, knomial, two_tree, delegate, two_groups,
-  automatic,  ///< to be chosen by `TreeChooser` (`cost.hpp`), the fastest; builders refuse it
-  ordered,    ///< the same among trees that serve recipients in the order of their priorities: never two_tree
+  automatic,  ///< the fastest, chosen by `TreeChooser` (`cost.hpp`); builders refuse it
+  ordered,    ///< the fastest of the trees that serve recipients in the order of their priorities: never two_tree
 };
-/// How many kinds there are.
+/// Number of kinds.
 inline constexpr unsigned tree_kind_count = 11;
 
-/// "flat", ..., "two_tree", ..., "automatic", "ordered".
+/// The name of a kind: "flat", ..., "two_tree", ..., "automatic", "ordered".
 std::string_view tree_name(TreeKind kind) noexcept;
 /// The kind of that name.
 std::optional<TreeKind> tree_kind(std::string_view name) noexcept;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t root = ~0u;
 
-/// What a strand says, unpacked by a reader that is independent of the builder: recursion over the preorder.
+/// The content of a strand, unpacked by a reader that is independent of the builder: recursion over the preorder.
 struct Reading {
   std::map<std::uint32_t, std::uint32_t> parent;                 ///< of each recipient
   std::map<std::uint32_t, std::vector<std::uint32_t>> children;  ///< in the order of service

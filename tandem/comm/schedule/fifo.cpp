@@ -4,8 +4,8 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// The plainest strategy, to measure the others against. A stream is sent to the end of what it has ready before anything younger
-/// goes; one that has nothing ready is passed by. Rail 0 alone is used. Nothing starves while streams end.
+/// The plainest strategy, to measure the others against. A stream sends all that it has ready before anything younger
+/// goes; a stream with nothing ready is passed by. Rail 0 alone is used. Nothing starves while streams end.
 class Fifo final : public Strategy {
  public:
   std::string_view name() const noexcept override { return "fifo"; }

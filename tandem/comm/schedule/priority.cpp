@@ -4,8 +4,9 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Highest priority first, the order of posting inside one. A packet holds messages of at least the priority of the first ready
-/// stream, and a segment of that stream; so what is urgent waits for the packet that the rail has already, one segment at most.
+/// Highest priority first, the order of posting inside one. A packet holds messages of at least the priority of the
+/// first ready stream, and a segment of that stream; so urgent items wait for the rail's current packet, one segment at
+/// most.
 ///
 /// Streams of one priority go one after the other, the oldest first, since sharing the rail would end none of them earlier and
 /// all but the last later (of n equal ones, the mean end comes at (n+1)/2n of the time that fair shares need). Whole messages

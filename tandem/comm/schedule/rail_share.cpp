@@ -10,7 +10,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// One rail's b and s.
+/// Values b and s of one rail.
 struct Pipe {
   double bandwidth = 1;
   double start_ns = 0;
@@ -31,8 +31,8 @@ double guess_of_unknown(std::span<const RailState> rails) noexcept {
   return known > 0 ? sum / known : 1;
 }
 
-/// T of (1). A rail that starts later than the end of all carries nothing; leaving it out brings the end forward, so that each
-/// round leaves out more, and the answer is there when none is.
+/// T of (1). A rail that starts after the common end carries nothing; leaving it out brings the end forward, so that
+/// each round leaves out more, until none is left to leave out.
 double common_end_ns(std::span<const Pipe> pipes, double bytes) noexcept {
   double end_ns = std::numeric_limits<double>::infinity();
   for (std::size_t round = 0; round <= pipes.size(); ++round) {

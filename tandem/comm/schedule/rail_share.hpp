@@ -10,7 +10,7 @@ namespace tandem::comm::internal {
 
 inline constexpr std::size_t max_rails = 64;
 
-/// Bytes that a rail carries of a message of `bytes`, when no rail should be bothered for less than `least_bytes`.
+/// Bytes that a rail carries of a message of `bytes`, when no rail should carry less than `least_bytes`.
 ///
 /// Rail r delivers its first new byte at s_r = latency_r + in_flight_r / b_r, and b_r bytes per ns from then on. All end
 /// together at the T with

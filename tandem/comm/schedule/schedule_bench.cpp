@@ -11,7 +11,7 @@
 namespace tandem::comm {
 namespace {
 
-/// As large as an engine's request.
+/// An item as large as an engine's request.
 struct Item : SendItem {
   std::uint64_t rest[16] = {};
 };
@@ -22,7 +22,7 @@ RailView first_of(std::span<const RailState> rails) {
   return {.rail = 0, .rails = rails, .max_control_bytes = 4096, .max_payload_bytes = 1 << 20, .segment_bytes = 64 << 10};
 }
 
-/// n small ordered messages of different tags are pushed, then planned and committed until none is left.
+/// Pushes n small ordered messages of different tags, then plans and commits until none is left.
 void drain(benchmark::State& state, std::string_view name, Priorities priorities) {
   const auto count = static_cast<std::size_t>(state.range(0));
   const auto strategy = std::move(make_strategy(name).value());
@@ -48,7 +48,7 @@ void drain(benchmark::State& state, std::string_view name, Priorities priorities
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-/// Segments of n streams of one priority.
+/// Plans segments of n streams of one priority.
 void segments(benchmark::State& state, std::string_view name, std::size_t rail_count) {
   const auto count = static_cast<std::size_t>(state.range(0));
   const auto strategy = std::move(make_strategy(name).value());

@@ -75,7 +75,7 @@ void SendQueue::push_message(SendItem& item) {
 
 void SendQueue::index_keys() {
   keys_indexed_ = true;
-  SendItem* other_priority = nullptr;  // the item that is just being pushed comes last, wherever it stands
+  SendItem* other_priority = nullptr;  // the item being pushed comes last, wherever it is
   for (const SendLevel* level = top_; level; level = level->lower) {
     for (SendItem* run = level->first; run; run = run->level_next) {
       if (!run->ordered) continue;

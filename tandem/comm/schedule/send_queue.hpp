@@ -32,15 +32,16 @@ struct SendItem : internal::KeyLinks<SendItem> {
   std::uint64_t tag = 0;
   std::int32_t priority = 0;  ///< higher goes first
   SendKind kind = SendKind::record;
-  /// Keeps its order with the other ordered items of its (channel, tag): eager messages and announcements. Never for streams.
+  /// Whether it keeps its order with the other ordered items of its (channel, tag): eager messages and announcements.
+  /// Never for streams.
   bool ordered = false;
   std::uint32_t control_bytes = 0;  ///< of its record (of each segment's record for a stream)
   std::uint64_t bulk_bytes = 0;     ///< whole: of its payload; stream: that may be sent now, 0 while nothing is ready
 
-  // ---- The queue's; strategies may read them.
+  // ---- Fields of the queue; strategies may read them.
   std::uint64_t sequence = 0;          ///< position in the order of `push`
   std::int32_t effective_priority = 0;  ///< of the run, at its last item; see `SendQueue`
-  bool last_of_run = true;             ///< its run's youngest, which stands for it
+  bool last_of_run = true;             ///< whether it is its run's youngest, which stands for the run
   SendItem* run_next = nullptr;        ///< ring of a run; null: not in a queue
   SendItem* run_previous = nullptr;
   SendItem* level_next = nullptr;      ///< neighbours of a run in its level, at its last item
@@ -98,33 +99,33 @@ class SendQueue {
 
   void push(SendItem& item);
 
-  /// Takes an item out: cancelled, or a stream that is finished. It must be queued.
+  /// Takes out a queued item that is cancelled, or a stream that is finished.
   void remove(SendItem& item);
 
-  /// A stream has this much to send now (0: nothing is ready; it waits outside until the next `update`).
+  /// Sets the bytes of a stream that may be sent now (0: none; it waits outside until the next `update`).
   void update(SendItem& stream, std::uint64_t bulk_bytes);
 
-  /// A message is sent in another way: as another kind of other sizes. It keeps its place. Not for streams.
+  /// Changes kind and sizes of a message that is sent in another way. It keeps its place. Not for streams.
   void reshape(SendItem& message, SendKind kind, std::uint32_t control_bytes, std::uint64_t bulk_bytes);
 
-  /// Another priority, from now on. A higher one takes the item's run to the end of that priority, older items of its key
-  /// first, as a push would. A lower one moves an item that is a run by itself to the end of that priority, or into the next
-  /// younger run of its key if that has as much; an item that others of its run need stays. Streams keep their age. O(length of
-  /// its run + log P).
+  /// Sets another priority from now on. A higher one takes the item's run to the end of that priority, older items of
+  /// its key first, as a push would. A lower one moves an item that is a run by itself to the end of that priority, or
+  /// into the next younger run of its key if that has as much; an item that others of its run need stays. Streams keep
+  /// their age. O(length of its run + log P).
   void set_priority(SendItem& item, std::int32_t priority);
 
-  /// What a plan says has been sent: its records and its whole item leave the queue; its stream has that much less ready, and
-  /// stays in the queue even when nothing is left (the engine removes it after its last byte).
+  /// Takes out what was sent by a plan: its records and its whole item. Its stream has that much less ready, and stays
+  /// in the queue even when nothing is left (the engine removes it after its last byte).
   void commit(const PacketPlan& plan);
 
-  /// Walks through the messages in the order in which they should go. Each step is constant time. Valid until an item is taken
-  /// out or moved, or an ordered one is pushed; others may be pushed, and messages reshaped, meanwhile.
+  /// Iterates over the messages in the order of sending. Each step is constant time. Valid until an item is taken out
+  /// or moved, or an ordered one is pushed; others may be pushed, and messages reshaped, meanwhile.
   class Cursor {
    public:
     explicit operator bool() const noexcept { return item_ != nullptr; }
     SendItem& operator*() const noexcept { return *item_; }
     SendItem* operator->() const noexcept { return item_; }
-    /// By which it goes: its own or an inherited one; 0 in the order of posting.
+    /// The effective priority, its own or an inherited one; 0 in the order of posting.
     std::int32_t priority() const noexcept { return run_->effective_priority; }
     void advance() noexcept;
 
@@ -147,9 +148,9 @@ class SendQueue {
   std::size_t stream_count() const noexcept { return streams_; }              ///< ready or not
   std::size_t ready_stream_count() const noexcept { return heap_.size(); }
   bool empty() const noexcept { return messages_ == 0 && streams_ == 0; }
-  /// Nothing can be sent now: no message, no ready stream.
+  /// Whether nothing can be sent now: no message, no ready stream.
   bool idle() const noexcept { return messages_ == 0 && heap_.empty(); }
-  /// Bytes of messages and of ready streams: how much is queued, for those who choose routes.
+  /// Bytes of messages and of ready streams, for the choice of routes.
   std::uint64_t pending_bytes() const noexcept { return pending_bytes_; }
 
   /// Aborts when an invariant of the structure does not hold. O(pending); for tests and audits.

@@ -8,11 +8,11 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// As `priority`, and streams are shared by the rails. Each time a rail can take a packet, it asks what it would carry of the
-/// rest so that all rails end together (rail_share.hpp), and takes a segment of at most that. A rail whose part of the rest is
-/// under a quarter of a segment leaves it to the others, so that the end of a stream, and a small one altogether, stays whole
-/// on the rail that is done with it first; it looks at the second stream then. No stream ends later than on its best rail
-/// alone. Messages stay on rail 0.
+/// Like `priority`, but the rails share streams. Each time a rail can take a packet, it computes what it would carry of
+/// the rest so that all rails end together (rail_share.hpp), and takes a segment of at most that. A rail whose part of
+/// the rest is under a quarter of a segment leaves it to the others, so that the end of a stream, and a whole small
+/// one, stays on the rail that is done with it first; it looks at the second stream then. No stream ends later than on
+/// its best rail alone. Messages stay on rail 0.
 class Split final : public Strategy {
  public:
   std::string_view name() const noexcept override { return "split"; }
@@ -54,7 +54,7 @@ class Split final : public Strategy {
     return segment_of(view, std::min(bytes, whole_lines(share)));
   }
 
-  /// To cache lines, so that later segments are as well aligned as the first; never to nothing.
+  /// Rounds to cache lines, so that later segments are as well aligned as the first; never to nothing.
   static std::uint64_t whole_lines(double share) noexcept {
     const auto bytes = static_cast<std::uint64_t>(std::ceil(share));
     return bytes < 64 ? bytes : bytes & ~std::uint64_t{63};

@@ -24,7 +24,7 @@ inline void add_record(PacketPlan& plan, SendItem& item) {
   plan.control_bytes += item.control_bytes;
 }
 
-/// Ends the packet with a payload: all of a whole message's, or `bytes` of a stream's.
+/// Ends the packet with a payload: a whole message's, or `bytes` of a stream's.
 inline void add_bulk(PacketPlan& plan, SendItem& item, std::uint64_t bytes) noexcept {
   plan.bulk = &item;
   plan.bulk_bytes = bytes;

@@ -30,7 +30,7 @@ struct RailView {
   std::size_t max_control_bytes = 0;     ///< room for records
   std::size_t max_payload_bytes = 0;     ///< largest payload of a packet
   std::size_t segment_bytes = 0;         ///< payload of a stream in one packet at most
-  bool streams_wait = false;             ///< plan none: others of the port go first (`PortPacer`)
+  bool streams_wait = false;             ///< plan no stream: others of the port go first (`PortPacer`)
 };
 
 /// What goes into a packet: `records`, in this order, then the record of `bulk` with `bulk_bytes` of its payload. Reused
@@ -57,10 +57,11 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const noexcept = 0;
-  /// How its queues must be ordered.
+  /// The order that its queues must have.
   virtual SendOrder order() const noexcept = 0;
-  /// The next packet of `view.rail`, into `out` (cleared first); empty: nothing for this rail now. Ask again after a `push`, an
-  /// `update`, a `commit` of another rail's plan, or when a packet of any rail was sent. O(items planned).
+  /// Plans the next packet of `view.rail` into `out` (cleared first); empty: nothing for this rail now. Call it again
+  /// after a `push`, an `update`, a `commit` of another rail's plan, or when a packet of any rail was sent. O(items
+  /// planned).
   virtual void plan(const SendQueue& queue, const RailView& view, PacketPlan& out) const = 0;
 };
 
@@ -82,7 +83,7 @@ class StrategyRegistry {
   std::map<std::string, Factory, std::less<>> factories_;
 };
 
-/// One of the four built-in strategies; errors as `StrategyRegistry::make`.
+/// One of the four built-in strategies; errors as for `StrategyRegistry::make`.
 base::Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name);
 
 }  // namespace tandem::comm

@@ -120,7 +120,8 @@ class Traffic {
     check_order(rail, messages);
   }
 
-  /// The messages are the first ones of the queue, in its order; nothing less important than the planned stream rides along.
+  /// Checks that the messages are the first ones of the queue, in its order, and none is less important than the
+  /// planned stream.
   void check_order(unsigned rail, const std::vector<const SendItem*>& messages) {
     const bool by_priority = strategy_->order() == SendOrder::priority;
     SendQueue::Cursor at = queue_.messages();

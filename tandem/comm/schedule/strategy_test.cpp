@@ -198,7 +198,7 @@ double time_to_send_ns(std::vector<RailState> states, std::uint64_t bytes, std::
     std::iota(by_time.begin(), by_time.end(), 0);
     std::sort(by_time.begin(), by_time.end(), [&](unsigned a, unsigned b) { return free_ns[a] < free_ns[b]; });
     bool took = false;
-    for (const unsigned rail : by_time) {  // what other rails still have in hand when this one is free
+    for (const unsigned rail : by_time) {  // what other rails have still queued when this one is free
       for (unsigned r = 0; r < states.size(); ++r) {
         const double busy_ns = std::max(0.0, free_ns[r] - free_ns[rail]);
         states[r].in_flight_bytes = static_cast<std::uint64_t>(busy_ns * states[r].bytes_per_ns);

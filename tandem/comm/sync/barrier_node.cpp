@@ -49,7 +49,7 @@ void BarrierNode::take(Rank from, const Record& record, std::int64_t now_ns, con
   }
 }
 
-/// Goes on when this rank and all children have come.
+/// Proceeds when this rank and all children have come.
 void BarrierNode::advance(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
   const bool all_here = std::all_of(children_.begin(), children_.end(), [&](const Child& c) { return c.ready >= barrier_; });
   if (!inside_ || sent_ready_ || !all_here) return;
@@ -83,7 +83,8 @@ void BarrierNode::count_votes(std::int64_t now_ns, const clock::GlobalClock& clo
   else outbox.push_back({parent_of(rank_), Vote{barrier_, proposal_->round, slack_ns_}, true});
 }
 
-/// The trips down and up took `trip_ns`; the next trip down takes less, unless a rank is not running.
+/// Decides after the trips down and up, which took `trip_ns`; the next trip down takes less, unless a rank is not
+/// running.
 void BarrierNode::decide(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
   const std::int64_t trip_ns = now_ns - proposed_ns_;
   const bool in_time = slack_ns_ >= 0 && proposed_ns_ + window_ns_ - now_ns >= trip_ns;

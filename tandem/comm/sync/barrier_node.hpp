@@ -35,17 +35,18 @@ struct BarrierBreak {
 ///   down  if that suffices for one more trip, the reference commits; else it proposes a later time, with the window doubled.
 /// No rank leaves before all can. A rank that was not running when the commit came leaves late, and learns by how much.
 ///
-/// When a neighbour in the tree is gone, all ranks learn it, and barriers fail from then on. While a rank waits, it repeats its
-/// last messages from time to time. So records may come twice, and a repetition that fails shows that a rank is gone.
+/// When a neighbour in the tree is gone, all ranks learn it, and barriers fail from then on. While a rank waits, it
+/// repeats its last messages from time to time. So records may come twice, and a repetition that fails shows that a
+/// rank is gone.
 ///
-/// Not thread-safe: as `ClockNode`.
+/// Not thread-safe, like `ClockNode`.
 class BarrierNode {
  public:
   BarrierNode(Rank rank, std::uint32_t size);
 
-  /// This rank has come. It has left the barrier before (assertion).
+  /// Enters the barrier. This rank has left the barrier before (assertion).
   void enter(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
-  /// A record has come. Ignores those that do not belong to the barrier.
+  /// Takes a record; ignores those that do not belong to the barrier.
   void take(Rank from, const Record& record, std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox);
   std::int64_t step(std::int64_t now_ns, Outbox& outbox);
   void gone(Rank rank, bool left, Outbox& outbox);
@@ -53,14 +54,14 @@ class BarrierNode {
   void leave(Outbox& outbox) { break_up({rank_, true}, std::nullopt, outbox); }
 
   bool inside() const noexcept { return inside_; }
-  /// Once all ranks agree; then this rank is not inside any more.
+  /// The agreement, once all ranks agree; then this rank is not inside any more.
   const std::optional<BarrierAgreement>& agreement() const noexcept { return agreement_; }
   const std::optional<BarrierBreak>& broken() const noexcept { return broken_; }
 
   static constexpr std::int64_t repeat_ns = 100'000'000;
   static constexpr std::int64_t first_window_ns = 200'000;
   static constexpr std::int64_t least_window_ns = 20'000;
-  static constexpr unsigned most_rounds = 16;  ///< then it commits in any case
+  static constexpr unsigned most_rounds = 16;  ///< then the reference commits in any case
 
  private:
   struct Child {
@@ -87,7 +88,7 @@ class BarrierNode {
   std::optional<Propose> proposal_;  ///< of this round
   std::int64_t slack_ns_ = 0;        ///< the least of ours and of the votes so far
   bool voted_ = false;
-  std::int64_t proposed_ns_ = 0;     ///< by the reference: when
+  std::int64_t proposed_ns_ = 0;     ///< time of the reference's proposal
   std::int64_t window_ns_ = first_window_ns;
   std::int64_t repeat_due_ns_ = INT64_MAX;
   std::optional<BarrierAgreement> agreement_;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-/// All ranks enter at random times within `spread_ns`; whether all came to an end, agreement or break, within ten seconds.
+/// All ranks enter at random times within `spread_ns`. True if all ended, by agreement or break, within ten seconds.
 bool barrier_of_all(SimulatedRanks& ranks, std::mt19937& random, std::int64_t spread_ns) {
   std::uniform_int_distribution<std::int64_t> wait(0, spread_ns);
   std::uint32_t entered = 0;
@@ -49,7 +49,7 @@ TEST(BarrierNode, AllRanksAgreeOnOneTimeThatComesAfterTheLastHasEntered) {
       for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
         const BarrierAgreement agreement = *ranks.barrier(rank).agreement();
         ASSERT_EQ(agreement.global_ns, reference.global_ns) << "seed " << seed;
-        // What the rank waits for is that instant, up to its own error.
+        // The rank waits for that instant, up to its own error.
         const clock::GlobalTime back = ranks.node(rank).to_reference().to_global(agreement.local_ns);
         ASSERT_LE(std::abs(back.ns - agreement.global_ns), 2 + agreement.error_ns);
         ASSERT_GE(agreement.global_ns + agreement.error_ns + agreement.late_ns, ranks.true_global_ns() - 1'000'000);

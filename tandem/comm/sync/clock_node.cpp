@@ -10,7 +10,8 @@
 namespace tandem::comm::internal::sync {
 namespace {
 
-/// A measurement this much worse than the best one in the model was disturbed, and is repeated this much sooner.
+/// A measurement worse than the best one in the model by the first factor was disturbed, and is repeated sooner by the
+/// second.
 constexpr std::int64_t kDisturbed = 2, kSooner = 4;
 
 std::int64_t best_error_ns(const clock::DriftModel& model) {
@@ -76,7 +77,8 @@ void ClockNode::gone(Rank rank, Outbox& outbox) {
   if (rank == parent_) attach(rank.value() == 0 ? std::nullopt : std::optional(parent_of(rank)));
 }
 
-/// Another parent has another clock: its points do not join the old ones. What we publish stays until the new parent is measured.
+/// Changes the parent, and so the clock: earlier points do not count. What we publish stays until the new parent is
+/// measured.
 void ClockNode::attach(std::optional<Rank> parent) {
   parent_ = parent;
   state_ = State::resting;
@@ -88,7 +90,7 @@ void ClockNode::attach(std::optional<Rank> parent) {
 // As a parent.
 
 void ClockNode::take_ask(const Claim& claim, std::int64_t now_ns, Outbox& outbox) {
-  if (holder_ && holder_->child == claim.child) holder_.reset();  // it asks, so it measures no more, or the answer crossed
+  if (holder_ && holder_->child == claim.child) holder_.reset();  // a child that asks again measures no more
   std::erase_if(waiting_, [&](const Claim& other) { return other.child == claim.child; });
   waiting_.push_back(claim);
   grant_next(now_ns, outbox);
@@ -103,7 +105,7 @@ void ClockNode::end_turn(Rank child, std::int64_t now_ns, Outbox& outbox) {
 void ClockNode::grant_next(std::int64_t now_ns, Outbox& outbox) {
   if (holder_ && now_ns - held_since_ns_ >= turn_limit_ns) holder_.reset();
   if (!known_ || holder_ || waiting_.empty()) return;
-  // The lowest child has the largest subtree, which waits for it: the order of the rounds (tree.hpp).
+  // The lowest child has the largest subtree waiting for it: the order of the rounds (tree.hpp).
   const auto next = std::min_element(waiting_.begin(), waiting_.end(),
                                      [](const Claim& a, const Claim& b) { return a.child < b.child; });
   holder_ = *next;

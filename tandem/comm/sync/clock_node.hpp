@@ -28,12 +28,12 @@ using Outbox = std::vector<Outgoing>;
 
 /// Compares this rank's clock with its parent's from time to time, and serves its children.
 ///
-/// A measurement. The child asks for a turn. The parent grants one turn at a time, once it knows its own relation to the
-/// reference: so no two children disturb each other's ping-pongs, and the levels of the tree follow each other. Then come
-/// `ping_pongs` ping-pongs, one after the other. Then the child ends the turn, and the parent serves the next child. A turn
-/// that no message ends is over after `turn_limit_ns`: turns serve exactness, not correctness. Ranks of one host that read the
-/// same counter need no ping-pongs. Ranks of one host that do need them use different processors: on one processor each message
-/// costs a switch of threads, and a ping may take longer than a pong.
+/// A measurement. The child asks for a turn. The parent grants one turn at a time, once it knows its own relation to
+/// the reference: so no two children disturb each other's ping-pongs, and the levels of the tree follow each other.
+/// Then come `ping_pongs` ping-pongs, one after the other. Then the child ends the turn, and the parent serves the next
+/// child. A turn that no message ends is over after `turn_limit_ns`: turns serve exactness, not correctness. Ranks of
+/// one host that read one counter need no ping-pongs. Other ranks of one host use different processors: on one
+/// processor each message costs a switch of threads, and a ping may take longer than a pong.
 ///
 /// The thread that receives messages answers pings, without this object (see `clock_sync.cpp`).
 ///
@@ -61,23 +61,23 @@ class ClockNode {
 
   ClockNode(Environment environment, const Options& options);
 
-  /// A record has come. Ignores all but Ask, Turn, Pong and End. A pong was received at `now_ns`.
+  /// Takes a record. Ignores all but Ask, Turn, Pong and End. A pong was received at `now_ns`.
   void take(Rank from, const Record& record, std::int64_t now_ns, Outbox& outbox);
-  /// Does what is due. Returns when to call again (`base::kNever`: when a record has come).
+  /// Does what is due. Returns the time of the next call (`base::kNever`: when a record has come).
   std::int64_t step(std::int64_t now_ns, Outbox& outbox);
-  /// The rank cannot be reached any more. Its parent takes its place.
+  /// Notes that the rank cannot be reached any more. Its parent takes its place.
   void gone(Rank rank, Outbox& outbox);
 
   bool known() const noexcept { return known_; }
-  /// From our clock to the reference's. Counted by `version`.
+  /// The function from our clock to the reference's, counted by `version`.
   const clock::GlobalClock& to_reference() const noexcept { return to_reference_; }
   std::uint64_t version() const noexcept { return version_; }
 
   bool measuring() const noexcept { return state_ == State::measuring; }
-  /// A record of a measurement is expected: from a child, or from our parent.
+  /// Whether a record of a measurement is expected, from a child or from our parent.
   bool busy() const noexcept { return measuring() || holder_.has_value(); }
   std::size_t sample_count() const noexcept { return samples_.size(); }  ///< of the current measurement
-  /// The rank that we measure against; none for the reference, and when all ranks between us and it are gone.
+  /// The rank that we measure against; empty for the reference, and when all ranks between us and it are gone.
   std::optional<Rank> parent() const noexcept { return parent_; }
   const clock::DriftModel& model() const noexcept { return model_; }
   std::int64_t next_due_ns() const noexcept { return due_ns_; }
@@ -85,7 +85,7 @@ class ClockNode {
   static constexpr std::int64_t ask_again_ns = 20'000'000;
   static constexpr std::int64_t measure_limit_ns = 20'000'000;  ///< a measurement ends then with the samples it has
   static constexpr std::int64_t turn_limit_ns = 100'000'000;
-  static constexpr unsigned most_moves = 2;  ///< per measurement: each takes some 100 us
+  static constexpr unsigned most_moves = 2;  ///< per measurement; each takes some 100 us
 
  private:
   enum class State { resting, asking, measuring };
@@ -112,7 +112,7 @@ class ClockNode {
   std::optional<Rank> parent_;
   bool same_host_ = false;      ///< of the parent
   State state_ = State::resting;
-  std::int64_t due_ns_ = 0;     ///< of what the state waits for
+  std::int64_t due_ns_ = 0;     ///< deadline of what the state waits for
   std::int64_t gap_ns_ = 0;     ///< to the next measurement
   std::uint64_t attempt_ = 0;
   clock::GlobalClock parent_to_reference_;

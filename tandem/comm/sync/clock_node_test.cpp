@@ -60,8 +60,8 @@ TEST(ClockNode, TheReferenceKnowsItsOwnTimeAndNeverMeasures) {
 }
 
 TEST(ClockNode, LearnsTheTimeInARoundPerLevelOfTheTree) {
-  // One measurement takes about 128 round trips. A parent serves the child first that asks first, then in the order of rounds: up
-  // to two measurements per level.
+  // One measurement takes about 128 round trips. A parent serves the first child that asks, then children in the order
+  // of rounds: up to two measurements per level.
   SimulatedRanks::Options options;
   options.sleepy_share = 0;
   std::vector<std::int64_t> needed_ns;
@@ -141,7 +141,7 @@ TEST(ClockNode, WithoutTheReferenceTimeGoesOnAndItsBoundGrows) {
   expect_within_bound(ranks, 1, 7);
 }
 
-/// Rank 0, whose clock is ahead by `offset_ns`, answers all of a measurement, each time after 300 ns.
+/// Rank 0, whose clock is ahead by `offset_ns`, answers a whole measurement, each ping after 300 ns.
 void measure_once(ClockNode& node, Outbox& outbox, std::int64_t now_ns, std::int64_t offset_ns) {
   node.step(now_ns, outbox);
   node.take(Rank{0}, Turn{std::get<Ask>(outbox.back().record).attempt}, now_ns, outbox);
@@ -161,7 +161,7 @@ TEST(ClockNode, SetClocksAreMeasuredAnew) {
   EXPECT_EQ(node.next_due_ns() - now_ns, 0);
   const std::int64_t usual_gap_ns = node.next_due_ns() - node.model().last().local_ns;
   EXPECT_NEAR(static_cast<double>(usual_gap_ns), 1e9, 1e6);
-  measure(now_ns, 50'000'000);  // somebody has set the parent's clock, or the measurement was disturbed
+  measure(now_ns, 50'000'000);  // the parent's clock was set, or the measurement was disturbed
   EXPECT_GE(node.to_reference().error_at(now_ns), 49'999'000) << "the error includes both";
   EXPECT_LT(node.next_due_ns() - now_ns, 20'000'000) << "the next measurement comes soon";
   now_ns = node.next_due_ns();
@@ -214,14 +214,14 @@ TEST(ClockNode, LeavesItsParentsProcessorOnOneHostOnly) {
                     .leave_processor =
                         [&asked](std::uint64_t processor) {
                           asked.push_back(processor);
-                          return processor == 7;  // where we are
+                          return processor == 7;  // this test's processor
                         }},
                    {.first_ping_pongs = 8});
     Outbox outbox;
     node.step(0, outbox);
     node.take(Rank{0}, Turn{1}, 0, outbox);
     for (std::int64_t i = 0; node.measuring(); ++i) node.take(Rank{0}, Pong{1, i, i, i < 3 ? 3U : 7U}, i + 1, outbox);
-    // Three times it was not there, twice it went; then it has to do with what it has.
+    // Three times the peer was elsewhere, twice this thread moved; then it has to use what it has.
     EXPECT_EQ(asked, same_host ? (std::vector<std::uint64_t>{3, 3, 3, 7, 7}) : std::vector<std::uint64_t>{});
   }
 }

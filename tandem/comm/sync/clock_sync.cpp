@@ -15,10 +15,11 @@ namespace {
 using internal::sync::SharedCounter;
 using internal::sync::SyncEngine;
 
-/// One for all records, so that those of a pair of ranks keep their order.
+/// One tag for all records, so that those of a pair of ranks keep their order.
 constexpr Tag kTag{0};
 
-/// The counter behind a clock, which other ranks of this host may read too. Clocks of any other kind have to be measured.
+/// The counter behind a clock, which other ranks of this host may read, too. Clocks of any other kind have to be
+/// measured.
 SharedCounter counter_of(const clock::Clock& clock) {
   if (const auto* tsc = dynamic_cast<const clock::TscClock*>(&clock)) return {SharedCounter::tsc, tsc->scale()};
   if (dynamic_cast<const clock::RawMonotonicClock*>(&clock) != nullptr) return {SharedCounter::kernel_clock, {}};

@@ -21,7 +21,7 @@
 namespace tandem::comm::clock_sync_test {
 namespace {
 
-/// Ranks with a progress thread each. Everything is destroyed in the order that users have: clocks outlive endpoints.
+/// Ranks with a progress thread each, destroyed in the order of user programs: clocks outlive endpoints.
 class Job {
  public:
   Job(std::uint32_t size, bool drift) : network_({.ranks = size}) {

@@ -12,16 +12,17 @@
 
 namespace tandem::comm::internal::sync {
 
-/// Protocol (a sequence lock, after Boehm, "Can seqlocks get along with programming language memory models?", 2012). `sequence_`
-/// is odd while the words change. A reader takes the words between two readings of one even number; else it tries again. Writers
-/// are serialised by their lock. The words are atomics, so that a racing reader reads some value, and discards it.
+/// Protocol (a sequence lock, after Boehm, "Can seqlocks get along with programming language memory models?", 2012).
+/// `sequence_` is odd while the words change. A reader takes the words between two reads of one even number; else it
+/// tries again. A lock serialises writers. The words are atomics, so that a racing reader reads some value, and
+/// discards it.
 ///
-/// Orders. The writer's release fence after the odd number pairs with the reader's acquire fence before its second reading: who
-/// has seen a new word sees the odd number, or a later one. The writer's release store of the even number pairs with the reader's
-/// first, acquiring load: a reader that has seen that number sees all its words.
+/// Orders. The writer's release fence after the odd number pairs with the reader's acquire fence before its second
+/// read: a reader that has seen a new word sees the odd number, or a later one. The writer's release store of the even
+/// number pairs with the reader's first, acquiring load: a reader that has seen that number sees all its words.
 class PublishedClock {
  public:
-  /// By one thread at a time.
+  /// Called by one thread at a time.
   void set(const clock::GlobalClock& clock) noexcept {
     const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(clock);
     const std::uint64_t even = sequence_.load(std::memory_order_relaxed);
@@ -31,7 +32,7 @@ class PublishedClock {
     sequence_.store(even + 2, std::memory_order_release);
   }
 
-  /// By any thread; without a write to memory.
+  /// Called by any thread; does not write to memory.
   clock::GlobalClock get() const noexcept {
     for (;;) {
       const std::uint64_t before = sequence_.load(std::memory_order_acquire);

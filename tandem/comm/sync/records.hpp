@@ -39,8 +39,8 @@ struct Ping {
 struct Pong {
   std::uint64_t attempt = 0;
   std::int64_t send_ns = 0;     ///< the ping's, returned, so that the child need not store it
-  std::int64_t remote_ns = 0;   ///< the parent's time when the ping was there
-  std::uint64_t processor = no_processor;  ///< the parent's, there and then
+  std::int64_t remote_ns = 0;   ///< the parent's time when the ping arrived
+  std::uint64_t processor = no_processor;  ///< the parent's processor at that time
 
   static constexpr std::uint64_t no_processor = UINT64_MAX;
 };
@@ -49,7 +49,7 @@ struct End {                    ///< I have measured
 };
 
 // The barrier. `barrier` counts the barriers of a job, `round` the proposals for one of them.
-struct Ready {                  ///< up: everybody below has come
+struct Ready {                  ///< up: all ranks below have come
   std::uint64_t barrier = 0;
 };
 struct Propose {                ///< down: can you leave at this time of the reference?
@@ -57,7 +57,7 @@ struct Propose {                ///< down: can you leave at this time of the ref
   std::uint64_t round = 0;
   std::int64_t leave_ns = 0;
 };
-struct Vote {                   ///< up: the least time that anybody below had left; negative: too late
+struct Vote {                   ///< up: the least time that any rank below had left; negative: too late
   std::uint64_t barrier = 0;
   std::uint64_t round = 0;
   std::int64_t slack_ns = 0;
@@ -110,7 +110,7 @@ std::optional<Record> read_fields(std::uint64_t wanted, std::span<const std::byt
   }
 }
 
-/// None when there is no such kind, or it has another size. The fields may be anything.
+/// Reads a record. Empty when there is no such kind, or its size is wrong. The fields may be anything.
 inline std::optional<Record> read_record(std::span<const std::byte> bytes) noexcept {
   std::uint64_t kind = 0;
   if (bytes.size() < sizeof kind) return std::nullopt;

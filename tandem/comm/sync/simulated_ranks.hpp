@@ -63,14 +63,14 @@ class SimulatedRanks {
     send(rank, outbox);
     plan_step(rank, 0);
   }
-  /// From now on its messages are lost; for watched ones the sender's `gone` is called.
+  /// Kills a rank: its messages are lost from now on; for watched ones the sender's `gone` is called.
   void kill(std::uint32_t rank) { ranks_[rank]->alive = false; }
-  /// Until then it takes no message (SIGSTOP); they wait.
+  /// Stops a rank (SIGSTOP): its messages wait until then.
   void stop_until(std::uint32_t rank, std::int64_t until_ns) { ranks_[rank]->stopped_until_ns = until_ns; }
 
   void at(std::int64_t when_ns, std::function<void()> action) { events_.emplace(std::max(when_ns, now_ns_), std::move(action)); }
 
-  /// Until `done`, or until that time; whether done.
+  /// Runs until `done` or until that time; returns whether it is done.
   bool run(std::int64_t until_ns, const std::function<bool()>& done = [] { return false; }) {
     while (!done()) {
       if (events_.empty() || events_.begin()->first > until_ns) {
@@ -93,7 +93,7 @@ class SimulatedRanks {
     BarrierNode barrier;
     bool alive = true;
     std::int64_t stopped_until_ns = 0;
-    std::uint64_t planned = 0;  ///< counts plans: only the last one holds
+    std::uint64_t planned = 0;  ///< counts plans: only the last one is valid
     std::map<std::uint32_t, std::int64_t> last_arrival_ns = {};
   };
 
@@ -168,7 +168,7 @@ class SimulatedRanks {
   std::uint64_t messages_ = 0;
 };
 
-/// Drifts of each kind in turn, all different.
+/// Drifts of all kinds in turn, all different.
 inline std::vector<clock::Drift> assorted_drifts(std::uint32_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<std::int64_t> offset(-1'000'000'000'000, 1'000'000'000'000);

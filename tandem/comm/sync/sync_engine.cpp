@@ -17,7 +17,7 @@
 namespace tandem::comm::internal::sync {
 namespace {
 
-/// How long a waiter makes progress itself before it sleeps, and for how long then at most.
+/// How long a waiter makes progress itself before it sleeps, and its longest sleep after that.
 constexpr std::int64_t kSpinNs = 50'000;
 constexpr std::int64_t kNapNs = 500'000;
 /// Within this much of the barrier's end the waiter polls its clock: a wake-up takes some 30 to 60 us.
@@ -107,8 +107,8 @@ void SyncEngine::run() {
   }
 }
 
-/// A progress thread takes pongs as soon as any other could, and a second polling thread would only disturb it. When no pong
-/// comes, no thread makes progress (an endpoint without a thread, whose user computes), so this thread does.
+/// A progress thread takes pongs as soon as any other could, and a second polling thread would only disturb it. When no
+/// pong comes, no thread makes progress (an endpoint without a thread, whose user computes), so this thread does.
 void SyncEngine::watch_measurement() {
   const auto samples = [this] {
     const std::lock_guard lock(mutex_);
@@ -187,7 +187,8 @@ void SyncEngine::post(Rank to, const Record& record, bool watched) {
   messenger_.send(to, PackedRecord(stamped).bytes(), watched);
 }
 
-/// Makes progress for a short time, then alternates it with sleep: without a progress thread no other thread makes progress.
+/// Makes progress for a short time, then alternates progress and sleep: without a progress thread no other thread makes
+/// progress.
 template <class Done>
 bool SyncEngine::await(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns, Done&& done) {
   const std::int64_t start_ns = environment_.clock->now_ns();

@@ -30,7 +30,7 @@ class Messenger {
   virtual void send(Rank to, std::span<const std::byte> bytes, bool watched) = 0;
   /// Makes progress; true when something had arrived. May call `SyncEngine::arrived`.
   virtual bool progress() = 0;
-  /// The next record will come within that time, and a thread should poll for it; 0: none is expected any more.
+  /// Announces the next record within that time, for which a thread should poll; 0: none is expected any more.
   virtual void expect(std::int64_t within_ns) = 0;
 };
 
@@ -59,7 +59,7 @@ class SyncEngine {
   /// Notifies the neighbours that this rank leaves, and ends the thread. `arrived` may still be called, and does nothing.
   void close();
 
-  /// To be called first of all when a message has arrived, since it takes the time.
+  /// Takes a message; call it first of all on arrival, since it reads the time.
   void arrived(Rank from, std::span<const std::byte> bytes);
   void gone(Rank rank, bool left);
 
@@ -91,14 +91,14 @@ class SyncEngine {
   std::uint64_t published_version_ = 0;
   bool closed_ = false;
   bool expecting_ = false;            ///< the messenger knows it
-  std::condition_variable changed_;   ///< of anything that `await` waits for
+  std::condition_variable changed_;   ///< notified of anything that `await` waits for
 
   PublishedClock published_;
   std::mutex barrier_turn_;           ///< one barrier at a time
 
   base::Parker parker_;               ///< of the synchronisation thread
   std::atomic<bool> stopping_{false};  ///< set before an unpark, which releases it; read after a park, which acquires
-  /// When the synchronisation thread wakes up; a hint, relaxed: a wrong one costs one wake-up.
+  /// When the synchronisation thread wakes up; a relaxed hint: a wrong one costs one wake-up.
   std::atomic<std::int64_t> planned_ns_{0};
   base::Thread thread_;
 };

@@ -23,13 +23,13 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-/// A rank with a clock of its own, a queue of messages, and a thread that takes them when nobody else does.
+/// A rank with a clock of its own, a queue of messages, and a thread that takes them when no other thread does.
 class ThreadRank final : public Messenger {
  public:
   ThreadRank(std::vector<std::unique_ptr<ThreadRank>>& ranks, std::uint32_t rank, std::uint32_t size, const clock::Drift& drift,
              const ClockNode::Options& options)
       : clock_(truth, drift), ranks_(ranks), rank_(rank), engine_({Rank{rank}, size, &clock_, {}, {}}, options, *this) {}
-  /// Before any rank is destroyed, since engines say goodbye to each other.
+  /// Called before any rank is destroyed, since engines say goodbye to each other.
   void stop() {
     engine_.close();
     {
@@ -121,7 +121,7 @@ TEST(SyncEngine, PublishesTimesWithinTheirBoundWhileItKeepsMeasuring) {
   start(ranks, 4);
   for (int i = 0; i < 50; ++i) {
     for (auto& rank : ranks) {
-      // The line and the time are read in this order: a line may be used later, and its bound says so.
+      // The line is read before the time: a line may be used later, and its bound says so.
       const clock::GlobalClock line = rank->engine().to_reference();
       const std::int64_t truth_ns = ThreadRank::truth.now_ns();
       const clock::GlobalTime time = line.to_global(rank->drift().at(truth_ns));

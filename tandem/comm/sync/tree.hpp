@@ -12,10 +12,10 @@
 
 namespace tandem::comm::internal::sync {
 
-/// Of a rank other than 0.
+/// The parent of a rank other than 0.
 constexpr base::Rank parent_of(base::Rank rank) noexcept { return base::Rank{rank.value() ^ std::bit_floor(rank.value())}; }
 
-/// In the order of their rounds.
+/// The children of a rank in the order of their rounds.
 inline std::vector<base::Rank> children_of(base::Rank rank, std::uint32_t size) {
   std::vector<base::Rank> children;
   const std::uint64_t first = rank.value() == 0 ? 1 : std::uint64_t{std::bit_floor(rank.value())} * 2;

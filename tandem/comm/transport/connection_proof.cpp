@@ -19,7 +19,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the proof's numbers are sent in little-endian order as they lie");
 static_assert(ConnectionProof::proof_bytes == std::tuple_size_v<internal::Proof>);
 
-// The last byte counts versions of the proof itself. A carriage return and a line feed are damaged by whatever takes it for text.
+// The last byte counts versions of the proof itself. Software that takes the bytes for text damages a carriage return
+// or a line feed.
 constexpr std::array<char, ConnectionProof::magic_bytes> magic = {'T', 'A', 'N', 'D', '\r', '\n', '\x1a', '\x02'};
 constexpr std::array<char, ConnectionProof::welcome_bytes> welcome = {'w', 'e', 'l', 'c', 'o', 'm', 'e', '.'};
 
@@ -138,7 +139,7 @@ void ConnectionProof::take_answer() {
     return refuse("could not prove that it knows this job's secret");
   }
   authentic_ = true;
-  send(prove(opener_role));  // also when versions differ: the other end believes our version only once we have proved who we are
+  send(prove(opener_role));  // also when versions differ: the other end believes our version only after our proof
   step_ = Step::welcome;
   check_versions(answer_head_.data());
 }

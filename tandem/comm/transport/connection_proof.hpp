@@ -32,10 +32,10 @@ struct ProofParty {
 ///     opener    proof    proof of (job, hello, answer)                                          32 bytes
 ///     accepter  welcome  a constant: the opener may send                                       8 bytes
 ///
-/// A proof (bootstrap/proof.hpp) covers the job's id and both messages without their own proof; its purpose is the role. The
-/// hello names both ranks and the rail, so that a proof is good for one connection. An end learns what the other one is only
-/// from bytes that the secret covers. So it finds different wire versions after the proof, and then refuses. This protects
-/// against strangers that can reach the port. It does not encrypt what follows.
+/// A proof (bootstrap/proof.hpp) covers the job's id and both messages without their own proof; its purpose is the
+/// role. The hello names both ranks and the rail, so that a proof is good for one connection. An end trusts only bytes
+/// that the secret covers, so it finds different wire versions after the proof, and then refuses. This protects against
+/// strangers that can reach the port. It does not encrypt what follows.
 class ConnectionProof {
  public:
   enum class State {
@@ -44,26 +44,26 @@ class ConnectionProof {
     refused,  ///< see `reason`; the connection is to be closed once `output` is empty
   };
 
-  /// The end that opened a connection to `peer`. `party` outlives the proof.
+  /// Makes the end that opened a connection to `peer`. `party` outlives the proof.
   static ConnectionProof opener(const ProofParty& party, base::Rank peer, std::uint32_t rail);
-  /// The end that accepted one. `party` outlives the proof.
+  /// Makes the end that accepted a connection. `party` outlives the proof.
   static ConnectionProof accepter(const ProofParty& party);
 
   State state() const noexcept { return state_; }
-  /// What to send next; empty: nothing now.
+  /// Bytes to send next; empty: nothing now.
   std::span<const std::byte> output() const noexcept { return std::span(output_).first(output_end_).subspan(output_begin_); }
   void sent(std::size_t bytes) noexcept;
-  /// Where bytes from the connection go; never longer than what belongs to the proof, and empty unless working.
+  /// Where bytes from the connection go; never longer than what belongs to the proof, and empty unless `working`.
   std::span<std::byte> input() noexcept;
-  /// `bytes` were put at the beginning of `input()`.
+  /// Takes `bytes` bytes that were put at the beginning of `input()`.
   State received(std::size_t bytes);
 
   /// Whether the peer proved that it knows the secret; true also when it was refused for its wire version.
   bool authentic() const noexcept { return authentic_; }
-  /// For an accepter: who opened. Meaningful once `authentic`.
+  /// For an accepter: the rank that opened. Meaningful once `authentic`.
   base::Rank peer() const noexcept { return peer_; }
   std::uint32_t rail() const noexcept { return rail_; }
-  /// Why it was refused: a sentence's end, after "it ...".
+  /// Why the peer was refused: a sentence's end, after "it ...".
   const std::string& reason() const noexcept { return reason_; }
 
   static constexpr std::size_t magic_bytes = 8;
@@ -73,7 +73,7 @@ class ConnectionProof {
   static constexpr std::size_t welcome_bytes = 8;
 
  private:
-  enum class Step { hello, answer, proof, welcome };  ///< what is awaited
+  enum class Step { hello, answer, proof, welcome };  ///< the awaited message
 
   ConnectionProof(const ProofParty& party, Step awaited) : party_(&party), step_(awaited) {}
   std::size_t step_bytes() const noexcept;

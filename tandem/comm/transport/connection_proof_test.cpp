@@ -26,7 +26,7 @@ void move(ConnectionProof& from, ConnectionProof& to, std::size_t piece) {
   }
 }
 
-/// Moves bytes both ways, in pieces, until neither has more to say.
+/// Moves bytes both ways, in pieces, until neither end has more to send.
 void run(ConnectionProof& opener, ConnectionProof& accepter, std::size_t piece = 1000) {
   for (int round = 0; round < 4; ++round) {
     move(opener, accepter, piece);

@@ -28,8 +28,8 @@ struct TransportNeeds {
   base::Log& log;
 };
 
-/// Very probably differs between builds of one version whose shared types have different layouts, because of an edited header
-/// or another standard library.
+/// A hash that differs between builds of one version whose shared types have different layouts, because of an edited
+/// header or another standard library.
 inline constexpr std::uint32_t transport_layout = [] {
   std::uint32_t hash = 0;
   for (const std::size_t bytes : {sizeof(EndpointOptions), sizeof(Job), sizeof(PeerCard), sizeof(base::Log), sizeof(base::Error),
@@ -47,7 +47,7 @@ struct TransportModule {
   std::uint32_t wire_version = wire::version;
   const char* version = kVersion;
   std::uint32_t layout = transport_layout;
-  /// Errors: as `make_transports` says.
+  /// Makes the transport. Errors: as for `make_transports`.
   base::Result<std::unique_ptr<Transport>> (*make)(const TransportNeeds& needs) = nullptr;
 };
 

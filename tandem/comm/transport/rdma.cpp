@@ -1,4 +1,4 @@
-// tandem/comm/transport/rdma.cpp: what the kernel says of each port.
+// tandem/comm/transport/rdma.cpp: the state of each port from the kernel.
 #include "tandem/comm/transport/rdma.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// tandem/comm/transport/rdma_test.cpp: made-up cards.
+// tandem/comm/transport/rdma_test.cpp: made-up network cards.
 #include "tandem/comm/transport/rdma.hpp"
 
 #include <unistd.h>

@@ -19,8 +19,9 @@ namespace tandem::comm {
 
 using base::Rank;
 
-/// What a rail carries at once: a control block (records of the engine, see `wire.hpp`; never empty), and optionally the
-/// payload that belongs to the block's last record. The transport keeps the boundary between the two and between packets.
+/// What a rail carries at once: a control block (records of the engine, see `wire.hpp`; never empty), and optionally
+/// the payload that belongs to the block's last record. The transport keeps the boundary between the two and between
+/// packets.
 struct Packet {
   std::span<const std::byte> control;      ///< at most `Capabilities::max_control_bytes`; free again when `try_send` returns
   std::span<const iovec> payload = {};     ///< pieces; the array is free again when `try_send` returns, the bytes are not
@@ -51,10 +52,11 @@ class Link {
   /// answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
-  /// Room where the caller writes the control block of a packet without payload; `send_reserved` then sends it. Nothing of this
-  /// link may be called in between. `own` is memory of the caller, of the block's size, a multiple of 8. A rail with memory of
-  /// its own returns that instead, which saves a copy. Empty: no room now, as `retry`. A block longer than `kFirstBytes` is to
-  /// be written with its beginning last: a polling reader takes that cache line away from the writer.
+  /// Room where the caller writes the control block of a packet without payload; `send_reserved` then sends it. Nothing
+  /// of this link may be called in between. `own` is memory of the caller, of the block's size, a multiple of 8. A rail
+  /// with memory of its own returns that instead, which saves a copy. Empty: no room now, as `retry`. Of a block longer
+  /// than `kFirstBytes` the beginning must be written last: a polling reader takes that cache line away from the
+  /// writer.
   virtual std::span<std::byte> reserve(std::span<std::byte> own) { return own; }
   virtual SendStatus send_reserved(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
   static constexpr std::size_t kFirstBytes = 56;
@@ -66,11 +68,13 @@ class Link {
   /// not poll. Costs almost nothing; false where only a poll can find out.
   virtual bool has_room_again() { return false; }
 
-  /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for the time of
-  /// the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about `to`.
+  /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for
+  /// the time of the copy, so that callers cut large reads. False: not permitted or gone; nothing may be assumed about
+  /// `to`.
   virtual bool read_remote(std::uint64_t address, std::span<std::byte> to) { return (void)address, (void)to, false; }
 
-  /// Writes into memory of the peer's process, as `read_remote` reads it. Nothing is written once the peer is seen to be gone.
+  /// Writes into memory of the peer's process; counterpart of `read_remote`. Nothing is written once the peer is seen
+  /// to be gone.
   virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
 
   /// A word, zero at first, that both sides share and that transports do not use: one for messages to the peer, one for
@@ -78,8 +82,8 @@ class Link {
   enum class Direction { outgoing, incoming };
   virtual std::atomic<std::uint64_t>* shared_word(Direction) noexcept { return nullptr; }
 
-  /// At least so much a packet of a large message should carry, where that is more than `Capabilities::segment_bytes`. Set by
-  /// the link, once it is known.
+  /// Bytes that a packet of a large message should carry at least, where that is more than
+  /// `Capabilities::segment_bytes`. The link sets it once it is known.
   std::size_t segment_bytes = 0;
 
   Rank peer() const noexcept { return peer_; }
@@ -99,10 +103,11 @@ class Link {
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  /// A packet's control block is here. With `payload_bytes` > 0 the result says where the payload goes, and `landed` follows
-  /// before any later packet of this link is reported. `control` is valid during the call; its address is a multiple of 8.
+  /// A packet's control block is here. With `payload_bytes` > 0 the result says where the payload goes, and `landed`
+  /// follows before any later packet of this link is reported. `control` is valid during the call; its address is a
+  /// multiple of 8.
   virtual Landing arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) = 0;
-  /// As `arrived`, for a packet without payload: returns `Landing::malformed` alone.
+  /// Like `arrived`, for a packet without payload: returns `Landing::malformed` alone.
   virtual const char* arrived_whole(Link& link, std::span<const std::byte> control) {
     return arrived(link, control, 0).malformed;
   }
@@ -112,15 +117,15 @@ class PacketSink {
   virtual void sent(Link& link, std::uint64_t cookie) = 0;
   /// The link that answered `retry` may take a packet now.
   virtual void writable(Link& link) = 0;
-  /// The peer cannot be reached any more. Once per peer and transport. Its links report nothing more, also not for posted
-  /// packets.
+  /// The peer cannot be reached any more. Called once per peer and transport. Its links report nothing more, also not
+  /// for posted packets.
   virtual void peer_failed(Rank peer, std::string_view reason) = 0;
   /// A peer has connected. It may never send anything: a peer also connects to learn of this rank's end.
   virtual void opened(Link&) {}
-  /// Instead of `peer_failed` where no connection was ever made: the peer may have left in order before.
+  /// Called instead of `peer_failed` where no connection was ever made: the peer may have left in order before.
   virtual void peer_unreachable(Rank peer, std::string_view reason) { peer_failed(peer, reason); }
-  /// Instead of `peer_unreachable` when memory or descriptors are lacking on either side, and nothing was taken for the peer: another
-  /// transport may reach it. This transport must not be asked again for that peer.
+  /// Called instead of `peer_unreachable` when memory or descriptors are lacking on either side, and nothing was taken
+  /// for the peer: another transport may reach it. This transport must not be asked again for that peer.
   virtual void peer_needs_other_transport(Rank peer, std::string_view reason) { peer_unreachable(peer, reason); }
 };
 
@@ -153,27 +158,28 @@ class Transport {
 
   /// What peers need to reach this rank: opaque bytes, at most 4096, published by the bootstrap under the transport's name.
   virtual std::string card() const = 0;
-  /// Whether a peer with this card can be reached by this transport (for shm: same host, same namespace, segment mappable).
+  /// Whether a peer with this address can be reached by this transport (for shm: same host, same namespace, segment
+  /// mappable).
   virtual bool reaches(Rank peer, std::string_view card) = 0;
 
   /// The link to a peer on a rail, made on first use; the existing one (for instance, one that the peer opened) if there is one.
   virtual Link& connect(Rank peer, std::string_view card, unsigned rail) = 0;
 
-  /// Whether a peer is making a connection with this rank. A rank that leaves tells it so first.
+  /// Whether a peer is making a connection with this rank. A rank that leaves tells that peer so first.
   virtual bool accepts_now() const noexcept { return false; }
 
   /// Reads what arrived, finishes what was posted, accepts connections. Returns the number of calls to the sink. Bounded work.
   virtual unsigned poll(std::int64_t now_ns) = 0;
 
-  /// After sends that no `poll` follows soon: wakes the peers that sleep. A transport may leave peers that fall asleep at this
-  /// moment to the next `poll`, which must come within milliseconds.
+  /// Wakes the peers that sleep, after sends that no `poll` follows soon. Peers that fall asleep at this moment may be
+  /// left to the next `poll`, which must come within milliseconds.
   virtual void hurry() {}
 
   /// Bytes that were taken and have not left this rank's buffers, as far as is known: they delay later packets.
   virtual std::size_t unsent_bytes() const { return 0; }
 
-  /// A rate that the network has recently reached with much to carry; it may be faster. Does not depend on whether sender and
-  /// receiver had a core. 0: not known.
+  /// A rate that the network has recently reached with much to carry; it may be faster. Independent of whether sender
+  /// and receiver had a core. 0: not known.
   virtual double carried_bytes_per_ns() const { return 0; }
 
   /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
@@ -181,14 +187,15 @@ class Transport {
   /// Whether a sleeping engine is woken when there is something to poll, by the descriptor or by its waker. False: the engine
   /// polls with bounded back-off.
   virtual bool rings() const noexcept { return wait_descriptor() >= 0; }
-  /// Declares that polling stops. False: something is already there, so polling must go on; then nothing is declared. Links may be
-  /// made and packets sent meanwhile: whatever then waits for a `poll` (room for what was refused, the rest of what was posted, a
-  /// connection, a failure) also wakes the sleeping engine. A `poll` may take what would have woken it: `disarm` and `arm` follow.
+  /// Declares that polling stops. False: something is already there, so polling must go on; then nothing is declared.
+  /// Links may be made and packets sent meanwhile: whatever then waits for a `poll` (room for what was refused, the
+  /// rest of what was posted, a connection, a failure) also wakes the sleeping engine. A `poll` may take what would
+  /// have woken it: `disarm` and `arm` follow.
   virtual bool arm() = 0;
-  /// Polling goes on. Pairs with a successful `arm`.
+  /// Resumes polling. Pairs with a successful `arm`.
   virtual void disarm() = 0;
 
-  /// The peer said goodbye: when its links close now, this is not a failure.
+  /// The peer said goodbye: closing links are no failure from now on.
   virtual void peer_left(Rank peer) = 0;
   /// Closes the links to a peer that sent malformed bytes, or that the engine has given up.
   virtual void disconnect(Rank peer) = 0;

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// `from` to the pieces of `to`, as far as both go.
+/// Copies `from` into the pieces of `to`, as far as both go.
 void copy(std::span<const iovec> from, std::span<const iovec> to) {
   std::size_t i = 0;
   std::size_t at = 0;
@@ -40,8 +40,8 @@ Bytes joined(std::span<const iovec> pieces) {
 
 }  // namespace
 
-/// A payload on its way. It is read from the sender's memory, like a card does, and copied when the sender closes the link before
-/// that: what has left a rank arrives, and so does what the rank sends behind it.
+/// A payload on its way. The receiver reads it from the sender's memory, as a network card does; if the sender
+/// closes the link first, it is copied: what has left a rank arrives, and so does what the rank sends behind it.
 class LoopNetwork::Payload {
  public:
   Payload(std::span<const iovec> pieces, bool stays_with_sender) {
@@ -77,19 +77,19 @@ struct LoopNetwork::Message {
   bool posted = false;  ///< the payload stays in the sender's memory until it is taken
 };
 
-/// What waits for one rank. The lock is held to put and to take, never while a sink is called.
+/// Messages that wait for one rank. The lock is held to put and to take, never while a sink is called.
 struct LoopNetwork::Box {
   std::mutex mutex;
   std::deque<Message> inbox;
   std::deque<std::pair<Rank, Message>> held;  ///< from this rank, while it is stopped
   std::function<void()> wake;
   bool attached = false;
-  bool gone = false;  ///< was attached, and is no more
+  bool gone = false;  ///< it was attached, and is not any more
   bool dead = false;
   bool stopped = false;
 };
 
-/// One rail to one peer. `in_flight_` is touched by its own rank alone: the peer answers each packet with a `taken`.
+/// One rail to one peer. Its own rank alone accesses `in_flight_`: the peer answers each packet with a `taken`.
 class LoopLink final : public Link {
  public:
   LoopLink(LoopNetwork& network, Rank self, Rank peer, unsigned rail) noexcept
@@ -118,12 +118,12 @@ class LoopLink final : public Link {
   void offer_line() noexcept {
     line = failed_ || in_flight_ >= network_.options().packets_in_flight ? nullptr : own_line_.data();
   }
-  /// What the peer has not read yet does not need this rank's memory any more.
+  /// Ends the need for this rank's memory of what the peer has not read yet.
   void leave_payloads() {
     for (const auto& payload : posted_) payload->leave_sender();
     posted_.clear();
   }
-  /// False: it had before.
+  /// Marks the link as failed. False: it had failed before.
   bool fail() noexcept {
     line = nullptr;
     return !std::exchange(failed_, true);
@@ -135,7 +135,7 @@ class LoopLink final : public Link {
   LoopNetwork& network_;
   Rank self_;
   std::size_t in_flight_ = 0;
-  std::deque<std::shared_ptr<LoopNetwork::Payload>> posted_;  ///< of these; the oldest first, as the peer takes them
+  std::deque<std::shared_ptr<LoopNetwork::Payload>> posted_;  ///< payloads in the sender's memory, oldest first
   alignas(8) std::array<std::byte, kFirstBytes> own_line_;
   bool blocked_ = false;
   bool failed_ = false;
@@ -173,7 +173,7 @@ class LoopTransport final : public Transport {
       dead = box.dead;
     }
     if (dead) return;
-    // As a socket does.
+    // Behaves as a socket does.
     using Kind = LoopNetwork::Message::Kind;
     for (const auto& [peer, links] : links_) notify(Rank{peer}, Kind::closed);
     for (const std::uint32_t peer : strangers) notify(Rank{peer}, Kind::refused);
@@ -372,7 +372,8 @@ std::size_t LoopNetwork::unsent_bytes(Rank from) {
   return left_ns <= 0 ? 0 : static_cast<std::size_t>(static_cast<double>(left_ns) * options_.bytes_per_ns);
 }
 
-/// Of what a dead rank had in flight on a rail the first packets arrive; those that must be read from its memory cannot.
+/// Whether a message is lost. Of what a dead rank had in flight on a rail the first packets arrive; those that must be
+/// read from its memory cannot.
 bool LoopNetwork::is_lost(Rank to, const Message& message) {
   const bool lost = message.posted || loop_->random() % 2 == 0;
   const std::lock_guard lock(mutex_);
@@ -413,7 +414,7 @@ void LoopNetwork::deliver(Rank to, Message message) {
     }
   }
   if (message.kind != Message::Kind::packet) return;
-  // As a socket does whose listener has gone; behind what it has sent before.
+  // Refuses like a socket whose listener has gone, behind what was sent before.
   Message refusal;
   refusal.kind = Message::Kind::refused;
   refusal.from = to;

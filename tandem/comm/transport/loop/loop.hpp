@@ -18,28 +18,28 @@
 
 namespace tandem::comm {
 
-/// How fast hosts can send at the moment, where other things than the network limit it.
+/// How fast hosts can send now, where something else than the network limits it.
 class LoopRates {
  public:
   virtual ~LoopRates() = default;
   virtual double bytes_per_ns(Rank from, Rank to) = 0;
-  /// A packet is under way until then.
+  /// Notes a packet that is under way until then.
   virtual void note_packet(Rank from, Rank to, std::int64_t until_ns) = 0;
 };
 
 struct LoopOptions {
   std::uint32_t ranks = 2;
-  std::uint32_t ranks_per_host = UINT32_MAX;  ///< as in the cards, so that broadcasts see hosts
+  std::uint32_t ranks_per_host = UINT32_MAX;  ///< as published, so that broadcasts see hosts
   unsigned rails = 1;
   std::size_t eager_bytes = 4096;
   std::size_t segment_bytes = 16384;
   std::size_t payload_bytes = 0;              ///< of a packet at most; 0: a segment
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
-  bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work, and there is no network in between
+  bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work
   bool cuda_memory = false;                   ///< it says that it reads the memory of CUDA devices, which must be plain memory here
   unsigned remote_copies_allowed = UINT_MAX;  ///< per link; later ones are refused
   bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
-  bool deaths_are_seen_by_all = true;         ///< else by ranks that have a link to the dead one, now or later, as over sockets
+  bool deaths_are_seen_by_all = true;         ///< else only by ranks with a link to the dead one, as with TCP
   // Only with an event loop:
   std::int64_t latency_min_ns = 0;  ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
@@ -59,9 +59,10 @@ class LoopNetwork {
   const LoopOptions& options() const noexcept { return options_; }
   std::unique_ptr<Transport> attach(Rank rank, PacketSink& sink, std::function<void()> wake);
 
-  /// The rank dies: its packets in flight are lost from some packet of each rail on, and the others learn of it after a delay.
+  /// Kills a rank: each of its rails loses its packets in flight from some packet on, and the others learn of it after
+  /// a delay.
   void kill(Rank rank);
-  /// The rank's packets are held back (SIGSTOP), or flow again.
+  /// Stops the packets of a rank (SIGSTOP), or lets them flow again.
   void stop(Rank rank, bool stopped);
 
  private:

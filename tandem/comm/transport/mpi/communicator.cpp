@@ -1,4 +1,5 @@
-// tandem/comm/transport/mpi/communicator.cpp: starting MPI if nobody has, and introducing the ranks to each other.
+// tandem/comm/transport/mpi/communicator.cpp: starting MPI if the program has not, and introducing the ranks to each
+// other.
 #include "tandem/comm/transport/mpi/communicator.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-/// Set once, before any other thread can know MPI. It orders nothing else, so that relaxed suffices.
+/// Set once, before any other thread uses MPI. It orders nothing else, so that relaxed suffices.
 std::atomic<bool> started_by_us{false};
 
 std::string_view name_of_level(int level) {
@@ -98,7 +99,7 @@ Result<std::unique_ptr<Communicator>> Communicator::duplicate(MPI_Comm origin, R
   return made;
 }
 
-/// Agrees on the communicator's id, and on which rank of the job each number is.
+/// Agrees on the communicator's id, and on the rank of the job at each number.
 Result<void> Communicator::send_hello(Rank self) {
   int size = 0;
   MPI_Comm_rank(handle_, &own_number_);

@@ -16,14 +16,14 @@ namespace tandem::comm::internal::mpi {
 
 using base::Rank;
 
-/// Which code may call MPI beside us.
+/// Code that may call MPI beside us.
 enum class Company { alone, program };
 
 /// Makes sure that MPI is initialised: by the program, or by us for calls by one thread at a time (then it is finalised at
 /// exit, since MPI cannot start twice). Errors: unsupported, with the level that was found and the remedy.
 base::Result<void> require_mpi(Company company);
 
-/// "MPI_Isend: the text of the error".
+/// A failure as text: "MPI_Isend: the text of the error".
 std::string mpi_failure(const char* call, int code);
 
 /// A duplicate of a communicator, whose calls return their errors. Freed with this object unless `abandon` was called.
@@ -44,7 +44,7 @@ class Communicator {
   /// The number of a rank in the communicator; -1: not in it.
   int number_of(Rank rank) const;
 
-  /// After a peer has failed: does not free the handle, since freeing is collective.
+  /// After a peer has failed: keeps the handle, since freeing it is collective.
   void abandon() noexcept { abandoned_ = true; }
 
  private:

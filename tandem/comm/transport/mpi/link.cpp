@@ -124,7 +124,8 @@ void MpiLink::post_envelope(const Packet& packet, std::uint32_t flags) {
   (done != 0 ? free : shared_->envelopes).push_back(std::move(send));
 }
 
-/// In synchronous mode: the send ends only after its receive began, so that a sender cannot run ahead of its receiver.
+/// Posts a payload in synchronous mode: the send ends only after its receive began, so that a sender cannot run ahead
+/// of its receiver.
 bool MpiLink::post_payload(const Packet& packet) {
   PayloadSend send{.link = this, .cookie = packet.cookie, .bytes = packet.payload_bytes, .layout = Layout(packet.payload)};
   const int code = MPI_Issend(send.layout.base, send.layout.count, send.layout.type, number_, tag_of(payloads_sent_++),
@@ -181,7 +182,7 @@ void MpiLink::land(std::uint64_t token) {
   shared_->sink->landed(*this, token);
 }
 
-/// Posts the receive of a payload. MPI wants room for all of it: what the landing does not take goes to memory of ours.
+/// Posts the receive of a payload. MPI needs room for all of it: what the landing does not take goes to memory of ours.
 void MpiLink::receive(std::size_t payload_bytes, const Landing& landing) {
   std::vector<iovec> pieces;
   std::size_t rest = payload_bytes;

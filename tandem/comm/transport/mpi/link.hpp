@@ -23,18 +23,18 @@ class MpiLink final : public Link {
   SendStatus try_send(const Packet& packet) override;
   bool may_send(std::size_t payload_bytes) const;
 
-  /// An envelope of this peer has come: reports it, or keeps it until its turn.
+  /// Reports an envelope of this peer, or keeps it until its turn.
   void came(std::span<const std::byte> envelope);
   /// Whether receiving the current payload has ended, also by a failure.
   bool receive_done();
-  /// Then: reports it, and the envelopes that waited for it.
+  /// Reports a received payload, and the envelopes that waited for it.
   void finish_receive();
   void payload_sent(const PayloadSend& send, int code);
   void set_starved(bool starved) noexcept { starved_ = starved; }
 
-  /// Afterwards no transfer uses memory of the engine, or an error is logged.
+  /// Closes the link. Afterwards no transfer uses memory of the engine, or an error is logged.
   void close();
-  /// From now on nothing is reported or received; sends continue.
+  /// Ends all reports and receives; sends continue.
   void mute();
   void break_off(std::string why);
   bool closed() const noexcept { return closed_; }
@@ -55,7 +55,7 @@ class MpiLink final : public Link {
   bool closed_ = false, breaking_ = false, left_ = false, starved_ = false, receiving_ = false;
 
   std::uint64_t packets_sent_ = 0;
-  std::uint64_t payloads_sent_ = 0;  ///< those with messages of their own: they number the tags
+  std::uint64_t payloads_sent_ = 0;  ///< payloads with messages of their own, which number the tags
   std::uint64_t payloads_received_ = 0;
   std::vector<std::uint64_t> unfinished_;  ///< packets whose payload is in flight, ascending
   std::size_t flight_ = 0;                 ///< their bytes

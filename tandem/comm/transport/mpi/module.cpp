@@ -16,8 +16,8 @@ constexpr bool made_for_open_mpi = true;
 constexpr bool made_for_open_mpi = false;
 #endif
 
-/// A program that uses another MPI library than this module was made with would have its calls answered by the wrong one: handles
-/// and constants differ between Open MPI and the family of MPICH. The question may be asked before MPI is initialised.
+/// Checks that the program uses the MPI library of this module: else the wrong one would answer its calls, and handles
+/// and constants differ between Open MPI and the family of MPICH. May be called before MPI is initialised.
 base::Result<void> expect_our_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

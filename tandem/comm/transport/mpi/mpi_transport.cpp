@@ -1,4 +1,4 @@
-// tandem/comm/transport/mpi/mpi_transport.cpp: posted receives for envelopes of anybody, and what was posted is tested.
+// tandem/comm/transport/mpi/mpi_transport.cpp: receives for envelopes of any rank, and tests of what was posted.
 #include "tandem/comm/transport/mpi/mpi_transport.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ constexpr std::size_t posted_envelopes = 8;  // 64 KiB of memory
 constexpr unsigned most_envelopes_per_poll = 32;
 constexpr auto leave_within = std::chrono::seconds(2);
 
-/// How a rank is found: the number in a communicator that only its members know.
+/// The address of a rank: its number in a communicator that only its members know.
 struct Card {
   std::uint64_t communicator = 0;
   std::int32_t number = 0;
@@ -46,7 +46,7 @@ class MpiTransport final : public Transport {
   Link& connect(Rank peer, std::string_view card, unsigned rail) override;
   unsigned poll(std::int64_t now_ns) override;
   int wait_descriptor() const noexcept override { return -1; }
-  bool arm() override { return true; }  // nobody rings: the caller polls with back-off
+  bool arm() override { return true; }  // no peer rings: the caller polls with back-off
   void disarm() override {}
   void peer_left(Rank peer) override;
   void disconnect(Rank peer) override;
@@ -178,7 +178,7 @@ void MpiTransport::test_sends() {
       ++i;
       continue;
     }
-    // Out of the list before the report: the sink may post others.
+    // The entry leaves the list before the report: the sink may post others.
     const PayloadSend ended = std::move(shared_.payloads[i]);
     shared_.payloads.erase(shared_.payloads.begin() + static_cast<std::ptrdiff_t>(i));
     shared_.freed = true;
@@ -194,7 +194,7 @@ void MpiTransport::test_receives() {
       ++i;
       continue;
     }
-    // Out of the list before the link goes on: it may begin the next one.
+    // The entry leaves the list before the link continues: it may begin the next one.
     receiving.erase(receiving.begin() + static_cast<std::ptrdiff_t>(i));
     link->finish_receive();
   }

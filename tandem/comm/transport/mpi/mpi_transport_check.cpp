@@ -84,7 +84,7 @@ class MpiTransport : public ::testing::Test {
 
   void SetUp() override {
     int number = 0, size = 1;
-    // With --alone nobody but Tandem may call MPI before the first transport is there.
+    // With --alone only Tandem may call MPI before the first transport is there.
     const char* launched = std::getenv("OMPI_COMM_WORLD_RANK");
     const char* launched_size = std::getenv("OMPI_COMM_WORLD_SIZE");
     if (launched != nullptr && launched_size != nullptr) {
@@ -131,7 +131,7 @@ class MpiTransport : public ::testing::Test {
     return true;
   }
 
-  /// Goes on polling until all ranks are here, so that nobody waits for one who sleeps in a barrier.
+  /// Polls until all ranks are here, so that no rank waits for one that sleeps in a barrier.
   void finish_together() {
     MPI_Request all;
     int done = 0;
@@ -147,7 +147,7 @@ class MpiTransport : public ::testing::Test {
   std::unique_ptr<Transport> transport;
 };
 
-/// What one rank wants to send to another, in order.
+/// Messages that one rank sends to another, in order.
 struct Outgoing {
   Link* link;
   std::vector<std::pair<Bytes, Bytes>> packets = {};
@@ -184,7 +184,7 @@ std::vector<std::pair<Bytes, Bytes>> packets_between(Rank from, Rank to, std::sp
 
 class MpiExchange : public MpiTransport {
  protected:
-  /// Everybody sends these sizes to everybody, itself included, at once; each checks what it received.
+  /// Each rank sends these sizes to all ranks, itself included, at once, and checks what it received.
   void exchange(std::span<const std::size_t> sizes, std::size_t pieces, std::size_t piece_bytes) {
     sink.piece_bytes = piece_bytes;
     std::vector<Outgoing> out;

@@ -21,8 +21,8 @@ namespace tandem::comm::internal::mpi {
 
 class MpiLink;
 
-/// Each packet is an envelope (tag 0): this, the control block, and the payload if all fits. A larger payload is a second
-/// message, tagged by its number, for which the receiver posts a receive into its landing.
+/// Each packet is an envelope (tag 0): this header, the control block, and the payload if all fits. A larger payload is
+/// a second message, tagged by its number, for which the receiver posts a receive into its landing.
 struct EnvelopeHeader {
   std::uint32_t control_bytes = 0;
   std::uint32_t flags = 0;
@@ -39,7 +39,8 @@ constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dr
 constexpr std::size_t segment_bytes = 256 << 10;
 constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
 constexpr std::size_t most_envelopes = 64;               ///< unfinished ones, to all peers together
-/// A sender is never further than this past a payload whose receive has not begun: this bounds what waits at the receiver.
+/// Most packets that a sender is ahead of a payload whose receive has not begun: this bounds what waits at the
+/// receiver.
 constexpr std::uint64_t sender_window = 256;
 
 constexpr int envelope_tag = 0;
@@ -87,7 +88,7 @@ struct PayloadReceive {
   std::vector<std::byte> excess;  ///< receives the bytes that are dropped
 };
 
-/// What the transport and its links share. All under the lock of the transport's caller.
+/// State that the transport and its links share, under the lock of the transport's caller.
 struct Shared {
   Shared(PacketSink& to, base::Log& messages) : sink(&to), log(&messages) {}
 
@@ -95,7 +96,7 @@ struct Shared {
   base::Log* log;
   std::unique_ptr<Communicator> communicator;
   unsigned payload_limit = 10;
-  unsigned events = 0;  ///< reported since `poll` began
+  unsigned events = 0;  ///< events reported since `poll` began
   bool freed = false;   ///< something ended that a starved link may have waited for
 
   std::vector<std::unique_ptr<EnvelopeSend>> envelopes, free_envelopes;

@@ -100,8 +100,7 @@ void Connector::accept_callers() {
   set_timer();
 }
 
-/// A caller waits for an answer without limit. When descriptors stay away, it is told so, by the one that was set
-/// aside.
+/// A caller waits for an answer without limit. When descriptors stay exhausted, the spare one serves to tell it so.
 bool Connector::turn_away() {
   bool turned_away = false;
   base::with_spare_descriptor([&] {
@@ -113,7 +112,7 @@ bool Connector::turn_away() {
   return turned_away;
 }
 
-/// Without descriptors nothing is broken for a while: ranks call again until there are some.
+/// Notes a shortage of descriptors, which ends nothing for a while: ranks call again until there are some.
 void Connector::note_busy() {
   if (busy_logged_ns_ != INT64_MIN && now_ns_ - busy_logged_ns_ < kBusyLogNs) return;
   busy_logged_ns_ = now_ns_;
@@ -144,7 +143,7 @@ void Connector::challenge_caller(base::FileDescriptor socket) {
 void Connector::read_from_caller(CallerId id) {
   Caller& caller = callers_.at(id);
   HandshakeMessage hello;
-  // One byte more than a message has, so that longer ones are noticed.
+  // One byte more than a message has, to notice longer ones.
   std::array<std::byte, sizeof hello + 1> room;
   Received received = receive_message(caller.socket, room);
   if (received.outcome == Received::Outcome::nothing_yet) return;

@@ -54,10 +54,10 @@ class Connector {
   void call(Rank peer, const ShmCard& card);
   /// Gives up a pending call, if there is one.
   void cancel_call(Rank peer);
-  /// Handshakes are pending: dispatch often.
+  /// Whether handshakes are pending: then dispatch often.
   bool accepts_now() const noexcept { return caller_count_ > 0; }
   bool busy() const noexcept { return !calls_.empty() || caller_count_ > 0; }
-  /// The time, to be set before each dispatch.
+  /// Sets the time, before each dispatch.
   void set_now(std::int64_t now_ns) noexcept { now_ns_ = now_ns; }
 
  private:
@@ -130,7 +130,7 @@ class Connector {
   std::int64_t timer_period_ns_ = 0;
   std::int64_t now_ns_ = 0;
   base::Shortage accepting_shortage_{options_.descriptor_patience_ns};
-  std::int64_t busy_logged_ns_ = INT64_MIN;  ///< when it was last said that there are no descriptors
+  std::int64_t busy_logged_ns_ = INT64_MIN;  ///< time of the last log line that there are no descriptors
 
   CallerId last_caller_ = 0;
   std::size_t caller_count_ = 0;  ///< that are not `crossed`
@@ -138,7 +138,7 @@ class Connector {
   std::unordered_map<Rank, std::unique_ptr<Call>> calls_;
 };
 
-/// A pidfd of the process behind a socket, when it is another process; otherwise, or where the kernel has none, nothing.
+/// A pidfd of the process behind a socket, when it is another process; otherwise, or where the kernel has none, empty.
 base::FileDescriptor watch_process(const PeerIdentity& identity);
 
 }  // namespace tandem::comm::internal

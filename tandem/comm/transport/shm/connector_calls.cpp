@@ -10,7 +10,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Gives up a call after the peer, which listens, has dropped it this often.
+/// Calls after which a listening peer that dropped each of them is given up.
 constexpr unsigned kMostAttempts = 500;
 
 }  // namespace
@@ -22,7 +22,7 @@ void Connector::call(Rank peer, const ShmCard& card) {
   call->name = card.name;
   call->shortage = base::Shortage(options_.descriptor_patience_ns);
   Call& placed = *calls_.emplace(peer, std::move(call)).first->second;
-  // A refusal, too, is reported from a dispatch and not from here: the timer causes it.
+  // A refusal is not reported from here, but from a dispatch, which the timer causes.
   if (connect_to(placed.name, placed.socket) == Connected::yes) {
     placed.phase = Call::Phase::to_be_challenged;
     placed.watch = events_.add(placed.socket.get(), [this, peer] { read_from_called(peer); });

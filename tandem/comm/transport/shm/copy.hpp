@@ -22,7 +22,7 @@ inline void claim_line(const std::byte* line) noexcept {
 #endif
 }
 
-/// Copies, and prefetches the source's lines also across the ends of pages, where the processor's own prefetching stops.
+/// Copies, and prefetches the source's lines also across page boundaries, where the processor's own prefetching stops.
 inline void copy_ahead(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kBlock = 512;
   constexpr std::size_t kAhead = 1024;
@@ -33,7 +33,7 @@ inline void copy_ahead(std::byte* to, const std::byte* from, std::size_t bytes) 
   std::memcpy(to, from, bytes);
 }
 
-/// Copies with streaming stores: lines that the other core holds need not be fetched from it first. Better where cores are so far
+/// Copies with streaming stores, which do not fetch lines that the other core holds. Better where cores are so far
 /// apart that such a fetch is slower than memory. `streamed` must be called before the bytes are published.
 inline void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
 #if defined(__SSE2__)
@@ -57,7 +57,7 @@ inline void copy_streaming(std::byte* to, const std::byte* from, std::size_t byt
   std::memcpy(to, from, bytes);
 }
 
-/// Streaming stores are not ordered by a later release; this orders them.
+/// Orders streaming stores before a later release, which by itself does not.
 inline void streamed() noexcept {
 #if defined(__SSE2__)
   _mm_sfence();

@@ -15,15 +15,16 @@ struct Doorbell {
   Mapping hub;
   base::FileDescriptor eventfd;
   const RoomRequest* room_request = nullptr;  ///< of the peer, for the ring from which this side reads
-  bool pending = false;        ///< to be visited in the next round
-  bool for_record = false;  ///< because of a record, and not only of room
+  bool pending = false;        ///< due for a visit in the next round
+  bool for_record = false;  ///< for a record, and not only for room
   Doorbell* next_pending = nullptr;
 };
 
-/// The peers for which something was published since the last round, and which may be asleep. One barrier serves all of them,
-/// and comes when the stores before it have left the processor anyway. While the endpoint polls, each poll makes a round, so
-/// that no peer misses a wake-up. While it does not, `add` makes a round at once. Then a send that waits for its peer also asks it for
-/// room (`RoomRequest`), or wakes this endpoint (`ring_own`). Calls are serialised by the transport's caller.
+/// The peers for which something was published since the last round, and which may be asleep. One barrier serves all of
+/// them, and comes when the stores before it have left the processor anyway. While the endpoint polls, each poll makes
+/// a round, so that no peer misses a wake-up. Otherwise `add` makes a round at once. Then a send that waits for its
+/// peer also asks it for room (`RoomRequest`), or wakes this endpoint (`ring_own`). Calls are serialised by the
+/// transport's caller.
 class BellRound {
  public:
   void add(Doorbell& peer, bool for_record) {
@@ -37,7 +38,7 @@ class BellRound {
   void make() noexcept {
     if (first_pending_ != nullptr) [[unlikely]] visit();
   }
-  /// Rings at once for peers that sleep already, which costs a look at each; the others are visited by `make`.
+  /// Rings at once for peers that sleep already, at the cost of a read for each; `make` visits the others.
   void make_for_sleepers() noexcept;
   void set_nobody_polls(bool nobody_polls) noexcept { nobody_polls_ = nobody_polls; }
   bool nobody_polls() const noexcept { return nobody_polls_; }
@@ -48,7 +49,7 @@ class BellRound {
   }
   /// Wakes this endpoint if it sleeps: there is something for it to do.
   void ring_own() noexcept;
-  /// The peer is gone.
+  /// Removes a peer that is gone.
   void forget(const Doorbell& peer) noexcept;
 
  private:

@@ -12,17 +12,17 @@
 
 namespace tandem::comm::internal {
 
-/// An epoll set with a callback per descriptor. A callback may add and remove watches, its own included: what was removed is not
-/// called any more, even if it was found ready in the same round. Single-threaded.
+/// An epoll set with a callback per descriptor. A callback may add and remove watches, its own included: a removed one
+/// is not called any more, even if it was found ready in the same round. Single-threaded.
 class EventSet {
  public:
   static base::Result<EventSet> make();
 
   /// Calls `ready` in `dispatch` while `fd` is readable or closed. 0: the kernel refused, for lack of memory.
   std::uint64_t add(int fd, std::function<void()> ready);
-  /// The descriptor is still open. Nothing for 0 or a watch that was removed.
+  /// Removes a watch; its descriptor is still open. No effect for 0 or a watch that was removed.
   void remove(std::uint64_t watch) noexcept;
-  /// Calls back for what is ready now. Returns the number of callbacks.
+  /// Calls the callbacks of what is ready now. Returns the number of callbacks.
   unsigned dispatch();
   int descriptor() const noexcept { return epoll_.get(); }
 

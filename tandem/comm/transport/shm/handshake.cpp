@@ -21,7 +21,7 @@ std::span<const std::byte> proven_part(const HandshakeMessage& message) {
   return std::as_bytes(std::span(&message, 1)).first(kProvenBytes);
 }
 
-/// Takes the text before the next separator off `rest`.
+/// Removes the text before the next separator from `rest`.
 std::string_view next_field(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(';'), rest.size());
   const std::string_view field = rest.substr(0, end);

@@ -19,7 +19,7 @@ namespace tandem::comm::internal {
 /// Changes with the layout of anything that two processes share: the messages below, Hub, Segment, records.
 inline constexpr std::uint32_t kShmFormat = 4;
 
-/// Where a rank listens, and which ranks can connect. Its text is the transport's card.
+/// Where a rank listens, and which ranks can connect. As text, it is the transport's published address.
 struct ShmCard {
   std::string boot_id;     ///< of the running kernel
   std::string network;     ///< device and inode of the network namespace
@@ -33,15 +33,16 @@ struct ShmCard {
 /// Boot id and network namespace of this process, with a fresh name for a rank of a job.
 base::Result<ShmCard> make_card(std::string_view job_id, Rank rank);
 
-/// The handshake, one message each on a SOCK_SEQPACKET socket. The called side sends a challenge. The caller proves that it has
-/// the job's secret, and passes a segment, its hub's page and its doorbell. The called side proves the same and passes its
-/// hub's page and doorbell, or it refuses. A proof covers the purpose, both nonces, and the whole message.
+/// The handshake, one message each on a SOCK_SEQPACKET socket. The called side sends a challenge. The caller proves
+/// that it has the job's secret, and passes a segment, its hub's page and its doorbell. The called side proves that,
+/// too, and passes its hub's page and doorbell, or it refuses. A proof covers the purpose, both nonces, and the whole
+/// message.
 enum class MessageKind : std::uint32_t { challenge = 1, hello = 2, welcome = 3, refusal = 4 };
 
 enum class Refusal : std::uint32_t {
   none = 0,
   crossed = 1,    ///< both ranks called each other, and the lower rank's call counts: wait for it
-  proof = 2,      ///< the secret is another one
+  proof = 2,      ///< the secret is wrong
   format = 3,     ///< another `kShmFormat`
   known = 4,      ///< this rank is attached already, or was lost
   resources = 5,  ///< no memory

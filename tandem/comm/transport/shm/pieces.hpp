@@ -18,11 +18,11 @@ class PieceCursor {
   PieceCursor() = default;
   explicit PieceCursor(std::span<const iovec> pieces) noexcept : pieces_(pieces) {}
 
-  /// Copies the next `bytes` of the pieces to `to`. Bytes beyond their end are left as they are.
+  /// Copies the next `bytes` of the pieces to `to`. Bytes beyond their end do not change.
   void gather(std::byte* to, std::size_t bytes) noexcept {
     walk(bytes, [&to](std::byte* piece, std::size_t part) { std::memcpy(to, piece, part), to += part; });
   }
-  /// The same past the caches; `streamed` is the caller's to call.
+  /// Like `gather`, with streaming stores; the caller calls `streamed`.
   void gather_streaming(std::byte* to, std::size_t bytes) noexcept {
     walk(bytes, [&to](std::byte* piece, std::size_t part) { copy_streaming(to, piece, part), to += part; });
   }

@@ -7,7 +7,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Bytes that one call handles; then other peers have their turn.
+/// Bytes that one call handles before other peers have their turn.
 constexpr std::size_t kBytesTakenPerCall = 256 * 1024;
 /// Events that one call reports. A caller that waits for the oldest of some tens of receives posts new ones after it. If it got
 /// all messages at once, the later ones would find no receive posted, and that costs more than another call.
@@ -18,8 +18,8 @@ constexpr std::uint64_t kCreditBytes = 64 * 1024;
 /// Lines of a record that are prefetched at once.
 constexpr std::uint64_t kMostAhead = 20;
 
-/// Payloads from this size on, mostly segments of long messages, are copied without prefetches: below they gain 5 %, but where
-/// the target is not in a cache either they cost as much.
+/// Payloads from this size on, mostly segments of long messages, are copied without prefetches: smaller ones gain 5 %
+/// by them, but where the target is not in a cache either they cost as much.
 constexpr std::uint64_t kLongBytes = 512 * 1024;
 
 constexpr const char* kTooLong = "a record is longer than the ring allows";
@@ -67,14 +67,14 @@ unsigned Receiver::receive(Link& link, PacketSink& sink) {
   return events;
 }
 
-/// The other lines of the record arrive from the other core while the first one is processed.
+/// Prefetches the record's other lines, which arrive from the other core while the first one is processed.
 inline void Receiver::ask_for(std::uint64_t filled) const noexcept {
   const std::byte* const record = consumer_.memory().at(consumer_.position());
   const std::uint64_t lines = std::min(filled, kMostAhead);
   for (std::uint64_t line = 1; line < lines; ++line) __builtin_prefetch(record + line * kCellBytes);
 }
 
-/// A record of another kind, or a wrong one.
+/// Takes a record of another kind, or a wrong one.
 unsigned Receiver::take(Link& link, PacketSink& sink, const RecordHead& head) {
   if (head.cells() > most_cells_) return spoiled(kTooLong);
   switch (head.kind) {

@@ -19,13 +19,13 @@ class Receiver {
   Receiver() = default;
   Receiver(Attachment& attachment, BellRound& round) noexcept;
 
-  /// Something can be read. By far the most frequent call.
+  /// Whether something can be read; by far the most frequent call.
   bool has_work() const noexcept { return consumer_.peek() != 0; }
 
   /// Reports to the sink what has arrived, up to a bounded number of events and bytes; returns the number of events. Not to be
   /// called after `malformed`.
   unsigned receive(Link& link, PacketSink& sink);
-  /// Grows with each record that was taken.
+  /// The position in the ring, which grows with each record taken.
   std::uint64_t position() const noexcept { return consumer_.position(); }
   const char* malformed() const noexcept { return malformed_; }
 
@@ -42,7 +42,7 @@ class Receiver {
   void return_credit();
 
   RingConsumer<CellMemory> consumer_;
-  /// Of a record: half of the ring, so that it is contiguous in the double mapping and cannot pass its own tail.
+  /// Longest record: half of the ring, so that it is contiguous in the double mapping and cannot pass its own tail.
   std::uint64_t most_cells_ = 0;
   Doorbell* peer_ = nullptr;
   BellRound* round_ = nullptr;

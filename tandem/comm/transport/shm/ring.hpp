@@ -15,7 +15,7 @@ inline constexpr std::size_t kCellBytes = 64;  ///< a cache line; records begin 
 /// `bytes`, rounded up to whole cells.
 constexpr std::uint64_t in_cells(std::uint64_t bytes) noexcept { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
 
-/// What a record is. The first word of a record's first cell says so; 0 in that word: there is no record yet.
+/// The kind of a record, in the first word of its first cell; 0 in that word: there is no record yet.
 enum class RecordKind : std::uint8_t {
   none = 0,
   whole = 1,      ///< a packet: control block, and behind it the whole payload
@@ -32,17 +32,18 @@ struct RecordHead {
   bool apart = false;
 
   static constexpr std::uint64_t kApart = 0x80;  ///< in the first word
-  static constexpr std::uint64_t kApartCells = 32;  ///< with them the longest record, 3/8 of the ring, is still below half of it
+  static constexpr std::uint64_t kApartCells = 32;  ///< with them the longest record, 3/8 of the ring, stays below half
 
   static constexpr RecordHead from(std::uint64_t word) noexcept {
     return {static_cast<RecordKind>(word & 0x7f), static_cast<std::uint32_t>(word >> 8 & 0xffffff),
             static_cast<std::uint32_t>(word >> 32), (word & kApart) != 0};
   }
-  /// A packet without payload, as most are. Its control block has `word >> 8` bytes and begins behind the word.
+  /// Whether it is a packet without payload, as most are. Its control block has `word >> 8` bytes and begins behind the
+  /// word.
   static constexpr bool is_plain(std::uint64_t word) noexcept {
     return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00 | kApart}) == static_cast<std::uint64_t>(RecordKind::whole);
   }
-  /// By far the most frequent: one that takes one cell.
+  /// Whether it is a plain record of one cell, by far the most frequent kind.
   static constexpr bool is_short(std::uint64_t word) noexcept {
     return (word & 0xff) == static_cast<std::uint64_t>(RecordKind::whole) && (word >> 8) - 1 < kCellBytes - sizeof word;
   }
@@ -60,12 +61,13 @@ struct RecordHead {
     const std::size_t bytes = payload_offset() + (kind == RecordKind::whole ? payload_bytes : 0);
     return (bytes + kCellBytes - 1) / kCellBytes;
   }
-  /// Cells that it takes.
+  /// Cells that the record takes.
   constexpr std::uint64_t cells() const noexcept { return lines() + (apart ? kApartCells : 0); }
 };
 
-/// The producer's end. One thread at a time. `Memory` knows where the words are: `head(cell)` and `consumed()` give atomics of
-/// 64 bits, `cells()` their number, a power of two; cells are counted from the ring's beginning for ever.
+/// The producer's end. One thread at a time. `Memory` knows where the words are: `head(cell)` and `consumed()` give
+/// atomics of 64 bits, `cells()` their number, a power of two; the count of cells from the ring's beginning never
+/// wraps.
 ///
 /// Protocol of the ring. Memory starts as zeros. A record takes consecutive cells. The producer writes 0 into the first word of
 /// the cell behind it, then its body, and last the record's own first word (release): the only store that the consumer waits
@@ -92,10 +94,11 @@ class RingProducer {
   /// The cell where the next record begins.
   std::uint64_t position() const noexcept { return position_; }
 
-  /// Whether the consumer's count is one that a consumer could have written. Asked after `room`.
+  /// Whether the consumer's count is one that a consumer could have written. Called after `room`.
   bool sane() const noexcept { return end_ - position_ - 1 < memory_.cells(); }
 
-  /// Begins a record of `cells`, for which there is room: its first cell. The first word there is not the caller's to write.
+  /// Begins a record of `cells`, for which there is room, and returns its first cell. The caller must not write that
+  /// cell's first word.
   std::uint64_t begin(std::uint64_t cells) noexcept {
     TANDEM_DEBUG_ASSERT(position_ + cells < end_);
     clear(position_ + cells);
@@ -105,11 +108,11 @@ class RingProducer {
   /// Whether `begin` has nothing to do for a record of one cell: there is room for it, and the word behind it is 0.
   bool has_begun_cell() const noexcept { return cleared_ == position_ + 1 && position_ + 1 < end_; }
 
-  /// Makes the record that was begun visible. Its body is written.
+  /// Makes the record that was begun, whose body is written, visible.
   void publish(std::uint64_t word, std::uint64_t cells) noexcept {
     memory_.head(position_).store(word, std::memory_order_release);  // pairs with the acquire of RingConsumer::peek
     position_ += cells;
-    // Clears the word behind a next record of the same size, so that this store has ended when that record comes.
+    // This clears the word behind a next record of the same size, so that the store has ended when that record comes.
     if (position_ + cells < end_) clear(position_ + cells);
   }
 
@@ -140,10 +143,10 @@ class RingConsumer {
   }
   std::uint64_t position() const noexcept { return position_; }
 
-  /// The record was read; its cells may be overwritten after `return_credit`.
+  /// Notes that the record was read; its cells may be overwritten after `return_credit`.
   void consume(std::uint64_t cells) noexcept { position_ += cells; }
 
-  /// Enough was consumed since the last `return_credit` for another one.
+  /// Whether enough was consumed since the last `return_credit` for another one.
   bool credit_due() const noexcept { return position_ >= due_; }
   bool credit_pending() const noexcept { return position_ != returned_; }
   void return_credit() noexcept {

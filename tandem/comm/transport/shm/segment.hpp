@@ -49,11 +49,11 @@ struct RingSizes {
   friend bool operator==(const RingSizes&, const RingSizes&) = default;
 };
 
-/// What both sides write about one direction, apart from its rings. The first line is the consumer's, the second the producer's,
-/// the third one both engines'.
+/// What both sides write about one direction, apart from its rings. The consumer writes the first line, the producer
+/// the second, both engines the third.
 struct DirectionControl {
   alignas(64) std::atomic<std::uint64_t> consumed_cells;
-  std::atomic<std::uint64_t> consumed_data;  ///< bytes of the data ring, padding included, counted for ever
+  std::atomic<std::uint64_t> consumed_data;  ///< bytes of the data ring, padding included; never wraps
   alignas(64) RoomRequest room_request;            ///< the producer waits for room: ring when it sleeps
   alignas(64) std::atomic<std::uint64_t> word;     ///< the engines' (`Link::shared_word`)
 };
@@ -73,8 +73,8 @@ struct Segment {
   }
 };
 
-/// An anonymous file that cannot change its size any more, so that no peer can make an access to it fault. It vanishes with the
-/// last process that has it open or mapped.
+/// An anonymous file that cannot change its size any more, so that no peer can make an access to it fault. It vanishes
+/// with the last process that has it open or mapped.
 base::Result<base::FileDescriptor> make_shared_file(const char* name, std::size_t bytes);
 /// Whether `file` is one that `make_shared_file` made with this size.
 bool is_shared_file(int file, std::size_t bytes) noexcept;

@@ -15,12 +15,12 @@ constexpr std::size_t kBytesGivenPerCall = 128 * 1024;
 constexpr std::size_t kSmallestPiece = 8 * 1024;
 constexpr std::size_t kLargestPiece = 32 * 1024;
 
-/// When stores count as slow: so many samples in a row, of pieces of at least this size, took longer than this.
+/// Stores count as slow after this many samples in a row, of pieces of at least this size, that took longer than this.
 constexpr unsigned kSlowSamples = 4;
 constexpr std::size_t kSampleBytes = 2048;
 constexpr double kSlowNsPerByte = 0.25;
-constexpr unsigned kPiecesPerSample = 8;  ///< while they are not
-constexpr unsigned kPiecesPerProbe = 128;  ///< while they are
+constexpr unsigned kPiecesPerSample = 8;  ///< while stores are not slow
+constexpr unsigned kPiecesPerProbe = 128;  ///< while stores are slow
 
 }  // namespace
 
@@ -64,8 +64,8 @@ SendStatus Sender::starve(std::uint64_t cells) noexcept {
   return SendStatus::retry;
 }
 
-/// Something waits for the peer, and no thread of this side polls: the peer is to ring. If it has made room meanwhile it may have seen
-/// no request; then, and when no room is needed, a thread of this side wakes and goes on.
+/// Something waits for the peer, and no thread of this side polls: the peer must ring. If it has made room meanwhile it
+/// may have missed the request; then, and when no room is needed, a thread of this side wakes and goes on.
 void Sender::wait_asleep() noexcept {
   control_->room_request.ask();
   if (broken_ || can_advance()) round_->ring_own();
@@ -84,9 +84,10 @@ std::size_t Sender::room_for_piece() noexcept {
 }
 
 /// Copies through the cache, and measures from time to time how long that takes: a store has to fetch the line from the
-/// consumer's core, which read it one round of the ring ago. Usually this costs nothing, since the line has left that core's
-/// cache meanwhile. Where it costs tens of nanoseconds a line (on virtual machines, for seconds at a time), streaming stores
-/// are many times faster. Then one piece of several still goes through the cache, to notice when that is faster again.
+/// consumer's core, which read it one round of the ring ago. Usually this costs nothing, since the line has left that
+/// core's cache meanwhile. Where it costs tens of nanoseconds a line (on virtual machines, for seconds at a time),
+/// streaming stores are many times faster. Then one piece of several still goes through the cache, to notice when that
+/// is faster again.
 void Sender::copy_in(std::byte* to, std::size_t bytes) {
   const bool far = slow_row_ >= kSlowSamples;
   const bool sampled = ++pieces_sent_ % (far ? kPiecesPerProbe : kPiecesPerSample) == 0;
@@ -94,7 +95,7 @@ void Sender::copy_in(std::byte* to, std::size_t bytes) {
     cursor_.gather_streaming(to, bytes);
     return streamed();
   }
-  // The first round of the ring makes its pages, which is slow too.
+  // The first round of the ring allocates its pages, which is slow, too.
   if (!sampled || bytes < kSampleBytes || data_sent_ < data_bytes_) return cursor_.gather(to, bytes);
   const auto begin = std::chrono::steady_clock::now();
   cursor_.gather(to, bytes);

@@ -16,16 +16,16 @@
 
 namespace tandem::comm::internal {
 
-/// How a sender uses its rings; the same for all peers of a transport.
+/// How a sender uses its rings; equal for all peers of a transport.
 struct SendLimits {
   std::size_t inline_bytes = 0;  ///< payloads up to this size lie in the record
   std::size_t window_bytes = 0;  ///< most bytes of the data ring in flight
 };
 
-/// The producing side of one direction. A packet with a small payload is one record. One with a larger payload is announced,
-/// and its payload goes through the data ring in pieces, each with a record of its own, while the peer copies out the earlier
-/// ones. What does not fit at once is copied later (`posted`); until then the sender takes no other packet. Calls are
-/// serialised by the transport's caller. `attachment` and `round` outlive it.
+/// The producing side of one direction. A packet with a small payload is one record. One with a larger payload is
+/// announced, and its payload goes through the data ring in pieces, each with a record of its own, while the peer
+/// copies out the earlier ones. What does not fit at once is copied later (`posted`); until then the sender takes no
+/// other packet. Calls are serialised by the transport's caller. `attachment` and `round` outlive it.
 ///
 /// A thread may send while its endpoint sleeps. What then waits (a caller that got `retry`, the rest of a payload) goes on when the
 /// peer makes room, since the sender asks it to ring (`RoomRequest`).
@@ -34,7 +34,7 @@ class Sender {
   Sender() = default;
   Sender(Attachment& attachment, const SendLimits& limits, BellRound& round) noexcept;
 
-  /// `heard`, here and below: how far this side has read what the peer writes.
+  /// `heard`, here and below: position up to which this side has read what the peer writes.
   SendStatus try_send(const Packet& packet, std::uint64_t heard) {
     if (packet.payload_bytes > limits_.inline_bytes || !open_) [[unlikely]] return try_send_slowly(packet);
     RecordHead head{RecordKind::whole, static_cast<std::uint32_t>(packet.control.size()),
@@ -43,7 +43,7 @@ class Sender {
     const std::uint64_t cells = head.cells();
     if (!producer_.room(cells)) [[unlikely]] return starve(cells);
     std::byte* record = producer_.memory().at(producer_.begin(cells));
-    // The first line last: the peer looks at it.
+    // The first line is written last: the peer polls it.
     if (packet.payload_bytes > 0) PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
     std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
     publish(head, cells);
@@ -74,9 +74,9 @@ class Sender {
     claim_lines(head.lines());
   }
 
-  /// `retry` was answered before the link was attached.
+  /// Notes that `retry` was answered before the link was attached.
   void expect_caller() noexcept { refused_ = true; }
-  /// Something waits for room, or for its turn.
+  /// Whether something waits for room, or for its turn.
   bool waits() const noexcept { return posted_ || refused_; }
   /// Whether `advance` would make progress.
   bool can_advance() noexcept;
@@ -91,16 +91,16 @@ class Sender {
   Progress advance();
   std::uint64_t cookie() const noexcept { return cookie_; }
 
-  /// This side is about to sleep, and has woken: see `RoomRequest`.
+  /// Called when this side is about to sleep, and when it has woken: see `RoomRequest`.
   void before_sleep() noexcept;
   void after_sleep() noexcept;
 
-  /// The peer's counts make no sense.
+  /// Whether the peer's counts are impossible.
   bool broken() const noexcept { return broken_; }
 
  private:
-  /// A gap follows a long record when the peer has written something since the last one, and probably waits for this one. In a
-  /// row of records there is no gap: there the prefetches of the peer's core help.
+  /// Puts a gap behind a long record when the peer has written something since the last one, and probably waits for
+  /// this one. A series of records has no gap: there the prefetches of the peer's core help.
   void set_apart(RecordHead& head, std::uint64_t heard) noexcept {
     if (head.lines() < kLinesApart || std::exchange(heard_, heard) == heard) return;
     head.apart = open_ && producer_.room(head.lines() + RecordHead::kApartCells + producer_.memory().cells() / 4);
@@ -115,7 +115,7 @@ class Sender {
     producer_.publish(head.word(), cells);
     round_->add(*peer_, true);
   }
-  /// For the next record, which is probably as long. Not its first line, which the peer polls.
+  /// Prefetches lines for the next record, which is probably as long, except its first line, which the peer polls.
   void claim_lines(std::uint64_t lines) const noexcept {
     if (lines == 1) return;
     const std::byte* const next = producer_.memory().at(producer_.position());
@@ -126,11 +126,11 @@ class Sender {
   std::size_t room_for_piece() noexcept;
   void wait_asleep() noexcept;
 
-  static constexpr std::uint64_t kLinesApart = 8;  ///< of a long record; below, the gap costs as much as it gains
+  static constexpr std::uint64_t kLinesApart = 8;  ///< least lines of a long record; below, the gap does not pay
 
   RingProducer<CellMemory> producer_;
   bool reserved_apart_ = false;  ///< of the record that was reserved last, if it is longer than a line
-  std::uint64_t heard_ = 0;  ///< when the last long record was sent
+  std::uint64_t heard_ = 0;  ///< at the time of the last long record
   Doorbell* peer_ = nullptr;
   BellRound* round_ = nullptr;
   SendLimits limits_;
@@ -138,7 +138,7 @@ class Sender {
   bool posted_ = false;   ///< the ring does not have all of a packet's payload yet
   bool refused_ = false;  ///< a caller got `retry`
   bool broken_ = false;
-  std::uint64_t wanted_cells_ = 1;  ///< by the refused
+  std::uint64_t wanted_cells_ = 1;  ///< that the refused caller needs
   std::uint64_t cookie_ = 0;
 
   DirectionControl* control_ = nullptr;

@@ -15,15 +15,17 @@ namespace tandem::comm {
 
 struct ShmOptions {
   Rank rank{0};
-  std::uint32_t job_size = 1;   ///< peers are below it
+  std::uint32_t job_size = 1;   ///< ranks of the job
   std::string job_id = "alone"; ///< shows in the name of the listening socket; no secret
   JobSecret secret{};
   base::Log* log = nullptr;     ///< outlives the transport; null: no messages
 
-  /// Ring of records (control blocks and small payloads) of each direction of each pair of peers that talk. A power of two.
+  /// Bytes of the ring of records (control blocks and small payloads), for each direction of each pair of peers that
+  /// talk. A power of two.
   std::uint64_t record_ring_bytes = 128 * 1024;
-  /// Ring through which larger payloads go. Its pages are used in turn, so that it should be larger than a core's cache: what the
-  /// sender writes has left its cache when the receiver reads it, which is faster than fetching it from there. A power of two.
+  /// Bytes of the ring for larger payloads. Its pages are used in turn, so it should be larger than a core's cache:
+  /// what the sender writes has left its cache when the receiver reads it, which is faster than fetching it from there.
+  /// A power of two.
   std::uint64_t data_ring_bytes = 2 * 1024 * 1024;
   /// Most bytes of the data ring that are filled and not yet read: an urgent packet may have to wait for them.
   std::uint64_t window_bytes = 512 * 1024;
@@ -36,7 +38,8 @@ struct ShmOptions {
   /// remedy.
   std::int64_t descriptor_patience_ns = base::Shortage::default_patience_ns;
 
-  /// Smaller rings where more ranks share a machine: a rank that speaks to all of them holds some 70 MiB then, not 4 MiB for each.
+  /// Smaller rings where more ranks share a machine: a rank that speaks to all of them then needs some 70 MiB, not 4
+  /// MiB for each.
   static ShmOptions for_ranks(std::uint32_t ranks_here) noexcept {
     ShmOptions options;
     for (std::uint32_t ranks = 16; ranks < ranks_here && options.data_ring_bytes > 256 * 1024; ranks *= 2) options.data_ring_bytes /= 2;
@@ -46,10 +49,10 @@ struct ShmOptions {
   }
 };
 
-/// A transport named "shm". The poll that follows `try_send` wakes a sleeping peer, so that many messages share the effort; so
-/// a sender that is not armed must poll soon. Between `arm` and `disarm`, `try_send` itself wakes it. Errors: unsupported (no
-/// /proc, no sealed memory files), io, exhausted (descriptors), invalid_argument (sizes). The sink outlives the transport.
-/// Threads and calls as `Transport` says.
+/// A transport named "shm". The poll that follows `try_send` wakes a sleeping peer, so that many messages share the
+/// effort; so a sender that is not armed must poll soon. Between `arm` and `disarm`, `try_send` itself wakes it.
+/// Errors: unsupported (no /proc, no sealed memory files), io, exhausted (descriptors), invalid_argument (sizes). The
+/// sink outlives the transport. Threads and calls: as for `Transport`.
 base::Result<std::unique_ptr<Transport>> make_shm_transport(const ShmOptions& options, PacketSink& sink);
 
 }  // namespace tandem::comm

@@ -27,7 +27,7 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Touched, so that first touches are not measured.
+/// A buffer that was touched, so that first accesses are not measured.
 struct Buffer {
   explicit Buffer(std::size_t size)
       : bytes(size), data(static_cast<std::byte*>(std::aligned_alloc(4096, (size + 8191) / 4096 * 4096))) {
@@ -61,7 +61,7 @@ class Side final : public comm::PacketSink {
   bool finished = false;
 };
 
-struct Shared {  ///< between the two processes: cards
+struct Shared {  ///< between the two processes: addresses
   std::array<char, 512> cards[2];
   volatile int ready[2];
 };
@@ -106,7 +106,7 @@ class Bench {
     transport_->poll(now_);
   }
 
-  /// us per half round trip; 4 bytes travel in the control block.
+  /// Measures us per half round trip; 4 bytes travel in the control block.
   void pingpong(std::size_t bytes) {
     const std::size_t payload = bytes <= 4 ? 0 : bytes;
     std::array<std::byte, 40> control{};
@@ -139,7 +139,7 @@ class Bench {
       send(control, nullptr, 0);
     }
   }
-  /// What a look costs that finds nothing, and what lying down and getting up costs.
+  /// Measures a poll that finds nothing, and falling asleep and waking up.
   void idle() {
     constexpr int kPolls = 1'000'000;
     std::int64_t begin = now_ns();

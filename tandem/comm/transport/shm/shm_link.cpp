@@ -8,7 +8,7 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// By `process_vm_readv` or `process_vm_writev`.
+/// Copies by `process_vm_readv` or `process_vm_writev`.
 template <class Copy>
 bool copy_process(Copy copy, pid_t pid, std::uint64_t address, std::byte* ours, std::size_t bytes) {
   while (bytes > 0) {
@@ -36,8 +36,8 @@ bool ShmLink::write_remote(std::uint64_t address, std::span<const std::byte> fro
   return lives() && copy_process(process_vm_writev, attachment_->pid, address, const_cast<std::byte*>(from.data()), from.size());
 }
 
-/// The kernel reuses a process id only after the process has died, and then its socket is closed. A check of the socket costs a
-/// quarter of a microsecond. A check a moment ago suffices, since the kernel uses all other ids before it reuses one.
+/// The kernel reuses a process id only after the process has died, and then its socket is closed. A check of the socket
+/// costs a quarter of a microsecond. A recent check suffices, since the kernel uses all other ids before it reuses one.
 bool ShmLink::lives() {
   constexpr auto moment = std::chrono::microseconds(500);
   const auto now = std::chrono::steady_clock::now();

@@ -13,7 +13,8 @@
 
 namespace tandem::comm::internal {
 
-/// A sender and a receiver, once attached; before and after that, `retry`. Owned by the transport, for its whole life.
+/// A sender and a receiver while attached; before and after that it answers `retry`. Owned by the transport, for its
+/// whole life.
 class ShmLink final : public Link {
  public:
   enum class State { connecting, attached, closed };
@@ -41,9 +42,9 @@ class ShmLink final : public Link {
   void close();
 
   State state() const noexcept { return state_; }
-  /// Nothing to receive, and nothing waits for room. `poll` asks this first.
+  /// Whether there is nothing to receive, and nothing waits for room. `poll` asks this first.
   bool quiet() const noexcept { return !receiver.has_work() && !sender.waits(); }
-  /// `poll` would find something to do.
+  /// Whether `poll` would find something to do.
   bool has_work() noexcept { return receiver.has_work() || sender.can_advance(); }
   /// Makes progress in both directions; returns the number of events reported to the sink.
   unsigned serve(PacketSink& sink) {

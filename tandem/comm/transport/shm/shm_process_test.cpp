@@ -16,7 +16,7 @@ namespace {
 
 using namespace shm_test;
 
-/// What parent and child share before they share a segment: cards, and how far the child has come.
+/// What parent and child share before they share a segment: addresses, and the child's progress.
 struct Board {
   std::array<char, 512> cards[2];
   std::atomic<int> written[2];
@@ -82,7 +82,7 @@ TEST(ShmProcesses, AKilledPeerIsReportedWithinTwoSecondsWhereverItWas) {
     Family family;
     family.have_child(chatter);
     while (family.board->written[1] == 0) usleep(100);
-    family.parent->transport->connect(Rank(1), family.board->cards[1].data(), 0);  // while the child calls, too
+    family.parent->transport->connect(Rank(1), family.board->cards[1].data(), 0);  // while the child calls
     family.step([&] { return delay_us == 0 || family.board->stage == 1; });
     for (const std::int64_t end = now_ns() + delay_us * 1000; now_ns() < end;) family.parent->poll();
     const std::int64_t killed_ns = now_ns();

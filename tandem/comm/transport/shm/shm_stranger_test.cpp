@@ -23,7 +23,7 @@ using namespace shm_test;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-/// A rank, and one who calls it by hand.
+/// A rank, and a caller whose messages the test writes.
 struct ShmStranger : ::testing::Test {
   ShmStranger() : victim(0, 3), friendly(1, 3) {
     EXPECT_GE(sodium_init(), 0);
@@ -33,7 +33,7 @@ struct ShmStranger : ::testing::Test {
   }
   bool step(const std::function<bool()>& done) { return step_until(std::array{&victim, &friendly}, done, 5); }
 
-  /// Calls and waits for the challenge.
+  /// Calls and receives the challenge.
   Nonce call() {
     EXPECT_EQ(connect_to(ShmCard::parse(victim.transport->card())->name, socket), Connected::yes);
     std::array<std::byte, 256> room;
@@ -54,7 +54,7 @@ struct ShmStranger : ::testing::Test {
   void say(const HandshakeMessage& message, std::span<const int> fds = {}) {
     EXPECT_TRUE(send_message(socket, std::as_bytes(std::span(&message, 1)), fds));
   }
-  /// The victim hangs up, says why in its log, and goes on with its friend.
+  /// Checks that the victim hangs up, logs why, and goes on with its friend.
   void expect_dropped(const std::string& why) {
     std::array<std::byte, 256> room;
     EXPECT_TRUE(step([&] { return receive_message(socket, room).outcome == Received::Outcome::closed; })) << why;
@@ -197,7 +197,7 @@ struct NoLink final : Link {
   SendStatus try_send(const Packet&) override { return SendStatus::retry; }
 };
 
-/// Checks that all it is given lies in the ring.
+/// Checks that all ranges it is given lie in the ring.
 struct BoundsSink final : PacketSink {
   explicit BoundsSink(const Segment& segment) : begin(segment.records[0]), end(begin + 2 * segment.sizes.record_bytes) {}
   Landing arrived(Link&, std::span<const std::byte> control, std::size_t) override {

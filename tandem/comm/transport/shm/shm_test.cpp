@@ -115,7 +115,8 @@ TEST_F(ShmPair, ABlockThatIsWrittenIntoReservedRoomArrives) {
   }
 }
 
-// Records of many lines stand apart when they answer something, and not in a row, and not when the ring has little room.
+// Records of many lines are followed by a gap when they answer something, but not in a series, nor when the ring has
+// little room.
 TEST_F(SmallRings, LongRecordsInTurnsAndInRowsArriveInOrder) {
   const std::uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -586,7 +587,7 @@ TEST(ShmTransport, AnEndpointThatNobodyTalksToHasNoRings) {
   EXPECT_LT(mapped() - before, 100U * 64 * 1024);
 }
 
-/// Threads: each rank by one thread, both directions at once, sleeping whenever there is nothing to do.
+/// Each rank has one thread; both directions at once, sleeping whenever there is nothing to do.
 TEST(ShmTransport, ThreadsThatSleepBetweenMessagesLoseNone) {
   ShmRank a(0, 2), b(1, 2);
   Link& to_b = a.connect(b, 1);
@@ -638,9 +639,10 @@ TEST(ShmTransport, ManyRanksOfAMachineGetSmallerRings) {
   }
 }
 
-/// Every point of the handshake finds the process without descriptors once.
+/// At each point of the handshake the process lacks descriptors once.
 TEST(ShmTransport, WithoutDescriptorsAConnectionIsMadeLater) {
-  // Most of them first: the undefined-behaviour sanitizer needs some to look at a type for the first time.
+  // Large numbers go first: the undefined-behaviour sanitizer needs some descriptors to look at a type for the first
+  // time.
   for (rlim_t spare = 14; spare-- > 0;) {
     SCOPED_TRACE(spare);
     ShmRank a(0, 2), b(1, 2);
@@ -666,7 +668,7 @@ TEST(ShmTransport, WithoutDescriptorsAConnectionIsMadeLater) {
   }
 }
 
-/// How a connection ends for which this process has so many descriptors, for longer than it has patience.
+/// How a connection ends if this process has this many descriptors for longer than its patience.
 std::string ending_with_descriptors(rlim_t count) {
   ShmOptions options;
   options.descriptor_patience_ns = 100'000'000;

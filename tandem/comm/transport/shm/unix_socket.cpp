@@ -106,7 +106,7 @@ Received receive_message(const base::FileDescriptor& socket, std::span<std::byte
       if (received.fd_count < received.fds.size()) received.fds[received.fd_count++] = std::move(owned);
     }
   }
-  // Nobody sends empty messages, so that no bytes mean the end.
+  // No sender sends empty messages, so that zero bytes mean the end.
   received.outcome = got == 0 ? Received::Outcome::closed : Received::Outcome::message;
   received.bytes = static_cast<std::size_t>(got);
   received.cut = (message.msg_flags & MSG_CTRUNC) != 0;

@@ -36,12 +36,12 @@ enum class Connected { yes, later, busy, refused };
 /// Whether a call failed for want of descriptors.
 inline bool lacks_descriptors(int error) noexcept { return error == EMFILE || error == ENFILE; }
 
-/// All sockets are non-blocking, of type SOCK_SEQPACKET (messages keep their boundaries), with names in the abstract namespace,
-/// which ends where the network namespace does and leaves no file behind.
+/// A listening socket. All sockets are non-blocking, of type SOCK_SEQPACKET (messages keep their boundaries), with
+/// names in the abstract namespace, which ends where the network namespace does and leaves no file behind.
 base::Result<base::FileDescriptor> listen_on(std::string_view name);
 /// `later`: the peer has too many callers at once. `busy`: this process has no descriptor now. `refused`: no socket listens under this name.
 Connected connect_to(std::string_view name, base::FileDescriptor& socket);
-/// Nothing when nobody calls.
+/// Accepts a caller; empty when there is none.
 base::FileDescriptor accept_from(const base::FileDescriptor& listener);
 /// False: the peer is gone or does not read; small messages always fit into a fresh socket.
 bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes, std::span<const int> fds = {}) noexcept;

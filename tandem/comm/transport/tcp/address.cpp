@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/address.cpp: socket addresses, this host's interfaces, and the card for peers.
+// tandem/comm/transport/tcp/address.cpp: socket addresses, this host's interfaces, and their text for peers.
 #include "tandem/comm/transport/tcp/address.hpp"
 
 #include <arpa/inet.h>

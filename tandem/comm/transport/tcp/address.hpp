@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/address.hpp: socket addresses, this host's interfaces, and the card for peers.
+// tandem/comm/transport/tcp/address.hpp: socket addresses, this host's interfaces, and their text for peers.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,22 +19,22 @@ namespace tandem::comm::internal {
 class SocketAddress {
  public:
   SocketAddress() = default;
-  /// `from` is AF_INET or AF_INET6.
+  /// Converts an address, whose family is AF_INET or AF_INET6.
   static SocketAddress of(const sockaddr* from);
-  /// From numbers, never by a name's look-up: "10.0.0.1", "fd00::1".
+  /// Parses a numeric address, without a look-up of names: "10.0.0.1", "fd00::1".
   static std::optional<SocketAddress> parse(std::string_view text, std::uint16_t port);
-  /// All addresses of this host.
+  /// The wildcard address: all addresses of this host.
   static SocketAddress any(int family, std::uint16_t port);
 
   int family() const noexcept { return storage_.generic.sa_family; }
   std::uint16_t port() const noexcept;
   void set_port(std::uint16_t port) noexcept;
   bool is_loopback() const noexcept;
-  /// The same with an IPv4 address where IPv6 only wraps one, as a listener for both families sees it.
+  /// The IPv4 address if IPv6 only wraps one, as a listener for both families sees it; else this address.
   SocketAddress unmapped() const;
-  /// Without the port: "10.0.0.1".
+  /// The address without its port: "10.0.0.1".
   std::string host() const;
-  /// "10.0.0.1:4000", "[fd00::1]:4000".
+  /// The address with its port: "10.0.0.1:4000", "[fd00::1]:4000".
   std::string text() const;
   /// Whether both start with the same `bits` bits.
   bool shares_prefix(const SocketAddress& other, unsigned bits) const noexcept;
@@ -62,8 +62,8 @@ struct LocalAddress {
 /// Every address of every interface that is up. Errors: io.
 base::Result<std::vector<LocalAddress>> local_addresses();
 
-/// Those of `all` that `wanted` names (see `TcpOptions::interfaces`), in its order; by default all that other hosts may know.
-/// Errors: invalid_argument, with the list of what there is.
+/// The addresses of `all` that `wanted` names (see `TcpOptions::interfaces`), in its order; by default all that other
+/// hosts may know. Errors: invalid_argument, with the list of existing ones.
 base::Result<std::vector<LocalAddress>> select_addresses(const std::vector<LocalAddress>& all, std::string_view wanted);
 
 /// What a peer must know to connect. As text: "tcp1 port=4000 host=<boot id>/<network namespace> at=10.0.0.1,fd00::1".

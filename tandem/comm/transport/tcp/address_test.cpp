@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/address_test.cpp: addresses, the choice of interfaces, cards, and the order of attempts.
+// tandem/comm/transport/tcp/address_test.cpp: addresses, the choice of interfaces, published texts, and the order of attempts.
 #include "tandem/comm/transport/tcp/address.hpp"
 
 #include <gtest/gtest.h>

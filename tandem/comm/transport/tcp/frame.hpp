@@ -9,24 +9,24 @@
 
 namespace tandem::comm::internal {
 
-/// Pieces of memory in one system call. The kernel's limit is 1024; it copies lists of more than 8 to its heap.
+/// Most pieces of memory in one system call. The kernel's limit is 1024; it copies lists of more than 8 to its heap.
 inline constexpr std::size_t most_pieces_per_call = 256;
 
-/// A packet on the wire is a header, `control_bytes` of control and `payload_bytes` of payload, without gaps. In little-endian
-/// order. `check` is the exclusive or of all other 16-bit words: one wrong bit anywhere in a header is always noticed, and a
-/// reader that has lost the boundary between packets notices soon. A header with neither control nor payload is no packet: it
-/// carries `splices_read` alone.
+/// Header of a packet on the wire; `control_bytes` of control and `payload_bytes` of payload follow without gaps.
+/// Little-endian. `check` is the exclusive or of all other 16-bit words: one wrong bit anywhere in a header is always
+/// noticed, and a reader that has lost the boundary between packets notices soon. A header with neither control nor
+/// payload is no packet: it carries `splices_read` alone.
 struct FrameHeader {
   std::uint16_t mark = expected_mark;
   std::uint16_t check = 0;
   std::uint16_t control_bytes = 0;
   std::uint16_t spliced = 0;           ///< 1: the payload lies in the sender's memory until it is read (`SplicePipe`); else 0
   std::uint32_t payload_bytes = 0;
-  std::uint32_t splices_read = 0;      ///< how many spliced payloads of this header's reader have been read so far
+  std::uint32_t splices_read = 0;      ///< spliced payloads of this header's reader that have been read so far
 
   static constexpr std::uint16_t expected_mark = 0x7a4d;
 
-  /// Sizes that do not fit a header become the largest that do.
+  /// Makes a header. Sizes that do not fit become the largest that do.
   static FrameHeader of(std::size_t control_bytes, std::size_t payload_bytes, std::uint32_t splices_read = 0,
                         bool spliced = false) noexcept {
     FrameHeader header;

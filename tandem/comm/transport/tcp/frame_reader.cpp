@@ -61,7 +61,8 @@ FrameReader::Outcome FrameReader::read(int fd, ReadArea& area, Link& link, Packe
   return Outcome::more;
 }
 
-// What the next system call should fill, as a list of pieces: the rest of the landing, then the area (behind the carried bytes).
+// Lists the pieces that the next system call should fill: the rest of the landing, then the area (behind the carried
+// bytes).
 std::size_t FrameReader::awaited(std::span<std::byte> area, std::span<iovec> pieces, std::size_t& count) const {
   if (payload_left_ == 0) {
     std::copy(carry_.begin(), carry_.end(), area.begin());
@@ -127,7 +128,7 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Report& report) {
     if (static_cast<std::size_t>(end - begin) < sizeof header + header.control_bytes) break;
     std::byte* control = begin + sizeof header;
     begin = control + header.control_bytes;
-    // The sink wants it at a multiple of 8, and the header before it has been read and may be overwritten.
+    // The sink needs it at a multiple of 8, and the header before it has been read and may be overwritten.
     if (const auto misplaced = reinterpret_cast<std::uintptr_t>(control) % 8; misplaced != 0) {
       control = static_cast<std::byte*>(std::memmove(control - misplaced, control, header.control_bytes));
     }
@@ -170,7 +171,7 @@ const std::byte* FrameReader::copy_into_landing(const std::byte* begin, const st
   return stop;
 }
 
-// `bytes` more of the payload are in the landing.
+// Notes that `bytes` more of the payload are in the landing.
 void FrameReader::skip_into_landing(std::size_t bytes) {
   payload_left_ -= bytes;
   landing_offset_ += bytes;
@@ -184,8 +185,8 @@ bool FrameReader::finish_payload_if_whole(Report& report) {
   if (payload_left_ > 0) return true;
   landing_ = {};
   if (std::exchange(spliced_, false)) {
-    // A peer that gives up this rank resets the connection before its program gets the memory back. Without a reset until now,
-    // the bytes are what was sent.
+    // A peer that gives up this rank resets the connection before its program gets the memory back. Without a reset
+    // until now, the bytes are what was sent.
     error_ = pending_error(report.fd);
     if (error_ != 0) return false;
     ++splices_read_;

@@ -15,8 +15,8 @@ namespace tandem::comm::internal {
 
 struct FrameHeader;
 
-/// The bytes of one read. All connections of a transport share one, since a connection keeps the small rest of a read itself.
-/// It has no memory before its first use, and touches no more than the largest read so far.
+/// The bytes of one read. All connections of a transport share one, since a connection keeps the small rest of a read
+/// itself. It has no memory before its first use, and touches no more than the largest read so far.
 class ReadArea {
  public:
   static constexpr std::size_t bytes = std::size_t{32} << 10;  // a control block fits
@@ -54,7 +54,7 @@ class FrameReader {
 
   int error() const noexcept { return error_; }
   const char* reason() const noexcept { return reason_; }
-  /// Whether the stream stands inside a packet.
+  /// Whether the stream is inside a packet.
   bool inside_packet() const noexcept { return payload_left_ > 0 || !carry_.empty(); }
   /// Whether `read` has more to report even if no bytes come: it stops before a packet whose header acknowledges a splice, so
   /// that the program can post the receive for that packet first.
@@ -66,10 +66,10 @@ class FrameReader {
   std::uint32_t peer_splices_read() const noexcept { return peer_splices_read_; }
   /// Whether a packet has come.
   bool begun() const noexcept { return begun_; }
-  /// From now on a packet is malformed: this rail's packets come on another connection.
+  /// Makes any further packet malformed: this rail's packets come on another connection.
   void bar() noexcept { barred_ = true; }
 
-  /// What one call reads before other connections have their turn.
+  /// Bytes that one call reads before other connections have their turn.
   static constexpr std::size_t enough_bytes = std::size_t{64} << 10;
 
  private:

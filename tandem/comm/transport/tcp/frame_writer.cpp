@@ -38,7 +38,7 @@ ssize_t send_offer(int fd, Offer& offer) {
   msghdr message{};
   message.msg_iov = offer.pieces.data();
   message.msg_iovlen = offer.count;
-  // The end of a record: the kernel joins no later bytes to these in one unit of transmission.
+  // Marks the end of a record: the kernel joins no later bytes to these in one unit of transmission.
   const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (offer.most_bytes != SIZE_MAX ? MSG_EOR : 0);
   ssize_t sent = 0;
   do {
@@ -152,7 +152,7 @@ void FrameWriter::skip_pieces(std::size_t bytes) noexcept {
   piece = {static_cast<char*>(piece.iov_base) + bytes, piece.iov_len - bytes};
 }
 
-/// The kernel has taken that many bytes more.
+/// Notes that the kernel has taken `bytes` more.
 void FrameWriter::account(std::size_t bytes) noexcept {
   written_bytes_ += bytes;
   unfinished_bytes_ -= bytes;
@@ -166,10 +166,10 @@ FrameWriter::Progress FrameWriter::resume(int fd) {
   return progress == Progress::blocked && written_bytes_ != before ? Progress::partial : progress;
 }
 
-/// Until the socket is full, everything is written, or the kernel cannot reference the next memory.
+/// Writes until the socket is full, everything is written, or the kernel cannot reference the next memory.
 FrameWriter::Progress FrameWriter::resume_splicing(int fd) {
-  // The head goes alone. Together with pages that fill whole units, it would leave a few bytes over, which the kernel sends
-  // only after an acknowledgement (64 KiB took twice as long).
+  // The head goes alone. Together with pages that fill whole units, it would leave a few bytes over, which the kernel
+  // sends only after an acknowledgement (64 KiB took twice as long).
   while (head_begin_ < head_.size()) {
     const ssize_t sent = send_bytes(fd, head_.data() + head_begin_, head_.size() - head_begin_);
     if (sent <= 0) return failure();
@@ -195,7 +195,7 @@ FrameWriter::Progress FrameWriter::resume_splicing(int fd) {
   return Progress::whole;
 }
 
-/// Until the socket is full or everything is written.
+/// Writes until the socket is full or everything is written.
 FrameWriter::Progress FrameWriter::resume_copying(int fd) {
   while (unfinished_bytes_ > 0) {
     Offer offer(burst_bytes_);

@@ -23,18 +23,19 @@ class FrameWriter {
   enum class Progress {
     whole,    ///< all bytes of the packet are in the kernel
     partial,  ///< some are: the packet is unfinished
-    blocked,  ///< none went; after `write`, the packet is not taken
+    blocked,  ///< none: after `write`, the packet is not taken
     broken,   ///< the connection has failed: `error()`
   };
 
-  /// Not while a packet is unfinished. The header says that `splices_read` spliced payloads of the peer were read.
+  /// Writes a packet, if none is unfinished. The header says that `splices_read` spliced payloads of the peer were
+  /// read.
   Progress write(int fd, const Packet& packet, std::uint32_t splices_read = 0);
-  /// As `write`, but splices the payload through `pipe`, which is open to this writer, as far as the kernel can reference its
-  /// memory. The payload must not change before the peer acknowledges it. `pipe` outlives the packet.
+  /// Like `write`, but splices the payload through `pipe`, which is open to this writer, as far as the kernel can
+  /// reference its memory. The payload must not change before the peer acknowledges it. `pipe` outlives the packet.
   Progress write_spliced(int fd, const Packet& packet, std::uint32_t splices_read, SplicePipe& pipe);
-  /// A header without a packet, for `splices_read` alone.
+  /// Writes a header without a packet, for `splices_read` alone.
   Progress write_header(int fd, std::uint32_t splices_read);
-  /// Goes on with the unfinished packet.
+  /// Continues the unfinished packet.
   Progress resume(int fd);
 
   bool unfinished() const noexcept { return unfinished_bytes_ > 0; }
@@ -44,14 +45,15 @@ class FrameWriter {
   /// with `cookie` must follow.
   bool refers_to_payload() const noexcept { return refers_to_payload_; }
   std::uint64_t cookie() const noexcept { return cookie_; }
-  /// `sent` with `cookie` was reported.
+  /// Notes that `sent` with `cookie` was reported.
   void release_payload() noexcept { refers_to_payload_ = false; }
-  /// Larger packets take several system calls, and leave in units of transmission of at most that many bytes (`TcpOptions`).
+  /// Makes larger packets take several system calls, and leave in units of transmission of at most `bytes` bytes
+  /// (`TcpOptions`).
   void set_burst(std::size_t bytes) noexcept { burst_bytes_ = bytes; }
   /// Whether a spliced payload is not completely written yet.
   bool splices() const noexcept { return spliced_ && unfinished(); }
   int error() const noexcept { return error_; }
-  /// Frees what is kept. The packet is lost.
+  /// Frees what is kept, and loses the packet.
   void abandon() noexcept;
 
   /// Packets up to this size are copied together, since one piece costs the kernel less than several.

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/raw_peer.hpp: for tests, a bare socket that can say anything to a transport.
+// tandem/comm/transport/tcp/raw_peer.hpp: for tests, a bare socket that can send any bytes to a transport.
 #pragma once
 
 #include <sys/socket.h>
@@ -25,7 +25,7 @@ class RawListener {
     EXPECT_TRUE(made.ok());
     socket_ = std::move(made).value();
   }
-  /// As that of a node on the same host, at this socket.
+  /// A published address like that of a node on this host, with this socket's port.
   std::string card(const Node& like) const {
     auto card = *internal::TcpCard::parse(like.transport->card());
     card.port = internal::bound_address(fd()).port();
@@ -97,7 +97,7 @@ class RawPeer {
   int fd() const { return socket_.get(); }
 
  private:
-  /// Polls the node until `done`, which looks at this end: nothing of the node's would wake a sleeper.
+  /// Polls the node until `done`, which checks this end: no event of the node would wake a sleeper.
   bool until(const std::function<bool()>& done) {
     const std::int64_t limit_ns = now_ns() + 20'000'000'000;
     while (!done()) {

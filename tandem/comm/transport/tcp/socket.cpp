@@ -19,7 +19,8 @@ namespace {
 
 void set(int fd, int level, int name, int value) { (void)setsockopt(fd, level, name, &value, sizeof value); }
 
-// Of what the kernel holds, the part that congestion control keeps back: urgent packets wait behind it, and it speeds nothing up.
+// Limits the part of the kernel's buffer that congestion control keeps back: urgent packets wait behind it, and it
+// speeds nothing up.
 constexpr int most_unsent_bytes = 128 << 10;
 constexpr int backlog = 4096;  // the system cuts it to net.core.somaxconn
 
@@ -70,7 +71,8 @@ base::FileDescriptor begin_connecting(const SocketAddress& to, const ConnectOpti
   prepare_connection(fd.get(), options.send_buffer_bytes);
   if (options.within_host) avoid_pacing(fd.get());
   if (options.from != nullptr && options.from->family() == to.family()) {
-    // The port is chosen when connecting, so that many connections may share one. An address that has gone is no reason to fail.
+    // The port is chosen when connecting, so that many connections may share one. An address that has gone is no reason
+    // to fail.
     set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
     SocketAddress source = *options.from;
     source.set_port(0);
@@ -142,7 +144,7 @@ void set_receive_low_water(int fd, std::size_t bytes) { set(fd, SOL_SOCKET, SO_R
 
 namespace {
 
-/// What the kernel does not report is 0.
+/// The kernel's information about a socket; 0 for what it does not report.
 tcp_info info_of(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -160,7 +162,7 @@ Carriage carriage_of(int fd) {
 
 Delivery delivery_of(int fd) {
   const tcp_info info = info_of(fd);
-  // Both counts return to zero with any acknowledgement: a stopped process's host answers each window probe, a dead one none.
+  // Any acknowledgement resets both counts: a stopped process's host answers each window probe, a dead one none.
   return {.outstanding = info.tcpi_unacked > 0 || info.tcpi_probes > 0,
           .unanswered = info.tcpi_retransmits + info.tcpi_probes >= 2};
 }

@@ -16,7 +16,7 @@ namespace tandem::comm::internal {
 
 namespace {
 
-constexpr int pipe_bytes = 256 * 1024;  // a place for each page that bytes lie in, where pages have 4 KiB
+constexpr int pipe_bytes = 256 * 1024;  // a slot for each page that bytes lie in, where pages have 4 KiB
 
 sigset_t pipe_signal() noexcept {
   sigset_t set;

@@ -13,15 +13,15 @@
 
 namespace tandem::comm::internal {
 
-/// A pipe through which pages go into a stream socket by reference (`vmsplice`, then `splice`). On one host the receiver's copy
-/// is then the only one; on a network the device reads the pages. The pages must not change before the receiver has read them:
-/// neither the socket nor a TCP acknowledgement says that it has.
+/// A pipe through which pages go into a stream socket by reference (`vmsplice`, then `splice`). On one host the
+/// receiver's copy is then the only one; on a network the device reads the pages. The pages must not change before the
+/// receiver has read them, which neither the socket nor a TCP acknowledgement shows.
 ///
 /// All connections of a transport share one pipe. A writer holds it while its bytes are in it; other writers copy meanwhile.
 /// The pipe is made on first use. Not thread-safe; never blocks.
 class SplicePipe {
  public:
-  /// What `fill` takes at most. Less would cost more system calls; with more, the receiver would begin later.
+  /// Most bytes of one `fill`. Less would cost more system calls; with more, the receiver would begin later.
   static constexpr std::size_t most_bytes = 192 * 1024;
   static constexpr std::size_t most_pieces = 4;  ///< of one `fill`; each may begin and end within a page
 
@@ -35,7 +35,7 @@ class SplicePipe {
   /// Moves the bytes into a socket; returns how many, or -1 with `errno`. `more`: bytes of the same packet will follow. May raise
   /// SIGPIPE, see below.
   ssize_t drain(int socket, bool more);
-  /// `who` has ended: what it has in the pipe is dropped.
+  /// Drops what `who`, which has ended, has in the pipe.
   void leave(const void* who) noexcept;
 
  private:
@@ -54,7 +54,7 @@ class PipeSignalHeld {
   ~PipeSignalHeld();
   PipeSignalHeld(const PipeSignalHeld&) = delete;
   PipeSignalHeld& operator=(const PipeSignalHeld&) = delete;
-  /// `splice` failed with EPIPE, so a signal is pending: removes it at the end.
+  /// Notes that `splice` failed with EPIPE, so that a signal is pending: the destructor removes it.
   void raised() noexcept { raised_ = true; }
 
  private:

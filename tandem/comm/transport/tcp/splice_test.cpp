@@ -28,13 +28,13 @@ struct FastPair {
     step([&] { return b.sink.packets.size() == 1; });
     first = b.sink.packets.size();
   }
-  /// From `a` to `b`, which is not polled.
+  /// Sends from `a` to `b`, which is not polled.
   void splice(const Bytes& payload, std::uint64_t cookie = 7) {
     const iovec piece = piece_of(payload);
     ASSERT_EQ(send({&a}, to_b, "spliced", {&piece, 1}, cookie), SendStatus::posted);
   }
   void step(const std::function<bool()>& done) { ASSERT_TRUE(step_until({&a, &b}, done)); }
-  /// Until `b` has got a packet more, and has not been polled since.
+  /// Polls until `b` has one packet more, and not again.
   void receive() {
     const std::size_t before = b.sink.landed_count();
     const std::int64_t limit_ns = now_ns() + 20'000'000'000;
@@ -205,7 +205,7 @@ TEST(TcpSplice, RandomPacketsBothWaysArriveAsTheyWere) {
       const SendStatus status = link.try_send(packet);
       if (status != SendStatus::retry) {
         one->posted = status == SendStatus::posted;
-        if (!one->posted) std::fill(one->payload.begin(), one->payload.end(), std::byte{0xee});  // it is ours again
+        if (!one->posted) std::fill(one->payload.begin(), one->payload.end(), std::byte{0xee});  // the test owns it
         if (!one->posted) one->payload = pattern(one->payload.size(), seed + 1);
         sent[side].push_back(std::move(one));
       }
@@ -296,7 +296,7 @@ TEST(TcpSplice, ABrokenConnectionIsAnAnswerAndNoSignal) {
   EXPECT_TRUE(pair.pipe.open_to(&other));
 }
 
-/// A page that processes may read and nobody can hold: the kernel's clock data.
+/// A page that processes may read but the kernel cannot reference: its clock data.
 std::byte* page_that_cannot_be_referenced() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {

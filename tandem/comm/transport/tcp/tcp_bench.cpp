@@ -142,7 +142,7 @@ class TransportEnd final : public End, private PacketSink {
   bool sending_ = false, gone_ = false;
 };
 
-/// A child that answers until it is left alone.
+/// A child that answers until it is stopped.
 class Child {
  public:
   explicit Child(const std::function<void()>& run) : pid_(fork()) {

@@ -17,7 +17,7 @@ namespace tandem::comm::internal {
 
 namespace {
 
-constexpr std::int64_t first_look_ns = 500'000'000;         // at an address, in the first round, while others follow
+constexpr std::int64_t first_look_ns = 500'000'000;         // for each address in the first round, if others follow
 constexpr std::int64_t pause_ns = 100'000'000;              // between two rounds of attempts
 constexpr std::int64_t silence_ns = 10'000'000'000;         // until a peer that does not answer is logged
 constexpr std::int64_t descriptors_pause_ns = 500'000'000;  // until accepting is tried again when descriptors ran out
@@ -25,7 +25,7 @@ constexpr std::int64_t busy_log_ns = 10'000'000'000;
 constexpr unsigned most_accepted = 16;                      // per poll
 constexpr std::size_t most_logged_hosts = 1024;                // hosts that are remembered
 
-// Whether an error may pass by itself. A refusal does not: a peer listens before its card can be seen.
+// Whether an error may pass by itself. A refusal does not: a peer listens before it publishes its address.
 bool may_pass(int error) {
   return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT || error == ECONNRESET || error == EADDRNOTAVAIL ||
          error == EAGAIN;
@@ -92,8 +92,7 @@ void TcpTransport::try_candidate(TcpLink& link) {
   if (!connection.socket) return connecting_failed(connection, error);
   connecting_shortage_.end();
   connection.stage = Stage::connecting;
-  // An address that swallows packets keeps the others waiting for a moment only; in later rounds each has its full
-  // time.
+  // An address that drops packets delays the others only briefly; in later rounds each has its full time.
   const bool others_follow = link.give_up_ns == 0 && link.next_candidate + 1 < link.candidates.size();
   connection.deadline_ns =
       now_ns_ + (others_follow ? std::min(first_look_ns, options_.connect_timeout_ns) : options_.connect_timeout_ns);
@@ -101,7 +100,7 @@ void TcpTransport::try_candidate(TcpLink& link) {
   watch_events(connection, EPOLLOUT);
 }
 
-// One of our attempts has failed: there may be other addresses, and, for what may pass, another round.
+// One of our attempts has failed: there may be other addresses, and, if the failure may pass, another round.
 void TcpTransport::attempt_failed(Connection& connection, std::string reason, bool may_succeed_later) {
   TcpLink& link = *connection.link;
   link.failure = std::move(reason);
@@ -132,7 +131,7 @@ void TcpTransport::connecting_failed(Connection& connection, int error) {
   attempt_failed(connection, fmt::format("cannot connect to {}: {}", at, error_text(error)), may_pass(error));
 }
 
-// The same address again, until there is room.
+// Tries this address again, until there is room.
 void TcpTransport::connect_later(Connection& connection, int error) {
   if (connecting_shortage_.lasts(now_ns_)) {
     log_.error("tcp: no connection to rank {}: {}", connection.link->peer().value(), base::system_error_text(error));
@@ -160,7 +159,7 @@ void TcpTransport::continue_connecting(Connection& connection) {
   connection.stage = Stage::proving;
   connection.proof = std::make_unique<ConnectionProof>(
       ConnectionProof::opener(options_.self, connection.link->peer(), connection.link->rail()));
-  // A stopped peer's kernel has taken the connection, and the peer itself answers when it goes on: there is no limit.
+  // A stopped peer's kernel has taken the connection, and the peer itself answers when it continues: there is no limit.
   connection.deadline_ns = now_ns_ + silence_ns;
   note_deadline(connection.deadline_ns);
   continue_proof(connection);
@@ -192,8 +191,9 @@ void TcpTransport::accept_some() {
   if (unproved_ == most_unproved) stop_listening();
 }
 
-// Peers wait for the answer of a process that may be stopped, without limit. So when descriptors stay away, one takes
-// the connections that wait, and closes them: the peers give up, and say that this rank did not answer.
+// Peers wait for the answer of a process that may be stopped, without limit. So when descriptors stay exhausted, the
+// spare one takes the waiting connections, and closes them: the peers give up, and report that this rank did not
+// answer.
 void TcpTransport::no_room_to_accept(int error) {
   const bool lasts = is_busy(error) && accepting_shortage_.lasts(now_ns_);
   std::int64_t& next_log_ns = lasts ? next_refusal_log_ns_ : next_busy_log_ns_;
@@ -232,7 +232,7 @@ void TcpTransport::continue_proof(Connection& connection) {
   watch_events(connection, written ? EPOLLIN : EPOLLIN | EPOLLOUT);
 }
 
-// Sends and receives what the proof has and wants. False: the connection is gone.
+// Sends and receives bytes of the proof. False: the connection is gone.
 bool TcpTransport::move_proof_bytes(Connection& connection) {
   ConnectionProof& proof = *connection.proof;
   const int fd = connection.socket.get();
@@ -286,7 +286,7 @@ void TcpTransport::proved(Connection& connection) {
   }
 }
 
-// A connection within the host is as fast as the processors: nothing of it is measured.
+// Opens a proved connection. One within the host is as fast as the processors: nothing of it is measured.
 void TcpTransport::trust(Connection& connection) {
   connection.within_host = connection.fast = true;
   connection.writer.set_burst(SIZE_MAX);

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/tcp_ending.cpp: how connections and peers end, and what only time brings.
+// tandem/comm/transport/tcp/tcp_ending.cpp: how connections and peers end, and what deadlines cause.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -100,8 +100,8 @@ void TcpTransport::close_socket(Connection& connection) {
   connection.socket.close();
 }
 
-// The application may reuse a spliced payload that is not known to be read as soon as it learns of the end. So nothing of it
-// may leave any more, and a peer that reads it now sees the reset (`FrameReader`) before it reports the payload.
+// The application may reuse a spliced payload that is not known to be read as soon as it learns of the end. So nothing
+// of it may leave any more, and a peer that reads it now sees the reset (`FrameReader`) before it reports the payload.
 void TcpTransport::cancel_splice(TcpLink& link) {
   if (link.splices_unread() > 0) reset_when_closed(link.out->socket.get());
   link.splices_known_read = link.splices;
@@ -177,7 +177,7 @@ void TcpTransport::check_deadline(Connection& connection) {
               remote_text(connection.socket.get(), true));
     return;
   }
-  // This process may not have polled in time: one more look.
+  // This process may not have polled in time, so it checks once more.
   continue_proof(connection);
   if (connection.stage == Stage::proving) drop_unproved(connection, "did not prove in time that it belongs to this job");
 }

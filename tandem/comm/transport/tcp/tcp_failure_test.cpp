@@ -11,9 +11,9 @@
 namespace tandem::comm::tcp_test::tcp_failure_test {
 namespace {
 
-constexpr std::int64_t soon_ns = 2'000'000'000;  // within which a death must be known
+constexpr std::int64_t soon_ns = 2'000'000'000;  // a death must be known within this time
 
-/// A process with a node of rank 1 in it, which does `behaviour` for ever. Its listener is there when the constructor returns.
+/// A process with a node of rank 1, which does `behaviour` for ever. Its listener exists when the constructor returns.
 class Child {
  public:
   explicit Child(const std::function<void(Node&)>& behaviour = [](Node& self) { step_for({&self}, 60'000'000'000); }) {
@@ -75,7 +75,8 @@ TEST(TcpFailure, APeerKilledBeforeItAnswersIsDead) {
   EXPECT_EQ(link.try_send({.control = bytes_of("x")}), SendStatus::retry);
 }
 
-/// A child by clone() runs no handler of fork(): it holds all descriptors, and with them what the epoll set watches.
+/// A child by clone() runs no handler of fork(): it keeps all descriptors open, and with them what the epoll set
+/// watches.
 TEST(TcpFailure, AConnectionThatAChildHoldsOpenIsGoneWhenItHasEnded) {
   Child peer;
   Node node(0);
@@ -305,7 +306,8 @@ TEST(TcpFailure, AnUnknownInterfaceIsAnErrorThatListsWhatThereIs) {
 }
 
 TEST(TcpFailure, WithoutDescriptorsAConnectionIsMadeLater) {
-  // Most of them first: the undefined-behaviour sanitizer needs some to look at a type for the first time.
+  // Large numbers go first: the undefined-behaviour sanitizer needs some descriptors to look at a type for the first
+  // time.
   for (rlim_t spare = 14; spare-- > 0;) {
     SCOPED_TRACE(spare);
     Node a(0), b(1);
@@ -328,7 +330,7 @@ TEST(TcpFailure, WithoutDescriptorsAConnectionIsMadeLater) {
   }
 }
 
-/// Leaves this process so many descriptors; the destructor sets the limit back.
+/// Leaves this process that many descriptors; the destructor restores the limit.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t count) {

@@ -1,4 +1,4 @@
-// tandem/comm/transport/tcp/tcp_fuzz_test.cpp: whatever bytes come, only the connection that they came from ends.
+// tandem/comm/transport/tcp/tcp_fuzz_test.cpp: for any bytes, only the connection that they came from ends.
 #include <cstdlib>
 #include <optional>
 #include <random>
@@ -8,7 +8,7 @@
 namespace tandem::comm::tcp_test::tcp_fuzz_test {
 namespace {
 
-/// The seed of a random test: TANDEM_TEST_SEED, or always the same.
+/// The seed of a random test: TANDEM_TEST_SEED, or a constant.
 unsigned first_seed() {
   const char* given = std::getenv("TANDEM_TEST_SEED");
   return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : 1;
@@ -207,7 +207,7 @@ TEST_F(TcpFuzz, RandomPacketsInRandomPiecesArriveAsTheyWere) {
   EXPECT_TRUE(node_.sink.aligned);
 }
 
-/// Rank 10 with both connections of a pair: the one that the node has made to it, and the one that it has made.
+/// Rank 10 with both connections of a pair: one made by the node, one by rank 10.
 struct BothConnections {
   explicit BothConnections(Node& node) {
     node.transport->connect(Rank(10), listener.card(node), 0);
@@ -220,7 +220,7 @@ struct BothConnections {
   std::optional<RawPeer> called, caller;
 };
 
-/// A payload that one connection is bringing, and a packet of the other one: both would land where the engine wanted the last.
+/// One connection brings a payload and the other one a packet: both would land where the engine wanted the last.
 TEST_F(TcpFuzz, PacketsOnBothConnectionsOfOnePairEndThatPeer) {
   BothConnections pair(node_);
   const Bytes first = wire_packet(bytes_of("first"), pattern(1000, 1));

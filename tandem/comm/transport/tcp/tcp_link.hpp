@@ -25,7 +25,8 @@ struct TcpPeer;
 constexpr std::int64_t never = INT64_MAX;    ///< a deadline that does not come
 constexpr std::int64_t at_once = INT64_MIN;  ///< a deadline for the next poll
 
-/// One socket. Owned by the transport. After its end it stays until no event that the kernel has already returned can name it.
+/// One socket. Owned by the transport. After its end it stays until no event that the kernel has already returned can
+/// name it.
 struct Connection {
   enum class Stage {
     pausing,     ///< ours: will be tried again at `deadline_ns`
@@ -48,14 +49,14 @@ struct Connection {
   std::uint32_t epoll_events = 0;    ///< what the epoll set watches for
   int write_error = 0;               ///< why nothing can be written any more
   std::size_t send_buffer_bytes = 0;  ///< as set in the kernel
-  std::size_t low_water_bytes = 1;    ///< from how many on the kernel calls it readable
+  std::size_t low_water_bytes = 1;    ///< from this many on the kernel calls it readable
   std::int64_t blocked_at_ns = 0;    ///< time of the poll before a write was refused
   std::int64_t blocked_ns = 0;       ///< how long writes were refused since its speed was judged
-  std::uint64_t carried_at_bytes = 0;  ///< what it had written when the kernel was asked last what it carries
-  std::uint64_t judged_at_bytes = 0;  ///< what it had written when its speed was judged last
-  std::uint64_t looked_from_bytes = 0;  ///< what it had written by the poll at `looked_from_ns`
-  std::int64_t looked_from_ns = 0;      ///< since when it is looked at, while it is not known to be fast
-  std::uint64_t looked_at_poll = 0;     ///< the number of the poll before the last look
+  std::uint64_t carried_at_bytes = 0;  ///< bytes that it had written when the kernel was last asked what it carries
+  std::uint64_t judged_at_bytes = 0;  ///< bytes that it had written when its speed was last judged
+  std::uint64_t looked_from_bytes = 0;  ///< bytes that it had written by the poll at `looked_from_ns`
+  std::int64_t looked_from_ns = 0;      ///< start of its observation, while it is not known to be fast
+  std::uint64_t looked_at_poll = 0;     ///< number of the poll before the last check
   std::uint64_t paused_at_poll = 0;     ///< the number of the poll that paused its reading last
   unsigned idle_polls = 0;           ///< since it last had something, while hot
   bool watched = false;              ///< is in the transport's list of those with bytes perhaps not acknowledged
@@ -65,13 +66,13 @@ struct Connection {
   bool blocked = false;              ///< is in the transport's list of those that wait until they can write
 };
 
-/// One rail to one peer. It may have two connections, when both sides opened one at the same time. Each side always sends on
-/// the same one, so that packets of one direction never overtake each other. Both choose the same one where they can
-/// (`TcpTransport::choose_way`).
+/// One rail to one peer. It may have two connections, when both sides opened one at the same time. Each side always
+/// sends on one of them, so that packets of one direction never overtake each other. Both choose the same one where
+/// they can (`TcpTransport::choose_way`).
 ///
-/// A spliced payload (`SplicePipe`) must not change until a header from the peer acknowledges it: that of the peer's next
-/// packet, or a header alone when the peer's next poll sends no packet. Meanwhile it is counted by `splices` and not by the
-/// peer's `splices_read`.
+/// A spliced payload (`SplicePipe`) must not change until a header from the peer acknowledges it: that of the peer's
+/// next packet, or a header alone when the peer's next poll sends no packet. Meanwhile `splices` counts it and the
+/// peer's `splices_read` does not.
 class TcpLink final : public Link {
  public:
   TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}
@@ -83,8 +84,8 @@ class TcpLink final : public Link {
   Connection* ours = nullptr;    ///< the one that we opened, until its end
   Connection* theirs = nullptr;  ///< the one that the peer opened, until its end
   Connection* out = nullptr;     ///< the one to send on; never changes once a packet went that way
-  /// The one on which the peer's packets come, since its first packet. The other one must bring none: the engine lands one
-  /// payload of a rail at a time. Kept after its end, and not to be followed then.
+  /// The connection on which the peer's packets come, since its first packet. The other one must bring none: the engine
+  /// lands one payload of a rail at a time. Kept after the connection's end, when it must not be dereferenced.
   const Connection* in = nullptr;
   bool wants_writable = false;   ///< `try_send` has answered retry
 

@@ -12,13 +12,14 @@ namespace {
 constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;    // more than a rate limiter passes at once
 constexpr std::uint64_t one_unit_bytes = std::uint64_t{64} << 10;   // by which the kernel exceeds its bound to finish a unit
 constexpr std::uint64_t carried_bytes = std::uint64_t{128} << 10;   // twice what a rate limiter is likely to pass at once
-constexpr double held_ns = 1'000'000;  // time of the network that the send buffer of a connection holds that is not fast
+constexpr double held_ns = 1'000'000;  // an unproven connection's send buffer lasts this long
 constexpr std::uint64_t fast_ns_per_byte = 4;  // see `TcpOptions::first_send_buffer_bytes`
 
 }  // namespace
 
-// While a connection waits to write, the kernel sends; what it takes afterwards is what it has sent meanwhile. What it takes
-// without any waiting (its buffer, the first time) makes the network look faster than it is, by less than a factor of two.
+// While a connection waits to write, the kernel sends; what it takes afterwards is what it has sent meanwhile. What it
+// takes without any waiting (its buffer, the first time) makes the network look faster than it is, by less than a
+// factor of two.
 void TcpTransport::judge_speed(Connection& connection) {
   if (connection.within_host) return;
   const std::uint64_t bytes = connection.writer.written_bytes() - connection.judged_at_bytes;
@@ -26,9 +27,9 @@ void TcpTransport::judge_speed(Connection& connection) {
   judged(connection, fast_ns_per_byte * bytes >= static_cast<std::uint64_t>(connection.blocked_ns));
 }
 
-// For connections that are not fast. Called in the midst of many bytes: a rate limiter's burst is over then, and round trips
-// include the queue behind the limiter. The kernel's rate may still be that of a burst, so the rate is at most what the kernel
-// holds at least, per round trip.
+// For connections that are not fast. Called in the midst of many bytes: a rate limiter's burst is over then, and round
+// trips include the queue behind the limiter. The kernel's rate may still be that of a burst, so the rate is at most
+// the least that the kernel holds, per round trip.
 void TcpTransport::note_carriage(Connection& connection) {
   connection.carried_at_bytes = connection.writer.written_bytes();
   const Carriage carriage = carriage_of(connection.socket.get());

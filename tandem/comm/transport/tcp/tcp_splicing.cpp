@@ -21,7 +21,7 @@ bool TcpTransport::note_splices(Connection& connection, std::uint32_t read_befor
     fail(link.owner_peer, "it sent malformed bytes: it acknowledges a payload that was not spliced");
     return false;
   }
-  // Inside `sent` the link may get further splices.
+  // `sent` may give the link further splices.
   for (std::uint32_t i = 0; i < read_now; ++i) {
     const std::uint64_t cookie = link.splice_cookies[link.splices_known_read++ % TcpLink::most_splices];
     ++events_;
@@ -35,8 +35,8 @@ bool TcpTransport::can_splice(const TcpLink& link, const Packet& packet) {
          packet.payload.size() <= SplicePipe::most_pieces && pipe_.open_to(&link.out->writer);
 }
 
-// Peers that got a packet since have the number from its header. A splice that this poll has read waits for the next poll,
-// since the program may answer its message meanwhile; before a sleep it does not wait.
+// Acknowledges splices to peers that have not got the number in a packet's header. A splice that this poll has read
+// waits for the next poll, since the program may answer its message meanwhile; before a sleep it does not wait.
 void TcpTransport::acknowledge_splices(bool before_sleep) {
   std::erase_if(to_acknowledge_, [&](TcpLink* link) {
     const bool waits = link->splice_read_at_poll == poll_number_ && !before_sleep;
@@ -47,7 +47,7 @@ void TcpTransport::acknowledge_splices(bool before_sleep) {
   });
 }
 
-// False: not now; the event that the connection waits for causes another poll.
+// Acknowledges splices on a link. False: not now; the event that the connection waits for causes another poll.
 bool TcpTransport::acknowledge_splices(TcpLink& link) {
   if (link.out == nullptr || link.out->stage != Stage::open || link.out->writer.unfinished()) return false;
   if (link.out->writer.written_bytes() == 0) choose_way(link);

@@ -13,7 +13,7 @@ namespace tandem::comm::tcp_test::tcp_test {
 namespace {
 
 void copy_always(TcpOptions& options) { options.least_spliced_bytes = SIZE_MAX; }
-/// As a connection to another host.
+/// Makes a connection count as one to another host.
 void judge_speed(TcpOptions& options) { options.host_segment_bytes = 0; }
 
 TEST(Tcp, APacketArrivesWithItsPayload) {
@@ -308,7 +308,7 @@ TEST(Tcp, AGoodbyeOnOneRailIsHeardBeforeTheEndOfAnother) {
       ASSERT_TRUE(step_until({&a, &b}, [&] { return a.sink.packets.size() == 1; }));
       send({&a, &b}, b.connect(a, 0, 0), "goodbye");
     }
-    // As an engine does it: it acts after the poll on what the poll reported.
+    // Like an engine, this acts after the poll on what the poll reported.
     ASSERT_TRUE(step_until({&a}, [&] {
       if (a.sink.packets.size() == 2) a.transport->peer_left(Rank(1));
       return a.internals().open_connections() == 0;

@@ -26,7 +26,7 @@ namespace internal {
 
 namespace {
 
-// The other connections wait at most for so many polls of `FrameReader::enough_bytes` of each hot one.
+// Polls, of `FrameReader::enough_bytes` of each hot connection, for which the other connections wait at most.
 constexpr unsigned most_polls_per_epoll = 32;
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
@@ -49,10 +49,11 @@ Capabilities capabilities_of(const TcpOptions& options) {
           .rails = options.rails,
           .poll_is_costly = true,
           .latency_ns = 15'000,
-          // Too low a guess: a broadcast tree for slow networks costs little on a fast one, and not the other way round.
+          // Rather too low: a broadcast tree for slow networks costs little on a fast one, but not the other way round.
           .bytes_per_ns = 0.125,
           .message_ns = 5'000,
-          // Matters where ranks on one machine use sockets, between network namespaces: includes the work of the bridge.
+          // Matters where ranks on one machine use sockets, between network namespaces: includes the work of the
+          // bridge.
           .copy_ns_per_byte = 1.0};
 }
 
@@ -173,7 +174,7 @@ unsigned TcpTransport::poll(std::int64_t now_ns) {
 }
 
 std::size_t TcpTransport::unsent_bytes() const {
-  // Others have written nothing that is not acknowledged.
+  // Other connections have written nothing that is not acknowledged.
   std::size_t bytes = 0;
   const auto add = [&bytes](const Connection& connection) {
     if (connection.stage != Stage::open) return;
@@ -205,7 +206,7 @@ void TcpTransport::poll_hot() {
   }
 }
 
-// Connections that stopped before a packet whose header acknowledges a splice.
+// Reads connections that stopped before a packet whose header acknowledges a splice.
 void TcpTransport::read_paused() {
   while (!paused_.empty()) {
     Connection& connection = *paused_.back();
@@ -255,7 +256,7 @@ void TcpTransport::dispatch(Connection& connection, std::uint32_t events) {
   if ((events & EPOLLOUT) != 0 && connection.stage == Stage::open) resume(connection);
 }
 
-// Returns whether anything was there.
+// Reads a connection. Returns whether anything was there.
 bool TcpTransport::receive(Connection& connection) {
   const unsigned before = events_;
   FrameReader& reader = connection.reader;
@@ -319,9 +320,9 @@ void TcpTransport::resume(Connection& connection) {
   }
 }
 
-// When both sides use one connection, it needs fewer empty acknowledgements, each of which costs as much as a packet. When both
-// sides have opened one, the first that writes decides; when neither has written, the lower rank's connection counts. So the
-// packets of one direction never overtake each other.
+// Chooses the connection to send on. When both sides use one connection, it needs fewer empty acknowledgements, each of
+// which costs as much as a packet. When both sides have opened one, the first to write decides; when neither has
+// written, the lower rank's connection counts. So the packets of one direction never overtake each other.
 void TcpTransport::choose_way(TcpLink& link) const {
   const Connection* const theirs = link.theirs;
   if (link.out != link.ours || theirs == nullptr || theirs->stage != Stage::open) return;
@@ -345,8 +346,9 @@ void TcpTransport::cool(Connection& connection) {
   set_low_water(connection, 0);
 }
 
-// Inside a payload there is nothing to report before its end, so a sleeper is woken for many bytes at once. While the transport
-// is polled, the mark may exceed what is still expected: only hot connections, which are read directly, have one.
+// Inside a payload there is nothing to report before its end, so a sleeper is woken for many bytes at once. While the
+// transport is polled, the mark may exceed what is still expected: only hot connections, which are read directly, have
+// one.
 void TcpTransport::set_low_water(Connection& connection, std::size_t bytes) {
   bytes = std::max<std::size_t>(bytes, 1);
   if (connection.low_water_bytes == bytes || !connection.socket) return;

@@ -35,7 +35,7 @@ class TcpTransport final : public Transport {
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
-  /// Called once, first. Errors as `make_tcp_transport`.
+  /// Opens the transport; called once, first. Errors: as for `make_tcp_transport`.
   base::Result<void> open();
 
   std::string_view name() const noexcept override { return "tcp"; }
@@ -53,7 +53,7 @@ class TcpTransport final : public Transport {
   void peer_left(Rank peer) override;
   void disconnect(Rank peer) override;
 
-  /// For links: something was written; check its acknowledgement.
+  /// For links: something was written, whose acknowledgement must be checked.
   void watch(Connection& connection);
   /// For links: `connection` waits until the kernel takes more.
   void block(Connection& connection);
@@ -61,7 +61,7 @@ class TcpTransport final : public Transport {
   /// For links, before they write on `connection` that was not judged fast: judges it again.
   void look_for_speed(Connection& connection);
 
-  /// For links, before their first packet.
+  /// For links: chooses the connection to send on, before their first packet.
   void choose_way(TcpLink& link) const;
 
   /// For links: whether to splice `packet`'s payload now.
@@ -79,7 +79,7 @@ class TcpTransport final : public Transport {
   static constexpr std::size_t most_control_bytes = std::size_t{16} << 10;
   static constexpr std::size_t most_payload_bytes = std::size_t{64} << 20;
   static constexpr std::size_t most_unproved = 64;
-  /// After how many idle seconds a connection probes its peer's host, when it is one of so many: all of them together probe some
+  /// Idle seconds after which one of `connections` connections probes its peer's host: all of them together probe some
   /// ten times a second at most, but each once a minute.
   static constexpr unsigned probe_pause_s(std::size_t connections) noexcept {
     return static_cast<unsigned>(std::clamp<std::size_t>(connections / 8, 1, 60));
@@ -142,7 +142,7 @@ class TcpTransport final : public Transport {
   void refused(Connection& connection);
   void drop_unproved(Connection& connection, std::string_view why);
 
-  // tcp_ending.cpp: ending them, and deadlines.
+  // tcp_ending.cpp: ends of connections and peers, and deadlines.
   void end(Connection& connection);
   void close_socket(Connection& connection);
   static void cancel_splice(TcpLink& link);
@@ -180,7 +180,7 @@ class TcpTransport final : public Transport {
   std::array<Connection*, most_hot> hot_{};
   std::size_t hot_count_ = 0;
   std::size_t unproved_ = 0;                  ///< accepted connections among those that prove themselves
-  std::unordered_set<std::string> logged_hosts_;  ///< from which a dropped connection was logged
+  std::unordered_set<std::string> logged_hosts_;  ///< hosts of which a dropped connection was logged
 
   double bytes_per_ns_ = 0;             ///< as `carried_bytes_per_ns`
   std::int64_t now_ns_ = 0;             ///< of the last poll
@@ -189,8 +189,8 @@ class TcpTransport final : public Transport {
   std::int64_t next_watch_ns_ = never;
   base::Shortage connecting_shortage_{options_.descriptor_patience_ns};
   base::Shortage accepting_shortage_{options_.descriptor_patience_ns};
-  std::int64_t next_refusal_log_ns_ = INT64_MIN;  ///< not before it is said again that peers are turned away
-  std::int64_t next_busy_log_ns_ = INT64_MIN;  ///< not before it is said again that there is no room for connections
+  std::int64_t next_refusal_log_ns_ = INT64_MIN;  ///< time from which turned-away peers are logged again
+  std::int64_t next_busy_log_ns_ = INT64_MIN;  ///< time from which missing room for connections is logged again
   std::int64_t timer_set_for_ns_ = never;
   std::uint64_t poll_number_ = 0;
   unsigned events_ = 0;                 ///< reported by this poll

@@ -1,4 +1,4 @@
-// tandem/comm/transport/ucx/hello.cpp: cards, hellos and their proofs.
+// tandem/comm/transport/ucx/hello.cpp: published addresses, hellos and their proofs.
 #include "tandem/comm/transport/ucx/hello.hpp"
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace tandem::comm::internal::ucx {
 namespace {
 
-// "TdX" and the version of these records. Read with the wrong byte order it is another number, and so a stranger's.
+// "TdX" and the version of these records. In the wrong byte order it is another number, as from a stranger.
 constexpr std::uint32_t magic = 0x02586454;
 constexpr std::size_t max_address_bytes = 4096;
 
@@ -50,7 +50,7 @@ std::array<std::byte, 8> ranks_of(const Direction& direction) {
   return std::bit_cast<std::array<std::byte, 8>>(ranks);
 }
 
-/// The bytes that a card ends with: nonce and address. They may not be followed by anything.
+/// Reads the end of a published address: nonce and address. No bytes may follow them.
 std::optional<Card> read_card(Reader& reader) {
   Card card;
   reader.get(card.nonce.data(), card.nonce.size());

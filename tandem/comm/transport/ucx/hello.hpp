@@ -14,14 +14,14 @@
 
 namespace tandem::comm::internal::ucx {
 
-/// What a peer needs to reach a worker and to answer its challenge: the transport's card, decoded.
+/// What a peer needs to reach a worker and to answer its challenge: the transport's published address, decoded.
 struct Card {
   Nonce nonce{};  ///< drawn by the transport: it has one link per peer, so that this is one challenge per link
   std::vector<std::byte> address;  ///< of the UCP worker
 };
 
 std::string encode(const Card& card);
-/// Nothing when the bytes are no card of this version.
+/// Decodes a published address; empty when the bytes are none of this version.
 std::optional<Card> decode_card(std::string_view bytes);
 
 /// Two ranks of which the first sends to the second, with their nonces. A value.
@@ -30,7 +30,7 @@ struct Direction {
   Nonce from_nonce{}, to_nonce{};
 };
 
-/// The first message in each direction: who we are, where we are, and a proof. With H for a proof (bootstrap/proof.hpp), it is
+/// The first message in each direction: rank, address, and a proof. With H for a proof (bootstrap/proof.hpp), it is
 ///   H("hello", from, to, nonce of from, nonce of to, address of from),
 /// so that it can neither be made without the secret, nor replayed to another rank, nor to a later transport of the same rank.
 /// Either side believes the other once it has its hello.

@@ -15,8 +15,8 @@
 
 namespace tandem::comm::internal::ucx {
 
-/// The beginning of each packet's header; the control block follows it, or is the message's data (`control_is_data`), and then
-/// the payload comes with the next number (`payload_follows`, `payload_only`).
+/// The beginning of each packet's header. The control block follows it, or is the message's data (`control_is_data`),
+/// and then the payload comes with the next number (`payload_follows`, `payload_only`).
 struct PacketHeader {
   std::uint64_t session = 0;   ///< proves that the sender belongs to the job
   std::uint64_t sequence = 0;  ///< from 0 per direction: UCX may change the order of active messages of different sizes
@@ -52,7 +52,7 @@ class UcxLink final : public Link {
 
   SendStatus try_send(const Packet& packet) override;
 
-  /// The peer proved that it belongs to the job.
+  /// Notes that the peer proved that it belongs to the job.
   void proved();
   /// Called by UCX with a message of this peer. The status is the callback's: in progress when the data is kept.
   ucs_status_t came(const PacketHeader& header, std::span<const std::byte> control, void* data, std::size_t data_bytes,
@@ -64,7 +64,7 @@ class UcxLink final : public Link {
 
   /// Ends the endpoint at once, and waits (a few progress calls) until UCX no longer uses memory of the engine.
   void close();
-  /// Ends the endpoint after what was sent has left. Null when there is nothing to wait for.
+  /// Ends the endpoint after what was sent has left. Null: there is nothing to wait for.
   ucs_status_ptr_t close_gently();
 
   bool closed() const noexcept { return state_ == State::closed; }

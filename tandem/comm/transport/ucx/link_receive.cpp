@@ -45,7 +45,8 @@ ucs_status_t UcxLink::came(const PacketHeader& header, std::span<const std::byte
   if (data_bytes != 0) {
     arrival.kind = rendezvous ? Arrival::Data::rendezvous : kept ? Arrival::Data::kept : Arrival::Data::borrowed;
   }
-  // In order and small: reported from here, without a copy. Data that UCX keeps for us must not be released in its own callback.
+  // A small packet in order is reported from here, without a copy. Data that UCX keeps for us must not be released in
+  // its own callback.
   const bool now =
       shared_->reporting && !receiving_ && header.sequence == order_.next() && arrival.kind <= Arrival::Data::borrowed;
   if (now) {
@@ -131,7 +132,7 @@ void UcxLink::place(Arrival& payload, const Landing& landing) {
   shared_->sink->landed(*this, landing.token);
 }
 
-/// Lets UCX bring the bytes. It wants room for all of them: what the landing does not take goes to memory of ours.
+/// Lets UCX bring the bytes. It needs room for all of them: what the landing does not take goes to memory of ours.
 void UcxLink::receive(Arrival& payload, const Landing& landing) {
   ReceiveOperation& operation = *shared_->receives.take();
   operation.link = this;
@@ -198,7 +199,7 @@ void UcxLink::release(Arrival& arrival) {
   arrival.kind = Arrival::Data::none;
 }
 
-/// The block at an address that is a multiple of 8; UCX puts headers wherever its frame ends.
+/// The block, copied to an address that is a multiple of 8 if needed; UCX puts headers wherever its frame ends.
 std::span<const std::byte> UcxLink::aligned(std::span<const std::byte> control) {
   if (reinterpret_cast<std::uintptr_t>(control.data()) % 8 == 0) return control;
   aligned_.assign(control.begin(), control.end());

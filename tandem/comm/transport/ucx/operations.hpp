@@ -62,10 +62,10 @@ class Pool {
   std::size_t in_use_ = 0;
 };
 
-/// What the transport and its links share. Protocol: UCX calls back while the worker progresses. A callback only records what
-/// happened in the lists here (or, for a small packet in order, reports it to the sink); `UcxTransport::settle` processes the
-/// lists. What is listed outside `poll`, by a send or by a link that is made or closed while the engine sleeps, wakes the engine
-/// (`wake_sleeper`). All under the lock of the transport's caller.
+/// What the transport and its links share. Protocol: UCX calls back while the worker progresses. A callback only
+/// records what happened in the lists here (or, for a small packet in order, reports it to the sink);
+/// `UcxTransport::settle` processes the lists. What is listed outside `poll`, by a send or by a link that is made or
+/// closed while the engine sleeps, wakes the engine (`wake_sleeper`). All under the lock of the transport's caller.
 struct Shared {
   Shared(PacketSink& to, base::Log& messages) : sink(&to), log(&messages) {}
 
@@ -95,9 +95,9 @@ constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dr
 constexpr std::size_t segment_bytes = 256 << 10;
 constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
 constexpr std::size_t flight_packets = 16;               ///< unfinished sends per link
-/// A sender is never further than this past a packet that it has not finished: this bounds what waits at the receiver.
+/// Most packets that a sender is ahead of one that it has not finished: this bounds what waits at the receiver.
 constexpr std::uint64_t sender_window = 1024;
-/// Twice that: UCX may report a small message as sent while it is still in flight.
+/// Twice `sender_window`: UCX may report a small message as sent while it is still in flight.
 constexpr std::uint64_t receiver_window = 2 * sender_window;
 
 constexpr unsigned hello_id = 0;  ///< active messages

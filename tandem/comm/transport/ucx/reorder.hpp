@@ -29,7 +29,7 @@ class Reorder {
     TANDEM_ASSERT(acceptable(number));
     waiting_.emplace(number, std::move(item));
   }
-  /// The item whose turn it is; only when `ready`.
+  /// Takes the next item; only when `ready`.
   Item take() {
     TANDEM_ASSERT(ready());
     Item item = std::move(waiting_.begin()->second);
@@ -37,7 +37,7 @@ class Reorder {
     ++next_;
     return item;
   }
-  /// The next item was processed without waiting here.
+  /// Notes that the next item was processed without waiting here.
   void skip() noexcept { ++next_; }
 
   /// Passes all waiting items to `drop`, in order.

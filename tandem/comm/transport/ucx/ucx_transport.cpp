@@ -1,4 +1,5 @@
-// tandem/comm/transport/ucx/ucx_transport.cpp: the worker's callbacks, who is let in, and what happens to links that break.
+// tandem/comm/transport/ucx/ucx_transport.cpp: the worker's callbacks, which peers are admitted, and what happens to
+// links that break.
 #include "tandem/comm/transport/ucx/ucx_transport.hpp"
 
 #include <fmt/format.h>
@@ -152,7 +153,7 @@ UcxLink& UcxTransport::make_link(Rank peer, const Card& card) {
 }
 
 void UcxTransport::stranger(std::string_view why) {
-  // At powers of two only: a flood of strangers must not become a flood of messages.
+  // Logged at powers of two only: a flood of strangers must not become a flood of messages.
   if (std::has_single_bit(++dropped_))
     shared_.log->warn("ucx: a message from outside the job was dropped: {} ({} so far)", why, dropped_);
 }
@@ -204,11 +205,11 @@ void UcxTransport::bury(UcxLink& link, const std::string& why) {
   shared_.sink->peer_failed(link.peer(), why);
 }
 
-/// Works off what the callbacks noted. True when there was something.
+/// Processes what the callbacks noted. True when there was something.
 bool UcxTransport::settle() {
   bool any = false;
   const auto each = [&any](auto& list, auto handle) {
-    // By index: handling one may add others.
+    // The loop goes by index, since handling an entry may add others.
     for (std::size_t i = 0; i < list.size(); ++i) {
       any = true;
       auto item = std::move(list[i]);

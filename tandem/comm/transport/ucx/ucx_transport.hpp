@@ -20,16 +20,16 @@ struct UcxOptions {
   /// UCX sees the death of a peer on networks only.
   std::string transports = {};
   std::string devices = {};  ///< UCX's list of network devices, as `UCX_NET_DEVICES` takes it; empty: what that says, else all
-  /// Largest header of an active message; 0: as UCX says. A smaller value sends control blocks as data, which networks with
-  /// small frames need anyway.
+  /// Largest header of an active message; 0: UCX's limit. A smaller value sends control blocks as data, which networks
+  /// with small frames need anyway.
   std::size_t max_header_bytes = 0;
-  /// Every payload goes by rendezvous, so that UCX itself reads and writes its memory. On by itself where UCX knows memory that
-  /// is not the host's (of GPUs), which a copy of ours could not reach.
+  /// Makes every payload go by rendezvous, so that UCX itself reads and writes its memory. Always on where UCX knows
+  /// memory beyond the host's (of GPUs), which a copy of ours could not reach.
   bool rendezvous_only = false;
 };
 
-/// A transport over one UCP worker. `sink` and `log` outlive it. Errors: unsupported (UCX finds no network for these options),
-/// io (UCX refused), exhausted (the worker's address does not fit a card: fewer devices are needed).
+/// A transport over one UCP worker. `sink` and `log` outlive it. Errors: unsupported (UCX finds no network for these
+/// options), io (UCX refused), exhausted (the worker's address is too long to publish: fewer devices are needed).
 base::Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, PacketSink& sink, base::Log& log);
 
 }  // namespace tandem::comm

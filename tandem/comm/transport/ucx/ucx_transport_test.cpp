@@ -105,7 +105,7 @@ bool step_until(std::vector<Node*> nodes, Condition condition, std::chrono::mill
   return true;
 }
 
-/// What one rank wants to send, in order, retrying when the link is writable again.
+/// Packets that one rank sends in order, retrying when the link is writable again.
 struct Outgoing {
   Link& link;
   std::vector<std::pair<Bytes, Bytes>> packets;

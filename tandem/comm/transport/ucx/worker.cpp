@@ -12,7 +12,7 @@ namespace {
 using base::Error;
 using base::Result;
 
-/// UCX's configuration as the environment says, with what the options change.
+/// UCX's configuration from the environment, with the changes of the options.
 Result<ucp_config_t*> read_configuration(const UcxOptions& options) {
   ucp_config_t* configuration = nullptr;
   if (const ucs_status_t status = ucp_config_read(nullptr, nullptr, &configuration); status != UCS_OK) {
@@ -24,9 +24,9 @@ Result<ucp_config_t*> read_configuration(const UcxOptions& options) {
   const auto unsaid = [](const char* variable) { return std::getenv(variable) == nullptr; };
   ucs_status_t status = change("TLS", options.transports.empty() && unsaid("UCX_TLS") ? "^sm" : options.transports);
   if (status == UCS_OK) status = change("NET_DEVICES", options.devices);
-  // As many cards as a host has carry a large message; UCX uses two unless it is told to.
+  // All network cards of a host carry a large message; UCX by itself uses two.
   if (status == UCS_OK && unsaid("UCX_MAX_RNDV_RAILS")) status = change("MAX_RNDV_RAILS", "4");
-  // UCX asks idle endpoints every 20 s whether they live; a death that closes no connection should not go unnoticed that long.
+  // UCX asks idle endpoints every 20 s whether they live; a death that closes no connection should be noticed sooner.
   if (status == UCS_OK && unsaid("UCX_KEEPALIVE_INTERVAL")) status = change("KEEPALIVE_INTERVAL", "2s");
   if (status != UCS_OK) {
     ucp_config_release(configuration);
