@@ -36,14 +36,14 @@ Error malformed(std::string_view text) {
   return {ErrorCode::malformed, fmt::format("the list of hosts '{}' cannot be read: name them with --host", text)};
 }
 
-/// One more, of a host that is the last, or is new.
+/// Counts ranks of a host that is the last one, or is new.
 void count(std::vector<HostShare>& hosts, const std::string& name, std::uint32_t ranks) {
   const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const HostShare& share) { return share.host == name; });
   if (known == hosts.end()) hosts.push_back({name, ranks});
   else known->ranks = known->ranks.value_or(0) + ranks;
 }
 
-/// A name on each line, as often as the host has processes.
+/// Reads a name on each line, as often as the host has processes.
 Result<std::vector<HostShare>> read_lines(const std::string& file, std::string_view variable) {
   std::ifstream stream(file);
   if (!stream) {
@@ -63,7 +63,7 @@ Result<std::vector<HostShare>> read_lines(const std::string& file, std::string_v
   return hosts;
 }
 
-/// The items of one pair of brackets: "1-3,07".
+/// Expands the items of one pair of brackets: "1-3,07".
 bool expand_range(std::string_view range, std::vector<std::string>& items) {
   const auto dash = range.find('-');
   const std::string_view first_text = range.substr(0, dash);
@@ -84,7 +84,7 @@ bool expand_brackets(std::string_view inside, std::vector<std::string>& items) {
   return true;
 }
 
-/// One entry: text and brackets in turn.
+/// Expands one entry: text and brackets in turn.
 bool expand_entry(std::string_view entry, std::vector<std::string>& names) {
   std::vector<std::string> made{""};
   while (!entry.empty()) {

@@ -1,4 +1,4 @@
-// tools/bench_bcast.cpp: `tandem bench bcast`: one message to many ranks, along Tandem's trees and by its peers.
+// tools/bench_bcast.cpp: `tandem bench bcast`: one message to many ranks, along Tandem's trees and by peers.
 #include <filesystem>
 #include <memory>
 
@@ -20,7 +20,7 @@ struct BcastArguments : BenchOptions {
   bool without_starpu = false;
 };
 
-/// Of the pipeline that a person would ask Open MPI for.
+/// A usual segment size of Open MPI's pipeline.
 constexpr const char* mpi_segment_bytes = "16384";
 
 BenchSuite bcast_suite(const Programs& programs, const BcastArguments& arguments, unsigned recipients) {

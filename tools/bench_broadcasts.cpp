@@ -1,5 +1,5 @@
-// tools/bench_broadcasts.cpp: `tandem bench broadcasts`: factorisations on many ranks behind slow links, with the broadcasts that
-// the flow detects and without (thesis 4.4.2, 4.4.3).
+// tools/bench_broadcasts.cpp: `tandem bench broadcasts`: factorisations on many ranks behind slow links, with and
+// without the broadcasts that the flow detects (thesis 4.4.2, 4.4.3).
 #include <filesystem>
 #include <memory>
 
@@ -21,7 +21,7 @@ struct BroadcastsOptions : BenchOptions {
   double gflops = 40;
 };
 
-/// QR is the thesis's: a matrix three times wider than high, and all tiles of a column on one rank.
+/// QR is the thesis's: a matrix three times wider than high, with all tiles of a column on one rank.
 Words operation_words(const std::string& operation, unsigned tile, unsigned ranks) {
   const auto tiles = [&](unsigned count) { return std::to_string(count * tile); };
   if (operation == "geqrf") return {operation, "-m", tiles(8), "-n", tiles(24), "--p", "1", "--q", std::to_string(ranks)};

@@ -1,4 +1,4 @@
-// tools/bench_budget.hpp: how long a benchmark may take, and which part of that each of its suites has.
+// tools/bench_budget.hpp: the time limit of a benchmark, and the part of each of its suites.
 #pragma once
 
 #include <chrono>
@@ -7,16 +7,16 @@
 
 namespace tandem::tools {
 
-/// Deals the time of a benchmark to its suites, in their order. What one suite leaves goes to the later ones.
+/// Deals the time of a benchmark to its suites, in their order. Time that one suite leaves goes to the later ones.
 class BenchBudget {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `weights` has one number for each suite: how much it does in a round. Without a limit (zero), there is always time.
+  /// `weights` has one number for each suite: its work in a round. Without a limit (zero), there is always time.
   BenchBudget(std::chrono::nanoseconds limit, std::vector<std::size_t> weights, Clock::time_point now)
       : end_(limit.count() > 0 ? now + limit : Clock::time_point::max()), weights_(std::move(weights)) {}
 
-  /// When the next suite should end.
+  /// The time at which the next suite should end.
   Clock::time_point next(Clock::time_point now) {
     double left = 0;
     for (std::size_t i = at_; i < weights_.size(); ++i) left += static_cast<double>(weights_[i]);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int wrong_use = 2;
 
-/// The command line of those that follow, as it stands.
+/// The command lines of these benchmarks.
 struct BenchArguments : BenchOptions {
   std::string flow = "all";                  ///< tasks
   unsigned trials = 100;                     ///< wake
@@ -66,7 +66,7 @@ BenchSuite cholesky_suite(const Programs& programs, const BenchArguments& argume
   return suite;
 }
 
-/// A tile when none was said: a sixteenth of the order.
+/// Default sizes of tiles: a sixteenth of each order.
 std::vector<unsigned> tiles_for(const BenchArguments& arguments) {
   if (!arguments.tiles.empty()) return arguments.tiles;
   std::vector<unsigned> tiles;

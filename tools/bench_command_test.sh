@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/bench_command_test.sh: `tandem bench` over programs that are shell scripts: what it calls, prints and survives.
+# tools/bench_command_test.sh: `tandem bench` over programs that are shell scripts: its calls, output and error
+# handling.
 # Usage: bench_command_test.sh PATH_OF_TANDEM LIBEXECDIR_SEEN_FROM_BINDIR
 set -uo pipefail
 
@@ -39,7 +40,7 @@ json_holds() {
     { fail "not ($1) of:"; cat out err >&2; }
 }
 
-# draws ARGUMENTS...: so the benchmark leaves a picture, where a Python can draw.
+# draws ARGUMENTS...: such a benchmark leaves a picture, where a Python can draw.
 draws() {
   local python
   for python in "${TANDEM_PYTHON:-}" python3; do
@@ -62,7 +63,7 @@ holds out '^ +tbb +40 +40 +40 ns/task +0\.500$'
 holds err 'openmp is missing: there is no program all/peer_tasks_openmp'
 grep -q . <<< "$(tr -cd '\r' < err)" && fail "progress goes to what is no terminal"
 
-# JSON: one object on standard output, with what DESIGN names.
+# JSON: one object on standard output, with the members that DESIGN names.
 program json/bench_tasks_tandem "$(reports bytes_per_task=200 independent=10 chain=20 cholesky_replay=5)"
 program json/peer_tasks_starpu "$(reports independent=100 chain=50)"
 program json/peer_tasks_openmp "$(reports chain=40 elsewhere=3)"
@@ -76,7 +77,7 @@ json_holds "r['independent']['peers'] == {'starpu': 100} and r['bytes_per_task']
 json_holds "r['elsewhere']['params'] == {'workers': 2, 'program': 'openmp'} and r['chain']['params'] == {'workers': 2}"
 json_holds "o['versions']['starpu'] == '1.2' and 'taskflow' in o['missing'] and 'starpu' not in o['missing']"
 
-# Peers that fail are named with the reason, once, and the rest goes on.
+# Peers that fail are named with the reason, once, and the others continue.
 program bad/bench_tasks_tandem "$(reports chain=20)"
 program bad/peer_tasks_starpu 'kill -SEGV $$'
 program bad/peer_tasks_openmp 'echo "no such device" >&2; exit 3'
@@ -94,7 +95,7 @@ holds err 'tbb is missing: its output is no JSON$'
 holds err 'taskflow is missing: its result chain has no median$'
 (($(grep -c 'is missing' err) == 5)) || fail "a peer that fails is named more than once, or never"
 sleep 0.2
-# A zombie that nobody has reaped yet is no running process.
+# A zombie that was not reaped yet is no running process.
 state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$(cat orphan)/status" 2> /dev/null)
 [[ -z $state || $state == [ZX] ]] || fail "what a program left running is still there"
 rm bad/peer_tasks_libomp  # so that the others can have all the time they need
@@ -116,7 +117,7 @@ run 0 tasks --bin late --rounds 3
 holds out '^ +tbb +30 .* 0\.667$'
 holds err 'tbb is missing: .*\(in round 2\)$'
 
-# When the time is over, what was measured is printed, and how many rounds that was.
+# When the time is over, the results so far are printed, and their number of rounds.
 program slow/bench_tasks_tandem "sleep 0.3; $(reports chain=20)"
 run 0 tasks --bin slow --rounds 50 --budget 1s
 holds out '^chain +tandem +20 '
@@ -136,7 +137,7 @@ program none/peer_tasks_tbb "$(reports chain=20)"
 run 1 tasks --bin none --rounds 1 --json
 json_holds "r['chain']['params']['program'] == 'tbb' and o['missing']['tandem'] == 'exit code 1'"
 
-# What the programs are given: options, and the configuration of the command line, which peers do not get.
+# The programs' arguments: options, and the configuration of the command line, which peers do not get.
 program given/bench_wake_tandem 'echo "$* $TANDEM_SCHED" > given_ours; '"$(reports idle_cpu=0.5)"
 program given/peer_wake_tbb 'echo "$* $TANDEM_SCHED" > given_tbb; '"$(reports idle_cpu=0.25)"
 run 0 wake --bin given --rounds 1 --workers 3 --trials 7 --tandem.sched=lws
@@ -170,7 +171,7 @@ json_holds "o['results'][0]['ours_over_peer'] == {'bare': 2} and o['missing']['u
 # The stability probe, here the bare program, always gives 1; each of the two programs runs seven sizes, in two rounds.
 json_holds "[(w['usual'], w['runs'], w['repeated'], w['unusual']) for w in o['stability']] == [(1, 28, 0, 0)]"
 
-# Traced: the same program twice, the second time with a folder for its trace, which is gone in the end.
+# Traced: the same program twice, the second time with a folder for its trace, which is removed in the end.
 program traced/bench_pingpong_tandem 'echo "$* ${PINGPONG_TRACE:-none}" >> given_traced
 [ -z "${PINGPONG_TRACE:-}" ] && v=2 || { v=3; mkdir -p "$PINGPONG_TRACE/rank-0000"; }
 echo "{\"results\": [{\"name\": \"half_4\", \"unit\": \"us\", \"median\": $v}]}"'
@@ -228,7 +229,8 @@ run 0 bcast --bin bcast --rounds 1 --recipients 3,7 --bytes 100 --without-starpu
 [[ ! -e given_netns ]] || fail "namespaces without a rate"
 holds out 'broadcast of 100 bytes to 7 recipients, one host'
 
-# Two ranks of ours and of MPI: each under its launcher, in namespaces where a rate is given, over the transport that was asked for.
+# Two ranks of ours and of MPI: each under its launcher, in namespaces where a rate is given, over the requested
+# transport.
 program two/bench_burst_tandem 'echo "$*" >> given_burst; '"$(reports expected_exact_1=2)"
 program two/peer_burst_mpi 'echo "$* $OMPI_MCA_btl" >> given_burst_mpi; '"$(reports expected_exact_1=4)"
 program two/bench_priority_tandem 'echo "$*" >> given_priority; '"$(reports behind=2)"
@@ -264,7 +266,7 @@ holds err 'there is no folder nowhere'
 program ring/bench_ring_tandem 'exit 3'
 run 1 ring --bin ring --picture x.png --tandem.python=nowhere
 (($(grep -vc 'computes with kernels for' err) == 1)) || { fail "bench ring draws what failed:"; cat err >&2; }
-# And the program itself, where it was built: every method prints all that it has to.
+# The program itself, where it was built: every method prints all that it has to.
 if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
   run 0 ring --seconds 1 --ranks 3 --timeout 60 --json
   json_holds "list(r) == ['true', 'plain_barrier', 'one_barrier', 'two_barriers', 'piecewise']"
@@ -272,8 +274,8 @@ if [[ -x $(dirname "$tandem")/bench_ring_tandem ]]; then
   draws ring --seconds 1 --ranks 3 --timeout 60
 fi
 
-# Flushes: one process each way per round, in an order that turns; what is wrong is reported before anything runs. The program stands
-# in for `tandem linalg`, which leaves a trace only where it has to.
+# Flushes: one process of each way per round, in an order that rotates; errors are reported before anything runs. The
+# program stands in for `tandem linalg`, which leaves a trace only where it has to.
 program flushes/tandem 'echo "$*" > given_flushes
 echo "${TANDEM_TRACE:-off} ${TANDEM_TRACE_WHEN_FULL:-} ${TANDEM_TRACE_MEMORY:-} ${TANDEM_TRACE_BUFFER:-}" >> given_ways
 [ -z "$TANDEM_TRACE" ] || '"'$tandem'"' linalg potrf -n 128 --nb 16 --repetitions 2 > /dev/null || exit 1
@@ -297,10 +299,10 @@ json_holds "list(r) == ['untraced', 'lose', 'wait'] and [r[w]['value'] for w in 
 json_holds "r['wait']['details']['seconds'] == [[0.1, 0.4, 0.1]] * 2 and r['lose']['details']['median_over_untraced'] == [1, 1]"
 json_holds "all(e > 1000 for e in r['lose']['details']['events']) and r['lose']['details']['lost_events'] == [0, 0]"
 json_holds "'events' not in r['untraced']['details'] and r['lose']['params']['memory'] == '256KiB'"
-# The real thing: many flushes, and no time of a factorisation is missing.
+# The real program: many flushes, and no time of a factorisation is missing.
 run 0 flushes --rounds 1 --workers 2 -n 512 --nb 16 --repetitions 3 --memory 128KiB --json
 json_holds "all(len(r[w]['details']['seconds'][0]) == 3 for w in r) and r['wait']['details']['buffers'][0] > 50"
-# A fast flusher leaves nobody waiting, so it may be nothing (trace_test checks that waits are recorded); but nothing is lost.
+# With a fast flusher there may be no waiting (trace_test checks that waits are recorded); but nothing is lost.
 json_holds "r['wait']['details']['lost_events'] == [0] and 0 <= r['wait']['details']['waited_s'][0] < 60"
 json_holds "r['lose']['details']['waited_s'] == [0] and r['lose']['details']['trace_bytes'][0] > 0"
 draws flushes --bin flushes --rounds 2 -n 64 --nb 16
@@ -337,7 +339,7 @@ run 2 tasks --bin nowhere
 run 2 cholesky --bin cholesky -n 64,32 --nb 8
 holds err 'nb gives 1 tile, -n gives 2 orders'
 
-# Without --bin: beside the command, or where they are installed as seen from there.
+# Without --bin: beside the command, or where they are installed relative to it.
 mkdir -p prefix/bin
 cp "$tandem" prefix/bin/tandem
 tandem=$folder/prefix/bin/tandem

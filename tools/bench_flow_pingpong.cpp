@@ -1,5 +1,5 @@
-// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong`, `arrival` and `polling`: what the task flow adds to a message, how soon
-// progress is there when a message comes, and what idle workers cost messages.
+// tools/bench_flow_pingpong.cpp: `tandem bench flow_pingpong`, `arrival` and `polling`: what the task flow adds to a
+// message, how soon progress is made when a message comes, and what idle workers cost messages.
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -1,10 +1,11 @@
-// tools/bench_flushes.cpp: `tandem bench flushes`: whether what is traced ever waits for the disk (figure 2 of the article on
-// traces).
+// tools/bench_flushes.cpp: `tandem bench flushes`: whether a traced program ever waits for the disk (figure 2 of the
+// article on traces).
 //
-// One process factorises the same matrix many times, with buffers that are far smaller than its trace, so that they are written
-// all the time. Each round does so untraced, with events that find no buffer lost (the default), and with waiting for a buffer
-// instead; the order turns from round to round. If nothing waits, the slowest of the factorisations is no slower beside their
-// median than it is untraced. All figures are of times: 1.05 says that the slowest one took 5 % longer than the median.
+// One process factorises a matrix many times, with buffers that are far smaller than its trace, so that they are
+// written all the time. Each round does so untraced, with events that find no buffer lost (the default), and with
+// waiting for a buffer instead; the order rotates. If nothing waits, the slowest of the factorisations is no slower
+// beside their median than it is untraced. All figures are of times: 1.05 says that the slowest one took 5 % longer
+// than the median.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,18 +36,18 @@ struct FlushesArguments : BenchOptions {
   std::string traces;   ///< folder in which traces are written; empty: the system's for temporary files
 };
 
-/// How a process is traced.
+/// A way of tracing a process.
 struct Way {
   const char* name;
   const char* when_full;  ///< as option trace.when_full has it; empty: untraced
 };
 constexpr std::array<Way, 3> ways{{{"untraced", ""}, {"lose", "lose"}, {"wait", "wait"}}};
 
-/// What one process printed, and what its trace holds.
+/// The output of one process, and the content of its trace.
 struct FlushesRun {
   std::vector<double> seconds;  ///< of each factorisation
   std::uint64_t events = 0, lost = 0, bytes = 0;
-  std::uint64_t buffers = 0;    ///< written
+  std::uint64_t buffers = 0;    ///< that were written
   double waited_s = 0;          ///< all threads together, for buffers
 
   double median_s() const { return median(seconds); }
@@ -57,10 +58,10 @@ struct FlushesRun {
   }
 };
 
-/// One of each way, as `ways` has them.
+/// One run of each way, in the order of `ways`.
 using FlushesRound = std::array<FlushesRun, ways.size()>;
 
-/// Adds what the trace in the folder says. Errors: there is none, or it is damaged.
+/// Adds the facts in the trace in the folder. Errors: there is none, or it is damaged.
 Result<void> read_trace(const fs::path& folder, FlushesRun& run) {
   const auto trace = trace::TraceReader::open(folder);
   if (!trace) return trace.error();
@@ -82,7 +83,7 @@ Result<void> read_trace(const fs::path& folder, FlushesRun& run) {
   return {};
 }
 
-/// A folder for one trace after the other, which is gone in the end.
+/// A folder for successive traces, which the destructor removes.
 class TraceFolder {
  public:
   explicit TraceFolder(const std::string& within)
@@ -154,7 +155,7 @@ Result<std::vector<FlushesRound>> measure(const BenchProgram& program, const Flu
   return rounds;
 }
 
-/// Of one way over all rounds.
+/// A figure of one way over all rounds.
 template <class Figure>
 std::vector<double> over_rounds(const std::vector<FlushesRound>& rounds, std::size_t way, Figure figure) {
   std::vector<double> all;
@@ -223,7 +224,7 @@ Json to_json(const std::vector<FlushesRound>& rounds, const FlushesArguments& ar
   return results;
 }
 
-/// Empty when the arguments go together.
+/// Why the arguments contradict each other; empty: they do not.
 std::string contradiction(const FlushesArguments& arguments) {
   if (arguments.tile > arguments.order)
     return fmt::format("a tile of {} is larger than the matrix, of {}", arguments.tile, arguments.order);

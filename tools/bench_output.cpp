@@ -1,4 +1,4 @@
-// tools/bench_output.cpp: reads what a benchmark program prints.
+// tools/bench_output.cpp: reads the output of a benchmark program.
 #include <optional>
 #include <string>
 #include <utility>

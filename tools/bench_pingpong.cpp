@@ -1,4 +1,4 @@
-// tools/bench_pingpong.cpp: `tandem bench pingpong`: messages between two processes, on Tandem and on what else moves messages.
+// tools/bench_pingpong.cpp: `tandem bench pingpong`: messages between two processes, by Tandem and by its peers.
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,14 +16,14 @@ struct PingpongOptions : BenchOptions {
   bool traced = false;
 };
 
-/// What a flag takes from one processor to the other.
+/// Times a flag from one processor to the other.
 std::optional<StabilityProbe> flag_between_processors(const Programs& programs) {
   BenchProgram flag = programs.peer("bare", "peer_pingpong_bare", {"--repetitions", "1", "--most", "4"});
   if (!flag.exists) return std::nullopt;
   return StabilityProbe{std::move(flag.command), "a flag from processor to processor"};
 }
 
-/// Two polling processes over one transport, then the same two asleep between messages.
+/// Two polling processes over one transport, then two that sleep between messages.
 std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::string& transport) {
   const auto words = [](const std::string& name) { return std::vector<std::string>{"--transport", name, "--repetitions", "1"}; };
   BenchSuite polling{fmt::format("messages between two processes, {}, both polling", transport),
@@ -53,7 +53,7 @@ std::filesystem::path traces_folder() {
   return std::filesystem::temp_directory_path() / fmt::format("bench-pingpong-{}", ::getpid());
 }
 
-/// Small messages untraced, and with everything recorded as by a flight recorder.
+/// Small messages untraced, and with everything recorded into a flight recorder.
 BenchSuite traced_suite(const Programs& programs, const std::string& transport) {
   const std::vector<std::string> words{"--transport", transport, "--repetitions", "3", "--least", "4", "--most", "4"};
   BenchProgram traced = programs.ours("bench_pingpong_tandem", words);

@@ -20,7 +20,7 @@ struct RanksOptions : BenchOptions {
   std::vector<std::string> precisions{"d", "s"};
 };
 
-/// StarPU's example is in single precision, so it is measured beside ours of that precision.
+/// StarPU's example is in single precision, so ours beside it is, too.
 BenchSuite suite(const Programs& programs, unsigned ranks, unsigned order, unsigned tile, const std::string& precision) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const Words size{"--nb", std::to_string(tile), "--workers", "1", "--precision", precision, "--repetitions", "1"};
@@ -35,7 +35,7 @@ BenchSuite suite(const Programs& programs, unsigned ranks, unsigned order, unsig
     made.programs.push_back(programs.peer("starpu_mpi", "peer_cholesky_ranks_starpu",
                                           {"--ranks", std::to_string(ranks), "--n", std::to_string(order), "--nb",
                                            std::to_string(tile)}));
-  // Two cores share the ranks' work, however many they are.
+  // Two cores share the ranks' work, for any number of ranks.
   made.programs.push_back(programs.peer("kernels", "peer_cholesky_kernels",
                                         {"--n", std::to_string(order), "--nb", std::to_string(tile), "--workers", "2",
                                          "--precision", precision, "--repetitions", "1"}));

@@ -1,4 +1,4 @@
-// tools/bench_readers.cpp: `tandem bench readers`: when tasks that read what was broadcast start, and those that write it.
+// tools/bench_readers.cpp: `tandem bench readers`: when tasks start that read broadcast data, and those that write it.
 #include <filesystem>
 #include <memory>
 
@@ -28,7 +28,7 @@ BenchSuite suite(const Programs& programs, const ReadersOptions& options) {
   made.name_as_param = "tree";
   for (const std::string& tree : options.trees) {
     for (const bool early : {true, false}) {
-      if (!early && tree == "off") continue;  // nobody forwards
+      if (!early && tree == "off") continue;  // no rank forwards
       BenchProgram program = programs.ours("bench_readers_tandem", {"--bytes", std::to_string(options.bytes), "--repetitions",
                                                                     std::to_string(options.repetitions)});
       program.command.environment.emplace_back("TANDEM_BROADCAST", tree);

@@ -1,5 +1,5 @@
-// tools/bench_ring.cpp: `tandem bench ring`: how long messages took, by wrong clocks set right in several ways (figure 17 of the
-// article on traces).
+// tools/bench_ring.cpp: `tandem bench ring`: durations of messages by wrong clocks, corrected in several ways (figure
+// 17 of the article on traces).
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -18,7 +18,7 @@ struct RingArguments : BenchOptions {
   std::string transport = "shm";
 };
 
-/// Of the last round: a number of the details, or "-" where the program did not print it.
+/// A number of the last round's details, or "-" where the program did not print it.
 std::string detail(const BenchRow& row, const char* key) {
   const Json* const found = row.details.find(key);
   return found != nullptr && found->is_number() ? fmt::format("{:.4g}", found->number()) : "-";

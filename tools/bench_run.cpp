@@ -63,7 +63,7 @@ std::string kernel_release() {
   return uname(&names) == 0 ? names.release : "unknown";
 }
 
-/// Names on standard error what is missing. False when that is our own program.
+/// Names what is missing on standard error. False when that is our own program.
 bool report_failures(const BenchSuite& suite, const BenchOutcome& outcome, base::Log& log) {
   bool ours_ran = true;
   for (const auto& [peer, reason] : outcome.failures) {
@@ -133,7 +133,7 @@ Programs::Programs(const BenchOptions& options, const base::Config& config) {
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     folders_ = {own, (own / TANDEM_PROGRAMS_FROM_BIN).lexically_normal()};
   }
-  // Our programs read what this command line says of the runtime from their environment.
+  // Our programs read this command line's options of the runtime from their environment.
   for (const base::ConfigEntry& entry : config.entries())
     if (entry.origin == base::Origin::command_line) for_ours_.emplace_back(entry.option.environment_name(), entry.value_text());
 }
@@ -177,7 +177,7 @@ void show_progress(const std::string& text) {
 }
 
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context) {
-  // Refused before anything is measured, not afterwards.
+  // This is refused before anything is measured, not afterwards.
   if (const fs::path within = fs::path(options.picture).parent_path(); !within.empty() && !fs::is_directory(within)) {
     context.log.error("bench {}: --picture {}: there is no folder {}", name, options.picture, within.string());
     context.exit_status = wrong_use;

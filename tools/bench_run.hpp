@@ -1,4 +1,4 @@
-// tools/bench_run.hpp: what all `tandem bench` commands share: their options, where programs lie, and the run from suites to
+// tools/bench_run.hpp: what all `tandem bench` commands share: options, places of programs, and the run from suites to
 // report.
 #pragma once
 
@@ -26,23 +26,23 @@ struct BenchOptions {
   std::string picture;  ///< PNG to draw; only where there is `add_picture_option`
 };
 
-/// Adds them to a command. `options` outlives its callback.
+/// Adds these options to a command. `options` outlives its callback.
 void add_bench_options(Subcommand command, BenchOptions& options);
-/// --picture, for a benchmark that has a script plot_NAME.py.
+/// Adds --picture, for a benchmark that has a script plot_NAME.py.
 void add_picture_option(Subcommand command, BenchOptions& options, const std::string& what);
 
-/// Finds the programs of suites: beside this command, where they are installed, or where `--bin` says.
+/// Finds the programs of suites: beside this command, where they are installed, or in the folder of `--bin`.
 class Programs {
  public:
   Programs(const BenchOptions& options, const base::Config& config);
 
-  /// Tandem's own, which gets the configuration of this command line.
+  /// A program of Tandem, which gets the configuration of this command line.
   BenchProgram ours(const std::string& name, std::vector<std::string> arguments) const;
   BenchProgram peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
                     std::vector<std::pair<std::string, std::string>> environment = {}) const;
 
-  /// The same, started by others: `launchers` are command lines up to the name of a program in the same folders, and each starts
-  /// the next, the last one the program: {{"netns", "run", "8", "--"}, {"mpi_ranks", "8"}}.
+  /// A program started by launchers: `launchers` are command lines up to the name of a program in these folders, and
+  /// each starts the next, the last one the program: {{"netns", "run", "8", "--"}, {"mpi_ranks", "8"}}.
   BenchProgram launched(BenchProgram program, const std::vector<std::vector<std::string>>& launchers) const;
 
  private:
@@ -54,10 +54,11 @@ class Programs {
   std::vector<std::pair<std::string, std::string>> for_ours_;
 };
 
-/// The current step, on one line of a terminal (standard error), and nothing anywhere else. An empty text clears the line.
+/// Shows the current step on one line of a terminal (standard error), and nothing elsewhere. An empty text clears the
+/// line.
 void show_progress(const std::string& text);
 
-/// Tells people that the budget allowed only so many rounds.
+/// Reports that the budget allowed only `rounds` rounds.
 void print_cut_short(std::size_t rounds, const BenchOptions& options);
 
 /// What a benchmark knows before it runs anything.
@@ -67,8 +68,8 @@ struct BenchStart {
   std::chrono::nanoseconds budget{};
   Json object;           ///< the report, still without results
 };
-/// Prints the machine for people. Nothing, after logging an error, when its topology is unknown or the picture's folder does not
-/// exist.
+/// Prints the machine for people. Empty, after logging an error, when its topology is unknown or the picture's folder
+/// does not exist.
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context);
 
 /// Draws the finished report of benchmark `name`, if a picture is wanted. Logs an error and sets the exit status when it cannot.
@@ -76,8 +77,8 @@ void draw_picture(const std::string& name, const Json& report, const BenchOption
 
 using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;
 
-/// Runs the suites that `make` gives, one after the other, and prints what came out: tables, or one JSON object; draws the
-/// picture. Sets the context's exit status when a program of ours fails.
+/// Runs the suites that `make` returns, one after the other, and prints the results: tables, or one JSON object; draws
+/// the picture. Sets the context's exit status when a program of ours fails.
 void run_bench(const std::string& name, const BenchOptions& options, ToolContext& context, const MakeSuites& make);
 
 }  // namespace tandem::tools

@@ -24,7 +24,7 @@ base::Result<StabilityMonitor> StabilityMonitor::begin(Probe probe, double toler
   return StabilityMonitor(std::move(probe), tolerance, median(std::move(numbers)));
 }
 
-/// A probe that fails does not make the machine unusual.
+/// Whether the machine is as usual. A probe that fails does not make it unusual.
 bool StabilityMonitor::as_usual() {
   const auto number = probe_();
   if (!number) return true;

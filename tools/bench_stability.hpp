@@ -1,4 +1,4 @@
-// tools/bench_stability.hpp: whether the machine is as it usually is, so that programs are compared on the same one.
+// tools/bench_stability.hpp: whether the machine is in its usual state, so that programs are compared fairly.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace tandem::tools {
 
-/// A quick program whose result, one number, depends on the present state of the machine. The processors of a virtual machine
-/// move: two of them may share a core for some tenths of a second and be far apart afterwards. A message between them then takes
-/// a third of the usual time, or three times as long.
+/// A quick program whose result, one number, depends on the present state of the machine. The processors of a virtual
+/// machine move: two of them may share a core for some tenths of a second and be far apart afterwards. A message
+/// between them then takes a third of the usual time, or three times as long.
 struct StabilityProbe {
   Command command;          ///< its first result is the number
-  std::string what;         ///< that it is, for people: "a flag from processor to processor"
+  std::string what;         ///< meaning of the number, for people: "a flag from processor to processor"
   double tolerance = 1.35;  ///< the machine is as usual while the number is within this factor of the usual one
 };
 
@@ -25,23 +25,24 @@ struct StabilityReport {
   double usual = 0;
   std::string unit;
   unsigned runs = 0;      ///< of programs
-  unsigned repeated = 0;  ///< because the probe was not at its usual value before or after them
+  unsigned repeated = 0;  ///< repeated because the probe was not at its usual value before or after them
   unsigned unusual = 0;   ///< that count although the probe did not return to its usual value
 };
 
 /// Measures the stability probe before and after runs. Single-threaded.
 class StabilityMonitor {
  public:
-  /// A number, or why there is none.
+  /// Returns the number, or an error.
   using Probe = std::function<base::Result<double>()>;
 
   /// Runs the probe several times; the median is the usual value. Errors: the first one of the probe.
   static base::Result<StabilityMonitor> begin(Probe probe, double tolerance);
 
-  /// From then on runs are not repeated, and not waited for, while `is_late` says so.
+  /// Ends repetitions and waits while `is_late` returns true.
   void repeat_unless(std::function<bool()> is_late) { is_late_ = std::move(is_late); }
 
-  /// Calls `run`, which may be repeated; what the last call did counts. A run that fails is not repeated: `run` says false then.
+  /// Calls `run`, which may be repeated; the last call counts. `run` returns false when it fails; then it is not
+  /// repeated.
   void around(const std::function<bool()>& run);
 
   const StabilityReport& report() const noexcept { return report_; }

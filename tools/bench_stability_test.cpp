@@ -9,9 +9,9 @@
 namespace tandem::tools::bench_stability_test {
 namespace {
 
-/// A machine whose number is 100 but for some questions, which are counted from the first one after the beginning.
+/// A machine whose number is 100 except at some probes, counted from the first one after the beginning.
 struct Machine {
-  std::vector<unsigned> far, near;  ///< questions at which it is 200, or 50
+  std::vector<unsigned> far, near;  ///< probes at which it is 200, or 50
   unsigned asked = 0;
   bool begun = false;
 

@@ -106,7 +106,7 @@ class SuiteRun {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether so much of the suite's time is over.
+  /// Whether this share of the suite's time is over.
   bool is_over(double share) const {
     return limits_.end != Clock::time_point::max() && Clock::now() - begin_ >= (limits_.end - begin_) * share;
   }
@@ -176,7 +176,7 @@ class SuiteRun {
   const Clock::time_point begin_;
   Clock::duration longest_round_{};
   BenchOutcome outcome_;
-  std::map<std::string, bool> runs_;  ///< peer: it is there, and has not failed
+  std::map<std::string, bool> runs_;  ///< whether each peer exists and has not failed
   std::optional<StabilityMonitor> monitor_;
   std::string stability_unit_;
 };

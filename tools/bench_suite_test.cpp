@@ -11,7 +11,7 @@ BenchRound round_of(double ours, double theirs) {
 }
 
 TEST(BenchSuite, RatioIsTheMedianOfRatiosAndNotTheRatioOfMedians) {
-  // A machine that turns slower and slower: within each round ours takes half as long, but the medians say 2 / 3.
+  // A machine that becomes slower and slower: within each round ours takes half as long, but the medians say 2 / 3.
   auto rounds = std::vector{round_of(10, 20), round_of(20, 40), round_of(30, 60), round_of(50, 100)};
   rounds[1].erase("tbb");
   const auto rows = summarise({"tandem", "tbb"}, rounds);

@@ -1,4 +1,4 @@
-// tools/blas_remedy_test.cpp: which kernels the doctor recommends, by what trials of them say.
+// tools/blas_remedy_test.cpp: which kernels the doctor recommends, by the results of trials.
 #include "tools/blas_remedy.hpp"
 
 #include <gmock/gmock.h>

@@ -16,13 +16,13 @@
 namespace tandem::tools {
 namespace {
 
-/// Option words of several letters behind one dash: those of each command, with what they stand for.
+/// Option words of several letters behind one dash: those of each command, with their meanings.
 std::map<const CLI::App*, std::map<std::string, std::string>>& accepted_words() {
   static std::map<const CLI::App*, std::map<std::string, std::string>> words;
   return words;
 }
 
-/// False when the whole text is no number of type T.
+/// Parses a number. False when the whole text is no number of type T.
 template <class T>
 bool read_number(std::string_view text, T& value) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -120,8 +120,8 @@ std::string unknown_option_of(const CLI::App& app, const std::string& word) {
   return fmt::format("{} is not an option of {}{}", bare, full_name(app), suggestion(bare, names));
 }
 
-/// The command that the words name, and how many of them do so. Sets `wrong` if the next word should name a subcommand, and none
-/// has this name.
+/// The command that the words name, and how many of them do so. Sets `wrong` if the next word should name a subcommand,
+/// and none has this name.
 struct Named {
   CLI::App* app;
   std::size_t words;
@@ -146,7 +146,8 @@ Named named_command(CLI::App& root, const std::vector<std::string>& words) {
   return named;
 }
 
-/// Replaces the accepted words of a command by what they stand for, up to the first word that is neither an option nor its value.
+/// Replaces the accepted words of a command by their meanings, up to the first word that is neither an option nor its
+/// value.
 void replace_accepted_words(const CLI::App& app, std::vector<std::string>& words, std::size_t first) {
   const auto known = accepted_words().find(&app);
   if (known == accepted_words().end()) return;
@@ -247,8 +248,8 @@ void Subcommand::also_accept(const std::string& word, const std::string& name) {
 
 void Subcommand::take_program(const std::string& help) {
   app_->prefix_command();
-  // The positional stands in the usage and takes nothing. Without a positional that is left to fill, CLI11 gives the words behind
-  // "--" to the parent of a subcommand.
+  // The positional stands in the usage and takes nothing. Without a positional that is left to fill, CLI11 gives the
+  // words behind "--" to the parent of a subcommand.
   app_->validate_positionals();
   app_->add_option("PROGRAM", CLI::callback_t([](const CLI::results_t&) { return true; }), help)
       ->check(checked([](const std::string&) { return std::string("the program's"); }))

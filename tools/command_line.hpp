@@ -18,31 +18,31 @@ class Option;
 
 namespace tandem::tools {
 
-/// A declared option. Refers to its CommandLine; the functions return it again, so that calls can be chained.
+/// A declared option. Refers to its CommandLine; the functions return the option, so that calls can be chained.
 class Option {
  public:
   explicit Option(CLI::Option* option) noexcept : option_(option) {}
 
   Option required();
-  /// The help shows the variable's present value as the default.
+  /// Shows the variable's present value as the default in the help.
   Option show_default();
-  /// What the help says of the value: "N", "FILE".
+  /// Sets the name of the value in the help: "N", "FILE".
   Option type_name(const std::string& name);
-  /// The values of one argument, separated by commas.
+  /// Takes several values in one argument, separated by commas.
   Option list();
-  /// The option may be given several times, each time with one value.
+  /// Lets the option be given several times, each time with one value.
   Option repeatable();
-  /// From 1 to INT_MAX.
+  /// Limits the value to 1 to INT_MAX.
   Option positive();
-  /// Both ends are allowed.
+  /// Limits the value to a range; both ends are allowed.
   Option between(double least, double most);
   Option one_of(const std::vector<std::string>& values);
   Option existing_folder();
-  /// `check` returns "" for an allowed value, else the sentence that says what is wrong with it.
+  /// `check` returns "" for an allowed value, else a sentence about the fault.
   Option check(std::function<std::string(const std::string&)> check);
-  /// The two options cannot be given together.
+  /// Forbids the two options together.
   Option excludes(Option other);
-  /// The option takes its value from this variable of the environment unless it is given.
+  /// Makes this variable of the environment the value of the option unless it is given.
   Option environment(const std::string& variable);
   Option hide_from_help();
 
@@ -56,11 +56,11 @@ class Subcommand {
   explicit Subcommand(CLI::App* app) noexcept : app_(app) {}
 
   Subcommand add_subcommand(const std::string& name, const std::string& help);
-  /// One of the subcommands has to be given.
+  /// Makes one of the subcommands mandatory.
   void require_subcommand();
 
-  /// An option ("-n,--np") or a positional ("OP"). `value` is set when the command line is parsed, and has to exist then. An
-  /// argument that is no value of its type is a wrong use.
+  /// Adds an option ("-n,--np") or a positional ("OP"). `value` is set when the command line is parsed, and has to
+  /// exist then. An argument that is no value of its type is a wrong use.
   template <class T>
   Option add_option(const std::string& name, T& value, const std::string& help) {
     return add(name, &value, help);
@@ -69,14 +69,14 @@ class Subcommand {
   /// Accepts `word` for the option `name`, as other launchers spell it: a word of several letters behind one dash.
   void also_accept(const std::string& word, const std::string& name);
 
-  /// Everything from the first word that is no option belongs to a program; `remaining` returns it.
+  /// Makes everything from the first word that is no option belong to a program; `remaining` returns it.
   void take_program(const std::string& help);
   std::vector<std::string> remaining() const;
-  /// "--lable is not an option of tandem run (did you mean --label?)".
+  /// A message such as "--lable is not an option of tandem run (did you mean --label?)".
   std::string unknown_option(const std::string& word) const;
 
   void footer(const std::string& text);
-  /// Called when the command line names this command, after all options were read.
+  /// Sets what is called when the command line names this command, after all options were read.
   void callback(std::function<void()> run);
 
  private:
@@ -97,8 +97,9 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   Subcommand root() noexcept;
-  /// Reads the arguments and runs the callback of the command that they name. Returns "" then. Help and version are printed to
-  /// standard output, also with "". Otherwise the arguments are wrong, and the result is a sentence that says how.
+  /// Reads the arguments and runs the callback of the command that they name. Returns "" then. Help and version are
+  /// printed to standard output, also with "". Otherwise the arguments are wrong, and the result is a sentence about
+  /// the fault.
   std::string parse(int argc, const char* const* argv);
 
  private:

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# tools/command_test.sh: the command as people and programs use it: exit codes, what goes to which stream, JSON that parses.
+# tools/command_test.sh: the command's interface: exit codes, output of each stream, valid JSON.
 # Usage: command_test.sh PATH_OF_TANDEM
 set -uo pipefail
 
 tandem=$1
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
-# Each test sets what it needs; what the caller has set would show as a value of its own.
+# Variables of the caller would show as values; each test sets what it needs.
 unset "${!TANDEM_@}" "${!SLURM_@}"
 
 # expect WHAT STATUS PATTERN COMMAND...: the exit code and a pattern in both streams together.
@@ -23,7 +23,7 @@ expect() {
   fi
 }
 
-# expect_json WHAT EXPRESSION COMMAND...: standard output is one JSON object of which the Python expression holds.
+# expect_json WHAT EXPRESSION COMMAND...: standard output is one JSON object for which the Python expression is true.
 expect_json() {
   local what=$1 expression=$2
   shift 2

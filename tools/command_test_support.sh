@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# tools/command_test_support.sh: what the tests of the command share; they source it: a folder of their own, and how they fail.
+# tools/command_test_support.sh: shared by the command's tests, which source it: a folder of their own, and failures.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1  # where no tandem.toml lies
@@ -17,12 +17,12 @@ program() {
   chmod +x "$1"
 }
 
-# holds FILE PATTERN: a line of the file is like that.
+# holds FILE PATTERN: some line of the file matches.
 holds() {
   grep -qE -- "$2" "$1" || { fail "no line of $1 is like '$2':"; head -c 2000 "$1" >&2; }
 }
 
-# tandem_ends STATUS ARGUMENTS...: of the command $tandem; leaves the streams in the files out and err.
+# tandem_ends STATUS ARGUMENTS...: checks the status of $tandem; leaves the streams in the files out and err.
 tandem_ends() {
   local status=$1
   shift
@@ -31,19 +31,19 @@ tandem_ends() {
   ((actual == status)) || { fail "tandem $*: exit $actual instead of $status"; cat out err >&2; }
 }
 
-# json_holds CONDITION: of the object o in the file out, which a command printed.
+# json_holds CONDITION: checks the object o in the file out, which a command printed.
 json_holds() {
   python3 -c "import json, sys; o = json.load(open('out')); sys.exit(not ($1))" || { fail "not ($1) of:"; head -c 3000 out err >&2; }
 }
 
-# Whether a process runs; a zombie that nobody has reaped yet does not.
+# Whether a process runs; a zombie that was not reaped yet does not.
 runs() {
   local state
   state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2> /dev/null)
   [[ -n $state && $state != [ZX] ]]
 }
 
-# until_true SECONDS COMMAND...: waits for something that comes soon.
+# until_true SECONDS COMMAND...: waits until the command succeeds.
 until_true() {
   local tries=$(($1 * 20))
   shift

@@ -33,7 +33,7 @@ using namespace tandem::model::contention;
 using contention::bandwidth_names;
 using contention::Models;
 
-/// What all commands that read a campaign are told.
+/// Arguments of all commands that read a campaign.
 struct SourceOptions {
   std::string source;
   contention::FitOptions fit;
@@ -43,10 +43,10 @@ struct SourceOptions {
 
 void add_source_options(Subcommand command, SourceOptions& options, const std::string& what) {
   command.add_option("source", options.source, what).required();
-  command.add_option("--kernel", options.fit.choice.kernel, "Of the campaign's kernels, this one (default: memset)");
-  command.add_option("--cursor", options.cursor, "Of kernel triad, how often each element is computed (default: the least)");
+  command.add_option("--kernel", options.fit.choice.kernel, "Kernel of the campaign (default: memset)");
+  command.add_option("--cursor", options.cursor, "How often kernel triad computes each element (default: the least)");
   command.add_option("--message-size", options.fit.choice.message_bytes,
-                     "Of the campaign's messages, those of so many bytes (default: the largest)");
+                     "Bytes of the campaign's messages (default: the largest)");
   command.add_option("--nodes-per-socket", options.fit.nodes_per_socket,
                      "NUMA nodes of a socket, where only samples.csv is there (default: 1)");
   command.add_flag("--hold-out", options.fit.hold_out,
@@ -124,7 +124,7 @@ void print_fit(const Models& models) {
   if (!remote) fmt::print("\nno placement has data on another socket: the local parameters stand for both\n");
 }
 
-/// As this host's, and says what programs will do with it.
+/// Installs the models as this host's, and reports how programs will use them.
 base::Result<void> install(const Models& models, bool is_quiet) {
   const auto file = contention_file(base::process_environment());
   if (!file) return file.error();
@@ -171,7 +171,7 @@ void add_fit(Subcommand contention, ToolContext& context) {
   });
 }
 
-/// Of a prediction.
+/// Arguments of a prediction.
 struct PredictOptions : SourceOptions {
   std::vector<unsigned> cores, placement;
   std::string model = "soft";
@@ -214,7 +214,7 @@ base::Result<std::vector<Load>> loads_of(const Models& models, const PredictOpti
   return loads;
 }
 
-/// Half of the interval's width, where a campaign says it.
+/// The interval of a prediction, where a campaign gives it.
 std::optional<Interval> interval_of(const Models& models, bool soft, const Load& load, double Bandwidths::*value) {
   if (!models.fit || !soft) return std::nullopt;
   return models.fit->interval(load, value);
@@ -273,7 +273,7 @@ void add_predict(Subcommand contention, ToolContext& context) {
   command.add_option("--message-bytes", options->message_bytes, "Size of the messages (soft model)");
   command
       .add_option("--device", options->device_gb_s,
-                  "Copies to a device at the same time that take so many GB/s alone (soft model)")
+                  "GB/s of simultaneous copies to a device, when alone (soft model)")
       .between(0, 1e4);
   command.callback([options, &context] {
     const auto models = contention::read_models(options->source, fit_options(*options));
@@ -287,7 +287,7 @@ void add_predict(Subcommand contention, ToolContext& context) {
   });
 }
 
-/// Of a picture.
+/// Arguments of a picture.
 struct PlotOptions : SourceOptions {
   std::string pdf, svg, png;
   bool stacked = false, applications = false;
@@ -323,10 +323,10 @@ void add_plot(Subcommand contention, ToolContext& context) {
   const auto options = std::make_shared<PlotOptions>();
   add_source_options(command, *options, "A campaign, a file of `fit -o`, or a machine of the thesis: henri, billy, ...");
   command.add_option("--svg", options->svg, "The picture to write, as SVG");
-  command.add_option("--pdf", options->pdf, "The same as PDF");
-  command.add_option("--png", options->png, "The same as PNG");
+  command.add_option("--pdf", options->pdf, "The picture to write, as PDF");
+  command.add_option("--png", options->png, "The picture to write, as PNG");
   command.add_flag("--stacked", options->stacked, "Communication on top of computation, so that the height is the whole bus");
-  command.add_flag("--applications", options->applications, "Of a campaign's applications: bandwidths of messages, stalls and speed by number of workers");
+  command.add_flag("--applications", options->applications, "Draw a campaign's applications: bandwidths of messages, stalls and speed by number of workers");
   command.callback([options, &context] { draw(*options, context); });
 }
 

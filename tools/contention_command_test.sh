@@ -18,7 +18,8 @@ contention() {
   ((actual == status)) || { fail "tandem contention $*: exit $actual instead of $status"; head -c 3000 out err >&2; }
 }
 
-# campaign MACHINE FOLDER MOST: what a campaign on a machine of the thesis would leave, two repetitions with noise of 1 %.
+# campaign MACHINE FOLDER MOST: writes what a campaign on a machine of the thesis would leave, two repetitions with
+# noise of 1 %.
 campaign() {
   timeout 60 "$tandem" contention predict "$1" --model thesis --json > predicted.json || fail "predict $1"
   mkdir -p "$2"
@@ -59,7 +60,7 @@ models() {
   json_holds "[p['usual_node'] for p in o['places']] == [1, 1] and abs(o['places'][0]['usual']['communication_mb_s'] - 0.915 * 11459.6) < 1e-6"
   contention 2 place henri --network-node 2
   holds err 'henri has 2 NUMA nodes: --network-node must name one of them'
-  # Programs, on a machine that is not there, and with memory that is bound.
+  # Programs use the models on an imaginary machine, and with bound memory.
   HWLOC_SYNTHETIC="numa:2 core:2 pu:1" timeout 60 "$tandem" machine --tandem.comm.progress_core=model --tandem.reserve_core --tandem.contention=diablo > out 2> err ||
     fail "machine with a model: $(cat err)"
   holds out '^messages +what messages bring lies on NUMA node 1: .* has a free core of NUMA node 1, where that memory is$'
@@ -93,7 +94,7 @@ models() {
   json_holds "all(abs(a['communication_mb_s'] - b['communication_mb_s']) < 1e-6 * b['communication_mb_s'] and 'intervals' not in b and
     a['intervals']['communication_mb_s'][0] <= a['communication_mb_s'] <= a['intervals']['communication_mb_s'][1]
     for a, b in zip(o['predictions'], json.load(open('of_file'))['predictions']))"
-  # For programs of this host, which a program reads unless it is told not to.
+  # A program reads the models of this host unless it is told not to.
   export XDG_CACHE_HOME=$PWD/cache
   campaign henrisubnuma subnuma 18
   contention 0 fit subnuma --install
@@ -150,7 +151,7 @@ assert all(row["computation_mb_s"] == "" and float(row["iterations_per_s"]) > 1 
 about = json.load(open("small/campaign.json"))
 assert about["protocol"]["one_host"] and about["nodes_per_socket"] >= 1 and any("one host" in note for note in about["notes"])
 END
-  # An interrupted campaign goes on: two measurements and half of a line are lost.
+  # An interrupted campaign is resumed: two measurements and half of a line are lost.
   head -n 13 small/samples.csv > kept
   cp kept small/samples.csv
   printf 'memset,1,0,0' >> small/samples.csv
@@ -208,7 +209,7 @@ rows = list(csv.DictReader(open("both/applications.csv")))
 assert [(row["application"], row["workers"]) for row in rows] == [("cg", "1"), ("cg", "2"), ("gemm", "1"), ("gemm", "2")]
 assert all(float(row["seconds"]) > 0 and float(row["gflop_s"]) > 0 for row in rows)
 assert all((row["iterations_per_s"] != "") == (row["application"] == "cg") for row in rows)
-# The same messages with each number of workers; a rank needs what the other one has of a matrix, or of vectors.
+# Messages do not change with the number of workers; a rank needs what the other one has of a matrix, or of vectors.
 for application in ("cg", "gemm"):
     first, second = [row for row in rows if row["application"] == application]
     assert first["messages"] == second["messages"] and first["message_bytes"] == second["message_bytes"]
@@ -219,7 +220,7 @@ assert about["protocol"] == {"applications": ["cg", "gemm"], "workers": [1, 2], 
 stalled = [row["stalled"] for row in rows]
 assert all(0 <= float(share) <= 1 for share in stalled) if stalled[0] else any("stalled" in note for note in about["notes"])
 END
-  # An interrupted campaign goes on: a run and half of a line are lost.
+  # An interrupted campaign is resumed: a run and half of a line are lost.
   head -n 4 both/applications.csv > kept
   cp kept both/applications.csv
   printf 'gemm,2,0' >> both/applications.csv
@@ -239,7 +240,7 @@ END
   holds err '--workers 5000: from 1 to [0-9]+, the cores that this process may use'
   contention 2 measure other "${kernels[@]}" --applications cg --cg-order 64 --nb 64
   holds err '--cg-order 64 with tiles of 64 \(--nb\) makes one tile'
-  # Ranks that something else has started.
+  # Ranks that another launcher has started.
   local port
   port=$(python3 -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
   (

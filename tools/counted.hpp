@@ -19,7 +19,7 @@ inline std::string counted(std::uint64_t count, std::string_view noun) {
   return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
 }
 
-/// From a GiB on with one decimal, below exact; 0 is "unknown size".
+/// A size: from a GiB on with one decimal, below exact; 0 is "unknown size".
 inline std::string readable_bytes(std::uint64_t bytes) {
   constexpr double gib = 1024.0 * 1024 * 1024;
   if (bytes == 0) return "unknown size";
@@ -27,7 +27,8 @@ inline std::string readable_bytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) < gib ? exact : fmt::format("{:.1f} GiB", static_cast<double>(bytes) / gib);
 }
 
-/// "12.5 MiB": three digits in units of 1024, which the page and the pictures of a report write, too. Of rates, with "/s" behind it.
+/// A size such as "12.5 MiB": three digits in units of 1024, as in the page and the pictures of a report. For rates,
+/// "/s" follows.
 inline std::string short_bytes(double bytes) {
   constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;

@@ -1,4 +1,4 @@
-// tools/counted_test.cpp: one is singular, all else plural; sizes have three digits.
+// tools/counted_test.cpp: singular for one, plural otherwise; sizes have three digits.
 #include "tools/counted.hpp"
 
 #include <gtest/gtest.h>

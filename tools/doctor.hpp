@@ -1,4 +1,4 @@
-// tools/doctor.hpp: what would go wrong on this host, found before it does.
+// tools/doctor.hpp: checks of this host for problems.
 #pragma once
 
 #include <sys/resource.h>
@@ -24,22 +24,23 @@ enum class Verdict : std::uint8_t {
 struct Finding {
   std::string subject;      ///< "descriptors"
   Verdict verdict = Verdict::right;
-  std::string found;        ///< what is there
-  std::string remedy = {};  ///< what to do; empty when it is right
+  std::string found;        ///< the present state
+  std::string remedy = {};  ///< what to do; empty: nothing
 };
 
 // Each check reads the system below `root`, which is "/" or a test's folder, and changes nothing.
 
 Finding check_numa_balancing(const std::filesystem::path& root, std::size_t numa_nodes);
 Finding check_governor(const std::filesystem::path& root);
-/// Whether the energy of packages (`powercap`, a folder) and of NVIDIA's devices (`nvml`, a library) can be counted. Without devices one finding.
+/// Whether the energy of packages (`powercap`, a folder) and of NVIDIA's devices (`nvml`, a library) can be counted.
+/// Without devices one finding.
 std::vector<Finding> check_energy(const std::filesystem::path& powercap, const std::string& nvml);
-/// The same by options `energy.powercap` and `energy.nvml`.
+/// The findings with the folders of options `energy.powercap` and `energy.nvml`.
 std::vector<Finding> check_energy(const base::Config& config);
 /// Space of the file system of /dev/shm, in which traces and libraries keep their files.
 Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes);
 Finding check_descriptors(const rlimit& files);
-/// One finding for IP, and one for each InfiniBand or RoCE card.
+/// One finding for IP, and one for each InfiniBand or RoCE adapter.
 std::vector<Finding> check_networks(const std::filesystem::path& root);
 
 /// A kernel call: its name, whether it works here, and what Tandem does without it.
@@ -62,7 +63,8 @@ struct Leftover {
   std::uint64_t bytes = 0;
   bool is_own = true;  ///< an ordinary file of this user
 };
-/// Live files of traces in `folder` whose process is gone. Anybody can put a file of such a name there: only own ones are cleaned.
+/// Live files of traces in `folder` whose process is gone. Other users can put files of such names there: only own ones
+/// are removed.
 std::vector<Leftover> find_leftovers(const std::filesystem::path& folder, const std::function<bool(std::uint32_t)>& is_alive);
 Finding check_leftovers(const std::vector<Leftover>& leftovers);
 

@@ -43,7 +43,7 @@ std::string_view name_of(Verdict verdict) {
 
 bool is_alive(std::uint32_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
 
-/// Completes the traces, and removes the files that belong to none.
+/// Completes the traces, and removes files without a trace.
 Finding clean(const std::vector<Leftover>& leftovers) {
   std::size_t removed = 0;
   std::string problems;
@@ -51,7 +51,7 @@ Finding clean(const std::vector<Leftover>& leftovers) {
     if (!leftover.is_own) continue;
     if (const auto live = trace::open_live(leftover.file, base::Owners::self); live && live.value().folder().is_absolute())
       (void)trace::recover_rank(live.value().folder()).ok();  // a folder that is gone, or another user's, cannot be completed
-    // Opened anew: a file that is no live file goes, too.
+    // The file is opened anew: one that is no live file is removed, too.
     const auto file = base::OwnedFile::open(leftover.file, base::Owners::self);
     const bool is_gone = !file && file.error().code == base::ErrorCode::not_found;
     const auto done = file ? trace::remove_live_file(file.value()) : is_gone ? base::Result<void>() : file.error();

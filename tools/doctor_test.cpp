@@ -1,4 +1,4 @@
-// tools/doctor_test.cpp: made-up systems, and what the doctor says of them.
+// tools/doctor_test.cpp: made-up systems, and the doctor's findings.
 #include "tools/doctor.hpp"
 
 #include <unistd.h>

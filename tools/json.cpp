@@ -63,7 +63,7 @@ Json::Json(unsigned value) noexcept : value_(std::uint64_t{value}) {}
 Json::Json(long value) noexcept : Json(static_cast<long long>(value)) {}
 Json::Json(unsigned long value) noexcept : value_(std::uint64_t{value}) {}
 Json::Json(long long value) noexcept {
-  // One kind for each number, so that equal numbers are equal values.
+  // There is one kind for each number, so that equal numbers are equal values.
   if (value < 0) value_ = std::int64_t{value};
   else value_ = static_cast<std::uint64_t>(value);
 }

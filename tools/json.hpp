@@ -1,4 +1,4 @@
-// tools/json.hpp: JSON values that reports are built from. nlohmann-json reads and writes their text; only json.cpp includes it.
+// tools/json.hpp: JSON values for reports. nlohmann-json reads and writes their text; only json.cpp includes it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tandem::tools {
 
 class JsonWriter;
 
-/// Integers up to this one are exact in the JSON of JavaScript, jq and others that have floating-point numbers only.
+/// Greatest integer that is exact in the JSON of JavaScript, jq and others that have floating-point numbers only.
 inline constexpr std::uint64_t greatest_exact = (std::uint64_t{1} << 53) - 1;
 
 /// Null, a boolean, a number, a text, an array or an object, whose members keep their order. A value: copies are independent.
@@ -58,7 +58,7 @@ class Json {
   static Json exact(std::uint64_t number);
   static Json array();   ///< []
   static Json object();  ///< {}
-  /// Nothing if the text is no JSON.
+  /// Parses a text; empty if it is no JSON.
   static std::optional<Json> parse(std::string_view text);
 
   bool is_null() const noexcept;
@@ -68,7 +68,7 @@ class Json {
   bool is_number() const noexcept;
   bool is_unsigned() const noexcept;  ///< a whole number from 0
 
-  // The value; the caller has asked for its type.
+  // The value; its type must match.
   double number() const;
   std::uint64_t unsigned_number() const;
   const std::string& text() const;
@@ -92,7 +92,7 @@ class Json {
   /// Sets all members of `other`, an object.
   void update(const Json& other);
 
-  /// The text, in one line, or indented by so many spaces. Bytes that are no UTF-8 become U+FFFD.
+  /// The text, in one line, or indented by `indent` spaces. Bytes that are not UTF-8 become U+FFFD.
   std::string dump(int indent = -1) const;
 
   friend bool operator==(const Json& a, const Json& b);

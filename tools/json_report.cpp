@@ -65,7 +65,7 @@ Json report(const std::string& benchmark, const base::Topology& topology, const 
 }
 
 void print(const Json& json) {
-  // The replacing handler, because a file name on the command line need not be UTF-8.
+  // The replacing handler is needed because a file name on the command line need not be UTF-8.
   const std::string text = json.dump(2);
   write_output(text + "\n");
 }

@@ -1,4 +1,4 @@
-// tools/json_report.hpp: the one JSON object that every --json prints, so that programs can read them all alike.
+// tools/json_report.hpp: the JSON object that every --json prints, uniform for programs.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace tandem::tools {
 
-/// One measured quantity. `samples` are the values of the runs, not empty; `peers` holds what others reached in the same run, in
-/// the same unit.
+/// One measured quantity. `samples` are the values of the runs, not empty; `peers` has the peers' medians in the same
+/// run and unit.
 struct Measurement {
   std::string name;                           ///< "wavefront"
   Json params = Json::object();               ///< what it depends on: {"n": 4096, "nb": 256}
@@ -21,7 +21,7 @@ struct Measurement {
   Json details = {};                          ///< an object that goes to the report as it is, or null
 };
 
-/// Of a list that is not empty: the middle, or the mean of the two middles. O(n).
+/// The median of a list that is not empty: the middle, or the mean of the two middles. O(n).
 double median(std::vector<double> samples);
 
 /// The machine as JSON: processor, cores, hardware threads, NUMA nodes and caches that this process may use.
@@ -30,14 +30,14 @@ Json machine_json(const base::Topology& topology);
 /// {"tandem": version, "commit": ..., "machine": {...}, "benchmark": name, "results": []}.
 Json report(const std::string& benchmark, const base::Topology& topology);
 
-/// {"name", "params", "value", "unit", "min", "max", "n", "peers"} and perhaps "details", the value being the median of the
-/// samples.
+/// A result: {"name", "params", "value", "unit", "min", "max", "n", "peers"} and perhaps "details", the value being the
+/// median of the samples.
 Json result_json(const Measurement& measurement);
 
 /// report() with results.
 Json report(const std::string& benchmark, const base::Topology& topology, const std::vector<Measurement>& measurements);
 
-/// Writes it to standard output, indented, with a line end.
+/// Writes JSON to standard output, indented, with a line end.
 void print(const Json& json);
 
 }  // namespace tandem::tools

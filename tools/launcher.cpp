@@ -37,18 +37,18 @@ using base::Result;
 
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t grace_ns = 2 * base::ns_per_s;  ///< between SIGTERM and SIGKILL, and again before hosts are given up
-constexpr std::size_t most_queued_bytes = 1 << 20;     ///< of output that nobody has read; then the ranks wait
+constexpr std::size_t most_queued_bytes = 1 << 20;     ///< of unread output; then the ranks wait
 constexpr int time_limit_code = 124;
 
 std::int64_t now_ns() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// One run. Members are used by one thread; groups call it back from inside `serve`.
+/// One run. One thread uses it; groups call it back from inside `serve`.
 class Launcher final : GroupEvents {
  public:
   Launcher(const LaunchOptions& options, base::Log& log, CleanupProcess& cleanup)
       : options_(options), log_(log), cleanup_(cleanup), lines_{LineMerger(options.labels, options.objects), LineMerger(options.labels)} {}
 
-  /// Errors: the exit code has been set as well, and what was started dies with this object.
+  /// Starts the ranks. Errors: the exit code has been set as well, and started ranks die with this object.
   Result<void> start();
   int run();
   int exit_code() const noexcept { return exit_code_; }
@@ -161,13 +161,13 @@ Result<std::string> Launcher::server_towards(const std::string& host) const {
                                              host, own.error().message)};
 }
 
-/// Rank 0 has it: whoever writes there is to notice when the rank reads no more.
+/// Drops rank 0's input: its writer must notice that the rank reads no more.
 void Launcher::forget_input() {
   const base::FileDescriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing) dup2(nothing.get(), STDIN_FILENO);
 }
 
-/// A terminal is read by its foreground process group alone, in which the launcher is and ranks are not.
+/// A terminal is read by its foreground process group alone, which contains the launcher and not the ranks.
 Input Launcher::input_of(const HostRanks& place) const {
   if (!options_.reads_input) return Input::none;
   return is_this_host(place.host) && isatty(STDIN_FILENO) == 0 ? Input::inherited : Input::fed;
@@ -234,7 +234,7 @@ int Launcher::run() {
     for (int i = 0; i < 2; ++i) writers_[i].collect(polls_, lines_[i].queue);
     polls_.wait(-1);
     const int number = signals_.next();
-    if (number == SIGINT || number == SIGTERM || number == SIGHUP) break;  // nobody reads, and somebody is tired of waiting
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP) break;  // the reader is gone, and the user wants the end
     write_output();
   }
   return exit_code_ == 0 && has_lost_output_ ? 1 : exit_code_;
@@ -265,8 +265,9 @@ void Launcher::serve() {
   check_time(now_ns());
 }
 
-/// A reader that left, as in `tandem run ./app | head`, ends ranks that go on writing, as it would end the program alone. A full disk
-/// does not: what the ranks compute is worth more than what they print. It is dropped, and the job fails when it has ended.
+/// A reader that left, as in `tandem run ./app | head`, ends ranks that go on writing, as it would end the program
+/// alone. A full disk does not, since the ranks' results are worth more than their output: that is dropped, and the job
+/// fails when it has ended.
 void Launcher::write_output() {
   for (int i = 0; i < 2; ++i) {
     const StreamWriter& writer = writers_[i];
@@ -289,7 +290,7 @@ void Launcher::take_input() {
   if (count > 0) return fed_group()->feed({buffer, static_cast<std::size_t>(count)});
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
   reads_input_ = false;
-  // A background job may not read its terminal (EIO): it will be asked again when it comes to the foreground.
+  // A background job may not read its terminal (EIO): it is asked again when it comes to the foreground.
   if (count == 0 || errno != EIO) fed_group()->end_input();
 }
 
@@ -334,7 +335,7 @@ void Launcher::ended(std::uint32_t rank, int wait_status) {
                                     : fmt::format("ended with exit code {}", number);
   server_->rank_ended(base::Rank(rank), "it " + how);
   if (!by_signal && number == 0) return;
-  // Others may have failed because of one that was killed, and be seen to end before it.
+  // Other ranks may have failed because of a killed one, and be seen to end before it.
   const bool killed = by_signal && number != SIGTERM && number != passed_on_ && phase_ <= Phase::asked_to_end;
   if (failed_ && !(killed && failed_by_exit_)) return;
   failed_ = true;
@@ -354,7 +355,8 @@ void Launcher::failed(const std::string& reason, int exit_code) {
   end_all(Phase::asked_to_end);
 }
 
-/// A rank that ended with 0 may have been meant to; when others have joined the job, they may wait for it for ever.
+/// Ends the job when a rank ended with 0, perhaps intentionally, without joining it while others have joined, and may
+/// wait for it for ever.
 void Launcher::end_without_who_never_came() {
   if (failed_) return;
   const auto rank = server_->never_came();
@@ -363,7 +365,7 @@ void Launcher::end_without_who_never_came() {
                      "without it: they are ended too", rank->value()), 1);
 }
 
-/// Goes on to the phase, never back. A stopped rank would not hear SIGTERM without SIGCONT.
+/// Advances to the phase, never back. A stopped rank would not hear SIGTERM without SIGCONT.
 void Launcher::end_all(Phase phase) {
   if (phase <= phase_) return;
   phase_ = phase;

@@ -67,7 +67,7 @@ class Agent final : GroupEvents {
     queue_ += comm::internal::frame_bytes(static_cast<std::uint8_t>(kind), body);
   }
 
-  /// False at the end of the input, or when it makes no sense.
+  /// Reads frames. False at the end of the input, or when it is invalid.
   bool read_frames() {
     char buffer[65536];
     const ssize_t count = read(STDIN_FILENO, buffer, sizeof buffer);

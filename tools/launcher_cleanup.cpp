@@ -22,7 +22,7 @@ namespace {
 
 using base::FileDescriptor;
 
-/// By number: glibc before 2.34 has no function for close_range, and Linux before 5.9 does not have the call.
+/// Calls close_range by number: glibc before 2.34 has no function for it, and Linux before 5.9 does not have the call.
 void close_from(int low) {
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, low, ~0u, 0) == 0) return;
@@ -34,14 +34,14 @@ void close_from(int low) {
   for (auto at = open.lower_bound(low); at != open.end(); ++at) close(*at);
 }
 
-/// In the child. The launcher has one thread, so that everything may be called here.
+/// Runs in the child. The launcher has one thread, so that all functions may be called here.
 [[noreturn]] void watch_over(int pipe) {
   setsid();  // signals of the terminal, and those to the launcher's group, are not for us
   prctl(PR_SET_NAME, "tandem-cleanup");
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  // What the launcher's parent gave it (a pipe that somebody reads to its end) must not stay open because of us.
+  // Descriptors from the launcher's parent (a pipe that is read to its end) must not stay open because of this process.
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int standard = 0; standard < 3; ++standard) dup2(nothing, standard);
   const int low = 3;
@@ -82,7 +82,7 @@ CleanupProcess::~CleanupProcess() {
   while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
-/// A pipe takes so few bytes at once. If somebody has killed the child, nothing kills the ranks.
+/// Sends a message; a pipe takes so few bytes at once. If the child was killed, nothing kills the ranks.
 void CleanupProcess::send(pid_t message) { (void)!write(pipe_.get(), &message, sizeof message); }
 
 }  // namespace tandem::tools

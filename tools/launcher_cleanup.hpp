@@ -1,4 +1,4 @@
-// tools/launcher_cleanup.hpp: a small process that outlives a killed launcher just long enough to kill its ranks.
+// tools/launcher_cleanup.hpp: a small process that survives a killed launcher until it has killed the ranks.
 #pragma once
 
 #include <sys/types.h>
@@ -9,12 +9,12 @@
 
 namespace tandem::tools {
 
-/// A child in a session of its own that knows the process groups of all ranks, and kills them when the launcher's end of a pipe
-/// closes, however that came about. (The kernel's own PR_SET_PDEATHSIG reaches the first process of a rank only, not what a
-/// wrapper script started.) Made before any other descriptor that it must not hold. Not thread-safe.
+/// A child in a session of its own that knows the process groups of all ranks, and kills them when the launcher's end
+/// of a pipe closes, for any reason. (The kernel's own PR_SET_PDEATHSIG reaches the first process of a rank only, not
+/// what a wrapper script started.) Made before any other descriptor that it must not inherit. Not thread-safe.
 class CleanupProcess {
  public:
-  /// Errors: io.
+  /// Starts it. Errors: io.
   static base::Result<CleanupProcess> start();
   CleanupProcess(CleanupProcess&& other) noexcept : pipe_(std::move(other.pipe_)), child_(std::exchange(other.child_, -1)) {}
   CleanupProcess& operator=(CleanupProcess&&) = delete;

@@ -1,4 +1,4 @@
-// tools/launcher_group.hpp: some ranks of a job that run in one place, as the launcher sees them.
+// tools/launcher_group.hpp: the launcher's view of some ranks of a job that run in one place.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace tandem::tools {
 
-/// What a rank has as its standard input. The launcher reads no more of its own than it feeds.
+/// Standard input of a rank. The launcher reads no more of its own than it feeds.
 enum class Input : std::uint8_t {
   none,      ///< /dev/null
   fed,       ///< a pipe, which `RankGroup::feed` fills
-  inherited  ///< the launcher's own, for a rank on its host: nothing is read of it but by the rank
+  inherited  ///< the launcher's own, for a rank on its host; only the rank reads it
 };
 
-/// What a group's ranks are and what they are given. The same for a group on this host and for one behind ssh.
+/// The ranks of a group and their arguments, for a group on this host and for one behind ssh.
 struct GroupPlan {
   std::vector<std::string> words;  ///< the program and its arguments
   std::string folder;              ///< where the ranks start; empty: here
@@ -46,9 +46,9 @@ class GroupEvents {
  public:
   virtual ~GroupEvents() = default;
   virtual void output(std::uint32_t rank, Stream stream, std::string_view bytes) = 0;
-  /// `wait_status` as wait() returns it. Everything that the rank wrote was passed to `output` before.
+  /// A rank has ended with `wait_status` of wait(). Everything that the rank wrote was passed to `output` before.
   virtual void ended(std::uint32_t rank, int wait_status) = 0;
-  /// Ranks of the group that have not ended are lost, or never began: why, and the exit code that a shell would give.
+  /// Ranks of the group that have not ended are lost, or never began: the reason, and a shell's exit code.
   virtual void failed(const std::string& reason, int exit_code) = 0;
 };
 
@@ -60,9 +60,9 @@ class RankGroup {
   virtual void serve(const PollSet& polls) = 0;
   /// Sends a signal to the process group of each rank that runs.
   virtual void signal(int number) = 0;
-  /// No rank runs any more, and everything was reported.
+  /// Whether no rank runs any more, and everything was reported.
   virtual bool is_over() const = 0;
-  /// Nobody reads this stream any more: the ranks shall see that.
+  /// Closes a stream without a reader, so that the ranks notice that.
   virtual void close_stream(Stream stream) = 0;
 
   /// Whether `feed` may be called: the last bytes were taken.

@@ -24,7 +24,7 @@ using base::ErrorCode;
 using base::Result;
 using base::FileDescriptor;
 
-/// No pipe holds more; who writes on after the rank has ended is not waited for.
+/// Largest size of a pipe; a process that writes on after the rank has ended is not waited for.
 constexpr std::size_t most_pipe_bytes = std::size_t(1) << 20;
 
 FileDescriptor nothing_to_read() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
@@ -113,7 +113,7 @@ void LocalRanks::collect(PollSet& polls, bool wants_output) {
     polls.watch(process.output.get(), POLLIN);
     polls.watch(process.errors.get(), POLLIN);
   }
-  // Also without anything to write: a rank that closed its input is to be noticed.
+  // It is watched also without anything to write: a rank that closed its input must be noticed.
   polls.watch(input_.get(), unfed_.empty() ? short(0) : short(POLLOUT));
 }
 
@@ -134,7 +134,8 @@ void LocalRanks::serve(const PollSet& polls) {
   }
 }
 
-/// Whatever the rank wrote lies in its pipes now: a process that it left behind, and that left the group too, is not waited for.
+/// Reads the rest of a rank's output, which is in its pipes now: a process that it left behind, and that left the
+/// group, is not waited for.
 int LocalRanks::finish(std::uint32_t rank, Process& process) {
   kill(-process.pid, SIGKILL);
   read_some(rank, process.output, Stream::output, true);
@@ -142,7 +143,7 @@ int LocalRanks::finish(std::uint32_t rank, Process& process) {
   int status = 0;
   while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
   cleanup_.forget(process.pid);
-  // After all that the rank itself wrote.
+  // This follows all output of the rank.
   if (const std::string report = recover_traces_of(process.pid, begun_); !report.empty()) events_.output(rank, Stream::errors, report);
   return status;
 }

@@ -16,12 +16,12 @@
 
 namespace tandem::tools {
 
-/// Processes, each the leader of a process group, with two pipes each. When a rank's own process ends, what it left running in
-/// its group is killed before it is reaped, while nobody else can have its number. `events` and `cleanup` outlive it; destroying
-/// it kills what runs.
+/// Processes, each the leader of a process group, with two pipes each. When a rank's own process ends, what it left
+/// running in its group is killed before it is reaped, while no other process can have its number. `events` and
+/// `cleanup` outlive it; destroying it kills what runs.
 class LocalRanks final : public RankGroup {
  public:
-  /// Starts all ranks of the plan. Errors: as spawn(); those that were started before are killed.
+  /// Starts all ranks of the plan. Errors: as for spawn(); ranks that were started before are killed.
   static base::Result<std::unique_ptr<LocalRanks>> start(const GroupPlan& plan, GroupEvents& events, CleanupProcess& cleanup);
   ~LocalRanks() override;
 

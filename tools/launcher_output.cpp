@@ -1,4 +1,4 @@
-// tools/launcher_output.cpp: labels, and writing without getting stuck.
+// tools/launcher_output.cpp: labels, and writing without blocking.
 #include "tools/launcher_output.hpp"
 
 #include <limits.h>
@@ -13,7 +13,7 @@
 
 namespace tandem::tools {
 
-/// Puts the label, unless the rank's own line is open: then the bytes to come belong to it.
+/// Writes the label, unless the rank's own line is open: then the next bytes belong to it.
 void LineMerger::begin_line(std::uint32_t rank) {
   if (open_ == rank) return;
   if (open_) queue += '\n';
@@ -64,7 +64,7 @@ void LineMerger::add(std::uint32_t rank, std::string_view bytes) {
   }
 }
 
-/// Returns what comes behind the object and the end of its line.
+/// Adds bytes to the object. Returns the bytes behind the object and the end of its line.
 std::string_view LineMerger::add_to_object(std::uint32_t rank, std::string_view bytes) {
   if (object_.empty()) end_ = ObjectEnd();
   speaker_ = rank;

@@ -1,4 +1,4 @@
-// tools/launcher_output.hpp: what the ranks write, put together line by line on one stream of the launcher's.
+// tools/launcher_output.hpp: merges the ranks' output line by line into one stream of the launcher.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ class ObjectEnd {
   bool looks_right_ = false;  ///< behind the first brace came a string or the end, as in every object
 };
 
-/// Merges what ranks write to one stream. With labels, each line is "[rank] line", whole: no other rank's bytes stand in it. A
-/// line longer than `Limits::longest_line` is passed on in pieces, and ended early when another rank writes in between, as is the line of a
-/// rank that writes while the lines that have not ended take more than `Limits::most_held`; what a rank has not ended with a newline is
-/// passed on, with one, when the rank ends. All other bytes pass unchanged. Without labels, everything passes at once. Pure: the
-/// result gathers in `queue`.
+/// Merges the ranks' output into one stream. With labels, each line is "[rank] line", whole, without other ranks'
+/// bytes. A line longer than `Limits::longest_line` is passed on in pieces, and ended early when another rank writes in
+/// between, as is the line of a rank that writes while the lines that have not ended take more than
+/// `Limits::most_held`; an unfinished line is passed on, with a newline, when the rank ends. All other bytes pass
+/// unchanged. Without labels, everything passes at once. Pure: the result gathers in `queue`.
 ///
 /// With `objects`, JSON objects of the first rank that prints one pass whole and without labels, so that a program can read them.
 /// An object begins at the beginning of a line. One that does not end before the rank does, or within `longest_object`, gets
@@ -60,13 +60,13 @@ class LineMerger {
   std::string object_;                    ///< of the speaker, up to here; empty: none has begun
   ObjectEnd end_;                         ///< of that object
   bool swallow_newline_ = false;          ///< the speaker's next byte may be the newline behind its object
-  std::map<std::uint32_t, std::string> partial_;  ///< what came after a rank's last newline
+  std::map<std::uint32_t, std::string> partial_;  ///< bytes after a rank's last newline
   std::size_t held_ = 0;                          ///< bytes of all of these
-  std::optional<std::uint32_t> open_;             ///< whose line in the queue has not been ended
+  std::optional<std::uint32_t> open_;             ///< rank whose line in the queue has not ended
 };
 
-/// Writes a queue to a descriptor that others may share, so that it is left in blocking mode: small pieces, as long as it is
-/// ready.
+/// Writes a queue to a descriptor that others may share, so that it is left in blocking mode: small pieces, as long as
+/// it is ready.
 class StreamWriter {
  public:
   explicit StreamWriter(int descriptor) : descriptor_(descriptor) {}
@@ -74,10 +74,10 @@ class StreamWriter {
   void collect(PollSet& polls, const std::string& queue) const {
     if (!queue.empty() && !broken_) polls.watch(descriptor_, POLLOUT);
   }
-  /// Takes from the queue what can be written now. Once a write has failed, takes all and drops it.
+  /// Writes what can be written now and removes it from the queue. Once a write has failed, drops everything.
   void write_some(std::string& queue);
   bool broken() const noexcept { return broken_; }
-  /// Of the write that failed: EPIPE, the reader is gone; ENOSPC, the disk is full; ...
+  /// The error of the write that failed: EPIPE, the reader is gone; ENOSPC, the disk is full; ...
   int error() const noexcept { return error_; }
   int descriptor() const noexcept { return descriptor_; }
 

@@ -34,7 +34,7 @@ Result<std::uint32_t> parse_count(std::string_view text, std::string_view whole)
   return count;
 }
 
-/// "a", "a:2", "fe80::1" (several colons and no brackets: an address without a number), "[fe80::1]:2".
+/// Parses "a", "a:2", "fe80::1" (several colons and no brackets: an address without a number), "[fe80::1]:2".
 Result<HostShare> parse_host(std::string_view text) {
   HostShare share;
   auto colon = text.rfind(':');
@@ -60,7 +60,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// "name", "name:2", "name slots=2".
+/// Parses "name", "name:2", "name slots=2".
 Result<HostShare> parse_line(std::string_view line) {
   const auto gap = line.find_first_of(blanks);
   if (gap == std::string_view::npos) return parse_host(line);

@@ -12,16 +12,17 @@
 
 namespace tandem::tools {
 
-/// A host as a person named it.
+/// A host as the user names it.
 struct HostShare {
   std::string host;
-  std::optional<std::uint32_t> ranks;  ///< none: an equal share of what the others leave
+  std::optional<std::uint32_t> ranks;  ///< none: an equal share of the ranks that the others leave
 };
 
-/// "a,b:2,[::1]:4". Errors: invalid_argument.
+/// Parses "a,b:2,[::1]:4". Errors: invalid_argument.
 base::Result<std::vector<HostShare>> parse_hosts(std::string_view text);
 
-/// One host per line: "name", "name:2" or "name slots=2"; `#` begins a comment. Errors: not_found, io; malformed, with the line.
+/// Reads one host per line: "name", "name:2" or "name slots=2"; `#` begins a comment. Errors: not_found, io; malformed,
+/// with the line.
 base::Result<std::vector<HostShare>> read_hostfile(const std::filesystem::path& file);
 
 /// Consecutive ranks of one host.
@@ -31,10 +32,10 @@ struct HostRanks {
   std::uint32_t count = 0;
 };
 
-/// Deals ranks 0 to `ranks` - 1 to the hosts in their order, consecutive ones to one host: first each host that states a number
-/// gets as many, then the others share the rest as equally as possible. Without `ranks`, there are as many as the hosts state,
-/// one for each that states none. Hosts that get none are left out. A host that is named twice gets both shares, one after the
-/// other. Errors (invalid_argument): no rank at all; more ranks than the hosts take.
+/// Deals ranks 0 to `ranks` - 1 to the hosts in their order, consecutive ranks to each: hosts that state a number get
+/// it, and the others share the rest as equally as possible. Without `ranks`, each host counts its number, or one if it
+/// states none. Hosts without ranks are left out. A host named twice gets both shares, one after the other. Errors
+/// (invalid_argument): no rank at all; more ranks than the hosts take.
 base::Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks, const std::vector<HostShare>& hosts);
 
 /// Whether the name means this machine, so that no ssh is needed.

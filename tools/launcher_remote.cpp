@@ -24,9 +24,9 @@ using comm::internal::ByteWriter;
 using comm::internal::Frame;
 
 constexpr std::size_t most_login_bytes = 65536;
-constexpr int unreachable_code = 255;  // as of ssh
+constexpr int unreachable_code = 255;  // exit code of ssh that cannot connect
 
-/// ssh hands one line to a shell on the other side.
+/// A word quoted for a shell: ssh hands one line to a shell on the other side.
 std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char letter : word) letter == '\'' ? text += "'\\''" : text += letter;
@@ -70,7 +70,7 @@ Result<void> RemoteRanks::start_ssh(const GroupPlan&, const RemotePlace& place) 
 
 RemoteRanks::~RemoteRanks() {
   if (ssh_ < 0) return;
-  // The end of its input ends the agent, which ends ssh. One that hangs is killed.
+  // The end of its input ends the agent, which ends ssh. A hanging ssh is killed.
   to_agent_.close();
   bool ended = false;
   for (int tries = 0; tries < 100 && !(ended = waitpid(ssh_, nullptr, WNOHANG) == ssh_); ++tries) usleep(10'000);
@@ -83,7 +83,7 @@ RemoteRanks::~RemoteRanks() {
 
 void RemoteRanks::collect(PollSet& polls, bool wants_output) {
   polls.watch(to_agent_.get(), unsent_.empty() ? short(0) : short(POLLOUT));
-  // Also when nobody wants output, errors are few.
+  // Errors are read even without a consumer of output: there are few.
   polls.watch(complaints_.get(), POLLIN);
   if (wants_output) polls.watch(from_agent_.get(), POLLIN);
 }
@@ -104,7 +104,7 @@ void RemoteRanks::write_some() {
     const ssize_t count = write(to_agent_.get(), unsent_.data(), unsent_.size());
     if (count >= 0) unsent_.erase(0, static_cast<std::size_t>(count));
     else if (errno == EAGAIN) return;
-    else if (errno != EINTR) to_agent_.close();  // why shows itself at the other pipe
+    else if (errno != EINTR) to_agent_.close();  // the other pipe shows the cause
   }
   if (!to_agent_) return unsent_.clear();
   pollfd state{to_agent_.get(), 0, 0};
@@ -128,7 +128,7 @@ void RemoteRanks::read_frames() {
   if (frames_.malformed()) lose();
 }
 
-/// What a login script of the other host prints comes first, and is shown.
+/// Looks for the agent's greeting. What a login script prints before it is shown.
 bool RemoteRanks::find_greeting() {
   const auto at = before_greeting_.find(wire::greeting);
   if (at == std::string::npos) {
@@ -163,11 +163,11 @@ void RemoteRanks::take(const Frame& frame) {
       failed_ = true;
       return events_.failed(fmt::format("on {}: {}", host_, reader.text(wire::most_frame_bytes)), code);
     }
-    default: return;  // of a newer agent
+    default: return;  // a message of a newer agent
   }
 }
 
-/// The agent is gone. That is as it should be once its ranks have ended.
+/// Handles the agent's end, which is expected once its ranks have ended.
 void RemoteRanks::lose() {
   read_complaints();
   from_agent_.close();

@@ -21,17 +21,16 @@ namespace tandem::tools {
 /// How a host is reached.
 struct RemotePlace {
   std::string host;
-  std::vector<std::string> ssh;  ///< the program and its arguments before the host
-  std::string tandem;            ///< the command there
+  std::vector<std::string> ssh;  ///< the program and its arguments before the host's name
+  std::string tandem;            ///< the command on that host
   bool by_shell = true;          ///< the program hands one line to a shell there, as ssh does; false: words to a program
 };
 
-/// One ssh per host, whatever the number of its ranks. What ssh itself writes to standard error, and what a login script
-/// prints, is passed on line by line as "[host] text". `events` and `cleanup` outlive it; destroying it ends ssh, and with it
-/// the ranks.
+/// One ssh per host, whatever the number of its ranks. Lines that ssh itself or a login script writes are passed on as
+/// "[host] text". `events` and `cleanup` outlive it; destroying it ends ssh, and with it the ranks.
 class RemoteRanks final : public RankGroup {
  public:
-  /// Starts ssh and returns; whether the host is reached shows itself later, by `GroupEvents::failed`. Errors: as spawn().
+  /// Starts ssh and returns. `GroupEvents::failed` reports an unreachable host later. Errors: as spawn().
   static base::Result<std::unique_ptr<RemoteRanks>> start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
                                                           CleanupProcess& cleanup);
   ~RemoteRanks() override;
@@ -66,11 +65,11 @@ class RemoteRanks final : public RankGroup {
   std::string before_greeting_;
   bool greeted_ = false;
   comm::internal::FrameBuffer frames_;
-  std::string complaint_;         ///< a line that has not ended
+  std::string complaint_;         ///< a line whose end has not come
   std::string last_complaint_;
   std::set<std::uint32_t> running_;
   bool input_is_taken_ = false;
-  bool failed_ = false;           ///< the agent has said why
+  bool failed_ = false;           ///< the agent has sent the cause
 };
 
 }  // namespace tandem::tools

@@ -1,4 +1,4 @@
-// tools/launcher_signals.hpp: signals as something to wait for.
+// tools/launcher_signals.hpp: signals as a descriptor to wait for.
 #pragma once
 
 #include "tandem/base/file_descriptor.hpp"
@@ -6,14 +6,14 @@
 
 namespace tandem::tools {
 
-/// Signals that a launcher passes on to its ranks: from the constructor on they interrupt nothing, and are read from a
-/// descriptor. Those that are ignored then (by `nohup`, or by a shell for its background jobs) stay ignored, here and
-/// by the ranks.
+/// Signals that a launcher passes on to its ranks. From the constructor on they interrupt nothing and are read from a
+/// descriptor. Those already ignored (by `nohup`, or by a shell for background jobs) stay ignored, here and in the
+/// ranks.
 class SignalQueue {
  public:
   SignalQueue();
   int descriptor() const noexcept { return queue_.get(); }
-  /// The next signal, or 0.
+  /// Returns the next signal, or 0.
   int next();
 
  private:

@@ -27,10 +27,10 @@ using base::Result;
 using base::FileDescriptor;
 
 constexpr int ignored_signals[] = {SIGPIPE, SIGTTIN, SIGTTOU};
-std::optional<rlimit> files_before;  // of the process, as the limit itself is
-sigset_t ignored_before;             // likewise, of `ignored_signals`: by whoever started the launcher
+std::optional<rlimit> files_before;  // limit of this process before the launcher raised it
+sigset_t ignored_before;             // `ignored_signals` that were ignored when the launcher started
 
-/// Where the child failed, and errno there.
+/// The child's failed step and its errno.
 struct Failure {
   enum class Step { folder, program, other } step;
   int reason;
@@ -42,11 +42,11 @@ struct Failure {
   _exit(127);
 }
 
-/// In the child, between fork and exec.
+/// Prepares the child and executes the program; runs between fork and exec.
 [[noreturn]] void become(const SpawnRequest& request, char* const* argv, char* const* envp, pid_t parent, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before the line above
+  if (getppid() != parent) _exit(127);  // the parent died before the line above
   if (dup2(request.input, STDIN_FILENO) < 0 || dup2(request.output, STDOUT_FILENO) < 0 ||
       dup2(request.errors, STDERR_FILENO) < 0 || (request.inherited >= 0 && fcntl(request.inherited, F_SETFD, 0) != 0))
     give_up(report, Failure::Step::other);
@@ -74,7 +74,7 @@ Error explain(const SpawnRequest& request, const Failure& failure) {
     return {code, fmt::format("there is no program {} in PATH{}", program,
                               is_here ? fmt::format("; for the one in this folder write ./{}", program) : "")};
   }
-  // A script whose interpreter is missing exists.
+  // An existing script may name a missing interpreter.
   if (code == ErrorCode::not_found && access(program.c_str(), F_OK) == 0)
     return {ErrorCode::io, fmt::format("{} cannot be executed: its interpreter is missing", program)};
   return {code, code == ErrorCode::not_found ? fmt::format("there is no program {}", program)

@@ -13,7 +13,7 @@
 namespace tandem::tools {
 namespace {
 
-/// File systems have coarse clocks.
+/// Tolerance for the coarse clocks of file systems.
 constexpr std::chrono::seconds kCoarse{1};
 
 }  // namespace
@@ -25,7 +25,7 @@ std::string recover_traces_of(pid_t process, std::filesystem::file_time_type beg
     const std::filesystem::file_time_type written = std::filesystem::last_write_time(live, gone);
     if (gone || written + kCoarse < begun) continue;
     const auto opened = trace::open_live(live, base::Owners::self);
-    if (!opened || opened.value().page.process != static_cast<std::uint32_t>(process)) continue;  // it died before it said
+    if (!opened || opened.value().page.process != static_cast<std::uint32_t>(process)) continue;  // died early
     const std::filesystem::path folder = opened.value().folder();
     if (!folder.is_absolute()) continue;
     const auto report = trace::recover_rank(folder);

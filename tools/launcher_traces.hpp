@@ -8,10 +8,11 @@
 
 namespace tandem::tools {
 
-/// Gathers what a process that is gone, and reaped, left of its traces: its live files go, and their events are in the trace's
-/// folder. What a person should know, a line each; empty: there was nothing, as with all that end well. Takes a look into
-/// /dev/shm, and where something is left, the time to write it. `begun`: a time before the process began; older files are of another one
-/// that had its number. Files of other users are left alone: anybody can put one of any name into /dev/shm.
+/// Recovers the traces of a process that has died and been reaped: moves the events of its live files to the trace's
+/// folder and removes the files. Returns lines for the user; empty: nothing was left, as when a rank ends well. Costs a
+/// look into /dev/shm, and the time to write what is left. `begun`: a time before the process began; older files belong
+/// to an earlier process with its number. Files of other users are left alone, since any user can create any name in
+/// /dev/shm.
 std::string recover_traces_of(pid_t process, std::filesystem::file_time_type begun);
 
 }  // namespace tandem::tools

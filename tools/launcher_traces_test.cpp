@@ -18,7 +18,7 @@
 namespace tandem::tools::launcher_traces_test {
 namespace {
 
-/// No process of Linux has such a number.
+/// A process number that Linux never uses.
 constexpr pid_t kNobody = 0x7FFF0000;
 
 TEST(LauncherTraces, FilesOfAnEarlierProcessOfTheSameNumberAreLeftAlone) {
@@ -38,8 +38,8 @@ TEST(LauncherTraces, FilesOfAnEarlierProcessOfTheSameNumberAreLeftAlone) {
   std::filesystem::remove(live);
 }
 
-/// What a neighbour did on a host of several users: a live file that names a folder of his, whose streams are links to files of
-/// whoever runs `tandem run`, and a packet whose records hold a line of his choice.
+/// Another user of the host has planted a live file that names a folder of his, whose streams link to files of the user
+/// of `tandem run`, and a packet whose records hold a line of his choice.
 TEST(LauncherTraces, ALiveFileOfANeighbourIsNotFollowed) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
   constexpr uid_t neighbour = 65534;
@@ -61,7 +61,7 @@ TEST(LauncherTraces, ALiveFileOfANeighbourIsNotFollowed) {
   ASSERT_EQ(::chown(live.c_str(), neighbour, neighbour), 0);
   const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(5);
   EXPECT_EQ(recover_traces_of(kNobody, long_ago), "");
-  // Though the live file were ours, the folder is not.
+  // The live file is ours now, but the folder is not.
   ASSERT_EQ(::chown(live.c_str(), 0, 0), 0);
   EXPECT_THAT(recover_traces_of(kNobody, long_ago), testing::HasSubstr("belongs to user 65534"));
   EXPECT_EQ(trace::test::read_file(precious), "precious");

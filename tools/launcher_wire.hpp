@@ -1,4 +1,4 @@
-// tools/launcher_wire.hpp: what a launcher and its agent on another host say to each other through ssh.
+// tools/launcher_wire.hpp: the messages between a launcher and its agent on another host, through ssh.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace tandem::tools::wire {
 enum class Kind : std::uint8_t { start = 1, signal, input, input_end, input_taken, output, ended, failed };
 
 inline constexpr std::string_view greeting = "\x01tandem-agent\n";
-inline constexpr std::uint32_t version = 2;  ///< of this file
+inline constexpr std::uint32_t version = 2;  ///< of this protocol
 inline constexpr std::size_t most_frame_bytes = 16u << 20;  ///< arguments and environment, at most
 
-/// Begins with the versions in a place that never changes.
+/// Encodes a plan. It begins with the versions, in a place that never changes.
 std::string encode(const GroupPlan& plan);
-/// Errors: malformed; unsupported when the versions differ, which are both named.
+/// Decodes a plan. Errors: malformed; unsupported, naming both versions when they differ.
 base::Result<GroupPlan> decode_plan(std::string_view body);
 
 }  // namespace tandem::tools::wire

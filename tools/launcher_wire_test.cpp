@@ -1,4 +1,4 @@
-// tools/launcher_wire_test.cpp: a plan survives the way to another host, and nothing else does.
+// tools/launcher_wire_test.cpp: plans survive encoding and decoding, and damaged ones are refused.
 #include "tools/launcher_wire.hpp"
 
 #include <random>

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int failure = 1, wrong_use = 2;
 
-/// Who owns which tile, as the command line says.
+/// The owners of tiles, as the command line states them.
 struct Places {
   std::uint32_t p = 0, q = 0;  ///< 0: not given
   std::string file = {};
@@ -34,7 +34,7 @@ struct Places {
   bool given() const noexcept { return p > 0 || q > 0 || !file.empty(); }
 };
 
-/// The command line as it stands.
+/// The arguments as given.
 struct LinalgArguments {
   LinalgJob job;
   std::string op;
@@ -46,7 +46,7 @@ struct LinalgArguments {
   unsigned repetitions = 0;  ///< 0: not given
   unsigned workers = 0;      ///< 0: as configured
   Places places;
-  Places to;  ///< copy: of the matrix that is written
+  Places to;  ///< copy: owners of the matrix that is written
   double emulated_rate = 0;  ///< GFlop/s of emulated kernels; 0: kernels run
   bool json = false;
 };
@@ -73,7 +73,7 @@ bool is_rectangular(LinalgOp op) {
   return op == LinalgOp::geqrf || op == LinalgOp::gels || op == LinalgOp::stencil || op == LinalgOp::copy;
 }
 
-/// What does not fit together, or an empty text.
+/// Describes contradictory arguments; empty: there are none.
 std::string contradiction(const LinalgArguments& arguments) {
   const LinalgOp op = arguments.job.op;
   const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv || op == LinalgOp::gesv;
@@ -109,7 +109,7 @@ std::string contradiction(const LinalgArguments& arguments) {
   return "";
 }
 
-/// Kernels that take as long as their operations do at the rate that is asked for; empty when they run.
+/// Makes kernels take the time of their operations at the requested rate; empty: kernels run.
 runtime::Emulation emulation_of(const LinalgArguments& arguments) {
   if (arguments.emulated_rate == 0) return {};
   const char precision = arguments.precisions.front()[0];
@@ -121,7 +121,7 @@ runtime::Emulation emulation_of(const LinalgArguments& arguments) {
   };
 }
 
-/// Who owns which tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
+/// The owner of each tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
 base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const Places& places, std::uint32_t ranks) {
   using linalg::Distribution;
   if (!places.file.empty()) {
@@ -145,7 +145,7 @@ base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const P
   return Distribution::contiguous(grid, {.rows = tiles(job.rows()), .cols = tiles(job.n)});
 }
 
-/// Fills in who owns what. Errors: as above.
+/// Fills in the owners of tiles. Errors: as `distribution_of`.
 base::Result<void> distribute(const LinalgArguments& arguments, std::uint32_t ranks, LinalgJob& job) {
   for (const auto& [places, distribution] :
        {std::pair{&arguments.places, &job.distribution}, std::pair{&arguments.to, &job.target}}) {
@@ -189,7 +189,7 @@ void print_heading() {
              "nb", "nrhs", "steps", "ranks", "workers", "seconds", "median", "min", "max", "unit", "residual");
 }
 
-/// The order of the matrices, or m x n.
+/// The size of the matrices for the table: their order, or m x n.
 std::string size_of(const Json& params) {
   const std::string n = fmt::format("{}", params["n"].unsigned_number());
   return params.contains("m") ? fmt::format("{}x{}", params["m"].unsigned_number(), n) : n;
@@ -209,7 +209,7 @@ void print_row(const Measurement& measurement) {
              params.contains("residual") ? fmt::format("{:.2g}", params["residual"].number()) : "-");
 }
 
-/// Whether the result is right; if not, says why to `log`, which may be null.
+/// Whether the result is right; if not, writes the cause to `log`, which may be null.
 bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
   if (outcome.info != 0 && is_lu(op)) {
     if (log != nullptr) log->error("pivot {} of the factorisation is zero (info = {})", outcome.info, outcome.info);
@@ -265,7 +265,7 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   options.emulation = emulation_of(arguments);
   Runtime rt(argc, argv.data(), options);
 
-  // Rank 0 speaks for all.
+  // Rank 0 prints for all.
   const bool speaks = rt.rank() == 0;
   if (const std::string advice = linalg::blas_advice(); speaks && !advice.empty()) context.log.warn("{}", advice);
   LinalgJob job = arguments.job;

@@ -43,12 +43,12 @@ grep -qF " 310x70 " out || fail "rows and columns are not shown: $(cat out)"
 "$tandem" linalg potrf -n 512 --nb 128 --emulate-kernels 1 --workers 1 --repetitions 1 > out || fail "emulated kernels"
 grep -q "emulated" out || fail "it is not said that kernels are emulated: $(cat out)"
 awk '/^potrf/ { found = $9 >= 0.0447 } END { exit !found }' out || fail "emulated kernels take their time: $(cat out)"
-# A quarter of the triangle in memory, the rest in a file; and copies that are compared.
+# Main memory holds a quarter of the triangle, and a file the rest; copies are compared.
 for op in "potrf --uplo lower" "copy" "geqrf"; do
   # shellcheck disable=SC2086  # several arguments
   "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 2 --tandem.memory=128KiB --tandem.spill="$folder" > out ||
     fail "linalg $op in little memory"
-  # A quarter of the share of each rank.
+  # Each rank has memory for a quarter of its share.
   # shellcheck disable=SC2086
   "$tandem" run -n 2 "$tandem" linalg $op -n 300 --nb 32 --check --repetitions 1 --workers 1 --tandem.memory=64KiB --tandem.spill="$folder" > out ||
     fail "linalg $op in little memory on two ranks"
@@ -115,7 +115,7 @@ refused 2 "exclude each other" copy -n 10 --to-p 1 --to-distribution file
 refused 2 "give precision s or d" stencil -n 10 --precision z
 refused 2 "-n: '0' is not a whole number from 1" stencil -n 0
 
-# The system whose solution is all ones.
+# A system whose solution is all ones.
 cat > a.mtx << 'END'
 %%MatrixMarket matrix coordinate real symmetric
 3 3 5
@@ -133,7 +133,7 @@ rm x.mtx
 "$tandem" linalg cg --matrix a.mtx --rhs b.mtx --out x.mtx --check > out || fail "cg of a user's system"
 awk 'NR > 2 && ($1 - 1 > 1e-12 || 1 - $1 > 1e-12) { exit 1 }' x.mtx || fail "the solution is not all ones: $(cat x.mtx)"
 
-# And a general one, with zeros on its diagonal.
+# A general matrix with zeros on its diagonal.
 printf '%%%%MatrixMarket matrix coordinate real general\n3 3 4\n1 2 1\n2 3 2\n3 1 4\n3 2 1\n' > g.mtx
 printf '%%%%MatrixMarket matrix array real general\n3 1\n1\n2\n5\n' > h.mtx
 rm x.mtx

@@ -26,7 +26,7 @@ using base::Result;
 template <Scalar T>
 struct Tiled {
   Tiled(Runtime& rt, const char* name, TileShape shape) : matrix(where_it_fits(rt, shape)), data(rt, name, matrix) {}
-  /// Where main memory has a limit tiles belong to the runtime.
+  /// Tiles belong to the runtime where main memory has a limit.
   static TileShape where_it_fits(Runtime& rt, TileShape shape) {
     shape.in_runtime = rt.config().get_bytes("memory") != 0;
     return shape;
@@ -35,7 +35,7 @@ struct Tiled {
   TiledData<T> data;
 };
 
-/// A matrix in LAPACK's layout, read element by element as generators are. Outlives the tasks.
+/// A matrix in LAPACK's layout that is read element by element, as generators are. Outlives the tasks.
 template <Scalar T>
 struct Elements {
   const DenseMatrix<T>* dense;
@@ -47,12 +47,12 @@ struct Elements {
   }
 };
 
-/// Real operations of multiplying and adding in T, in units of those of a real type.
+/// Real operations of a multiplication and an addition in T, relative to those in a real type.
 template <Scalar T>
 constexpr double complex_factor = is_complex<T> ? 4 : 1;
 
-/// Of a random symmetric matrix that is positive definite, but not by far: its eigenvalues differ by a factor of about ten
-/// (generators.hpp has the edge), so that conjugate gradients have something to do.
+/// A random symmetric positive definite matrix whose eigenvalues differ by a factor of about ten (generators.hpp has
+/// the edge), so that conjugate gradients need several steps.
 double little_dominance(std::size_t n) { return 2.5 / std::sqrt(3 * static_cast<double>(n)); }
 
 template <Scalar T>
@@ -62,7 +62,7 @@ Result<void> require_square(const DenseMatrix<T>& dense, const std::string& name
   return {};
 }
 
-/// A has to be Hermitian to what is left by writing it down with some digits.
+/// A must be Hermitian within the rounding of its decimal digits.
 template <Scalar T>
 Result<void> require_hermitian(const DenseMatrix<T>& dense, const std::string& name) {
   if (Result<void> square = require_square(dense, name); !square) return square;
@@ -152,7 +152,7 @@ class Runner {
     if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a);
     else generate(rt_, RandomPositiveDefinite{.seed = job_.seed, .order = job_.n}, a);
   }
-  /// Without pivoting a generated matrix has to be one that needs none.
+  /// Without pivoting, a generated matrix must need none.
   void fill_general(TiledData<T>& a) {
     if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a);
     else if (job_.pivoting == Pivoting::none) generate(rt_, RandomDominant{.seed = job_.seed, .order = job_.n}, a);
@@ -162,7 +162,7 @@ class Runner {
     if (b_file_) generate(rt_, Elements<T>{&*b_file_}, b);
     else fill_random(b, 1);
   }
-  /// `which` distinguishes the matrices of one operation.
+  /// `which` selects one of the operation's matrices.
   void fill_random(TiledData<T>& a, std::uint64_t which) { generate(rt_, RandomGeneral{.seed = job_.seed + which}, a); }
 
   // --- repetitions
@@ -186,7 +186,7 @@ class Runner {
 
   double order() const { return static_cast<double>(job_.n); }
 
-  /// What is not stored, the other half of a factor, is written as zeros.
+  /// Writes the half of a factor that is not stored as zeros.
   Result<LinalgOutcome> write_result(const TiledData<T>& x) {
     if (job_.out_file.empty() || outcome_.info != 0) return std::move(outcome_);
     const std::size_t rows = x.matrix().rows(), cols = x.matrix().cols();
@@ -398,7 +398,7 @@ class Runner {
              rt_.wait();
            },
            [&] { ended = cg(rt_, job_.uplo, a.data, b.data, x.data, options); });
-    // In each iteration a product with A, two products and three additions of vectors.
+    // Each iteration has a product with A, two products and three additions of vectors.
     outcome_.work = static_cast<double>(ended.iterations) * (2 * order() * order() + 10 * order()) * complex_factor<T>;
     outcome_.info = ended.info;
     outcome_.iterations = ended.iterations;
@@ -419,7 +419,7 @@ class Runner {
                                   .tolerance = job_.tolerance.value_or(0)};
       JacobiOutcome ended;
       repeat(0, [&] { generate(rt_, start, u.data); }, [&] { ended = jacobi(rt_, u.data, work.data, options); });
-      // A point is read and written in each step.
+      // Each step reads and writes every point.
       outcome_.work = static_cast<double>(ended.steps) * 2 * order() * static_cast<double>(job_.rows()) * sizeof(T);
       outcome_.iterations = ended.steps;
       outcome_.reached = ended.change;
@@ -439,7 +439,7 @@ class Runner {
       for (std::size_t i = 0; i < m.row_tiles(); ++i)
         if (from.distribution.several() && from.distribution.owner(i, j) != to.distribution.owner(i, j))
           outcome_.travelling += m.tile_rows(i) * m.tile_cols(j) * sizeof(T);
-    // Written anew each time: what another rank has seen does not travel again.
+    // Rewritten for each run: values that another rank has seen do not travel again.
     repeat(2 * order() * static_cast<double>(job_.rows()) * sizeof(T), [&] { fill_random(a.data, 0); },
            [&] { lacpy(rt_, Uplo::general, a.data, b.data); });
     if (job_.check) {
@@ -467,7 +467,7 @@ class Runner {
           if (a.matrix.is_here(i, j)) compare(a.matrix.tile(i, j), b.matrix.tile(i, j));
           continue;
         }
-        // On all ranks: the owner looks.
+        // All ranks call it, and the owner checks.
         auto ta = rt_.acquire_at_owner(read(a.data(i, j)));
         auto tb = rt_.acquire_at_owner(read(b.data(i, j)));
         if (ta) compare(**ta, **tb);

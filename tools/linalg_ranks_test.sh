@@ -11,7 +11,7 @@ source "$(dirname "$0")/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
 ranks="0 1 2 3"
 
-# has_worked PID: it has used a tenth of a second of a core more than three starts take, so that it has joined the others.
+# has_worked PID: the process has used a tenth of a second of a core beyond three starts, so it has joined the others.
 start_hundredths=
 has_worked() {
   local -a stat
@@ -23,11 +23,11 @@ has_worked() {
   read -r -a stat < <(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null)
   ((${#stat[@]} > 12 && stat[11] + stat[12] > 10 + 3 * start_hundredths))
 }
-# has_written FOLDER: of a rank's trace, a few buffers at least.
+# has_written FOLDER: the rank's trace has at least a few buffers.
 has_written() { (($(du -bs "$1" 2> /dev/null | cut -f1) + 0 > 300000)); }
 many_factorisations=(linalg potrf -n 2048 --nb 128 --workers 1 --repetitions 1000)
 
-# Without a launcher that ends the others: they end by themselves, and say who died.
+# Without a launcher that ends them, the other ranks end by themselves and name the dead one.
 survivors_know() {
   local transport=$1 rank status pids=()
   TANDEM_MASTER_PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -51,7 +51,7 @@ survivors_know() {
   unset TANDEM_MASTER_PORT TANDEM_JOB_SECRET WORLD_SIZE MASTER_ADDR
 }
 
-# Under `tandem run`, what a rank that is killed has recorded is there, as if it had ended its trace up to then.
+# Under `tandem run`, the trace of a killed rank is complete up to its death.
 traced() {
   # shellcheck disable=SC2016  # for the ranks' shell
   "$tandem" run -n 4 -x TANDEM_TRACE=task,sched,worker,data,comm,broadcast -x TANDEM_TRACE_FOLDER="$folder/run" \
@@ -80,7 +80,7 @@ workers = [a for a in dead["actors"] if a["kind"] == "worker"]
 assert [r["rank"] for r in o["ranks"]] == [0, 1, 2, 3] and dead["recovered"] and not dead["complete"]
 assert dead["lost_events"] == 0 and sum(a["records"] for a in workers) > 100, workers' || fail "rank 2 has left something else"
   "$tandem" trace check run --json > out 2> err || { fail "the trace keeps not what it promises"; cat out err >&2; }
-  # All events of rank 2 are there, so its tasks are held against each other; what ran has no end.
+  # All events of rank 2 are there, so its tasks are checked against each other; the running ones have no end.
   python3 -c 'import json
 o = json.load(open("out"))
 tasks = next(a for a in o["accounts"] if a["name"] == "tasks")
@@ -99,7 +99,7 @@ assert 0 < o["bounds"]["area_s"] <= o["makespan_s"] and 0 < o["bounds"]["critica
 killed() {
   survivors_know shm,tcp
   survivors_know tcp
-  # And under `tandem run`, with the status of who was killed.
+  # Under `tandem run`, the status is that of the killed rank.
   # shellcheck disable=SC2016  # for the ranks' shell
   "$tandem" run -n 4 -- sh -c 'echo $$ > pid.$TANDEM_JOB_RANK; exec "$@"' - "$tandem" "${many_factorisations[@]}" > out 2> err &
   local launcher=$! rank
@@ -116,12 +116,12 @@ killed() {
   for rank in $ranks; do is_gone "$(cat "pid.$rank")" || fail "rank $rank is still there"; done
 }
 
-complaints() {  # those in the file err; the one about the kernels that OpenBLAS chooses is right on some processors
+complaints() {  # those in the file err, without the one about OpenBLAS's kernels, which some processors deserve
   grep 'tandem: ' err | grep -v 'computes with kernels for'
 }
 
-# solves_alike LAUNCHER...: 4 ranks that it starts find the solution that one rank finds, bit by bit, whatever carries their
-# messages; $transports says what may, or nothing.
+# solves_alike LAUNCHER...: 4 ranks find the solution of one rank, bit by bit, over any transport in $transports (empty:
+# any).
 solves_alike() {
   local solve=("$tandem" linalg posv -n 300 --nb 32 --nrhs 3 --workers 1 --repetitions 1 --out) transport
   "${solve[@]}" alone.mtx > out || fail "one rank"

@@ -36,7 +36,7 @@
 namespace tandem::tools {
 namespace {
 
-/// Those that ranks would use here without option comm.transports, in order of preference.
+/// The transports that ranks would use here without option comm.transports, most preferred first.
 std::vector<std::string> transports() {
   std::vector<std::string> names = comm::internal::automatic_transports(comm::internal::active_rdma_ports());
   const auto ucx = std::find(names.begin(), names.end(), "ucx");
@@ -44,7 +44,7 @@ std::vector<std::string> transports() {
   return names;
 }
 
-/// Null: OpenCL cannot be used.
+/// The OpenCL module; null: OpenCL cannot be used.
 const runtime::OpenClModule* opencl() {
   const auto module = runtime::load_opencl();
   return module.ok() ? module.value() : nullptr;
@@ -73,7 +73,7 @@ Json opencl_json() {
   return devices;
 }
 
-/// Where the command's options say that CUDA's libraries are.
+/// What CUDA reports, by the libraries that the command's options name.
 base::Result<std::vector<runtime::CudaFacts>> cuda(const base::Config& config) {
   const auto module = runtime::load_cuda();
   if (!module.ok()) return base::Error{base::ErrorCode::unsupported, "not built, or not found"};
@@ -132,7 +132,7 @@ void print_caches(const base::Topology& topology) {
   }
 }
 
-/// Where a worker works, with option `numa`.
+/// The NUMA place where a worker works, with option `numa`.
 std::string memory_of(const WorkerPlacement& placement, const std::vector<WorkerPlacement>& workers, const base::Topology& topology) {
   const std::size_t place = topology.numa_place_of(core_of(placement, topology));
   const bool is_main = place == topology.numa_place_of(core_of(workers.front(), topology));
@@ -241,7 +241,8 @@ struct MachineOptions {
   std::string save;
 };
 
-/// With option comm.progress_core=model, where a rank that has this host for itself would serve messages, and why; else empty. `config` gets the core.
+/// Explains where a rank that has this host for itself would serve messages, with option comm.progress_core=model; else
+/// empty. Sets that core in `config`.
 std::string place_of_messages(base::Config& config, const base::Topology& topology, std::optional<double> quota, base::Log& log) {
   if (comm::progress_core(config)) return {};
   const auto machine = find_contention_machine(config, base::process_environment(), machine_name(topology.cpu_model()), log);
@@ -262,7 +263,7 @@ base::Result<void> show_machine(const MachineOptions& options, const ToolContext
   base::Config config = context.config;
   const std::string messages = place_of_messages(config, topology.value(), quota, context.log);
   const auto workers = plan_workers(topology.value(), quota, config);
-  // Beside others, one of them writes, for all.
+  // Among several ranks, one writes for all.
   std::optional<comm::Job> job;
   if (options.links || !options.save.empty()) job = find_job(context.config, context.log);
   const bool writes = !job || job->rank == comm::Rank(0);
@@ -273,7 +274,7 @@ base::Result<void> show_machine(const MachineOptions& options, const ToolContext
       links = find_links(context.config, context.log, options.links, std::move(job));
     } catch (const StartError& error) {
       if (needs_links) throw;
-      context.log.warn("{}", error.what());  // the rest is worth showing where programs would not start
+      context.log.warn("{}", error.what());  // the rest is still useful where programs would not start
     }
   }
   if (!writes) return {};
@@ -298,7 +299,7 @@ void add_machine(Subcommand app, ToolContext& context) {
   auto options = std::make_shared<MachineOptions>();
   command.add_flag("--json", options->json, "Print a JSON object");
   command.add_flag("--tree", options->tree, "Print a tree: which parts of the machine belong to which, and the workers bound to its cores");
-  command.add_option("--svg", options->svg, "Draw the same tree into this file");
+  command.add_option("--svg", options->svg, "Draw the tree into this file");
   command.add_flag("--links", options->links,
                    "Measure how fast copies between memories are, each link alone and all at once, and, on several ranks, messages, alone and beside "
                    "copies; up to half a minute for each");

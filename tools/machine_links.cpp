@@ -34,7 +34,7 @@ using runtime::MachineLink;
 using runtime::MachineNetwork;
 using runtime::MessageTimes;
 
-/// A line of a terminal, which is empty at the end.
+/// A progress line of a terminal, cleared at the end.
 class ProgressLine {
  public:
   ~ProgressLine() { write(""); }
@@ -52,12 +52,12 @@ class ProgressLine {
 
 std::string budget_text(const runtime::MachineNode& node) { return node.budget == 0 ? "no limit" : readable_bytes(node.budget); }
 
-/// A rate under some load, and its part of the rate of the link alone.
+/// A rate under load, and its share of the rate of the link alone.
 std::string under_load(const MachineLink& link, const std::optional<double>& rate) {
   return rate ? fmt::format("{:>10.3g}  {:>5.0f} %", *rate, 100 * *rate / link.bytes_per_ns) : fmt::format("{:>10}  {:>7}", "-", "-");
 }
 
-/// `with_messages`: there is a column for the rate beside messages.
+/// `with_messages`: adds a column for the rate beside messages.
 std::string link_text(const MachineLink& link, bool with_messages) {
   const std::string latency = base::short_time(static_cast<double>(link.latency_ns));
   const std::string beside = with_messages ? fmt::format("  {:>5}{}", "", under_load(link, link.beside_messages_bytes_per_ns)) : std::string();
@@ -75,7 +75,7 @@ std::optional<double> ratio(const LinkCurves& curves, std::size_t bytes) {
 
 using Figure = std::function<std::optional<double>(const LinkCurves& curves, std::size_t bytes)>;
 
-/// A row for each link, a column for each size.
+/// A table with a row for each link and a column for each size.
 std::string size_table(std::string_view title, const LinkView& view, const Figure& figure) {
   std::string text = fmt::format("\n{}\n{:>4}    {:<3}", title, "from", "to");
   for (const std::size_t bytes : view.sizes) text += fmt::format("  {:>8}", base::format_bytes(static_cast<std::int64_t>(bytes)));
@@ -101,7 +101,7 @@ std::string network_text(const MachineNetwork& network) {
   return text;
 }
 
-/// What is known of messages, and how to know it.
+/// The table of messages, or how to measure them.
 std::string networks_text(const LinkView& view) {
   std::string text;
   for (const MachineNetwork& network : view.machine.networks) text += network_text(network);
@@ -142,7 +142,7 @@ Json network_json(const MachineNetwork& network) {
           {"sizes", std::move(sizes)}};
 }
 
-/// A rank of this host, and one of another host, as far as there are such; that of another host last.
+/// A rank of this host and a rank of another host, where they exist; the latter last.
 std::vector<comm::Rank> partners_of(const comm::Job& job) {
   std::vector<comm::Rank> partners;
   const auto is_here = [&](std::uint32_t rank) { return std::ranges::find(job.here, comm::Rank(rank)) != job.here.end(); };

@@ -1,4 +1,4 @@
-// tools/machine_links_test.cpp: tables and JSON of links that were measured on machines that do not exist.
+// tools/machine_links_test.cpp: tables and JSON of links of invented machines.
 #include "tools/machine_links.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// A card: 10 GB/s from main memory, half of it under load; nothing is known of the way back.
+/// A device with 10 GB/s from main memory, half of it under load, and an unknown rate to main memory.
 LinkView measured() {
   LinkView view;
   view.sizes = {4'096, 1 << 20, 16 << 20};

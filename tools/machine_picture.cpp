@@ -1,4 +1,4 @@
-// tools/machine_picture.cpp: one tree of boxes for both: text with branches, or SVG.
+// tools/machine_picture.cpp: a tree of boxes, drawn as text with branches or as SVG.
 #include "tools/machine_picture.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ enum class Look : std::uint8_t { machine, package, memory, cache, core, busy_cor
 struct Box {
   Look look = Look::machine;
   std::string title;
-  std::string note = {};  ///< of a core: its workers
+  std::string note = {};  ///< the workers of a core
   std::vector<Box> parts = {};
 
   Box& add(Look kind, std::string text) { return parts.emplace_back(Box{.look = kind, .title = std::move(text)}); }
@@ -53,7 +53,7 @@ std::string name_of(const base::NumaNode& node) {
   return fmt::format("NUMA node {}{}", node.os_index, node.bytes > 0 ? ", " + readable_bytes(node.bytes) : "");
 }
 
-/// The part of `in` whose title is `title`, made when it is not there yet.
+/// The part of `in` with that title, which is added if it is missing.
 Box& part(Box& in, Look look, const std::string& title) {
   const auto found = std::ranges::find(in.parts, title, &Box::title);
   return found != in.parts.end() ? *found : in.add(look, title);
@@ -88,7 +88,7 @@ Box boxes_of(const MachineView& machine) {
   return all;
 }
 
-/// Workers that no core has for itself.
+/// Lists the workers without a core of their own.
 std::string unbound(const MachineView& machine) {
   std::string text;
   for (const WorkerPlacement& placement : machine.workers) {
@@ -112,7 +112,7 @@ void write_tree(const Box& box, const std::string& indent, std::string& text) {
 // --- picture; lengths in pixels
 
 constexpr double core_width = 76, core_height = 38, gap = 8, title_height = 20, page_width = 1000;
-constexpr double letter = 6.9;  ///< the width of one, at most, on average
+constexpr double letter = 6.9;  ///< greatest mean width of a letter
 
 struct Size {
   double width = 0, height = 0;
@@ -143,7 +143,7 @@ Size lay_out(const Box& box, double most, const Place& place) {
   return all;
 }
 
-/// With its frame.
+/// The size of a box with its frame.
 Size size_of(const Box& box, double most) {
   if (box.is_core()) return {core_width, core_height};
   const Size within = lay_out(box, most - 2 * gap, [](const Box&, double, double, Size) {});

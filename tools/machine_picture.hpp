@@ -1,4 +1,5 @@
-// tools/machine_picture.hpp: a machine as a tree of text and as a picture: packages, NUMA nodes, caches, cores, workers, devices, networks.
+// tools/machine_picture.hpp: a machine as text and as a picture: packages, NUMA nodes, caches, cores, workers, devices,
+// networks.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace tandem::tools {
 
-/// What is drawn. The references must outlive it.
+/// The drawn parts. The references must outlive it.
 struct MachineView {
   struct Device {
     std::string kind;  ///< "OpenCL 0"
@@ -23,9 +24,9 @@ struct MachineView {
   std::vector<std::string> networks = {};
 };
 
-/// Lines, each ends with a newline.
+/// The tree as lines, each with a newline.
 std::string machine_tree(const MachineView& machine);
-/// A whole file. Cores with a worker bound to them are filled.
+/// The picture as a whole SVG file. Cores with a bound worker are filled.
 std::string machine_svg(const MachineView& machine);
 
 }  // namespace tandem::tools

@@ -1,4 +1,4 @@
-// tools/machine_picture_test.cpp: the tree and the picture of machines that are made up.
+// tools/machine_picture_test.cpp: the tree and the picture of invented machines.
 #include "tools/machine_picture.hpp"
 
 #include <gmock/gmock.h>

@@ -8,10 +8,10 @@ tandem=$1
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}" "${!SLURM_@}" "${!LSB_@}" PBS_NODEFILE OAR_NODEFILE
-# The memory that main memory moves data to makes links on every machine.
+# Every machine has links: main memory moves data to another memory.
 export TANDEM_MEMORY=64MiB TANDEM_WORKERS=1
 
-# What a busy machine does not measure in its time is left out, so it gets three tries.
+# A busy machine may not measure everything in time, so it gets three tries.
 for _ in 1 2 3; do
   tandem_ends 0 run -n 2 "$tandem" machine --links --save machine.toml
   figures=$(grep -cE '^(loaded|beside_messages)_gb_s = ' machine.toml)
@@ -35,7 +35,7 @@ for _ in 1 2 3; do
 done
 json_holds "$all_measured"
 
-# What was saved is read, saved again as it was, and used.
+# The saved file is read, saved again unchanged, and used.
 tandem_ends 0 run -n 2 "$tandem" machine --save again.toml --tandem.machine=machine.toml
 cmp machine.toml again.toml || fail "machine --save changed a file that it had read"
 tandem_ends 0 run -n 2 "$tandem" linalg potrf -n 256 --nb 64 --check --tandem.machine=machine.toml
@@ -43,7 +43,7 @@ sed 's/^alone_us .*/alone_us = "1 2"/' machine.toml > damaged.toml
 tandem_ends 2 machine --tandem.machine=damaged.toml
 holds err "option machine: damaged.toml:[0-9]+: network\.shm\.alone_us is '1 2'; write 8 numbers of us, one for each of the sizes"
 
-# A process alone measures what it has.
+# A process alone measures its own links.
 tandem_ends 0 machine --links
 holds out '^Messages are measured on several ranks: tandem run -n 2 tandem machine --links'
 tandem_ends 0 run -n 2 "$tandem" machine --links --tandem.ranks=alone

@@ -1,4 +1,4 @@
-// tools/models_command.cpp: `tandem models`: what earlier runs have learnt of the durations of tasks on this machine.
+// tools/models_command.cpp: `tandem models`: durations of tasks that earlier runs on this machine have measured.
 #include "tools/models_command.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ constexpr const char* models_footer = R"(A program learns with --tandem.models=o
   tandem models compare ~/.cache/tandem/models/other ~/.cache/tandem/models/here
   tandem models prune --days 90)";
 
-/// The folder by the options, with this machine's name.
+/// The folder that the options select, with this machine's name.
 Result<ModelFolder> own_folder(const ToolContext& context) {
   auto place = ModelFolder::place(context.config, base::process_environment());
   if (!place.ok()) return place.error();
@@ -96,7 +96,7 @@ void print_powers(const ModelFolder& folder) {
   for (const auto& [kind, power] : powers.value().idle) row("(idle)", power, kind);
 }
 
-/// Null: they cannot be read.
+/// The learnt powers; null: they cannot be read.
 Json powers_json(const ModelFolder& folder) {
   const auto powers = folder.read_powers();
   if (!powers.ok()) return nullptr;
@@ -152,7 +152,7 @@ Result<void> list_models(const ToolContext& context, bool json) {
   return {};
 }
 
-/// Of this codelet. Errors: not_found, with the nearest name; those of the file.
+/// The models of one codelet. Errors: not_found, with the nearest name; those of the file.
 Result<model::CodeletModels> find_models(const ToolContext& context, const std::string& codelet) {
   const auto folder = own_folder(context);
   if (!folder.ok()) return folder.error();

@@ -1,4 +1,4 @@
-// tools/models_command.hpp: what the subcommands of `tandem models` share.
+// tools/models_command.hpp: functions that the subcommands of `tandem models` share.
 #pragma once
 
 #include <filesystem>
@@ -17,19 +17,19 @@ struct ModelRow {
   model::History history;
 };
 
-/// By kind, then by bytes.
+/// The rows of a codelet by kind, then by bytes.
 std::vector<ModelRow> rows_of(const model::CodeletModels& models);
 
-/// "cpu", or "opencl (Graphics), implementation 1, distance 2".
+/// The name of a kind: "cpu", or "opencl (Graphics), implementation 1, distance 2".
 std::string kind_text(const model::WorkKind& kind);
 
-/// "12 us (s / 1 MiB)^1.5 + 3 us".
+/// A law as text: "12 us (s / 1 MiB)^1.5 + 3 us".
 std::string text_of(const model::PowerLaw& law);
 
 /// A picture (SVG) of durations by bytes, both logarithmic: a point with its deviation for each row, and the law of each kind.
 std::string picture_of(const model::CodeletModels& models);
 
-/// Means of two folders side by side, for people or as JSON.
+/// Compares the means of two folders, as a table or as JSON.
 base::Result<void> compare_models(const std::filesystem::path& a, const std::filesystem::path& b, bool json);
 
 }  // namespace tandem::tools

@@ -1,4 +1,4 @@
-// tools/models_compare.cpp: `tandem models compare`: the same tasks in two folders of models.
+// tools/models_compare.cpp: `tandem models compare`: compares the durations in two folders of models.
 #include <algorithm>
 #include <cmath>
 #include <map>

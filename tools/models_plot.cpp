@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 6> kColours{"#0072b2", "#d55e00", "#009e7
 
 /// A logarithmic axis, from a power of ten or of two to another.
 struct Axis {
-  double low, high, from, to;  ///< values, and where they lie
+  double low, high, from, to;  ///< values, and their coordinates
 
   double operator()(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
 };

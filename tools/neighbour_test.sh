@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/neighbour_test.sh: another user of the host puts files where the command looks; nothing of ours changes, and nothing of his runs.
+# tools/neighbour_test.sh: another user plants files where the command looks; our files stay unchanged, and nothing of
+# his runs.
 # Usage: neighbour_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE
 set -uo pipefail
 
@@ -20,7 +21,7 @@ is_untouched() {
   [[ ! -e made ]] || fail "$1 has made a file through a link"
 }
 
-# attack PROCESS: a live file and the folder that it names, with links in place of streams, all of the neighbour.
+# attack PROCESS: plants a neighbour's live file and the folder that it names, with links in place of streams.
 attack() {
   rm -rf evil
   live=$live_folder/tandem-trace.$1.evil
@@ -37,7 +38,7 @@ attack() {
 export -f attack fail
 export folder live_folder write_sample neighbour
 
-# Of a rank's process, by the time it has ended; and of one that is gone.
+# The process is a rank's, which has ended by then, or one that died long ago.
 timeout 60 "$tandem" run -n 1 bash -c 'failures=0; attack $$; echo $$ > process' > out 2> err < /dev/null
 live=$live_folder/tandem-trace.$(cat process).evil
 [[ -e $live ]] || fail "there was no attack, or its live file was removed"
@@ -51,14 +52,14 @@ is_untouched "tandem trace recover"
 holds err "belongs to user $neighbour"
 rm -f "$live"
 
-# A live file of ours by its owner, which names the neighbour's folder.
+# A live file that we own names the neighbour's folder.
 attack "$(cat process)"
 chown 0:0 "$live"
 "$tandem" doctor --clean > out 2> err
 is_untouched "tandem doctor --clean"
 rm -f "$live"
 
-# A run of the neighbour that lives: it is not listed, and a live file that is cut while it is read kills nobody.
+# A live run of the neighbour is not listed, and a live file that is cut while it is read kills no reader.
 attack $$
 tandem_ends 0 top
 grep -q evil out && fail "tandem top lists a neighbour's run"
@@ -72,7 +73,7 @@ done
 rm -f "$live"
 wait $cutter
 
-# Options of the neighbour in the current folder, among which is a library to load.
+# The current folder has the neighbour's options, one of which names a library to load.
 mkdir shared && chmod 777 shared
 printf '[comm]\nmodules = "%s"\n' "$folder/shared" > shared/tandem.toml
 chown $neighbour:$neighbour shared/tandem.toml
@@ -83,7 +84,7 @@ holds err "tandem.toml: belongs to user $neighbour"
 chown 0:0 shared/tandem.toml
 (cd shared && "$tandem" machine > ../out 2> ../err) || fail "our own options are refused: $(cat err)"
 
-# A folder of models that leads elsewhere.
+# A folder of models is a link to another place.
 mkdir models && chown $neighbour:$neighbour models
 "$tandem" linalg potrf -n 128 --nb 64 --tandem.models=on --tandem.model.folder="$folder/models" > out 2> err
 [[ -z $(ls -A models) ]] || fail "models are written into a neighbour's folder"

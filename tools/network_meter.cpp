@@ -1,4 +1,4 @@
-// tools/network_meter.cpp: rank 0 says what is sent next, and takes the times.
+// tools/network_meter.cpp: rank 0 announces the next step to its partners, and measures times.
 #include "tools/network_meter.hpp"
 
 #include <algorithm>
@@ -20,41 +20,41 @@ using comm::Rank;
 using runtime::LinkCurves;
 using runtime::MachineNetwork;
 
-/// What a partner does next.
+/// The next step of a partner.
 enum class StepKind : std::uint64_t {
   answer,        ///< `count` times: receives a message, and sends one
   exchange,      ///< `count` times: sends and receives at once
   flow,          ///< exchanges with `other` until a message begins with `kLast`
-  start_copies,  ///< over all links, of `bytes`
-  stop_copies,   ///< these
+  start_copies,  ///< over all links, of `bytes` each
+  stop_copies,   ///< ends `start_copies`
   lead_pair,     ///< exchanges with `other`, which gets `flow`, until there is a next step; answers after the first exchange
-  end_pair,      ///< answers
-  leave,         ///< nothing more
+  end_pair,      ///< ends `lead_pair`, and answers
+  leave,         ///< ends the measurement
 };
-/// What rank 0 says.
+/// A message of rank 0 with a step.
 struct MeterStep {
   StepKind kind = StepKind::leave;
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;
-  std::uint64_t other = 0;  ///< rank
+  std::uint64_t other = 0;  ///< the other rank of a pair
 };
 constexpr std::string_view kMessages = "tandem machine: messages", kSteps = "tandem machine: steps";  ///< channels
 constexpr std::byte kLast{1};
-constexpr unsigned kFewest = 4;  ///< messages that make a time known
+constexpr unsigned kFewest = 4;  ///< least messages for a valid time
 
-/// A message has failed; within this file.
+/// Thrown within this file when a message fails.
 struct BrokenMessage {
   std::string what;
 };
 
-/// What two ranks send each other.
+/// Messages between two ranks.
 class PartnerTalk {
  public:
   PartnerTalk(comm::Endpoint& endpoint, Rank other)
       : endpoint_(endpoint), other_(other), messages_(endpoint.channel(kMessages)), steps_(endpoint.channel(kSteps)) {}
 
   Rank other() const noexcept { return other_; }
-  /// Also an answer to a step.
+  /// Sends a step, or the answer to one.
   void tell(const MeterStep& step) { wait(endpoint_.isend(other_, {}, {&step, sizeof step}, {.channel = steps_})); }
   MeterStep listen() {
     MeterStep step;
@@ -62,10 +62,10 @@ class PartnerTalk {
     return step;
   }
 
-  /// Of the next one; it may fail, as that will.
+  /// The arrival of the next step; both may fail.
   comm::Request next_step() { return endpoint_.iprobe(other_, comm::Tag{}, {.channel = steps_}); }
 
-  /// A message there and one back.
+  /// Sends a message and receives one.
   void ask(std::size_t bytes) {
     make_room(bytes);
     const comm::Request answer = receive(bytes);
@@ -77,7 +77,7 @@ class PartnerTalk {
     wait(receive(bytes));
     wait(send(bytes));
   }
-  /// A message in each direction. True: the other one was the last.
+  /// Sends and receives a message at once. True: the received one was the last.
   bool exchange(std::size_t bytes, bool is_last = false) {
     make_room(bytes);
     out_[0] = is_last ? kLast : std::byte{0};
@@ -111,7 +111,7 @@ struct MessageCurves {
   model::TransferCurve alone, both_ways, loaded, all_pairs;
 };
 
-/// Ranks that exchange messages with each other while another pair is measured. The first one of each leads it.
+/// Ranks that exchange messages while another pair is measured. The first one of each pair leads it.
 class OtherPairs {
  public:
   OtherPairs(comm::Endpoint& endpoint, std::span<const Rank> here, Rank partner) {
@@ -119,7 +119,7 @@ class OtherPairs {
     const auto is_here = [&](Rank rank) { return std::ranges::find(here, rank) != here.end(); };
     for (std::uint32_t rank = 1; rank < endpoint.size(); ++rank)
       if (Rank(rank) != partner) (is_here(Rank(rank)) ? near : far).emplace_back(rank);
-    if (!is_here(partner))  // they use the network of this host, too
+    if (!is_here(partner))  // pairs of this host use its network, too
       for (; !near.empty() && !far.empty(); near.pop_back(), far.pop_back()) add(endpoint, near.back(), far.back());
     for (std::vector<Rank>* const left : {&near, &far})
       for (; left->size() >= 2; left->resize(left->size() - 2)) add(endpoint, left->end()[-2], left->back());
@@ -134,7 +134,7 @@ class OtherPairs {
     }
     for (Pair& pair : pairs_) pair.leader.listen();
   }
-  /// The same when they have ended.
+  /// Ends all pairs, and returns when they have answered.
   void stop() {
     for (Pair& pair : pairs_) pair.leader.tell({.kind = StepKind::end_pair});
     for (Pair& pair : pairs_) pair.leader.listen();
@@ -177,11 +177,11 @@ class PartnerMeter {
     return network_of(curves);
   }
 
-  /// Links beside messages that come and go all the time.
+  /// Measures links while messages come and go.
   void measure_links() {
     talk_.tell({.kind = StepKind::flow, .bytes = options_.load_bytes});
-    std::optional<BrokenMessage> broken;  // the thread's, until it is joined
-    std::atomic<bool> stops{false};  // a flag that orders nothing
+    std::optional<BrokenMessage> broken;  // the thread's until it is joined
+    std::atomic<bool> stops{false};  // orders no other memory
     base::ThreadGroup flow;
     flow.add({.name = "flow"}, [&] {
       try {
@@ -218,10 +218,10 @@ class PartnerMeter {
     }
   }
 
-  /// False: there is no time for enough of them.
+  /// Measures one size. False: the time does not suffice for enough messages.
   bool measure_size(StepKind kind, std::size_t bytes, model::TransferCurve& curve) {
     const std::int64_t begin_ns = clock_.now_ns();
-    trips(kind, bytes, 1, nullptr);  // it does not count: it makes the connection, and touches pages
+    trips(kind, bytes, 1, nullptr);  // not counted: makes the connection, and touches pages
     const std::int64_t first_ns = std::max<std::int64_t>(1, clock_.now_ns() - begin_ns);
     const std::int64_t slice_ns = options_.most_ns / (static_cast<std::int64_t>(kinds_) * static_cast<std::int64_t>(options_.sizes.size()));
     const auto count = static_cast<unsigned>(std::min<std::int64_t>(options_.trips, slice_ns / first_ns));
@@ -265,7 +265,7 @@ class PartnerMeter {
   unsigned kinds_ = 0, step_ = 0, steps_ = 0;
 };
 
-/// All others have nothing more to do.
+/// Lets all other ranks leave.
 void dismiss(comm::Endpoint& endpoint) {
   const MeterStep leave;
   std::vector<comm::Request> told;

@@ -1,4 +1,4 @@
-// tools/network_meter.hpp: messages between the ranks of a job for a series of sizes, alone, in both directions, beside copies, and beside other ranks.
+// tools/network_meter.hpp: measures messages of a job by size: alone, both ways, beside copies, and beside other ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@
 
 namespace tandem::tools {
 
-/// How to measure messages.
+/// Parameters of the measurement.
 struct NetworkMeterOptions {
   std::vector<std::size_t> sizes{8, 4'096, 16'384, 65'536, 262'144, 1 << 20, 4 << 20, 16 << 20};  ///< bytes, ascending, from 1
-  std::int64_t most_ns = 15'000'000'000;  ///< about so long for each partner, at most
+  std::int64_t most_ns = 15'000'000'000;  ///< about the most time for each partner
   unsigned trips = 29;                    ///< messages of each size in each direction, if the time suffices
-  std::size_t load_bytes = 4 << 20;       ///< of a copy beside messages, of a message beside copies, and of those between other ranks
-  std::vector<comm::Rank> here = {};      ///< those of rank 0's host, with itself; it says who exchanges messages with whom
-  /// Before each of `steps` steps.
+  std::size_t load_bytes = 4 << 20;       ///< size of copies beside messages, and of messages of the load
+  std::vector<comm::Rank> here = {};      ///< ranks of rank 0's host, itself among them; rank 0 forms the pairs
+  /// Called before each of `steps` steps.
   std::function<void(unsigned step, unsigned steps, std::string_view what)> progress = {};
 };
 
@@ -43,7 +43,8 @@ struct NetworkMeterOptions {
 base::Result<std::vector<runtime::MachineNetwork>> measure_networks(comm::Endpoint& endpoint, std::span<const comm::Rank> partners, runtime::LinkMeter& links,
                                                                     const clock::Clock& clock, const NetworkMeterOptions& options = {});
 
-/// Any other rank: does what rank 0 asks, until that is told to be all. `links()` is called when copies are needed, and gives this rank's. Errors: io.
+/// Any other rank serves the steps of rank 0 until that ends the measurement. `links()` is called when copies are
+/// needed, and returns this rank's links. Errors: io.
 base::Result<void> serve_network(comm::Endpoint& endpoint, const std::function<runtime::LinkMeter&()>& links);
 
 }  // namespace tandem::tools

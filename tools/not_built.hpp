@@ -5,7 +5,7 @@
 
 namespace tandem::tools {
 
-/// Adds to `app` a subcommand that takes any arguments, and ends with an error that names `remedy` and with exit status 2.
+/// Adds to `app` a subcommand that takes any arguments, and fails with an error that names `remedy` and exit status 2.
 void add_not_built(Subcommand app, ToolContext& context, const char* name, const char* help, const char* remedy);
 
 }  // namespace tandem::tools

@@ -1,4 +1,4 @@
-// tools/out_file.hpp: a file that is written from its beginning to its end, through a buffer; its errors come last.
+// tools/out_file.hpp: a file that is written sequentially through a buffer; its errors are reported at the end.
 #pragma once
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace tandem::tools {
 
 class OutFile {
  public:
-  /// Errors: io.
+  /// Creates the file. Errors: io.
   static base::Result<OutFile> create(const std::filesystem::path& path) {
     OutFile file;
     file.path_ = path;
@@ -50,7 +50,7 @@ class OutFile {
   }
   std::uint64_t bytes() const noexcept { return bytes_ + buffer_.size(); }
 
-  /// Errors: io, the first one since it was created.
+  /// Closes the file. Errors: io, the first one since it was created.
   base::Result<void> close() {
     flush();
     if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;

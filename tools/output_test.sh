@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/output_test.sh: what the command cannot write: each subcommand says which file and why, and ends with status 1.
+# tools/output_test.sh: output that cannot be written: each subcommand names the file and the cause, and ends with
+# status 1.
 # Usage: output_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE
 set -uo pipefail
 
@@ -14,7 +15,8 @@ export XDG_CACHE_HOME=$folder/cache TANDEM_RANKS=alone
 "$write_sample" sample || fail "no sample"
 "$tandem" linalg potrf -n 128 --nb 64 --tandem.models=on > /dev/null || fail "no models"
 
-# Each line: a command that prints something, and ends with 0 when it can. "fresh": made anew before it runs.
+# Each line is a command that prints something, and ends with 0 when it can. "fresh": its folder is made anew before it
+# runs.
 table='--help
 --version
 bench --help
@@ -50,7 +52,7 @@ trace stats sample
 trace summary sample
 trace summary sample --json'
 
-# lost STATUS CAUSE COMMAND: it ended with that status instead of 0, and says the cause.
+# lost STATUS CAUSE COMMAND: the command ended with that status instead of 0, and names the cause.
 lost() {
   (($1 == 1)) || fail "$3: exit $1 instead of 1 when it cannot write: $2"
   grep -qE -- "standard output.* cannot be written: $2" err || fail "$3 does not say '$2' but: $(head -c 500 err)"
@@ -74,7 +76,7 @@ while read -r line; do
   lost $? 'Bad file descriptor' "$line"
   grep -qF "standard output (closed)" err || fail "$line does not say that its output is closed: $(head -c 500 err)"
 
-  # Nobody hears what is said to standard error: the output and the status are what they are otherwise.
+  # A closed standard error changes neither the output nor the status.
   for errors in /dev/full closed; do
     rm -rf fresh fresh.* archived*
     if [[ $errors == closed ]]; then timeout 120 "$tandem" "${words[@]}" > out 2>&- < /dev/null
@@ -85,14 +87,14 @@ while read -r line; do
   done
 done <<< "$table"
 
-# No file that a command opens takes the number of a stream that is closed, and gets its output.
+# No file that a command opens takes the number of a closed stream, and gets its output.
 "$tandem" trace export sample -o fresh --format perfetto > /dev/null || fail "no export"
 cp fresh whole 2> /dev/null || cp -r fresh whole
 rm -rf fresh
 "$tandem" trace export sample -o fresh --format perfetto <&- >&- 2>&-
 diff -rq fresh whole > diff.out || fail "with closed streams the export is another one: $(cat diff.out)"
 
-# Files that are named by options, on a full disk.
+# Files that options name, on a full disk.
 ln -s /dev/full full.json
 for line in "trace export sample -o full.json --format perfetto" "machine --svg full.json"; do
   read -ra words <<< "$line"
@@ -100,7 +102,7 @@ for line in "trace export sample -o full.json --format perfetto" "machine --svg 
   holds err 'full\.json.*No space left on device'
 done
 
-# A full disk does not end ranks: what they print is lost, and they go on to their end.
+# A full disk does not end ranks: their output is lost, and they run to their end.
 program writes 'i=0; while [ $i -lt 2000 ]; do echo "$i some text that fills the pipe and the queue of the launcher"; i=$((i + 1)); done
 echo to the other >&2; touch "done-$TANDEM_JOB_RANK"'
 for streams in '> /dev/full 2> err' '>&- 2> err' '> out 2> /dev/full' '> out 2>&-' '> /dev/full 2>&1' '>&- 2>&-'; do
@@ -110,12 +112,12 @@ for streams in '> /dev/full 2> err' '>&- 2> err' '> out 2> /dev/full' '> out 2>&
   ((status == 1)) || fail "tandem run $streams: exit $status instead of 1"
   [[ -f done-0 && -f done-1 ]] || fail "tandem run $streams: a rank did not come to its end"
 done
-# The status of a rank that fails is told, not that of the output.
+# The status is that of the failing rank, not that of the output.
 timeout 60 "$tandem" run -n 2 sh -c 'echo text; exit 7' > /dev/full 2> err < /dev/null
 status=$?
 ((status == 7)) || fail "a rank's status is hidden by a full disk: $status"
 
-# What a runtime reports at its end.
+# Reports of a runtime at its end.
 for errors in '2> /dev/full' '2>&-'; do
   eval "timeout 60 \"\$tandem\" linalg potrf -n 64 --nb 64 --repetitions 1 --tandem.stats=on > out $errors < /dev/null"
   status=$?

@@ -10,11 +10,12 @@
 
 namespace tandem::tools {
 
-/// A message that grows. Numbers of fields and their types are the caller's to know; fields that are left out have their
-/// defaults. https://protobuf.dev/programming-guides/encoding: a field is a varint of its number and wire type, then its value.
+/// A message that grows. The caller knows the numbers and types of fields; fields that are left out have their
+/// defaults. https://protobuf.dev/programming-guides/encoding: a field is a varint of its number and wire type, then
+/// its value.
 class ProtobufMessage {
  public:
-  /// uint32, uint64, bool, enum, and int32 or int64, whose bits are meant.
+  /// Adds a uint32, uint64, bool, enum, int32 or int64, given by its bits.
   ProtobufMessage& integer(std::uint32_t field, std::uint64_t value) {
     key(field, 0);
     varint(value);
@@ -26,9 +27,9 @@ class ProtobufMessage {
     return *this;
   }
   ProtobufMessage& real(std::uint32_t field, double value) { return fixed64(field, std::bit_cast<std::uint64_t>(value)); }
-  /// A string, which must be UTF-8: readers refuse the whole file otherwise. Other bytes become U+FFFD.
+  /// Adds a string, which must be UTF-8: readers refuse the whole file otherwise. Other bytes become U+FFFD.
   ProtobufMessage& text(std::uint32_t field, std::string_view value) { return raw(field, base::as_utf8(value)); }
-  /// Bytes, or the fields of a message.
+  /// Adds bytes, or the fields of a message.
   ProtobufMessage& raw(std::uint32_t field, std::string_view value) {
     key(field, 2);
     varint(value.size());

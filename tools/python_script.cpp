@@ -21,7 +21,7 @@ bool can_run(const fs::path& file) {
   return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
 }
 
-/// Beside the command when it is installed, else in the sources that it was built from.
+/// The folder of the package: beside the installed command, else in the sources of the build.
 std::optional<fs::path> package_folder() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -31,7 +31,7 @@ std::optional<fs::path> package_folder() {
   return std::nullopt;
 }
 
-/// All programs of that name, in the order of PATH.
+/// All programs with that name, in the order of PATH.
 std::vector<fs::path> in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
@@ -41,7 +41,7 @@ std::vector<fs::path> in_path(const std::string& name) {
   return found;
 }
 
-/// Those that may be used, the best first; not empty.
+/// The Pythons to try, the best first; not empty.
 base::Result<std::vector<fs::path>> find_pythons(const std::string& chosen, const fs::path& package) {
   if (!chosen.empty()) {
     if (chosen.find('/') == std::string::npos) {
@@ -56,7 +56,7 @@ base::Result<std::vector<fs::path>> find_pythons(const std::string& chosen, cons
   for (const fs::path& beside : {package, package.parent_path()})
     if (const fs::path file = beside / ".venv/bin/python"; can_run(file)) found.push_back(file);
   for (const fs::path& file : in_path("python3")) found.push_back(file);
-  const fs::path of_system = "/usr/bin/python3";  // which has the distribution's modules, though another one may come first in PATH
+  const fs::path of_system = "/usr/bin/python3";  // the one with the distribution's modules
   if (can_run(of_system) && std::ranges::find(found, of_system) == found.end()) found.push_back(of_system);
   if (found.empty()) return base::Error{base::ErrorCode::unsupported, "no python3 is in PATH: install it, or set option python"};
   return found;
@@ -72,7 +72,7 @@ base::Result<std::string> run_python(const std::string& python, const std::strin
                        "the Python package that comes with Tandem is neither installed nor in " TANDEM_SOURCE_PYTHON};
   const auto programs = find_pythons(python, *package);
   if (!programs) return programs.error();
-  std::optional<base::Error> first;  // why the best one could not
+  std::optional<base::Error> first;  // the failure of the best one
   for (const fs::path& program : programs.value()) {
     Command command{.file = program, .arguments = {package->string(), name}, .environment = {}, .explains = true};
     command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());

@@ -63,7 +63,7 @@ struct RunArguments {
 
 using Exports = std::vector<std::pair<std::string, std::string>>;
 
-/// "VAR=value", or "VAR" with the value that it has here.
+/// Reads "VAR=value", or "VAR" for its value here.
 Result<Exports> read_exports(const std::vector<std::string>& texts) {
   Exports exports;
   for (const std::string& text : texts) {
@@ -81,7 +81,7 @@ Result<Exports> read_exports(const std::vector<std::string>& texts) {
   return exports;
 }
 
-/// Where the program's name stands in the whole command line, of which the last `count` words that are no options of Tandem are
+/// The place of the program's name in the whole command line. The last `count` words that are no options of Tandem are
 /// the program's.
 std::size_t program_position(const std::vector<std::string>& arguments, std::size_t count) {
   const auto end = std::find(arguments.begin(), arguments.end(), "--");
@@ -94,13 +94,13 @@ std::size_t program_position(const std::vector<std::string>& arguments, std::siz
   return at;
 }
 
-/// The program's words as they were given: options of Tandem that stand among them are the program's.
+/// The program's words as given, with options of Tandem among them.
 std::vector<std::string> program_words(const ToolContext& context, std::size_t count) {
   const auto position = static_cast<std::ptrdiff_t>(program_position(context.arguments, count));
   return {context.arguments.begin() + position, context.arguments.end()};
 }
 
-/// Options of Tandem before the program: for the ranks, as variables. After it, they reach it as they are.
+/// Options of Tandem before the program reach the ranks as variables; those after it reach the program unchanged.
 Exports configuration(const ToolContext& context, std::size_t count) {
   Exports exports;
   constexpr std::string_view prefix = "--tandem.";
@@ -110,7 +110,7 @@ Exports configuration(const ToolContext& context, std::size_t count) {
     const auto equals = argument->find('=');
     const std::string name = argument->substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
     const std::string value = equals == std::string::npos ? "true" : argument->substr(equals + 1);
-    for (const base::ConfigEntry& entry : context.config.entries())  // has been checked: one of them is meant
+    for (const base::ConfigEntry& entry : context.config.entries())  // checked before: one of them is meant
       if (entry.option.name == name) exports.emplace_back(entry.option.environment_name(), value);
   }
   return exports;
@@ -124,11 +124,11 @@ Exports own_variables() {
   return exports;
 }
 
-/// Where the ranks run, and what starts them on other hosts.
+/// The places of ranks, and the program that starts them on other hosts.
 struct Places {
   std::vector<HostRanks> ranks;
   std::string batch_system = {};              ///< empty: none
-  std::vector<std::string> remote = {};       ///< of the batch system; empty: ssh
+  std::vector<std::string> remote = {};       ///< command of the batch system; empty: ssh
 };
 
 Result<Places> deal(std::optional<std::uint32_t> ranks, const Result<std::vector<HostShare>>& hosts) {
@@ -195,11 +195,11 @@ Result<void> read_binding(const RunArguments& arguments, LaunchOptions& options)
   return {};
 }
 
-/// What would be started where: `--dry-run`.
+/// Shows which ranks would start where, for `--dry-run`.
 int show_plan(const LaunchOptions& options, const std::string& topology, base::Log& log) {
   const auto host = topology.empty() ? base::Topology::discover() : base::Topology::synthetic(topology);
   if (!host) return log.error("{}", host.error().message), 2;
-  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> hosts;  // one may be named twice
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> hosts;  // a host may be named twice
   for (const HostRanks& place : options.places) {
     auto known = std::find_if(hosts.begin(), hosts.end(), [&](const auto& entry) { return entry.first == place.host; });
     if (known == hosts.end()) known = hosts.insert(known, {place.host, {}});
@@ -236,10 +236,11 @@ bool find_program(const std::string& name) {
   return false;
 }
 
-/// A page that shows the run, made when all ranks have ended.
+/// A page about the run, made when all ranks have ended.
 class JobReport {
  public:
-  /// `--report`, or option `report` as it stands here. Adds to the ranks' environment what the trace needs that the user has not set.
+  /// Takes the file from `--report`, or from option `report` of this process. Adds to the ranks' environment the
+  /// options of traces that the user has not set.
   JobReport(const RunArguments& arguments, const ToolContext& context, Exports& environment)
       : file_(arguments.report.empty() ? context.config.get_string("report") : arguments.report) {
     if (file_.empty()) return;
@@ -250,7 +251,7 @@ class JobReport {
       const char* const value = std::getenv(name);
       return std::string(value != nullptr ? value : "");
     };
-    environment.emplace_back("TANDEM_REPORT", "");  // a rank makes none of its own
+    environment.emplace_back("TANDEM_REPORT", "");  // ranks make no reports
     if (given("TANDEM_TRACE").empty()) environment.emplace_back("TANDEM_TRACE", "all");
     folder_ = given("TANDEM_TRACE_FOLDER");
     if (!folder_.empty()) return;
@@ -258,7 +259,7 @@ class JobReport {
     own_folder_ = true;
     environment.emplace_back("TANDEM_TRACE_FOLDER", folder_);
   }
-  /// False: there should be one, and there is none.
+  /// Writes the page. False: it could not.
   bool make(base::Log& log) const {
     if (file_.empty()) return true;
     const auto written = write_report({folder_}, file_);
@@ -369,8 +370,8 @@ void add_run(Subcommand app, ToolContext& context) {
   command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
   command
       .add_option("--stdin", arguments->input,
-                  "Who has the standard input of this command: rank 0 (on another host it is read ahead for that "
-                  "rank), or nobody")
+                  "Reader of this command's standard input: rank 0 (on another host it is read ahead for that "
+                  "rank), or none")
       .show_default()
       .type_name("rank0|none");
   command.add_option("--bind", arguments->bind,

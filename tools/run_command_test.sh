@@ -26,13 +26,14 @@ is_stopped() { [[ $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status"
 is_not_stopped() { ! is_stopped "$1"; }
 has_lines() { [[ -f $2 ]] && (($(wc -l < "$2") >= $1)); }
 
-# gone_soon FILE...: the processes whose numbers are there end.
+# gone_soon FILE...: the processes whose numbers are in the files end soon.
 gone_soon() {
   local pid
   for pid in $(cat "$@"); do until_true 5 is_gone "$pid" || fail "process $pid of $* is still there"; done
 }
 
-# Ranks find each other, here as many as a laptop bears, and agree on the secret, which is no argument and no variable.
+# Ranks find each other, here as many as a laptop can bear, and agree on the secret, which is no argument and no
+# variable.
 run 0 -n 64 "$probe"
 (($(grep -cE '^\[([0-9]+)\] \1 of 64 by tandem run found 0 1 2 .* 63; secret' out) == 64)) ||
   fail "64 ranks do not find each other"
@@ -42,7 +43,7 @@ run 0 -n 1 "$probe"
 holds out '^0 of 1 by tandem run '
 run 0 -n 1 --label "$probe"
 holds out '^\[0\] 0 of 1 by tandem run '
-# -np as mpirun spells it; behind the program's name it is the program's.
+# -np is accepted, as by mpirun; after the program's name it is the program's.
 run 0 -np 2 sh -c 'echo "$TANDEM_JOB_SIZE $*"' x -np 3
 holds out '^\[1\] 2 -np 3$'
 run 0 --no-label -x SOME=-np -np 1 sh -c 'echo "$TANDEM_JOB_SIZE $SOME"'
@@ -69,9 +70,9 @@ run 3 -n 2 sh -c 'env -u TANDEM_JOB_SIZE "$0"' "$probe"
 holds err 'TANDEM_JOB_SIZE is missing: does a wrapper program remove it'
 run 0 -n 2 --server-address 127.0.0.2 "$probe"
 holds out 'by tandem run found 0 1;'
-run 0 -n 2 "$tandem" --version  # a rank's variables are no unknown options
+run 0 -n 2 "$tandem" --version  # variables of ranks are no unknown options
 
-# Who is no member of the job, and who is twice.
+# Processes that are no member of the job, or a member twice, are refused.
 program impostor 'exec 2>&1
 if [ $TANDEM_JOB_RANK = 0 ]; then TANDEM_JOB_SECRET=0123456789abcdef0123456789abcdef exec "$1"; fi
 exec sleep 30'
@@ -82,8 +83,8 @@ run 3 -n 2 sh -c 'export TANDEM_JOB_RANK=1; sleep 0.$TANDEM_JOB_LOCAL_RANK; exec
 holds err 'rank 1 has joined already'
 run 3 -n 2 sh -c 'exec "$0" --wire $((TANDEM_JOB_RANK + 1))' "$probe"
 holds err 'Tandem 0\.[12] with wire format [12], rank [01] runs Tandem 0\.[12] with wire format [12]: .*one build everywhere'
-# A rank that ends without having joined ends the job, at once when others have joined, or when the first one joins. One that has
-# not come yet is named.
+# A rank that ends without having joined ends the job, at once when others have joined, or when the first one joins. A
+# rank that has not come yet is named.
 leaves='if [ $TANDEM_JOB_RANK = 1 ]; then sleep $1; exit 0; fi; sleep $2; exec "$0" linalg potrf -n 64 --nb 32 --tandem.watchdog=300ms'
 run 1 -n 2 sh -c "$leaves" "$tandem" 0 0.3
 holds err 'rank 1 ended with exit code 0 before it joined the job'
@@ -92,11 +93,11 @@ holds err 'rank 1 has not joined the job yet: other ranks wait for it'
 holds err 'rank 1 ended with exit code 0 before it joined the job'
 run 1 -n 2 sh -c 'if [ $TANDEM_JOB_RANK = 1 ]; then exit 0; fi; exec "$0"' "$probe"
 holds err 'rank 1 ended with exit code 0 before it joined the job'
-# In the second program of a script.
+# The rank ends in the second program of a script.
 run 1 -n 2 sh -c '"$0"; if [ $TANDEM_JOB_RANK = 1 ]; then exit 0; fi; exec "$0" --wait 1' "$probe"
 holds err 'rank 1 ended with exit code 0 before it joined the job'
 
-# A stranger at the server.
+# A stranger connects to the server.
 program stranger 'if [ $TANDEM_JOB_RANK = 0 ]; then python3 -c "
 import os, socket
 host, port = os.environ[\"TANDEM_JOB_SERVER\"].rsplit(\":\", 1)
@@ -144,7 +145,7 @@ is <(sort err) $'[0] note 0\n[1] note 1\n[2] note 2'
 run 0 -n 3 --label sh -c "$prints"
 is out $'[1] {\n[1]   "a": [1, {"b": 2}]\n[1] }'
 
-# Which rank gets which cores: shown, and done.
+# Each rank's cores are shown, and set.
 run 0 -n 8 --bind numa --map-by package --dry-run --topology 'package:2 numa:2 core:4 pu:1'
 is out $'localhost: ranks 0-7
   package 0, NUMA node 0: ++++
@@ -190,7 +191,7 @@ is <(grep -o '^[a-z]*: ranks* [0-9,-]*' out) 'localhost: ranks 0-1'
 OAR_NODEFILE=/nowhere run 2 --dry-run true
 holds err 'OAR_NODEFILE names, /nowhere, cannot be read'
 
-# Input goes to rank 0 alone, also much of it, and its end too.
+# Input goes to rank 0 alone, much of it as well, and its end too.
 printf 'one\ntwo' | timeout 20 "$tandem" run -n 3 sh -c 'cat; echo "; end"' > out 2> err
 is <(sort out) $'[0] one\n[0] two; end\n[1] ; end\n[2] ; end'
 timeout 20 "$tandem" run -n 2 --no-label sh -c 'if [ $TANDEM_JOB_RANK = 0 ]; then cat; fi' < noise > out
@@ -198,7 +199,7 @@ cmp -s noise out || fail "input does not pass unchanged"
 timeout 20 "$tandem" run -n 1 true < <(yes) || fail "input that nobody reads is in the way"
 timeout 20 "$tandem" run -n 2 cat <&- > out || fail "without an input it does not start"
 
-# What no rank reads stays for whoever reads after them, as in the loop of a shell.
+# Input that no rank reads stays for the next reader, as in the loop of a shell.
 printf 'a\nb\nc\n' > lines
 while read -r line; do timeout 20 "$tandem" run -n 2 --no-label sh -c "[ \$TANDEM_JOB_RANK = 1 ] || echo $line"; done < lines > out 2> err
 is out $'a\nb\nc'
@@ -210,7 +211,7 @@ is out $'rank: a\nb\nc'
 is out $'a\nb\nc'
 run 2 -n 2 --stdin all true
 holds err '--stdin all: choose one of rank0, none'
-# Whoever writes there notices that rank 0 has closed it, though the rank lives.
+# The writer of the input notices that rank 0 has closed it, though the rank lives.
 (yes 2> yes_err; touch written) | "$tandem" run --timeout 20s -n 1 sh -c 'exec < /dev/null; until [ -e written ]; do sleep 0.05; done' ||
   fail "the launcher keeps an input open that its rank has closed"
 rm -f written
@@ -220,7 +221,7 @@ rm -f written
 (failures=0; ulimit -n 60; run 126 -n 24 "$probe"; holds err 'may have 60 file descriptors.*ulimit -n'; exit "$failures") ||
   fail "60 descriptors and 24 ranks"
 
-# Exit codes: that of the first that fails; the others are ended.
+# The exit code is that of the first rank that fails; the others are ended.
 run 7 -n 3 sh -c 'echo $$ >> pids; if [ $TANDEM_JOB_RANK = 1 ]; then exit 7; fi; exec sleep 60'
 holds err '^tandem: error: rank 1 ended with exit code 7; the other ranks are ended too$'
 gone_soon pids
@@ -242,7 +243,7 @@ holds err 'still running after 300ms \(--timeout\)'
 ((SECONDS < 20)) || fail "the time limit came after $SECONDS s"
 gone_soon pids
 
-# What a rank left running, in its group, is ended with it.
+# Processes that a rank left running, in its group, are ended with it.
 rm -f pids
 run 0 -n 2 sh -c 'sleep 60 & echo $! >> pids'
 gone_soon pids
@@ -323,7 +324,7 @@ timeout 20 ./interrupts 2 "$tandem" run -n 2 sh -c 'trap "" INT; echo $$ >> pids
 ((SECONDS < 15)) || fail "a second SIGINT does not end ranks that ignore it"
 gone_soon pids
 
-# When the launcher is killed its ranks die, and what their wrappers started.
+# When the launcher is killed its ranks die, and so do the programs that their wrappers started.
 background -n 3 sh -c 'sh -c "echo \$\$ >> pids; sleep 60 & echo \$! >> pids; wait"; true'
 until_true 10 has_lines 6 pids || fail "the ranks do not start"
 kill -9 $launcher
@@ -348,7 +349,7 @@ kill -CONT $launcher
 ended_with 137 "a rank that is killed, whose death others answer"
 holds err 'rank 1 was ended by signal 9'
 
-# It sleeps while nothing happens.
+# The launcher sleeps while nothing happens.
 background -n 4 sh -c 'echo $$ >> pids; exec sleep 60'
 until_true 10 has_lines 4 pids
 sleep 0.2
@@ -359,7 +360,8 @@ read -r -a after < <(cut -d' ' -f14,15 "/proc/$launcher/stat")
 kill -TERM $launcher
 wait $launcher
 
-# Other hosts, through a program that behaves as ssh does: arguments are put together and given to a shell, in another folder.
+# Other hosts are reached through a program that behaves as ssh does: it joins the arguments and gives them to a shell,
+# in another folder.
 program fake_ssh 'host=$1; shift; echo "$host" >> hosts_reached
 case $host in
   unreachable) echo "ssh: connect to host unreachable port 22: No route to host" >&2; exit 255 ;;
@@ -411,13 +413,13 @@ gone_soon remote_pids
 run 1 --host no.such.host.invalid --ssh "$folder/fake_ssh" true
 holds err 'it is not known at which address no.such.host.invalid reaches this host .*--server-address'
 
-# Options of Tandem before the program are handed to the ranks; after it, they are the program's.
+# Options of Tandem before the program are passed to the ranks; those after it are the program's.
 run 0 -n 1 --label --tandem.log=info sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug -n 3 --help
 is out '[0] info --tandem.log=debug -n 3 --help'
 run 0 -n 1 --label -- sh -c 'echo "$TANDEM_LOG $*"' x --tandem.log=debug --any
 is out '[0]  --tandem.log=debug --any'
 
-# Wrong uses say what is wrong.
+# Wrong uses are explained.
 run 2 -n 0 true
 holds err 'error: -n 0: a job has from 1 to'
 run 2 -n -3 true

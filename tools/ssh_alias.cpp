@@ -1,4 +1,4 @@
-// tools/ssh_alias.cpp: asks ssh for the options that it would use, or Slurm for what it knows of a node.
+// tools/ssh_alias.cpp: asks ssh for the options that it would use, or Slurm for the address of a node.
 #include "tools/ssh_alias.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// tools/standard_output.cpp: flushes, and asks for errors.
+// tools/standard_output.cpp: flushes standard output and checks for errors.
 #include "tools/standard_output.hpp"
 
 #include <fcntl.h>
@@ -19,12 +19,12 @@ void write_output(std::string_view text) {
 
 std::string name_of_standard(int descriptor) {
   const std::string stream = descriptor == STDOUT_FILENO ? "standard output" : "standard error";
-  // Held by `hold_standard_streams`.
+  // `hold_standard_streams` has opened a closed stream read-only.
   const int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return stream + " (closed)";
   std::error_code unknown;
   const auto file = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), unknown);
-  // Pipes and sockets have a number there instead.
+  // Pipes and sockets have a number there instead of a path.
   return !unknown && file.is_absolute() ? fmt::format("{} ({})", stream, file.string()) : stream;
 }
 

@@ -44,11 +44,11 @@ base::Error system_error(const std::string& what) {
   return {base::ErrorCode::io, fmt::format("{}: {}", what, base::system_error_text(errno))};
 }
 
-/// In the child, between fork and exec: calls that are safe after a fork, and no others.
+/// Executes the program in the child, after fork: only calls that are safe there.
 [[noreturn]] void become(const char* file, char* const* argv, char* const* envp, int output, int errors, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(cannot_execute);  // it died before the line above
+  if (getppid() != parent) _exit(cannot_execute);  // the parent died before the line above
   const int nothing = open("/dev/null", O_RDONLY);  // inherited: it may be standard input already
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
     _exit(cannot_execute);
@@ -57,7 +57,7 @@ base::Error system_error(const std::string& what) {
   _exit(cannot_execute);
 }
 
-/// Takes what the pipe holds now. False when nothing more will come.
+/// Reads the bytes that the pipe has now. False: no more will come.
 bool drain(const FileDescriptor& pipe, std::string& text) {
   char buffer[65536];
   for (;;) {
@@ -68,8 +68,8 @@ bool drain(const FileDescriptor& pipe, std::string& text) {
   }
 }
 
-/// Reads both streams until the child ends; false at the deadline. It may end while others still hold its pipes, and it may close
-/// them and go on: only its own end counts.
+/// Reads both streams until the child ends; false at the deadline. Only the child's own end counts: others may still
+/// have its pipes then, and it may close them and go on.
 bool read_until_end(const FileDescriptor& child, OutputPipe& output, OutputPipe& errors, ProgramOutput& written,
                     Clock::time_point deadline) {
   for (;;) {
@@ -95,7 +95,7 @@ std::string last_line(const std::string& text) {
   return text.substr(begin, end + 1 - begin);
 }
 
-/// Why it failed, from the status of wait(); empty when it did not.
+/// The cause of a failure, from the status of wait(); empty: it succeeded.
 std::string failure_of(int status) {
   if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));

@@ -1,4 +1,4 @@
-// tools/svg_text.hpp: texts of other origin within a picture.
+// tools/svg_text.hpp: escapes texts for pictures.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tandem::tools {
 
-/// As the content of an element of XML; control characters become question marks.
+/// The text as the content of an XML element; control characters become question marks.
 inline std::string svg_text(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// tools/system_files.hpp: what the kernel says in files of /sys and /proc.
+// tools/system_files.hpp: reads the kernel's files in /sys and /proc.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tandem::tools {
 
-/// None: the file cannot be read, or has none.
+/// The first word of a file; none: the file cannot be read, or is empty.
 inline std::optional<std::string> first_word(const std::filesystem::path& file) {
   std::ifstream stream(file);
   std::string word;
@@ -19,7 +19,7 @@ inline std::optional<std::string> first_word(const std::filesystem::path& file) 
   return word;
 }
 
-/// In the order of their names; empty: the folder is not there.
+/// The entries of a folder, sorted by name; empty: the folder does not exist.
 inline std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> entries;
   std::error_code failed;

@@ -1,4 +1,4 @@
-// tools/top_command.cpp: `tandem top`: a run while it runs.
+// tools/top_command.cpp: `tandem top`: shows a run while it runs.
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -73,7 +73,7 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  /// As much of the text as fits.
+  /// Shows as much of the text as fits.
   void show(const std::string& text) {
     const auto [rows, columns] = size();
     std::string page = "\033[H";
@@ -102,7 +102,7 @@ class Screen {
   bool reads_keys_ = false;
 };
 
-/// Sleeps until `end`, or until a key `q`. False: the view ends.
+/// Sleeps until `end`, or until the key `q` is pressed. False: the view ends.
 bool sleep_until(std::chrono::steady_clock::time_point end, const Screen* screen) {
   using std::chrono::milliseconds;
   while (interrupted == 0) {
@@ -142,9 +142,9 @@ class Top {
   }
 
  private:
-  /// True: the run is over.
+  /// Follows the run. True: the run is over.
   bool follow(TopRun& run, Screen* screen) {
-    refresh(run);  // what was recorded before
+    refresh(run);  // reads the earlier records
     auto next = std::chrono::steady_clock::now();
     for (unsigned shown = 0; !run.is_over();) {
       // The first view comes soon.
@@ -159,7 +159,7 @@ class Top {
     return true;
   }
 
-  /// Ranks may start later than others.
+  /// Looks for new ranks, since ranks may start later than others, and reads new records.
   void refresh(TopRun& run) const {
     const auto ranks = ranks_in(run_folders_);
     run.refresh(ranks ? ranks.value() : std::vector<std::filesystem::path>());
@@ -169,7 +169,7 @@ class Top {
     if (screen != nullptr) return screen->show(top_text(run, Screen::size().rows));
     const std::string text = arguments_.json ? top_json(run).dump() + "\n" : top_text(run, most_rows) + "\n";
     std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);  // somebody reads it now
+    std::fflush(stdout);  // a reader may follow the output live
   }
 
   static constexpr std::size_t most_rows = 64;

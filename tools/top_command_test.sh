@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/top_command_test.sh: `tandem top` on two ranks that run: what it shows, its JSON, how it finds runs, and how they end.
+# tools/top_command_test.sh: `tandem top` on two running ranks: its view, its JSON, how it finds runs, and how they end.
 # Usage: top_command_test.sh PATH_OF_TANDEM
 set -uo pipefail
 
@@ -18,12 +18,12 @@ top() {
   local actual=$?
   ((actual == status)) || { fail "tandem top $*: exit $actual instead of $status"; cat out err >&2; }
 }
-# json_holds EXPRESSION: of `o`, the objects that were printed.
+# json_holds EXPRESSION: it holds for `o`, the list of printed objects.
 json_holds() {
   python3 -c "import json, sys; o = [json.loads(l) for l in open('out')]; sys.exit(not ($1))" ||
     { fail "not ($1) of:"; head -c 3000 out >&2; cat err >&2; }
 }
-# start FOLDER REPETITIONS: a job of two ranks, with a trace.
+# start FOLDER REPETITIONS: starts a job of two ranks, with a trace.
 start() {
   "$tandem" run -n 2 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$folder/$1" -- \
     "$tandem" linalg potrf -n 512 --nb 64 --workers 2 --repetitions "$2" > "$1.out" 2> "$1.err" &
@@ -116,7 +116,7 @@ wait "$launcher" && fail "the run was not killed"
 top 2 run
 holds err 'the run (was killed|has ended)'
 
-# --- a run that ends by itself: it is held until the view has begun
+# --- a run that ends by itself: it is stopped until the view has begun
 start whole 20
 pids=$(processes_of whole)
 # shellcheck disable=SC2086  # several

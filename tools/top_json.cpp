@@ -1,4 +1,4 @@
-// tools/top_json.cpp: what `tandem top --json` prints: an object for each interval, and one for the end.
+// tools/top_json.cpp: the output of `tandem top --json`: an object for each interval, and one for the end.
 #include "tools/counted.hpp"
 #include "tools/top_view.hpp"
 

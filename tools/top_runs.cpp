@@ -1,4 +1,4 @@
-// tools/top_runs.cpp: from live files in shared memory to jobs and folders.
+// tools/top_runs.cpp: finds jobs and folders by the live files in shared memory.
 #include "tools/top_runs.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using base::Result;
 
 namespace {
 
-/// Nothing: it is no live file, its process is gone, or its folder is not here.
+/// The run of a live file; empty: it is no live file, its process is gone, or its folder is not here.
 std::vector<LiveRun> run_of(const fs::path& file) {
   const auto live = trace::open_live(file, base::Owners::self);
   if (!live || !live.value().folder().is_absolute() || !live.value().is_alive()) return {};

@@ -1,4 +1,4 @@
-// tools/top_runs.hpp: finds the runs that are traced on this host now.
+// tools/top_runs.hpp: finds the traced runs on this host.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@ namespace tandem::tools {
 /// A rank that runs on this host, with a trace.
 struct LiveRun {
   std::uint32_t process = 0;
-  std::filesystem::path folder;  ///< of the rank
+  std::filesystem::path folder;  ///< the rank's folder
   std::uint32_t rank = 0, size = 1;
-  std::string job;               ///< empty: a program that is no job
+  std::string job;               ///< empty: the program is no job
   std::string program;
-  std::string started;           ///< a date
+  std::string started;           ///< date of the start
 };
 
-/// By their live files in `live_folder` (option trace.live), in the order of jobs and ranks. Files of other users are left
-/// out, also for root: who wants to see such a run names its folder.
+/// Finds runs by their live files in `live_folder` (option trace.live), sorted by jobs and ranks. Files of other users
+/// are left out, also for root, who can name the folder of such a run instead.
 std::vector<LiveRun> live_runs(const std::filesystem::path& live_folder);
 
-/// Folders of a run, or of one rank. `target`: such a folder; else a job, or a process of it, that runs here. Errors: not_found.
+/// The folders of a run, or of one rank. `target`: such a folder; else a job, or a process of it, that runs here.
+/// Errors: not_found.
 base::Result<std::vector<std::filesystem::path>> find_run(const std::string& target, const std::filesystem::path& live_folder);
 
-/// The folders of ranks that are in these now.
+/// The folders of ranks that exist in `folders` now.
 base::Result<std::vector<std::filesystem::path>> ranks_in(const std::vector<std::filesystem::path>& run_folders);
 
-/// A table for people.
+/// The runs as a table.
 std::string describe(const std::vector<LiveRun>& runs);
 
 }  // namespace tandem::tools

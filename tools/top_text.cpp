@@ -1,4 +1,4 @@
-// tools/top_text.cpp: what `tandem top` shows to people.
+// tools/top_text.cpp: the view of `tandem top` as text.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t most_waits = 10, most_kernels = 10;
 
-/// "850 us", "12.3 ms", "4.2 s", "3 min 5 s".
+/// A duration as text: "850 us", "12.3 ms", "4.2 s", "3 min 5 s".
 std::string duration(std::int64_t ns) {
   const auto value = static_cast<double>(ns);
   if (ns < 1'000'000) return fmt::format("{:.0f} us", value / 1e3);
@@ -39,7 +39,7 @@ bool is_followed(const TopRank& rank) {
   return rank.trace != nullptr && rank.trace->state() != trace::LiveState::elsewhere;
 }
 
-/// Ranks and workers that are followed; adds "and 3 other NOUN" for those that `most` cuts off.
+/// Adds "and 3 other NOUN" for the rows beyond `most`.
 void add_rest(std::string& text, std::size_t rows, std::size_t most, std::string_view noun) {
   if (rows > most) text += fmt::format("and {} other {}: see --json\n", rows - most, noun);
 }
@@ -164,7 +164,7 @@ void add_waits_of(std::vector<std::string>& lines, const TopRank& rank) {
                                 rank.rank(), duration(interval.tracer_waited_ns)));
 }
 
-/// What something waits for.
+/// Lists the waits of the run's workers and requests.
 std::vector<std::string> waits_of(const TopRun& run) {
   std::vector<std::string> lines;
   const LiveWorker* longest = nullptr;
@@ -193,7 +193,7 @@ void add_waits(std::string& text, const TopRun& run) {
 }
 
 std::string row_of(const TopRank& rank, const LiveWorker& worker) {
-  // Of what was not read, nothing is known: then shares are of the rest.
+  // Nothing is known of unread time, so shares are of the rest.
   std::int64_t known_ns = 0;
   for (const std::int64_t ns : worker.ns) known_ns += ns;
   const std::int64_t whole_ns = rank.interval.missed_packets > 0 ? known_ns : rank.interval.length_ns;
@@ -226,9 +226,9 @@ void add_workers(std::string& text, const TopRun& run, std::size_t most) {
   add_rest(text, rows, most, "workers");
 }
 
-/// What is not shown, and why.
+/// Adds the parts that are not shown, and why.
 void add_notes(std::string& text, const TopRun& run) {
-  std::map<std::string, std::string> lacking;  // by the categories: ranks
+  std::map<std::string, std::string> lacking;  // the ranks, by their missing categories
   for (const TopRank& rank : run.ranks()) {
     if (!is_followed(rank)) continue;
     std::string words;

@@ -1,4 +1,4 @@
-// tools/top_view.cpp: the ranks of a run that `tandem top` follows.
+// tools/top_view.cpp: follows the ranks of a run for `tandem top`.
 #include "tools/top_view.hpp"
 
 #include <unistd.h>
@@ -48,7 +48,7 @@ base::Result<TopRun> TopRun::open(const std::vector<fs::path>& folders) {
   return first.value_or(base::Error{base::ErrorCode::not_found, "no rank's folder is there"});
 }
 
-/// `count`: of ranks, which share what may be read at a time.
+/// Opens a rank's trace. `count`: ranks that share the bound on bytes read at a time.
 void TopRun::start(TopRank& rank, std::size_t count) {
   const trace::LiveOptions standard;
   const auto share = [&](std::size_t bytes) { return std::max<std::size_t>(bytes / std::max<std::size_t>(count, 1), 1 << 20); };
@@ -78,7 +78,7 @@ void TopRun::refresh(const std::vector<fs::path>& folders) {
     const bool is_here = rank.trace->state() == trace::LiveState::running;
     rank.use = is_here ? process_use(rank.trace->manifest().process) : std::nullopt;
     const bool is_elsewhere = rank.trace->state() == trace::LiveState::elsewhere;
-    // Of another host only what its files hold is known: they say nothing of now.
+    // A rank of another host is known by its files only, which say nothing of the present.
     rank.interval = rank.view->take(is_elsewhere ? rank.trace->last_event_ns() : rank.trace->now_ns());
     rank.cpu = before && rank.use && rank.interval.length_ns > kNoLength
                    ? static_cast<double>(rank.use->cpu_ns - before->cpu_ns) / static_cast<double>(rank.interval.length_ns)

@@ -15,7 +15,7 @@
 
 namespace tandem::tools {
 
-/// Of a process of this host, from /proc.
+/// The use of processor and memory of a process on this host, from /proc.
 struct ProcessUse {
   std::int64_t cpu_ns = 0;
   std::uint64_t resident_bytes = 0;
@@ -25,9 +25,9 @@ std::optional<ProcessUse> process_use(std::uint32_t process);
 /// A rank that is followed.
 struct TopRank {
   std::filesystem::path folder;
-  std::unique_ptr<trace::LiveRank> trace;     ///< null: it cannot be followed, and
-  base::Error why_not = {};                   ///< why
-  bool may_start = false;                     ///< because it has not written rank.json yet
+  std::unique_ptr<trace::LiveRank> trace;     ///< null: it cannot be followed, for the reason in `why_not`
+  base::Error why_not = {};                   ///< set if `trace` is null
+  bool may_start = false;                     ///< it has not written rank.json yet
   std::unique_ptr<analysis::LiveView> view;
   analysis::LiveInterval interval;
   std::optional<ProcessUse> use;
@@ -39,13 +39,13 @@ struct TopRank {
 /// The ranks of one run, in the order of their numbers.
 class TopRun {
  public:
-  /// Errors: that of the first rank when none can be followed.
+  /// Opens the ranks. Errors: that of the first rank when none can be followed.
   static base::Result<TopRun> open(const std::vector<std::filesystem::path>& folders);
 
-  /// Looks for folders of ranks that have started since, and reads what is new of all.
+  /// Looks for folders of newly started ranks, and reads the new records of all.
   void refresh(const std::vector<std::filesystem::path>& folders);
   bool is_over() const noexcept;      ///< no rank runs any more
-  bool was_killed() const noexcept;   ///< some rank was
+  bool was_killed() const noexcept;   ///< some rank was killed
   const std::vector<TopRank>& ranks() const noexcept { return ranks_; }
   const trace::Manifest& manifest() const noexcept;  ///< of the first rank that is followed
 
@@ -56,9 +56,9 @@ class TopRun {
   std::vector<TopRank> ranks_;
 };
 
-/// Lines for people. Tables of more than `most_rows` rows are cut, and say so.
+/// The view as lines of text. Tables of more than `most_rows` rows are cut, and say so.
 std::string top_text(const TopRun& run, std::size_t most_rows);
-/// How the run has ended.
+/// A line about the end of the run.
 std::string end_text(const TopRun& run);
 Json top_json(const TopRun& run);
 Json end_json(const TopRun& run);

@@ -53,7 +53,7 @@ class Packer {
     const std::unique_ptr<archive_entry, EntryFree> entry(archive_entry_new());
     archive_entry_copy_stat(entry.get(), &status);
     archive_entry_copy_pathname(entry.get(), name.c_str());
-    // Whose files these were on this machine is nobody's concern elsewhere.
+    // The owners of the files on this machine mean nothing on another one.
     archive_entry_set_uid(entry.get(), 0);
     archive_entry_set_gid(entry.get(), 0);
     if (archive_write_header(archive_.get(), entry.get()) != ARCHIVE_OK) return error("cannot be written");
@@ -130,7 +130,7 @@ void add_trace_archive(Subcommand trace, ToolContext& context) {
   auto output = std::make_shared<std::string>();
   command.add_option("-o,--output", *output, "The archive (default: the folder's name and .tar.zst, in the current folder)");
   command.callback([folder, output, &context] {
-    // What cannot be read now could not be read later either, where nothing can be recovered any more.
+    // A trace that cannot be read now could not be read later either, where it cannot be recovered any more.
     if (open_trace(*folder, context) == nullptr) return;
     if (const auto packed = archive_run(*folder, *output); !packed) fail(context, packed.error());
   });

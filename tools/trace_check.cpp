@@ -1,5 +1,5 @@
-// tools/trace_check.cpp: `tandem trace check`: whether a trace keeps its promises: spans end, counts agree, messages arrive after
-// they left.
+// tools/trace_check.cpp: `tandem trace check`: checks that spans end, counts agree, and messages arrive after they
+// left.
 #include "tools/trace_check.hpp"
 
 #include <algorithm>
@@ -31,12 +31,12 @@ std::string place_of(const RankTrace& rank, const StreamSummary& summary) {
   return fmt::format("rank {}, {}", rank.rank, summary.name);
 }
 
-/// An actor's stream has its events as they happened, none left out.
+/// Whether a stream has all events of its actor, in their order.
 bool is_whole(const StreamSummary& summary) noexcept {
   return summary.lost_events == 0 && summary.missing_packets == 0 && !summary.truncated;
 }
 
-/// Reads a stream to its end: the reader itself checks packets, records, stamps and counts.
+/// Reads a stream to its end: the reader checks packets, records, stamps and counts.
 bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings, bool* selection_changed) {
   stream.rewind();
   std::uint64_t lost = 0;
@@ -52,14 +52,14 @@ bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings
   }
   const StreamSummary& summary = stream.summary();
   if (summary.truncated) findings.add("every file ends with a whole packet", place_of(rank, summary));
-  // What was lost behind the last event only the packets' headers can say.
+  // Only packets' headers count the events lost after the last one.
   if (lost > summary.lost_events)
     findings.add("no more events are said to be lost than the packets count",
                  fmt::format("{}: {} in tracer.lost, {} in the last packet", place_of(rank, summary), lost, summary.lost_events));
   return true;
 }
 
-/// What the manifest says at its end, against the streams.
+/// Checks the manifest's final numbers against the streams.
 void check_manifest(const RankTrace& rank, Findings& findings) {
   const Json manifest = Json::parse(rank.manifest).value_or(Json());
   const Json* const buffers = manifest.find("buffers");
@@ -87,7 +87,7 @@ void check_manifest(const RankTrace& rank, Findings& findings) {
   compare("lost_events", lost);
 }
 
-/// Beginnings and ends of one actor: what begins last ends first.
+/// Open spans of one actor: the last one begun ends first.
 class Spans {
  public:
   Spans(std::string promise, std::string place) : promise_(std::move(promise)), place_(std::move(place)) {}
@@ -97,7 +97,7 @@ class Spans {
     if (!open_.empty() && open_.back() == what) return open_.pop_back();
     const std::string state = open_.empty() ? "nothing is open" : fmt::format("{} is open", open_.back());
     findings.add(promise_, fmt::format("{} at {} s: {} {}, while {}", place_, time, event.spec().name, what, state));
-    // One wrong end is not reported again for each span around it.
+    // A wrong end is not reported again for each span around it.
     if (const auto found = std::ranges::find(open_, what); found != open_.end()) open_.erase(found);
   }
   std::size_t open() const noexcept { return open_.size(); }
@@ -110,7 +110,7 @@ class Spans {
   std::vector<std::uint64_t> open_;
 };
 
-/// The spans of one actor, of each kind that was recorded from begin to end.
+/// Spans of one actor, of each type that has a begin and an end.
 class Actor {
  public:
   Actor(const std::string& place, const Recorded& recorded) {
@@ -135,7 +135,7 @@ class Actor {
  private:
   struct Kind {
     Type begins, ends;
-    bool is_named;  ///< its first field says which
+    bool is_named;  ///< its first field names the span
     const char* promise;
   };
   static constexpr Kind kinds[] = {
@@ -149,7 +149,7 @@ class Actor {
   std::vector<std::pair<const Kind*, Spans>> spans_;
 };
 
-/// The messages of one key, in the order of posting and of arrival, which are the same.
+/// Messages of one key, whose orders of posting and of arrival are equal.
 struct Channel {
   std::uint32_t source = 0, destination = 0, channel = 0;
   std::uint64_t tag = 0;
@@ -214,7 +214,7 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
                       TraceCheck& result, Findings& findings) const {
   using enum Type;
   std::uint64_t not_checked = 0;
-  // Of a rank that was killed, what it sent is known, but not what others would have received.
+  // The sends of a killed rank are known, but not the other ranks' receipts of them.
   const auto has = [&](std::uint32_t rank, std::initializer_list<Type> types) {
     const auto found = recorded.find(rank);
     return found != recorded.end() && found->second.ended() && found->second.has(types);
@@ -240,7 +240,7 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
     const bool same_clock = key.source == key.destination;
     const bool has_clocks = same_clock || (source_error && destination_error);
     const std::int64_t error_ns = same_clock || !has_clocks ? 0 : *source_error + *destination_error;
-    // Where some have failed, the nth arrival need not be the nth message; of clocks only the last ones do.
+    // After failures the nth arrival need not be the nth message; of the clocks' messages only the last ones fail.
     const bool in_order = traffic.arrived.size() == traffic.sent.size() || !failed || of_clocks;
     const std::size_t pairs = in_order ? std::min(traffic.sent.size(), traffic.arrived.size()) : 0;
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -264,7 +264,7 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
                                        not_checked));
 }
 
-/// What counts of one rank are checked against each other.
+/// Counts of one rank, which are checked against each other.
 struct Books {
   Books(const RankTrace& rank, const Recorded& recorded)
       : tasks(rank, recorded), requests(rank, recorded), memory(rank, recorded) {}

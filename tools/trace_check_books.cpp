@@ -1,4 +1,4 @@
-// tools/trace_check_books.cpp: whether requests, copies, memory and bags of one rank come out even.
+// tools/trace_check_books.cpp: checks that requests, copies, memory and bags of one rank balance.
 #include "tools/trace_check_books.hpp"
 
 #include <fmt/format.h>
@@ -149,8 +149,9 @@ void MemoryBook::add_transfer(const Event& event, Findings& findings) {
   --under_way;
 }
 
-/// The submitting thread records recipients, and the sender of the bag records that it is closed; one that joins a broadcast that has
-/// not left yet joins behind that. So only how often each happens is held against the others, not their order.
+/// The submitting thread records recipients, and the bag's sender records that it is closed; a recipient that joins a
+/// broadcast that has not left yet is recorded after that. So only the numbers of these events are compared, not their
+/// order.
 void MemoryBook::add_bag(const Event& event) {
   if (!bag_gap_.empty()) return;
   Bag& bag = bags_[u32(event, 0)];

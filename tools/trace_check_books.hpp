@@ -1,4 +1,4 @@
-// tools/trace_check_books.hpp: whether requests, copies, memory and bags of one rank come out even.
+// tools/trace_check_books.hpp: checks that requests, copies, memory and bags of one rank balance.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tandem::tools {
 
-/// The requests of a rank's endpoint: what was posted is released or fails, once each, and takes its steps in between.
+/// Requests of a rank's endpoint: each posted one is released or fails, once, after its steps in between.
 class RequestBook {
  public:
   RequestBook(const trace::RankTrace& rank, const Recorded& recorded);
 
-  /// Of the categories comm and broadcast.
+  /// Adds an event of category comm or broadcast.
   void add(const trace::Event& event, Findings& findings);
   void finish(TraceCheck& result, Findings& findings) const;
 
@@ -43,7 +43,7 @@ class MemoryBook {
  public:
   MemoryBook(const trace::RankTrace& rank, const Recorded& recorded);
 
-  /// Of the categories data and broadcast.
+  /// Adds an event of category data or broadcast.
   void add(const trace::Event& event, Findings& findings);
   void finish(TraceCheck& result, Findings& findings) const;
 

@@ -1,4 +1,4 @@
-// tools/trace_check_counts_test.cpp: counts that do not come out even are found, each by its own promise.
+// tools/trace_check_counts_test.cpp: unbalanced counts are found, each under its own promise.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using trace::Type;
 
-/// What is broken; the counts in a small run's rank.json are nobody's.
+/// The broken promises; the counts in the small run's rank.json are not checked.
 std::vector<std::string> broken(const TraceCheck& result) {
   std::vector<std::string> promises;
   for (const Violation& violation : result.violations)
@@ -34,7 +34,7 @@ std::string why_skipped(const TraceCheck& result, const std::string& account) {
   return "it was not";
 }
 
-/// Actor 1 submits, 2 and 3 work, 4 communicates; sites 0 and 1 are of codelets, 2 of joins.
+/// Actor 1 submits, 2 and 3 work, 4 communicates; sites 0 and 1 belong to codelets, 2 to joins.
 class TraceCheckCounts : public ::testing::Test {
  public:
   TraceCheckCounts() {
@@ -56,7 +56,7 @@ class TraceCheckCounts : public ::testing::Test {
   }
   TraceCheck result() { return checked(run_.write()); }
   void expect_sound() { EXPECT_THAT(broken(result()), IsEmpty()); }
-  /// Only this is broken, and the first example names it so.
+  /// Expects this promise only to be broken, with this first example.
   void expect_broken(const std::string& promise, const std::string& example) {
     const TraceCheck found = result();
     ASSERT_THAT(broken(found), ElementsAre(promise));
@@ -88,7 +88,7 @@ TEST_F(TraceCheckCounts, OfAProgramThatWasKilledNoTaskMustRun) {
   run_.write();
   rewrite_manifest({.complete = false, .recovered = true});
   EXPECT_THAT(broken(checked(run_.folder())), IsEmpty());
-  // But what has happened must have had its reasons.
+  // A recorded event still requires its causes.
   worker().add(Type::task_started, at(6'000), {7});
   run_.write();
   rewrite_manifest({.complete = false, .recovered = true});
@@ -133,7 +133,7 @@ TEST_F(TraceCheckCounts, AJoinMayHaveAGreaterNumberThanTheTaskThatItPrecedes) {
 }
 
 TEST_F(TraceCheckCounts, AStampThatWasReadForAnEarlierEventRefutesNothing) {
-  // Worker 1 takes task 2 right behind the end of task 3, whose stamp its start bears; task 1 has ended in between.
+  // Worker 1 takes task 2 right after the end of task 3, whose stamp its start has; task 1 has ended in between.
   submit(0, 1).submit(0, 2, {1}).submit(0, 3).execute(1, 1'000, 9'000).execute(3, 2'000, 5'000, 1).execute(2, 5'000, 12'000, 1);
   expect_sound();
 }
@@ -307,7 +307,7 @@ TEST_F(TraceCheckCounts, BagsAreClosedOnce) {
 }
 
 TEST_F(TraceCheckCounts, BagsAreOpenedOnceInAnyReadingOrder) {
-  // At one time, the events of actors with smaller numbers are read first.
+  // At equal times, the events of actors with smaller numbers are read first.
   submitter().add(Type::bag_closed, at(1'000), {1, 1, 4});
   engine().add(Type::bag_opened, at(1'000), {1, 0, 0}).add(Type::bag_joined, at(1'000), {1, 1, 0});
   expect_sound();
@@ -321,7 +321,7 @@ TEST_F(TraceCheckCounts, NobodyJoinsABagThatWasNeverOpened) {
 }
 
 TEST_F(TraceCheckCounts, WhatWasNotRecordedIsNotCheckedAndTheReasonIsReported) {
-  execute(3, 1'000, 2'000);  // which nobody has submitted
+  execute(3, 1'000, 2'000);  // a task without a submission
   const auto& folder = run_.write();
   const auto reason = [&] {
     const TraceCheck found = checked(folder);

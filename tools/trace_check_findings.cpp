@@ -1,4 +1,4 @@
-// tools/trace_check_findings.cpp: what of a rank's trace is complete, and the sums over ranks.
+// tools/trace_check_findings.cpp: finds which parts of a rank's trace are complete, and adds up ranks.
 #include "tools/trace_check_findings.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace tandem::tools {
 
 namespace {
 
-/// Why a stream does not have all events of its actor; empty: it has.
+/// The cause of a stream's missing events; empty: it has all events of its actor.
 std::string gap_of(const trace::StreamSummary& summary) {
   if (summary.missing_packets > 0)
     return fmt::format("{} of {} {} overwritten or missing", counted(summary.missing_packets, "packet"), summary.name,

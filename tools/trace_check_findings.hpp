@@ -1,4 +1,5 @@
-// tools/trace_check_findings.hpp: what the parts of `tandem trace check` share: broken promises, and what was recorded.
+// tools/trace_check_findings.hpp: shared by the parts of `tandem trace check`: broken promises, and which events were
+// recorded.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace tandem::tools {
 
-/// Collects cases by promise.
+/// Collects broken promises, each with its cases.
 class Findings {
  public:
   void add(const std::string& promise, std::string example) {
@@ -29,34 +30,34 @@ class Findings {
   std::vector<Violation> violations_;
 };
 
-/// Of which types a rank's trace has all events, from the program's begin to its end: what counts can be demanded of. Read-only
-/// once made.
+/// The types of which a rank's trace has all events from the program's begin to its end, so that their counts can be
+/// checked. Read-only once made.
 class Recorded {
  public:
   /// `selection_changed`: the rank's streams hold a `tracer.selection`.
   Recorded(const trace::RankTrace& rank, bool selection_changed);
 
-  /// Why nothing can be said of what takes all events of these types; empty: they are all there.
+  /// The reason why a check that needs all events of these types is impossible; empty: it is possible.
   std::string gap(std::initializer_list<trace::Type> types) const;
   bool has(std::initializer_list<trace::Type> types) const { return gap(types).empty(); }
-  /// The same of an actor whose stream is whole, whatever other actors have lost.
+  /// Whether an actor whose stream is complete has all events of these types, whatever other actors have lost.
   bool selects(std::initializer_list<trace::Type> types) const { return selection_gap_.empty() && unselected(types).empty(); }
   const std::string& selection_gap() const noexcept { return selection_gap_; }
-  /// False: the program was killed, so that what began may have no end.
+  /// False: the program was killed, so that spans may have no end.
   bool ended() const noexcept { return ended_; }
 
  private:
   std::string unselected(std::initializer_list<trace::Type> types) const;
 
   trace::Selection selection_;
-  std::string selection_gap_, stream_gap_;  ///< of whatever type
+  std::string selection_gap_, stream_gap_;  ///< of all types
   bool ended_ = false;
 };
 
-/// Adds what one rank has to the account called `name`. `counts`: what, and how often.
+/// Adds one rank's counts to the account called `name`. `counts`: name and number of each.
 void add_to_account(TraceCheck& result, const std::string& name,
                     const std::vector<std::pair<std::string, std::uint64_t>>& counts);
-/// One rank's share of an account could not be checked.
+/// Notes that one rank's share of an account could not be checked.
 void skip_account(TraceCheck& result, const std::string& name, std::uint32_t rank, const std::string& why);
 
 }  // namespace tandem::tools

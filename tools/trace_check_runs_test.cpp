@@ -1,4 +1,4 @@
-// tools/trace_check_runs_test.cpp: the counts of real runs come out even, whatever their tasks do.
+// tools/trace_check_runs_test.cpp: the counts of real runs balance, with all kinds of tasks.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -106,7 +106,7 @@ void play(Runtime& rt, std::uint64_t seed) {
   }
 }
 
-/// The time of each worker is divided without a rest, bounds are bounds, and the realised path has no gaps.
+/// The time of each worker is divided completely, bounds are bounds, and the realised path has no gaps.
 void expect_sound_summary(const std::filesystem::path& folder) {
   auto run = trace::TraceReader::open(folder);
   ASSERT_TRUE(run.ok()) << run.error().message;

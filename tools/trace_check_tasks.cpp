@@ -1,4 +1,4 @@
-// tools/trace_check_tasks.cpp: whether the tasks of one rank come out even: each was submitted, and runs once or is cancelled.
+// tools/trace_check_tasks.cpp: checks that each task of one rank was submitted, and runs once or is cancelled.
 #include "tools/trace_check_tasks.hpp"
 
 #include <fmt/format.h>
@@ -112,7 +112,7 @@ void TaskBook::add(const Event& event, Findings& findings) {
   switch (event.type) {
     case Type::task_replayed: return replay(event, findings);
     case Type::task_id: return ids_.go_on_from(event.number(0));
-    case Type::task_iteration:  // they say something of tasks, and are no steps in the life of one
+    case Type::task_iteration:  // events about tasks that are no steps in their lives
     case Type::task_flops:
     case Type::task_note:
     case Type::task_counters:
@@ -206,7 +206,7 @@ void TaskBook::check_life(const Life& task, Findings& findings) const {
          fmt::format("is, by {:.0f} ns", ns_between(task.started, task.popped)));
 }
 
-/// When a node has ended at the earliest: joins and events have no events of their own, but end after all that come before them.
+/// The earliest end of a node: joins and events have no events of their own, but end after all their predecessors.
 std::uint64_t TaskBook::done_by(std::int64_t id) {
   std::vector<std::int64_t> open{id};  // a chain of joins may be longer than a stack is deep
   while (!open.empty()) {
@@ -223,7 +223,7 @@ std::uint64_t TaskBook::done_by(std::int64_t id) {
       const std::size_t known_open = open.size();
       for (const std::int64_t predecessor : before->second)
         if (!joins_done_.contains(predecessor)) open.push_back(predecessor);
-      if (open.size() > known_open) continue;  // and comes again, behind them
+      if (open.size() > known_open) continue;  // it is visited again after them
     }
     std::uint64_t done = 0;
     if (before != joins_.end())
@@ -265,7 +265,7 @@ void TaskBook::finish(TraceCheck& result, Findings& findings) {
     for (const Replay& replay : replays_) {
       const Graph& graph = graphs_.at(replay.graph);
       for (std::size_t i = graph.first_edge; i < graph.last_edge; ++i) {
-        // Among its tasks' edges stand those of joins that were entered before it, and have greater numbers.
+        // A task's edges may name joins that were entered before it, and have greater numbers.
         if (edges_[i].task - graph.first >= graph.count) continue;
         const std::int64_t shift = replay.first - graph.first;
         use(Edge{edges_[i].task + shift, edges_[i].predecessor + shift});

@@ -1,4 +1,4 @@
-// tools/trace_check_tasks.hpp: whether the tasks of one rank come out even: each was submitted, and runs once or is cancelled.
+// tools/trace_check_tasks.hpp: checks that each task of one rank was submitted, and runs once or is cancelled.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class TaskBook {
  public:
   TaskBook(const trace::RankTrace& rank, const Recorded& recorded);
 
-  /// Why nothing is checked; empty: everything is.
+  /// The reason why nothing is checked; empty: everything is.
   const std::string& gap() const noexcept { return gap_; }
-  /// Of the categories task and sched.
+  /// Adds an event of category task or sched.
   void add(const trace::Event& event, Findings& findings);
-  /// Any event: which stamps of an actor were read for the event that bears them.
+  /// Notes, for any event, the stamps of an actor that were read for the event that has them.
   void note_stamp(const trace::Event& event) { last_stamp_[event.actor] = event.ticks; }
   void finish(TraceCheck& result, Findings& findings);
 
@@ -35,12 +35,12 @@ class TaskBook {
   static constexpr std::int64_t slack_ns = 1'000;
   static constexpr std::uint64_t never = UINT64_MAX;
 
-  /// What a node of the graph is. Only kernels have events of their execution.
+  /// The kind of a node of the graph. Only kernels have events of their execution.
   enum class Kind : std::uint8_t { unknown, kernel, other };
   struct Life {
     std::int64_t id = 0;
     std::uint64_t submitted = never, ready = never, pushed = never, popped = never, started = never;
-    std::uint64_t began = never;  ///< see above
+    std::uint64_t began = never;  ///< as explained at `TaskBook`
     std::uint64_t done = never;   ///< ended, or cancelled
     std::uint32_t ends = 0;
     Kind kind = Kind::unknown;
@@ -72,7 +72,7 @@ class TaskBook {
   std::uint64_t done_by(std::int64_t id);
   double ns_between(std::uint64_t from, std::uint64_t to) const;
 
-  /// As people know it.
+  /// The name of a task in reports.
   std::uint64_t number_of(std::int64_t id) const noexcept;
 
   const trace::RankTrace& rank_;
@@ -82,9 +82,9 @@ class TaskBook {
   Unwrapper ids_;
   TaskIndex index_;
   std::vector<Life> lives_;
-  std::vector<Edge> edges_;  ///< as they were submitted; those of a replayed graph once
+  std::vector<Edge> edges_;  ///< in the order of submission; those of a replayed graph once
   std::unordered_map<std::uint32_t, Graph> graphs_;
-  std::vector<Replay> replays_;                                        ///< but each graph's first
+  std::vector<Replay> replays_;                                        ///< all but the first of each graph
   std::unordered_map<std::uint32_t, std::uint64_t> last_stamp_;        ///< by actor
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> joins_;  ///< predecessors of nodes that are no kernels
   std::unordered_map<std::int64_t, std::uint64_t> joins_done_;         ///< as far as `done_by` was asked

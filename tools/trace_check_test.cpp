@@ -1,4 +1,4 @@
-// tools/trace_check_test.cpp: each promise that a trace can break is found broken, and none in a trace that is sound.
+// tools/trace_check_test.cpp: each broken promise of a trace is found, and none in a sound trace.
 #include "tools/trace_check.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class TraceCheckTest : public ::testing::Test {
       describe({.rank = rank, .events = test::sample_events + test::sample_descriptions});
   }
 
-  /// Streams here hold a few events of whatever type: what each event's reasons were is not their subject.
+  /// The streams here have a few events of all types, whose causes are not checked.
   void describe(test::RankFacts facts) {
     facts.size = 2;
     facts.selection = "-task.submitted,-comm.receive_posted";
@@ -38,7 +38,7 @@ class TraceCheckTest : public ::testing::Test {
   std::filesystem::path stream(std::uint32_t rank, std::uint32_t actor) const {
     return test::stream_path(test::sample_rank_folder(run_, rank), actor);
   }
-  /// What is broken, of these streams' own making: the counts in rank.json are the sample's.
+  /// The broken promises of these streams, without those about the sample's counts in rank.json.
   std::vector<std::string> broken() {
     std::vector<std::string> promises;
     for (const Violation& violation : checked().violations)
@@ -142,7 +142,7 @@ TEST_F(TraceCheckTest, DamageIsReportedWithItsPlace) {
   expect_broken("every file ends with a whole packet");
 }
 
-/// Rank 0 sends, rank 1 receives: (stamp, bytes) each.
+/// Rank 0 sends, and rank 1 receives; each message is (stamp, bytes).
 using Stamped = std::vector<std::pair<std::uint64_t, int>>;
 void write_messages(const std::filesystem::path& run, const Stamped& sent, const Stamped& arrived) {
   PacketWriter sender(2, 0, 1'000'000), receiver(2, 0, 1'000'000);

@@ -1,4 +1,4 @@
-// tools/trace_check_test_support.hpp: what tests ask of a check.
+// tools/trace_check_test_support.hpp: shared by tests of `tandem trace check`.
 #pragma once
 
 #include <cstdint>

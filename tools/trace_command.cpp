@@ -1,4 +1,4 @@
-// tools/trace_command.cpp: `tandem trace`: what runs leave behind, and what one can ask it.
+// tools/trace_command.cpp: `tandem trace`: its subcommands, and functions that they share.
 #include "tools/trace_command.hpp"
 
 #include <fmt/core.h>

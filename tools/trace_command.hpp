@@ -1,4 +1,4 @@
-// tools/trace_command.hpp: the subcommands below `tandem trace`, and what they share.
+// tools/trace_command.hpp: the subcommands below `tandem trace`, and functions that they share.
 #pragma once
 
 #include <cstdint>
@@ -30,25 +30,25 @@ std::shared_ptr<std::string> trace_folder(Subcommand command);
 /// Adds the flag --json to a subcommand that prints one object.
 std::shared_ptr<bool> json_flag(Subcommand command);
 
-/// Says the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage and the
-/// system's refusals.
+/// Logs the error and sets the exit status: 2 when the folder is no trace, or none that can be read yet; 1 for damage
+/// and errors of the system.
 void fail(ToolContext& context, const base::Error& error);
 
-/// Null after an error, which was logged.
+/// Opens a trace. Null after an error, which was logged.
 std::unique_ptr<trace::TraceReader> open_trace(const std::string& folder, ToolContext& context);
 
-/// The time of all of a run's events on one clock: that of rank 0, corrected by the line between the first and the last
-/// comparison of each rank, the offset being held before and after. A rank that was never compared has rank 0's clock where it
-/// ran on the same host (the TSC's origin is the machine's), else the date of its system.
+/// Puts the events of a run on the clock of rank 0, by the line between the first and the last comparison of each rank;
+/// before and after them the offset is constant. A rank that was never compared has rank 0's clock if it ran on that
+/// host (the TSC's origin is the machine's), else the date of its system.
 class RunTimes {
  public:
   explicit RunTimes(const trace::TraceReader& run);
 
   std::int64_t of(const trace::Event& event) const { return of(event.rank, event.local_ns); }
   std::int64_t of(std::uint32_t rank, std::int64_t local_ns) const;
-  /// Nanoseconds since 1970 of such a time.
+  /// The date of such a time, in nanoseconds since 1970.
   std::int64_t date_ns(std::int64_t time_ns) const noexcept { return time_ns + date_offset_ns_; }
-  /// How wrong the correction may be between the points; nothing when the clock was never compared.
+  /// The possible error of the correction between the points; none: the clock was never compared.
   std::optional<std::int64_t> error_ns(std::uint32_t rank) const;
 
  private:
@@ -57,7 +57,7 @@ class RunTimes {
   std::int64_t date_offset_ns_ = 0;
 };
 
-/// "12.000000345": nanoseconds as seconds, exactly.
+/// Nanoseconds as exact seconds: "12.000000345".
 std::string seconds(std::int64_t ns);
 
 }  // namespace tandem::tools

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/trace_command_test.sh: `tandem trace` on a trace that a small program writes: what it prints, and how it refuses.
+# tools/trace_command_test.sh: `tandem trace` on a trace of a small program: its output, and its refusals.
 # Usage: trace_command_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE PATH_OF_WRITE_LARGE_RUN
 set -uo pipefail
 
@@ -73,7 +73,7 @@ run 2 summary nowhere
 run 2 summary run --memory much
 holds err "'much' is not a size"
 
-# Tables in temporary files say the same as tables in main memory.
+# The output with tables in temporary files equals that with tables in main memory.
 "$write_large" long 60000 4 2 || fail "no long run"
 for form in '' --json; do
   run 0 summary long $form
@@ -82,7 +82,7 @@ for form in '' --json; do
   cmp -s out in_memory || fail "summary $form --memory 1KiB says something else"
 done
 
-# Two kinds of worker: bounded together by the optimum of a linear program.
+# Two kinds of worker have a common bound, the optimum of a linear program.
 "$write_large" kinds 2000 2 4 1 || fail "no run on two kinds of worker"
 run 0 summary kinds
 holds out '^area: all kernels on 6 cpu and 2 cuda workers '
@@ -117,7 +117,7 @@ fi
 run 1 archive run -o nowhere/run.tar.zst
 holds err 'nowhere/run.tar.zst'
 
-# A rank that was killed: refused, recovered, read.
+# The trace of a killed rank is refused, recovered, and read.
 sleep 0 &
 wait $!
 "$write_sample" killed "$folder/live" $! || fail "no sample of a killed rank"
@@ -139,7 +139,7 @@ run 2 recover alive
 holds err 'is alive'
 run 0 recover alive --force
 
-# What is no trace.
+# Folders without a trace are refused.
 mkdir empty
 for command in info dump check archive recover; do
   run 2 $command nowhere

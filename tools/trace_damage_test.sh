@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/trace_damage_test.sh: traces that were damaged: every subcommand ends by itself, with a status and words of its own.
+# tools/trace_damage_test.sh: on a damaged trace every subcommand ends by itself, with a status and a message.
 # Usage: trace_damage_test.sh PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FIRST_SEED [SEEDS]; without SEEDS, TRACE_DAMAGE_COUNT of them
 # A seed that fails is named: trace_damage_test.sh TANDEM WRITE_SAMPLE_TRACE SEED 1 plays it alone.
 set -uo pipefail
@@ -12,7 +12,7 @@ seeds=${4:-${TRACE_DAMAGE_COUNT:-1}}
 source "$(dirname "$0")/command_test_support.sh" || exit 1
 unset "${!TANDEM_@}"
 
-# Real runs of one rank and of three, a sample with all kinds of records, and one rank that was killed.
+# The traces are real runs of one rank and of three, a sample with all kinds of records, and one killed rank.
 TANDEM_TRACE=all TANDEM_TRACE_FOLDER=one "$tandem" linalg potrf -n 256 --nb 64 --repetitions 1 --tandem.workers=2 > out 2>&1 ||
   fail "the run of one rank"
 "$tandem" run -n 3 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$folder/several" "$tandem" linalg potrf -n 256 --nb 64 \
@@ -23,13 +23,14 @@ wait $!
 "$write_sample" killed "$folder/live.of.killed" $! || fail "no sample of a killed rank"
 "$tandem" trace archive one -o one.tar.zst > out 2>&1 || fail "no archive"
 ((failures == 0)) || { cat out >&2; exit 1; }
-# Sanitizers take more addresses than any machine has memory.
+# Sanitizers reserve more addresses than any machine has memory.
 most_kib=8000000
 (ulimit -v $most_kib; exec "$tandem" trace info one) > out 2>&1 || most_kib=unlimited
 
-# Of this seed: a number below $1.
+# A number below $1 that this seed determines.
 draw() { drawn=$((RANDOM * 32768 + RANDOM)); drawn=$((drawn % $1)); }
-# any KIND: one of what find's -type KIND has below the damaged folder, into chosen; empty: there is none.
+# any KIND: puts one of the paths that find's -type KIND lists below the damaged folder into chosen; empty: there is
+# none.
 any() {
   local found
   mapfile -t found < <(find damaged -mindepth 1 -type "$1" | sort)
@@ -84,7 +85,7 @@ damage() {
   done_to+="$chosen: ${what:-nothing}; "
 }
 
-# may_end ARGUMENTS...: the command, on the damaged folder, has little time and memory; what it may not is be ended by a signal.
+# may_end ARGUMENTS...: the command, on the damaged folder, has little time and memory; a signal may not end it.
 may_end() {
   local status
   (ulimit -v $most_kib; exec timeout -k 1 20 "$tandem" trace "$@") > out 2> err < /dev/null
@@ -93,7 +94,7 @@ may_end() {
   case $status in
     0) ;;
     1 | 2)
-      # It says where: the folder, or something in it. A violated promise is reported on standard output.
+      # The message names the folder, or something in it. A violated promise is reported on standard output.
       if [[ $1 == check && -s out ]]; then
         grep -q '^violated ' out || trouble="no violated promise is named"
       else
@@ -118,7 +119,7 @@ for ((seed = first_seed; seed < first_seed + seeds; ++seed)); do
   rm -rf damaged exported out.tar.zst
   cp -r "$name" damaged
   if [[ $name == killed ]]; then
-    # The live buffers are part of it, and can be damaged as well.
+    # The live buffers belong to the trace, and can be damaged as well.
     cp live.of.killed damaged/live
     for link in damaged/rank-*/tandem/live; do [[ -L $link ]] && ln -sfn "$folder/damaged/live" "$link"; done
   fi

@@ -1,4 +1,4 @@
-// tools/trace_dump.cpp: `tandem trace dump`: the events in the order of time, one a line.
+// tools/trace_dump.cpp: `tandem trace dump`: lists the events in the order of time, one a line.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -20,9 +20,9 @@ struct DumpOptions {
   bool json = false;
 };
 
-using TypeSet = std::vector<bool>;  ///< by number
+using TypeSet = std::vector<bool>;  ///< indexed by number of type
 
-/// Names of types and of categories; none: all types. Errors: invalid_argument.
+/// Types by their names, or those of categories; no names: all types. Errors: invalid_argument.
 base::Result<TypeSet> types_of(const trace::TraceReader& run, const std::vector<std::string>& names) {
   TypeSet chosen(run.type_count(), names.empty());
   if (names.empty()) return chosen;
@@ -79,7 +79,7 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
     for (const auto& stream : rank->streams) names[{rank->rank, stream->summary().actor}] = stream->summary().name;
 
   std::uint64_t left = options.limit;
-  std::optional<std::int64_t> start_ns;  // of the whole run, whatever is chosen of it
+  std::optional<std::int64_t> start_ns;  // start of the whole run, for any choice of events
   if (left == 0) return {};
   return run.in_order([&](const Event& event) { return times.of(event); }, [&](const Event& event, std::int64_t time_ns) {
     if (!start_ns) start_ns = time_ns;

@@ -1,4 +1,4 @@
-// tools/trace_export.cpp: `tandem trace export`: a run for other programs.
+// tools/trace_export.cpp: `tandem trace export`: writes a run in formats of other programs.
 #include "tools/trace_export.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// tools/trace_export.hpp: what writes a run's history in the formats of other programs, and the account of what was written.
+// tools/trace_export.hpp: writers of a run's history in formats of other programs, and the account of what they wrote.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ using namespace analysis;
 
 struct ExportedTable {
   std::string name;
-  std::string file;             ///< relative to where the export went
+  std::string file;             ///< relative to the folder of the export
   std::uint64_t rows = 0;
-  std::int64_t total_ns = 0;    ///< of what has a duration, all together
+  std::int64_t total_ns = 0;    ///< sum of all durations
 };
 struct ExportedFile {
   std::string file;
@@ -26,20 +26,23 @@ struct ExportedFile {
 struct Exported {
   std::vector<ExportedTable> tables;
   std::vector<ExportedFile> files;
-  std::vector<std::string> notes;  ///< what could not be said in the format
+  std::vector<std::string> notes;  ///< parts that the format cannot express
 };
 
 // Each makes the folder or file `out`, and replaces files of its own that are there. Errors: io; unsupported, with the remedy.
 
-/// The folder itself is CTF: a copy of it, whose metadata takes ranks' stamps to the time of rank 0 by the line.
+/// Writes a copy of the folder, which is CTF itself; the metadata converts ranks' stamps to the time of rank 0 by the
+/// line.
 base::Result<Exported> export_ctf(const std::filesystem::path& folder, const std::filesystem::path& out);
-/// A folder: paje.trace for ViTE; tasks.rec, data.rec, comms.rec and dag.dot as StarPU writes them.
+/// Writes a folder: paje.trace for ViTE; tasks.rec, data.rec, comms.rec and dag.dot as StarPU writes them.
 base::Result<Exported> export_paje(const History& history, const std::filesystem::path& out);
-/// One file, for ui.perfetto.dev and trace_processor.
+/// Writes one file, for ui.perfetto.dev and trace_processor.
 base::Result<Exported> export_perfetto(const History& history, const std::filesystem::path& out);
-/// A folder with a Parquet file for each table. Needs a Python with pyarrow: `python`, or what `run_python` finds.
+/// Writes a folder with a Parquet file for each table. Needs a Python with pyarrow: `python`, or the one that
+/// `run_python` finds.
 base::Result<Exported> export_parquet(History& history, const std::filesystem::path& out, const std::string& python);
-/// A folder with the tables that the second phase of StarVZ reads, and a config.yaml for it. Needs what export_parquet needs.
+/// Writes a folder with the tables that the second phase of StarVZ reads, and its config.yaml. Needs what
+/// export_parquet needs.
 base::Result<Exported> export_starvz(History& history, const std::filesystem::path& out, const std::string& python);
 
 // Parts of export_paje.
@@ -63,13 +66,14 @@ struct ByTask {
   }
 };
 
-/// A change of the numbers of tasks of a rank that are submitted and not ready, and that are ready and not started.
+/// A change of a rank's numbers of submitted tasks that are not ready, and of ready tasks that have not started.
 struct TaskCountChange {
   std::int64_t time_ns = 0;
   std::uint32_t rank = 0;
   std::int8_t submitted = 0, ready = 0;
 };
-/// In the order of time. Tasks whose submission is not known do not count; what never starts (joins, events) is never ready.
+/// All changes, in the order of time. Tasks whose submission is not known do not count; joins and events, which never
+/// start, are never ready.
 std::vector<TaskCountChange> task_count_changes(const History& history);
 
 }  // namespace tandem::tools

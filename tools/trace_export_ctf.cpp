@@ -1,4 +1,4 @@
-// tools/trace_export_ctf.cpp: the trace as CTF, which it is.
+// tools/trace_export_ctf.cpp: exports a trace as CTF, its own format.
 #include <system_error>
 
 #include "tandem/trace/layout.hpp"

@@ -1,8 +1,9 @@
-// tools/trace_export_paje.cpp: paje.trace, as ViTE shows it: who did what when, messages as arrows, counts as curves.
+// tools/trace_export_paje.cpp: writes paje.trace for ViTE: states of actors, messages as arrows, counts as curves.
 //
-// Containers: the run, its ranks, and in each rank its workers, other actors, network engine, memory nodes and, where the program
-// has named parts of itself, a line for those. States are set, not pushed: ViTE wants one line of states per container, and a
-// state of which the end was lost would stay on a stack. Times are in milliseconds, as StarPU's, with all digits.
+// Containers: the run, its ranks, and in each rank its workers, other actors, network engine, memory nodes and, where
+// the program has named parts of itself, a line for those. States are set, not pushed: ViTE wants one line of states
+// per container, and a state whose end was lost would stay on a stack. Times are in milliseconds, as StarPU's, with all
+// digits.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -159,14 +160,14 @@ std::string_view colour_of(ActorState state) {
   return colours[static_cast<std::size_t>(state)];
 }
 
-/// In quotes, without what would end them, and as UTF-8.
+/// A quoted UTF-8 string without characters that would end it.
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : base::as_utf8(text)) result += c == '"' ? '\'' : c == '\n' || c == '\t' || c == '\r' ? ' ' : c;
   return result + '"';
 }
 
-/// What happens at one instant. The order of kinds is that within an instant.
+/// Events of one instant, whose kinds are written in the order of their declaration.
 enum class Kind : std::uint8_t { state_ends, span_ends, wait_ends, state, span, wait, mark, declared, counter, counts, memory,
                                  message, message_end, transfer, transfer_end };
 struct Line {
@@ -225,7 +226,7 @@ class PajeWriter {
   OutFile& file_;
   Exported& exported_;
   std::vector<TaskCountChange> changes_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> declared_;  ///< types and ranks of events of the program's own
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> declared_;  ///< types and ranks of the program's own events
   std::map<Texts::Id, std::size_t> kernels_, marks_, counters_, spans_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Container> actors_;
   std::vector<std::pair<std::string, std::string>> created_;  ///< aliases and types
@@ -261,7 +262,7 @@ void PajeWriter::define_types() {
   file_.print("5\tMSG\trun\tengine\tengine\t\"message\"\n5\tCOPY\trun\tnode\tnode\t\"copy between memory nodes\"\n");
   for (const auto& [name, index] : kernels_) {
     const std::string shown = in_quotes(name == 0 ? "(unknown)" : history_.texts[name]);
-    const auto own = history_.colours.find(name);  // that the program gave
+    const auto own = history_.colours.find(name);  // a colour that the program gave
     const std::string shown_in = own == history_.colours.end() ? colour(index) : colour_of_rgb(own->second);
     for (const std::string_view type : {"WS", "TS", "ES"})
       file_.print("6\t{}k{}\t{}\t{}\t\"{}\"\n", type, index, type, shown, shown_in);
@@ -335,7 +336,7 @@ void PajeWriter::gather_lines() {
     with_states.emplace(row.rank, row.actor);
     add(row.start_ns, Kind::state, i);
     const auto next = i + 1 < history_.states.size() ? std::optional(history_.states[i + 1]) : std::nullopt;
-    // What follows at once takes its place by itself.
+    // The next state replaces it by itself.
     if (!next || next->rank != row.rank || next->actor != row.actor || next->start_ns != row.end_ns)
       add(row.end_ns, Kind::state_ends, i);
   }
@@ -347,7 +348,7 @@ void PajeWriter::gather_lines() {
     }
   };
   intervals(history_.spans, Kind::span, Kind::span_ends, [](const SpanRow&) { return true; });
-  // Where an actor has states, those say what it does while it waits.
+  // An actor with states shows in them what it does while it waits.
   intervals(history_.waits, Kind::wait, Kind::wait_ends,
             [&](const WaitRow& row) { return !with_states.contains({row.rank, row.actor}); });
   for (std::size_t i = 0; i < history_.marks.size(); ++i) add(history_.marks[i].time_ns, Kind::mark, i);
@@ -397,7 +398,7 @@ void PajeWriter::print_state(const Line& line) {
               task.rank, task.id, task.submit_order == no_number ? 0 : task.submit_order, task.priority);
 }
 
-/// Intervals one in another on one line: what ends gives way to what is around it.
+/// Nested intervals on one line: after an inner one ends, the line shows the outer one.
 void PajeWriter::print_inner(const Line& line, std::uint32_t row, std::map<std::string, std::vector<std::uint32_t>>& open,
                              const std::string& container, std::string_view type, const std::string& value, bool ends) {
   auto& stack = open[container];

@@ -54,7 +54,7 @@ std::int64_t total_ns_of(const Table& table) {
   return total_ns;
 }
 
-/// A file for each column of each table, and schema.json.
+/// Writes a file for each column of each table, and schema.json.
 base::Result<std::vector<ExportedTable>> write_columns(History& history, const fs::path& folder) {
   std::vector<ExportedTable> written;
   Json tables = Json::array();

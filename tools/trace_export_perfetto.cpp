@@ -1,4 +1,5 @@
-// tools/trace_export_perfetto.cpp: one file of Perfetto's TracePackets: tracks for ranks and actors, slices, counters, flows.
+// tools/trace_export_perfetto.cpp: writes one file of Perfetto's TracePackets: tracks for ranks and actors, slices,
+// counters, flows.
 //
 // Numbers of fields: perfetto/protos/perfetto/trace/trace_packet.proto and track_event/*.proto. Stamps are those of the history,
 // in nanoseconds since the first event: Perfetto's own clock conversion knows no rates, so that nothing is left to it.
@@ -36,7 +37,7 @@ namespace annotation {
 constexpr std::uint32_t integer = 4, unsigned_integer = 3, real = 5, text = 6, name = 10;
 }  // namespace annotation
 
-/// What a slice says besides its name.
+/// Properties of a slice besides its name.
 class Annotations {
  public:
   Annotations& add(std::string_view name, std::uint64_t value) {
@@ -72,7 +73,7 @@ std::vector<std::vector<Slice>> lanes_of(std::vector<Slice> slices, bool may_nes
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
   });
   std::vector<std::vector<Slice>> lanes;
-  std::vector<std::vector<std::int64_t>> open;  // ends, of each lane
+  std::vector<std::vector<std::int64_t>> open;  // ends of the open slices, by lane
   for (const Slice& slice : slices) {
     std::size_t lane = 0;
     for (; lane < lanes.size(); ++lane) {
@@ -223,10 +224,10 @@ class PerfettoWriter {
   Exported& exported_;
   ByTask accesses_;
   std::unordered_map<std::string, std::uint64_t> names_;
-  std::vector<std::uint64_t> text_ids_;  ///< interned numbers of texts; 0: not yet
+  std::vector<std::uint64_t> text_ids_;  ///< numbers of interned texts; 0: not written
   std::map<std::uint32_t, std::uint64_t> ranks_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> actors_;
-  std::unordered_set<std::uint32_t> written_spans_;  ///< rows, of those that lie below a task
+  std::unordered_set<std::uint32_t> written_spans_;  ///< rows of spans below a task
   std::uint64_t next_track_ = 1;
 };
 
@@ -314,8 +315,8 @@ void PerfettoWriter::write_actors() {
     }
 }
 
-/// What a kernel has named of itself lies below its task. A span that is not whole, or was interrupted by another task, is left
-/// for `write_programs`.
+/// Writes a kernel's own spans below its task. Spans that are incomplete, or interrupted by another task, are left for
+/// `write_programs`.
 void PerfettoWriter::write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans) {
   std::vector<std::int64_t> open{task.end_ns};
   for (; !spans.empty() && history_.spans[spans.front()].start_ns < task.end_ns; spans.pop_front()) {
@@ -333,7 +334,7 @@ void PerfettoWriter::write_spans_inside(const StateRow& task, std::uint64_t trac
   for (; open.size() > 1; open.pop_back()) end(open.back(), track);
 }
 
-/// What the program has named of itself, and what it waited for.
+/// Writes the program's own spans, and its waits.
 void PerfettoWriter::write_programs() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Slice>> slices;
   const auto waits_begin = static_cast<std::uint32_t>(history_.spans.size());
@@ -364,8 +365,8 @@ void PerfettoWriter::write_messages() {
       const std::int64_t left_ns = std::max({row.posted_ns, row.sent_ns, row.send_released_ns});
       sends[row.source].push_back({row.posted_ns, left_ns, i});
     }
-    // On its receiver a message is shown while it is on its way, not while it is waited for: that may be long, and of many at
-    // once.
+    // The receiver shows a message while it is on its way, not while it is awaited: waits may be long, and for many
+    // messages at once.
     if (row.arrived_ns != no_time)
       receives[row.destination].push_back(
           {row.has_send() ? std::min(row.posted_ns, row.arrived_ns) : row.arrived_ns, row.arrived_ns, i});

@@ -1,4 +1,5 @@
-// tools/trace_export_records.cpp: tasks.rec, data.rec, comms.rec (GNU recutils) and dag.dot, with the columns that StarPU's have.
+// tools/trace_export_records.cpp: writes tasks.rec, data.rec, comms.rec (GNU recutils) and dag.dot, with StarPU's
+// columns.
 #include <array>
 #include <map>
 
@@ -12,7 +13,7 @@ namespace {
 /// Milliseconds with all digits, as StarPU's times.
 std::string milliseconds(std::int64_t ns) { return fmt::format("{}.{:06}", ns / 1'000'000, ns % 1'000'000); }
 
-/// A value is what stands on its line.
+/// A value in one line, as recutils require.
 std::string line_of(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
@@ -44,7 +45,7 @@ class RecordWriter {
   std::uint64_t records_ = 0;
 };
 
-/// Alone a rank's ids are numbers; with others they say whose.
+/// Ids are numbers with one rank; with several they name the rank.
 std::string job_id(const History& history, std::uint32_t rank, std::uint64_t id) {
   return history.size > 1 ? fmt::format("{}_{}", rank, id) : fmt::format("{}", id);
 }
@@ -56,11 +57,11 @@ std::string_view starpu_mode(std::uint8_t mode) {
 
 struct TaskData {
   std::string handles, modes, sizes;
-  std::string numa_nodes;  ///< of each piece of data, "-1": not known; empty: of none
+  std::string numa_nodes;  ///< of each piece of data; "-1": not known; empty: there are no data
   std::uint32_t footprint = 0;
 };
 
-/// The footprint (FNV-1a of the sizes) is the same for tasks whose data have the same sizes, which is what StarPU's is for.
+/// Tasks whose data have equal sizes get equal footprints (FNV-1a of the sizes), as in StarPU.
 TaskData data_of(const History& history, const ByTask& accesses, std::uint32_t task) {
   TaskData data;
   bool is_located = false;
@@ -126,7 +127,7 @@ void write_tasks(const History& history, RecordWriter& out) {
   }
 }
 
-/// "1 0" of "A[1,0]" or "A(1,0)": numbers in the brackets at a name's end.
+/// The numbers in the brackets at a name's end: "1 0" of "A[1,0]" or "A(1,0)".
 std::string coordinates_of(const std::string& name) {
   if (name.empty() || (name.back() != ']' && name.back() != ')')) return "";
   const std::size_t open = name.find_last_of("[(");
@@ -164,7 +165,7 @@ void write_numa_node(const History& history, RecordWriter& out, const char* name
 
 void write_communications(const History& history, RecordWriter& out) {
   for (const CommunicationRow& row : history.communications) {
-    if (!row.is_whole()) continue;  // StarPU's have both ends, too
+    if (!row.is_whole()) continue;  // StarPU's records have both ends, too
     out.field("Src", row.source);
     out.field("Dst", row.destination);
     out.field("Tag", row.tag);

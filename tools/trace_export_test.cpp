@@ -1,4 +1,5 @@
-// tools/trace_export_test.cpp: exports say what the history says, in the words of their formats; and events are counted exactly.
+// tools/trace_export_test.cpp: exports agree with the history, in the terms of their formats; and events are counted
+// exactly.
 #include "tandem/analysis/small_run.hpp"
 #include "tandem/analysis/tables.hpp"
 #include "tools/trace_export.hpp"
@@ -159,7 +160,7 @@ TEST_F(ExportTest, RecordsHaveStarPUsColumns) {
   EXPECT_THAT(content(out("paje") / "dag.dot"), HasSubstr("\"0_1\" -> \"0_2\";\n  \"0_2\" -> \"1_1\" [style=dashed];"));
 }
 
-/// The fields of a protobuf message that are numbers, and those that are bytes.
+/// The numeric fields of a protobuf message, and the fields with bytes.
 struct Fields {
   explicit Fields(std::string_view bytes) {
     std::size_t at = 0;
@@ -279,7 +280,7 @@ TEST(Export, AnEmptyTraceIsExported) {
   EXPECT_TRUE(export_perfetto(*history, run.temporary() / "run.pftrace").ok());
 }
 
-/// Whether all of it is UTF-8.
+/// Whether all of the text is UTF-8.
 bool is_utf8(std::string_view text) {
   for (std::size_t length = 0; !text.empty(); text.remove_prefix(length))
     if (length = base::utf8_length(text); length == 0) return false;
@@ -343,7 +344,7 @@ TEST(Export, CountsOfTasksRiseAndFall) {
 }
 
 TEST(Protobuf, FieldsAreWrittenAsTheFormatSays) {
-  // The examples of protobuf.dev/programming-guides/encoding.
+  // Examples from protobuf.dev/programming-guides/encoding.
   EXPECT_EQ(ProtobufMessage().integer(1, 150).bytes(), "\x08\x96\x01");
   EXPECT_EQ(ProtobufMessage().text(2, "testing").bytes(), "\x12\x07testing");
   EXPECT_EQ(ProtobufMessage().message(3, ProtobufMessage().integer(1, 150)).bytes(), "\x1a\x03\x08\x96\x01");

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/trace_export_test.sh: exports of a real run, and of a sample with messages, read back by the programs that they are for.
+# tools/trace_export_test.sh: exports of a real run, and of a sample with messages, are read back by the programs that
+# they are for.
 # Usage: trace_export_test.sh formats|ranks|vite|pajeng|perfetto|processor|parquet|starvz|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
 set -uo pipefail
 
@@ -10,7 +11,7 @@ sources=$4
 # shellcheck source=tools/command_test_support.sh
 source "$(dirname "$0")/command_test_support.sh" || exit 1
 
-# find_python MODULES: sets python to one that has them, or ends the test.
+# find_python MODULES: sets python to one that has these modules, or ends the test.
 find_python() {
   for python in "${TANDEM_PYTHON:-}" "$sources/.venv/bin/python" python3 /usr/bin/python3; do
     [[ -n $python ]] && "$python" -c "import $1" 2> /dev/null && export TANDEM_PYTHON=$python && return
@@ -30,7 +31,7 @@ case $part in
   pictures) find_python matplotlib ;;
 esac
 
-# holds_json CONDITION: of the object o that the last command printed into out.
+# holds_json CONDITION: it holds for the object o that the last command printed into out.
 holds_json() {
   python3 -c "import json, sys; o = json.load(open('out')); rows = {t['name']: t['rows'] for t in o.get('tables', [])}
 total = {t['name']: t['total_ns'] for t in o.get('tables', [])}
@@ -89,9 +90,9 @@ case $part in
     ;;
 
   ranks)
-    # Over shared memory: what is asked for is that no message is left without its other end, and that data and tasks are known.
-    # The ranks' clocks announce their end to each other; a rank that has left does not receive it, or not completely: `trace check` knows that nothing
-    # else is unheard.
+    # Over shared memory, each message has both ends, and data and tasks are known. Exempt are the announcements by
+    # which the ranks' clocks end: a rank that has left does not receive them, or not completely; `trace check` verifies
+    # that nothing else is unreceived.
     "$tandem" run -n 4 -x TANDEM_TRACE=all -x TANDEM_TRACE_FOLDER="$PWD/ranks" "$tandem" linalg potrf -n 512 --nb 128 --repetitions 1 \
       > out 2> err || { fail "the run of four ranks"; cat err >&2; }
     trace check ranks --json
@@ -109,7 +110,7 @@ case $part in
     ;;
 
   vite)
-    # Without a display; ViTE says what it did not understand.
+    # ViTE runs without a display, and reports the lines that it did not understand.
     export QT_QPA_PLATFORM=offscreen
     for run in real sample; do
       trace export $run --format paje -o $run.paje
@@ -131,7 +132,7 @@ import json, re, sys
 said = {table["name"]: table for table in json.load(open(sys.argv[2]))["tables"]}
 names = {line.split(": ", 1)[1].strip() for line in open(sys.argv[3]) if line.startswith("Model: ")}
 lines = [re.split(r", ?", line.strip()) for line in open(sys.argv[1])]
-# Nature, container, type, start, end, duration, depth, value; times in ms.
+# The columns are nature, container, type, start, end, duration, depth, value; times in ms.
 executions = [line for line in lines if line[0] == "State" and line[2] == "worker state" and line[7] in names]
 total_ns = sum(float(line[5]) for line in executions) * 1e6
 assert len(executions) == said["executions"]["rows"], len(executions)
@@ -160,7 +161,7 @@ for packet in trace.packet:
     if packet.HasField("track_descriptor"):
         assert packet.track_descriptor.uuid not in tracks
         tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-# As Perfetto does: by time, and those of one instant as they stand in the file.
+# Events are sorted as Perfetto does: by time, and at one instant in the order of the file.
 for packet in sorted((packet for packet in trace.packet if packet.HasField("track_event")), key=lambda packet: packet.timestamp):
     event = packet.track_event
     assert event.track_uuid in tracks
@@ -189,7 +190,7 @@ END
     ;;
 
   processor)
-    # What Perfetto itself makes of the file: as many slices, as long, as were written, none unfinished, and nothing complained of.
+    # Perfetto itself finds as many slices as were written, with their lengths, none unfinished, and reports no errors.
     cat > query.sql << 'END'
 select (select count(*) from slice where category = 'task') as executions,
        (select ifnull(sum(dur), 0) from slice where category = 'task') as total_ns,

@@ -1,5 +1,5 @@
-// tools/trace_info.cpp: `tandem trace info`: ranks, actors, how many records and bytes, what is missing, and how good the clocks
-// are.
+// tools/trace_info.cpp: `tandem trace info`: lists ranks, actors, records, bytes, missing parts, and the quality of the
+// clocks.
 #include <algorithm>
 
 #include <fmt/core.h>

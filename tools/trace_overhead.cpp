@@ -1,4 +1,5 @@
-// tools/trace_overhead.cpp: `tandem trace overhead`: what tracing costs a program, by pairs of runs with and without.
+// tools/trace_overhead.cpp: `tandem trace overhead`: measures the cost of tracing a program, by pairs of runs with and
+// without.
 //
 // The methodology of the article, section 6.1: compare the program with itself before a trace is believed. Each round runs the
 // program once untraced and once with each selection, in an order that turns from round to round, so that what disturbs the
@@ -41,12 +42,12 @@ as `tandem ... --json` does, its results are compared too. A ratio of 1.02 means
 
 struct OverheadArguments {
   unsigned rounds = 10;
-  std::vector<std::string> selections;  ///< as TANDEM_TRACE has them
-  std::vector<std::string> settings;    ///< trace.memory=1MiB
+  std::vector<std::string> selections;  ///< in the syntax of TANDEM_TRACE
+  std::vector<std::string> settings;    ///< such as trace.memory=1MiB
   bool json = false;
 };
 
-/// What one run measured: its duration, and its own results, as costs.
+/// The results of one run as costs: its duration, and the program's own results.
 using Costs = std::map<std::string, double>;
 
 struct TracedRun {
@@ -58,7 +59,7 @@ struct Interval {
   double middle = 1, low = 1, high = 1;
 };
 
-/// Student's t of 95 %, both sides.
+/// Student's t for a two-sided interval of 95 %.
 double student_t(std::size_t degrees) {
   static constexpr double table[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                                      2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
@@ -76,7 +77,7 @@ Interval interval_of(const std::vector<double>& ratios) {
   return {std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
 }
 
-/// Its results as costs: of a rate the reciprocal.
+/// The results of a run as costs: a rate counts by its reciprocal.
 Costs costs_of(const std::string& output, double seconds) {
   Costs costs{{"duration", seconds}};
   const auto printed = parse_bench_run(output);
@@ -119,7 +120,7 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// `selection` empty: untraced.
+  /// Runs the program once. `selection` empty: untraced.
   Result<TracedRun> run(const std::string& selection) {
     Command command = command_;
     command.environment.emplace_back("TANDEM_TRACE", selection);
@@ -174,7 +175,7 @@ Result<std::vector<Row>> measure(Runner& runner, const OverheadArguments& argume
       runs[i] = std::move(run).value();
     }
     std::reverse(order.begin(), order.end());
-    if (round == 0) continue;  // to warm up
+    if (round == 0) continue;  // the first round warms up
     for (std::size_t i = 0; i < rows.size(); ++i) {
       rows[i].records = runs[i].records;
       rows[i].lost = runs[i].lost;

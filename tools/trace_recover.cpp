@@ -1,4 +1,4 @@
-// tools/trace_recover.cpp: `tandem trace recover`: completes the trace of a program that was killed.
+// tools/trace_recover.cpp: `tandem trace recover`: completes the trace of a killed program.
 #include <fmt/core.h>
 
 #include "tandem/trace/recover.hpp"

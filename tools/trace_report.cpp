@@ -1,4 +1,4 @@
-// tools/trace_report.cpp: `tandem trace report`: a run as a page for a browser, or as still pictures.
+// tools/trace_report.cpp: `tandem trace report`: shows a run as a page for a browser, or as still pictures.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ namespace tandem::tools {
 namespace {
 
 void add_still_options(Subcommand command, StillOptions& stills) {
-  command.add_option("--pdf", stills.pdf, "Draw this file instead of the page: panels below each other, for print");
-  command.add_option("--svg", stills.svg, "The same as SVG");
-  command.add_option("--png", stills.png, "The same as PNG, 300 dots per inch");
-  command.add_option("--panel", stills.panels, "Panels to draw, separated by commas, or `list`: says which there are (default: all)");
-  command.add_option("--show", stills.show, "Over the workers, separated by commas: outliers (alone), messages, path (the realised one)");
+  command.add_option("--pdf", stills.pdf, "Draw the panels into this PDF file instead of the page, below each other, for print");
+  command.add_option("--svg", stills.svg, "Draw the panels into this SVG file");
+  command.add_option("--png", stills.png, "Draw the panels into this PNG file, 300 dots per inch");
+  command.add_option("--panel", stills.panels, "Panels to draw, separated by commas, or `list`, which prints their names (default: all)");
+  command.add_option("--show", stills.show, "What to draw over the workers, separated by commas: outliers (alone), messages, path (the realised one)");
   command.add_option("--from", stills.from, "Begin of the time to draw, in seconds (default: 0, the start of the first task)");
   command.add_option("--to", stills.to, "End of the time to draw, in seconds (default: the end of the run)");
   command.add_option("--width", stills.width, "Width of the picture: 180mm, 18cm or 7in (default: 7in)");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/trace_report_test.sh: reports of runs: their tables, how they are asked for, and what a browser makes of them.
+# tools/trace_report_test.sh: reports of runs: their tables, how they are requested, and how a browser draws them.
 # Usage: trace_report_test.sh tables|stills|asked|browser|million PATH_OF_TANDEM [PATH_OF_WRITE_LARGE_RUN]
 set -uo pipefail
 
@@ -18,7 +18,7 @@ traced() {
   timeout -k 5 60 "$tandem" run -n "$ranks" -- "$tandem" linalg potrf --workers 2 --repetitions 1 "--tandem.trace=$selection" \
     "--tandem.trace.folder=$folder" "$@" > out 2> err < /dev/null || { fail "no trace in $folder"; head -c 2000 out err >&2; }
 }
-# report STATUS ARGUMENTS...
+# report STATUS ARGUMENTS...: `tandem trace report` ends with this status.
 report() {
   local status=$1
   shift
@@ -26,7 +26,7 @@ report() {
   local actual=$?
   ((actual == status)) || { fail "tandem trace report $*: exit $actual instead of $status"; head -c 2000 out err >&2; }
 }
-# reads FILE PATTERN: its tables are right, and hold so much.
+# reads FILE PATTERN: the file's tables are right, and their counts match the pattern.
 reads() {
   python3 "$here/report/read_report.py" "$1" > out 2> err || { fail "$1 is wrong: $(tail -n 1 err)"; return; }
   holds out "$2"
@@ -47,7 +47,7 @@ tables() {
   [[ $(grep -c 'id="summary-[01]"' both.html) == 2 ]] || fail 'both.html does not hold two runs'
   report 2 several nowhere -o both.html
   holds err 'nowhere: there is no such folder'
-  # Only a part was recorded, or nothing of what the page shows.
+  # Traces with only a part recorded, or nothing that the page shows.
   for selection in task worker comm flow; do
     traced "part_$selection" 2 "$selection" -n 256 --nb 64
     report 0 "part_$selection"
@@ -55,23 +55,23 @@ tables() {
   done
   "$tandem" trace summary part_flow > out 2> err || fail 'no summary without tasks'
   holds out '^note: no task was recorded'
-  # Without the stream of a worker, which nothing but the count in rank.json misses.
+  # The stream of a worker is missing, which only the count in rank.json shows.
   cp -r one part_files
   rm part_files/rank-0000/"$(ls -S part_files/rank-0000 | grep stream_ | head -1)"
   "$tandem" trace summary part_files > out 2> err || fail 'no summary of a trace that lacks a file'
   holds out '^note: events that were written and that no file holds: [1-9][0-9]*; all below is a part of the run'
-  # A stream whose events were all lost has no file: the count in rank.json says so.
+  # A stream whose events were all lost has no file, as the count in rank.json shows.
   cp -r one all_lost
   sed -i 's/"lost_events": 0/"lost_events": 7/' all_lost/rank-0000/tandem/rank.json
   "$tandem" trace summary all_lost > out 2> err || fail 'no summary of a trace that has lost a stream'
   holds out '^note: events lost: 7; all below is a part of the run'
   "$tandem" trace info all_lost > out 2> err || fail 'no facts of a trace that has lost a stream'
   holds out '^0 on .*, complete .* 7 +0$'
-  # What the program waited for is not known.
+  # The waits of the program are not known.
   traced part_task_worker 1 task,worker -n 256 --nb 64
   "$tandem" trace summary part_task_worker > out 2> err || fail 'no summary of tasks and workers alone'
   holds out '^note: it is not known when the program waited'
-  # Cut off in the middle of each stream.
+  # Each stream is cut off in the middle.
   local file
   for file in several/rank-*/stream_*; do truncate -s $(($(stat -c %s "$file") * 6 / 10)) "$file"; done
   report 0 several
@@ -80,7 +80,7 @@ tables() {
   holds out '^note: files that end too early: [1-9][0-9]*; at least [1-9][0-9]* events are missing'
   report 0 several --json
   holds out '"tasks": [0-9]+'
-  # The page asks nobody for anything.
+  # The page loads nothing else.
   grep -qE 'src=|href="http|@import|url\(' several/report.html && fail 'the page loads something'
   report 2 nowhere
   holds err 'nowhere: there is no such folder'
@@ -90,7 +90,7 @@ tables() {
   holds err 'missing/one.html: cannot be written'
 }
 
-# A Python that has matplotlib, for the command and for us.
+# A Python with matplotlib, for the command and for this test.
 find_python() {
   for python in "${TANDEM_PYTHON:-}" "$here/../.venv/bin/python" python3 /usr/bin/python3; do
     [[ -n $python ]] && "$python" -c 'import matplotlib, numpy' 2> /dev/null && export TANDEM_PYTHON=$python && return
@@ -98,7 +98,7 @@ find_python() {
   echo 'skipped: no Python has matplotlib (python3-matplotlib, or scripts/setup --analysis)'
   exit 0
 }
-# is_png FILE WIDTH: of pixels.
+# is_png FILE WIDTH: the file is a PNG of this width in pixels.
 is_png() {
   [[ $(head -c 4 "$1" | tail -c 3) == PNG ]] || { fail "$1 is no PNG"; return; }
   local width=$((16#$(head -c 20 "$1" | tail -c 4 | od -An -tx1 | tr -d ' ')))
@@ -116,7 +116,7 @@ stills() {
   "$TANDEM_PYTHON" -c 'import xml.dom.minidom; xml.dom.minidom.parse("all.svg")' || fail 'all.svg is no SVG'
   is_png all.png 2100
   [[ ! -e several/report.html ]] || fail 'a page was written where pictures were asked for'
-  # What they draw: the numbers of the page.
+  # The pictures show the numbers of the page.
   report 0 several
   "$TANDEM_PYTHON" "$here/report/check_panels.py" several/report.html > out 2> err || fail "panels are wrong: $(tail -n 1 err)"
   holds out '^workers, .*broadcasts'
@@ -169,7 +169,7 @@ asked() {
   TANDEM_REPORT=alone.html timeout -k 5 60 "$tandem" linalg potrf -n 256 --nb 64 --json > out 2> err < /dev/null
   [[ -s alone.html ]] || fail 'TANDEM_REPORT wrote nothing for a program alone'
   grep -q report: out && fail 'the page is announced where the program prints its results'
-  # The trace was recorded for the page alone; where someone has asked for it, it stays.
+  # A trace recorded only for the page is removed; one that the user requested stays.
   [[ -z $(ls -d ./*.trace-* 2> /dev/null) ]] || fail "traces are left: $(ls -d ./*.trace-*)"
   timeout -k 5 60 "$tandem" run -n 2 --report kept.html --tandem.trace.folder="$PWD/kept" --tandem.trace=task -- \
     "$tandem" linalg potrf -n 256 --nb 64 > out 2> err < /dev/null
@@ -184,7 +184,7 @@ find_browser() {
   browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
     { echo 'skipped: no Chromium (scripts/setup --browser)'; exit 0; }
 }
-# drawn FILE: a browser draws it, and says how long it took.
+# drawn FILE: a browser draws the page, and reports the time that it took.
 drawn() {
   rm -rf profile
   : > log
@@ -202,14 +202,14 @@ browser() {
   traced several 3 all -n 1024 --nb 64
   report 0 several -o several.html && drawn several.html
   holds log '[1-9][0-9]* places tell something; [1-9][0-9]* boxes; ([0-9]+) of \1 pictures have a title; broadcast: Broadcast of .*rootrank [0-9]+size.*recipients[0-9]+tree.*arrivalsafter .*bound.*Arrivals'
-  # What a task waited for, and what brought its data.
+  # The predecessors of a task, and the senders of its data.
   holds log 'task: .*waited[0-9.]+ .s for (data of rank [0-9]+|the last of its predecessors)'
   holds log 'task: .*dataread [^;]*\(from rank [0-9]+, [0-9.]+ .?s on its way\)'
   traced one 1 all -n 16 --nb 16
   report 0 one -o one.html && drawn one.html
   traced none 1 flow -n 16 --nb 16
   report 0 none -o none.html && drawn none.html
-  # Two kinds of worker: the tasks of each kernel on both, and those in the area bound.
+  # With two kinds of worker: the tasks of each kernel on both, and those in the area bound.
   "$write_large_run" kinds 400 1 5 2 || fail 'no run of two kinds'
   report 0 kinds -o kinds.html && drawn kinds.html
   holds log 'distribution: Tasks of each kernel .*3 cpu2 cudakernelranmeanin boundranmeanin boundgemm[0-9]+[0-9.]+ .s'
@@ -217,7 +217,7 @@ browser() {
   report 0 none several -o odd.html && drawn odd.html
 }
 
-# took START FILE: says how long it took to write a file, and how large it is.
+# took START FILE: prints the time of writing a file, and its size.
 took() { python3 -c "print('$2: %.1f s, %.1f MB' % ($EPOCHREALTIME - $1, $(stat -c %s "$2") / 1e6))"; }
 
 # A million tasks: how long a report takes, and its pictures in a browser. Times are printed; only results can fail.

@@ -1,4 +1,4 @@
-// tools/trace_stats.cpp: `tandem trace stats`: which events there are, when they happened, and what they cost.
+// tools/trace_stats.cpp: `tandem trace stats`: counts events by type and time, and estimates their cost.
 #include "tools/trace_stats.hpp"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ base::Result<void> count_stream(trace::StreamReader& stream, const RunTimes& tim
     const Event& event = *next.value();
     const bool timed = event.spec().category != trace::Category::about;
     const bool same_stamp = !is_first && event.ticks == last_ticks;
-    // Descriptions are written apart, by the thread that registers something: their cost is not the cost of events.
-    // An event in the record of another one costs the clock, if that was read for it.
+    // Descriptions are written separately, by the thread that registers something: their cost is not that of events.
+    // An event in the record of another one costs a reading of the clock, if it has one of its own.
     const bool own_record = event.record_bytes() > 0;
     const double cost_ns = !timed ? 0 : !same_stamp ? options.event_ns : own_record ? options.same_stamp_ns : 0;
     const EventCount one{.events = 1, .same_stamp = same_stamp ? 1U : 0U, .bytes = event.record_bytes(), .cost_ns = cost_ns};
@@ -72,7 +72,7 @@ base::Result<void> count_stream(trace::StreamReader& stream, const RunTimes& tim
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// Types that occur, the most frequent first.
+/// The occurring types, the most frequent first.
 std::vector<const EventSpec*> types_of(const TraceStats& stats) {
   std::vector<const EventSpec*> types;
   for (const EventSpec* spec : stats.specs)

@@ -1,4 +1,4 @@
-// tools/trace_stats.hpp: which events a trace holds: how many of each type, when, of which actors, and the cost of recording.
+// tools/trace_stats.hpp: counts the events of a trace by type, time and actor, and estimates the cost of recording.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@ namespace tandem::tools {
 
 struct StatsOptions {
   std::size_t bins = 40;
-  /// What recording an event costs its program (tandem/trace/stream.hpp; `tandem bench trace` of one's own machine says better):
-  /// most of it is the reading of the clock, which events that follow at once from one before do without.
+  /// The cost of recording an event (tandem/trace/stream.hpp; `tandem bench trace` measures it on this machine). Most
+  /// of it is the reading of the clock, which an event that directly follows another one avoids.
   double event_ns = 10;
   double same_stamp_ns = 2;
 };
 
 struct EventCount {
   std::uint64_t events = 0;
-  std::uint64_t same_stamp = 0;  ///< of them, with the stamp of the event before
-  std::uint64_t bytes = 0;       ///< of their records
+  std::uint64_t same_stamp = 0;  ///< events with the stamp of the event before
+  std::uint64_t bytes = 0;       ///< size of the records
   double cost_ns = 0;            ///< estimated
 
   EventCount& operator+=(const EventCount& other) noexcept;
@@ -38,17 +38,17 @@ struct TraceStats {
   };
 
   EventCount all;
-  std::uint64_t stream_bytes = 0;  ///< of files: the records, and headers of packets
+  std::uint64_t stream_bytes = 0;  ///< size of files: records and headers of packets
   std::int64_t start_ns = 0, duration_ns = 0;
   std::vector<EventCount> types;  ///< by number
-  std::vector<const trace::EventSpec*> specs;  ///< of all types, those that the program has declared among them; of the run
+  std::vector<const trace::EventSpec*> specs;  ///< of all types, also the program's own; owned by the run
   std::array<EventCount, trace::kCategories> categories = {};
   std::vector<Actor> actors;
-  /// Events of each type by time; descriptions have none, and are in no bin.
+  /// Events of each type by time; descriptions have no time, and are in no bin.
   std::vector<std::vector<std::uint64_t>> bins;
 };
 
-/// One pass over all events. Errors: malformed.
+/// Counts in one pass over all events. Errors: malformed.
 base::Result<TraceStats> stats_of(trace::TraceReader& run, const StatsOptions& options);
 
 }  // namespace tandem::tools

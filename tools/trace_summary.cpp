@@ -1,4 +1,4 @@
-// tools/trace_summary.cpp: `tandem trace summary`: where the time of a run went, its bounds, and what to try.
+// tools/trace_summary.cpp: `tandem trace summary`: shows where the time of a run went, its bounds, and advice.
 #include "tools/counted.hpp"
 #include "tools/trace_summary.hpp"
 
@@ -17,7 +17,7 @@ using namespace analysis;
 
 namespace {
 
-/// What could not be judged, and why.
+/// Lists the statements that the trace does not permit, and why.
 std::vector<std::string> reservations_of(const History& history, const Summary& summary, const Quality& quality) {
   std::vector<std::string> result = defects_of(quality);
   const auto all_ns = static_cast<double>(summary.split.makespan_ns) * static_cast<double>(summary.split.workers.size());

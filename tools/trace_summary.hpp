@@ -1,4 +1,4 @@
-// tools/trace_summary.hpp: the numbers that `tandem trace summary` prints, and how.
+// tools/trace_summary.hpp: computes and prints the numbers of `tandem trace summary`.
 #pragma once
 
 #include <optional>
@@ -32,15 +32,15 @@ struct RunNumbers {
   std::vector<analysis::NodeMemory> memory;
   analysis::RunEnergy energy;
   analysis::Quality quality;
-  std::vector<std::string> reservations;  ///< what could not be judged, and why; for people
+  std::vector<std::string> reservations;  ///< statements that the trace does not permit, and why; as text
 };
 
-/// What the trace does not hold, and times that cannot be; none where it is complete.
+/// Lists parts that the trace does not have, and impossible times; empty: it is complete.
 std::vector<std::string> defects_of(const analysis::Quality& quality);
 
-/// What `--json` prints, but for the steps of the realised path, which are null. Times in seconds.
+/// The object of `--json`, with null for the steps of the realised path. Times in seconds.
 Json summary_json(const std::string& folder, const RunNumbers& numbers);
-/// With the steps.
+/// Prints the object of `--json`, with the steps.
 void print_summary_json(const std::string& folder, const RunNumbers& numbers);
 void print_summary_text(const RunNumbers& numbers);
 

@@ -1,4 +1,5 @@
-// tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in bytes.
+// tools/trace_summary_json.cpp: the object that `tandem trace summary --json` prints. Times are in seconds, sizes in
+// bytes.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -47,7 +48,7 @@ Json json_of(const History& history, const AreaBound& area) {
   return {{"exact", area.is_exact}, {"kinds", kinds}, {"kernels", kernels}};
 }
 
-/// Of times; null where there are none.
+/// Statistics of times; null: there are none.
 Json times_json(const std::optional<Quartiles>& ns) {
   if (!ns) return nullptr;
   return {{"count", ns->count}, {"min_s", in_seconds(ns->min)}, {"first_quartile_s", in_seconds(ns->first)},
@@ -121,7 +122,7 @@ Json json_of(const Communication& communication) {
           {"ranks", ranks}, {"matrix", matrix}};
 }
 
-/// How many times as long as those that were alone.
+/// Slowness is the ratio to the duration of those that ran alone.
 Json json_of(const Contention& contention) {
   return {{"least_bytes", Contention::least_bytes}, {"tasks", contention.tasks}, {"task_slowness", contention.slowness},
           {"task_excess_s", in_seconds(contention.excess_ns)}, {"messages", contention.messages}, {"message_slowness", contention.message_slowness}};
@@ -160,7 +161,7 @@ Json json_of(const model::Watts& watts) {
   return {{"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}};
 }
 
-/// Null: nobody has counted.
+/// Energy; null: it was not measured.
 Json json_of(const RunEnergy& energy) {
   if (energy.counters.empty()) return nullptr;
   Json counters = Json::array(), kernels = Json::array(), kinds = Json::array();
@@ -192,7 +193,7 @@ Json workers_json(const Summary& summary) {
   return workers;
 }
 
-/// "#rrggbb", as the program gave it; null: it did not.
+/// The colour that the program gave, as "#rrggbb"; null: none.
 Json colour_json(const History& history, Texts::Id codelet) {
   const auto found = history.colours.find(codelet);
   return found == history.colours.end() ? Json(nullptr) : Json(fmt::format("#{:06x}", found->second));
@@ -263,7 +264,7 @@ Json summary_json(const std::string& folder, const RunNumbers& numbers) {
   return object;
 }
 
-/// The path may have a step for every task: each is written as soon as it is a text.
+/// The path may have a step for every task, so each step is written as soon as it is formatted.
 void print_summary_json(const std::string& folder, const RunNumbers& numbers) {
   constexpr int indent = 2;
   constexpr std::string_view place = "\n  \"realised_path\": ";  // a line break is never within a text of JSON

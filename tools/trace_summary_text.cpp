@@ -1,4 +1,5 @@
-// tools/trace_summary_text.cpp: the tables that `tandem trace summary` prints. What does not apply to a run is left out.
+// tools/trace_summary_text.cpp: the tables that `tandem trace summary` prints. Tables without content for a run are
+// left out.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -25,7 +26,7 @@ double share(std::int64_t part_ns, std::int64_t whole_ns) {
 }
 
 constexpr std::size_t most_rows = 64;  ///< of a table
-/// After a table whose other rows are left out.
+/// Written after a table whose other rows are left out.
 void print_rest(std::size_t rows, std::string_view noun) {
   if (rows > most_rows) fmt::print("and {} other {}: see --json\n", rows - most_rows, noun);
 }
@@ -76,7 +77,7 @@ void print_kernels(const History& history, const Summary& summary) {
   }
 }
 
-/// What the processor counted during the tasks of each kernel.
+/// The processor's counters during the tasks of each kernel.
 void print_counts(const History& history, const Summary& summary) {
   if (history.counts.empty()) return;
   fmt::print("\n{:<24} {:>9} {:>14} {:>14} {:>22} {:>16} {:>22}\n", "counted by the processor", "tasks", "cycles", "instructions", "instructions / cycle",
@@ -91,7 +92,7 @@ void print_counts(const History& history, const Summary& summary) {
   }
 }
 
-/// How well the scheduler knew how long kernels would take.
+/// The accuracy of the scheduler's predictions of kernels' durations.
 void print_expectations(const History& history, const Summary& summary) {
   if (history.expected.empty()) return;
   const WorkerKinds kinds(history);
@@ -109,7 +110,7 @@ std::string name_of(const AreaBound& area) {
   return fmt::format("area: all kernels on {} workers{}", workers, area.is_exact ? "" : " (weak: built without lp_solve)");
 }
 
-/// How many tasks of each kernel a best distribution has on each kind of worker.
+/// The number of tasks of each kernel on each kind of worker in an optimal distribution.
 void print_distribution(const History& history, const AreaBound& area) {
   if (area.kinds.size() < 2) return;
   fmt::print("\n{:<30} {:<8} {:>12} {:>14} {:>16}\n", "kernel", "worker", "tasks", "mean us", "for area bound");
@@ -151,7 +152,7 @@ void print_efficiency(const RunEfficiency& efficiency) {
              100 * efficiency.across_ranks, 100 * efficiency.within_ranks);
 }
 
-/// Whether the states of workers were recorded, which say when they were idle.
+/// Whether the states of workers were recorded, from which idle times follow.
 bool has_states(const Summary& summary) {
   const SpentTimes total = summary.split.total();
   for (std::size_t i = 0; i < spent_kinds; ++i)
@@ -174,7 +175,7 @@ void print_parallelism(const Summary& summary, const RunParallelism& parallelism
     fmt::print("{:<18} {} {} {} {:>12} {:>12}\n", name, counts(of.submitted), counts(of.ready), counts(of.running), part(of.idle_ns),
                part(of.starved_ns));
   };
-  // A worker runs tasks of its rank alone: of all ranks together, ready tasks say nothing of idle workers.
+  // A worker runs tasks of its rank only, so the ready tasks of all ranks together say nothing of idle workers.
   row("all", parallelism.all, parallelism.ranks.size() == 1 && has_states(summary));
   if (parallelism.ranks.size() == 1) return;
   for (std::size_t i = 0; i < std::min(most_rows, parallelism.ranks.size()); ++i)
@@ -182,7 +183,7 @@ void print_parallelism(const Summary& summary, const RunParallelism& parallelism
   print_rest(parallelism.ranks.size(), "ranks");
 }
 
-/// Who sent how much to whom. Of two ranks the table of ranks says the same, and a great matrix cannot be read.
+/// The traffic between ranks. For two ranks the table of ranks has it, and a large matrix cannot be read.
 void print_matrix(const Communication& communication) {
   constexpr std::size_t most = 8;
   std::map<std::pair<std::uint32_t, std::uint32_t>, const RankPair*> pairs;
@@ -238,7 +239,7 @@ void print_communication(const Communication& communication) {
   fmt::print("{}\n", communication.overlap() ? fmt::format("  ({:.1f} % of both)", 100 * *communication.overlap()) : "");
 }
 
-/// What kernels and large messages do to each other. Too few of them say nothing.
+/// The effect of kernels and large messages on each other. A few of them say nothing.
 void print_contention(const analysis::Contention& contention) {
   const auto row = [](std::string_view name, double slowness, std::uint64_t compared) {
     if (compared >= analysis::Contention::least_compared) fmt::print("{:<52} {:>12.2f}  ({} compared)\n", name, slowness, grouped(compared));
@@ -285,7 +286,7 @@ void print_memory(const History& history, const std::vector<NodeMemory>& memory)
   print_rest(memory.size(), "nodes");
 }
 
-/// Main memory that CUDA devices copy from and to by themselves.
+/// Main memory that CUDA devices access by themselves.
 void print_page_locked(const std::vector<PageLockedRow>& pools) {
   if (pools.empty()) return;
   fmt::print("\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12} {:>24}\n", "page-locked", "peak", "locked", "allowed", "allocations", "from driver", "had no room");
@@ -298,7 +299,7 @@ void print_page_locked(const std::vector<PageLockedRow>& pools) {
   print_rest(pools.size(), "ranks");
 }
 
-/// What the counters of energy have shown, and the part of each kernel.
+/// The counters of energy, and the share of each kernel.
 void print_energy(const RunEnergy& energy) {
   if (energy.counters.empty()) return;
   fmt::print("\n{:<24} {:<12} {:>12} {:>8} {:>11} {:>9} {:>11}\n", "energy", "on", "joules", "share", "watts", "+-", "confidence");
@@ -319,7 +320,7 @@ void print_energy(const RunEnergy& energy) {
   fmt::print("{:<37} {:>12.3f}\n", "all", energy.joules);
 }
 
-/// One line where the trace holds all of the run, else what it does not.
+/// One line where the trace is complete, else its missing parts.
 void print_quality(const RunNumbers& numbers) {
   const Quality& quality = numbers.quality;
   for (const std::string& text : numbers.reservations) fmt::print("note: {}\n", text);

@@ -1,4 +1,4 @@
-// tools/work_folder.hpp: a folder for what goes from one program to another.
+// tools/work_folder.hpp: a temporary folder for data that pass between programs.
 #pragma once
 
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 
 namespace tandem::tools {
 
-/// A folder of its own below another one, which goes with it.
+/// A new folder below another one; its destructor removes it.
 class WorkFolder {
  public:
-  /// Its name begins by `prefix`. Errors: io.
+  /// Creates a folder whose name begins with `prefix`. Errors: io.
   static base::Result<WorkFolder> create(const std::filesystem::path& parent, const std::string& prefix) {
     std::string name = (parent / (prefix + "XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr)

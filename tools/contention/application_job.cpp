@@ -30,10 +30,10 @@ using base::Result;
 constexpr comm::Tag order_tag{1}, file_tag{2};
 constexpr Rank measured{0}, other{1};
 
-/// What rank 0 wants next.
+/// Rank 0's next request.
 struct Order {
   bool is_gemm = false;
-  unsigned workers = 0;  ///< 0: nothing more
+  unsigned workers = 0;  ///< 0: no further run
 };
 
 Result<void> done(const comm::Status& status) {
@@ -61,7 +61,7 @@ class Meeting {
     return order;
   }
 
-  /// The files below a folder, each with its name there as header; a message without a name ends them.
+  /// Sends the files below a folder, each with its name there as header; a message without a name ends them.
   Result<void> send_files(const fs::path& folder) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
       if (!entry.is_regular_file()) continue;
@@ -94,7 +94,8 @@ class Meeting {
   std::unique_ptr<comm::Endpoint> endpoint_;
 };
 
-/// The application on this rank, with a trace of the repetition that is measured. Generating the matrices and a first repetition are not.
+/// Runs the application on this rank, with a trace of the repetition that is measured; generating the matrices and a
+/// first repetition are not.
 Result<LinalgOutcome> run_here(const ToolContext& context, const ApplicationOptions& options, const ApplicationRun& run, const fs::path& traced) {
   const bool counts = why_no_counters().empty();
   Options chosen{.workers = run.workers,

@@ -1,5 +1,5 @@
-// tools/contention/applications.hpp: what a campaign measures of applications on the task runtime (thesis, section 5.5): plan, lines of
-// applications.csv, summary. Pure.
+// tools/contention/applications.hpp: measurements of applications on the task runtime (thesis, section 5.5): plan,
+// lines of applications.csv, summary. Pure.
 //
 // applications.csv has a header line and these columns; a cell is empty where it is not known:
 //
@@ -51,7 +51,7 @@ extern const RowFormat<ApplicationRun> application_format;
 /// The runs of a campaign's folder; none where it has no applications.csv. Errors: malformed.
 base::Result<std::vector<ApplicationRun>> read_applications(const std::string& folder);
 
-/// What to run: the same matrices with each number of workers (strong scaling), so that the messages are the same, too.
+/// The runs to make: one set of matrices with each number of workers (strong scaling), so that messages do not change.
 struct ApplicationOptions {
   std::vector<std::string> applications = {};  ///< empty: none
   std::vector<unsigned> workers = {};          ///< of each rank; empty: 1, 2, 4, ..., and as many as cores
@@ -60,16 +60,19 @@ struct ApplicationOptions {
   std::size_t order(std::string_view application) const { return application == "gemm" ? gemm_order : cg_order; }
 };
 
-/// Whether they make sense for a process that may use so many cores. Errors: invalid_argument, which names the option.
+/// Whether the options make sense for a process that may use `cores` cores. Errors: invalid_argument, which names the
+/// option.
 base::Result<void> check(const ApplicationOptions& options, unsigned cores);
 
-/// Numbers of workers for a rank of so many cores: those asked for, or else powers of two and all cores; ascending, each once.
+/// Numbers of workers for a rank of `cores` cores: those asked for, or else powers of two and all cores; ascending,
+/// each once.
 std::vector<unsigned> worker_counts(const ApplicationOptions& options, unsigned cores);
 
-/// All runs, without values: a repetition after the other, so that what changes over time is in all.
+/// All runs, without values: one repetition after the other, so that changes over time affect all.
 std::vector<ApplicationRun> plan_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers, unsigned repetitions);
 
-/// Of what the machine has, and the reason why counters cannot be read or an empty text: sentences for people about what the results lack.
+/// Sentences for people about what the results lack, by the machine, and the reason why counters cannot be read (or an
+/// empty text).
 std::vector<std::string> notes_of_applications(const std::vector<unsigned>& workers, unsigned cores, bool one_host, const std::string& no_counters);
 
 /// An application with a number of workers, over repetitions.
@@ -78,13 +81,13 @@ struct ApplicationRow {
   unsigned workers = 1;
   Cell seconds, gflop_s, iterations_per_s, send_mb_s, delivered_mb_s, stalled;
 };
-/// By application and workers.
+/// The rows by application and workers.
 std::vector<ApplicationRow> summary_of(const std::vector<ApplicationRun>& runs);
 
 inline constexpr std::size_t application_columns = 7;
 std::string application_title(std::size_t repetitions);
 std::array<std::string, application_columns> application_names();
-/// For people.
+/// The cells of a row, for people.
 std::array<std::string, application_columns> cells_of(const ApplicationRow& row);
 
 }  // namespace tandem::tools::contention

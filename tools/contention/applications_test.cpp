@@ -1,4 +1,5 @@
-// tools/contention/applications_test.cpp: plans of applications, their lines, what goes on after an interruption, what a trace says.
+// tools/contention/applications_test.cpp: plans of applications, their lines, resuming after an interruption, facts in
+// a trace.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

@@ -27,7 +27,7 @@ constexpr std::array names{"kernel", "cursor", "message_bytes", "computation_nod
                            "cores", "step", "repetition", "computation_mb_s", "iterations_per_s",
                            "communication_mb_s", "latency_us", "cpu_share",
                            "computing_mhz", "communicating_mhz", "uncore_mhz"};
-constexpr std::size_t former_names = 13;  ///< of campaigns that did not look at frequencies
+constexpr std::size_t former_names = 13;  ///< of campaigns without frequencies
 
 /// The name of a cell that is wrong; null if none is.
 const char* parse(const std::vector<std::string_view>& cells, Measurement& m) {

@@ -1,5 +1,5 @@
-// tools/contention/campaign_folder.hpp: what `tandem contention measure` leaves: campaign.json, and a line of samples.csv for
-// each measurement.
+// tools/contention/campaign_folder.hpp: the output of `tandem contention measure`: campaign.json, and a line of
+// samples.csv for each measurement.
 //
 // samples.csv has a header line and these columns; a cell is empty where it has no meaning:
 //
@@ -20,7 +20,8 @@
 //   communicating_mhz   of the core that communicates
 //   uncore_mhz          of caches and memory controllers, first package
 //
-// The last three may be missing altogether: campaigns did not look at frequencies once. frequencies.csv has what was read over time.
+// The last three may be missing altogether, in campaigns without frequencies. frequencies.csv has the values read over
+// time.
 #pragma once
 
 #include <filesystem>
@@ -53,9 +54,9 @@ struct Measurement {
   std::optional<double> computation_mb_s = {}, iterations_per_s = {}, communication_mb_s = {}, latency_us = {}, cpu_share = {};
   std::optional<double> computing_mhz = {}, communicating_mhz = {}, uncore_mhz = {};
 
-  /// What is measured with several numbers of cores.
+  /// The part of the key that measurements with several numbers of cores share.
   auto group() const { return std::tuple(kernel, cursor, message_bytes, computation_node, communication_node); }
-  /// What makes it the same measurement: all but its values.
+  /// The identity of a measurement: all but its values.
   auto key() const {
     return std::tuple(kernel, cursor, message_bytes, computation_node, communication_node, cores, step, repetition);
   }
@@ -64,8 +65,8 @@ struct Measurement {
 std::string header_line();
 std::string line_of(const Measurement& measurement);
 
-/// Reads lines; one without its end, the last of an interrupted campaign, is left out. `name` is for messages. Errors: malformed,
-/// with the number of the line.
+/// Reads lines; one without its end, the last of an interrupted campaign, is left out. `name` is for messages. Errors:
+/// malformed, with the number of the line.
 base::Result<std::vector<Measurement>> read_samples(std::string_view text, const std::string& name);
 
 /// A folder of `tandem contention measure`, or its samples.csv alone.
@@ -75,16 +76,16 @@ struct Campaign {
   unsigned cores_per_socket = 0;  ///< 0: not known
   Json about;                     ///< campaign.json, or null
 };
-/// Errors: not_found, io, malformed.
+/// Reads a campaign. Errors: not_found, io, malformed.
 base::Result<Campaign> read_campaign(const std::filesystem::path& source);
 
-/// What the curves of one kind are made of.
+/// The measurements of which the curves of one kind are made.
 struct CurveChoice {
   std::string kernel;               ///< empty: memset, else the first one that moves data
   std::optional<unsigned> cursor;   ///< none: the least
   std::uint64_t message_bytes = 0;  ///< 0: the largest
 };
-/// Fills in what is empty. Errors: not_found, where the campaign has no such measurements; it names what there is.
+/// Fills in empty members. Errors: not_found, where the campaign has no such measurements; it names the existing ones.
 base::Result<CurveChoice> choose(const Campaign& campaign, CurveChoice choice);
 /// A curve for each placement that was measured with both at once. `choice` comes from `choose`.
 std::vector<model::contention::Curve> curves_of(const Campaign& campaign, const CurveChoice& choice);

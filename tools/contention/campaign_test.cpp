@@ -1,4 +1,4 @@
-// tools/contention/campaign_test.cpp: plans on machines that do not exist, lines of samples, curves, steady rates, kernels.
+// tools/contention/campaign_test.cpp: plans on imaginary machines, lines of samples, curves, steady rates, kernels.
 #include <gtest/gtest.h>
 
 #include <unistd.h>

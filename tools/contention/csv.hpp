@@ -23,7 +23,7 @@
 
 namespace tandem::tools::contention {
 
-/// A number with six digits, or nothing.
+/// A number with six digits; an empty text for none.
 template <class Value>
 std::string cell_text(const std::optional<Value>& value) {
   if (!value) return "";
@@ -33,7 +33,7 @@ std::string cell_text(const std::optional<Value>& value) {
     return fmt::format("{}", *value);
 }
 
-/// Whether the whole cell is such a number.
+/// Reads a number that is the whole cell. False: it is none.
 template <class Value>
 bool read_cell(std::string_view text, Value& value) {
   const std::optional<Value> number = base::number_of<Value>(text);
@@ -46,8 +46,9 @@ bool read_cell(std::string_view text, std::optional<Value>& value) {
   return read_cell(text, value.emplace());
 }
 
-/// Calls `parse` with the cells of each line after the first one; it returns the name of a cell that is wrong, or null. The last line of an
-/// interrupted campaign, which has no end, is left out. `name` is for messages. Errors: malformed, with the number of the line.
+/// Calls `parse` with the cells of each line after the first one; it returns the name of a wrong cell, or null. The
+/// last line of an interrupted campaign, which has no end, is left out. `name` is for messages. Errors: malformed, with
+/// the number of the line.
 template <class Parse>
 base::Result<void> read_lines(std::string_view text, const std::string& name, std::size_t columns, const Parse& parse) {
   std::size_t number = 1;
@@ -82,11 +83,12 @@ struct RowFormat {
   base::Result<std::vector<Row>> (*read)(std::string_view text, const std::string& name);
 };
 
-/// A file to which each row is added when it is made, so that an interrupted campaign can go on.
+/// A file to which each row is added when it is made, so that an interrupted campaign can be resumed.
 template <class Row>
 class RowFile {
  public:
-  /// Makes the file, or continues what is there, without a line that was being written when the campaign was interrupted. Errors: io; malformed.
+  /// Makes the file, or continues an existing one, without a line that was being written when the campaign was
+  /// interrupted. Errors: io; malformed.
   static base::Result<RowFile> open(const std::filesystem::path& path, const RowFormat<Row>& format) {
     RowFile file(path, format);
     std::ifstream stream(path, std::ios::binary);
@@ -114,7 +116,7 @@ class RowFile {
 
   bool has(const Row& row) const { return done_.contains(row.key()); }
   const std::vector<Row>& rows() const noexcept { return rows_; }
-  /// Errors: io.
+  /// Adds a row. Errors: io.
   base::Result<void> add(const Row& row) {
     const std::string line = format_.line(row);
     if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0) return unwritable();

@@ -31,13 +31,13 @@ constexpr const char* kCpus = "sys/devices/system/cpu";
 
 fs::path cpufreq_of(const fs::path& root, unsigned pu) { return root / kCpus / fmt::format("cpu{}", pu) / "cpufreq"; }
 
-/// A file of kHz; 0: not known.
+/// The MHz in a file of kHz; 0: not known.
 double mhz_in(const fs::path& file) {
   const auto khz = first_word(file);
   return khz ? std::strtod(khz->c_str(), nullptr) / 1e3 : 0;
 }
 
-/// "cpu MHz" of each hardware thread.
+/// The "cpu MHz" of each hardware thread.
 std::map<unsigned, double> mhz_in_cpuinfo(const fs::path& root) {
   std::map<unsigned, double> mhz;
   std::ifstream stream(root / "proc/cpuinfo");
@@ -164,7 +164,7 @@ Result<void> FrequencySetting::write(const fs::path& file, const std::string& te
   return {};
 }
 
-/// Both limits of a range become `mhz`, in the order in which the least is never above the greatest.
+/// Sets both limits of a range to `mhz`, in the order in which the least is never above the greatest.
 Result<void> FrequencySetting::set_range(const fs::path& least, const fs::path& most, double mhz) {
   const std::string khz = fmt::format("{:.0f}", mhz * 1e3);
   const bool rises = mhz > mhz_in(most);

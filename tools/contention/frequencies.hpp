@@ -1,4 +1,5 @@
-// tools/contention/frequencies.hpp: how fast cores and the rest of the processor run, read over time, and set where that is permitted.
+// tools/contention/frequencies.hpp: frequencies of cores and of the uncore, read over time, and set where that is
+// permitted.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@
 
 namespace tandem::tools::contention {
 
-/// What the kernel says of frequencies: of cores by cpufreq, else by /proc/cpuinfo; of the uncore (caches and memory controllers) by the driver
-/// intel_uncore_frequency. Each read takes some 10 us per core. `root` is "/", or a test's folder.
+/// The kernel's frequencies: of cores by cpufreq, else by /proc/cpuinfo; of the uncore (caches and memory controllers)
+/// by the driver intel_uncore_frequency. Each read takes some 10 us per core. `root` is "/", or a test's folder.
 class FrequencyReader {
  public:
-  /// Of these hardware threads.
+  /// Reads these hardware threads.
   explicit FrequencyReader(std::vector<unsigned> pus, std::filesystem::path root = "/");
 
   struct Reading {
@@ -26,9 +27,9 @@ class FrequencyReader {
   };
   Reading read() const;
 
-  /// Where the frequencies of cores come from; empty: nowhere.
+  /// The source of the cores' frequencies; empty: there is none.
   const std::string& source() const noexcept { return source_; }
-  /// What is not known here, for a person; empty: nothing.
+  /// What is not known here, for people; empty: nothing.
   std::string missing() const;
   const std::vector<unsigned>& pus() const noexcept { return pus_; }
 
@@ -53,22 +54,23 @@ class FrequencyLog {
   std::unique_ptr<State> state_;
 };
 
-/// The middle of what was read of some hardware threads, given by their places: the median over time of their mean. None: not known.
+/// The typical frequency of some hardware threads, given by their indices: the median over time of their mean. Empty:
+/// not known.
 std::optional<double> typical_mhz(const std::vector<FrequencyReader::Reading>& readings, const std::vector<std::size_t>& places);
 std::optional<double> typical_uncore_mhz(const std::vector<FrequencyReader::Reading>& readings);
 
-/// What is wished of a processor.
+/// The requested frequencies of a processor.
 struct FrequencyWish {
-  std::optional<double> core_mhz = {};    ///< all of these hardware threads run at that
+  std::optional<double> core_mhz = {};    ///< for all of these hardware threads
   std::optional<double> uncore_mhz = {};  ///< of all packages
   std::optional<bool> turbo = {};         ///< frequencies above the nominal one
   bool any() const noexcept { return core_mhz || uncore_mhz || turbo; }
 };
 
-/// A processor whose frequencies are set until this ends: then its files have what they had before.
+/// Sets a processor's frequencies while it lives; the destructor restores its files.
 class FrequencySetting {
  public:
-  /// Errors: unsupported, io (not permitted), with what to do; nothing has changed then.
+  /// Sets frequencies. Errors: unsupported, io (not permitted), with a remedy; nothing has changed then.
   static base::Result<FrequencySetting> apply(const FrequencyWish& wish, const std::vector<unsigned>& pus, const std::filesystem::path& root = "/");
   FrequencySetting(FrequencySetting&&) noexcept = default;
   FrequencySetting& operator=(FrequencySetting&&) = delete;

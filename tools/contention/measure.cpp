@@ -61,7 +61,7 @@ struct MeasureOptions {
   bool shortened = false;
   std::optional<std::int64_t> communication_core;
   std::optional<double> core_mhz, uncore_mhz;
-  std::string turbo;  ///< on, off, or empty: as it is
+  std::string turbo;  ///< on, off, or empty: unchanged
   std::string buffers = "recycled";  ///< or fresh
   bool json = false;
 
@@ -70,7 +70,7 @@ struct MeasureOptions {
   }
 };
 
-/// Set by SIGINT and SIGTERM while frequencies are set, so that these are put back.
+/// Set by SIGINT and SIGTERM while frequencies are set, so that they are restored.
 volatile std::sig_atomic_t is_interrupted = 0;
 constexpr const char* interrupted = "interrupted: the same command goes on with the campaign; frequencies are as they were before";
 
@@ -90,7 +90,7 @@ Result<void> read_sizes(MeasureOptions& options) {
   return {};
 }
 
-/// What must be equal when a campaign is continued. Repetitions may be added.
+/// Members that must be equal when a campaign is continued. Repetitions may be added.
 Json protocol_of(const MeasureOptions& options, const Layout& layout, std::string_view transport, bool one_host) {
   std::vector<unsigned> computing;
   for (const base::CoreId core : layout.computing) computing.push_back(core.value());
@@ -113,7 +113,7 @@ Json protocol_of(const MeasureOptions& options, const Layout& layout, std::strin
   return protocol;
 }
 
-/// What must be equal when applications are continued, and the notes about them.
+/// Members that must be equal when applications are continued, and the notes about them.
 Json about_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers, const std::vector<std::string>& notes) {
   Json protocol{{"applications", Json(options.applications)}, {"workers", Json(workers)}, {"tile", options.tile}};
   for (const std::string& application : options.applications) protocol[application + "_order"] = options.order(application);
@@ -132,8 +132,8 @@ class Results {
     if (frequencies_ != nullptr) std::fclose(frequencies_);
   }
 
-  /// Makes the folder, or continues what is there. What it says of applications stays if `about` says nothing of them, and is added to it. Errors: io;
-  /// invalid_argument, where the folder holds another campaign.
+  /// Makes the folder, or continues an existing one. Its description of applications stays if `about` has none, and is
+  /// added to it. Errors: io; invalid_argument, where the folder contains another campaign.
   static Result<Results> open(const fs::path& folder, Json& about) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -169,7 +169,7 @@ class Results {
 
   bool has(const Measurement& m) const { return samples_.has(m); }
   Result<void> add(const Measurement& m) { return samples_.add(m); }
-  /// What was read during the measurement that was added last; of the cores with these numbers.
+  /// Adds what was read during the last added measurement, of the cores with these numbers.
   Result<void> add(const std::vector<FrequencyReader::Reading>& readings, const std::vector<unsigned>& cores) {
     std::string text;
     for (const FrequencyReader::Reading& reading : readings) {
@@ -250,7 +250,7 @@ class Runner {
     return fmt::format("{}, with {} on node {}", cores, short_bytes(m.message_bytes), *m.communication_node);
   }
 
-  /// Those that compute, in the order in which they join, and then the one that communicates.
+  /// The computing cores, in the order in which they join, and then the one that communicates.
   static std::vector<unsigned> cores_of(const Layout& layout) {
     std::vector<unsigned> cores;
     for (const base::CoreId core : layout.computing) cores.push_back(core.value());
@@ -305,12 +305,12 @@ class Runner {
     return outcome;
   }
 
-  /// Where data is bound; nowhere if there is one placement.
+  /// The node to which data is bound; empty if there is one placement.
   std::optional<std::size_t> place_of(std::optional<unsigned> node) const {
     return layout_.nodes > 1 ? std::optional<std::size_t>(node) : std::nullopt;
   }
 
-  /// The computing cores with their arrays, which stay for the next measurement.
+  /// Makes the computing cores with their arrays, which stay for the next measurement.
   Result<void> gather(const Measurement& m) {
     const auto kind = std::tuple(m.kernel, m.cursor, m.computation_node);
     if (team_ && kind == team_kind_) return {};
@@ -330,7 +330,7 @@ class Runner {
     return {};
   }
 
-  /// Makes memory for each message, if that is asked for.
+  /// Makes memory for each message, if that is requested.
   Partner::MakeMemory fresh_memory(const Measurement& m) const {
     if (options_.buffers != "fresh") return {};
     return [this, place = place_of(m.communication_node)](std::size_t bytes) { return NodeMemory::create(topology_, bytes, place); };
@@ -408,7 +408,7 @@ Json kernels_json(const std::vector<SummaryRow>& rows) {
   return results;
 }
 
-/// What the campaign has so far, and what stays set while it goes on.
+/// The results of the campaign so far, and the settings while it goes on.
 struct Kernels {
   Json about;
   std::vector<Measurement> all;
@@ -416,13 +416,13 @@ struct Kernels {
 };
 
 
-/// Of a rank: it shares a host's cores with the other one.
+/// Cores of a rank, which may share a host's cores with the other one.
 unsigned cores_of_rank(const base::Topology& topology, bool one_host) {
   const auto cores = static_cast<unsigned>(topology.cores().size());
   return std::max(1U, one_host ? cores / 2 : cores);
 }
 
-/// Rank 0: measures kernels. The folder is known to hold this campaign then, or is made.
+/// Rank 0: measures kernels. The folder then contains this campaign, or is made.
 Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& topology, const MeasureOptions& options) {
   const bool one_host = endpoint.same_host(comm::Rank{0}, comm::Rank{1});
   auto layout = lay_out(topology, one_host, options.communication_core ? static_cast<int>(*options.communication_core) : -1);
@@ -508,7 +508,7 @@ void print_applications(const std::vector<ApplicationRow>& rows, std::size_t rep
   for (const ApplicationRow& row : rows) line(cells_of(row));
 }
 
-/// Rank 0, when all is measured.
+/// Rank 0: prints the results when all is measured.
 void print_results(const Kernels& kernels, const std::vector<ApplicationRun>& runs, const MeasureOptions& options) {
   const auto rows = summary_of(kernels.all);
   const auto applications = summary_of(runs);
@@ -597,7 +597,7 @@ void add_measure(Subcommand contention, ToolContext& context) {
   const auto options = std::make_shared<MeasureOptions>();
   command.add_option("folder", options->folder, "Folder of the results; a campaign that was interrupted there goes on")
       .required();
-  command.add_option("--kernels", options->plan.kernels, "What cores do, separated by commas: primes, memset, copy, triad, fma")
+  command.add_option("--kernels", options->plan.kernels, "Kernels of the cores, separated by commas: primes, memset, copy, triad, fma")
       .list()
       .one_of({"primes", "memset", "copy", "triad", "fma"})
       .show_default();

@@ -60,7 +60,7 @@ Json errors_json(const ModelErrors& errors) {
           {"average", number_or_null(errors.average())}};
 }
 
-/// Reads members of one object, and remembers the first that is missing.
+/// Reads members of one object, and remembers the first missing one.
 class Members {
  public:
   Members(const Json* object, std::string path, std::string& wrong) : object_(object), path_(std::move(path)), wrong_(wrong) {
@@ -106,7 +106,7 @@ base::Result<Json> json_in(const fs::path& file) {
   return *json;
 }
 
-/// What only some campaigns measure: intensities and message sizes.
+/// Adds what only some campaigns measure: intensities and message sizes.
 void add_side_measurements(SoftMachine& machine, const Campaign& campaign) {
   std::vector<IntensityRate> intensities;
   std::vector<MessageRate> sizes;

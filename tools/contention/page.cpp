@@ -91,7 +91,7 @@ std::string comparison_of(const Campaign& campaign) {
   return text + fmt::format("<details><summary>All numbers of cores</summary><table>\n{}{}</table></details>\n", table_row(summary_names(), "th"), all);
 }
 
-/// Medians of what cores ran at, as figures 5.2 and 5.4 of the thesis have it; nothing where that is not known.
+/// Medians of the cores' frequencies, as in figures 5.2 and 5.4 of the thesis; empty where they are not known.
 std::string frequencies_of(const Campaign& campaign) {
   struct Mhz {
     std::vector<double> alone, both, network;
@@ -124,7 +124,7 @@ std::string frequencies_of(const Campaign& campaign) {
   return text + "</table>\n";
 }
 
-/// The SVG without what belongs before it in a file of its own; nothing: it cannot be read.
+/// The SVG without the header of a file; empty: it cannot be read.
 std::string svg_in(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -159,7 +159,7 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
   return text;
 }
 
-/// Section 5.5 of the thesis; nothing where no application was run.
+/// Section 5.5 of the thesis; empty where no application was run.
 std::string applications_of(const std::string& folder, const Campaign& campaign, const std::vector<ApplicationRun>& runs, const std::string& python) {
   if (runs.empty()) return "";
   unsigned repetitions = 0;

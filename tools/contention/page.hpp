@@ -7,9 +7,9 @@
 
 namespace tandem::tools::contention {
 
-/// A page that needs no network: what was measured and on what, a table of what kernels and messages lose beside each other, a picture for each kernel
-/// that moves data (where `python` can draw), the parameters of the soft model (where there are enough cores), and what the words mean. Errors:
-/// those of `read_campaign`.
+/// A page that needs no network: the measurements and their machine, a table of the mutual losses of kernels and
+/// messages, a picture for each kernel that moves data (where `python` can draw), the parameters of the soft model
+/// (where there are enough cores), and a glossary. Errors: those of `read_campaign`.
 base::Result<std::string> page_of(const std::string& folder, const std::string& python);
 
 }  // namespace tandem::tools::contention

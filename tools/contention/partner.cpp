@@ -6,13 +6,13 @@
 
 namespace tandem::tools::contention {
 
-/// What rank 0 asks for: a message, or `trips` round trips; 0 bytes: nothing more, but applications if `trips` is 1.
+/// Rank 0's request: a message, or `trips` round trips; 0 bytes: nothing more, but applications if `trips` is 1.
 struct Question {
   std::uint64_t bytes = 0, trips = 0;
   std::uint64_t step = 0;    ///< of round trips: from the place of a message to that of the next one
-  std::uint64_t renews = 0;  ///< 1: nothing yet, but memory that no message was in; then `ready_tag`
+  std::uint64_t renews = 0;  ///< 1: only memory that no message was in; then `ready_tag`
 
-  /// What messages of one direction take.
+  /// Bytes of messages in one direction.
   std::uint64_t bytes_one_way() const noexcept { return bytes + (trips > 0 ? (trips - 1) * step : 0); }
 };
 
@@ -31,7 +31,7 @@ base::Result<void> done(const comm::Status& status) {
 
 }  // namespace
 
-/// Both ranks get new memory for what `question` asks; without `make` they keep what they have.
+/// Gives both ranks new memory for `question`; without `make` they keep the present one.
 base::Result<void> Partner::renew(NodeMemory& memory, const MakeMemory& make, const Question& question) {
   if (!make) return {};
   Question first = question;
@@ -48,7 +48,7 @@ base::Result<NetworkRate> Partner::receive(NodeMemory& memory, const MakeMemory&
 }
 
 base::Result<NetworkRate> Partner::receive_large(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds) {
-  std::vector<std::int64_t> ends;  // without what new memory takes
+  std::vector<std::int64_t> ends;  // without the time for new memory
   std::int64_t now = steady_now_ns(), renewing_ns = 0;
   const std::int64_t end = now + static_cast<std::int64_t>(seconds * 1e9), latest = now + static_cast<std::int64_t>(longest_step_s * 1e9);
   while ((ends.size() < least_repetitions || now < end) && now <= latest) {

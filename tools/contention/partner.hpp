@@ -1,4 +1,4 @@
-// tools/contention/partner.hpp: messages between the measured rank 0 and rank 1, which sends what it is asked for.
+// tools/contention/partner.hpp: messages between the measured rank 0 and rank 1, which sends what is requested.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace tandem::tools::contention {
 
-/// What the network reached; one of both.
+/// The network's rate; one of both.
 struct NetworkRate {
   std::optional<double> mb_s;        ///< received
   std::optional<double> latency_us;  ///< half a round trip
 };
 
-/// Messages of at most so many bytes are measured by round trips, larger ones by receiving.
+/// Messages of at most this many bytes are measured by round trips, larger ones by receiving.
 inline constexpr std::uint64_t latency_bytes = 64;
 
 struct Question;
@@ -28,14 +28,15 @@ class Partner {
  public:
   explicit Partner(comm::Endpoint& endpoint) : endpoint_(endpoint) {}
 
-  /// Makes memory of so many bytes.
+  /// Makes memory of `bytes` bytes.
   using MakeMemory = std::function<base::Result<NodeMemory>(std::size_t bytes)>;
 
-  /// Asks for message after message of `bytes` into `memory`, for `seconds` and at least four. The first and the last do not
-  /// count. With `make`, each message is in memory that none was in before, on both ranks: of large ones, new memory is made between two messages, which
-  /// does not count; of small ones, each is on a page of its own. Errors: io, when rank 1 is gone; those of `make`.
+  /// Requests message after message of `bytes` into `memory`, for `seconds` and at least four. The first and the last
+  /// do not count. With `make`, each message is in memory that none was in before, on both ranks: for large ones, new
+  /// memory is made between two messages, which does not count; of small ones, each is on a page of its own. Errors:
+  /// io, when rank 1 is gone; those of `make`.
   base::Result<NetworkRate> receive(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds);
-  /// Ends `serve` on rank 1, and says whether applications follow.
+  /// Ends `serve` on rank 1, and tells it whether applications follow.
   void dismiss(bool applications_follow);
 
  private:

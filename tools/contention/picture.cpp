@@ -1,4 +1,4 @@
-// tools/contention/picture.cpp: what a picture of memory contention shows.
+// tools/contention/picture.cpp: the data of a picture of memory contention.
 #include "tools/contention/picture.hpp"
 
 #include <cmath>
@@ -38,7 +38,7 @@ Json line_json(const Model& model, const Placement& placement, unsigned most_cor
   return line;
 }
 
-/// What python/tandem/plots/_contention.py draws.
+/// The input of python/tandem/plots/_contention.py.
 Json picture_json(const Models& models, bool predicted) {
   Json panels = Json::array();
   const auto add = [&](const Placement& placement, const std::vector<Sample>& samples) {

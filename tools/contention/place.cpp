@@ -55,7 +55,7 @@ base::Result<std::vector<Case>> cases_of(const Models& models, const PlaceOption
   return cases;
 }
 
-/// Of a bandwidth, in percent.
+/// The change of a bandwidth, in percent.
 double gain(double chosen, double usual) { return 100 * (chosen / usual - 1); }
 
 void print_cases(const std::vector<Case>& cases) {

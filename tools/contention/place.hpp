@@ -5,7 +5,7 @@
 
 namespace tandem::tools::contention {
 
-/// Adds the subcommand: where memory for messages should lie, by the models of machines, and what that gains.
+/// Adds the subcommand: where memory for messages should lie, by the models of machines, and the gain.
 void add_place(Subcommand contention, ToolContext& context);
 
 }  // namespace tandem::tools::contention

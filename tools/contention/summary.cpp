@@ -15,7 +15,7 @@
 namespace tandem::tools::contention {
 namespace {
 
-/// How much the median changes beside the other stream.
+/// The change of the median beside the other stream.
 std::string change(const Cell& together, const Cell& alone) {
   if (together.values.empty() || alone.values.empty() || median(alone.values) == 0) return "";
   return fmt::format(" {:+.0f} %", std::round(100 * (median(together.values) / median(alone.values) - 1)) + 0.0);  // no "-0"

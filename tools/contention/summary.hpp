@@ -1,4 +1,4 @@
-// tools/contention/summary.hpp: what a campaign shows: each kernel and the network alone, and beside each other.
+// tools/contention/summary.hpp: a campaign's results: each kernel and the network alone, and beside each other.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace tandem::tools::contention {
 /// The values of one quantity, over repetitions.
 struct Cell {
   std::vector<double> values;
-  /// "median [least, greatest]", times `scale`; "-": not measured.
+  /// Text such as "median [least, greatest]", times `scale`; "-": not measured.
   std::string text(double scale, int digits) const;
 };
 
@@ -25,16 +25,16 @@ struct SummaryRow {
   bool in_iterations = false, is_latency = false;
 };
 
-/// What to say if the cores were not the campaign's own all the time.
+/// A warning if other programs used the cores; empty: they did not.
 std::optional<std::string> other_programs(const std::vector<Measurement>& all);
 
-/// By kernel, cursor, size of messages, nodes of the data and cores.
+/// The rows by kernel, cursor, size of messages, nodes of the data and cores.
 std::vector<SummaryRow> summary_of(const std::vector<Measurement>& all);
 
 inline constexpr std::size_t summary_columns = 8;
 std::string summary_title(std::size_t repetitions);
 std::array<std::string, summary_columns> summary_names();
-/// For people, with the changes in percent.
+/// The cells of a row, for people, with the changes in percent.
 std::array<std::string, summary_columns> cells_of(const SummaryRow& row);
 
 }  // namespace tandem::tools::contention

@@ -18,7 +18,7 @@
 namespace tandem::tools::contention {
 namespace {
 
-/// Of the calling thread.
+/// Processor time of the calling thread.
 std::int64_t cpu_ns() {
   timespec spent{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
@@ -79,8 +79,8 @@ base::Result<Team> Team::create(const base::Topology& topology, Options options)
   return team;
 }
 
-/// The threads of one run. They begin together; each writes only its own `ends`, `sums` and `shares`, which are read after it was
-/// joined.
+/// The threads of one run. They begin together; each writes only its own `ends`, `sums` and `shares`, which are read
+/// after it was joined.
 struct Team::Work::State {
   std::vector<base::Thread> threads;
   std::vector<std::vector<std::int64_t>> ends;
@@ -123,7 +123,7 @@ Team::Work::Work(const Team& team, unsigned count, double seconds) : state_(std:
   state.threads.reserve(count);
   try {
     for (unsigned i = 0; i < count; ++i) begin(i);
-  } catch (...) {  // those that were made run once
+  } catch (...) {  // the threads made so far run once
     state.go = true;
     finish();
     throw;

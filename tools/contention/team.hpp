@@ -13,13 +13,13 @@
 
 namespace tandem::tools::contention {
 
-/// Of a clock that never goes back.
+/// Time of a clock that never goes back.
 std::int64_t steady_now_ns() noexcept;
 
-/// Memory that lies on one NUMA node where the system allows that. Pages are touched when it is made.
+/// Memory on one NUMA node where the system allows that. Its pages are touched when it is made.
 class NodeMemory {
  public:
-  /// `numa_place`: none: wherever the system puts it. Errors: exhausted, with the size.
+  /// `numa_place` empty: the system chooses the node. Errors: exhausted, with the size.
   static base::Result<NodeMemory> create(const base::Topology& topology, std::size_t bytes,
                                          std::optional<std::size_t> numa_place);
   NodeMemory(NodeMemory&& other) noexcept;
@@ -35,20 +35,20 @@ class NodeMemory {
   std::size_t bytes_ = 0;
 };
 
-/// How often something was done in steady state: between the end of its first and the beginning of its last time.
+/// How often something was done in steady state: between the end of its first and the beginning of its last repetition.
 struct SteadyRate {
   std::uint64_t count = 0;
   double seconds = 0;
   double per_second() const noexcept { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
 };
-/// Of the times at which repetitions ended: the first and the last one do not count. None: there are less than four.
+/// The rate from the end times of repetitions, without the first and the last one. Empty: there are less than four.
 std::optional<SteadyRate> steady_rate(std::span<const std::int64_t> ends_ns);
 inline constexpr std::size_t least_repetitions = 4;
 
-/// What computing cores reached together.
+/// The result of all computing cores together.
 struct TeamRate {
-  double per_second = 0;  ///< iterations of all cores, in a second of processor time: time that other programs take does not count
-  double cpu_share = 1;   ///< of its time, what the core that had least was given: less than 1 where other programs run
+  double per_second = 0;  ///< iterations of all cores per second of processor time
+  double cpu_share = 1;   ///< share of its time that the least served core got; below 1 where other programs run
 };
 
 /// Arrays of all computing cores on one node.
@@ -61,10 +61,11 @@ class Team {
     Kernel kernel = Kernel::memset;
     unsigned cursor = 1;
   };
-  /// Errors: exhausted.
+  /// Makes a team. Errors: exhausted.
   static base::Result<Team> create(const base::Topology& topology, Options options);
 
-  /// Runs the kernel on the first `count` cores while `meanwhile` runs in the calling thread, and for `seconds` at least.
+  /// Runs the kernel on the first `count` cores while `meanwhile` runs in the calling thread, and for `seconds` at
+  /// least.
   template <class Meanwhile>
   TeamRate run(unsigned count, double seconds, Meanwhile meanwhile) {
     Work work(*this, count, seconds);

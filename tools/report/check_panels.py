@@ -37,7 +37,7 @@ def check_steps():
         edges = np.arange(0, 81, 5)
         expected = [sum(counts[i:i + 5]) / 5 for i in range(0, 80, 5)]
         assert np.allclose(Steps(starts, ends, weights).mean(edges), expected), f"steps of seed {seed}"
-        # Of each column the kind that takes most.
+        # The largest kind of each column.
         best, total = Workers.greatest(edges, np.array(starts), np.array(ends), np.array(weights))
         assert np.allclose(total, Steps(starts, ends).mean(edges))
         own = {one: [(s, e) for s, e, w in zip(starts, ends, weights) if w == one] for one in set(weights)}
@@ -67,7 +67,7 @@ def main():
     run = runs[0]
     check_columns(page, run)
     check_steps()
-    # Areas below the curves: beyond the makespan, too, since tasks are submitted and messages posted before it.
+    # The areas below the curves reach beyond the makespan, since tasks are submitted and messages posted before it.
     before = min(run["task.submit"].min(), run["message.posted"].min(initial=0)) - 1
     after = max(run.makespan, (run["message.posted"] + run["message.arrived"]).max(initial=0)) + 1
     view = View(run.seconds(before), run.seconds(after), 1000, look)

@@ -30,7 +30,7 @@ base::Result<std::string> compressed(std::string_view bytes) {
   };
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_pathname(entry.get(), "columns");
-  // Without padding to blocks of tapes, which readers of gzip take for damage.
+  // Output without padding to tape blocks, which readers of gzip take for damage.
   if (archive_write_set_format_raw(writer.get()) != ARCHIVE_OK || archive_write_add_filter_gzip(writer.get()) != ARCHIVE_OK ||
       archive_write_set_bytes_in_last_block(writer.get(), 1) != ARCHIVE_OK ||
       archive_write_open(writer.get(), &result, nullptr, append, nullptr) != ARCHIVE_OK ||

@@ -1,4 +1,4 @@
-// tools/report/page.cpp: the parts of a report's page, one after the other.
+// tools/report/page.cpp: joins the parts of a report's page.
 #include "tools/report/page.hpp"
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace tandem::tools {
 namespace {
 
-/// As text of a script element: nothing in it can end the element.
+/// Escapes text for a script element, so that nothing in it can end the element.
 std::string script_text(const Json& json) {
   std::string text;
   for (const char letter : json.dump()) {
@@ -22,7 +22,7 @@ std::string script_text(const Json& json) {
   return text;
 }
 
-/// What the page holds of one run.
+/// The data of one run in the page.
 struct RunText {
   std::string summary, facts, columns;
 };
@@ -31,7 +31,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Adds what it took to `written`.
+/// The text of one run. Adds its numbers and times to `written`.
 base::Result<RunText> text_of(const std::string& folder, WrittenReport& written) {
   const auto start = std::chrono::steady_clock::now();
   auto run = trace::TraceReader::open(folder);

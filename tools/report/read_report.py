@@ -65,7 +65,7 @@ def main():
         length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
     assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
 
-    # What a task waited for comes before it, and its parts are no longer than all of it.
+    # A task's predecessors come before it, and its waits together are no longer than the whole.
     messages = columns.get("task.message", [0] * tasks)
     for task, back in enumerate(columns["task.last"]):
         if back != 0 and messages[task] == 0:

@@ -21,7 +21,7 @@ using Coding = Columns::Coding;
 
 /// The page's numbers hold whole numbers up to 2^53.
 
-/// Texts that are used, numbered anew.
+/// The used texts, with new numbers.
 class Names {
  public:
   explicit Names(const Texts& texts) : texts_(texts) { number(0); }
@@ -92,12 +92,12 @@ class Tables {
 
  private:
   bool detailed() const noexcept { return history_.tasks.size() <= detailed_tasks; }
-  /// Rounded down, also before the beginning.
+  /// A time in units of the page, rounded down, also before the beginning.
   std::int64_t in_units(std::int64_t ns) const noexcept {
     return ns >= 0 ? ns / unit_ns_ : -((-ns + unit_ns_ - 1) / unit_ns_);
   }
   std::int64_t time(std::int64_t ns) const noexcept { return in_units(ns - summary_.split.begin_ns); }
-  /// How long `ns` is before or after `of_ns`; -1: not known.
+  /// The time from `of_ns` to `ns` in units; -1: not known.
   std::int64_t between(std::int64_t ns, std::int64_t of_ns) const noexcept {
     return ns == no_time || of_ns == no_time ? -1 : std::max<std::int64_t>(0, time(of_ns) - time(ns));
   }
@@ -105,8 +105,8 @@ class Tables {
     tables_.columns.add(name, values, coding);
   }
 
-  /// A task of the table `ready` is counted from here: its submission, or the end of the last task that it depends on. Most become
-  /// ready soon after, and small numbers need little room.
+  /// The time from which `ready` counts a task: its submission, or the end of the last task that it depends on.
+  /// Most tasks become ready soon after, and small numbers need little room.
   std::int64_t earliest(std::uint32_t row) const noexcept {
     const std::int64_t submit_ns = history_.tasks[row].submit_ns;
     std::int64_t at = submit_ns == no_time ? 0 : time(submit_ns);
@@ -168,12 +168,12 @@ class Tables {
     if (detailed()) add_accesses();
   }
 
-  /// From 1 on; 0: none.
+  /// A number from 1 on; 0: none.
   std::int64_t message_number(std::uint32_t communication) const {
     return communication == no_number ? 0 : message_numbers_[communication] + 1;
   }
 
-  /// What each task waited for; `task.last` is counted back from the task, and parts that no task has, have no column.
+  /// Adds what each task waited for. `task.last` is counted back from the task; parts that no task has get no column.
   void add_waits() {
     Numbers last, message, turn, memory, copies;
     const std::vector<TaskWait> waits = task_waits(history_, graph_);
@@ -192,7 +192,7 @@ class Tables {
       if (std::ranges::any_of(*values, [](std::int64_t value) { return value != 0; })) add(name, *values);
   }
 
-  /// What the program said of its tasks; of a run that says nothing, no columns.
+  /// Adds the program's properties of its tasks; without any, no columns.
   void add_facts() {
     const auto& tasks = history_.tasks;
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration >= 0; })) {
@@ -214,7 +214,7 @@ class Tables {
       tables_.facts["flops"] = amounts;
     }
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.tag != 0 || task.parameters != 0; })) {
-      // In two parts, since numbers of the page have 53 bits.
+      // Two columns, since numbers of the page have 53 bits.
       Numbers tag, high, parameters;
       for (const TaskRow& task : tasks) {
         tag.push_back(static_cast<std::int64_t>(task.tag & 0xffff'ffff));
@@ -227,7 +227,7 @@ class Tables {
     }
   }
 
-  /// Iterations in flight.
+  /// Adds the iterations in flight.
   void add_iterations() {
     Numbers number, start, duration;
     for (const IterationPass& pass : iterations(history_)) {
@@ -273,7 +273,7 @@ class Tables {
     }
   }
 
-  /// Transfers that brought data to a task that waited, in the order of the accesses that they were for.
+  /// Adds transfers of data to a waiting task, in the order of the accesses that needed them.
   void add_copies(const std::vector<std::uint32_t>& rows) {
     Numbers from, to, bytes, start, duration;
     for (const std::uint32_t row : rows) {
@@ -292,7 +292,7 @@ class Tables {
   }
 
   void add_stretches() {
-    // Some 400,000 at most, however long the run is: shorter ones could not be seen.
+    // At most some 400,000 for any run: shorter ones could not be seen.
     const auto workers = static_cast<std::int64_t>(summary_.split.workers.size());
     const std::int64_t shortest_ns = std::max(unit_ns_, summary_.split.makespan_ns * workers / 400'000);
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> places;
@@ -358,7 +358,8 @@ class Tables {
     add("message.priority", priority);
   }
 
-  /// Broadcasts, and from whom each recipient had the data: an edge for each arrival, or two where the tree has two strands.
+  /// Adds broadcasts and their edges: one for each arrival, from the sender of the data, or two where the tree has two
+  /// strands.
   void add_broadcasts() {
     const FastestMessage fastest = fastest_message(history_);
     Numbers root, posted, bytes, routed, recipients, tree, segment, data, bound;
@@ -401,7 +402,7 @@ class Tables {
   }
 
   void add_memory() {
-    // By rank and node, since the page draws a line for each.
+    // Sorted by rank and node, since the page draws a line for each.
     std::vector<const MemoryRow*> rows;
     for (const MemoryRow& row : history_.memory) rows.push_back(&row);
     std::ranges::stable_sort(rows, {}, [](const MemoryRow* row) { return std::tuple(row->rank, row->node, row->time_ns); });
@@ -422,7 +423,7 @@ class Tables {
   }
 
   void add_path() {
-    // They follow each other without gaps, and most take as long as their task.
+    // Steps follow each other without gaps, and most take as long as their task.
     Numbers kind, task, duration;
     for (const PathStep& step : summary_.realised.steps) {
       kind.push_back(static_cast<std::int64_t>(step.kind));
@@ -448,7 +449,7 @@ class Tables {
   RunTables tables_;
   Json sites_ = Json::array(), data_names_ = Json::array();
   std::unordered_map<std::string, std::int64_t> data_numbers_;
-  Numbers message_numbers_;  ///< of each row of communications its place in the table of messages, -1: none
+  Numbers message_numbers_;  ///< place of each row of communications in the table of messages; -1: none
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// tools/report/run_tables.hpp: what the page of a report knows of a run.
+// tools/report/run_tables.hpp: the tables of a run for the page of a report.
 #pragma once
 
 #include "tandem/analysis/broadcasts.hpp"

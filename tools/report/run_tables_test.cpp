@@ -1,4 +1,4 @@
-// tools/report/run_tables_test.cpp: which tables a report holds of a run.
+// tools/report/run_tables_test.cpp: the tables that a report has of a run.
 #include "tools/report/run_tables.hpp"
 
 #include <gtest/gtest.h>

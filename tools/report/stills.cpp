@@ -1,4 +1,4 @@
-// tools/report/stills.cpp: writes the page of a report aside, and has Python draw its panels.
+// tools/report/stills.cpp: writes the page of a report to a file, and has Python draw its panels.
 #include "tools/report/stills.hpp"
 
 #include <filesystem>
@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const StillOptions& options) {
   return words;
 }
 
-/// What Python says of wrong arguments, as the command's own words.
+/// Turns Python's message about wrong arguments into one of the command.
 base::Error without_prefix(const base::Error& error) {
   constexpr std::string_view prefix = "error: ";
   const std::size_t at = error.message.find(prefix);

@@ -1,4 +1,4 @@
-// broadcasts.js: each broadcast as a tree in time: a line from whoever sends it, when it begins to, to each arrival.
+// broadcasts.js: each broadcast as a tree in time: a line from the sender, at the start of sending, to each arrival.
 
 /** The edges of all broadcasts: from a parent, at `start`, to the recipient of a message, at `end`. */
 class BroadcastEdges {
@@ -53,7 +53,7 @@ class BroadcastsPanel {
   static get bound() { return '#009e73'; }
   y(box, rank) { return box.y + ((this.rows.get(rank) || 0) + 0.5) * this.rowHeight; }
 
-  /** The edges in a stretch of time, late ones and long ones first; what is beyond `most` would cover the others. */
+  /** The edges in a stretch of time, late ones and long ones first, at most `most`; more would cover the others. */
   shown(box, most) {
     const {start, end, late, count} = this.edges;
     const found = [];
@@ -120,7 +120,7 @@ class BroadcastsPanel {
     const x = box.at(this.run.column('broadcast.posted')[broadcast]), y = this.y(box, this.run.column('broadcast.root')[broadcast]);
     box.g.fillRect(x - size, y - size, 2 * size, 2 * size);
   }
-  /** The tree that is hovered or selected, and how long the bound is. */
+  /** Draws the hovered or selected tree, and the length of the bound. */
   drawOne(box, broadcast) {
     const {g} = box, {run} = this, edges = this.edges.of(broadcast);
     this.drawEdges(box, edges.filter(edge => !this.edges.late[edge]), BroadcastsPanel.strong, 2, 1);
@@ -139,7 +139,7 @@ class BroadcastsPanel {
     g.setLineDash([]);
   }
 
-  /** The broadcast with a line within some pixels of a place; -1. */
+  /** The broadcast with a line within some pixels of a place; -1: none. */
   at(box, time, y) {
     const {start, end, parent, count} = this.edges, px = box.at(time) - box.x, py = y;
     let best = -1, least = 8;
@@ -165,7 +165,7 @@ class BroadcastsPanel {
   leave() { this.hovered = -1; }
 }
 
-/** "2 MiB from rank 0 to 3 ranks by binary": what it carries, and how. */
+/** Data and route of a broadcast: "2 MiB from rank 0 to 3 ranks by binary". */
 function broadcastText(run, broadcast) {
   const column = name => run.column('broadcast.' + name)[broadcast];
   const edges = run.broadcastEdges.of(broadcast), last = edges[edges.length - 1],
@@ -176,13 +176,13 @@ function broadcastText(run, broadcast) {
       `, last arrival after ${formatTime(run.seconds(took))}` +
       (column('bound') > 0 ? `, ${(took / column('bound')).toFixed(1)} times the bound` : '') + (late > 0 ? `, ${late} late` : '');
 }
-/** More may have joined after it was posted. */
+/** The number of recipients; some may have joined after the posting. */
 function recipientsOf(run, broadcast) {
   const edges = run.broadcastEdges;
   return Math.max(run.column('broadcast.recipients')[broadcast], new Set(edges.of(broadcast).map(edge => edges.child(edge))).size);
 }
 
-/** What the inspector says of a broadcast. */
+/** The inspector's text about a broadcast. */
 function broadcastDetails(run, broadcast) {
   const column = name => run.column('broadcast.' + name)[broadcast], edges = run.broadcastEdges, own = edges.of(broadcast);
   const since = time => formatTime(run.seconds(time - column('posted')));

@@ -1,6 +1,6 @@
 // lanes.js: a row for each worker, in which each column of pixels has the colour of what took most of its time.
 
-/** Of a worker, how much of each of 2^n equal parts of the run was spent in tasks, and in which kernel most; for several n. */
+/** The part of each of 2^n equal parts of the run that a worker spent in tasks, and the largest kernel; for several n. */
 class Pyramid {
   constructor(run, lane) {
     const tasks = run.lanes[lane], starts = run.laneStarts[lane], ends = run.laneEnds[lane];

@@ -58,18 +58,18 @@ function section(title, hint, ...content) {
   return element('section', {}, element('h2', {}, title, hint ? element('small', {}, hint) : ''), ...content);
 }
 
-/** Of a program, without its folder. */
+/** The name of a program, without its folder. */
 function nameOf(program) { return program ? program.split('/').pop() : 'A run'; }
 
-/** "app -n 3 'two words'": the program and its arguments, as a shell takes them. */
+/** A program and its arguments as for a shell: "app -n 3 'two words'". */
 function commandOf({program, arguments: words}) {
   const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
   return [nameOf(program), ...(words || []).map(quoted)].join(' ');
 }
-/** A command that is too long for a line ends in dots. */
+/** A command; one that is too long for a line ends in dots. */
 function shortened(text) { return text.length > 100 ? text.slice(0, 99) + '…' : text; }
 
-/** "4 ranks, 8 workers, 13,551 tasks". */
+/** The size of a run: "4 ranks, 8 workers, 13,551 tasks". */
 function sizeOf(run) {
   const count = (number, name) => `${formatCount(number)} ${name}${number === 1 ? '' : 's'}`;
   return [count(run.summary.ranks, 'rank'), count(run.workers.length, 'worker'), count(run.summary.tasks, 'task')].join(', ');
@@ -86,7 +86,7 @@ async function readRuns() {
   return runs;
 }
 
-/** Returns its timeline. */
+/** Adds a run to the page. Returns its timeline. */
 function showRun(run, place) {
   const {summary} = run;
   document.title = `${shortened(commandOf(summary))}: Tandem report`;
@@ -122,7 +122,7 @@ function showRun(run, place) {
   return [timeline];
 }
 
-/** Two runs: where the seconds went, and both over the same time. */
+/** Compares two runs: where the seconds went, and both over the same time. */
 function compareRuns(runs, place) {
   document.title = `${runs.map(run => shortened(commandOf(run.summary))).join(' and ')}: Tandem comparison`;
   Run.shareColours(runs);
@@ -189,7 +189,7 @@ async function begin() {
   }
 }
 
-/** For the tests: draws while zooming in and moving, and says how long that took; also of each panel, since not all are in sight. */
+/** For the tests: draws while zooming in and moving, and returns the times; also of each panel, since not all are in sight. */
 function measure(timeline, first) {
   const pictures = 60, {makespan} = timeline.run, all = performance.now();
   timeline.place.scrollIntoView();  // what is out of sight is not drawn
@@ -221,7 +221,7 @@ function measure(timeline, first) {
       panels.join(', ') + `; ${touch(timeline)}`);
 }
 
-/** For the tests: points at and clicks many places of each panel; an error would end the page. Says what the last broadcast and some tasks are. */
+/** For the tests: points at and clicks many places of each panel; an error would end the page. Describes the last broadcast and some tasks. */
 function touch(timeline) {
   timeline.show(0, timeline.limit);
   let told = 0;
@@ -239,7 +239,7 @@ function touch(timeline) {
   const last = timeline.run.column('broadcast.root').length - 1, details = document.querySelector('aside');
   let tasks = '';
   if (details) {
-    // The last task of each worker, and the last one that read a datum which a message brought.
+    // The last task of each worker, and the last task that read a datum from a message.
     const shown = timeline.run.lanes.filter(lane => lane.length > 0).map(lane => lane[lane.length - 1]);
     const received = timeline.run.column('access.message').findLastIndex(message => message > 0);
     if (received >= 0) shown.push(timeline.run.column('access.task')[received]);
@@ -248,7 +248,7 @@ function touch(timeline) {
       tasks += `; task: ${details.textContent}`;
     }
   }
-  // Each picture that can be saved has a head: what is not white there.
+  // Each picture that can be saved has a head with pixels that are not white.
   let heads = 0;
   for (const {panel} of timeline.views) {
     const picture = timeline.picture(panel), high = picture.height - Timeline.fine * Timeline.heightOf(panel);

@@ -199,7 +199,7 @@ class NodesPanel {
   }
 }
 
-/** A point for each task, at its start: `place(task)` from 0 (below) to 1, negative for tasks that are not shown; at the scale's ends stand the texts `least` and `most`. */
+/** A point for each task, at its start. `place(task)` is from 0 (below) to 1, negative for tasks that are not shown; `least` and `most` label the scale's ends. */
 class PointsPanel {
   constructor(run, title, hint, least, most, place) {
     Object.assign(this, {run, title, hint, least, most, place});
@@ -461,7 +461,7 @@ class LanesPanel {
   }
 }
 
-/** What several panels need; made when it is asked for first. */
+/** Values that several panels need, computed at the first use. */
 class Groups {
   constructor(run) {
     this.run = run;
@@ -610,7 +610,7 @@ function memoryPanel(run) {
   return new SeriesPanel('Memory', 'bytes of data that Tandem has allocated', series, {format: formatBytes});
 }
 
-/** Of each task its place among all tasks of its rank, which stand in the order of their submission: from 0, the first, to 1, the last. */
+/** For each task its place in the order of submission of its rank, from 0, the first, to 1, the last. */
 function orderOfRanks(ranks) {
   const counts = new Map(), places = new Float64Array(ranks.length);
   ranks.forEach((rank, task) => {
@@ -628,7 +628,7 @@ function orderPanel(run, groups) {
       'first', 'last', task => places[task]);
 }
 
-/** Tasks whose iteration the program has told. */
+/** Tasks with an iteration number from the program. */
 function iterationPanel(run, groups) {
   const [least, most] = groups.iterations;
   return new PointsPanel(
@@ -638,7 +638,7 @@ function iterationPanel(run, groups) {
       });
 }
 
-/** As tandem/analysis/iterations.hpp has them. */
+/** Iterations in flight, as tandem/analysis/iterations.hpp counts them. */
 function inFlightPanel(run) {
   const start = run.column('pass.start'), duration = run.column('pass.duration');
   const steps = new Steps(start.slice(), start.map((begin, i) => begin + duration[i]));

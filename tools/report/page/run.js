@@ -54,53 +54,53 @@ class Run {
     const own = this.columns['task.name'][task];
     return this.facts.names[own || this.columns['task.codelet'][task]] || 'task ' + this.columns['task.id'][task];
   }
-  /** Of a worker, beside a row: "worker 1" of one rank, "rank 1" where each rank has one worker, else "1.0": its rank and its number there. */
+  /** The name of a worker beside a row: "worker 1" in one rank, "rank 1" where each rank has one worker, else "1.0": rank and number there. */
   workerName({rank, worker}) {
     if (this.summary.ranks < 2) return `worker ${worker}`;
     return this.workers.length > this.rankCount ? `${rank}.${worker}` : `rank ${rank}`;
   }
-  /** Explains `workerName` where it has to; "" elsewhere. */
+  /** Explains `workerName` where needed; else "". */
   get workerHint() {
     return this.summary.ranks > 1 && this.workers.length > this.rankCount ? '; a row 1.0 is worker 0 of rank 1' : '';
   }
   /** Ranks that have workers. */
   get rankCount() { return new Set(this.workers.map(worker => worker.rank)).size; }
-  /** Of a memory node of a rank. */
+  /** The name of a memory node of a rank. */
   memoryName(rank, node) {
     const named = (this.facts.memories || []).find(one => one.rank === rank && one.node === node);
     return named ? named.name : `memory ${node}`;
   }
-  /** That the program told; -1: none. */
+  /** The iteration number that the program gave; -1: none. */
   iterationOf(task) {
     const iterations = this.column('task.iteration');
     return task < iterations.length ? iterations[task] : -1;
   }
-  /** Floating-point operations that the program told; 0: not known. */
+  /** Floating-point operations that the program gave; 0: not known. */
   flopsOf(task) {
     const places = this.column('task.flops');
     return task < places.length ? this.facts.flops[places[task]] : 0;
   }
-  /** Exact, which tags beyond 2^53 are as a BigInt only; 0: none. */
+  /** The exact tag; beyond 2^53 that needs a BigInt. 0: none. */
   tagOf(task) {
     const low = this.column('task.tag')[task] || 0, high = this.column('task.tag_high')[task] || 0;
     return high ? BigInt(high) * 4294967296n + BigInt(low) : low;
   }
   kernelOf(task) { return this.kernel[task]; }
-  /** That of the program, or one of ours; kernels beyond ours share the last one. */
+  /** The colour of a kernel: the program's, or one of the palette, whose last one the kernels beyond it share. */
   colourOf(kernel) {
     const last = kernelColours.length - 1;
     if (kernel < Math.min(last, this.kernels.length) && this.kernels[kernel].colour) return this.kernels[kernel].colour;
     const place = this.colours && kernel < this.colours.length ? this.colours[kernel] : kernel;
     return kernelColours[Math.min(place, last)];
   }
-  /** Gives kernels of one name the same colour in all of the runs. */
+  /** Gives kernels with equal names equal colours in all runs. */
   static shareColours(runs) {
     const names = [...new Set(runs.flatMap(run => run.kernels.map(kernel => kernel.codelet)))];
     for (const run of runs) run.colours = run.kernels.map(kernel => names.indexOf(kernel.codelet));
   }
   spentOf(place) { return this.facts.spent[this.columns['idle.spent'][place]]; }
 
-  /** Of each task how long it was ready before it began; -1: not known. */
+  /** For each task the time that it was ready before it began; -1: not known. */
   get waited() {
     if (this.waits) return this.waits;
     const {columns} = this, start = columns['task.start'], submit = columns['task.submit'], ready = columns['task.ready'];
@@ -117,7 +117,7 @@ class Run {
     }
     return this.waits;
   }
-  /** Of each step of the realised path: the task, or -1; whether it executes; the start, and at last the end. */
+  /** For each step of the realised path: the task, or -1; whether it executes; the start, and at last the end. */
   get path() {
     if (this.steps) return this.steps;
     const kinds = this.column('path.kind'), tasks = this.column('path.task'), durations = this.column('path.duration');
@@ -151,7 +151,7 @@ class Run {
 
   findOutliers() {
     const {duration, kernel} = this, lane = this.columns['task.lane'];
-    // Of each kind of worker: where a kernel ran on several, each has a limit of its own.
+    // One limit for each kind of worker, since a kernel may run on several.
     const kinds = [...new Set(this.workers.map(worker => worker.kind))], kindOf = this.workers.map(worker => kinds.indexOf(worker.kind));
     const limits = (kinds.length > 0 ? kinds : ['']).map(kind => this.kernels.map(one => {
       const {fence_s} = (one.kinds || []).find(on => on.kind === kind) || one;
@@ -162,7 +162,7 @@ class Run {
       if (duration[task] > limits[lane[task] > 0 ? kindOf[lane[task] - 1] : 0][kernel[task]]) this.outlier[task] = 1;
   }
 
-  /** Of each worker its tasks, by start. */
+  /** For each worker its tasks, by start. */
   makeLanes() {
     const lanes = this.columns['task.lane'], start = this.columns['task.start'];
     const counts = new Uint32Array(this.workers.length);
@@ -195,7 +195,7 @@ class Run {
     }
   }
 
-  /** Of each worker the first of its idle times, which are sorted by worker and time. */
+  /** For each worker the first of its idle times, which are sorted by worker and time. */
   makeIdle() {
     const workers = this.column('idle.worker');
     this.idleBegins = new Uint32Array(this.workers.length + 1);
@@ -268,7 +268,7 @@ class Run {
     const part = name => this.column('task.' + name)[task] || 0;
     const [turn, memory, copies] = ['turn', 'memory', 'copies'].map(part), message = part('message') - 1;
     const last = part('last') !== 0 ? task - part('last') : -1, start = this.start[task], submit = this.columns['task.submit'][task];
-    // Where it was not recorded when the task was ready: after what came last.
+    // A task without a recorded time is ready when its last input has come.
     const came = message >= 0 ? this.column('message.posted')[message] + this.column('message.arrived')[message] : last >= 0 ? this.end(last) : submit;
     const ready = Math.max(this.waited[task] >= 0 ? start - this.waited[task] : Math.min(came, start), submit);
     return [

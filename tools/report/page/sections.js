@@ -1,4 +1,4 @@
-// sections.js: the parts of the page that are no pictures over time.
+// sections.js: the parts of the page without a time axis.
 
 /** A text whose options (--tandem.NAME) are not broken at the end of a line. */
 function withOptions(text) { return text.split(/(--[\w.=]+)/).map(part => part.startsWith('--') ? element('span', {class: 'option'}, part) : part); }
@@ -45,7 +45,7 @@ function boundsSection(run) {
   return summary.area.kinds.length < 2 ? bars : element('div', {}, bars, distributionTable(summary.area));
 }
 
-/** Of each kernel and kind of worker: the tasks that ran there, how long they took, and how many a schedule as long as the area bound has there. */
+/** For each kernel and kind of worker: the tasks that ran there, their durations, and their number in a schedule as long as the area bound. */
 function distributionTable(area) {
   const names = [...new Set(area.kernels.map(place => place.codelet))];
   const cell = (text, style = '') => element('td', {class: 'count', style}, text);
@@ -94,7 +94,7 @@ function efficiencySection(run) {
                   element('span', {class: 'number'}, percent(value, 1))))));
 }
 
-/** What is known of tasks at a time, messages, broadcasts. */
+/** Tables of tasks at a time, messages, and broadcasts. */
 function numbersSection(run) {
   const {communication, broadcasts, parallelism} = run.summary, lines = [];
   if (parallelism && parallelism.ready && run.kernels.length > 0)
@@ -120,7 +120,7 @@ function numbersSection(run) {
   return element('div', {class: 'numbers'}, ...lines.map(line => element('p', {}, line)));
 }
 
-/** A row: a name, the seconds of both runs, and by how much B's are more. */
+/** A row: a name, the seconds of both runs, and the excess of B's. */
 function secondsRow(name, [a, b]) { return [name, formatTime(a), formatTime(b), difference(a, b)]; }
 /** A difference, red where B is slower. */
 function difference(a, b) {
@@ -205,7 +205,7 @@ function kernelsSection(run) {
         most = Math.max(...kernels.map(kernel => kernel.max_s), 2 * least);
   const x = seconds => 100 * Math.log(Math.max(seconds, least) / least) / Math.log(most / least);
   const span = (from, to, style) => element('i', {style: `left:${x(from)}%;width:${Math.max(x(to) - x(from), 0.4)}%;${style}`});
-  // Where the scheduler looks ahead: what a kernel took on a kind of worker, as a multiple of what was expected.
+  // Where the scheduler looks ahead: durations of a kernel on a kind of worker, as multiples of the expectation.
   const isExpected = kernels.some(kernel => kernel.expectations.length > 0);
   const tookOf = (kernel, on) => {
     const seen = kernel.expectations.find(one => on ? one.kind === on : kernel.kinds.length === 0);
@@ -237,7 +237,7 @@ function kernelsSection(run) {
   ]));
 }
 
-/** Joules of each kernel and kind of worker, of what is drawn when nothing runs, and of each counter; null: nobody has counted. */
+/** Joules of each kernel and kind of worker, of the power at rest, and of each counter; null: not measured. */
 function energySection(run) {
   const {energy} = run.summary;
   if (!energy) return null;
@@ -252,7 +252,7 @@ function energySection(run) {
   return element('div', {}, kernels, element('p', {}, `${joules(energy.joules)} in all (${counters})`));
 }
 
-/** Of sorted values: quartiles as the analysis has them, the greatest that is no outlier, and the outliers above. */
+/** Of sorted values: quartiles as in the analysis, the greatest non-outlier, and the outliers above. */
 function boxOf(sorted) {
   const last = sorted.length - 1, first = sorted[Math.floor(last / 4)], third = sorted[last - Math.floor(last / 4)];
   const inside = upperBound(sorted, third + 1.5 * (third - first));
@@ -342,7 +342,7 @@ function matrixSection(run) {
               from => element('tr', {}, element('th', {}, shows || from % 8 === 0 ? from : ''), ...numbers.map(to => cellOf(from, to))))));
 }
 
-/** What is known of a task, beside the pictures. */
+/** Properties of a task, beside the pictures. */
 class Inspector {
   constructor(run, place) {
     Object.assign(this, {run, place});

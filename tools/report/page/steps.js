@@ -1,4 +1,4 @@
-// steps.js: how much of something there is at a time, and over a stretch of time, without going through all of it again.
+// steps.js: numbers of things at a time, and means over a stretch of time, without going through all of them again.
 
 /** Index of the first element of sorted `values` that is greater than `value`. */
 function upperBound(values, value) {
@@ -58,7 +58,7 @@ class Flow {
     this.change[this.bin(Math.max(end, start + this.width))] -= rate;
   }
   bin(time) { return Math.min(Math.max(Math.round(time / this.width), 0), this.change.length - 1); }
-  /** After the last `add`. */
+  /** Sums up the rates; called after the last `add`. */
   finish() {
     this.sums = new Float64Array(this.change.length + 1);
     let rate = 0;

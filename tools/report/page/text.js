@@ -18,7 +18,7 @@ function formatBytes(bytes) {
   }
   return (unit === 0 || bytes >= 100 ? bytes.toFixed(0) : String(Number(bytes.toPrecision(3)))) + ' ' + units[unit];
 }
-/** Of floating-point operations per second. */
+/** A rate of floating-point operations as text. */
 function formatRate(flops) {
   const giga = flops / 1e9;
   return (giga >= 100 ? giga.toFixed(0) : String(Number(giga.toPrecision(3)))) + ' GFlop/s';
@@ -48,11 +48,11 @@ function tableOf(heads, rows) {
       'table', {}, element('thead', {}, element('tr', {}, ...heads.map(head => element('th', {}, head)))),
       element('tbody', {}, ...rows.map(row => element('tr', {}, ...row.map(cell => element('td', {}, cell))))));
 }
-/** Distances between 1, 2 or 5 times a power of ten, at most `most` of them in `range`. */
+/** The distance of marks: 1, 2 or 5 times a power of ten, at most `most` times in `range`. */
 function niceStep(range, most) {
   const raw = range / most;
   const power = Math.pow(10, Math.floor(Math.log10(raw)));
   return [1, 2, 5, 10].map(factor => factor * power).find(step => step >= raw * 0.999999);
 }
-/** The same of bytes: 1, 2, 4, ... 512 of a unit. */
+/** The distance of marks in bytes: 1, 2, 4, ... 512 of a unit. */
 function niceBytes(range, most) { return Math.pow(2, Math.ceil(Math.log2(Math.max(range / most, 1)))); }

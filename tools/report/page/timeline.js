@@ -1,7 +1,7 @@
 // timeline.js: the panels below each other, which show the same stretch of time; mouse, touch and keyboard.
 
 class Timeline {
-  /** `panels`: makes them, one after the other, by its state. `limit`: how far it reaches, in units of the run. */
+  /** `panels`: creates them one after the other from its state. `limit`: its end, in units of the run. */
   constructor(run, place, inspector, panels = panelsOf, limit = run.makespan) {
     this.run = run;
     this.panels = panels;
@@ -89,10 +89,10 @@ class Timeline {
     canvas.addEventListener('dblclick', event => this.zoom(0.25, this.timeAt(view, event)));
   }
 
-  static get titled() { return 22; }  // of a picture that is saved, for its title
-  static get top() { return 16; }  // of each canvas, for the numbers of the time axis
-  static get fine() { return 3; }  // pixels of a picture that is saved for one on the screen: enough for print
-  /** Of its canvas. */
+  static get titled() { return 22; }  // height of the title of a saved picture
+  static get top() { return 16; }  // height of the time axis's numbers above each canvas
+  static get fine() { return 3; }  // pixels of a saved picture for one on the screen: enough for print
+  /** The height of a panel's canvas. */
   static heightOf(panel) { return panel.height + Timeline.top + 4; }
   width() { return Math.max(this.place.clientWidth - this.left - this.right, 50); }
   perPixel() { return (this.to - this.from) / this.width(); }
@@ -253,7 +253,7 @@ class Timeline {
     const name = panel.title.toLowerCase().replaceAll(' ', '-') + '.png';
     element('a', {href: this.picture(panel).toDataURL('image/png'), download: name}).click();
   }
-  /** A canvas with what the page shows of a panel: its title, of which run it is, its legend, and the stretch of time that is seen. */
+  /** A canvas with a panel as seen on the page: title, run, legend, and stretch of time. */
   picture(panel) {
     const view = this.views.find(one => one.panel === panel);
     const width = this.place.clientWidth, height = Timeline.heightOf(panel), ratio = Timeline.fine;
@@ -279,7 +279,7 @@ class Timeline {
     const after = g.measureText(panel.title).width + 10;
     g.fillStyle = '#777';
     g.font = '12px sans-serif';
-    const [hint] = (panel.hint || '').split('; click');  // what a page can do
+    const [hint] = (panel.hint || '').split('; click');  // the rest concerns clicks
     g.fillText([hint, shortened(commandOf(this.run.summary))].filter(text => text).join('; '), after, Timeline.titled / 2, width - after);
     for (const {name, colour, x, y} of placed.entries) {
       g.fillStyle = colour;
@@ -292,7 +292,7 @@ class Timeline {
     g.drawImage(drawn, 0, head, width, height);
     return canvas;
   }
-  /** Where the entries of a legend stand in rows of `width`: `x` is their left edge, `y` their middle. */
+  /** The places of a legend's entries in rows of `width`: `x` is the left edge, `y` the middle. */
   static placeLegend(g, legend, width) {
     const row = 17, entries = [];
     g.font = '12px sans-serif';
