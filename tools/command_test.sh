@@ -72,7 +72,8 @@ sed -i '/link.0-1/,/source/ { s/^gb_s.*/gb_s = 123/; s/measured/given/ }; s/^loa
 expect "links of a file" 0 "^ +0 -> 1 +123 .* 61\.5 +50 % +given" "${numa[@]}" --tandem.machine=machine.toml
 expect "a file is saved as it was read" 0 "" "${numa[@]}" --tandem.machine=machine.toml --save again.toml
 cmp machine.toml again.toml || fail "machine --save changed a file that it had read"
-expect "a file of another machine" 2 "machine.toml describes another machine: it has 1 memory of kind numa, and this program has 0; write a file for" \
+expect "a file of another machine" 2 \
+  "machine.toml describes another machine: it has 1 memory of kind numa, and this program has 0; write a file for" \
   "$tandem" machine --tandem.machine=machine.toml
 sed -i 's/^gb_s = 123/gb_s = fast/' machine.toml
 expect "a damaged file of a machine" 2 "option machine: machine.toml:[0-9]+: fast is no number" "${numa[@]}" --tandem.machine=machine.toml

@@ -61,12 +61,14 @@ models() {
   contention 2 place henri --network-node 2
   holds err 'henri has 2 NUMA nodes: --network-node must name one of them'
   # Programs use the models on an imaginary machine, and with bound memory.
-  HWLOC_SYNTHETIC="numa:2 core:2 pu:1" timeout 60 "$tandem" machine --tandem.comm.progress_core=model --tandem.reserve_core --tandem.contention=diablo > out 2> err ||
+  HWLOC_SYNTHETIC="numa:2 core:2 pu:1" timeout 60 "$tandem" machine --tandem.comm.progress_core=model \
+    --tandem.reserve_core --tandem.contention=diablo > out 2> err ||
     fail "machine with a model: $(cat err)"
   holds out '^messages +what messages bring lies on NUMA node 1: .* has a free core of NUMA node 1, where that memory is$'
   [[ $(grep -cE '^ +[12]  core [12]$' out) == 2 ]] || fail "core 3 is not reserved: $(cat out)"
   if (($(nproc) >= 2)); then
-    timeout 100 "$tandem" run -n 2 "$tandem" linalg potrf -n 512 --nb 64 --check --tandem.message_node=0 --tandem.comm.progress_core=model --tandem.log=info > out 2> err ||
+    timeout 100 "$tandem" run -n 2 "$tandem" linalg potrf -n 512 --nb 64 --check --tandem.message_node=0 \
+      --tandem.comm.progress_core=model --tandem.log=info > out 2> err ||
       fail "two ranks: $(cat err)"
     holds err '^\[1\] tandem: info: option comm.progress_core: '
     timeout 100 "$tandem" run -n 2 "$tandem" linalg potrf -n 512 --nb 64 --tandem.message_node=all > out 2> err && fail "message_node=all is taken"
@@ -184,7 +186,8 @@ END
   holds small/contention.html 'needs measurements with at least 4 different numbers of computing cores, and has 1'
   holds small/contention.html 'Note: .*one host'
   cp -r small disturbed
-  awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "cpu_share") at = i } NR == 2 { $at = 0.125 } 1' small/samples.csv > disturbed/samples.csv
+  awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "cpu_share") at = i } NR == 2 { $at = 0.125 } 1' \
+    small/samples.csv > disturbed/samples.csv
   contention 0 page disturbed
   holds disturbed/contention.html 'Note: other programs ran on the computing cores: .* 12 % at least'
   contention 2 page nowhere

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/machine_ranks_test.sh: `tandem machine --links` on several ranks: messages are measured beside copies and other ranks, one rank writes, and programs
-# take the file.
+# tools/machine_ranks_test.sh: `tandem machine --links` on several ranks: messages are measured beside copies and other ranks, one rank writes,
+# and programs take the file.
 # Usage: machine_ranks_test.sh PATH_OF_TANDEM
 set -uo pipefail
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tools/trace_export_test.sh: exports of a real run, and of a sample with messages, are read back by the programs that
 # they are for.
-# Usage: trace_export_test.sh formats|ranks|vite|pajeng|perfetto|processor|parquet|starvz|pictures PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
+# Usage: trace_export_test.sh formats|ranks|vite|pajeng|perfetto|processor|parquet|starvz|pictures \
+#   PATH_OF_TANDEM PATH_OF_WRITE_SAMPLE_TRACE FOLDER_OF_SOURCES
 set -uo pipefail
 
 part=$1

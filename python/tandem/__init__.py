@@ -9,7 +9,8 @@
     run.plot_gantt().savefig("gantt.png")
 
 Tables are pyarrow Tables. Times are in nanoseconds since the first event of the run, and columns of times end in ``_ns``. What is not
-known is null. `tandem.contention` has models of memory contention. `tandem.plots` draws what the command `tandem` writes: results of benchmarks, panels of reports.
+known is null. `tandem.contention` has models of memory contention. `tandem.plots` draws what the command `tandem` writes: results of
+benchmarks, panels of reports.
 """
 
 from typing import TYPE_CHECKING

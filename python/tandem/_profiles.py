@@ -104,8 +104,9 @@ def idle_time(run: Run) -> pa.Table:
     """How long each worker was idle within the makespan, and what it waited for.
 
     Columns: rank, worker, idle_ns, share (of the makespan), then idle_ns by reason: ready_elsewhere_ns (a task of its rank was ready),
-    awaiting_memory_ns (tasks waited for room within a budget of memory), awaiting_message_ns (data of another rank had not come), no_ready_task_ns (submitted tasks waited for those that ran),
-    awaiting_submission_ns (the program had not submitted more), outside_ns (before its rank's first or after its last task).
+    awaiting_memory_ns (tasks waited for room within a budget of memory), awaiting_message_ns (data of another rank had not come),
+    no_ready_task_ns (submitted tasks waited for those that ran), awaiting_submission_ns (the program had not submitted more),
+    outside_ns (before its rank's first or after its last task).
     """
     split = run._native.split()
     idle: npt.NDArray[np.int64] = np.sum([split[reason] for reason in IDLE], axis=0, dtype=np.int64)

@@ -92,7 +92,8 @@ _AREA = (("codelet", pa.string()), ("kind", pa.string()), ("tasks", pa.int64()),
 def summary(run: Run) -> Summary:
     """Where the time went, bounds of the makespan, and what limits the run. All by the C++ analysis, once per run."""
     said = run._native.summary()
-    bounds = Bounds(said["area_ns"], said["critical_path_ns"], said["critical_path_tasks"], said["critical_path_with_messages_ns"], said["area_exact"])
+    bounds = Bounds(said["area_ns"], said["critical_path_ns"], said["critical_path_tasks"],
+                    said["critical_path_with_messages_ns"], said["area_exact"])
     columns = zip(*said["area_kernels"]) if said["area_kernels"] else [()] * len(_AREA)
     area_kernels = pa.table([pa.array(column, kind) for column, (_, kind) in zip(columns, _AREA)], [name for name, _ in _AREA])
     return Summary(

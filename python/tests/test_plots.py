@@ -82,7 +82,8 @@ def test_events(plots):
 
 
 RESULTS = [{"sched": sched, "nb": nb, "same": 1, "makespan_s": value} for sched, nb, value in (
-    ("lws", 64, 1.0), ("lws", 64, 3.0), ("lws", 128, 4.0), ("lws", 128, 4.0), ("prio", 64, 6.0), ("prio", 64, 6.0), ("prio", 128, 1.0), ("prio", 128, 3.0))]
+    ("lws", 64, 1.0), ("lws", 64, 3.0), ("lws", 128, 4.0), ("lws", 128, 4.0),
+    ("prio", 64, 6.0), ("prio", 64, 6.0), ("prio", 128, 1.0), ("prio", 128, 3.0))]
 
 
 def lines_of(axes):
@@ -96,7 +97,8 @@ def test_effects_of_settings(plots):
     (axes,) = plots.interactions(RESULTS).axes
     assert lines_of(axes) == [[2.0, 4.0], [6.0, 2.0]] and legend(axes) == ["lws", "prio"]
     boxes = plots.factor_boxes(RESULTS).axes[0]
-    assert [label.get_text() for label in boxes.get_xticklabels()] == ["sched=lws\nnb=64", "sched=prio\nnb=128", "sched=lws\nnb=128", "sched=prio\nnb=64"]
+    assert [label.get_text() for label in boxes.get_xticklabels()] == [
+        "sched=lws\nnb=64", "sched=prio\nnb=128", "sched=lws\nnb=128", "sched=prio\nnb=64"]
     assert [label.get_text() for label in plots.factor_boxes(RESULTS, factors=["nb"]).axes[0].get_xticklabels()] == ["nb=128", "nb=64"]
     for draw, results, why in ((plots.main_effects, [], "no results"), (plots.main_effects, [{"makespan_s": 1}], "1 factors"),
                                (plots.interactions, [{"a": 1, "makespan_s": 1}, {"a": 2, "makespan_s": 2}], "2 factors"),
@@ -200,9 +202,11 @@ def test_contention(plots, tmp_path):
 
 def test_applications(plots, tmp_path):
     def run(application, workers, **values):
-        return {"application": application, "workers": workers, "gflop_s": 10.0 * workers, "send_mb_s": None, "delivered_mb_s": 1000.0, "stalled": None, **values}
+        return {"application": application, "workers": workers, "gflop_s": 10.0 * workers, "send_mb_s": None,
+                "delivered_mb_s": 1000.0, "stalled": None, **values}
 
-    runs = [run("cg", 1), run("cg", 2, delivered_mb_s=100.0), run("cg", 2, delivered_mb_s=300.0), run("gemm", 1, send_mb_s=4000.0), run("gemm", 2, send_mb_s=3000.0)]
+    runs = [run("cg", 1), run("cg", 2, delivered_mb_s=100.0), run("cg", 2, delivered_mb_s=300.0),
+            run("gemm", 1, send_mb_s=4000.0), run("gemm", 2, send_mb_s=3000.0)]
     figure = plots.applications({"picture": "applications", "name": "henri", "runs": runs})
     assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes] == ["bandwidth sent", "bandwidth delivered", "speed"]  # nobody knows of stalls
     sent = {line.get_label(): list(line.get_ydata()) for line in figure.axes[0].get_lines()}

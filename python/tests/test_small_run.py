@@ -61,15 +61,16 @@ def test_load_imbalance(small):
 
 
 def test_idle_time(small):
-    columns = ("rank", "worker", "idle_ns", "ready_elsewhere_ns", "awaiting_memory_ns", "awaiting_message_ns", "no_ready_task_ns", "awaiting_submission_ns",
-               "outside_ns")
+    columns = ("rank", "worker", "idle_ns", "ready_elsewhere_ns", "awaiting_memory_ns", "awaiting_message_ns", "no_ready_task_ns",
+               "awaiting_submission_ns", "outside_ns")
     assert rows(small.idle_time(), *columns) == [
         (0, 0, 1480, 120, 0, 0, 20, 0, 1340), (0, 1, 1680, 140, 0, 0, 200, 0, 1340), (1, 0, 580, 80, 0, 480, 0, 0, 20)]
     assert small.idle_time()["share"].to_pylist() == [1480 / 1780, 1680 / 1780, 580 / 1780]
 
 
 def test_what_tasks_waited_for(small):
-    """Task 1 of rank 0 waits for a worker alone; 2 and 3 for task 1; on rank 1 task 2 waits for a message, that brought what task 1 of rank 0 made."""
+    """Task 1 of rank 0 waits for a worker alone; 2 and 3 for task 1; on rank 1 task 2 waits for a message,
+    that brought what task 1 of rank 0 made."""
     ran = small.tasks.filter(pc.is_valid(small.tasks["end_ns"])).sort_by([("rank", "ascending"), ("task", "ascending")])
     assert rows(ran, "rank", "task", "waited_for", "last_predecessor", "last_message", "wait_graph_ns", "wait_worker_ns") == [
         (0, 1, "worker", None, None, 0, 100), (0, 2, "predecessors", 1, None, 280, 20), (0, 3, "predecessors", 1, None, 260, 40),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # tests/docs/check_snippets.py: every C++ snippet of the documents for users stands in an example that is compiled, run and compared.
-"""Usage: check_snippets.py SOURCE_FOLDER. Reads README.md, tandem/comm/README.md and the documents below docs/; each ```cpp block must be a run of lines of one
-file below examples/, comments included. All lines of a block may be indented less than in the file, by the same number of spaces.
+"""Usage: check_snippets.py SOURCE_FOLDER. Reads README.md, tandem/comm/README.md and the documents below docs/;
+each ```cpp block must be a run of lines of one file below examples/, comments included.
+All lines of a block may be indented less than in the file, by the same number of spaces.
 Exits 1 and names each block that is not."""
 import re
 import sys

@@ -39,7 +39,8 @@ trap 'kill $mover 2> /dev/null; rm -rf "$folder"' EXIT
 
 "$tandem" doctor > out
 holds out '^right +energy +counters of package-0$'
-tandem_ends 0 linalg potrf -n 1536 --nb 64 --repetitions 8 --tandem.energy.every=10ms --tandem.stats=on --tandem.models=on --tandem.trace=all --tandem.trace.folder=run
+tandem_ends 0 linalg potrf -n 1536 --nb 64 --repetitions 8 --tandem.energy.every=10ms --tandem.stats=on \
+  --tandem.models=on --tandem.trace=all --tandem.trace.folder=run
 holds err '^energy, measured +workers +joules'
 holds err '^gemm +cpu +[0-9.]+ +[0-9.]+ %'
 holds err '^\(idle\) +cpu'

@@ -44,7 +44,8 @@ RUNTIME_PARTS = {
 }
 
 # The headers that users include stand in tandem/ itself, and belong to these modules.
-UMBRELLAS = {"tandem.hpp": "api", "trace.hpp": "api", "scheduling.hpp": "api", "device.hpp": "api", "opencl.hpp": "api", "cuda.hpp": "api", "comm.hpp": "comm", "linalg.hpp": "linalg"}
+UMBRELLAS = {"tandem.hpp": "api", "trace.hpp": "api", "scheduling.hpp": "api", "device.hpp": "api", "opencl.hpp": "api",
+             "cuda.hpp": "api", "comm.hpp": "comm", "linalg.hpp": "linalg"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(tandem/[^>]+)>)', re.MULTILINE)
 MODULE = re.compile(r"tandem_module\(\s*(\w+)([^)]*)\)")

@@ -4,8 +4,8 @@
 Of the results of a benchmark, as a file of ``tandem bench NAME --json`` or the object in it: `bcast`, `flushes`, `readers`, `ring`. Of what
 ``tandem trace stats --json`` prints: `event_types`, `events_over_time`, `event_types_over_time`. Of a page that ``tandem trace report``
 wrote: `report`, with the `panels` that it knows. Of what ``tandem contention plot`` prepares: `contention`, `applications`. Of
-results of many runs with different settings: `main_effects`, `interactions`, `factor_boxes`. Of a timeline in CSV or JSON lines: `gantt`. Of the CSV file of ``co2_forecast``:
-`forecast`.
+results of many runs with different settings: `main_effects`, `interactions`, `factor_boxes`. Of a timeline in CSV or JSON lines:
+`gantt`. Of the CSV file of ``co2_forecast``: `forecast`.
 
     tandem.plots.report("run/report.html", panels=["workers", "ready"]).savefig("figure.pdf")
 
@@ -31,9 +31,10 @@ else:
     from .._lazy import imports
 
     __getattr__ = imports(__name__, {
-        "_applications": ["applications"], "_bcast": ["bcast"], "_contention": ["contention"], "_events": ["event_types", "events_over_time", "event_types_over_time"], "_flushes": ["flushes"],
-        "_factors": ["factor_boxes", "interactions", "main_effects"], "_forecast": ["forecast"], "_gantt": ["gantt"], "_readers": ["readers"], "_report.figure": ["report"],
-        "_report.names": ["panels"], "_ring": ["ring"]})
+        "_applications": ["applications"], "_bcast": ["bcast"], "_contention": ["contention"],
+        "_events": ["event_types", "events_over_time", "event_types_over_time"], "_flushes": ["flushes"],
+        "_factors": ["factor_boxes", "interactions", "main_effects"], "_forecast": ["forecast"], "_gantt": ["gantt"],
+        "_readers": ["readers"], "_report.figure": ["report"], "_report.names": ["panels"], "_ring": ["ring"]})
 
-__all__ = ["applications", "bcast", "contention", "event_types", "event_types_over_time", "events_over_time", "factor_boxes", "flushes", "forecast", "gantt",
-           "interactions", "main_effects", "panels", "readers", "report", "ring"]
+__all__ = ["applications", "bcast", "contention", "event_types", "event_types_over_time", "events_over_time", "factor_boxes",
+           "flushes", "forecast", "gantt", "interactions", "main_effects", "panels", "readers", "report", "ring"]

@@ -95,7 +95,8 @@ def _beside(series: tuple[list[int], list[float]], by: float) -> tuple[list[floa
 
 
 def _lines(axes: Any, panel: Mapping[str, Any], most: Mapping[str, float], left: bool, right: bool) -> None:
-    """Each bandwidth has its own scale; `left` and `right`: it is said here. Points of the two stand beside each other, since they would cover each other."""
+    """Each bandwidth has its own scale; `left` and `right`: it is said here. Points of the two stand beside each other,
+    since they would cover each other."""
     other = axes.twinx()
     other.tick_params(labelsize=7, colors=COMPUTATION)
     axes.tick_params(axis="y", colors=COMMUNICATION)
@@ -107,10 +108,12 @@ def _lines(axes: Any, panel: Mapping[str, Any], most: Mapping[str, float], left:
         other.set_ylabel("computation (GB/s)", fontsize=8, color=COMPUTATION)
     for where, name, colour, by in ((axes, "communication", COMMUNICATION, -0.1), (other, "computation", COMPUTATION, 0.1)):
         where.set_ylim(0, most[name])
-        where.plot(*_beside(_series(panel["points"], name + "_alone"), by), "o", color=colour, markersize=3.5, alpha=0.7, mew=0, label=f"{name} alone")
+        where.plot(*_beside(_series(panel["points"], name + "_alone"), by), "o", color=colour, markersize=3.5,
+                   alpha=0.7, mew=0, label=f"{name} alone")
         where.plot(*_beside(_series(panel["points"], name), by), "v", color=colour, markersize=4, alpha=0.7, mew=0, label=f"{name}, both at once")
         where.plot(*_series(panel.get("soft", ()), name), "-", color=colour, linewidth=1.8, label=f"{name}, soft model")
-        where.plot(*_series(panel.get("thesis", ()), name), linestyle=(0, (3, 4)), color=THESIS[name], linewidth=1.2, label=f"{name}, the thesis's model")
+        where.plot(*_series(panel.get("thesis", ()), name), linestyle=(0, (3, 4)), color=THESIS[name], linewidth=1.2,
+                   label=f"{name}, the thesis's model")
 
 
 def _means(rows: Rows, *keys: str) -> tuple[list[int], list[list[float]]]:

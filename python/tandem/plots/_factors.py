@@ -1,6 +1,7 @@
 # python/tandem/plots/_factors.py: many runs of one program with different settings: what each setting did to the response.
-"""A result is a mapping with the settings (factors) of a run and what was measured, such as ``{"sched": "lws", "nb": 128, "makespan_s": 1.8}``; several
-results of one combination are repetitions. See Nesi and Schnorr (2020), figures 4 to 9."""
+"""A result is a mapping with the settings (factors) of a run and what was measured, such as
+``{"sched": "lws", "nb": 128, "makespan_s": 1.8}``; several results of one
+combination are repetitions. See Nesi and Schnorr (2020), figures 4 to 9."""
 
 from __future__ import annotations
 
