@@ -1,4 +1,5 @@
-// examples/02_flow.cpp: a sequential flow from which Tandem infers what may run in parallel; priorities; results of single data.
+// examples/02_flow.cpp: a sequential flow from which Tandem infers what may run in parallel; priorities; results of
+// single data.
 #include <cstdio>
 #include <string>
 #include <tandem/tandem.hpp>

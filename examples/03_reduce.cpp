@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
 
   // The same kind of loop without naming data.
   std::vector<double> squares(1000);
-  rt.parallel_for(0, squares.size(), [&](std::size_t i) { squares[i] = static_cast<double>(i) * static_cast<double>(i); });
+  rt.parallel_for(0, squares.size(),
+                  [&](std::size_t i) { squares[i] = static_cast<double>(i) * static_cast<double>(i); });
   const double sum = rt.map_reduce(0, squares.size(), 0.0, [&](std::size_t i) { return squares[i]; },
                                    [](double a, double b) { return a + b; });
   std::printf("sum of squares = %.0f\n", sum);

@@ -1,4 +1,5 @@
-// examples/04_recorded.cpp: an iterative solver whose iteration is recorded once and replayed, at a fraction of the cost.
+// examples/04_recorded.cpp: an iterative solver whose iteration is recorded once and replayed, at a fraction of the
+// cost.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -7,7 +8,8 @@
 int main(int argc, char** argv) {
   tandem::Runtime rt(argc, argv);
 
-  // Heat in a rod: each sweep replaces the inner points of `next` by the mean of their neighbours in `now`, block by block.
+  // Heat in a rod: each sweep replaces the inner points of `next` by the mean of their neighbours in `now`, block by
+  // block.
   constexpr std::size_t blocks = 8;
   constexpr std::size_t size = 100;
   std::vector<std::vector<double>> now(blocks, std::vector<double>(size, 0.0)), next = now;

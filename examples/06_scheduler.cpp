@@ -1,4 +1,5 @@
-// examples/06_scheduler.cpp: a scheduling policy of the program: tasks of one codelet go to worker 0, the others to the other workers.
+// examples/06_scheduler.cpp: a scheduling policy of the program: tasks of one codelet go to worker 0, the others to the
+// other workers.
 #include <atomic>
 #include <cstdio>
 #include <tandem/scheduling.hpp>
@@ -10,7 +11,9 @@ namespace {
 class ShortFirst final : public tandem::Policy {
  public:
   std::string_view name() const noexcept override { return "short_first"; }
-  std::string_view help() const noexcept override { return "short tasks to worker 0, others in turn to the other workers"; }
+  std::string_view help() const noexcept override {
+    return "short tasks to worker 0, others in turn to the other workers";
+  }
   bool queue_per_worker() const noexcept override { return true; }
   bool by_priority() const noexcept override { return true; }
   bool keeps_released() const noexcept override { return false; }
@@ -26,8 +29,9 @@ class ShortFirst final : public tandem::Policy {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tandem::Runtime rt(argc, argv,
-                     {.sched = "short_first", .policies = {{"short_first", [] { return std::make_unique<ShortFirst>(); }}}});
+  tandem::Runtime rt(
+      argc, argv,
+      {.sched = "short_first", .policies = {{"short_first", [] { return std::make_unique<ShortFirst>(); }}}});
   std::atomic<int> short_ones{0};
   std::atomic<int> long_ones{0};
   tandem::Codelet short_codelet("short", [&] { ++short_ones; });
@@ -37,6 +41,6 @@ int main(int argc, char** argv) {
     rt.submit(long_codelet);
   }
   rt.wait();
-  std::printf("ran %d tasks: %d short, %d long; policy %s\n", short_ones + long_ones, short_ones.load(), long_ones.load(),
-              rt.option("sched").c_str());
+  std::printf("ran %d tasks: %d short, %d long; policy %s\n", short_ones + long_ones, short_ones.load(),
+              long_ones.load(), rt.option("sched").c_str());
 }

@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
   });
   for (unsigned stride = 1; stride < blocks; stride *= 2)
-    for (unsigned b = 0; b + stride < blocks; b += 2 * stride) rt.submit(add, read(block[b + stride]), read_write(block[b]));
+    for (unsigned b = 0; b + stride < blocks; b += 2 * stride)
+      rt.submit(add, read(block[b + stride]), read_write(block[b]));
 
   // What each rank has for itself is written by each; so every rank gets the sum.
   double sum = 0;

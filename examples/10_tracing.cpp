@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
   auto hx = rt.data("x", x);
 
   auto& trace = rt.trace();
-  const auto scaling = trace.name("scaling"), norm = trace.name("norm");  // once: then a span costs two events, and no look-up
+  // once: then a span costs two events, and no look-up
+  const auto scaling = trace.name("scaling"), norm = trace.name("norm");
   tandem::Codelet halve("halve", [&](std::span<double> values) {
     const auto span = trace.span(scaling);  // a part of the kernel, within its task, until the object goes
     double sum = 0;

@@ -1,4 +1,5 @@
-// examples/11_messages.cpp: messages between ranks, without tasks: start it with `tandem run -n 4 11_messages`, with mpirun, or alone.
+// examples/11_messages.cpp: messages between ranks, without tasks: start it with `tandem run -n 4 11_messages`, with
+// mpirun, or alone.
 #include <atomic>
 #include <cstdio>
 #include <cstring>

@@ -13,7 +13,8 @@
 
 namespace {
 
-/// Here it is in fact main memory. A real one gives addresses that only its device understands, and comes with a `Copier`.
+/// Here it is in fact main memory. A real one gives addresses that only its device understands, and comes with a
+/// `Copier`.
 class CardMemory final : public tandem::MemoryNode {
  public:
   std::string name() const override { return "card memory"; }
@@ -86,7 +87,8 @@ class Card final : public tandem::Device {
 int main(int argc, char** argv) {
   tandem::Options options;
   options.devices.push_back([] {
-    return tandem::DeviceUnit{.kind = tandem::DeviceKind::user, .device = std::make_unique<Card>(), .memory = std::make_unique<CardMemory>()};
+    return tandem::DeviceUnit{
+        .kind = tandem::DeviceKind::user, .device = std::make_unique<Card>(), .memory = std::make_unique<CardMemory>()};
   });
   tandem::Runtime rt(argc, argv, options);
 

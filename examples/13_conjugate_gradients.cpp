@@ -1,4 +1,5 @@
-// examples/13_conjugate_gradients.cpp: a sparse matrix in blocks of rows, and sums over blocks with `reduce`, on any number of ranks.
+// examples/13_conjugate_gradients.cpp: a sparse matrix in blocks of rows, and sums over blocks with `reduce`, on any
+// number of ranks.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -7,7 +8,8 @@
 
 #include <tandem/tandem.hpp>
 
-/// Rows of a matrix: row i has columns[begin[i]] ... columns[begin[i + 1] - 1]. Of the five-point stencil on a square grid.
+/// Rows of a matrix: row i has columns[begin[i]] ... columns[begin[i + 1] - 1]. Of the five-point stencil on a square
+/// grid.
 struct Rows {
   std::vector<std::size_t> begin{0}, columns;
   std::vector<double> values;
@@ -35,7 +37,8 @@ int main(int argc, char** argv) {
   const std::size_t side = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64;  // a multiple of 16
   const std::size_t blocks = 16, length = side * side / blocks;
 
-  // Block b of each vector is on one rank, and so are the rows of the matrix that give it. They need it and the two beside it.
+  // Block b of each vector is on one rank, and so are the rows of the matrix that give it. They need it and the two
+  // beside it.
   std::vector<Rows> matrix(blocks);
   const auto owner = [&](std::size_t b) { return static_cast<std::uint32_t>(b * rt.size() / blocks); };
   for (std::size_t b = 0; b < blocks; ++b)
@@ -75,7 +78,8 @@ int main(int argc, char** argv) {
       }
     }
   });
-  const tandem::Codelet step("step", [](const double& rho_now, const double& of_p, In direction, In image, Out solution, Out rest) {
+  const tandem::Codelet step("step", [](const double& rho_now, const double& of_p, In direction, In image, Out solution,
+                                        Out rest) {
     const double length_of_step = rho_now / of_p;
     for (std::size_t i = 0; i < rest.size(); ++i) {
       solution[i] += length_of_step * direction[i];

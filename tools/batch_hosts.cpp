@@ -38,7 +38,8 @@ Error malformed(std::string_view text) {
 
 /// Counts ranks of a host that is the last one, or is new.
 void count(std::vector<HostShare>& hosts, const std::string& name, std::uint32_t ranks) {
-  const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const HostShare& share) { return share.host == name; });
+  const auto known = std::find_if(hosts.begin(), hosts.end(),
+                                  [&](const HostShare& share) { return share.host == name; });
   if (known == hosts.end()) hosts.push_back({name, ranks});
   else known->ranks = known->ranks.value_or(0) + ranks;
 }
@@ -47,8 +48,8 @@ void count(std::vector<HostShare>& hosts, const std::string& name, std::uint32_t
 Result<std::vector<HostShare>> read_lines(const std::string& file, std::string_view variable) {
   std::ifstream stream(file);
   if (!stream) {
-    return Error{ErrorCode::not_found,
-                 fmt::format("the file of hosts that {} names, {}, cannot be read: {}", variable, file, std::strerror(errno))};
+    return Error{ErrorCode::not_found, fmt::format("the file of hosts that {} names, {}, cannot be read: {}", variable,
+                                                   file, std::strerror(errno))};
   }
   std::vector<HostShare> hosts;
   for (std::string line; std::getline(stream, line);) {
@@ -59,7 +60,8 @@ Result<std::vector<HostShare>> read_lines(const std::string& file, std::string_v
     if (!stated) return malformed(line);
     count(hosts, name, *stated);
   }
-  if (hosts.empty()) return Error{ErrorCode::malformed, fmt::format("the file of hosts that {} names, {}, is empty", variable, file)};
+  if (hosts.empty())
+    return Error{ErrorCode::malformed, fmt::format("the file of hosts that {} names, {}, is empty", variable, file)};
   return hosts;
 }
 
@@ -94,7 +96,8 @@ bool expand_entry(std::string_view entry, std::vector<std::string>& names) {
     const auto close = entry.find(']', open);
     if (entry[open] == ']' || close == std::string_view::npos) return false;
     std::vector<std::string> items, longer;
-    if (!expand_brackets(entry.substr(open + 1, close - open - 1), items) || made.size() * items.size() > most_names) return false;
+    if (!expand_brackets(entry.substr(open + 1, close - open - 1), items) || made.size() * items.size() > most_names)
+      return false;
     for (const std::string& name : made)
       for (const std::string& item : items) longer.push_back(name + item);
     made = std::move(longer);
@@ -108,9 +111,11 @@ bool expand_entry(std::string_view entry, std::vector<std::string>& names) {
 Result<BatchHosts> slurm(const base::Environment& environment, const std::string& list) {
   const auto names = expand_nodelist(list);
   if (!names) return names.error();
-  BatchHosts job{"Slurm", {}, {"srun", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--mpi=none", "--quiet", "-w"}};
+  BatchHosts job{
+      "Slurm", {}, {"srun", "--overlap", "--nodes=1", "--ntasks=1", "--cpu-bind=none", "--mpi=none", "--quiet", "-w"}};
   for (const std::string& name : names.value()) job.hosts.push_back({name, std::nullopt});
-  const bool asked = find(environment, "SLURM_NTASKS") != nullptr || find(environment, "SLURM_NTASKS_PER_NODE") != nullptr;
+  const bool asked =
+      find(environment, "SLURM_NTASKS") != nullptr || find(environment, "SLURM_NTASKS_PER_NODE") != nullptr;
   const std::string* const tasks = find(environment, "SLURM_TASKS_PER_NODE");
   if (!asked || tasks == nullptr) return job;
   const auto counts = expand_tasks_per_node(*tasks);
@@ -170,8 +175,9 @@ Result<std::vector<std::uint32_t>> expand_tasks_per_node(std::string_view text) 
     const auto times = item.find("(x");
     const auto tasks = number(item.substr(0, times));
     const bool closed = times == std::string_view::npos || item.back() == ')';
-    const auto repeated = times == std::string_view::npos || !closed ? std::optional<std::uint32_t>(1)
-                                                                     : number(item.substr(times + 2, item.size() - times - 3));
+    const auto repeated = times == std::string_view::npos || !closed
+                              ? std::optional<std::uint32_t>(1)
+                              : number(item.substr(times + 2, item.size() - times - 3));
     if (!tasks || !closed || !repeated || *repeated > most_names - counts.size()) return malformed(text);
     counts.insert(counts.end(), *repeated, *tasks);
   }

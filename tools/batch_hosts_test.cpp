@@ -18,7 +18,8 @@ using testing::HasSubstr;
 
 std::vector<std::string> shown(const std::vector<HostShare>& hosts) {
   std::vector<std::string> texts;
-  for (const HostShare& share : hosts) texts.push_back(share.ranks ? fmt::format("{}:{}", share.host, *share.ranks) : share.host);
+  for (const HostShare& share : hosts)
+    texts.push_back(share.ranks ? fmt::format("{}:{}", share.host, *share.ranks) : share.host);
   return texts;
 }
 
@@ -49,8 +50,8 @@ TEST(Nodelist, ExpandsBrackets) {
 }
 
 TEST(Nodelist, RefusesWhatItCannotRead) {
-  for (const char* const wrong : {"", ",", "n[", "n]", "n[]", "n[1-]", "n[3-1]", "n[a]", "n[1]]", "n[[1]]", "n[1,]", "a,,b", "n[0-4000000]",
-                                  "n[1-1000][1-1000][1-1000]"})
+  for (const char* const wrong : {"", ",", "n[", "n]", "n[]", "n[1-]", "n[3-1]", "n[a]", "n[1]]", "n[[1]]", "n[1,]",
+                                  "a,,b", "n[0-4000000]", "n[1-1000][1-1000][1-1000]"})
     EXPECT_EQ(expand_nodelist(wrong).error().code, ErrorCode::malformed) << wrong;
 }
 
@@ -62,22 +63,27 @@ TEST(TasksPerNode, RepeatsNumbers) {
 }
 
 TEST(Batch, NoJobWithoutItsVariables) {
-  EXPECT_FALSE(batch_hosts({{"PATH", "/bin"}, {"SLURM_CONF", "/etc/slurm.conf"}, {"PBS_NODEFILE", ""}}).value().has_value());
+  EXPECT_FALSE(
+      batch_hosts({{"PATH", "/bin"}, {"SLURM_CONF", "/etc/slurm.conf"}, {"PBS_NODEFILE", ""}}).value().has_value());
 }
 
 TEST(Batch, ASlurmJobThatAskedForTasks) {
-  const BatchHosts job = job_of({{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_NTASKS", "5"}, {"SLURM_TASKS_PER_NODE", "2(x2),1"}});
+  const BatchHosts job =
+      job_of({{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_NTASKS", "5"}, {"SLURM_TASKS_PER_NODE", "2(x2),1"}});
   EXPECT_EQ(job.system, "Slurm");
   EXPECT_THAT(shown(job.hosts), ElementsAre("n1:2", "n2:2", "n3:1"));
   EXPECT_THAT(job.remote, testing::Contains("srun"));
 }
 
 TEST(Batch, ASlurmJobThatAskedForNodes) {
-  EXPECT_THAT(shown(job_of({{"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "64(x2)"}}).hosts), ElementsAre("n1", "n2"));
+  EXPECT_THAT(shown(job_of({{"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_TASKS_PER_NODE", "64(x2)"}}).hosts),
+              ElementsAre("n1", "n2"));
 }
 
 TEST(Batch, ASlurmJobWhoseNumbersDoNotFitIsRefused) {
-  EXPECT_EQ(batch_hosts({{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_NTASKS", "2"}, {"SLURM_TASKS_PER_NODE", "2"}}).error().code,
+  EXPECT_EQ(batch_hosts({{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_NTASKS", "2"}, {"SLURM_TASKS_PER_NODE", "2"}})
+                .error()
+                .code,
             ErrorCode::malformed);
 }
 
@@ -98,7 +104,8 @@ TEST_F(BatchFile, AnLsfJobHasHostsWithSlots) {
 }
 
 TEST_F(BatchFile, AFileThatIsMissingOrEmptyIsNamed) {
-  EXPECT_THAT(batch_hosts({{"PBS_NODEFILE", "/nowhere"}}).error().message, HasSubstr("PBS_NODEFILE names, /nowhere, cannot be read"));
+  EXPECT_THAT(batch_hosts({{"PBS_NODEFILE", "/nowhere"}}).error().message,
+              HasSubstr("PBS_NODEFILE names, /nowhere, cannot be read"));
   EXPECT_THAT(batch_hosts({{"OAR_NODEFILE", write("")}}).error().message, HasSubstr("is empty"));
 }
 

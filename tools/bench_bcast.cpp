@@ -62,7 +62,8 @@ BenchSuite bcast_suite(const Programs& programs, const BcastArguments& arguments
 }  // namespace
 
 void add_bench_bcast(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("bcast", "Duration of a broadcast by routing tree, on one host or over slow links");
+  Subcommand command =
+      bench.add_subcommand("bcast", "Duration of a broadcast by routing tree, on one host or over slow links");
   const auto arguments = std::make_shared<BcastArguments>();
   add_bench_options(command, *arguments);
   command.add_option("--bytes", arguments->bytes, "Size of the message").positive().show_default();
@@ -78,12 +79,14 @@ void add_bench_bcast(Subcommand bench, ToolContext& context) {
       .positive().show_default();
   command.add_option("--segment", arguments->segment_bytes, "Bytes of Tandem's segments (default: Tandem chooses)")
       .positive();
-  command.add_flag("--without-starpu", arguments->without_starpu, "Leave out StarPU-MPI, which takes long with many ranks");
+  command.add_flag("--without-starpu", arguments->without_starpu,
+                   "Leave out StarPU-MPI, which takes long with many ranks");
   add_picture_option(command, *arguments, "times by number of recipients, and by rank");
   command.callback([arguments, &context] {
     run_bench("bcast", *arguments, context, [&](const Programs& programs, unsigned) {
       std::vector<BenchSuite> suites;
-      for (const unsigned recipients : arguments->recipients) suites.push_back(bcast_suite(programs, *arguments, recipients));
+      for (const unsigned recipients : arguments->recipients)
+        suites.push_back(bcast_suite(programs, *arguments, recipients));
       return suites;
     });
   });

@@ -1,4 +1,5 @@
-// tools/bench_clock.cpp: `tandem bench clock`: how well ranks with wrong clocks know one time, and leave a barrier at once.
+// tools/bench_clock.cpp: `tandem bench clock`: how well ranks with wrong clocks know one time, and leave a barrier at
+// once.
 #include <memory>
 
 #include <fmt/core.h>
@@ -21,10 +22,9 @@ struct ClockArguments : BenchOptions {
 BenchSuite clock_suite(const Programs& programs, const ClockArguments& arguments, const std::string& drift) {
   return {fmt::format("clocks of {} ranks over {}, {} drift injected", arguments.ranks, arguments.transport, drift),
           {programs.ours("bench_clock_tandem",
-                         {"--ranks", std::to_string(arguments.ranks), "--drift", drift, "--transport", arguments.transport,
-                          "--at", fmt::format("{}", fmt::join(arguments.at_s, ",")), "--interval",
-                          std::to_string(arguments.interval_ms),
-                          "--barriers", std::to_string(arguments.barriers)})},
+                         {"--ranks", std::to_string(arguments.ranks), "--drift", drift, "--transport",
+                          arguments.transport, "--at", fmt::format("{}", fmt::join(arguments.at_s, ",")), "--interval",
+                          std::to_string(arguments.interval_ms), "--barriers", std::to_string(arguments.barriers)})},
           false,
           {{"drift", drift}, {"ranks", arguments.ranks}, {"transport", arguments.transport},
            {"interval_ms", arguments.interval_ms}}};
@@ -33,7 +33,8 @@ BenchSuite clock_suite(const Programs& programs, const ClockArguments& arguments
 }  // namespace
 
 void add_bench_clock(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("clock", "Error of the global clock under injected drifts, its cost, and barriers");
+  Subcommand command =
+      bench.add_subcommand("clock", "Error of the global clock under injected drifts, its cost, and barriers");
   const auto arguments = std::make_shared<ClockArguments>();
   add_bench_options(command, *arguments);
   command.add_option("--at", arguments->at_s, "Seconds after the start at which the error is measured, separated by commas")

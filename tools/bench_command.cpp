@@ -24,8 +24,10 @@ struct BenchArguments : BenchOptions {
 };
 
 BenchSuite tasks_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers) {
-  const std::vector<std::string> words{"--workers", std::to_string(workers), "--repetitions", "1", "--flow", arguments.flow};
-  BenchSuite suite{"cost of a task, empty kernels", {programs.ours("bench_tasks_tandem", words)}, false, {{"workers", workers}}};
+  const std::vector<std::string> words{"--workers", std::to_string(workers), "--repetitions", "1",
+                                       "--flow",    arguments.flow};
+  BenchSuite suite{
+      "cost of a task, empty kernels", {programs.ours("bench_tasks_tandem", words)}, false, {{"workers", workers}}};
   for (const char* peer : {"starpu", "openmp", "libomp", "tbb", "taskflow"})
     suite.programs.push_back(programs.peer(peer, fmt::format("peer_tasks_{}", peer), words));
   return suite;
@@ -34,7 +36,9 @@ BenchSuite tasks_suite(const Programs& programs, const BenchArguments& arguments
 BenchSuite wake_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers) {
   const std::vector<std::string> words{"--workers", std::to_string(workers), "--repetitions", "1",
                                        "--trials",  std::to_string(arguments.trials)};
-  BenchSuite suite{"idle workers, and the first task after idleness", {programs.ours("bench_wake_tandem", words)}, false,
+  BenchSuite suite{"idle workers, and the first task after idleness",
+                   {programs.ours("bench_wake_tandem", words)},
+                   false,
                    {{"workers", workers}, {"trials", arguments.trials}}};
   for (const char* peer : {"starpu", "openmp", "libomp", "tbb"})
     suite.programs.push_back(programs.peer(peer, fmt::format("peer_wake_{}", peer), words));
@@ -45,22 +49,26 @@ struct CholeskySize {
   unsigned order, tile;
 };
 
-BenchSuite cholesky_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers, CholeskySize size) {
-  const std::vector<std::string> common{"--nb", std::to_string(size.tile), "--workers", std::to_string(workers), "--precision",
-                                        arguments.precision, "--repetitions", "1"};
+BenchSuite cholesky_suite(const Programs& programs, const BenchArguments& arguments, unsigned workers,
+                          CholeskySize size) {
+  const std::vector<std::string> common{
+      "--nb",        std::to_string(size.tile), "--workers",     std::to_string(workers),
+      "--precision", arguments.precision,       "--repetitions", "1"};
   std::vector<std::string> words{"linalg", "potrf", "-n", std::to_string(size.order), "--json"};
   std::vector<std::string> peer_words{"--n", std::to_string(size.order)};
   words.insert(words.end(), common.begin(), common.end());
   peer_words.insert(peer_words.end(), common.begin(), common.end());
 
-  BenchSuite suite{fmt::format("Cholesky factorisation, {}, n = {}, tile {}", arguments.precision, size.order, size.tile),
-                   {programs.ours("tandem", words)},
-                   true,
-                   {{"n", size.order}, {"nb", size.tile}, {"precision", arguments.precision}, {"workers", workers}}};
+  BenchSuite suite{
+      fmt::format("Cholesky factorisation, {}, n = {}, tile {}", arguments.precision, size.order, size.tile),
+      {programs.ours("tandem", words)},
+      true,
+      {{"n", size.order}, {"nb", size.tile}, {"precision", arguments.precision}, {"workers", workers}}};
   suite.programs.push_back(programs.peer("openmp", "peer_cholesky_openmp", peer_words));
   suite.programs.push_back(programs.peer("libomp", "peer_cholesky_libomp", peer_words));
   suite.programs.push_back(programs.peer("starpu", "peer_cholesky_starpu", peer_words, {{"STARPU_SCHED", "lws"}}));
-  suite.programs.push_back(programs.peer("starpu_prio", "peer_cholesky_starpu", peer_words, {{"STARPU_SCHED", "prio"}}));
+  suite.programs.push_back(
+      programs.peer("starpu_prio", "peer_cholesky_starpu", peer_words, {{"STARPU_SCHED", "prio"}}));
   suite.programs.push_back(programs.peer("blas", "peer_cholesky_blas", peer_words));
   suite.programs.push_back(programs.peer("kernels", "peer_cholesky_kernels", peer_words));
   return suite;
@@ -75,7 +83,8 @@ std::vector<unsigned> tiles_for(const BenchArguments& arguments) {
 }
 
 void add_tasks(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("tasks", "Cost of a task: submission, dependencies, execution of an empty kernel");
+  Subcommand command =
+      bench.add_subcommand("tasks", "Cost of a task: submission, dependencies, execution of an empty kernel");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
   command.add_option("--flow", arguments->flow, "Only this task flow")
@@ -90,7 +99,8 @@ void add_tasks(Subcommand bench, ToolContext& context) {
 }
 
 void add_wake(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("wake", "Processor time of idle workers, and how soon they start a first task");
+  Subcommand command =
+      bench.add_subcommand("wake", "Processor time of idle workers, and how soon they start a first task");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
   command.add_option("--trials", arguments->trials, "First tasks per round").positive().show_default();
@@ -134,8 +144,8 @@ void add_cholesky(Subcommand bench, ToolContext& context) {
   command.callback([arguments, &context] {
     const std::vector<unsigned> tiles = tiles_for(*arguments);
     if (tiles.size() != arguments->orders.size()) {
-      context.log.error("bench cholesky: --nb gives {}, -n gives {}: give one tile for each order", counted(tiles.size(), "tile"),
-                        counted(arguments->orders.size(), "order"));
+      context.log.error("bench cholesky: --nb gives {}, -n gives {}: give one tile for each order",
+                        counted(tiles.size(), "tile"), counted(arguments->orders.size(), "order"));
       context.exit_status = wrong_use;
       return;
     }
@@ -149,23 +159,28 @@ void add_cholesky(Subcommand bench, ToolContext& context) {
 }
 
 BenchSuite device_suite(const Programs& programs, const BenchArguments& arguments) {
-  const std::vector<std::string> words{"--kib", std::to_string(arguments.kib), "--blocks", std::to_string(arguments.blocks),
-                                       "--steps", std::to_string(arguments.steps), "--repetitions", "1"};
-  BenchSuite suite{fmt::format("data to an OpenCL device and back, {} blocks of {} KiB", arguments.blocks, arguments.kib),
-                   {programs.ours("bench_device_tandem", words)},
-                   false,
-                   {{"kib", arguments.kib}, {"blocks", arguments.blocks}, {"steps", arguments.steps}}};
+  const std::vector<std::string> words{
+      "--kib",   std::to_string(arguments.kib),   "--blocks",      std::to_string(arguments.blocks),
+      "--steps", std::to_string(arguments.steps), "--repetitions", "1"};
+  BenchSuite suite{
+      fmt::format("data to an OpenCL device and back, {} blocks of {} KiB", arguments.blocks, arguments.kib),
+      {programs.ours("bench_device_tandem", words)},
+      false,
+      {{"kib", arguments.kib}, {"blocks", arguments.blocks}, {"steps", arguments.steps}}};
   suite.programs.push_back(programs.peer("bare", "peer_device_bare", words));
   return suite;
 }
 
 void add_device(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("device", "Copies and kernels of an OpenCL device: alone, and beside each other");
+  Subcommand command =
+      bench.add_subcommand("device", "Copies and kernels of an OpenCL device: alone, and beside each other");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
   command.add_option("--kib", arguments->kib, "Size of a block").positive().show_default();
   command.add_option("--blocks", arguments->blocks, "Blocks that go to and fro").positive().show_default();
-  command.add_option("--steps", arguments->steps, "Operations of the kernel for each number, two flops each").positive().show_default();
+  command.add_option("--steps", arguments->steps, "Operations of the kernel for each number, two flops each")
+      .positive()
+      .show_default();
   command.callback([arguments, &context] {
     run_bench("device", *arguments, context, [&](const Programs& programs, unsigned) {
       return std::vector{device_suite(programs, *arguments)};
@@ -174,7 +189,8 @@ void add_device(Subcommand bench, ToolContext& context) {
 }
 
 BenchSuite cuda_suite(const Programs& programs, const BenchArguments& arguments) {
-  const std::vector<std::string> words{"--n", std::to_string(arguments.order), "--tile", std::to_string(arguments.tile)};
+  const std::vector<std::string> words{"--n", std::to_string(arguments.order), "--tile",
+                                       std::to_string(arguments.tile)};
   BenchSuite suite{fmt::format("linear algebra on a CUDA device, d, n = {}, tile {}", arguments.order, arguments.tile),
                    {programs.ours("bench_cuda", words)},
                    true,
@@ -185,8 +201,9 @@ BenchSuite cuda_suite(const Programs& programs, const BenchArguments& arguments)
 }
 
 void add_cuda(Subcommand bench, ToolContext& context) {
-  Subcommand command =
-      bench.add_subcommand("cuda", "Products and Cholesky factorisations on a CUDA device: in tiles, beside one call of its library, and out of core");
+  Subcommand command = bench.add_subcommand("cuda",
+                                            "Products and Cholesky factorisations on a CUDA device: in tiles, beside "
+                                            "one call of its library, and out of core");
   const auto arguments = std::make_shared<BenchArguments>();
   add_bench_options(command, *arguments);
   command.add_option("-n", arguments->order, "Order of the matrices").positive().show_default();
@@ -210,13 +227,18 @@ BenchSuite hybrid_suite(const Programs& programs, unsigned order, unsigned tile)
 }
 
 void add_hybrid(Subcommand bench, ToolContext& context) {
-  Subcommand command =
-      bench.add_subcommand("hybrid", "Products and factorisations on cores, on a CUDA device, and on both: is the whole as fast as the better part?");
+  Subcommand command = bench.add_subcommand(
+      "hybrid",
+      "Products and factorisations on cores, on a CUDA device, and on both: is the whole as fast as the better part?");
   const auto arguments = std::make_shared<BenchArguments>();
   arguments->orders = {2048, 4096, 8192, 16'384};
   add_bench_options(command, *arguments);
-  command.add_option("-n", arguments->orders, "Orders of the matrices, separated by commas").list().positive().show_default();
-  command.add_option("--nb", arguments->tile, "Order of a tile (default: a sixteenth of the matrix, from 256 to 2048)").positive();
+  command.add_option("-n", arguments->orders, "Orders of the matrices, separated by commas")
+      .list()
+      .positive()
+      .show_default();
+  command.add_option("--nb", arguments->tile, "Order of a tile (default: a sixteenth of the matrix, from 256 to 2048)")
+      .positive();
   arguments->tile = 0;
   command.callback([arguments, &context] {
     run_bench("hybrid", *arguments, context, [&](const Programs& programs, unsigned) {

@@ -31,7 +31,8 @@ struct PollingOptions : BenchOptions {
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-BenchSuite flow_pingpong_suite(const Programs& programs, const FlowPingpongOptions& options, unsigned ranks, bool bound) {
+BenchSuite flow_pingpong_suite(const Programs& programs, const FlowPingpongOptions& options, unsigned ranks,
+                               bool bound) {
   const std::string count = std::to_string(ranks);
   const auto words = [&](unsigned trips) {
     Words made{"--bytes", std::to_string(options.bytes), "--trips", std::to_string(trips), "--repetitions", "3"};
@@ -50,7 +51,8 @@ BenchSuite flow_pingpong_suite(const Programs& programs, const FlowPingpongOptio
 }
 
 BenchSuite arrival_suite(const Programs& programs, const ArrivalOptions& options, unsigned workers) {
-  const Words words{"--workers", std::to_string(workers), "--messages", std::to_string(options.messages), "--repetitions", "1"};
+  const Words words{
+      "--workers", std::to_string(workers), "--messages", std::to_string(options.messages), "--repetitions", "1"};
   return {fmt::format("a message to a rank of {} workers that rest or compute", workers),
           {programs.launched(programs.ours("bench_arrival_tandem", words), {{"tandem_ranks", own_path(), "2"}})},
           false,
@@ -58,7 +60,8 @@ BenchSuite arrival_suite(const Programs& programs, const ArrivalOptions& options
 }
 
 BenchSuite polling_suite(const Programs& programs, const PollingOptions& options) {
-  const Words words{"--workers", std::to_string(options.idle), "--trips", std::to_string(options.trips), "--repetitions", "1"};
+  const Words words{
+      "--workers", std::to_string(options.idle), "--trips", std::to_string(options.trips), "--repetitions", "1"};
   return {fmt::format("half a round trip of 4 bytes beside {} idle workers on each of two ranks", options.idle),
           {programs.launched(programs.ours("bench_polling_tandem", words), {{"tandem_ranks", own_path(), "2"}})},
           false,
@@ -68,7 +71,8 @@ BenchSuite polling_suite(const Programs& programs, const PollingOptions& options
 }  // namespace
 
 void add_bench_polling(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("polling", "Latency of small messages beside idle workers that poll, sleep or are paused");
+  Subcommand command =
+      bench.add_subcommand("polling", "Latency of small messages beside idle workers that poll, sleep or are paused");
   const auto options = std::make_shared<PollingOptions>();
   add_bench_options(command, *options);
   command.add_option("--idle", options->idle, "Idle workers of each rank").positive().show_default();
@@ -80,14 +84,16 @@ void add_bench_polling(Subcommand bench, ToolContext& context) {
 }
 
 void add_bench_flow_pingpong(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");
+  Subcommand command =
+      bench.add_subcommand("flow_pingpong", "What the task flow adds to a message between tasks of two ranks");
   const auto options = std::make_shared<FlowPingpongOptions>();
   add_bench_options(command, *options);
   command.add_option("--ranks", options->ranks,
                      "Even numbers of ranks, separated by commas; all pairs exchange messages at once").list()
       .positive().show_default();
   command.add_option("--bytes", options->bytes, "Bytes of the message").positive().show_default();
-  command.add_option("--trips", options->trips, "Round trips per sample, all submitted before the first one runs").positive()
+  command.add_option("--trips", options->trips, "Round trips per sample, all submitted before the first one runs")
+      .positive()
       .show_default();
   command.callback([options, &context] {
     run_bench("flow_pingpong", *options, context, [&](const Programs& programs, unsigned) {

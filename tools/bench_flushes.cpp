@@ -87,7 +87,8 @@ Result<void> read_trace(const fs::path& folder, FlushesRun& run) {
 class TraceFolder {
  public:
   explicit TraceFolder(const std::string& within)
-      : path_((within.empty() ? fs::temp_directory_path() : fs::path(within)) / fmt::format("bench-flushes-{}", ::getpid())) {}
+      : path_((within.empty() ? fs::temp_directory_path() : fs::path(within)) /
+              fmt::format("bench-flushes-{}", ::getpid())) {}
   ~TraceFolder() { clear(); }
   TraceFolder(const TraceFolder&) = delete;
   TraceFolder& operator=(const TraceFolder&) = delete;
@@ -140,8 +141,8 @@ Result<std::vector<FlushesRound>> measure(const BenchProgram& program, const Flu
       break;
     }
     for (const std::size_t i : order) {
-      show_progress(fmt::format("{} factorisations, round {} of {}, {}", arguments.factorisations, number + 1, rounds.size(),
-                                ways[i].name));
+      show_progress(fmt::format("{} factorisations, round {} of {}, {}", arguments.factorisations, number + 1,
+                                rounds.size(), ways[i].name));
       auto run = run_once(program, arguments, ways[i], folder, limits.timeout);
       if (!run) {
         show_progress("");
@@ -163,18 +164,22 @@ std::vector<double> over_rounds(const std::vector<FlushesRound>& rounds, std::si
   return all;
 }
 
-double beside_untraced(const FlushesRound& round, const FlushesRun& run) { return run.median_s() / round.front().median_s(); }
+double beside_untraced(const FlushesRound& round, const FlushesRun& run) {
+  return run.median_s() / round.front().median_s();
+}
 
 /// Medians over these rounds.
 void print_rows(const std::string& name, const std::vector<FlushesRound>& rounds) {
   for (std::size_t way = 0; way < ways.size(); ++way) {
     const auto middle = [&](auto figure) {
-      return median(over_rounds(rounds, way, [&](const FlushesRound&, const FlushesRun& run) { return 1.0 * figure(run); }));
+      return median(over_rounds(rounds, way,
+                                [&](const FlushesRound&, const FlushesRun& run) { return 1.0 * figure(run); }));
     };
     fmt::print("{:<7} {:<9} {:>10.2f} {:>11.2f} {:>15.4f} {:>16.4f}", way == 0 ? name : "", ways[way].name,
                middle([](const FlushesRun& run) { return run.median_s() * 1e3; }),
                middle([](const FlushesRun& run) { return run.slowest_s() * 1e3; }),
-               middle([](const FlushesRun& run) { return run.spread(); }), median(over_rounds(rounds, way, beside_untraced)));
+               middle([](const FlushesRun& run) { return run.spread(); }),
+               median(over_rounds(rounds, way, beside_untraced)));
     if (way == 0) {
       fmt::print(" {:>9} {:>8} {:>8} {:>10}\n", "-", "-", "-", "-");
     } else {
@@ -188,11 +193,13 @@ void print_rows(const std::string& name, const std::vector<FlushesRound>& rounds
 }
 
 void print_table(const std::vector<FlushesRound>& rounds, const FlushesArguments& arguments) {
-  fmt::print("\n{} factorisations in one process, n = {}, tile {}; traced through {} in buffers of {} (lower is better)\n"
-             "{:<7} {:<9} {:>10} {:>11} {:>15} {:>16} {:>9} {:>8} {:>8} {:>10}\n",
-             arguments.factorisations, arguments.order, arguments.tile, arguments.memory, arguments.buffer, "round", "way",
-             "median ms", "slowest ms", "slowest/median", "median/untraced", "trace MB", "buffers", "lost %", "waited ms");
-  for (std::size_t number = 0; number < rounds.size(); ++number) print_rows(std::to_string(number + 1), {rounds[number]});
+  fmt::print(
+      "\n{} factorisations in one process, n = {}, tile {}; traced through {} in buffers of {} (lower is better)\n"
+      "{:<7} {:<9} {:>10} {:>11} {:>15} {:>16} {:>9} {:>8} {:>8} {:>10}\n",
+      arguments.factorisations, arguments.order, arguments.tile, arguments.memory, arguments.buffer, "round", "way",
+      "median ms", "slowest ms", "slowest/median", "median/untraced", "trace MB", "buffers", "lost %", "waited ms");
+  for (std::size_t number = 0; number < rounds.size(); ++number)
+    print_rows(std::to_string(number + 1), {rounds[number]});
   if (rounds.size() > 1) print_rows("median", rounds);
 }
 
@@ -245,10 +252,11 @@ void bench_flushes(const FlushesArguments& arguments, ToolContext& context) {
   }
   auto start = begin_bench("flushes", arguments, context);
   if (!start) return;
-  const BenchProgram program = Programs(arguments, context.config)
-                                   .ours("tandem", {"linalg", "potrf", "-n", std::to_string(arguments.order), "--nb",
-                                                    std::to_string(arguments.tile), "--workers", std::to_string(start->workers),
-                                                    "--repetitions", std::to_string(arguments.factorisations), "--json"});
+  const BenchProgram program =
+      Programs(arguments, context.config)
+          .ours("tandem", {"linalg", "potrf", "-n", std::to_string(arguments.order), "--nb",
+                           std::to_string(arguments.tile), "--workers", std::to_string(start->workers), "--repetitions",
+                           std::to_string(arguments.factorisations), "--json"});
   if (!program.exists) return refuse({ErrorCode::not_found, "there is no program " + program.command.file.string()});
   const auto rounds = measure(program, arguments, start->limits);
   if (!rounds) return refuse(rounds.error());

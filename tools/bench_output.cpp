@@ -26,7 +26,8 @@ base::Result<BenchRun> parse_bench_run(std::string_view text) {
   const std::optional<Json> parsed = Json::parse(text);
   if (!parsed) return not_readable("its output is no JSON");
   const Json& object = *parsed;
-  if (!object.contains("results") || !object["results"].is_array()) return not_readable("its JSON has no list of results");
+  if (!object.contains("results") || !object["results"].is_array())
+    return not_readable("its JSON has no list of results");
   BenchRun run;
   run.version = text_of(object, "version", "tandem");
   for (const Json& result : object["results"]) {

@@ -25,12 +25,15 @@ std::optional<StabilityProbe> flag_between_processors(const Programs& programs) 
 
 /// Two polling processes over one transport, then two that sleep between messages.
 std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::string& transport) {
-  const auto words = [](const std::string& name) { return std::vector<std::string>{"--transport", name, "--repetitions", "1"}; };
+  const auto words = [](const std::string& name) {
+    return std::vector<std::string>{"--transport", name, "--repetitions", "1"};
+  };
   BenchSuite polling{fmt::format("messages between two processes, {}, both polling", transport),
                      {programs.ours("bench_pingpong_tandem", words(transport))}, false, {{"transport", transport}}};
   polling.name_ends_in_bytes = true;
   polling.programs.push_back(programs.peer("openmpi", "peer_pingpong_mpi", words(transport)));
-  if (transport == "shm") polling.programs.push_back(programs.peer("openmpi_copy", "peer_pingpong_mpi", words("shm_copy")));
+  if (transport == "shm")
+    polling.programs.push_back(programs.peer("openmpi_copy", "peer_pingpong_mpi", words("shm_copy")));
   polling.programs.push_back(programs.peer("ucx", "peer_pingpong_ucx", words(transport)));
   polling.programs.push_back(programs.peer("ucx_perftest", "peer_pingpong_ucx_perftest", words(transport)));
   polling.programs.push_back(programs.peer("bare", "peer_pingpong_bare", words(transport)));
@@ -41,9 +44,11 @@ std::vector<BenchSuite> pingpong_suites(const Programs& programs, const std::str
 
   auto asleep = words(transport);
   asleep.push_back("--sleep");
-  BenchSuite sleeping{fmt::format("messages between two processes, {}, to a side that sleeps", transport),
-                      {programs.ours("bench_pingpong_tandem", asleep), programs.peer("bare", "peer_pingpong_bare", asleep)},
-                      false, {{"transport", transport}}};
+  BenchSuite sleeping{
+      fmt::format("messages between two processes, {}, to a side that sleeps", transport),
+      {programs.ours("bench_pingpong_tandem", asleep), programs.peer("bare", "peer_pingpong_bare", asleep)},
+      false,
+      {{"transport", transport}}};
   sleeping.name_ends_in_bytes = true;
   return {std::move(polling), std::move(sleeping)};
 }
@@ -59,8 +64,11 @@ BenchSuite traced_suite(const Programs& programs, const std::string& transport) 
   BenchProgram traced = programs.ours("bench_pingpong_tandem", words);
   traced.peer = "traced";
   traced.command.environment.emplace_back("PINGPONG_TRACE", traces_folder().string());
-  BenchSuite suite{fmt::format("small messages between two processes, {}, untraced and with everything recorded", transport),
-                   {programs.ours("bench_pingpong_tandem", words), std::move(traced)}, false, {{"transport", transport}}};
+  BenchSuite suite{
+      fmt::format("small messages between two processes, {}, untraced and with everything recorded", transport),
+      {programs.ours("bench_pingpong_tandem", words), std::move(traced)},
+      false,
+      {{"transport", transport}}};
   suite.name_ends_in_bytes = true;
   suite.stability_probe = flag_between_processors(programs);
   return suite;
@@ -69,7 +77,8 @@ BenchSuite traced_suite(const Programs& programs, const std::string& transport) 
 }  // namespace
 
 void add_bench_pingpong(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("pingpong", "Half round trips of 4 bytes to 64 MiB, and one-way message rates");
+  Subcommand command =
+      bench.add_subcommand("pingpong", "Half round trips of 4 bytes to 64 MiB, and one-way message rates");
   const auto options = std::make_shared<PingpongOptions>();
   add_bench_options(command, *options);
   command.add_option("--transport", options->transports, "shm, tcp, separated by commas")

@@ -1,5 +1,5 @@
-// tools/bench_ranks.cpp: `tandem bench ranks`: Cholesky on several ranks of one worker each, beside StarPU-MPI and the kernels'
-// bound.
+// tools/bench_ranks.cpp: `tandem bench ranks`: Cholesky on several ranks of one worker each, beside StarPU-MPI and the
+// kernels' bound.
 #include <filesystem>
 #include <memory>
 
@@ -21,16 +21,17 @@ struct RanksOptions : BenchOptions {
 };
 
 /// StarPU's example is in single precision, so ours beside it is, too.
-BenchSuite suite(const Programs& programs, unsigned ranks, unsigned order, unsigned tile, const std::string& precision) {
+BenchSuite suite(const Programs& programs, unsigned ranks, unsigned order, unsigned tile,
+                 const std::string& precision) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const Words size{"--nb", std::to_string(tile), "--workers", "1", "--precision", precision, "--repetitions", "1"};
   Words ours{"linalg", "potrf", "--tandem.sched=prio", "-n", std::to_string(order), "--json"};
   ours.insert(ours.end(), size.begin(), size.end());
-  BenchSuite made{fmt::format("Cholesky factorisation, {}, n = {}, tile {}, {} ranks of one worker", precision, order, tile,
-                              ranks),
-                  {programs.launched(programs.ours("tandem", ours), {{"tandem_ranks", self, std::to_string(ranks)}})},
-                  true,
-                  {{"n", order}, {"nb", tile}, {"precision", precision}, {"ranks", ranks}, {"workers", 1}}};
+  BenchSuite made{
+      fmt::format("Cholesky factorisation, {}, n = {}, tile {}, {} ranks of one worker", precision, order, tile, ranks),
+      {programs.launched(programs.ours("tandem", ours), {{"tandem_ranks", self, std::to_string(ranks)}})},
+      true,
+      {{"n", order}, {"nb", tile}, {"precision", precision}, {"ranks", ranks}, {"workers", 1}}};
   if (precision == "s")
     made.programs.push_back(programs.peer("starpu_mpi", "peer_cholesky_ranks_starpu",
                                           {"--ranks", std::to_string(ranks), "--n", std::to_string(order), "--nb",
@@ -58,8 +59,8 @@ void add_bench_ranks(Subcommand bench, ToolContext& context) {
       .one_of({"d", "s"}).show_default();
   command.callback([options, &context] {
     if (options->tiles.size() != options->orders.size()) {
-      context.log.error("bench ranks: --nb gives {}, -n gives {}: give one tile for each order", counted(options->tiles.size(), "tile"),
-                        counted(options->orders.size(), "order"));
+      context.log.error("bench ranks: --nb gives {}, -n gives {}: give one tile for each order",
+                        counted(options->tiles.size(), "tile"), counted(options->orders.size(), "order"));
       context.exit_status = 2;
       return;
     }

@@ -25,23 +25,27 @@ std::string detail(const BenchRow& row, const char* key) {
 }
 
 void print_ring(const BenchOutcome& outcome) {
-  fmt::print("us, and errors (measured minus true)\n{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>10}\n", "clocks by", "median",
-             "1 %", "99 %", "|.| 99 %", "drift", "violations");
+  fmt::print("us, and errors (measured minus true)\n{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>10}\n", "clocks by",
+             "median", "1 %", "99 %", "|.| 99 %", "drift", "violations");
   for (const BenchRow& row : outcome.rows) {
-    fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>10}\n", row.name, detail(row, "duration"), detail(row, "error_p01"),
-               detail(row, "error_p99"), detail(row, "error_p99_abs"), detail(row, "drift"), detail(row, "violations"));
+    fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>10}\n", row.name, detail(row, "duration"),
+               detail(row, "error_p01"), detail(row, "error_p99"), detail(row, "error_p99_abs"), detail(row, "drift"),
+               detail(row, "violations"));
   }
 }
 
 BenchSuite ring_suite(const Programs& programs, const RingArguments& arguments) {
-  BenchSuite suite{fmt::format("durations of messages of 4 bytes round a ring of {} ranks over {}, {} s, drifts injected",
-                               arguments.ranks, arguments.transport, arguments.seconds),
-                   {programs.ours("bench_ring_tandem",
-                                  {"--ranks", std::to_string(arguments.ranks), "--seconds", std::to_string(arguments.seconds),
-                                   "--period", std::to_string(arguments.period_ms), "--transport", arguments.transport})},
-                   false,
-                   {{"ranks", arguments.ranks}, {"seconds", arguments.seconds}, {"period_ms", arguments.period_ms},
-                    {"transport", arguments.transport}}};
+  BenchSuite suite{
+      fmt::format("durations of messages of 4 bytes round a ring of {} ranks over {}, {} s, drifts injected",
+                  arguments.ranks, arguments.transport, arguments.seconds),
+      {programs.ours("bench_ring_tandem",
+                     {"--ranks", std::to_string(arguments.ranks), "--seconds", std::to_string(arguments.seconds),
+                      "--period", std::to_string(arguments.period_ms), "--transport", arguments.transport})},
+      false,
+      {{"ranks", arguments.ranks},
+       {"seconds", arguments.seconds},
+       {"period_ms", arguments.period_ms},
+       {"transport", arguments.transport}}};
   suite.warms_up = false;
   suite.print_table = print_ring;
   return suite;

@@ -42,8 +42,8 @@ void print_table(const BenchSuite& suite, const BenchOutcome& outcome) {
   for (const BenchRow& row : outcome.rows) {
     const auto [least, most] = std::minmax_element(row.samples.begin(), row.samples.end());
     const std::string ratio = row.ours_over_peer ? fmt::format("{:.3f}", *row.ours_over_peer) : "-";
-    fmt::print("{:<19} {:<12} {:>10.4g} {:>10.4g} {:>10.4g} {:<9} {:>9}\n", row.name == previous ? "" : row.name, row.peer,
-               median(row.samples), *least, *most, row.unit, ratio);
+    fmt::print("{:<19} {:<12} {:>10.4g} {:>10.4g} {:>10.4g} {:<9} {:>9}\n", row.name == previous ? "" : row.name,
+               row.peer, median(row.samples), *least, *most, row.unit, ratio);
     previous = row.name;
   }
   if (const auto& stability = outcome.stability)
@@ -91,7 +91,8 @@ void add_to_report(Json& object, const BenchSuite& suite, const BenchOutcome& ou
                                  {"unusual", stability->unusual}});
 }
 
-base::Result<void> draw(const std::string& name, const Json& report, const std::string& picture, const std::string& python) {
+base::Result<void> draw(const std::string& name, const Json& report, const std::string& picture,
+                        const std::string& python) {
   const auto folder = WorkFolder::create(fs::temp_directory_path(), "tandem-bench-");
   if (!folder) return folder.error();
   const fs::path file = folder.value().path() / (name + ".json");
@@ -135,7 +136,8 @@ Programs::Programs(const BenchOptions& options, const base::Config& config) {
   }
   // Our programs read this command line's options of the runtime from their environment.
   for (const base::ConfigEntry& entry : config.entries())
-    if (entry.origin == base::Origin::command_line) for_ours_.emplace_back(entry.option.environment_name(), entry.value_text());
+    if (entry.origin == base::Origin::command_line)
+      for_ours_.emplace_back(entry.option.environment_name(), entry.value_text());
 }
 
 BenchProgram Programs::ours(const std::string& name, std::vector<std::string> arguments) const {
@@ -185,7 +187,8 @@ std::optional<BenchStart> begin_bench(const std::string& name, const BenchOption
   }
   const auto budget = options.budget == "0" ? base::Result<std::int64_t>(0) : base::parse_duration_ns(options.budget);
   if (!budget || budget.value() < 0) {
-    context.log.error("bench {}: --budget {}: {}", name, options.budget, budget ? "less than nothing" : budget.error().message);
+    context.log.error("bench {}: --budget {}: {}", name, options.budget,
+                      budget ? "less than nothing" : budget.error().message);
     context.exit_status = wrong_use;
     return std::nullopt;
   }
@@ -208,7 +211,8 @@ std::optional<BenchStart> begin_bench(const std::string& name, const BenchOption
   start.object["machine"]["load"] = load_average();
   if (!options.json)
     fmt::print("processor: {}, cores: {}, kernel: {}, load: {}, commit: {}, workers: {}, rounds: {}\n",
-               topology.value().cpu_model(), cores, kernel_release(), load_average(), commit, start.workers, options.rounds);
+               topology.value().cpu_model(), cores, kernel_release(), load_average(), commit, start.workers,
+               options.rounds);
   return start;
 }
 

@@ -72,7 +72,8 @@ struct BenchStart {
 /// does not exist.
 std::optional<BenchStart> begin_bench(const std::string& name, const BenchOptions& options, ToolContext& context);
 
-/// Draws the finished report of benchmark `name`, if a picture is wanted. Logs an error and sets the exit status when it cannot.
+/// Draws the finished report of benchmark `name`, if a picture is wanted. Logs an error and sets the exit status when
+/// it cannot.
 void draw_picture(const std::string& name, const Json& report, const BenchOptions& options, ToolContext& context);
 
 using MakeSuites = std::function<std::vector<BenchSuite>(const Programs&, unsigned workers)>;

@@ -22,7 +22,9 @@ struct Machine {
   }
   double number() {
     if (!begun) return 100;
-    const auto among = [at = asked](const std::vector<unsigned>& all) { return std::count(all.begin(), all.end(), at) > 0; };
+    const auto among = [at = asked](const std::vector<unsigned>& all) {
+      return std::count(all.begin(), all.end(), at) > 0;
+    };
     const double now = among(far) ? 200 : among(near) ? 50 : 100;
     ++asked;
     return now;

@@ -18,8 +18,8 @@ const BenchValue* find(const BenchRound& round, const std::string& peer, std::st
   return nullptr;
 }
 
-std::optional<double> paired_ratio(const std::vector<BenchRound>& rounds, const std::string& ours, const std::string& peer,
-                                   const std::string& name) {
+std::optional<double> paired_ratio(const std::vector<BenchRound>& rounds, const std::string& ours,
+                                   const std::string& peer, const std::string& name) {
   std::vector<double> ratios;
   for (const auto& round : rounds) {
     const BenchValue* mine = find(round, ours, counterpart(name));
@@ -82,7 +82,8 @@ class SuiteRun {
       peers.push_back(program.peer);
       runs_[program.peer] = program.exists;
       if (!program.exists)
-        outcome_.failures.emplace_back(program.peer, fmt::format("there is no program {}", program.command.file.string()));
+        outcome_.failures.emplace_back(program.peer,
+                                       fmt::format("there is no program {}", program.command.file.string()));
     }
     if (suite_.stability_probe) begin_monitor();
     std::vector<BenchRound> rounds;
@@ -145,7 +146,8 @@ class SuiteRun {
       for (const BenchProgram& program : suite_.programs) {
         if (!runs_[program.peer]) continue;
         progress_(fmt::format("{}: {}, {}", suite_.title,
-                              number == 0 ? "warming up" : fmt::format("round {} of {}", number, limits_.rounds), program.peer));
+                              number == 0 ? "warming up" : fmt::format("round {} of {}", number, limits_.rounds),
+                              program.peer));
         Command command = program.command;
         command.arguments.insert(command.arguments.end(), part.begin(), part.end());
         const auto run = watched(command);

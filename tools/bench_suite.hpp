@@ -68,7 +68,8 @@ struct BenchRow {
 /// All results. Rows are ordered by result, in the order of their first appearance, then by program.
 struct BenchOutcome {
   std::vector<BenchRow> rows;
-  std::vector<std::pair<std::string, std::string>> failures;  ///< peer, and why it is missing from some round on, or from all
+  std::vector<std::pair<std::string, std::string>>
+      failures;  ///< peer, and why it is missing from some round on, or from all
   std::map<std::string, std::string> versions;                ///< by peer
   std::optional<StabilityReport> stability = {};
   unsigned rounds = 0;  ///< that counted

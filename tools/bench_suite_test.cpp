@@ -40,14 +40,16 @@ TEST(BenchSuite, BoundIsHeldAgainstTheFactorisation) {
 }
 
 TEST(BenchSuite, ReadsMedianOrValueAndNamesWhatIsWrong) {
-  const auto run = parse_bench_run(R"({"tandem": "0.1", "results": [{"name": "potrf", "unit": "GFlop/s", "value": 3}]})");
+  const auto run =
+      parse_bench_run(R"({"tandem": "0.1", "results": [{"name": "potrf", "unit": "GFlop/s", "value": 3}]})");
   ASSERT_TRUE(run.ok());
   EXPECT_EQ(run.value().version, "0.1");
   EXPECT_EQ(run.value().values.front().second.value, 3);
   EXPECT_TRUE(parse_bench_run(R"({"results": []})").ok());
   EXPECT_EQ(parse_bench_run(" \n").error().message, "its output is empty");
   EXPECT_EQ(parse_bench_run("{").error().message, "its output is no JSON");
-  EXPECT_EQ(parse_bench_run(R"({"results": [{"name": "a", "median": null}]})").error().message, "its result a has no median");
+  EXPECT_EQ(parse_bench_run(R"({"results": [{"name": "a", "median": null}]})").error().message,
+            "its result a has no median");
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// The two programs of a benchmark, each as two ranks. `peer_words` are the arguments of MPI's program, by default ours.
+/// The two programs of a benchmark, each as two ranks. `peer_words` are the arguments of MPI's program, by default
+/// ours.
 struct TwoRanks {
   std::string name;
   Words words;
@@ -78,16 +79,18 @@ BenchSuite overlap_suite(const Programs& programs, const OverlapOptions& options
     ranks.around = {"netns", "run", "2", "--rate", rate, "--"};
   }
   const std::string where = rate.empty() ? "shm" : fmt::format("two namespaces of {} each", rate);
-  return {fmt::format("share of a transfer of {} bytes that computation hides, {}", options.bytes, where),
-          programs_of(programs, ranks),
-          true,
-          {{"transport", rate.empty() ? "shm" : "tcp"}, {"bytes", options.bytes}, {"rate", rate.empty() ? "none" : rate}}};
+  return {
+      fmt::format("share of a transfer of {} bytes that computation hides, {}", options.bytes, where),
+      programs_of(programs, ranks),
+      true,
+      {{"transport", rate.empty() ? "shm" : "tcp"}, {"bytes", options.bytes}, {"rate", rate.empty() ? "none" : rate}}};
 }
 
 }  // namespace
 
 void add_bench_burst(Subcommand bench, ToolContext& context) {
-  Subcommand command = bench.add_subcommand("burst", "Many pending requests, received in the reverse order of their sends");
+  Subcommand command =
+      bench.add_subcommand("burst", "Many pending requests, received in the reverse order of their sends");
   const auto options = std::make_shared<BurstOptions>();
   add_bench_options(command, *options);
   command.add_option("--most", options->most, "Largest number of requests of Tandem").positive().show_default();
@@ -121,7 +124,8 @@ void add_bench_overlap(Subcommand bench, ToolContext& context) {
   const auto options = std::make_shared<OverlapOptions>();
   add_bench_options(command, *options);
   command.add_option("--bytes", options->bytes, "Size of the transfer").positive().show_default();
-  command.add_option("--rate", options->rate, "Rate of each of the two namespaces: 200mbit, 1gbit, none").show_default();
+  command.add_option("--rate", options->rate, "Rate of each of the two namespaces: 200mbit, 1gbit, none")
+      .show_default();
   command.callback([options, &context] {
     run_bench("overlap", *options, context, [&](const Programs& programs, unsigned) {
       return std::vector{overlap_suite(programs, *options, options->rate), overlap_suite(programs, *options, "")};

@@ -1,4 +1,5 @@
-// tools/bench_urgent.cpp: `tandem bench urgent`: a chain of urgent tasks beside bulk for other ranks, with and without hints.
+// tools/bench_urgent.cpp: `tandem bench urgent`: a chain of urgent tasks beside bulk for other ranks, with and without
+// hints.
 #include <filesystem>
 #include <memory>
 
@@ -28,11 +29,12 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
                           {"shared", "false", "false", "false"}};
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string ranks = std::to_string(options.ranks);
-  BenchSuite made{fmt::format("steps of a chain between two ranks of {}, beside bulk for the others, namespaces of {} each",
-                              options.ranks, options.rate),
-                  {},
-                  false,
-                  {{"ranks", options.ranks}, {"rate", options.rate}}};
+  BenchSuite made{
+      fmt::format("steps of a chain between two ranks of {}, beside bulk for the others, namespaces of {} each",
+                  options.ranks, options.rate),
+      {},
+      false,
+      {{"ranks", options.ranks}, {"rate", options.rate}}};
   made.name_as_param = "way";
   for (const Way& way : ways) {
     BenchProgram program = programs.ours("bench_urgent_tandem", {"--repetitions", std::to_string(options.repetitions)});
@@ -40,8 +42,8 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
     program.command.environment.emplace_back("TANDEM_ANNOUNCE", way.announce);
     program.command.environment.emplace_back("TANDEM_INCOMING", way.incoming);
     program.peer = way.name;
-    made.programs.push_back(
-        programs.launched(program, {{"netns", "run", ranks, "--rate", options.rate, "--"}, {"tandem_ranks", self, ranks}}));
+    made.programs.push_back(programs.launched(
+        program, {{"netns", "run", ranks, "--rate", options.rate, "--"}, {"tandem_ranks", self, ranks}}));
   }
   return made;
 }
@@ -50,12 +52,15 @@ BenchSuite suite(const Programs& programs, const UrgentOptions& options) {
 
 void add_bench_urgent(Subcommand bench, ToolContext& context) {
   Subcommand command = bench.add_subcommand(
-      "urgent", "What urgent tasks gain when bulk makes way, when they are announced, and when workers wait (needs root)");
+      "urgent",
+      "What urgent tasks gain when bulk makes way, when they are announced, and when workers wait (needs root)");
   const auto options = std::make_shared<UrgentOptions>();
   add_bench_options(command, *options);
   command.add_option("--ranks", options->ranks, "Number of ranks; all but two only receive bulk data").between(3, 250)
       .show_default();
-  command.add_option("--rate", options->rate, "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
+  command
+      .add_option("--rate", options->rate,
+                  "Rate of each rank's network namespace in both directions: 200mbit, 1gbit, none")
       .show_default();
   command.add_option("--repetitions", options->repetitions, "Chains in each run").positive().show_default();
   command.callback([options, &context] {

@@ -22,8 +22,9 @@ std::optional<linalg::BlasTrial> try_kernels(const std::string& kernels);
 
 /// The first of wider_kernels() with which `attempt` computes correctly and faster than `now` by a tenth. Empty: there
 /// is none.
-std::optional<BlasRemedy> find_remedy(const linalg::BlasLibrary& library, linalg::Vectors vectors, const linalg::BlasTrial& now,
-                                      const std::function<std::optional<linalg::BlasTrial>(const std::string&)>& attempt);
+std::optional<BlasRemedy> find_remedy(
+    const linalg::BlasLibrary& library, linalg::Vectors vectors, const linalg::BlasTrial& now,
+    const std::function<std::optional<linalg::BlasTrial>(const std::string&)>& attempt);
 
 /// The doctor's knowledge of the BLAS.
 struct BlasState {

@@ -28,19 +28,25 @@ TEST(BlasRemedy, TheWidestKernelsThatComputeRightlyAreTaken) {
 
 TEST(BlasRemedy, KernelsThatCannotRunOrAreNoFasterAreNone) {
   EXPECT_FALSE(find_remedy(prescott, Vectors::avx512, {8, true}, [](const std::string&) { return std::nullopt; }));
-  EXPECT_FALSE(find_remedy(prescott, Vectors::avx512, {8, true}, [](const std::string&) { return BlasTrial{8.1, true}; }));
+  EXPECT_FALSE(find_remedy(prescott, Vectors::avx512, {8, true},
+                           [](const std::string&) { return BlasTrial{8.1, true}; }));
 }
 
 TEST(BlasRemedy, WrongResultsAreReplacedBySlowerRightOnes) {
-  EXPECT_TRUE(find_remedy(prescott, Vectors::avx2, {50, false}, [](const std::string&) { return BlasTrial{20, true}; }));
+  EXPECT_TRUE(find_remedy(prescott, Vectors::avx2, {50, false},
+                          [](const std::string&) { return BlasTrial{20, true}; }));
 }
 
 TEST(BlasRemedy, TheDoctorSaysRatesAndTheRemedy) {
   const Finding slow = check_blas({prescott, false, {8, true}, BlasRemedy{"SKYLAKEX", {50, true}}});
   EXPECT_EQ(slow.verdict, Verdict::wrong);
-  EXPECT_THAT(slow.found, HasSubstr("kernels for Prescott: 8.0 GFlop/s on one core; 50.0, and right results, with OPENBLAS_CORETYPE=SKYLAKEX"));
+  EXPECT_THAT(
+      slow.found,
+      HasSubstr(
+          "kernels for Prescott: 8.0 GFlop/s on one core; 50.0, and right results, with OPENBLAS_CORETYPE=SKYLAKEX"));
   EXPECT_THAT(slow.remedy, HasSubstr("export OPENBLAS_CORETYPE=SKYLAKEX"));
-  const Finding slight = check_blas({{"OpenBLAS 0.3.21", "Haswell"}, false, {40, true}, BlasRemedy{"SKYLAKEX", {50, true}}});
+  const Finding slight =
+      check_blas({{"OpenBLAS 0.3.21", "Haswell"}, false, {40, true}, BlasRemedy{"SKYLAKEX", {50, true}}});
   EXPECT_EQ(slight.verdict, Verdict::advice);
 }
 

@@ -160,7 +160,8 @@ void replace_accepted_words(const CLI::App& app, std::vector<std::string>& words
 
 /// The sentence for an error of the parser.
 std::string message_of(const CLI::ParseError& error, const CLI::App& app) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr || dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const auto extras = app.remaining();
     if (!extras.empty() && extras.front().starts_with('-')) return unknown_option_of(app, extras.front());
     if (!extras.empty()) return fmt::format("{} takes no argument {}", full_name(app), extras.front());

@@ -1,4 +1,5 @@
-// tools/command_line.hpp: declaring subcommands and their options. CLI11 parses them; only command_line.cpp includes it.
+// tools/command_line.hpp: declaring subcommands and their options. CLI11 parses them; only command_line.cpp includes
+// it.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ namespace tandem::tools {
 namespace {
 
 std::string origin_text(const base::ConfigEntry& entry) {
-  return entry.where.empty() ? std::string(name_of(entry.origin)) : fmt::format("{}: {}", name_of(entry.origin), entry.where);
+  return entry.where.empty() ? std::string(name_of(entry.origin))
+                             : fmt::format("{}: {}", name_of(entry.origin), entry.where);
 }
 
 std::string value_text(const base::ConfigEntry& entry) {
@@ -28,11 +29,13 @@ void print_table(const base::Config& config) {
     value_width = std::max(value_width, value_text(entry).size());
   }
   for (const base::ConfigEntry& entry : config.entries()) {
-    fmt::print("{:<{}}  {:<{}}  ({})\n", entry.option.name, name_width, value_text(entry), value_width, origin_text(entry));
+    fmt::print("{:<{}}  {:<{}}  ({})\n", entry.option.name, name_width, value_text(entry), value_width,
+               origin_text(entry));
     fmt::print("{:<{}}  {}; {}\n", "", name_width, entry.option.help, entry.option.accepted());
   }
   fmt::print(
-      "\nAn option NAME can be set in tandem.toml (NAME = value), in the environment (TANDEM_NAME=value), or on the command\n"
+      "\nAn option NAME can be set in tandem.toml (NAME = value), in the environment (TANDEM_NAME=value), or on the "
+      "command\n"
       "line of any program that uses Tandem (--tandem.NAME=value). The later one in this list takes precedence.\n");
 }
 
@@ -60,7 +63,8 @@ void print_json(const base::Config& config) {
 }  // namespace
 
 void add_config(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("config", "Show all options with their values, and where each value comes from");
+  Subcommand command =
+      app.add_subcommand("config", "Show all options with their values, and where each value comes from");
   auto json = std::make_shared<bool>(false);
   command.add_flag("--json", *json, "Print a JSON object; durations in nanoseconds, sizes in bytes");
   command.callback([json, &context] { *json ? print_json(context.config) : print_table(context.config); });

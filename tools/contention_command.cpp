@@ -1,5 +1,5 @@
-// tools/contention_command.cpp: `tandem contention`: measure how cores and the network share memory, model it, predict it, draw
-// it.
+// tools/contention_command.cpp: `tandem contention`: measure how cores and the network share memory, model it, predict
+// it, draw it.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -71,13 +71,16 @@ void print_bus(const char* title, const CurveFit& local, const CurveFit& remote,
                        double least = 0, double most = std::numeric_limits<double>::max()) {
     const auto one = [&](const CurveFit& fit) {
       const Interval interval = contention::within(fit.interval(quantity), least, most);
-      return contention::with_interval(quantity(fit.parameters()) / scale, {interval.low / scale, interval.high / scale}, digits);
+      return contention::with_interval(quantity(fit.parameters()) / scale,
+                                       {interval.low / scale, interval.high / scale}, digits);
     };
     print_row(name, one(local), has_remote ? one(remote) : "");
   };
   const auto count = [&](const std::string& name, unsigned ThresholdParameters::*number,
                          Interval (CurveFit::*interval)() const noexcept) {
-    const auto one = [&](const CurveFit& fit) { return contention::with_interval(fit.parameters().bus.*number, (fit.*interval)(), 0); };
+    const auto one = [&](const CurveFit& fit) {
+      return contention::with_interval(fit.parameters().bus.*number, (fit.*interval)(), 0);
+    };
     print_row(name, one(local), has_remote ? one(remote) : "");
   };
   constexpr double lowest = std::numeric_limits<double>::lowest();
@@ -100,7 +103,9 @@ void print_errors(const MachineFit& fit) {
   fmt::print("\nmean errors (%)       communication                  computation\n");
   fmt::print("                      samples  others     all       samples  others     all     average\n");
   const auto line = [](const char* name, const ModelErrors& errors) {
-    const auto number = [](double value) { return std::isnan(value) ? std::string("-") : fmt::format("{:.2f}", value); };
+    const auto number = [](double value) {
+      return std::isnan(value) ? std::string("-") : fmt::format("{:.2f}", value);
+    };
     const Errors &a = errors.communication, &b = errors.computation;
     fmt::print("  {:<20}{:>7}{:>8}{:>8}{:>14}{:>8}{:>8}{:>12}\n", name, number(a.on_samples), number(a.on_non_samples),
                number(a.all), number(b.on_samples), number(b.on_non_samples), number(b.all), number(errors.average()));
@@ -114,7 +119,8 @@ void print_fit(const Models& models) {
   fmt::print("memory contention, {}: kernel {}, messages of {}, up to {}\n", models.name, models.choice->kernel,
              short_bytes(models.choice->message_bytes), counted(models.cores, "core"));
   fmt::print(
-      "{}; measurements spread by {:.1f} % (computation) and {:.1f} % (communication) around the soft model; [95 % intervals]\n",
+      "{}; measurements spread by {:.1f} % (computation) and {:.1f} % (communication) around the soft model; [95 % "
+      "intervals]\n",
       counted(models.curves.size(), "placement"), 100 * fit.soft_local.computation_spread(),
       100 * fit.soft_local.communication_spread());
   const bool remote = fit.remote_placement.has_value();
@@ -130,17 +136,20 @@ base::Result<void> install(const Models& models, bool is_quiet) {
   if (!file) return file.error();
   const auto topology = base::Topology::discover();
   if (!topology) return topology.error();
-  const StoredMachine stored{.machine = models.soft, .cores = models.cores, .processor = machine_name(topology.value().cpu_model())};
+  const StoredMachine stored{
+      .machine = models.soft, .cores = models.cores, .processor = machine_name(topology.value().cpu_model())};
   std::error_code failed;
   std::filesystem::create_directories(file.value().parent_path(), failed);  // otherwise the next line says why
   const auto folder = base::OwnedFolder::open(file.value().parent_path(), base::Owners::self_or_root);
   if (!folder) return folder.error();
-  if (const auto written = folder.value().replace(file.value().filename().string(), to_text(stored)); !written) return written.error();
+  if (const auto written = folder.value().replace(file.value().filename().string(), to_text(stored)); !written)
+    return written.error();
   if (is_quiet) return {};
   const runtime::MemoryGateRule rule = memory_gate_rule(stored, stored.cores);
   fmt::print("\n{}: programs read it from now on; with {}, ", file.value().string(), counted(stored.cores, "worker"));
   if (rule.limits(stored.cores))
-    fmt::print("at most {} run memory-bound tasks, and {} while an urgent message is under way\n", rule.most, rule.most_beside_messages);
+    fmt::print("at most {} run memory-bound tasks, and {} while an urgent message is under way\n", rule.most,
+               rule.most_beside_messages);
   else
     fmt::print("all may run memory-bound tasks: fewer would not gain anything\n");
   return {};
@@ -162,11 +171,13 @@ void add_fit(Subcommand contention, ToolContext& context) {
     if (!models) return fail(context, models.error());
     if (!options->json) print_fit(models.value());
     if (*installs)
-      if (const auto installed = install(models.value(), options->json); !installed) return fail(context, installed.error());
+      if (const auto installed = install(models.value(), options->json); !installed)
+        return fail(context, installed.error());
     if (!options->json && out->empty()) return;
     const Json json = contention::to_json(models.value());
     if (!out->empty())
-      if (const auto written = base::replace_file(*out, json.dump(2) + "\n"); !written) return fail(context, written.error());
+      if (const auto written = base::replace_file(*out, json.dump(2) + "\n"); !written)
+        return fail(context, written.error());
     if (options->json) print(json);
   });
 }
@@ -187,12 +198,15 @@ base::Result<std::vector<Load>> loads_of(const Models& models, const PredictOpti
     return wrong("--placement takes two NUMA nodes, of computation and of communication: --placement 0,1");
   if (options.model == "thesis" &&
       (options.intensity > 0 || options.cached > 0 || options.device_gb_s > 0 || options.message_bytes > 0))
-    return wrong("--intensity, --cached, --device and --message-bytes are for the soft model: the thesis's does not know them");
+    return wrong(
+        "--intensity, --cached, --device and --message-bytes are for the soft model: the thesis's does not know them");
   if (options.intensity > 0 && models.soft.core_gflop_s == 0)
-    return wrong("--intensity needs the peak of a core, which these models do not have: measure triad with several cursors");
+    return wrong(
+        "--intensity needs the peak of a core, which these models do not have: measure triad with several cursors");
   if (options.message_bytes > 0 && models.soft.half_message_bytes == 0)
     return wrong(
-        "--message-bytes needs several message sizes, which these models do not have: measure with --message-bytes 64MB,64KB");
+        "--message-bytes needs several message sizes, which these models do not have: measure with --message-bytes "
+        "64MB,64KB");
   std::vector<unsigned> cores = options.cores;
   if (cores.empty())
     for (unsigned n = 1; n <= models.cores; ++n) cores.push_back(n);
@@ -221,19 +235,22 @@ std::optional<Interval> interval_of(const Models& models, bool soft, const Load&
 }
 
 void print_predictions(const Models& models, const Model& model, const std::vector<Load>& loads, bool soft) {
-  fmt::print("memory contention, {}, {}: bandwidths in GB/s\n", models.name, soft ? "soft model" : "the thesis's model");
+  fmt::print("memory contention, {}, {}: bandwidths in GB/s\n", models.name,
+             soft ? "soft model" : "the thesis's model");
   fmt::print("data of          cores    computation             communication\n");
   fmt::print("comp.  comm.            alone        both       alone        both\n");
   for (const Load& load : loads) {
     const Bandwidths b = model.predict(load);
-    std::string line = fmt::format("{:>5}{:>7}{:>9}", load.placement.computation, load.placement.communication, load.cores);
+    std::string line =
+        fmt::format("{:>5}{:>7}{:>9}", load.placement.computation, load.placement.communication, load.cores);
     for (const auto& [name, value] : bandwidth_names) line += fmt::format("{:>12.2f}", b.*value / 1e3);
     if (load.device_mb_s > 0) line += fmt::format("   copies {:.2f}", b.device_mb_s / 1e3);
     if (const auto interval = interval_of(models, soft, load, &Bandwidths::communication_mb_s))
       line += fmt::format("   [{:.2f}, {:.2f}]", interval->low / 1e3, interval->high / 1e3);
     fmt::print("{}\n", line);
   }
-  if (models.fit && soft) fmt::print("[...]: 95 % interval of communication beside computation; --json has those of all\n");
+  if (models.fit && soft)
+    fmt::print("[...]: 95 % interval of communication beside computation; --json has those of all\n");
 }
 
 Json predictions_json(const Models& models, const Model& model, const std::vector<Load>& loads, bool soft) {
@@ -260,16 +277,23 @@ void add_predict(Subcommand contention, ToolContext& context) {
   Subcommand command =
       contention.add_subcommand("predict", "Bandwidths of cores and network for every placement and number of cores");
   const auto options = std::make_shared<PredictOptions>();
-  add_source_options(command, *options, "A campaign, a file of `fit -o`, or a machine of the thesis: henri, billy, ...");
-  command.add_option("--cores", options->cores, "Numbers of computing cores, separated by commas (default: all of a socket)")
+  add_source_options(command, *options,
+                     "A campaign, a file of `fit -o`, or a machine of the thesis: henri, billy, ...");
+  command
+      .add_option("--cores", options->cores,
+                  "Numbers of computing cores, separated by commas (default: all of a socket)")
       .list()
       .positive();
-  command.add_option("--placement", options->placement, "NUMA nodes of the data: computation,communication (default: all)")
+  command
+      .add_option("--placement", options->placement, "NUMA nodes of the data: computation,communication (default: all)")
       .list();
   command.add_option("--model", options->model, "soft or thesis").one_of({"soft", "thesis"}).show_default();
-  command.add_option("--intensity", options->intensity, "Arithmetic intensity of the kernel, in flop per byte (soft model)")
+  command
+      .add_option("--intensity", options->intensity,
+                  "Arithmetic intensity of the kernel, in flop per byte (soft model)")
       .between(0, 1e6);
-  command.add_option("--cached", options->cached, "Share of the kernel's accesses that caches serve (soft model)").between(0, 1);
+  command.add_option("--cached", options->cached, "Share of the kernel's accesses that caches serve (soft model)")
+      .between(0, 1);
   command.add_option("--message-bytes", options->message_bytes, "Size of the messages (soft model)");
   command
       .add_option("--device", options->device_gb_s,
@@ -308,25 +332,32 @@ void draw(const PlotOptions& options, ToolContext& context) {
     context.exit_status = 2;
     return;
   }
-  const auto picture = options.applications ? contention::picture_of_applications(options.source) : contention::picture_of(options.source, fit_options(options));
+  const auto picture = options.applications ? contention::picture_of_applications(options.source)
+                                            : contention::picture_of(options.source, fit_options(options));
   if (!picture) return fail(context, picture.error());
-  if (!picture.value().why_no_lines.empty()) context.log.warn("{}: the picture has no predicted lines", picture.value().why_no_lines);
+  if (!picture.value().why_no_lines.empty())
+    context.log.warn("{}: the picture has no predicted lines", picture.value().why_no_lines);
   if (options.stacked) words.push_back("--stacked");
   const auto drawn = contention::draw(picture.value(), words, context.config.get_string("python"));
   if (!drawn) return fail(context, drawn.error());
   if (options.json) return print(Json{{"files", files}});
-  for (const Json& one : files) fmt::print("picture: {} ({})\n", one.text(), short_bytes(std::filesystem::file_size(one.text())));
+  for (const Json& one : files)
+    fmt::print("picture: {} ({})\n", one.text(), short_bytes(std::filesystem::file_size(one.text())));
 }
 
 void add_plot(Subcommand contention, ToolContext& context) {
-  Subcommand command = contention.add_subcommand("plot", "Draw measured points and predicted lines, a panel for each placement");
+  Subcommand command =
+      contention.add_subcommand("plot", "Draw measured points and predicted lines, a panel for each placement");
   const auto options = std::make_shared<PlotOptions>();
-  add_source_options(command, *options, "A campaign, a file of `fit -o`, or a machine of the thesis: henri, billy, ...");
+  add_source_options(command, *options,
+                     "A campaign, a file of `fit -o`, or a machine of the thesis: henri, billy, ...");
   command.add_option("--svg", options->svg, "The picture to write, as SVG");
   command.add_option("--pdf", options->pdf, "The picture to write, as PDF");
   command.add_option("--png", options->png, "The picture to write, as PNG");
-  command.add_flag("--stacked", options->stacked, "Communication on top of computation, so that the height is the whole bus");
-  command.add_flag("--applications", options->applications, "Draw a campaign's applications: bandwidths of messages, stalls and speed by number of workers");
+  command.add_flag("--stacked", options->stacked,
+                   "Communication on top of computation, so that the height is the whole bus");
+  command.add_flag("--applications", options->applications,
+                   "Draw a campaign's applications: bandwidths of messages, stalls and speed by number of workers");
   command.callback([options, &context] { draw(*options, context); });
 }
 
@@ -352,7 +383,8 @@ void add_page(Subcommand contention, ToolContext& context) {
 }  // namespace
 
 void add_contention(Subcommand app, ToolContext& context) {
-  Subcommand contention = app.add_subcommand("contention", "Measure and model how computation and communication share memory");
+  Subcommand contention =
+      app.add_subcommand("contention", "Measure and model how computation and communication share memory");
   contention.require_subcommand();
   contention::add_measure(contention, context);
   add_fit(contention, context);

@@ -33,7 +33,8 @@ inline std::string short_bytes(double bytes) {
   constexpr std::array<std::string_view, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
-  return unit == 0 || bytes >= 100 ? fmt::format("{:.0f} {}", bytes, units[unit]) : fmt::format("{:.3g} {}", bytes, units[unit]);
+  return unit == 0 || bytes >= 100 ? fmt::format("{:.0f} {}", bytes, units[unit])
+                                   : fmt::format("{:.3g} {}", bytes, units[unit]);
 }
 std::string short_bytes(std::integral auto bytes) { return short_bytes(static_cast<double>(bytes)); }
 

@@ -54,12 +54,15 @@ Finding check_governor(const fs::path& root) {
     if (const auto governor = first_word(processor / "cpufreq/scaling_governor")) ++governors[*governor];
   if (governors.empty()) return {"frequency", Verdict::right, "not controlled by this system"};
   std::string found;
-  for (const auto& [name, count] : governors) found += fmt::format("{}{} on {} processors", found.empty() ? "" : ", ", name, count);
+  for (const auto& [name, count] : governors)
+    found += fmt::format("{}{} on {} processors", found.empty() ? "" : ", ", name, count);
   if (governors.size() == 1 && governors.contains("performance")) return {"frequency", Verdict::right, found};
   return {"frequency", Verdict::advice, found, "as root: cpupower frequency-set -g performance"};
 }
 
-std::vector<Finding> check_energy(const base::Config& config) { return check_energy(config.get_string("energy.powercap"), config.get_string("energy.nvml")); }
+std::vector<Finding> check_energy(const base::Config& config) {
+  return check_energy(config.get_string("energy.powercap"), config.get_string("energy.nvml"));
+}
 
 std::vector<Finding> check_energy(const fs::path& powercap, const std::string& nvml) {
   std::vector<Finding> findings;
@@ -92,9 +95,10 @@ Finding check_shared_memory(std::uint64_t bytes, std::uint64_t free_bytes) {
 }
 
 Finding check_descriptors(const rlimit& files) {
-  const std::string found = fmt::format("up to {}; this shell allows {}, and ranks raise that", limit_text(files.rlim_max),
-                                        limit_text(files.rlim_cur));
-  if (files.rlim_max == RLIM_INFINITY || files.rlim_max > few_descriptors) return {"descriptors", Verdict::right, found};
+  const std::string found = fmt::format("up to {}; this shell allows {}, and ranks raise that",
+                                        limit_text(files.rlim_max), limit_text(files.rlim_cur));
+  if (files.rlim_max == RLIM_INFINITY || files.rlim_max > few_descriptors)
+    return {"descriptors", Verdict::right, found};
   return {"descriptors", Verdict::wrong, found + ": too few for hundreds of ranks",
           "raise the hard limit: `nofile` in /etc/security/limits.conf, or LimitNOFILE of the batch system's service"};
 }
@@ -114,7 +118,8 @@ std::vector<Finding> check_networks(const fs::path& root) {
   }
   std::vector<Finding> findings;
   if (up.empty())
-    findings.push_back({"network", Verdict::advice, "no interface but loopback is up", "jobs of several hosts need one"});
+    findings.push_back(
+        {"network", Verdict::advice, "no interface but loopback is up", "jobs of several hosts need one"});
   else
     findings.push_back({"network", Verdict::right, fmt::format("{}", fmt::join(up, ", "))});
   for (const fs::path& card : entries_of(root / "sys/class/infiniband"))
@@ -152,7 +157,8 @@ std::vector<KernelCall> probe_calls() {
   add("memfd_create", static_cast<bool>(memory), true, "ranks of one host cannot share memory");
   char from = 1, to = 0;
   const iovec source{&from, 1}, target{&to, 1};
-  add("process_vm_readv", process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1, false, "large messages are copied twice");
+  add("process_vm_readv", process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1, false,
+      "large messages are copied twice");
   return calls;
 }
 
@@ -188,7 +194,8 @@ Finding check_binding(const base::Topology& host, const base::Config& config, st
                                                  : fmt::format("{} to {} workers", fewest, most),
                                   crowded ? ", not bound" : "");
   if (quota) found += fmt::format("; the cgroup grants the time of {:.2f} processors", *quota);
-  if (crowded) return {"binding", Verdict::wrong, found + ": more ranks than cores", "start at most one rank for each core"};
+  if (crowded)
+    return {"binding", Verdict::wrong, found + ": more ranks than cores", "start at most one rank for each core"};
   return {"binding", Verdict::right, found};
 }
 
@@ -217,7 +224,8 @@ Finding check_leftovers(const std::vector<Leftover>& leftovers) {
   const auto is_own = [](const Leftover& leftover) { return leftover.is_own; };
   const auto own = static_cast<std::size_t>(std::ranges::count_if(leftovers, is_own));
   const std::size_t others = leftovers.size() - own;
-  const std::string of_others = others == 0 ? "" : fmt::format("{} of other users, which they can remove", counted(others, "file"));
+  const std::string of_others =
+      others == 0 ? "" : fmt::format("{} of other users, which they can remove", counted(others, "file"));
   if (own == 0) return {"leftovers", Verdict::right, others == 0 ? "none" : "none of yours; " + of_others};
   std::uint64_t bytes = 0;
   for (const Leftover& leftover : leftovers) bytes += leftover.is_own ? leftover.bytes : 0;

@@ -65,7 +65,8 @@ struct Leftover {
 };
 /// Live files of traces in `folder` whose process is gone. Other users can put files of such names there: only own ones
 /// are removed.
-std::vector<Leftover> find_leftovers(const std::filesystem::path& folder, const std::function<bool(std::uint32_t)>& is_alive);
+std::vector<Leftover> find_leftovers(const std::filesystem::path& folder,
+                                     const std::function<bool(std::uint32_t)>& is_alive);
 Finding check_leftovers(const std::vector<Leftover>& leftovers);
 
 }  // namespace tandem::tools

@@ -49,8 +49,10 @@ Finding clean(const std::vector<Leftover>& leftovers) {
   std::string problems;
   for (const Leftover& leftover : leftovers) {
     if (!leftover.is_own) continue;
-    if (const auto live = trace::open_live(leftover.file, base::Owners::self); live && live.value().folder().is_absolute())
-      (void)trace::recover_rank(live.value().folder()).ok();  // a folder that is gone, or another user's, cannot be completed
+    if (const auto live = trace::open_live(leftover.file, base::Owners::self);
+        live && live.value().folder().is_absolute())
+      (void)trace::recover_rank(live.value().folder())
+          .ok();  // a folder that is gone, or another user's, cannot be completed
     // The file is opened anew: one that is no live file is removed, too.
     const auto file = base::OwnedFile::open(leftover.file, base::Owners::self);
     const bool is_gone = !file && file.error().code == base::ErrorCode::not_found;
@@ -60,18 +62,21 @@ Finding clean(const std::vector<Leftover>& leftovers) {
   }
   const std::string found = fmt::format("{} removed", removed == 1 ? "one file" : fmt::format("{} files", removed));
   if (problems.empty()) return {"leftovers", Verdict::right, found};
-  return {"leftovers", Verdict::wrong, fmt::format("{}; not removed: {}", found, problems), "remove them as their owner"};
+  return {"leftovers", Verdict::wrong, fmt::format("{}; not removed: {}", found, problems),
+          "remove them as their owner"};
 }
 
 Finding check_module(const char* name, const char* package, bool shares_symbols, const std::string& folder) {
-  const auto module = comm::internal::load_module({.transport = name, .package = package, .shares_symbols = shares_symbols}, folder);
+  const auto module =
+      comm::internal::load_module({.transport = name, .package = package, .shares_symbols = shares_symbols}, folder);
   if (module.ok()) return {fmt::format("transport {}", name), Verdict::right, "its module is there"};
   return {fmt::format("transport {}", name), Verdict::advice, module.error().message,
           fmt::format("only needed for --tandem.comm.transports=...,{}", name)};
 }
 
 Finding check_pmix() {
-  if (comm::internal::speaks_pmix()) return {"PMIx", Verdict::right, "this build joins jobs of mpirun, prterun and srun --mpi=pmix"};
+  if (comm::internal::speaks_pmix())
+    return {"PMIx", Verdict::right, "this build joins jobs of mpirun, prterun and srun --mpi=pmix"};
   return {"PMIx", Verdict::advice, "this build cannot join jobs of mpirun and srun",
           "install libpmix-dev and build again; `tandem run` needs none"};
 }
@@ -91,7 +96,8 @@ Finding check_host(const std::string& host, const std::string& ssh) {
   const std::string own = fmt::format("tandem {} ", version);
   const std::string& said = ran.value().output;
   if (said.find(own) == std::string::npos)
-    return {subject, Verdict::wrong, fmt::format("it has {}, and this host has {}", said.substr(0, said.find('\n')), own),
+    return {subject, Verdict::wrong,
+            fmt::format("it has {}, and this host has {}", said.substr(0, said.find('\n')), own),
             "install one version everywhere"};
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
   return {subject, Verdict::right, fmt::format("answers in {} ms with the same version", took.count())};
@@ -112,7 +118,8 @@ std::vector<Finding> examine(const DoctorArguments& arguments, const ToolContext
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) findings.push_back(check_descriptors(files));
   struct statvfs space {};
   const bool mounted = statvfs("/dev/shm", &space) == 0;
-  findings.push_back(check_shared_memory(mounted ? space.f_blocks * space.f_frsize : 0, mounted ? space.f_bavail * space.f_frsize : 0));
+  findings.push_back(check_shared_memory(mounted ? space.f_blocks * space.f_frsize : 0,
+                                         mounted ? space.f_bavail * space.f_frsize : 0));
   const auto machine = base::Topology::discover();
   if (machine) findings.push_back(check_binding(machine.value(), context.config, std::max(1u, arguments.ranks)));
   else findings.push_back({"binding", Verdict::wrong, machine.error().message, "see whether `lstopo` works"});
@@ -154,18 +161,25 @@ void print_json(const std::vector<Finding>& findings) {
 
 void add_doctor(Subcommand app, ToolContext& context) {
   Subcommand command = app.add_subcommand("doctor", "Find what would go wrong on this host, and say what to do");
-  command.footer("Each line says what was found and whether it is right; an arrow begins the remedy. `advice` is about speed\n"
-                 "or about what few programs need. The exit status is 1 when a line says `wrong`.");
+  command.footer(
+      "Each line says what was found and whether it is right; an arrow begins the remedy. `advice` is about speed\n"
+      "or about what few programs need. The exit status is 1 when a line says `wrong`.");
   auto arguments = std::make_shared<DoctorArguments>();
   command.add_option("-n,--np", arguments->ranks, "Number of ranks on this host, for the binding plan").show_default();
   Option hosts = command.add_option("--host", arguments->hosts, "Hosts to reach, as for tandem run");
   hosts.type_name("A,B,...");
-  command.add_option("--hostfile", arguments->hostfile, "File of hosts to reach, as for tandem run").type_name("FILE").excludes(hosts);
-  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options").show_default()
-      .environment("TANDEM_RUN_SSH").type_name("PROGRAM");
-  command.add_flag("--clean", arguments->clean, "Complete the traces of killed runs, and remove their files from shared memory");
+  command.add_option("--hostfile", arguments->hostfile, "File of hosts to reach, as for tandem run")
+      .type_name("FILE")
+      .excludes(hosts);
+  command.add_option("--ssh", arguments->ssh, "Program that starts commands on other hosts, with its options")
+      .show_default()
+      .environment("TANDEM_RUN_SSH")
+      .type_name("PROGRAM");
+  command.add_flag("--clean", arguments->clean,
+                   "Complete the traces of killed runs, and remove their files from shared memory");
   command.add_flag("--json", arguments->json, "Print a JSON object");
-  command.add_flag("--try-blas", arguments->try_blas, "Print the rate of the BLAS, and whether it computes rightly").hide_from_help();
+  command.add_flag("--try-blas", arguments->try_blas, "Print the rate of the BLAS, and whether it computes rightly")
+      .hide_from_help();
   command.callback([arguments, &context] {
     if (arguments->try_blas) {
       base::restrict_blas_threads();

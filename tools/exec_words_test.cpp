@@ -13,7 +13,8 @@ TEST(ExecWords, TheEnvironmentIsOursWithWhatIsAddedInItsPlace) {
   setenv("TANDEM_TEST_CHANGED", "old", 1);
   const std::pair<std::string, std::string> added[] = {{"TANDEM_TEST_CHANGED", "new"}, {"TANDEM_TEST_FRESH", ""}};
   const std::vector<std::string> entries = environment_with(added);
-  EXPECT_THAT(entries, testing::IsSupersetOf({"TANDEM_TEST_KEPT=a=b", "TANDEM_TEST_CHANGED=new", "TANDEM_TEST_FRESH="}));
+  EXPECT_THAT(entries,
+              testing::IsSupersetOf({"TANDEM_TEST_KEPT=a=b", "TANDEM_TEST_CHANGED=new", "TANDEM_TEST_FRESH="}));
   EXPECT_THAT(entries, testing::Not(testing::Contains("TANDEM_TEST_CHANGED=old")));
 }
 

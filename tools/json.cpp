@@ -90,7 +90,9 @@ Json& Json::operator=(const Json&) = default;
 Json& Json::operator=(Json&&) noexcept = default;
 Json::~Json() = default;
 
-Json Json::exact(std::uint64_t number) { return number <= greatest_exact ? Json(number) : Json(std::to_string(number)); }
+Json Json::exact(std::uint64_t number) {
+  return number <= greatest_exact ? Json(number) : Json(std::to_string(number));
+}
 Json Json::array() {
   Json json;
   json.value_ = Array();

@@ -17,9 +17,11 @@ class JsonWriter;
 /// Greatest integer that is exact in the JSON of JavaScript, jq and others that have floating-point numbers only.
 inline constexpr std::uint64_t greatest_exact = (std::uint64_t{1} << 53) - 1;
 
-/// Null, a boolean, a number, a text, an array or an object, whose members keep their order. A value: copies are independent.
+/// Null, a boolean, a number, a text, an array or an object, whose members keep their order. A value: copies are
+/// independent.
 ///
-/// A list in braces is an object if each of its elements is a pair of a text and a value, else an array: {{"n", 4}, {"nb", 2}}.
+/// A list in braces is an object if each of its elements is a pair of a text and a value, else an array: {{"n", 4},
+/// {"nb", 2}}.
 class Json {
  public:
   struct Member;

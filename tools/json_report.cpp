@@ -29,7 +29,8 @@ double median(std::vector<double> samples) {
 Json machine_json(const base::Topology& topology) {
   Json cores = Json::array(), numa_nodes = Json::array(), caches = Json::array();
   for (const base::Core& core : topology.cores())
-    cores.push_back({{"core", core.id.value()}, {"package", core.package}, {"numa_node", core.numa_node}, {"pus", core.pus}});
+    cores.push_back(
+        {{"core", core.id.value()}, {"package", core.package}, {"numa_node", core.numa_node}, {"pus", core.pus}});
   for (const base::NumaNode& node : topology.numa_nodes())
     numa_nodes.push_back({{"numa_node", node.os_index}, {"bytes", node.bytes}, {"cores", core_numbers(node.cores)}});
   for (const base::Cache& cache : topology.caches())
@@ -58,7 +59,8 @@ Json result_json(const Measurement& measurement) {
   return result;
 }
 
-Json report(const std::string& benchmark, const base::Topology& topology, const std::vector<Measurement>& measurements) {
+Json report(const std::string& benchmark, const base::Topology& topology,
+            const std::vector<Measurement>& measurements) {
   Json object = report(benchmark, topology);
   for (const Measurement& measurement : measurements) object["results"].push_back(result_json(measurement));
   return object;

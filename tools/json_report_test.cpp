@@ -14,13 +14,15 @@ TEST(JsonReport, MedianIsTheMiddleOrTheMeanOfTheTwoMiddles) {
 
 TEST(JsonReport, HasTheFieldsOfTheEnvelopeInOrder) {
   const auto topology = base::Topology::synthetic("package:1 l2:2 core:1 pu:2").value();
-  const Json json = report("tasks", topology, {{"chain", {{"workers", 2}}, "ns per task", {110, 90, 100}, {{"starpu", 3400.0}}}});
+  const Json json =
+      report("tasks", topology, {{"chain", {{"workers", 2}}, "ns per task", {110, 90, 100}, {{"starpu", 3400.0}}}});
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.members()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"tandem", "commit", "machine", "benchmark", "results"}));
-  EXPECT_EQ(json["results"].dump(),
-            R"([{"name":"chain","params":{"workers":2},"value":100.0,"unit":"ns per task","min":90.0,"max":110.0,"n":3,)"
-            R"("peers":{"starpu":3400.0}}])");
+  EXPECT_EQ(
+      json["results"].dump(),
+      R"([{"name":"chain","params":{"workers":2},"value":100.0,"unit":"ns per task","min":90.0,"max":110.0,"n":3,)"
+      R"("peers":{"starpu":3400.0}}])");
   EXPECT_EQ(json["machine"]["core_count"], 2);
   EXPECT_EQ(json["machine"]["cores"].at(1)["pus"], Json({2, 3}));
 }

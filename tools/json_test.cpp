@@ -7,7 +7,8 @@ namespace tandem::tools::json_test {
 namespace {
 
 TEST(Json, PairsOfATextAndAValueAreAnObject) {
-  const Json json{{"n", 4}, {"list", {1, 2}}, {"nested", {{"x", 0.5}}}, {"text", "a"}, {"none", nullptr}, {"yes", true}};
+  const Json json{{"n", 4},      {"list", {1, 2}},  {"nested", {{"x", 0.5}}},
+                  {"text", "a"}, {"none", nullptr}, {"yes", true}};
   EXPECT_EQ(json.dump(), R"({"n":4,"list":[1,2],"nested":{"x":0.5},"text":"a","none":null,"yes":true})");
   EXPECT_EQ(Json({1, "a"}).dump(), R"([1,"a"])");
   EXPECT_EQ(Json(std::vector<double>{1, 2}).dump(), "[1.0,2.0]");

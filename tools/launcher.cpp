@@ -36,7 +36,8 @@ using base::Error;
 using base::Result;
 
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t grace_ns = 2 * base::ns_per_s;  ///< between SIGTERM and SIGKILL, and again before hosts are given up
+constexpr std::int64_t grace_ns =
+    2 * base::ns_per_s;  ///< between SIGTERM and SIGKILL, and again before hosts are given up
 constexpr std::size_t most_queued_bytes = 1 << 20;     ///< of unread output; then the ranks wait
 constexpr int time_limit_code = 124;
 
@@ -115,7 +116,8 @@ Result<void> Launcher::start() {
   for (const HostRanks& place : options_.places) {
     auto plan = plan_for(place);
     if (!plan) return plan.error();
-    if (auto started = start_group(place, plan.value()); !started) return exit_code_ = exit_code_of(started.error()), started;
+    if (auto started = start_group(place, plan.value()); !started)
+      return exit_code_ = exit_code_of(started.error()), started;
     if (plan.value().input == Input::inherited) forget_input();
   }
   exit_code_ = 0;
@@ -125,7 +127,8 @@ Result<void> Launcher::start() {
 Result<void> Launcher::open_rendezvous() {
   comm::internal::HostPort address{options_.server_address, 0};
   if (const auto whole = comm::internal::parse_host_port(options_.server_address, "--server-address"); whole) {
-    if (options_.server_address.front() == '[' || options_.server_address.find(':') == options_.server_address.rfind(':'))
+    if (options_.server_address.front() == '[' ||
+        options_.server_address.find(':') == options_.server_address.rfind(':'))
       address = whole.value();
   }
   if (address.host.starts_with('[') && address.host.ends_with(']'))
@@ -136,8 +139,12 @@ Result<void> Launcher::open_rendezvous() {
   if (address.host.empty() && local) address.host = "127.0.0.1";
   advertised_host_ = address.host;
   const auto secret = comm::internal::secret_of_text(secret_, "the launcher");
-  auto server = comm::RendezvousServer::listen({.size = size_, .secret = secret.value(), .job_id = job_id_, .host = address.host,
-                                                .port = address.port, .port_origin = address.port != 0 ? "--server-address" : ""},
+  auto server = comm::RendezvousServer::listen({.size = size_,
+                                                .secret = secret.value(),
+                                                .job_id = job_id_,
+                                                .host = address.host,
+                                                .port = address.port,
+                                                .port_origin = address.port != 0 ? "--server-address" : ""},
                                                log_);
   if (!server) return server.error();
   server_ = std::move(server).value();
@@ -157,8 +164,9 @@ Result<std::string> Launcher::server_towards(const std::string& host) const {
     for (const std::string& address : own.value()) places.push_back({address, server_->port()});
     return comm::internal::text_of(places);
   }
-  return Error{own.error().code, fmt::format("it is not known at which address {} reaches this host ({}): give --server-address",
-                                             host, own.error().message)};
+  return Error{own.error().code,
+               fmt::format("it is not known at which address {} reaches this host ({}): give --server-address", host,
+                           own.error().message)};
 }
 
 /// Drops rank 0's input: its writer must notice that the rank reads no more.
@@ -212,7 +220,8 @@ Result<void> Launcher::start_group(const HostRanks& place, const GroupPlan& plan
     if (!ranks) return ranks.error();
     groups_.push_back(std::move(ranks).value());
   } else {
-    auto ranks = RemoteRanks::start(plan, {place.host, options_.ssh, options_.remote_tandem, options_.ssh_has_shell}, *this, cleanup_);
+    auto ranks = RemoteRanks::start(plan, {place.host, options_.ssh, options_.remote_tandem, options_.ssh_has_shell},
+                                    *this, cleanup_);
     if (!ranks) return ranks.error();
     groups_.push_back(std::move(ranks).value());
   }
@@ -234,7 +243,8 @@ int Launcher::run() {
     for (int i = 0; i < 2; ++i) writers_[i].collect(polls_, lines_[i].queue);
     polls_.wait(-1);
     const int number = signals_.next();
-    if (number == SIGINT || number == SIGTERM || number == SIGHUP) break;  // the reader is gone, and the user wants the end
+    // the reader is gone, and the user wants the end
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP) break;
     write_output();
   }
   return exit_code_ == 0 && has_lost_output_ ? 1 : exit_code_;
@@ -279,8 +289,8 @@ void Launcher::write_output() {
       continue;
     }
     has_lost_output_ = true;
-    log_.error("{} cannot be written: {}; what the ranks print there is lost, and they go on", name_of_standard(writer.descriptor()),
-               std::strerror(writer.error()));
+    log_.error("{} cannot be written: {}; what the ranks print there is lost, and they go on",
+               name_of_standard(writer.descriptor()), std::strerror(writer.error()));
   }
 }
 
@@ -391,7 +401,8 @@ int launch(const LaunchOptions& options, base::Log& log) {
   auto cleanup = CleanupProcess::start();
   if (!cleanup) return log.error("{}", cleanup.error().message), 1;
   Launcher launcher(options, log, cleanup.value());
-  if (const auto started = launcher.start(); !started) return log.error("{}", started.error().message), launcher.exit_code();
+  if (const auto started = launcher.start(); !started)
+    return log.error("{}", started.error().message), launcher.exit_code();
   return launcher.run();
 }
 

@@ -16,7 +16,8 @@ class CleanupProcess {
  public:
   /// Starts it. Errors: io.
   static base::Result<CleanupProcess> start();
-  CleanupProcess(CleanupProcess&& other) noexcept : pipe_(std::move(other.pipe_)), child_(std::exchange(other.child_, -1)) {}
+  CleanupProcess(CleanupProcess&& other) noexcept
+      : pipe_(std::move(other.pipe_)), child_(std::exchange(other.child_, -1)) {}
   CleanupProcess& operator=(CleanupProcess&&) = delete;
   /// Ends it, which kills the groups that are still watched, and reaps it.
   ~CleanupProcess();

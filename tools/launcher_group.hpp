@@ -23,11 +23,13 @@ enum class Input : std::uint8_t {
 struct GroupPlan {
   std::vector<std::string> words;  ///< the program and its arguments
   std::string folder;              ///< where the ranks start; empty: here
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added to that of the place, or instead of values there
+  std::vector<std::pair<std::string, std::string>>
+      environment;  ///< added to that of the place, or instead of values there
   std::uint32_t first_rank = 0;
   std::uint32_t count = 0;
   std::uint32_t size = 0;          ///< ranks of the whole job
-  std::uint32_t first_local = 0;   ///< the first rank's number among those of its host, where other groups may have ranks, too
+  std::uint32_t first_local =
+      0;  ///< the first rank's number among those of its host, where other groups may have ranks, too
   std::uint32_t local_size = 0;    ///< ranks of the job on that host
   std::string job_id;
   std::string server;              ///< HOST:PORT,... of the rendezvous, as seen from there

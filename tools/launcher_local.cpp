@@ -36,7 +36,8 @@ Result<Pipe> input_pipe(Input kind) {
 }
 
 /// The variables with a rank's place in the job.
-std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPlan& plan, std::uint32_t rank, int secret) {
+std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPlan& plan, std::uint32_t rank,
+                                                                  int secret) {
   auto environment = plan.environment;
   environment.emplace_back("TANDEM_JOB_RANK", std::to_string(rank));
   environment.emplace_back("TANDEM_JOB_SIZE", std::to_string(plan.size));
@@ -53,7 +54,8 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const GroupPla
 
 }  // namespace
 
-Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events, CleanupProcess& cleanup) {
+Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, GroupEvents& events,
+                                                      CleanupProcess& cleanup) {
   std::unique_ptr<LocalRanks> ranks(new LocalRanks(events, cleanup));
   const auto secret = comm::internal::make_secret_descriptor(plan.secret);
   if (!secret) return secret.error();
@@ -70,7 +72,8 @@ Result<std::unique_ptr<LocalRanks>> LocalRanks::start(const GroupPlan& plan, Gro
   return ranks;
 }
 
-Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores, int secret) {
+Result<void> LocalRanks::start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores,
+                                   int secret) {
   auto output = make_pipe(true), errors = make_pipe(true);
   if (!output || !errors) return output ? errors.error() : output.error();
   const Input kind = rank == plan.first_rank ? plan.input : Input::none;
@@ -144,7 +147,8 @@ int LocalRanks::finish(std::uint32_t rank, Process& process) {
   while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {}
   cleanup_.forget(process.pid);
   // This follows all output of the rank.
-  if (const std::string report = recover_traces_of(process.pid, begun_); !report.empty()) events_.output(rank, Stream::errors, report);
+  if (const std::string report = recover_traces_of(process.pid, begun_); !report.empty())
+    events_.output(rank, Stream::errors, report);
   return status;
 }
 

@@ -22,7 +22,8 @@ namespace tandem::tools {
 class LocalRanks final : public RankGroup {
  public:
   /// Starts all ranks of the plan. Errors: as for spawn(); ranks that were started before are killed.
-  static base::Result<std::unique_ptr<LocalRanks>> start(const GroupPlan& plan, GroupEvents& events, CleanupProcess& cleanup);
+  static base::Result<std::unique_ptr<LocalRanks>> start(const GroupPlan& plan, GroupEvents& events,
+                                                         CleanupProcess& cleanup);
   ~LocalRanks() override;
 
   void collect(PollSet& polls, bool wants_output) override;
@@ -43,7 +44,8 @@ class LocalRanks final : public RankGroup {
   using Processes = std::map<std::uint32_t, Process>;  ///< by rank
 
   LocalRanks(GroupEvents& events, CleanupProcess& cleanup) : events_(events), cleanup_(cleanup) {}
-  base::Result<void> start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores, int secret);
+  base::Result<void> start_one(const GroupPlan& plan, std::uint32_t rank, const std::vector<unsigned>& cores,
+                               int secret);
   void read_some(std::uint32_t rank, base::FileDescriptor& pipe, Stream stream, bool to_the_end);
   int finish(std::uint32_t rank, Process& process);
   void write_input();

@@ -139,7 +139,8 @@ void StreamWriter::write_some(std::string& queue) {
     // A pipe that is ready takes PIPE_BUF bytes without blocking.
     pollfd ready{descriptor_, POLLOUT, 0};
     if (poll(&ready, 1, 0) <= 0) break;
-    const ssize_t count = write(descriptor_, queue.data() + written, std::min<std::size_t>(queue.size() - written, PIPE_BUF));
+    const ssize_t count =
+        write(descriptor_, queue.data() + written, std::min<std::size_t>(queue.size() - written, PIPE_BUF));
     if (count >= 0) written += static_cast<std::size_t>(count);
     else if (errno == EAGAIN) break;
     else if (errno != EINTR) broken_ = true, error_ = errno;

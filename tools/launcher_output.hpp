@@ -30,9 +30,9 @@ class ObjectEnd {
 /// `Limits::most_held`; an unfinished line is passed on, with a newline, when the rank ends. All other bytes pass
 /// unchanged. Without labels, everything passes at once. Pure: the result gathers in `queue`.
 ///
-/// With `objects`, JSON objects of the first rank that prints one pass whole and without labels, so that a program can read them.
-/// An object begins at the beginning of a line. One that does not end before the rank does, or within `longest_object`, gets
-/// labels after all.
+/// With `objects`, JSON objects of the first rank that prints one pass whole and without labels, so that a program can
+/// read them. An object begins at the beginning of a line. One that does not end before the rank does, or within
+/// `longest_object`, gets labels after all.
 class LineMerger {
  public:
   static constexpr std::size_t longest_object = 64u << 20;
@@ -42,7 +42,8 @@ class LineMerger {
   };
 
   explicit LineMerger(bool labels, bool objects = false) : LineMerger(labels, objects, Limits()) {}
-  LineMerger(bool labels, bool objects, const Limits& limits) : labels_(labels), objects_(labels && objects), limits_(limits) {}
+  LineMerger(bool labels, bool objects, const Limits& limits)
+      : labels_(labels), objects_(labels && objects), limits_(limits) {}
   void add(std::uint32_t rank, std::string_view bytes);
   void finish(std::uint32_t rank);
 

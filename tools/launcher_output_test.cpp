@@ -88,8 +88,11 @@ TEST(LineMerger, AnObjectOfOneRankPassesWhole) {
       if (at == piece * (20 / piece)) lines.add(1, "other\n");
     }
     std::string without_other = lines.queue;
-    if (const auto other = without_other.find("[1] other\n"); other != std::string::npos) without_other.erase(other, 10);
-    EXPECT_EQ(without_other, "[0] note\n{\n  \"a }\": \"\\\"{\",\n  \"b\": {\"c\": [1, {}]}\n}\n[0] behind\n{\"second\": 2}\n") << piece;
+    if (const auto other = without_other.find("[1] other\n"); other != std::string::npos)
+      without_other.erase(other, 10);
+    EXPECT_EQ(without_other,
+              "[0] note\n{\n  \"a }\": \"\\\"{\",\n  \"b\": {\"c\": [1, {}]}\n}\n[0] behind\n{\"second\": 2}\n")
+        << piece;
   }
 }
 

@@ -23,14 +23,16 @@ constexpr std::uint32_t most_ranks = 1'000'000;
 constexpr std::string_view blanks = " \t\r";
 
 Error bad_host(std::string_view text) {
-  return {ErrorCode::invalid_argument,
-          fmt::format("'{}' is no host: write NAME or NAME:RANKS, with a number of ranks from 1 to {}", text, most_ranks)};
+  return {
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is no host: write NAME or NAME:RANKS, with a number of ranks from 1 to {}", text, most_ranks)};
 }
 
 Result<std::uint32_t> parse_count(std::string_view text, std::string_view whole) {
   std::uint32_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count == 0 || count > most_ranks) return bad_host(whole);
+  if (error != std::errc() || end != text.data() + text.size() || count == 0 || count > most_ranks)
+    return bad_host(whole);
   return count;
 }
 
@@ -39,7 +41,8 @@ Result<HostShare> parse_host(std::string_view text) {
   HostShare share;
   auto colon = text.rfind(':');
   const auto bracket = text.rfind(']');
-  if (colon != std::string_view::npos && bracket != std::string_view::npos && colon < bracket) colon = std::string_view::npos;
+  if (colon != std::string_view::npos && bracket != std::string_view::npos && colon < bracket)
+    colon = std::string_view::npos;
   if (colon != std::string_view::npos && bracket == std::string_view::npos && text.find(':') != colon)
     colon = std::string_view::npos;
   std::string_view host = text.substr(0, colon);
@@ -92,14 +95,16 @@ Result<std::vector<HostShare>> parse_hosts(std::string_view text) {
 Result<std::vector<HostShare>> read_hostfile(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream)
-    return Error{ErrorCode::not_found, fmt::format("the host file {} cannot be read: {}", file.string(), std::strerror(errno))};
+    return Error{ErrorCode::not_found,
+                 fmt::format("the host file {} cannot be read: {}", file.string(), std::strerror(errno))};
   std::vector<HostShare> hosts;
   std::string line;
   for (unsigned number = 1; std::getline(stream, line); ++number) {
     const std::string_view content = trimmed(std::string_view(line).substr(0, line.find('#')));
     if (content.empty()) continue;
     auto share = parse_line(content);
-    if (!share) return Error{ErrorCode::malformed, fmt::format("{}:{}: {}", file.string(), number, share.error().message)};
+    if (!share)
+      return Error{ErrorCode::malformed, fmt::format("{}:{}: {}", file.string(), number, share.error().message)};
     hosts.push_back(std::move(share).value());
   }
   if (stream.bad()) return Error{ErrorCode::io, fmt::format("the host file {} cannot be read", file.string())};

@@ -36,7 +36,8 @@ struct HostRanks {
 /// it, and the others share the rest as equally as possible. Without `ranks`, each host counts its number, or one if it
 /// states none. Hosts without ranks are left out. A host named twice gets both shares, one after the other. Errors
 /// (invalid_argument): no rank at all; more ranks than the hosts take.
-base::Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks, const std::vector<HostShare>& hosts);
+base::Result<std::vector<HostRanks>> place_ranks(std::optional<std::uint32_t> ranks,
+                                                 const std::vector<HostShare>& hosts);
 
 /// Whether the name means this machine, so that no ssh is needed.
 bool is_this_host(const std::string& host);

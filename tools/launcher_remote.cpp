@@ -35,8 +35,8 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
-Result<std::unique_ptr<RemoteRanks>> RemoteRanks::start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
-                                                        CleanupProcess& cleanup) {
+Result<std::unique_ptr<RemoteRanks>> RemoteRanks::start(const GroupPlan& plan, const RemotePlace& place,
+                                                        GroupEvents& events, CleanupProcess& cleanup) {
   std::unique_ptr<RemoteRanks> ranks(new RemoteRanks(place.host, events, cleanup));
   if (auto started = ranks->start_ssh(plan, place); !started) return started.error();
   for (std::uint32_t i = 0; i < plan.count; ++i) ranks->running_.insert(plan.first_rank + i);
@@ -180,8 +180,11 @@ void RemoteRanks::lose() {
     const std::string reason = fmt::format("the connection to {} ended while ranks ran there: {}", host_, why);
     return events_.failed(reason, unreachable_code);
   }
-  events_.failed(fmt::format("no ranks could be started on {}: {}; does `ssh {} tandem --version` work without a password? "
-                             "(where the command is elsewhere, give --remote-tandem)", host_, why, host_), unreachable_code);
+  events_.failed(
+      fmt::format("no ranks could be started on {}: {}; does `ssh {} tandem --version` work without a password? "
+                  "(where the command is elsewhere, give --remote-tandem)",
+                  host_, why, host_),
+      unreachable_code);
 }
 
 void RemoteRanks::read_complaints() {
@@ -204,7 +207,8 @@ void RemoteRanks::read_complaints() {
 }
 
 void RemoteRanks::signal(int number) {
-  if (!running_.empty()) send(std::uint8_t(wire::Kind::signal), ByteWriter().u32(static_cast<std::uint32_t>(number)).take());
+  if (!running_.empty())
+    send(std::uint8_t(wire::Kind::signal), ByteWriter().u32(static_cast<std::uint32_t>(number)).take());
 }
 
 void RemoteRanks::close_stream(Stream) { signal(SIGPIPE); }

@@ -23,7 +23,7 @@ struct RemotePlace {
   std::string host;
   std::vector<std::string> ssh;  ///< the program and its arguments before the host's name
   std::string tandem;            ///< the command on that host
-  bool by_shell = true;          ///< the program hands one line to a shell there, as ssh does; false: words to a program
+  bool by_shell = true;  ///< the program hands one line to a shell there, as ssh does; false: words to a program
 };
 
 /// One ssh per host, whatever the number of its ranks. Lines that ssh itself or a login script writes are passed on as
@@ -31,8 +31,8 @@ struct RemotePlace {
 class RemoteRanks final : public RankGroup {
  public:
   /// Starts ssh and returns. `GroupEvents::failed` reports an unreachable host later. Errors: as spawn().
-  static base::Result<std::unique_ptr<RemoteRanks>> start(const GroupPlan& plan, const RemotePlace& place, GroupEvents& events,
-                                                          CleanupProcess& cleanup);
+  static base::Result<std::unique_ptr<RemoteRanks>> start(const GroupPlan& plan, const RemotePlace& place,
+                                                          GroupEvents& events, CleanupProcess& cleanup);
   ~RemoteRanks() override;
 
   void collect(PollSet& polls, bool wants_output) override;

@@ -50,7 +50,8 @@ struct Failure {
   if (dup2(request.input, STDIN_FILENO) < 0 || dup2(request.output, STDOUT_FILENO) < 0 ||
       dup2(request.errors, STDERR_FILENO) < 0 || (request.inherited >= 0 && fcntl(request.inherited, F_SETFD, 0) != 0))
     give_up(report, Failure::Step::other);
-  if (!request.cores.empty() && !base::set_affinity_of_this_thread(request.cores).ok()) give_up(report, Failure::Step::other);
+  if (!request.cores.empty() && !base::set_affinity_of_this_thread(request.cores).ok())
+    give_up(report, Failure::Step::other);
   if (files_before) setrlimit(RLIMIT_NOFILE, &*files_before);
   for (const int number : ignored_signals)
     if (sigismember(&ignored_before, number) != 1) signal(number, SIG_DFL);
@@ -68,7 +69,8 @@ Error explain(const SpawnRequest& request, const Failure& failure) {
   const char* const reason = std::strerror(failure.reason);
   if (failure.step == Failure::Step::folder)
     return {code, fmt::format("the folder {} cannot be entered: {}", request.folder, reason)};
-  if (failure.step == Failure::Step::other) return {ErrorCode::io, fmt::format("{} cannot be started: {}", program, reason)};
+  if (failure.step == Failure::Step::other)
+    return {ErrorCode::io, fmt::format("{} cannot be started: {}", program, reason)};
   if (code == ErrorCode::not_found && program.find('/') == std::string::npos) {
     const bool is_here = access(program.c_str(), X_OK) == 0;
     return {code, fmt::format("there is no program {} in PATH{}", program,

@@ -15,7 +15,8 @@ namespace tandem::tools {
 
 struct SpawnRequest {
   std::vector<std::string> words;  ///< the program, searched in PATH when it has no slash, and its arguments
-  std::vector<std::pair<std::string, std::string>> environment;  ///< added to this process's, or instead of values there
+  std::vector<std::pair<std::string, std::string>>
+      environment;                 ///< added to this process's, or instead of values there
   std::string folder;              ///< where the program starts; empty: the current folder
   int input = -1, output = -1, errors = -1;  ///< the program's standard streams
   std::vector<unsigned> cores = {};  ///< hardware threads that the program may use; empty: those of this process

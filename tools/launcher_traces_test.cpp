@@ -22,7 +22,8 @@ namespace {
 constexpr pid_t kNobody = 0x7FFF0000;
 
 TEST(LauncherTraces, FilesOfAnEarlierProcessOfTheSameNumberAreLeftAlone) {
-  const std::filesystem::path live = std::filesystem::path(trace::live_folder) / (trace::live_prefix + std::to_string(kNobody) + ".test");
+  const std::filesystem::path live =
+      std::filesystem::path(trace::live_folder) / (trace::live_prefix + std::to_string(kNobody) + ".test");
   {
     trace::LivePage page;
     page.process = kNobody;
@@ -34,7 +35,8 @@ TEST(LauncherTraces, FilesOfAnEarlierProcessOfTheSameNumberAreLeftAlone) {
   std::filesystem::last_write_time(live, now - std::chrono::minutes(5));
   EXPECT_EQ(recover_traces_of(kNobody, now), "");
   EXPECT_TRUE(std::filesystem::exists(live));
-  EXPECT_THAT(recover_traces_of(kNobody, now - std::chrono::minutes(6)), testing::HasSubstr("was not ended by its program"));
+  EXPECT_THAT(recover_traces_of(kNobody, now - std::chrono::minutes(6)),
+              testing::HasSubstr("was not ended by its program"));
   std::filesystem::remove(live);
 }
 
@@ -45,7 +47,8 @@ TEST(LauncherTraces, ALiveFileOfANeighbourIsNotFollowed) {
   constexpr uid_t neighbour = 65534;
   const trace::test::TempFolder temp;
   const std::filesystem::path folder = temp.path() / "rank-0000", precious = temp.path() / "precious";
-  const std::filesystem::path live = std::filesystem::path(trace::live_folder) / (trace::live_prefix + std::to_string(kNobody) + ".attack");
+  const std::filesystem::path live =
+      std::filesystem::path(trace::live_folder) / (trace::live_prefix + std::to_string(kNobody) + ".attack");
   trace::test::RankFacts facts;
   facts.host = base::host_name();
   facts.process = kNobody;
@@ -53,7 +56,8 @@ TEST(LauncherTraces, ALiveFileOfANeighbourIsNotFollowed) {
   std::ofstream(precious) << "precious";
   for (std::uint32_t actor = 0; actor < 4; ++actor) {
     std::filesystem::remove(trace::test::stream_path(folder, actor));
-    std::filesystem::create_symlink(actor == 3 ? temp.path() / "made" : precious, trace::test::stream_path(folder, actor));
+    std::filesystem::create_symlink(actor == 3 ? temp.path() / "made" : precious,
+                                    trace::test::stream_path(folder, actor));
   }
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder))
     ASSERT_EQ(::lchown(file.path().c_str(), neighbour, neighbour), 0);

@@ -31,10 +31,11 @@ base::Result<GroupPlan> decode_plan(std::string_view body) {
   const std::uint32_t their_version = reader.u32();
   const std::string_view their_tandem = reader.text(64);
   if (reader.ok() && their_version != version) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("the launcher is Tandem {} (launcher format {}), this host's is Tandem {} (launcher format {}): "
-                             "install one version everywhere, or name the right one by --remote-tandem",
-                             their_tandem, their_version, tools::version, version)};
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("the launcher is Tandem {} (launcher format {}), this host's is Tandem {} (launcher format {}): "
+                    "install one version everywhere, or name the right one by --remote-tandem",
+                    their_tandem, their_version, tools::version, version)};
   }
   GroupPlan plan;
   const auto text = [&] { return std::string(reader.text(most_frame_bytes)); };

@@ -11,8 +11,8 @@
 namespace tandem::tools::wire {
 
 // The agent is `tandem run --agent`. Its standard output begins with `greeting`, so that the launcher can drop what
-// a login script prints before it; then both directions are frames (bytes.hpp). The end of its standard input kills the agent's
-// ranks: that is how a launcher that was killed, or a network that broke, ends them.
+// a login script prints before it; then both directions are frames (bytes.hpp). The end of its standard input kills the
+// agent's ranks: that is how a launcher that was killed, or a network that broke, ends them.
 //
 //   launcher  start(plan) once, signal(number), input(bytes), input_end
 //   agent     input_taken after each input, output(rank, stream, bytes), ended(rank, status), failed(exit code, reason)

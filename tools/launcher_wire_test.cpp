@@ -56,13 +56,15 @@ TEST(LauncherWire, AnotherVersionIsRefusedWithBothNamed) {
   const auto read = wire::decode_plan(other);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, base::ErrorCode::unsupported);
-  EXPECT_THAT(read.error().message, HasSubstr("Tandem 9.9.9 (launcher format " + std::to_string(wire::version + 1) + ")"));
+  EXPECT_THAT(read.error().message,
+              HasSubstr("Tandem 9.9.9 (launcher format " + std::to_string(wire::version + 1) + ")"));
   EXPECT_THAT(read.error().message, HasSubstr("(launcher format " + std::to_string(wire::version) + ")"));
 }
 
 TEST(LauncherWire, DamagedPlansAreRefusedAndNeverCrash) {
   const std::string whole = wire::encode(example());
-  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_FALSE(wire::decode_plan(whole.substr(0, bytes))) << bytes;
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+    EXPECT_FALSE(wire::decode_plan(whole.substr(0, bytes))) << bytes;
   const auto seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);

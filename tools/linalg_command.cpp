@@ -1,4 +1,5 @@
-// tools/linalg_command.cpp: `tandem linalg OP`: runs one operation of linear algebra and prints time, rate and residual.
+// tools/linalg_command.cpp: `tandem linalg OP`: runs one operation of linear algebra and prints time, rate and
+// residual.
 #include <algorithm>
 #include <climits>
 #include <complex>
@@ -51,11 +52,11 @@ struct LinalgArguments {
   bool json = false;
 };
 
-const std::map<std::string, LinalgOp> ops{{"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},
-                                          {"gemm", LinalgOp::gemm},   {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},
-                                          {"herk", LinalgOp::herk},   {"lacpy", LinalgOp::lacpy}, {"getrf", LinalgOp::getrf},
-                                          {"gesv", LinalgOp::gesv},   {"geqrf", LinalgOp::geqrf}, {"gels", LinalgOp::gels},
-                                          {"cg", LinalgOp::cg},       {"copy", LinalgOp::copy},   {"stencil", LinalgOp::stencil}};
+const std::map<std::string, LinalgOp> ops{
+    {"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},      {"gemm", LinalgOp::gemm},
+    {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},   {"herk", LinalgOp::herk},      {"lacpy", LinalgOp::lacpy},
+    {"getrf", LinalgOp::getrf}, {"gesv", LinalgOp::gesv},   {"geqrf", LinalgOp::geqrf},    {"gels", LinalgOp::gels},
+    {"cg", LinalgOp::cg},       {"copy", LinalgOp::copy},   {"stencil", LinalgOp::stencil}};
 
 base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, char precision) {
   switch (precision) {
@@ -82,16 +83,19 @@ std::string contradiction(const LinalgArguments& arguments) {
   const LinalgJob& job = arguments.job;
   if (!job.matrix_file.empty() && !takes_matrix) return "--matrix is for potrf, potrs, posv, getrf, gesv and cg";
   if (!job.rhs_file.empty() && !takes_rhs) return "--rhs is for potrs, posv, gesv and cg";
-  if (!job.out_file.empty() && !takes_rhs && op != LinalgOp::potrf) return "--out is for potrf, potrs, posv, gesv and cg";
+  if (!job.out_file.empty() && !takes_rhs && op != LinalgOp::potrf)
+    return "--out is for potrf, potrs, posv, gesv and cg";
   if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm && op != LinalgOp::gels)
     return "--nrhs is for potrs, posv, gesv, trsm and gels";
   if (job.pivoting != Pivoting::tournament && !is_lu(op)) return "--pivoting is for getrf and gesv";
   if (arguments.rows > 0 && !is_rectangular(op)) return "-m is for geqrf, gels, stencil and copy";
-  if ((job.iterations || job.tolerance) && !is_iterative(op)) return "--iterations and --tolerance are for cg and stencil";
+  if ((job.iterations || job.tolerance) && !is_iterative(op))
+    return "--iterations and --tolerance are for cg and stencil";
   if (job.tolerance && !(*job.tolerance >= 0)) return "--tolerance has to be a number that is not negative";
   if (arguments.to.given() && op != LinalgOp::copy) return "--to-p, --to-q and --to-distribution are for copy";
   if (op == LinalgOp::gels && job.rows() < job.n) return "gels: A has at least as many rows as columns";
-  if (arguments.nrhs > 0 && !job.rhs_file.empty()) return "--nrhs and --rhs exclude each other: the file has its columns";
+  if (arguments.nrhs > 0 && !job.rhs_file.empty())
+    return "--nrhs and --rhs exclude each other: the file has its columns";
   if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
   if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
   if (!job.out_file.empty() && arguments.precisions.size() > 1) return "--out takes one precision";
@@ -157,7 +161,8 @@ base::Result<void> distribute(const LinalgArguments& arguments, std::uint32_t ra
   return {};
 }
 
-Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome, Runtime& rt) {
+Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome,
+                           Runtime& rt) {
   Measurement measurement;
   measurement.name = arguments.op;
   measurement.unit = is_copy(arguments.job.op) || arguments.job.op == LinalgOp::stencil ? "GB/s" : "GFlop/s";
@@ -174,7 +179,8 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
   if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
   if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
   if (outcome.iterations) measurement.params["iterations"] = *outcome.iterations;
-  if (outcome.reached) measurement.params[arguments.job.op == LinalgOp::cg ? "relative_residual" : "change"] = *outcome.reached;
+  if (outcome.reached)
+    measurement.params[arguments.job.op == LinalgOp::cg ? "relative_residual" : "change"] = *outcome.reached;
   if (arguments.job.op == LinalgOp::copy) measurement.params["travelling_bytes"] = outcome.travelling;
   if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
   measurement.params["seconds"] = median(outcome.seconds);
@@ -185,8 +191,9 @@ Measurement measurement_of(const LinalgArguments& arguments, char precision, con
 }
 
 void print_heading() {
-  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op", "precision", "n",
-             "nb", "nrhs", "steps", "ranks", "workers", "seconds", "median", "min", "max", "unit", "residual");
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op",
+             "precision", "n", "nb", "nrhs", "steps", "ranks", "workers", "seconds", "median", "min", "max", "unit",
+             "residual");
 }
 
 /// The size of the matrices for the table: their order, or m x n.
@@ -230,8 +237,8 @@ bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
   if (!outcome.converged) {
     if (log != nullptr)
       log->error("not converged after {}: {} is {:.3g}; allow more with --iterations, or a larger --tolerance",
-                 counted(outcome.iterations.value_or(0), "iteration"), op == LinalgOp::cg ? "||r|| / ||b||" : "the largest change of a point",
-                 outcome.reached.value_or(0));
+                 counted(outcome.iterations.value_or(0), "iteration"),
+                 op == LinalgOp::cg ? "||r|| / ||b||" : "the largest change of a point", outcome.reached.value_or(0));
     return false;
   }
   // A NaN fails too.
@@ -252,7 +259,8 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
   base::restrict_blas_threads();
   if (const int threads = linalg::observed_blas_threads(); threads > 1)
     context.log.warn(
-        "the BLAS library uses {} threads for one call although it was set to use one: they compete with the workers", threads);
+        "the BLAS library uses {} threads for one call although it was set to use one: they compete with the workers",
+        threads);
 
   // The runtime reads the same --tandem.* arguments that main() has taken out.
   std::vector<std::string> words = context.arguments;
@@ -301,13 +309,15 @@ void run(const LinalgArguments& arguments, ToolContext& context) {
 }  // namespace
 
 void add_linalg(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("linalg", "Run one operation of linear algebra; print time, GFlop/s and residual");
+  Subcommand command =
+      app.add_subcommand("linalg", "Run one operation of linear algebra; print time, GFlop/s and residual");
   auto arguments = std::make_shared<LinalgArguments>();
   LinalgJob& job = arguments->job;
   std::vector<std::string> names;
   for (const auto& [name, op] : ops) names.push_back(name);
-  command.add_option("OP", arguments->op,
-                      "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
+  command
+      .add_option("OP", arguments->op,
+                  "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
       .required()
       .one_of(names);
   command.add_option("-n", job.n, "Order of the matrices").positive();
@@ -322,18 +332,23 @@ void add_linalg(Subcommand app, ToolContext& context) {
                      "Pivoting of getrf and gesv; with none, generated matrices are diagonally dominant")
       .one_of({"tournament", "none"})
       .show_default();
-  command.add_option("--nrhs", arguments->nrhs, "Right-hand sides (default: 1 for potrs, posv, gesv and gels, n for trsm)")
+  command
+      .add_option("--nrhs", arguments->nrhs, "Right-hand sides (default: 1 for potrs, posv, gesv and gels, n for trsm)")
       .positive();
   command.add_option("--repetitions", arguments->repetitions,
                       "Measured runs (default: 5 after one that warms up; 1 with --matrix)")
       .positive();
   command.add_option("--workers", arguments->workers, "Number of workers, as --tandem.workers").positive();
-  command.add_option("--iterations", job.iterations, "Largest number of iterations (default: n for cg, 100 for stencil)")
+  command
+      .add_option("--iterations", job.iterations, "Largest number of iterations (default: n for cg, 100 for stencil)")
       .positive();
-  command.add_option("--tolerance", job.tolerance,
-                      "cg: stop at this ||r|| / ||b|| (default: 10 eps; 0: never). stencil: stop when no point changes by more "
-                      "in a step (default: never)");
-  command.add_option("--p", arguments->places.p, "On several ranks: rows of the process grid (default: as square as possible)")
+  command.add_option(
+      "--tolerance", job.tolerance,
+      "cg: stop at this ||r|| / ||b|| (default: 10 eps; 0: never). stencil: stop when no point changes by more "
+      "in a step (default: never)");
+  command
+      .add_option("--p", arguments->places.p,
+                  "On several ranks: rows of the process grid (default: as square as possible)")
       .positive();
   command.add_option("--q", arguments->places.q, "On several ranks: columns of the process grid").positive();
   command.add_option("--distribution", arguments->places.file,
@@ -341,7 +356,8 @@ void add_linalg(Subcommand app, ToolContext& context) {
   command.add_option("--emulate-kernels", arguments->emulated_rate,
                       "Kernels sleep for the time of their operations at this rate in GFlop/s, instead of computing")
       .between(1e-3, 1e6);
-  command.add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the process grid of the target").positive();
+  command.add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the process grid of the target")
+      .positive();
   command.add_option("--to-q", arguments->to.q,
                      "copy on several ranks: columns of that grid (default: each tile stays on its rank)")
       .positive();
@@ -349,8 +365,10 @@ void add_linalg(Subcommand app, ToolContext& context) {
                      "copy on several ranks: file with the rank of each tile of the target");
   command.add_option("--seed", job.seed, "Seed of generated matrices").show_default();
   command.add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (at most 30 is right)");
-  command.add_option("--matrix", job.matrix_file, "potrf, potrs, posv, getrf, gesv, cg: read A from this Matrix Market file");
-  command.add_option("--rhs", job.rhs_file, "potrs, posv, gesv, cg: read B from this Matrix Market file (default: random)");
+  command.add_option("--matrix", job.matrix_file,
+                     "potrf, potrs, posv, getrf, gesv, cg: read A from this Matrix Market file");
+  command.add_option("--rhs", job.rhs_file,
+                     "potrs, posv, gesv, cg: read B from this Matrix Market file (default: random)");
   command.add_option("--out", job.out_file,
                       "Write a Matrix Market file: the solution of potrs, posv, gesv and cg, the factor of potrf");
   command.add_flag("--json", arguments->json, "Print a JSON object");

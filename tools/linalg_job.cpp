@@ -58,7 +58,8 @@ double little_dominance(std::size_t n) { return 2.5 / std::sqrt(3 * static_cast<
 template <Scalar T>
 Result<void> require_square(const DenseMatrix<T>& dense, const std::string& name) {
   if (dense.rows != dense.cols)
-    return Error{ErrorCode::invalid_argument, fmt::format("{}: the matrix is {} x {}, not square", name, dense.rows, dense.cols)};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{}: the matrix is {} x {}, not square", name, dense.rows, dense.cols)};
   return {};
 }
 
@@ -135,8 +136,8 @@ class Runner {
       if (!rhs) return rhs.error();
       b_file_ = std::move(rhs).value();
       if (b_file_->rows != job_.n)
-        return Error{ErrorCode::invalid_argument,
-                     fmt::format("{}: the right-hand side has {} rows, the matrix {}", job_.rhs_file, b_file_->rows, job_.n)};
+        return Error{ErrorCode::invalid_argument, fmt::format("{}: the right-hand side has {} rows, the matrix {}",
+                                                              job_.rhs_file, b_file_->rows, job_.n)};
       job_.nrhs = b_file_->cols;
     }
     return {};
@@ -331,7 +332,9 @@ class Runner {
              fill_general(factors.data);
              fill_rhs(x.data);
            },
-           [&] { outcome_.info = pivoting ? gesv(rt_, factors.data, pivots, x.data) : gesv_nopiv(rt_, factors.data, x.data); });
+           [&] {
+             outcome_.info = pivoting ? gesv(rt_, factors.data, pivots, x.data) : gesv_nopiv(rt_, factors.data, x.data);
+           });
     if (job_.check && outcome_.info == 0) {
       Tiled<T> a(rt_, "A again", square()), b(rt_, "B again", tall());
       fill_general(a.data);
@@ -346,7 +349,8 @@ class Runner {
 
   /// Operations of QR: 2 n^2 (m - n/3) for m >= n.
   double qr_work() const {
-    const double rows = static_cast<double>(job_.rows()), less = std::min(rows, order()), more = std::max(rows, order());
+    const double rows = static_cast<double>(job_.rows()), less = std::min(rows, order()),
+                 more = std::max(rows, order());
     return 2 * less * less * (more - less / 3);
   }
 
@@ -356,7 +360,8 @@ class Runner {
     if (job_.check) {
       Tiled<T> again(rt_, "A again", rectangular());
       fill_random(again.data, 0);
-      const R product = geqrf_residual(rt_, again.data, a.data, t.data), unitary = geqrf_orthogonality(rt_, a.data, t.data);
+      const R product = geqrf_residual(rt_, again.data, a.data, t.data),
+              unitary = geqrf_orthogonality(rt_, a.data, t.data);
       outcome_.residual = static_cast<double>(unitary > product || std::isnan(unitary) ? unitary : product);
     }
     return std::move(outcome_);
@@ -384,11 +389,13 @@ class Runner {
 
   Result<LinalgOutcome> run_cg() {
     if (b_file_ && b_file_->cols != 1)
-      return Error{ErrorCode::invalid_argument, fmt::format("{}: cg takes one right-hand side, and here are {}", job_.rhs_file,
-                                                            b_file_->cols)};
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{}: cg takes one right-hand side, and here are {}", job_.rhs_file, b_file_->cols)};
     Tiled<T> a(rt_, "A", square(job_.uplo)), b(rt_, "B", tall()), x(rt_, "X", tall());
     if (a_file_) generate(rt_, Elements<T>{&*a_file_}, a.data);
-    else generate(rt_, RandomPositiveDefinite{.seed = job_.seed, .order = job_.n, .dominance = little_dominance(job_.n)}, a.data);
+    else
+      generate(rt_, RandomPositiveDefinite{.seed = job_.seed, .order = job_.n, .dominance = little_dominance(job_.n)},
+               a.data);
     fill_rhs(b.data);
     const CgOptions options{.iterations = job_.iterations, .tolerance = job_.tolerance};
     CgOutcome ended;

@@ -40,7 +40,8 @@ namespace {
 std::vector<std::string> transports() {
   std::vector<std::string> names = comm::internal::automatic_transports(comm::internal::active_rdma_ports());
   const auto ucx = std::find(names.begin(), names.end(), "ucx");
-  if (ucx != names.end() && !comm::internal::load_module({.transport = "ucx", .package = "libucx-dev"}, "").ok()) names.erase(ucx);
+  if (ucx != names.end() && !comm::internal::load_module({.transport = "ucx", .package = "libucx-dev"}, "").ok())
+    names.erase(ucx);
   return names;
 }
 
@@ -56,8 +57,9 @@ void print_opencl() {
   const std::vector<runtime::OpenClFacts> devices = module->find();
   if (devices.empty()) fmt::print("OpenCL       no device\n");
   for (std::size_t i = 0; i < devices.size(); ++i)
-    fmt::print("OpenCL {}     {}{}, {}, {} compute units, by {}\n", i, devices[i].name, devices[i].is_processor ? " (the processor)" : "",
-               readable_bytes(devices[i].memory_bytes), devices[i].units, devices[i].platform);
+    fmt::print("OpenCL {}     {}{}, {}, {} compute units, by {}\n", i, devices[i].name,
+               devices[i].is_processor ? " (the processor)" : "", readable_bytes(devices[i].memory_bytes),
+               devices[i].units, devices[i].platform);
 }
 
 Json opencl_json() {
@@ -85,11 +87,12 @@ void print_cuda(const base::Config& config) {
   if (!devices.ok()) return fmt::print("CUDA         {}\n", devices.error().message);
   if (devices.value().empty()) fmt::print("CUDA         no device\n");
   else if (const std::int64_t bound = config.get_bytes("cuda.page_locked"); bound != 0)
-    fmt::print("page-locked  up to {} of main memory for copies from and to CUDA devices, with option cuda\n", readable_bytes(static_cast<std::size_t>(bound)));
+    fmt::print("page-locked  up to {} of main memory for copies from and to CUDA devices, with option cuda\n",
+               readable_bytes(static_cast<std::size_t>(bound)));
   for (std::size_t i = 0; i < devices.value().size(); ++i) {
     const runtime::CudaFacts& device = devices.value()[i];
-    fmt::print("CUDA {}       {}, {}, {} multiprocessors, compute capability {}.{}\n", i, device.name, readable_bytes(device.memory_bytes),
-               device.multiprocessors, device.major, device.minor);
+    fmt::print("CUDA {}       {}, {}, {} multiprocessors, compute capability {}.{}\n", i, device.name,
+               readable_bytes(device.memory_bytes), device.multiprocessors, device.major, device.minor);
   }
 }
 
@@ -110,7 +113,8 @@ std::string core_list(const std::vector<base::CoreId>& cores) {
   return fmt::format("{} {}", numbers.size() == 1 ? "core" : "cores", fmt::join(numbers, " "));
 }
 
-/// "2 of 1MiB for 1 core each". Caches of one level are alike on most machines; where they are not, each size has its line.
+/// "2 of 1MiB for 1 core each". Caches of one level are alike on most machines; where they are not, each size has its
+/// line.
 void print_caches(const base::Topology& topology) {
   struct Kind {
     base::Cache example;
@@ -127,13 +131,14 @@ void print_caches(const base::Topology& topology) {
   }
   for (const Kind& kind : kinds) {
     const std::size_t sharers = kind.example.cores.size();
-    fmt::print("L{} caches    {} of {}, each for {} {}\n", kind.example.level, kind.count, readable_bytes(kind.example.bytes),
-               sharers, sharers == 1 ? "core" : "cores");
+    fmt::print("L{} caches    {} of {}, each for {} {}\n", kind.example.level, kind.count,
+               readable_bytes(kind.example.bytes), sharers, sharers == 1 ? "core" : "cores");
   }
 }
 
 /// The NUMA place where a worker works, with option `numa`.
-std::string memory_of(const WorkerPlacement& placement, const std::vector<WorkerPlacement>& workers, const base::Topology& topology) {
+std::string memory_of(const WorkerPlacement& placement, const std::vector<WorkerPlacement>& workers,
+                      const base::Topology& topology) {
   const std::size_t place = topology.numa_place_of(core_of(placement, topology));
   const bool is_main = place == topology.numa_place_of(core_of(workers.front(), topology));
   return fmt::format("{}NUMA node {}", is_main ? "main memory, " : "", topology.numa_nodes()[place].os_index);
@@ -146,8 +151,9 @@ void for_each_device_worker(const runtime::Machine& machine, const Visit& visit)
     if (machine.workers[i].kind != DeviceKind::cpu) visit(i, machine.workers[i]);
 }
 
-void print_table(const base::Topology& topology, std::optional<double> quota, const std::vector<WorkerPlacement>& workers,
-                 const std::string& messages, const std::optional<LinkView>& links, const base::Config& config) {
+void print_table(const base::Topology& topology, std::optional<double> quota,
+                 const std::vector<WorkerPlacement>& workers, const std::string& messages,
+                 const std::optional<LinkView>& links, const base::Config& config) {
   fmt::print("processor    {}\n", topology.cpu_model().empty() ? "unknown" : topology.cpu_model());
   fmt::print("packages     {}\n", topology.package_count());
   fmt::print("cores        {} that this process may use, with {} hardware threads\n", topology.cores().size(),
@@ -165,7 +171,8 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   fmt::print("\ncore  package  NUMA node  hardware threads\n");
   for (const base::Core& core : topology.cores())
     fmt::print("{:>4}  {:>7}  {:>9}  {}\n", core.id.value(), core.package, core.numa_node, fmt::join(core.pus, " "));
-  const auto row = [divides = config.get_bool("numa")](std::string_view worker, std::string_view place, const std::string& memory) {
+  const auto row = [divides = config.get_bool("numa")](std::string_view worker, std::string_view place,
+                                                       const std::string& memory) {
     if (divides) fmt::print("{:>6}  {:<30}  {}\n", worker, place, memory);
     else fmt::print("{:>6}  {}\n", worker, place);
   };
@@ -173,7 +180,8 @@ void print_table(const base::Topology& topology, std::optional<double> quota, co
   row("worker", "runs on", "works in");
   for (const WorkerPlacement& placement : workers) {
     const std::string place = placement.core ? fmt::format("core {}", placement.core->value()) : "any core";
-    row(std::to_string(placement.worker), placement.is_caller ? "the calling thread, not bound" : place, memory_of(placement, workers, topology));
+    row(std::to_string(placement.worker), placement.is_caller ? "the calling thread, not bound" : place,
+        memory_of(placement, workers, topology));
   }
   if (!links) return;
   for_each_device_worker(links->machine, [&](std::size_t number, const runtime::MachineWorker& worker) {
@@ -188,10 +196,12 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   machine["cpu_quota"] = quota ? Json(*quota) : Json(nullptr);
   machine["networks"] = Json::array();
   for (const Finding& finding : check_networks("/"))
-    machine["networks"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
+    machine["networks"].push_back(
+        {{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
   machine["energy"] = Json::array();
   for (const Finding& finding : check_energy(config))
-    machine["energy"].push_back({{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
+    machine["energy"].push_back(
+        {{"kind", finding.subject}, {"found", finding.found}, {"usable", finding.verdict == Verdict::right}});
   machine["transports"] = transports();
   machine["opencl"] = opencl_json();
   machine["cuda"] = cuda_json(config);
@@ -213,7 +223,8 @@ void print_json(const base::Topology& topology, std::optional<double> quota, con
   print({{"tandem", version}, {"commit", commit}, {"machine", machine}});
 }
 
-MachineView view_of(const base::Topology& topology, const std::vector<WorkerPlacement>& workers, const base::Config& config) {
+MachineView view_of(const base::Topology& topology, const std::vector<WorkerPlacement>& workers,
+                    const base::Config& config) {
   MachineView view{.topology = topology, .workers = workers};
   if (const runtime::OpenClModule* const module = opencl())
     for (const runtime::OpenClFacts& device : module->find())
@@ -243,9 +254,11 @@ struct MachineOptions {
 
 /// Explains where a rank that has this host for itself would serve messages, with option comm.progress_core=model; else
 /// empty. Sets that core in `config`.
-std::string place_of_messages(base::Config& config, const base::Topology& topology, std::optional<double> quota, base::Log& log) {
+std::string place_of_messages(base::Config& config, const base::Topology& topology, std::optional<double> quota,
+                              base::Log& log) {
   if (comm::progress_core(config)) return {};
-  const auto machine = find_contention_machine(config, base::process_environment(), machine_name(topology.cpu_model()), log);
+  const auto machine =
+      find_contention_machine(config, base::process_environment(), machine_name(topology.cpu_model()), log);
   const auto host = base::Topology::discover_host();
   const MessageChoice choice = choose_messages(config, {.own = topology,
                                                         .host = host ? host.value() : topology,
@@ -298,10 +311,12 @@ void add_machine(Subcommand app, ToolContext& context) {
       app.add_subcommand("machine", "Show the processor, the memory and the caches, and where workers would run");
   auto options = std::make_shared<MachineOptions>();
   command.add_flag("--json", options->json, "Print a JSON object");
-  command.add_flag("--tree", options->tree, "Print a tree: which parts of the machine belong to which, and the workers bound to its cores");
+  command.add_flag("--tree", options->tree,
+                   "Print a tree: which parts of the machine belong to which, and the workers bound to its cores");
   command.add_option("--svg", options->svg, "Draw the tree into this file");
   command.add_flag("--links", options->links,
-                   "Measure how fast copies between memories are, each link alone and all at once, and, on several ranks, messages, alone and beside "
+                   "Measure how fast copies between memories are, each link alone and all at once, and, on several "
+                   "ranks, messages, alone and beside "
                    "copies; up to half a minute for each");
   command.add_option("--save", options->save, "Write workers, memories and links to this file, for option machine of programs").type_name("FILE");
   command.callback([options, &context] {

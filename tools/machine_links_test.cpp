@@ -34,25 +34,36 @@ TEST(MachineLinks, TablesHaveFiguresAloneAtOnceAndTheirRatio) {
   const std::string text = links_text(measured());
   EXPECT_THAT(text, HasSubstr("     0  main     no limit    main memory\n     1  device   6.0 GiB     card\n"));
   EXPECT_THAT(text, HasSubstr("   0 -> 1          10       0 ns           5     50 %  measured\n"));
-  EXPECT_THAT(text, HasSubstr("from    to       4KiB      1MiB     16MiB\n   0 -> 1          10        10         -\n"));
+  EXPECT_THAT(text,
+              HasSubstr("from    to       4KiB      1MiB     16MiB\n   0 -> 1          10        10         -\n"));
   EXPECT_THAT(text, HasSubstr("   0 -> 1           5         5         -\n"));
   EXPECT_THAT(text, HasSubstr("   0 -> 1         0.5       0.5         -\n"));
 }
 
 TEST(MachineLinks, TablesHaveMessagesAndCopiesBesideThem) {
   LinkView view = measured();
-  EXPECT_THAT(links_text(view), HasSubstr("Messages are measured on several ranks: tandem run -n 2 tandem machine --links"));
+  EXPECT_THAT(links_text(view),
+              HasSubstr("Messages are measured on several ranks: tandem run -n 2 tandem machine --links"));
   view.machine.links[0].beside_messages_bytes_per_ns = 8;
   view.machine.networks.push_back({.transport = "tcp",
                                    .source = runtime::LinkSource::measured,
-                                   .times = {{.bytes = 8, .alone_ns = 15'250}, {.bytes = 1 << 20, .alone_ns = 524'288, .both_ways_ns = 600'000, .loaded_ns = 1e6, .all_pairs_ns = 750'000}}});
+                                   .times = {{.bytes = 8, .alone_ns = 15'250},
+                                             {.bytes = 1 << 20,
+                                              .alone_ns = 524'288,
+                                              .both_ways_ns = 600'000,
+                                              .loaded_ns = 1e6,
+                                              .all_pairs_ns = 750'000}}});
   const std::string text = links_text(view);
   EXPECT_THAT(text, Not(HasSubstr("Messages are measured on several ranks")));
-  EXPECT_THAT(text, HasSubstr("from    to       GB/s    latency  at once, GB/s     of it  beside messages     of it\n"
-                              "   0 -> 1          10       0 ns           5     50 %                8     80 %  measured\n"));
-  EXPECT_THAT(text, HasSubstr("messages over tcp (measured)\n   bytes   alone, us        GB/s  both ways, us  loaded, us  all pairs, us\n"
-                              "      8B       15.25    0.000525              -           -              -\n"
-                              "    1MiB       524.3           2            600        1000            750\n"));
+  EXPECT_THAT(text,
+              HasSubstr("from    to       GB/s    latency  at once, GB/s     of it  beside messages     of it\n"
+                        "   0 -> 1          10       0 ns           5     50 %                8     80 %  measured\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "messages over tcp (measured)\n   bytes   alone, us        GB/s  both ways, us  loaded, us  all pairs, us\n"
+          "      8B       15.25    0.000525              -           -              -\n"
+          "    1MiB       524.3           2            600        1000            750\n"));
   Json machine = Json::object();
   add_links_json(view, machine);
   EXPECT_NEAR(machine["links"].at(0)["beside_messages_gb_s"].number(), 8, 1e-6);

@@ -44,7 +44,8 @@ std::map<unsigned, std::string> workers_by_core(const MachineView& machine) {
 const base::Cache* shared_cache(const base::Topology& topology, base::CoreId core) {
   const base::Cache* found = nullptr;
   for (const base::Cache& cache : topology.caches())
-    if (cache.cores.size() > 1 && std::ranges::find(cache.cores, core) != cache.cores.end() && (found == nullptr || cache.cores.size() < found->cores.size()))
+    if (cache.cores.size() > 1 && std::ranges::find(cache.cores, core) != cache.cores.end() &&
+        (found == nullptr || cache.cores.size() < found->cores.size()))
       found = &cache;
   return found;
 }
@@ -93,7 +94,8 @@ std::string unbound(const MachineView& machine) {
   std::string text;
   for (const WorkerPlacement& placement : machine.workers) {
     if (placement.core && !placement.is_caller) continue;
-    text += fmt::format("{}worker {} {}", text.empty() ? "" : "; ", placement.worker, placement.is_caller ? "is the calling thread" : "runs on any core");
+    text += fmt::format("{}worker {} {}", text.empty() ? "" : "; ", placement.worker,
+                        placement.is_caller ? "is the calling thread" : "runs on any core");
   }
   return text;
 }
@@ -120,7 +122,8 @@ struct Size {
 
 Size size_of(const Box& box, double most);
 
-/// Calls `place(part, x, y, size)` for the parts of a box, left to right in rows not wider than `most`; returns the size of all.
+/// Calls `place(part, x, y, size)` for the parts of a box, left to right in rows not wider than `most`; returns the
+/// size of all.
 template <class Place>
 Size lay_out(const Box& box, double most, const Place& place) {
   if (!box.parts.empty() && box.parts.front().is_core())  // as a square
@@ -169,12 +172,14 @@ std::pair<std::string_view, std::string_view> colours_of(Look look) {
 
 void draw(const Box& box, double x, double y, Size size, double most, std::string& svg) {
   const auto [fill, line] = colours_of(box.look);
-  svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", x, y, size.width,
-                     size.height, fill, line);
+  svg += fmt::format(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" fill=\"{}\" stroke=\"{}\"/>\n", x, y,
+      size.width, size.height, fill, line);
   const auto write = [&](double down, std::string_view text, std::string_view colour) {
     const double room = size.width - gap;
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\"", x + gap / 2 + 2, y + down, colour);
-    if (letter * static_cast<double>(text.size()) > room) svg += fmt::format(" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\"", room - 4);
+    if (letter * static_cast<double>(text.size()) > room)
+      svg += fmt::format(" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\"", room - 4);
     svg += fmt::format(">{}</text>\n", svg_text(text));
   };
   const std::string_view ink = box.look == Look::busy_core ? "#ffffff" : "#222222";
@@ -203,10 +208,13 @@ std::string machine_svg(const MachineView& machine) {
   const double height = size.height + (rest.empty() ? 0 : title_height);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
-      "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+      "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+      "fill=\"#ffffff\"/>\n",
       width, height);
   draw(all, 0, 0, size, page_width, svg);
-  if (!rest.empty()) svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#222222\">{}</text>\n", gap, size.height + 14, svg_text(rest));
+  if (!rest.empty())
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#222222\">{}</text>\n", gap, size.height + 14,
+                       svg_text(rest));
   return svg + "</svg>\n";
 }
 

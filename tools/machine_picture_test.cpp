@@ -20,7 +20,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 TEST(MachinePicture, TheTreeHasEachPartWithinTheOneThatItBelongsTo) {
   const auto topology = base::Topology::synthetic("package:2 numa:1 l3:1 core:2 pu:1").value();
-  const std::vector<WorkerPlacement> workers{{.worker = 0, .is_caller = true}, {.worker = 1, .core = base::CoreId(1)}, {.worker = 2, .core = base::CoreId(2)}};
+  const std::vector<WorkerPlacement> workers{
+      {.worker = 0, .is_caller = true}, {.worker = 1, .core = base::CoreId(1)}, {.worker = 2, .core = base::CoreId(2)}};
   const std::string tree = machine_tree({topology, workers, {{"OpenCL 0", "a card", 1U << 30U}}, {"eth0"}});
   EXPECT_THAT(tree, HasSubstr("|- package 0\n|  `- NUMA node 0"));
   EXPECT_THAT(tree, HasSubstr("|- package 1\n|  `- NUMA node 1"));

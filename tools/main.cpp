@@ -42,10 +42,12 @@ int run(int argc, char** argv) {
   log.set_level(log_level(config.value()));
   argc = tandem::base::remove_arguments(argc, argv, config.value().consumed_arguments());
 
-  tandem::tools::CommandLine command_line("tandem", "Tandem: a distributed task-based runtime system and communication library.",
+  tandem::tools::CommandLine command_line("tandem",
+                                          "Tandem: a distributed task-based runtime system and communication library.",
                                           fmt::format("tandem {} ({})", tandem::tools::version, tandem::tools::commit));
   tandem::tools::Subcommand app = command_line.root();
-  app.footer("Every subcommand also takes the options of the runtime, as --tandem.NAME=VALUE; `tandem config` lists them.");
+  app.footer(
+      "Every subcommand also takes the options of the runtime, as --tandem.NAME=VALUE; `tandem config` lists them.");
   app.require_subcommand();
   tandem::tools::ToolContext context{config.value(), arguments, log};
   tandem::tools::add_all(app, context);

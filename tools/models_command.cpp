@@ -44,12 +44,14 @@ std::string kind_text(const model::WorkKind& kind) {
 }
 
 std::string text_of(const model::PowerLaw& law) {
-  return fmt::format("{} (bytes / {})^{:.2f} + {}", short_time(law.factor()), short_bytes(law.scale()), law.exponent(), short_time(law.constant_ns()));
+  return fmt::format("{} (bytes / {})^{:.2f} + {}", short_time(law.factor()), short_bytes(law.scale()), law.exponent(),
+                     short_time(law.constant_ns()));
 }
 
 namespace {
 
-constexpr const char* models_footer = R"(A program learns with --tandem.models=on, or TANDEM_MODELS=on. There is a file for each codelet, for people to read, in option model.folder.
+constexpr const char* models_footer =
+    R"(A program learns with --tandem.models=on, or TANDEM_MODELS=on. There is a file for each codelet, for people to read, in option model.folder.
 
   tandem linalg potrf -n 4096 --tandem.models=on
   tandem models list
@@ -63,7 +65,8 @@ Result<ModelFolder> own_folder(const ToolContext& context) {
   auto place = ModelFolder::place(context.config, base::process_environment());
   if (!place.ok()) return place.error();
   const auto topology = base::Topology::discover();
-  return ModelFolder(std::move(place).value(), machine_name(topology.ok() ? topology.value().cpu_model() : std::string()));
+  return ModelFolder(std::move(place).value(),
+                     machine_name(topology.ok() ? topology.value().cpu_model() : std::string()));
 }
 
 std::uint64_t samples_of(const model::CodeletModels& models) {
@@ -73,7 +76,8 @@ std::uint64_t samples_of(const model::CodeletModels& models) {
 }
 
 double age_s(const ModelFolder::File& file) {
-  return std::max(0.0, std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - file.changed).count());
+  return std::max(0.0,
+                  std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - file.changed).count());
 }
 
 std::string age_text(double seconds) {
@@ -88,9 +92,11 @@ void print_powers(const ModelFolder& folder) {
   if (powers.value().is_empty()) return;
   std::size_t width = 6;
   for (const auto& [key, watts] : powers.value().kernels) width = std::max(width, key.second.size());
-  fmt::print("\n{:<{}}  {:>10}  {:>8}  {:>10}  {:>10}  {}\n", "power", width, "watts", "+-", "confidence", "seconds", "workers");
+  fmt::print("\n{:<{}}  {:>10}  {:>8}  {:>10}  {:>10}  {}\n", "power", width, "watts", "+-", "confidence", "seconds",
+             "workers");
   const auto row = [&](std::string_view what, const model::Watts& power, std::string_view kind) {
-    fmt::print("{:<{}}  {:>10.2f}  {:>8.2f}  {:>10.2f}  {:>10.1f}  {}\n", what, width, power.watts, power.error, power.confidence(), power.seconds, kind);
+    fmt::print("{:<{}}  {:>10.2f}  {:>8.2f}  {:>10.2f}  {:>10.1f}  {}\n", what, width, power.watts, power.error,
+               power.confidence(), power.seconds, kind);
   };
   for (const auto& [key, power] : powers.value().kernels) row(key.second, power, key.first);
   for (const auto& [kind, power] : powers.value().idle) row("(idle)", power, kind);
@@ -101,10 +107,12 @@ Json powers_json(const ModelFolder& folder) {
   const auto powers = folder.read_powers();
   if (!powers.ok()) return nullptr;
   const auto of = [](const model::Watts& power) {
-    return Json{{"watts", power.watts}, {"error", power.error}, {"confidence", power.confidence()}, {"seconds", power.seconds}};
+    return Json{
+        {"watts", power.watts}, {"error", power.error}, {"confidence", power.confidence()}, {"seconds", power.seconds}};
   };
   Json kernels = Json::array(), idle = Json::array();
-  for (const auto& [key, power] : powers.value().kernels) kernels.push_back({{"codelet", key.second}, {"worker", key.first}, {"power", of(power)}});
+  for (const auto& [key, power] : powers.value().kernels)
+    kernels.push_back({{"codelet", key.second}, {"worker", key.first}, {"power", of(power)}});
   for (const auto& [kind, power] : powers.value().idle) idle.push_back({{"worker", kind}, {"power", of(power)}});
   return {{"kernels", kernels}, {"idle", idle}};
 }
@@ -141,10 +149,12 @@ Result<void> list_models(const ToolContext& context, bool json) {
   bool has_head = false;
   for (const ModelFolder::File& file : files.value()) {
     if (!file.models.ok()) continue;
-    if (!std::exchange(has_head, true)) fmt::print("{:<{}}  {:>6}  {:>9}  {:>8}  {}\n", "codelet", width, "shapes", "durations", "age", "workers");
+    if (!std::exchange(has_head, true))
+      fmt::print("{:<{}}  {:>6}  {:>9}  {:>8}  {}\n", "codelet", width, "shapes", "durations", "age", "workers");
     std::string kinds;
     for (const auto& [kind, sizes] : file.models.value().kinds) kinds += (kinds.empty() ? "" : "; ") + kind_text(kind);
-    fmt::print("{:<{}}  {:>6}  {:>9}  {:>8}  {}\n", file.models.value().codelet, width, rows_of(file.models.value()).size(), samples_of(file.models.value()), age_text(age_s(file)), kinds);
+    fmt::print("{:<{}}  {:>6}  {:>9}  {:>8}  {}\n", file.models.value().codelet, width,
+               rows_of(file.models.value()).size(), samples_of(file.models.value()), age_text(age_s(file)), kinds);
   }
   for (const ModelFolder::File& file : files.value())
     if (!file.models.ok()) fmt::print("refused: {}\n", file.models.error().message);
@@ -164,8 +174,10 @@ Result<model::CodeletModels> find_models(const ToolContext& context, const std::
     for (const ModelFolder::File& file : files.value())
       if (file.models.ok()) names.push_back(file.models.value().codelet);
   const std::string nearest = base::nearest_name(codelet, names);
-  return Error{ErrorCode::not_found, fmt::format("there is no performance model of '{}' in {}{}", codelet, folder.value().folder().string(),
-                                                 nearest.empty() ? "; `tandem models list` shows them" : fmt::format(" (did you mean {}?)", nearest))};
+  return Error{
+      ErrorCode::not_found,
+      fmt::format("there is no performance model of '{}' in {}{}", codelet, folder.value().folder().string(),
+                  nearest.empty() ? "; `tandem models list` shows them" : fmt::format(" (did you mean {}?)", nearest))};
 }
 
 Json row_json(const ModelRow& row) {
@@ -201,15 +213,17 @@ Result<void> show_models(const ToolContext& context, const std::string& codelet,
     return {};
   }
   for (const auto& [kind, sizes] : models.value().kinds) {
-    fmt::print("{} on {}\n{:>10}  {:>16}  {:>9}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}\n", codelet, kind_text(kind), "data", "shape", "durations", "mean", "deviation",
-               "confidence", "least", "median", "greatest");
+    fmt::print("{} on {}\n{:>10}  {:>16}  {:>9}  {:>9}  {:>9}  {:>10}  {:>9}  {:>9}  {:>9}\n", codelet, kind_text(kind),
+               "data", "shape", "durations", "mean", "deviation", "confidence", "least", "median", "greatest");
     for (const ModelRow& row : rows) {
       if (row.kind != kind) continue;
       const model::Estimate estimate = row.history.estimate();
       const auto quantiles = row.history.summary().quantiles;
-      fmt::print("{:>10}  {:>16x}  {:>9}  {:>9}  {:>9}  {:>10.2f}  {:>9}  {:>9}  {:>9}{}\n", short_bytes(row.footprint.bytes), row.footprint.shape, row.history.samples(),
-                 short_time(estimate.mean_ns), short_time(estimate.deviation_ns), estimate.confidence(), short_time(quantiles[0]), short_time(quantiles[2]),
-                 short_time(quantiles[4]), estimate.known ? "" : "  too few");
+      fmt::print("{:>10}  {:>16x}  {:>9}  {:>9}  {:>9}  {:>10.2f}  {:>9}  {:>9}  {:>9}{}\n",
+                 short_bytes(row.footprint.bytes), row.footprint.shape, row.history.samples(),
+                 short_time(estimate.mean_ns), short_time(estimate.deviation_ns), estimate.confidence(),
+                 short_time(quantiles[0]), short_time(quantiles[2]), short_time(quantiles[4]),
+                 estimate.known ? "" : "  too few");
     }
     if (const auto law = sizes.law()) fmt::print("  law: {}\n", text_of(*law));
   }
@@ -236,7 +250,8 @@ Result<void> prune_models(const ToolContext& context, std::optional<double> days
   const auto removed = folder.value().prune(unused_for, codelet.empty() ? std::nullopt : std::optional(codelet));
   if (!removed.ok()) return removed.error();
   if (!codelet.empty() && removed.value().empty())
-    return Error{ErrorCode::not_found, fmt::format("there is no performance model of '{}' in {}", codelet, folder.value().folder().string())};
+    return Error{ErrorCode::not_found,
+                 fmt::format("there is no performance model of '{}' in {}", codelet, folder.value().folder().string())};
   for (const std::filesystem::path& file : removed.value()) fmt::print("removed {}\n", file.string());
   if (removed.value().empty()) fmt::print("nothing to remove in {}\n", folder.value().folder().string());
   return {};
@@ -264,22 +279,28 @@ void add_models(Subcommand app, ToolContext& context) {
     });
     return command;
   };
-  Subcommand list = add("list", "List the codelets that are known", [given, &context] { return list_models(context, given->json); });
+  Subcommand list = add("list", "List the codelets that are known",
+                        [given, &context] { return list_models(context, given->json); });
   list.add_flag("--json", given->json, "Print a JSON object");
-  Subcommand show = add("show", "Print the durations of a codelet, by worker and data", [given, &context] { return show_models(context, given->codelet, given->json); });
+  Subcommand show = add("show", "Print the durations of a codelet, by worker and data",
+                        [given, &context] { return show_models(context, given->codelet, given->json); });
   show.add_option("CODELET", given->codelet, "Its name").required();
   show.add_flag("--json", given->json, "Print a JSON object; times in ns");
-  Subcommand plot = add("plot", "Draw the durations of a codelet by the bytes of its data (SVG)", [given, &context] { return plot_models(context, given->codelet, given->file); });
+  Subcommand plot = add("plot", "Draw the durations of a codelet by the bytes of its data (SVG)",
+                        [given, &context] { return plot_models(context, given->codelet, given->file); });
   plot.add_option("CODELET", given->codelet, "Its name").required();
   plot.add_option("-o,--output", given->file, "The picture; without it CODELET.svg").type_name("FILE");
-  Subcommand compare = add("compare", "Compare the durations in two folders of models", [given] { return compare_models(given->a, given->b, given->json); });
+  Subcommand compare = add("compare", "Compare the durations in two folders of models",
+                           [given] { return compare_models(given->a, given->b, given->json); });
   compare.add_option("A", given->a, "A folder").required().existing_folder();
   compare.add_option("B", given->b, "Another folder").required().existing_folder();
   compare.add_flag("--json", given->json, "Print a JSON object; times in ns");
   Subcommand prune = add("prune", "Remove files that cannot be used, old ones, or one codelet's",
                          [given, &context] { return prune_models(context, given->days, given->codelet); });
   prune.add_option("CODELET", given->codelet, "Remove this codelet's file alone");
-  prune.add_option("--days", given->days, "Remove files that have not changed for so long, too").type_name("N").between(0, 1e5);
+  prune.add_option("--days", given->days, "Remove files that have not changed for so long, too")
+      .type_name("N")
+      .between(0, 1e5);
 }
 
 }  // namespace tandem::tools

@@ -26,7 +26,8 @@ std::string kind_text(const model::WorkKind& kind);
 /// A law as text: "12 us (s / 1 MiB)^1.5 + 3 us".
 std::string text_of(const model::PowerLaw& law);
 
-/// A picture (SVG) of durations by bytes, both logarithmic: a point with its deviation for each row, and the law of each kind.
+/// A picture (SVG) of durations by bytes, both logarithmic: a point with its deviation for each row, and the law of
+/// each kind.
 std::string picture_of(const model::CodeletModels& models);
 
 /// Compares the means of two folders, as a table or as JSON.

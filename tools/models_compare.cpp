@@ -28,14 +28,17 @@ base::Result<std::map<Key, model::Estimate>> known_in(const std::filesystem::pat
         known[{file.models.value().codelet, row.kind, row.footprint.bytes, row.footprint.shape}] = estimate;
   }
   if (known.empty())
-    return base::Error{base::ErrorCode::not_found, fmt::format("{}: holds no performance models that are known; a folder of one machine is meant", folder.string())};
+    return base::Error{base::ErrorCode::not_found,
+                       fmt::format("{}: holds no performance models that are known; a folder of one machine is meant",
+                                   folder.string())};
   return known;
 }
 
 /// Standard error of b.mean / a.mean.
 double error_of_ratio(const model::Estimate& a, const model::Estimate& b) {
   const auto relative = [](const model::Estimate& e) {
-    return e.deviation_ns / e.mean_ns / std::sqrt(static_cast<double>(std::min<std::uint64_t>(e.samples, model::History::kWindow)));
+    return e.deviation_ns / e.mean_ns /
+           std::sqrt(static_cast<double>(std::min<std::uint64_t>(e.samples, model::History::kWindow)));
   };
   return b.mean_ns / a.mean_ns * std::hypot(relative(a), relative(b));
 }
@@ -47,7 +50,8 @@ base::Result<void> compare_models(const std::filesystem::path& a, const std::fil
   if (!first.ok()) return first.error();
   if (!second.ok()) return second.error();
   Json rows = Json::array();
-  if (!json) fmt::print("{:<16}  {:<12}  {:>10}  {:>9}  {:>9}  {:>6}\n", "codelet", "worker", "data", "A", "B", "B / A");
+  if (!json)
+    fmt::print("{:<16}  {:<12}  {:>10}  {:>9}  {:>9}  {:>6}\n", "codelet", "worker", "data", "A", "B", "B / A");
   std::size_t both = 0;
   for (const auto& [key, in_a] : first.value()) {
     const auto at = second.value().find(key);
@@ -60,8 +64,9 @@ base::Result<void> compare_models(const std::filesystem::path& a, const std::fil
       rows.push_back({{"codelet", codelet}, {"worker", kind.worker}, {"implementation", kind.implementation}, {"distance", kind.distance}, {"bytes", bytes},
                       {"shape", fmt::format("{:x}", shape)}, {"a_ns", in_a.mean_ns}, {"b_ns", in_b.mean_ns}, {"ratio", ratio}, {"ratio_error", error}});
     else
-      fmt::print("{:<16}  {:<12}  {:>10}  {:>9}  {:>9}  {:.2f} +- {:.2f}\n", codelet, kind_text(kind), short_bytes(bytes), analysis::short_time(in_a.mean_ns),
-                 analysis::short_time(in_b.mean_ns), ratio, error);
+      fmt::print("{:<16}  {:<12}  {:>10}  {:>9}  {:>9}  {:.2f} +- {:.2f}\n", codelet, kind_text(kind),
+                 short_bytes(bytes), analysis::short_time(in_a.mean_ns), analysis::short_time(in_b.mean_ns), ratio,
+                 error);
   }
   const std::size_t only_a = first.value().size() - both, only_b = second.value().size() - both;
   if (json) print({{"tandem", version}, {"commit", commit}, {"a", a.string()}, {"b", b.string()}, {"rows", rows}, {"only_a", only_a}, {"only_b", only_b}});

@@ -25,7 +25,9 @@ struct Axis {
 };
 
 Axis axis_over(double least, double most, double base, double from, double to) {
-  const auto power = [&](double value, auto round) { return std::pow(base, round(std::log(value) / std::log(base) * (1 + 1e-12))); };
+  const auto power = [&](double value, auto round) {
+    return std::pow(base, round(std::log(value) / std::log(base) * (1 + 1e-12)));
+  };
   const double low = power(least, [](double x) { return std::floor(x); });
   const double high = std::max(power(most, [](double x) { return std::ceil(x); }), low * base);
   return {low, high, from, to};
@@ -49,30 +51,38 @@ std::string picture_of(const model::CodeletModels& models) {
 
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{}\" y=\"20\" font-size=\"14\">{}: duration by bytes of data</text>\n",
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{}\" y=\"20\" font-size=\"14\">{}: duration by "
+      "bytes of data</text>\n",
       kWidth, kHeight, kLeft, svg_text(models.codelet));
   const auto line = [&](double x1, double y1, double x2, double y2, std::string_view colour) {
-    svg += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, colour);
+    svg += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2,
+                       y2, colour);
   };
   for (double bytes = x.low; bytes <= x.high * 1.001; bytes *= 4) {
     line(x(bytes), kTop, x(bytes), kHeight - kBottom, "#ddd");
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(bytes), kHeight - kBottom + 18, short_bytes(bytes));
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(bytes),
+                       kHeight - kBottom + 18, short_bytes(bytes));
   }
   for (double ns = y.low; ns <= y.high * 1.001; ns *= 10) {
     line(kLeft, y(ns), kWidth - kRight, y(ns), "#ddd");
-    svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 6, y(ns) + 4, analysis::short_time(ns));
+    svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 6, y(ns) + 4,
+                       analysis::short_time(ns));
   }
   std::size_t number = 0;
   for (const auto& [kind, sizes] : models.kinds) {
     const std::string_view colour = kColours[number % kColours.size()];
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", kLeft + 10, kTop + 16 + 15 * static_cast<double>(number), colour, svg_text(kind_text(kind)));
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", kLeft + 10,
+                       kTop + 16 + 15 * static_cast<double>(number), colour, svg_text(kind_text(kind)));
     ++number;
     for (const model::SizeModel::Entry& entry : sizes.entries()) {
       const model::Estimate estimate = entry.history.estimate();
       const double at = x(std::max(1.0, static_cast<double>(entry.footprint.bytes)));
-      line(at, y(std::max(y.low, estimate.mean_ns - estimate.deviation_ns)), at, y(estimate.mean_ns + estimate.deviation_ns), colour);
-      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}, {}: {} +- {}</title></circle>\n", at, y(estimate.mean_ns), colour,
-                         svg_text(kind_text(kind)), short_bytes(entry.footprint.bytes), analysis::short_time(estimate.mean_ns), analysis::short_time(estimate.deviation_ns));
+      line(at, y(std::max(y.low, estimate.mean_ns - estimate.deviation_ns)), at,
+           y(estimate.mean_ns + estimate.deviation_ns), colour);
+      svg += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}, {}: {} +- {}</title></circle>\n", at,
+          y(estimate.mean_ns), colour, svg_text(kind_text(kind)), short_bytes(entry.footprint.bytes),
+          analysis::short_time(estimate.mean_ns), analysis::short_time(estimate.deviation_ns));
     }
     if (const auto law = sizes.law()) {
       svg += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-dasharray=\"4 3\" points=\"", colour);

@@ -27,7 +27,8 @@ enum class StepKind : std::uint64_t {
   flow,          ///< exchanges with `other` until a message begins with `kLast`
   start_copies,  ///< over all links, of `bytes` each
   stop_copies,   ///< ends `start_copies`
-  lead_pair,     ///< exchanges with `other`, which gets `flow`, until there is a next step; answers after the first exchange
+  lead_pair,     ///< exchanges with `other`, which gets `flow`, until there is a next step; answers after the first
+                 ///< exchange
   end_pair,      ///< ends `lead_pair`, and answers
   leave,         ///< ends the measurement
 };
@@ -93,11 +94,16 @@ class PartnerTalk {
     out_.resize(bytes);
     in_.resize(bytes);
   }
-  comm::Request send(std::size_t bytes) { return endpoint_.isend(other_, {}, {out_.data(), bytes}, {.channel = messages_}); }
-  comm::Request receive(std::size_t bytes) { return endpoint_.irecv(other_, comm::Tag{}, {in_.data(), bytes}, {.channel = messages_}); }
+  comm::Request send(std::size_t bytes) {
+    return endpoint_.isend(other_, {}, {out_.data(), bytes}, {.channel = messages_});
+  }
+  comm::Request receive(std::size_t bytes) {
+    return endpoint_.irecv(other_, comm::Tag{}, {in_.data(), bytes}, {.channel = messages_});
+  }
   void wait(const comm::Request& request) {
     if (const comm::Status status = endpoint_.wait(request); status.ending != comm::Ending::done)
-      throw BrokenMessage{fmt::format("a message between rank {} and rank {} ended as {}", endpoint_.rank().value(), other_.value(), name_of(status.ending))};
+      throw BrokenMessage{fmt::format("a message between rank {} and rank {} ended as {}", endpoint_.rank().value(),
+                                      other_.value(), name_of(status.ending))};
   }
 
   comm::Endpoint& endpoint_;
@@ -212,7 +218,8 @@ class PartnerMeter {
     bool is_too_slow = false;
     for (const std::size_t bytes : options_.sizes) {
       if (options_.progress)
-        options_.progress(step_, steps_, fmt::format("{} to rank {}, {}, {} bytes", transport_, partner_.value(), how, bytes));
+        options_.progress(step_, steps_,
+                          fmt::format("{} to rank {}, {}, {} bytes", transport_, partner_.value(), how, bytes));
       ++step_;
       if (!is_too_slow) is_too_slow = !measure_size(kind, bytes, curve);
     }
@@ -223,7 +230,8 @@ class PartnerMeter {
     const std::int64_t begin_ns = clock_.now_ns();
     trips(kind, bytes, 1, nullptr);  // not counted: makes the connection, and touches pages
     const std::int64_t first_ns = std::max<std::int64_t>(1, clock_.now_ns() - begin_ns);
-    const std::int64_t slice_ns = options_.most_ns / (static_cast<std::int64_t>(kinds_) * static_cast<std::int64_t>(options_.sizes.size()));
+    const std::int64_t slice_ns =
+        options_.most_ns / (static_cast<std::int64_t>(kinds_) * static_cast<std::int64_t>(options_.sizes.size()));
     const auto count = static_cast<unsigned>(std::min<std::int64_t>(options_.trips, slice_ns / first_ns));
     if (count < kFewest) return false;
     trips(kind, bytes, count, &curve);
@@ -249,9 +257,11 @@ class PartnerMeter {
     };
     for (const std::size_t bytes : options_.sizes)
       if (const auto alone = time_of(curves.alone, bytes))
-        network.times.push_back(
-            {.bytes = bytes, .alone_ns = *alone, .both_ways_ns = time_of(curves.both_ways, bytes), .loaded_ns = time_of(curves.loaded, bytes),
-             .all_pairs_ns = time_of(curves.all_pairs, bytes)});
+        network.times.push_back({.bytes = bytes,
+                                 .alone_ns = *alone,
+                                 .both_ways_ns = time_of(curves.both_ways, bytes),
+                                 .loaded_ns = time_of(curves.loaded, bytes),
+                                 .all_pairs_ns = time_of(curves.all_pairs, bytes)});
     return network.times.empty() ? std::nullopt : std::optional(std::move(network));
   }
 
@@ -274,7 +284,8 @@ void dismiss(comm::Endpoint& endpoint) {
   endpoint.wait_all(told);
   for (const comm::Request& one : told)
     if (one.status().ending != comm::Ending::done)
-      throw BrokenMessage{fmt::format("the message to a rank that the measurement is over ended as {}", name_of(one.status().ending))};
+      throw BrokenMessage{
+          fmt::format("the message to a rank that the measurement is over ended as {}", name_of(one.status().ending))};
 }
 
 void lead_pair(comm::Endpoint& endpoint, PartnerTalk& zero, const MeterStep& step) {
@@ -290,15 +301,19 @@ base::Error error_of(const BrokenMessage& broken) { return {base::ErrorCode::io,
 
 }  // namespace
 
-base::Result<std::vector<MachineNetwork>> measure_networks(comm::Endpoint& endpoint, std::span<const Rank> partners, runtime::LinkMeter& links,
-                                                           const clock::Clock& clock, const NetworkMeterOptions& options) {
+base::Result<std::vector<MachineNetwork>> measure_networks(comm::Endpoint& endpoint, std::span<const Rank> partners,
+                                                           runtime::LinkMeter& links, const clock::Clock& clock,
+                                                           const NetworkMeterOptions& options) {
   std::vector<MachineNetwork> networks;
   try {
     for (const Rank partner : partners) {
-      if (std::ranges::find(networks, endpoint.transport_to(partner), &MachineNetwork::transport) != networks.end()) continue;
-      if (auto network = PartnerMeter(endpoint, partner, links, clock, options).measure()) networks.push_back(std::move(*network));
+      if (std::ranges::find(networks, endpoint.transport_to(partner), &MachineNetwork::transport) != networks.end())
+        continue;
+      if (auto network = PartnerMeter(endpoint, partner, links, clock, options).measure())
+        networks.push_back(std::move(*network));
     }
-    if (!partners.empty() && links.has_links()) PartnerMeter(endpoint, partners.back(), links, clock, options).measure_links();
+    if (!partners.empty() && links.has_links())
+      PartnerMeter(endpoint, partners.back(), links, clock, options).measure_links();
     dismiss(endpoint);
   } catch (const BrokenMessage& broken) {
     return error_of(broken);

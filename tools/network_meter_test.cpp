@@ -1,4 +1,5 @@
-// tools/network_meter_test.cpp: ranks of one process measure messages, with and without links between memories, and beside other ranks.
+// tools/network_meter_test.cpp: ranks of one process measure messages, with and without links between memories, and
+// beside other ranks.
 #include "tools/network_meter.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,8 @@ struct MeasuredNetwork : testing::Test {
       world.clock = &clock;
       world.add_cpu_workers(1);
       if (has_links)
-        world.add_memory({.kind = runtime::NodeKind::numa, .name = "memory"}, std::make_unique<PlainMemory>(), std::make_unique<PlainCopier>(copies));
+        world.add_memory({.kind = runtime::NodeKind::numa, .name = "memory"}, std::make_unique<PlainMemory>(),
+                         std::make_unique<PlainCopier>(copies));
     }
     std::atomic<std::uint64_t> copies{0};
     runtime::World world;

@@ -66,7 +66,8 @@ class OutFile {
     if (buffer_.size() >= buffer_bytes) flush();
   }
   void flush() {
-    if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) error_ = errno != 0 ? errno : EIO;
+    if (error_ == 0 && std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size())
+      error_ = errno != 0 ? errno : EIO;
     bytes_ += buffer_.size();
     buffer_.clear();
   }

@@ -1,4 +1,5 @@
-// tools/protobuf_writer.hpp: writes messages in the wire format of protocol buffers, field by field, without their library.
+// tools/protobuf_writer.hpp: writes messages in the wire format of protocol buffers, field by field, without their
+// library.
 #pragma once
 
 #include <bit>
@@ -26,7 +27,9 @@ class ProtobufMessage {
     for (unsigned byte = 0; byte < 8; ++byte) bytes_ += static_cast<char>(value >> 8 * byte);
     return *this;
   }
-  ProtobufMessage& real(std::uint32_t field, double value) { return fixed64(field, std::bit_cast<std::uint64_t>(value)); }
+  ProtobufMessage& real(std::uint32_t field, double value) {
+    return fixed64(field, std::bit_cast<std::uint64_t>(value));
+  }
   /// Adds a string, which must be UTF-8: readers refuse the whole file otherwise. Other bytes become U+FFFD.
   ProtobufMessage& text(std::uint32_t field, std::string_view value) { return raw(field, base::as_utf8(value)); }
   /// Adds bytes, or the fields of a message.

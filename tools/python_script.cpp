@@ -58,7 +58,8 @@ base::Result<std::vector<fs::path>> find_pythons(const std::string& chosen, cons
   for (const fs::path& file : in_path("python3")) found.push_back(file);
   const fs::path of_system = "/usr/bin/python3";  // the one with the distribution's modules
   if (can_run(of_system) && std::ranges::find(found, of_system) == found.end()) found.push_back(of_system);
-  if (found.empty()) return base::Error{base::ErrorCode::unsupported, "no python3 is in PATH: install it, or set option python"};
+  if (found.empty())
+    return base::Error{base::ErrorCode::unsupported, "no python3 is in PATH: install it, or set option python"};
   return found;
 }
 

@@ -8,10 +8,11 @@
 
 namespace tandem::tools {
 
-/// Runs `NAME ARGUMENTS` of the package `tandem` (`python/tandem/__main__.py`), without its native part, by `python` where that is not
-/// empty (option `python`), else by `.venv/bin/python` beside the sources or the installed package (`scripts/setup --analysis` makes
-/// it), else by the first python3 in PATH, or /usr/bin/python3, that has the modules it needs. Returns what it printed. Errors: unsupported when no package or no Python is found, and what
-/// `run_program` says, or the last line that the package wrote.
+/// Runs `NAME ARGUMENTS` of the package `tandem` (`python/tandem/__main__.py`), without its native part, by `python`
+/// where that is not empty (option `python`), else by `.venv/bin/python` beside the sources or the installed package
+/// (`scripts/setup --analysis` makes it), else by the first python3 in PATH, or /usr/bin/python3, that has the modules
+/// it needs. Returns what it printed. Errors: unsupported when no package or no Python is found, and what `run_program`
+/// says, or the last line that the package wrote.
 base::Result<std::string> run_python(const std::string& python, const std::string& name,
                                      const std::vector<std::string>& arguments);
 

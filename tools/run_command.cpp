@@ -108,7 +108,8 @@ Exports configuration(const ToolContext& context, std::size_t count) {
   for (auto argument = context.arguments.begin(); argument != end; ++argument) {
     if (!argument->starts_with(prefix)) continue;
     const auto equals = argument->find('=');
-    const std::string name = argument->substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
+    const std::string name =
+        argument->substr(prefix.size(), equals == std::string::npos ? equals : equals - prefix.size());
     const std::string value = equals == std::string::npos ? "true" : argument->substr(equals + 1);
     for (const base::ConfigEntry& entry : context.config.entries())  // checked before: one of them is meant
       if (entry.option.name == name) exports.emplace_back(entry.option.environment_name(), value);
@@ -143,7 +144,8 @@ Result<Places> places_of_job(std::optional<std::uint32_t> ranks) {
   auto job = batch_hosts(base::process_environment());
   if (!job) return job.error();
   if (!job.value()) {
-    if (!ranks) return Error{ErrorCode::invalid_argument, "how many ranks? give -n N, or hosts with --host or --hostfile"};
+    if (!ranks)
+      return Error{ErrorCode::invalid_argument, "how many ranks? give -n N, or hosts with --host or --hostfile"};
     return Places{{{"localhost", 0, *ranks}}};
   }
   BatchHosts& batch = *job.value();
@@ -174,7 +176,8 @@ Result<Places> places_of(const RunArguments& arguments) {
 }
 
 template <class Value>
-Result<Value> chosen(const std::string& option, const std::string& text, const std::vector<std::pair<std::string, Value>>& choices) {
+Result<Value> chosen(const std::string& option, const std::string& text,
+                     const std::vector<std::pair<std::string, Value>>& choices) {
   std::string known;
   for (const auto& [name, value] : choices) {
     if (name == text) return value;
@@ -184,11 +187,15 @@ Result<Value> chosen(const std::string& option, const std::string& text, const s
 }
 
 Result<void> read_binding(const RunArguments& arguments, LaunchOptions& options) {
-  const auto bind = chosen<base::BindTo>("--bind", arguments.bind, {{"none", base::BindTo::none}, {"core", base::BindTo::core},
-                                                                    {"numa", base::BindTo::numa}, {"package", base::BindTo::package}});
+  const auto bind = chosen<base::BindTo>("--bind", arguments.bind,
+                                         {{"none", base::BindTo::none},
+                                          {"core", base::BindTo::core},
+                                          {"numa", base::BindTo::numa},
+                                          {"package", base::BindTo::package}});
   if (!bind) return bind.error();
-  const auto map = chosen<base::MapBy>("--map-by", arguments.map, {{"core", base::MapBy::core}, {"numa", base::MapBy::numa},
-                                                                   {"package", base::MapBy::package}});
+  const auto map = chosen<base::MapBy>(
+      "--map-by", arguments.map,
+      {{"core", base::MapBy::core}, {"numa", base::MapBy::numa}, {"package", base::MapBy::package}});
   if (!map) return map.error();
   options.bind = bind.value();
   options.map = map.value();
@@ -246,7 +253,8 @@ class JobReport {
     if (file_.empty()) return;
     file_ = std::filesystem::absolute(file_).string();
     const auto given = [&](const char* name) {
-      const auto known = std::find_if(environment.begin(), environment.end(), [&](const auto& entry) { return entry.first == name; });
+      const auto known = std::find_if(environment.begin(), environment.end(),
+                                      [&](const auto& entry) { return entry.first == name; });
       if (known != environment.end()) return known->second;
       const char* const value = std::getenv(name);
       return std::string(value != nullptr ? value : "");
@@ -264,7 +272,8 @@ class JobReport {
     if (file_.empty()) return true;
     const auto written = write_report({folder_}, file_);
     if (!written) {
-      log.error("no report: {}{}", written.error().message, std::filesystem::exists(folder_) ? "" : "; is it a program of Tandem?");
+      log.error("no report: {}{}", written.error().message,
+                std::filesystem::exists(folder_) ? "" : "; is it a program of Tandem?");
       return false;
     }
     print_note("tandem run: report: {} ({}); open it in a browser\n", file_, short_bytes(written.value().bytes));
@@ -309,14 +318,16 @@ Result<LaunchOptions> launch_options(const RunArguments& arguments, Subcommand c
   options.objects = !arguments.labels && isatty(STDOUT_FILENO) == 0;
   options.server_address = arguments.server_address;
   options.secret_in_environment = arguments.secret_in_environment;
-  options.ssh = split(arguments.ssh.empty() ? "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10" : arguments.ssh);
+  options.ssh = split(arguments.ssh.empty() ? "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10"
+                                            : arguments.ssh);
   if (arguments.ssh.empty() && !places.value().remote.empty() && find_program(places.value().remote.front())) {
     options.ssh = places.value().remote;
     options.ssh_has_shell = places.value().batch_system != "Slurm";
   }
   std::error_code unknown;
-  options.remote_tandem = arguments.remote_tandem.empty() ? std::filesystem::read_symlink("/proc/self/exe", unknown).string()
-                                                          : arguments.remote_tandem;
+  options.remote_tandem = arguments.remote_tandem.empty()
+                              ? std::filesystem::read_symlink("/proc/self/exe", unknown).string()
+                              : arguments.remote_tandem;
   if (options.ssh.empty()) return Error{ErrorCode::invalid_argument, "--ssh names no program"};
   if (!arguments.timeout.empty()) {
     const auto limit = base::parse_duration_ns(arguments.timeout);
@@ -349,7 +360,8 @@ void run(const RunArguments& arguments, Subcommand command, ToolContext& context
 }  // namespace
 
 void add_run(Subcommand app, ToolContext& context) {
-  Subcommand command = app.add_subcommand("run", "Start a program as several ranks, on this host or on others over ssh");
+  Subcommand command =
+      app.add_subcommand("run", "Start a program as several ranks, on this host or on others over ssh");
   auto arguments = std::make_shared<RunArguments>();
   command.take_program("The program to start, followed by its arguments");
   command.footer(footer);
@@ -364,9 +376,10 @@ void add_run(Subcommand app, ToolContext& context) {
                      "Set a variable of the environment for all ranks. Without a value: pass this host's "
                                                 "value to other hosts, which otherwise get only TANDEM_ variables")
       .type_name("NAME[=VALUE]").repeatable();
-  Option labelled = command.add_flag("--label", arguments->labels,
-                                     "Print output line by line, with the rank before each line, as in \"[3] text\" (the default for "
-                                     "several ranks; JSON that one of them prints to a file or a pipe has no labels)");
+  Option labelled =
+      command.add_flag("--label", arguments->labels,
+                       "Print output line by line, with the rank before each line, as in \"[3] text\" (the default for "
+                       "several ranks; JSON that one of them prints to a file or a pipe has no labels)");
   command.add_flag("--no-label", arguments->no_labels, "Print output unchanged").excludes(labelled);
   command
       .add_option("--stdin", arguments->input,
@@ -381,10 +394,14 @@ void add_run(Subcommand app, ToolContext& context) {
                      "Where consecutive ranks of a host go: to neighbouring cores, or to one NUMA node or package after the other")
       .show_default().type_name("core|numa|package");
   command.add_flag("--dry-run", arguments->dry_run, "Show which rank would get which cores, and start nothing");
-  command.add_option("--topology", arguments->topology,
-                     "With --dry-run: plan for this hwloc synthetic topology, as in \"package:2 core:64 pu:1\"").type_name("TEXT");
-  command.add_option("--server-address", arguments->server_address,
-                      "Address at which ranks reach this launcher, when it cannot be detected").type_name("HOST[:PORT]");
+  command
+      .add_option("--topology", arguments->topology,
+                  "With --dry-run: plan for this hwloc synthetic topology, as in \"package:2 core:64 pu:1\"")
+      .type_name("TEXT");
+  command
+      .add_option("--server-address", arguments->server_address,
+                  "Address at which ranks reach this launcher, when it cannot be detected")
+      .type_name("HOST[:PORT]");
   command.add_option("--timeout", arguments->timeout,
                      "End the job after this time, with exit code 124").type_name("TIME (30s, 5min)");
   command.add_option("--wdir", arguments->folder, "Working folder of the ranks").type_name("FOLDER");

@@ -16,7 +16,8 @@ using base::ErrorCode;
 namespace {
 
 base::Result<std::string> address_of_node(const std::string& node) {
-  const Command command{.file = "/usr/bin/env", .arguments = {"scontrol", "--oneliner", "show", "node", node}, .environment = {}};
+  const Command command{
+      .file = "/usr/bin/env", .arguments = {"scontrol", "--oneliner", "show", "node", node}, .environment = {}};
   const auto shown = run_program(command, std::chrono::seconds(10));
   if (!shown) return shown.error();
   std::istringstream words(shown.value().output);

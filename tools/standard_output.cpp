@@ -34,9 +34,9 @@ base::Result<void> finish_output(int cause) {
   const bool is_lost = !std::cout || std::ferror(stdout) != 0;
   if (std::fflush(stdout) == 0 && !is_lost) return {};
   const int reason = errno != 0 ? errno : cause;
-  return base::Error{base::ErrorCode::io,
-                     fmt::format("{} cannot be written: {}", name_of_standard(STDOUT_FILENO),
-                                 reason != 0 ? std::generic_category().message(reason) : "an earlier write has failed")};
+  return base::Error{base::ErrorCode::io, fmt::format("{} cannot be written: {}", name_of_standard(STDOUT_FILENO),
+                                                      reason != 0 ? std::generic_category().message(reason)
+                                                                  : "an earlier write has failed")};
 }
 
 void write_note(std::string_view text) noexcept { (void)!std::fwrite(text.data(), 1, text.size(), stderr); }

@@ -10,8 +10,8 @@
 
 namespace tandem::tools {
 
-/// What main() has prepared. Outlives the parsing of the command line. A subcommand's callback prints to standard output, logs to
-/// standard error, and sets `exit_status` when it fails: 1 for a failure, 2 for a wrong use.
+/// What main() has prepared. Outlives the parsing of the command line. A subcommand's callback prints to standard
+/// output, logs to standard error, and sets `exit_status` when it fails: 1 for a failure, 2 for a wrong use.
 struct ToolContext {
   const base::Config& config;          ///< from tandem.toml, the environment and --tandem.* arguments
   std::vector<std::string> arguments;  ///< the whole command line as given, --tandem.* included
@@ -22,8 +22,8 @@ struct ToolContext {
 /// All subcommands of this build: with_all.cpp, or with_few.cpp.
 void add_all(Subcommand app, ToolContext& context);
 
-// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a subcommand
-// to `app` whose callback runs it.
+// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a
+// subcommand to `app` whose callback runs it.
 void add_bench(Subcommand app, ToolContext& context);
 void add_bench_arrival(Subcommand bench, ToolContext& context);  ///< below `bench`
 void add_bench_bcast(Subcommand bench, ToolContext& context);  ///< below `bench`

@@ -1,4 +1,5 @@
-// tools/subprocess.cpp: one child, two pipes, and a descriptor that becomes readable at its end: one poll waits for all.
+// tools/subprocess.cpp: one child, two pipes, and a descriptor that becomes readable at its end: one poll waits for
+// all.
 #include "tools/subprocess.hpp"
 
 #include <fcntl.h>
@@ -50,7 +51,8 @@ base::Error system_error(const std::string& what) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(cannot_execute);  // the parent died before the line above
   const int nothing = open("/dev/null", O_RDONLY);  // inherited: it may be standard input already
-  if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0)
+  if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+      dup2(errors, STDERR_FILENO) < 0)
     _exit(cannot_execute);
   execve(file, argv, envp);
   dprintf(STDERR_FILENO, "cannot be executed: %s\n", strerror(errno));
@@ -76,7 +78,8 @@ bool read_until_end(const FileDescriptor& child, OutputPipe& output, OutputPipe&
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
     // poll() ignores the negative number of a closed descriptor.
-    pollfd waited[] = {{output.read_end.get(), POLLIN, 0}, {errors.read_end.get(), POLLIN, 0}, {child.get(), POLLIN, 0}};
+    pollfd waited[] = {
+        {output.read_end.get(), POLLIN, 0}, {errors.read_end.get(), POLLIN, 0}, {child.get(), POLLIN, 0}};
     if (poll(waited, 3, static_cast<int>(std::min<long long>(left, 1'000'000))) < 0 && errno != EINTR) return false;
     if (waited[0].revents != 0 && !drain(output.read_end, written.output)) output.read_end.close();
     if (waited[1].revents != 0 && !drain(errors.read_end, written.errors)) errors.read_end.close();
@@ -97,7 +100,8 @@ std::string last_line(const std::string& text) {
 
 /// The cause of a failure, from the status of wait(); empty: it succeeded.
 std::string failure_of(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
   return WEXITSTATUS(status) == 0 ? "" : fmt::format("exit code {}", WEXITSTATUS(status));
 }
 

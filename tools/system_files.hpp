@@ -23,7 +23,8 @@ inline std::optional<std::string> first_word(const std::filesystem::path& file) 
 inline std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> entries;
   std::error_code failed;
-  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) entries.push_back(at->path());
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
+    entries.push_back(at->path());
   std::sort(entries.begin(), entries.end());
   return entries;
 }

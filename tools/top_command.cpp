@@ -30,7 +30,8 @@ namespace {
 using base::Error;
 using base::ErrorCode;
 
-constexpr const char* top_footer = R"(The run records a trace: TANDEM_TRACE=all ./app, or tandem run -n 4 -x TANDEM_TRACE=all ./app.
+constexpr const char* top_footer =
+    R"(The run records a trace: TANDEM_TRACE=all ./app, or tandem run -n 4 -x TANDEM_TRACE=all ./app.
 It is named by the folder of its trace, by its job (TANDEM_JOB_ID) or by one of its processes. Without a name: lists the runs of
 this host.
 
@@ -199,7 +200,8 @@ void top(const TopArguments& given, ToolContext& context) {
   if (arguments.target.empty()) return list(arguments, context);
   const auto interval = base::parse_duration_ns(arguments.interval);
   if (!interval || interval.value() < 10 * base::ns_per_ms) {
-    context.log.error("--interval {}: {}", arguments.interval, interval ? "10ms is the shortest" : interval.error().message);
+    context.log.error("--interval {}: {}", arguments.interval,
+                      interval ? "10ms is the shortest" : interval.error().message);
     context.exit_status = 2;
     return;
   }
@@ -218,10 +220,13 @@ void add_top(Subcommand app, ToolContext& context) {
   command.add_option("run", arguments->target,
                      "Folder of the run's trace, a job or a process; without it: lists what runs on this host")
       .type_name("FOLDER|JOB|PROCESS");
-  command.add_option("--interval", arguments->interval, "Time between two looks").show_default().type_name("TIME (1s, 200ms)");
+  command.add_option("--interval", arguments->interval, "Time between two looks")
+      .show_default()
+      .type_name("TIME (1s, 200ms)");
   Option count = command.add_option("--count", arguments->count, "Print so many tables, then end").positive();
   command.add_flag("--once", arguments->once, "Print one table, then end: the same as --count 1").excludes(count);
-  command.add_flag("--json", arguments->json, "Print a JSON object per line: one for each look, one at the end of the run");
+  command.add_flag("--json", arguments->json,
+                   "Print a JSON object per line: one for each look, one at the end of the run");
   command.callback([arguments, &context] { top(*arguments, context); });
 }
 

@@ -12,9 +12,12 @@ Json or_null(const std::optional<std::uint64_t>& value) { return value ? Json(*v
 
 Json json_of(const LiveWorker& worker) {
   Json seconds = Json::object();
-  for (std::size_t i = 0; i < live_spent_kinds; ++i) seconds[name_of(static_cast<LiveSpent>(i))] = in_seconds(worker.ns[i]);
-  Json object{{"worker", unsigned{worker.worker}}, {"core", worker.core < 0 ? Json() : Json(worker.core)},
-              {"state", worker.state ? Json(name_of(*worker.state)) : Json()}, {"state_s", in_seconds(worker.state_ns)}};
+  for (std::size_t i = 0; i < live_spent_kinds; ++i)
+    seconds[name_of(static_cast<LiveSpent>(i))] = in_seconds(worker.ns[i]);
+  Json object{{"worker", unsigned{worker.worker}},
+              {"core", worker.core < 0 ? Json() : Json(worker.core)},
+              {"state", worker.state ? Json(name_of(*worker.state)) : Json()},
+              {"state_s", in_seconds(worker.state_ns)}};
   object["kernel"] = worker.kernel.empty() ? Json() : Json(worker.kernel);
   object["task"] = worker.task == no_number ? Json() : Json(worker.task);
   object["seconds"] = seconds;
@@ -23,7 +26,8 @@ Json json_of(const LiveWorker& worker) {
 }
 
 Json json_of(const LiveInterval::Tasks& tasks) {
-  return {{"submitted", tasks.submitted}, {"ended", tasks.ended}, {"failed", tasks.failed}, {"cancelled", tasks.cancelled}};
+  return {
+      {"submitted", tasks.submitted}, {"ended", tasks.ended}, {"failed", tasks.failed}, {"cancelled", tasks.cancelled}};
 }
 
 Json json_of(const LiveMessages& messages) {

@@ -59,8 +59,8 @@ std::string describe(const std::vector<LiveRun>& runs) {
   constexpr std::string_view row = "{:>8}  {:<16} {:>9}  {:<20}  {:<20}  {}\n";
   std::string text = fmt::format(row, "process", "job", "rank", "program", "started", "folder");
   for (const LiveRun& run : runs)
-    text += fmt::format(row, run.process, or_dash(run.job), fmt::format("{} of {}", run.rank, run.size), run.program, run.started,
-                        run.folder.parent_path().string());
+    text += fmt::format(row, run.process, or_dash(run.job), fmt::format("{} of {}", run.rank, run.size), run.program,
+                        run.started, run.folder.parent_path().string());
   return text;
 }
 
@@ -83,7 +83,8 @@ Result<std::vector<fs::path>> ranks_in(const std::vector<fs::path>& run_folders)
   for (const fs::path& folder : run_folders) {
     const auto found = trace::rank_folders(folder);
     if (!found)
-      return Error{found.error().code, found.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
+      return Error{found.error().code,
+                   found.error().message + "; a run makes them when it starts with a trace (TANDEM_TRACE=all)"};
     ranks.insert(ranks.end(), found.value().begin(), found.value().end());
   }
   return ranks;

@@ -26,7 +26,8 @@ std::vector<LiveRun> live_runs(const std::filesystem::path& live_folder);
 
 /// The folders of a run, or of one rank. `target`: such a folder; else a job, or a process of it, that runs here.
 /// Errors: not_found.
-base::Result<std::vector<std::filesystem::path>> find_run(const std::string& target, const std::filesystem::path& live_folder);
+base::Result<std::vector<std::filesystem::path>> find_run(const std::string& target,
+                                                          const std::filesystem::path& live_folder);
 
 /// The folders of ranks that exist in `folders` now.
 base::Result<std::vector<std::filesystem::path>> ranks_in(const std::vector<std::filesystem::path>& run_folders);

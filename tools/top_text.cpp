@@ -79,12 +79,15 @@ void add_head(std::string& text, const TopRun& run) {
   text += '\n';
 }
 
-constexpr std::string_view rank_row = "{:>4} {:>8} {:>7} {:>7} {:>8} {:>8} {:>7} {:>9} {:>7} {:>10} {:>5} {:>8} {:>6}\n";
+constexpr std::string_view rank_row =
+    "{:>4} {:>8} {:>7} {:>7} {:>8} {:>8} {:>7} {:>9} {:>7} {:>10} {:>5} {:>8} {:>6}\n";
 
 std::string row_of(const TopRank& rank) {
   const LiveInterval& interval = rank.interval;
   const auto rate = [&](std::uint64_t count) { return fmt::format("{:.0f}", per_second(count, interval.length_ns)); };
-  const auto mib = [&](std::uint64_t bytes) { return fmt::format("{:.1f}", per_second(bytes, interval.length_ns) / (1 << 20)); };
+  const auto mib = [&](std::uint64_t bytes) {
+    return fmt::format("{:.1f}", per_second(bytes, interval.length_ns) / (1 << 20));
+  };
   const trace::LiveRank::Counts counts = rank.trace->counts();
   return fmt::format(rank_row, rank.rank(), or_dash(interval.waiting), or_dash(interval.ready), interval.running,
                      rate(interval.tasks.ended), rate(interval.messages.sent), mib(interval.messages.sent_bytes),
@@ -96,8 +99,8 @@ std::string row_of(const TopRank& rank) {
 
 void add_ranks(std::string& text, const TopRun& run, std::size_t most) {
   if (std::ranges::any_of(run.ranks(), is_followed))
-    text += '\n' + fmt::format(rank_row, "rank", "waiting", "ready", "running", "ended/s", "sent/s", "MiB/s", "arrived/s",
-                               "MiB/s", "memory", "cores", "buffers", "lost");
+    text += '\n' + fmt::format(rank_row, "rank", "waiting", "ready", "running", "ended/s", "sent/s", "MiB/s",
+                               "arrived/s", "MiB/s", "memory", "cores", "buffers", "lost");
   std::size_t rows = 0;
   for (const TopRank& rank : run.ranks())
     if (is_followed(rank) && ++rows <= most) text += row_of(rank);
@@ -137,9 +140,10 @@ void add_kernels(std::string& text, const TopRun& run) {
   std::ranges::stable_sort(kernels, std::ranges::greater(), &LiveKernel::ns);
   text += fmt::format("\n{:<28} {:>9} {:>14} {:>8}\n", "kernel", "ended/s", "busy workers", "share");
   for (std::size_t i = 0; i < std::min(most_kernels, kernels.size()); ++i)
-    text += fmt::format("{:<28} {:>9.0f} {:>14.2f} {:>6.1f} %\n", kernels[i].name, per_second(kernels[i].tasks, length_ns),
-                        length_ns == 0 ? 0 : static_cast<double>(kernels[i].ns) / static_cast<double>(length_ns),
-                        total_ns == 0 ? 0 : 100 * static_cast<double>(kernels[i].ns) / static_cast<double>(total_ns));
+    text +=
+        fmt::format("{:<28} {:>9.0f} {:>14.2f} {:>6.1f} %\n", kernels[i].name, per_second(kernels[i].tasks, length_ns),
+                    length_ns == 0 ? 0 : static_cast<double>(kernels[i].ns) / static_cast<double>(length_ns),
+                    total_ns == 0 ? 0 : 100 * static_cast<double>(kernels[i].ns) / static_cast<double>(total_ns));
   add_rest(text, kernels.size(), most_kernels, "kernels");
 }
 
@@ -152,16 +156,19 @@ void add_waits_of(std::vector<std::string>& lines, const TopRank& rank) {
   const LiveInterval& interval = rank.interval;
   for (const LiveReceives& of : interval.receives)
     lines.push_back(fmt::format("rank {} {} data of rank {}: {}, the oldest {}for {}", rank.rank(),
-                                is_idle(interval) ? "is idle, and waits for" : "expects", of.peer, counted(of.count, "message"),
-                                of.data.empty() ? "" : fmt::format("({}) ", of.data), duration(of.oldest_ns)));
+                                is_idle(interval) ? "is idle, and waits for" : "expects", of.peer,
+                                counted(of.count, "message"), of.data.empty() ? "" : fmt::format("({}) ", of.data),
+                                duration(of.oldest_ns)));
   if (interval.program == LiveProgram::waiting)
-    lines.push_back(fmt::format("the program of rank {} waits for tasks, for {}", rank.rank(), duration(interval.program_ns)));
+    lines.push_back(
+        fmt::format("the program of rank {} waits for tasks, for {}", rank.rank(), duration(interval.program_ns)));
   if (interval.program == LiveProgram::throttled)
     lines.push_back(fmt::format("submission on rank {} waits for room in the window, for {}", rank.rank(),
                                 duration(interval.program_ns)));
   if (interval.tracer_waited_ns > 0)
-    lines.push_back(fmt::format("threads of rank {} waited {} for the tracer's buffers: --tandem.trace.memory gives it more",
-                                rank.rank(), duration(interval.tracer_waited_ns)));
+    lines.push_back(
+        fmt::format("threads of rank {} waited {} for the tracer's buffers: --tandem.trace.memory gives it more",
+                    rank.rank(), duration(interval.tracer_waited_ns)));
 }
 
 /// Lists the waits of the run's workers and requests.
@@ -208,15 +215,16 @@ std::string row_of(const TopRank& rank, const LiveWorker& worker) {
   else if (worker.state) now = std::string(name_of(*worker.state));
   else if (!has_states) now = "not executing";
   return fmt::format("{:>4} {:>6} {:>4} {:>8} {:>8} {:>8} {:>8} {:>9.0f}  {}{}\n", rank.rank(), worker.worker,
-                     worker.core < 0 ? "-" : std::to_string(worker.core), share(LiveSpent::kernels), share(LiveSpent::runtime),
-                     share(LiveSpent::idle), share(LiveSpent::program), per_second(worker.tasks, rank.interval.length_ns), now,
+                     worker.core < 0 ? "-" : std::to_string(worker.core), share(LiveSpent::kernels),
+                     share(LiveSpent::runtime), share(LiveSpent::idle), share(LiveSpent::program),
+                     per_second(worker.tasks, rank.interval.length_ns), now,
                      worker.state ? " for " + duration(worker.state_ns) : "");
 }
 
 void add_workers(std::string& text, const TopRun& run, std::size_t most) {
   if (std::ranges::none_of(run.ranks(), is_followed)) return;
-  text += fmt::format("\n{:>4} {:>6} {:>4} {:>8} {:>8} {:>8} {:>8} {:>9}  {}\n", "rank", "worker", "core", "kernels", "runtime",
-                      "idle", "program", "ended/s", "now");
+  text += fmt::format("\n{:>4} {:>6} {:>4} {:>8} {:>8} {:>8} {:>8} {:>9}  {}\n", "rank", "worker", "core", "kernels",
+                      "runtime", "idle", "program", "ended/s", "now");
   std::size_t rows = 0;
   for (const TopRank& rank : run.ranks()) {
     if (!is_followed(rank) || rank.trace->state() != trace::LiveState::running) continue;
@@ -271,13 +279,14 @@ std::string end_text(const TopRun& run) {
     missed += rank.trace->counts().missed_packets;
     elapsed_ns = std::max(elapsed_ns, rank.trace->last_event_ns() - rank.trace->manifest().realtime_local_ns);
     if (rank.trace->state() == trace::LiveState::killed)
-      text += fmt::format("rank {} was killed: its process {} is gone. Recover what it recorded: tandem trace recover {}\n",
-                          rank.rank(), rank.trace->manifest().process, rank.folder.string());
+      text +=
+          fmt::format("rank {} was killed: its process {} is gone. Recover what it recorded: tandem trace recover {}\n",
+                      rank.rank(), rank.trace->manifest().process, rank.folder.string());
     if (rank.trace->state() == trace::LiveState::recovered)
       text += fmt::format("rank {} was killed; its trace was recovered\n", rank.rank());
   }
-  text += fmt::format("the run {} after {}: {}{} ended", run.was_killed() ? "was cut off" : "has ended", duration(elapsed_ns),
-                      missed > 0 ? "at least " : "", counted(tasks.ended, "task"));
+  text += fmt::format("the run {} after {}: {}{} ended", run.was_killed() ? "was cut off" : "has ended",
+                      duration(elapsed_ns), missed > 0 ? "at least " : "", counted(tasks.ended, "task"));
   if (tasks.failed > 0) text += fmt::format(", {} failed", tasks.failed);
   if (messages.sent > 0)
     text += fmt::format(", {} with {} sent", counted(messages.sent, "message"), short_bytes(messages.sent_bytes));

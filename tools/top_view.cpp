@@ -51,9 +51,11 @@ base::Result<TopRun> TopRun::open(const std::vector<fs::path>& folders) {
 /// Opens a rank's trace. `count`: ranks that share the bound on bytes read at a time.
 void TopRun::start(TopRank& rank, std::size_t count) {
   const trace::LiveOptions standard;
-  const auto share = [&](std::size_t bytes) { return std::max<std::size_t>(bytes / std::max<std::size_t>(count, 1), 1 << 20); };
-  auto opened = trace::LiveRank::open(
-      rank.folder, {.most_bytes = share(standard.most_bytes), .most_bytes_at_first = share(standard.most_bytes_at_first)});
+  const auto share = [&](std::size_t bytes) {
+    return std::max<std::size_t>(bytes / std::max<std::size_t>(count, 1), 1 << 20);
+  };
+  auto opened = trace::LiveRank::open(rank.folder, {.most_bytes = share(standard.most_bytes),
+                                                    .most_bytes_at_first = share(standard.most_bytes_at_first)});
   rank.may_start = !opened && opened.error().code == base::ErrorCode::not_found;
   if (!opened) {
     rank.why_not = opened.error();
@@ -80,9 +82,10 @@ void TopRun::refresh(const std::vector<fs::path>& folders) {
     const bool is_elsewhere = rank.trace->state() == trace::LiveState::elsewhere;
     // A rank of another host is known by its files only, which say nothing of the present.
     rank.interval = rank.view->take(is_elsewhere ? rank.trace->last_event_ns() : rank.trace->now_ns());
-    rank.cpu = before && rank.use && rank.interval.length_ns > kNoLength
-                   ? static_cast<double>(rank.use->cpu_ns - before->cpu_ns) / static_cast<double>(rank.interval.length_ns)
-                   : 0;
+    rank.cpu =
+        before && rank.use && rank.interval.length_ns > kNoLength
+            ? static_cast<double>(rank.use->cpu_ns - before->cpu_ns) / static_cast<double>(rank.interval.length_ns)
+            : 0;
   }
   std::ranges::stable_sort(ranks_, {}, [](const TopRank& rank) {
     return rank.trace != nullptr ? std::uint64_t{rank.rank()} : UINT64_MAX;

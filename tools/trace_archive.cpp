@@ -30,7 +30,8 @@ base::Result<std::vector<fs::path>> content_of(const fs::path& folder) {
     const auto type = entry->symlink_status(error).type();
     if (type == fs::file_type::regular || type == fs::file_type::directory) found.push_back(entry->path());
   }
-  if (error) return base::Error{base::ErrorCode::io, fmt::format("{}: cannot be listed: {}", folder.string(), error.message())};
+  if (error)
+    return base::Error{base::ErrorCode::io, fmt::format("{}: cannot be listed: {}", folder.string(), error.message())};
   std::ranges::sort(found);
   return found;
 }
@@ -74,7 +75,8 @@ class Packer {
       stream.read(part.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(part.size(), bytes)));
       const auto got = static_cast<std::uint64_t>(stream.gcount());
       if (got == 0) return unreadable(path);
-      if (archive_write_data(archive_.get(), part.data(), got) != static_cast<la_ssize_t>(got)) return error("cannot be written");
+      if (archive_write_data(archive_.get(), part.data(), got) != static_cast<la_ssize_t>(got))
+        return error("cannot be written");
       bytes -= got;
     }
     return {};
@@ -84,7 +86,8 @@ class Packer {
   }
   base::Error error(const char* what) const {
     const char* reason = archive_ == nullptr ? nullptr : archive_error_string(archive_.get());
-    return {base::ErrorCode::io, fmt::format("{}: {}: {}", file_.string(), what, reason == nullptr ? "no memory" : reason)};
+    return {base::ErrorCode::io,
+            fmt::format("{}: {}: {}", file_.string(), what, reason == nullptr ? "no memory" : reason)};
   }
 
   fs::path file_;
@@ -125,10 +128,12 @@ base::Result<void> archive_run(const fs::path& given, std::string output) {
 }  // namespace
 
 void add_trace_archive(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("archive", "Pack a trace into one file, a tar archive compressed with zstd");
+  Subcommand command =
+      trace.add_subcommand("archive", "Pack a trace into one file, a tar archive compressed with zstd");
   const auto folder = trace_folder(command);
   auto output = std::make_shared<std::string>();
-  command.add_option("-o,--output", *output, "The archive (default: the folder's name and .tar.zst, in the current folder)");
+  command.add_option("-o,--output", *output,
+                     "The archive (default: the folder's name and .tar.zst, in the current folder)");
   command.callback([folder, output, &context] {
     // A trace that cannot be read now could not be read later either, where it cannot be recovered any more.
     if (open_trace(*folder, context) == nullptr) return;

@@ -55,7 +55,8 @@ bool check_bytes(const RankTrace& rank, StreamReader& stream, Findings& findings
   // Only packets' headers count the events lost after the last one.
   if (lost > summary.lost_events)
     findings.add("no more events are said to be lost than the packets count",
-                 fmt::format("{}: {} in tracer.lost, {} in the last packet", place_of(rank, summary), lost, summary.lost_events));
+                 fmt::format("{}: {} in tracer.lost, {} in the last packet", place_of(rank, summary), lost,
+                             summary.lost_events));
   return true;
 }
 
@@ -80,8 +81,9 @@ void check_manifest(const RankTrace& rank, Findings& findings) {
   const auto compare = [&](const char* key, std::uint64_t found) {
     const Json* const said = end->find(key);
     if (said != nullptr && said->is_unsigned() && said->unsigned_number() != found)
-      findings.add("rank.json counts what the streams hold", fmt::format("rank {}: {} {} in rank.json, {} in the streams",
-                                                                         rank.rank, said->unsigned_number(), key, found));
+      findings.add("rank.json counts what the streams hold",
+                   fmt::format("rank {}: {} {} in rank.json, {} in the streams", rank.rank, said->unsigned_number(),
+                               key, found));
   };
   compare("events", events);
   compare("lost_events", lost);
@@ -120,7 +122,8 @@ class Actor {
 
   void add(const Event& event, const std::string& time, Findings& findings) {
     for (auto& [kind, spans] : spans_) {
-      const std::uint64_t what = kind->is_named && (event.type == kind->begins || event.type == kind->ends) ? event.number(0) : 0;
+      const std::uint64_t what =
+          kind->is_named && (event.type == kind->begins || event.type == kind->ends) ? event.number(0) : 0;
       if (event.type == kind->begins) return spans.begin(what);
       if (event.type == kind->ends) return spans.end(what, event, time, findings);
     }
@@ -139,7 +142,8 @@ class Actor {
     const char* promise;
   };
   static constexpr Kind kinds[] = {
-      {Type::task_started, Type::task_ended, true, "each task.started has its task.ended on the same actor, properly nested"},
+      {Type::task_started, Type::task_ended, true,
+       "each task.started has its task.ended on the same actor, properly nested"},
       {Type::flush_began, Type::flush_ended, true, "each tracer.flush_began has its tracer.flush_ended"},
       {Type::span_began, Type::span_ended, true, "each user.span_began has its user.span_ended, properly nested"},
       {Type::wait_began, Type::wait_ended, false, "each flow.wait_began has its flow.wait_ended"},
@@ -171,14 +175,16 @@ class Messages {
         key(event.rank, event.number(1), event.number(2), event.number(4)).sent.push_back({time_ns, event.number(5)});
         break;
       case Type::message_arrived:
-        key(event.number(1), event.rank, event.number(2), event.number(3)).arrived.push_back({time_ns, event.number(4)});
+        key(event.number(1), event.rank, event.number(2), event.number(3))
+            .arrived.push_back({time_ns, event.number(4)});
         break;
       case Type::mcast_posted:
         posted_.insert_or_assign({event.rank, static_cast<std::uint32_t>(event.number(0))},
                                  Posted{static_cast<std::uint32_t>(event.number(1)), event.number(2), event.number(3)});
         break;
       case Type::mcast_recipient:
-        if (const auto found = posted_.find({event.rank, static_cast<std::uint32_t>(event.number(0))}); found != posted_.end()) {
+        if (const auto found = posted_.find({event.rank, static_cast<std::uint32_t>(event.number(0))});
+            found != posted_.end()) {
           const Posted& posted = found->second;
           key(event.rank, event.number(1), posted.channel, posted.tag).sent.push_back({time_ns, posted.bytes});
         }
@@ -233,7 +239,8 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
     }
     const bool of_clocks = clocks.contains(key.channel);
     const bool failed = failures_.contains(key.source) || failures_.contains(key.destination);
-    if (traffic.arrived.size() > traffic.sent.size() || (traffic.arrived.size() < traffic.sent.size() && !failed && !of_clocks))
+    if (traffic.arrived.size() > traffic.sent.size() ||
+        (traffic.arrived.size() < traffic.sent.size() && !failed && !of_clocks))
       findings.add("as many messages arrive as were sent",
                    fmt::format("{}: {} sent, {} arrived", name_of(key), traffic.sent.size(), traffic.arrived.size()));
     const auto source_error = times.error_ns(key.source), destination_error = times.error_ns(key.destination);
@@ -247,21 +254,23 @@ void Messages::finish(trace::TraceReader& run, const std::map<std::uint32_t, Rec
       const Message &sent = traffic.sent[i], &arrived = traffic.arrived[i];
       ++result.messages_paired;
       if (sent.bytes != arrived.bytes)
-        findings.add("a message arrives with the bytes that were sent",
-                     fmt::format("{}: message {}: {} bytes sent, {} arrived", name_of(key), i, sent.bytes, arrived.bytes));
+        findings.add(
+            "a message arrives with the bytes that were sent",
+            fmt::format("{}: message {}: {} bytes sent, {} arrived", name_of(key), i, sent.bytes, arrived.bytes));
       if (!has_clocks) continue;
       const std::int64_t latency_ns = arrived.time_ns - sent.time_ns;
       result.least_latency_ns = std::min(result.least_latency_ns.value_or(latency_ns), latency_ns);
       if (latency_ns < -error_ns)
-        findings.add(
-            "no message arrives before it was sent",
-            fmt::format("{}: message {}: {} ns before, while the clocks err by {} ns", name_of(key), i, -latency_ns, error_ns));
+        findings.add("no message arrives before it was sent",
+                     fmt::format("{}: message {}: {} ns before, while the clocks err by {} ns", name_of(key), i,
+                                 -latency_ns, error_ns));
     }
   }
   if (not_checked > 0)
-    result.notes.push_back(fmt::format("{} sends and arrivals were not paired: their ranks are not in this trace, lost events, "
-                                       "or recorded one side only",
-                                       not_checked));
+    result.notes.push_back(
+        fmt::format("{} sends and arrivals were not paired: their ranks are not in this trace, lost events, "
+                    "or recorded one side only",
+                    not_checked));
 }
 
 /// Counts of one rank, which are checked against each other.
@@ -311,7 +320,8 @@ void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorde
       result.notes.push_back(fmt::format("spans of rank {} were not checked: {}", rank->rank, known.selection_gap()));
     for (const auto& stream : rank->streams) {
       if (is_whole(stream->summary()))
-        actors.emplace(std::pair(rank->rank, stream->summary().actor), Actor(place_of(*rank, stream->summary()), known));
+        actors.emplace(std::pair(rank->rank, stream->summary().actor),
+                       Actor(place_of(*rank, stream->summary()), known));
       else ++lossy;
     }
   }
@@ -335,11 +345,12 @@ void check_events(trace::TraceReader& run, const std::map<std::uint32_t, Recorde
     else result.tasks_running_at_kill += actor.open_tasks();
   }
   if (all_tasks && result.tasks_started != result.tasks_ended + result.tasks_running_at_kill)
-    findings.add(
-        "as many tasks start as end, or run when their program is killed",
-        fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended, result.tasks_running_at_kill));
+    findings.add("as many tasks start as end, or run when their program is killed",
+                 fmt::format("{} started, {} ended, {} ran", result.tasks_started, result.tasks_ended,
+                             result.tasks_running_at_kill));
   if (lossy > 0)
-    result.notes.push_back(fmt::format("spans of {} were not checked, because events were lost", counted(lossy, "actor")));
+    result.notes.push_back(
+        fmt::format("spans of {} were not checked, because events were lost", counted(lossy, "actor")));
   messages.finish(run, recorded, times, result, findings);
   for (auto& [rank, all] : books) all.finish(result, findings);
 }
@@ -354,7 +365,8 @@ Json json_of(const Account& account) {
 void print_json(const trace::TraceReader& run, const TraceCheck& result) {
   Json violations = Json::array();
   for (const Violation& violation : result.violations)
-    violations.push_back({{"promise", violation.promise}, {"count", violation.count}, {"examples", violation.examples}});
+    violations.push_back(
+        {{"promise", violation.promise}, {"count", violation.count}, {"examples", violation.examples}});
   Json accounts = Json::array();
   for (const Account& account : result.accounts) accounts.push_back(json_of(account));
   print({{"tandem", version}, {"commit", commit}, {"folder", run.folder.string()}, {"events", result.events},
@@ -367,7 +379,8 @@ void print_json(const trace::TraceReader& run, const TraceCheck& result) {
 std::string ranks_in_words(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t most = 8;
   std::string words = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) words += fmt::format("{} {}", i == 0 ? "" : ",", ranks[i]);
+  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
+    words += fmt::format("{} {}", i == 0 ? "" : ",", ranks[i]);
   return ranks.size() > most ? fmt::format("{} and {} more", words, ranks.size() - most) : words;
 }
 
@@ -376,7 +389,8 @@ void print_accounts(const std::vector<Account>& accounts) {
   fmt::print("\n{:<12} {:>5}  counts\n", "account", "ranks");
   for (const Account& account : accounts) {
     std::string counts;
-    for (const auto& [what, count] : account.counts) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, what);
+    for (const auto& [what, count] : account.counts)
+      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, what);
     if (account.ranks > 0) fmt::print("{:<12} {:>5}  {}\n", account.name, account.ranks, counts);
     for (const Account::Skipped& part : account.skipped)
       fmt::print("{:<12}     -  not checked of {}: {}\n", account.name, ranks_in_words(part.ranks), part.why);
@@ -385,11 +399,13 @@ void print_accounts(const std::vector<Account>& accounts) {
 }
 
 void print_table(const TraceCheck& result) {
-  fmt::print(
-      "events    {}\ntasks     {} started, {} ended{}\nmessages  {} paired{}\n", result.events, result.tasks_started,
-      result.tasks_ended,
-      result.tasks_running_at_kill > 0 ? fmt::format(", {} ran when the program was killed", result.tasks_running_at_kill) : "",
-      result.messages_paired, result.least_latency_ns ? fmt::format(", least latency {} ns", *result.least_latency_ns) : "");
+  fmt::print("events    {}\ntasks     {} started, {} ended{}\nmessages  {} paired{}\n", result.events,
+             result.tasks_started, result.tasks_ended,
+             result.tasks_running_at_kill > 0
+                 ? fmt::format(", {} ran when the program was killed", result.tasks_running_at_kill)
+                 : "",
+             result.messages_paired,
+             result.least_latency_ns ? fmt::format(", least latency {} ns", *result.least_latency_ns) : "");
   print_accounts(result.accounts);
   for (const std::string& note : result.notes) fmt::print("note: {}\n", note);
   for (const Violation& violation : result.violations) {
@@ -408,7 +424,8 @@ TraceCheck check(trace::TraceReader& run) {
   std::map<std::uint32_t, Recorded> recorded;
   for (const auto& rank : run.ranks) {
     bool selection_changed = false;
-    for (const auto& stream : rank->streams) is_sound = check_bytes(*rank, *stream, findings, &selection_changed) && is_sound;
+    for (const auto& stream : rank->streams)
+      is_sound = check_bytes(*rank, *stream, findings, &selection_changed) && is_sound;
     check_manifest(*rank, findings);
     recorded.emplace(rank->rank, Recorded(*rank, selection_changed));
   }
@@ -419,7 +436,8 @@ TraceCheck check(trace::TraceReader& run) {
 }
 
 void add_trace_check(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("check", "Check that a trace is complete and consistent; exit status 1 if not");
+  Subcommand command =
+      trace.add_subcommand("check", "Check that a trace is complete and consistent; exit status 1 if not");
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
   command.callback([folder, json, &context] {

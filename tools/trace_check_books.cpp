@@ -21,8 +21,8 @@ constexpr const char* moved_words[] = {"sent", "arrived"};
 
 RequestBook::RequestBook(const trace::RankTrace& rank, const Recorded& recorded) : rank_(rank), recorded_(recorded) {
   using enum Type;
-  gap_ =
-      recorded.gap({send_posted, receive_posted, message_sent, message_arrived, message_released, message_failed, mcast_posted});
+  gap_ = recorded.gap(
+      {send_posted, receive_posted, message_sent, message_arrived, message_released, message_failed, mcast_posted});
 }
 
 std::string RequestBook::name(const Event& event) const {
@@ -44,7 +44,8 @@ void RequestBook::step(const Event& event, Findings& findings) {
   switch (event.type) {
     case Type::message_sent:
     case Type::message_arrived:
-      if (arrives != (request.kind == Kind::receive)) return findings.add("sends are sent, and receives receive", name(event));
+      if (arrives != (request.kind == Kind::receive))
+        return findings.add("sends are sent, and receives receive", name(event));
       if (request.moved) return findings.add("each message is sent once, and arrives once", name(event));
       request.moved = true;
       ++moved_[static_cast<int>(request.kind)];
@@ -127,8 +128,8 @@ void MemoryBook::add_memory(const Event& event, Findings& findings) {
   freed_.bytes += bytes;
   if (alive.count == 0 || alive.bytes < bytes)
     return findings.add("no memory is freed that was not allocated",
-                        fmt::format("rank {}: {} bytes of data {} on node {}, while {} are allocated", rank_.rank, bytes,
-                                    u32(event, 0), u32(event, 1), alive.bytes));
+                        fmt::format("rank {}: {} bytes of data {} on node {}, while {} are allocated", rank_.rank,
+                                    bytes, u32(event, 0), u32(event, 1), alive.bytes));
   --alive.count;
   alive.bytes -= bytes;
 }
@@ -143,9 +144,9 @@ void MemoryBook::add_transfer(const Event& event, Findings& findings) {
   }
   ++transfers_ended_;
   if (under_way == 0)
-    return findings.add(
-        "no transfer ends that was not started",
-        fmt::format("rank {}: data {} from node {} to node {}", rank_.rank, u32(event, 0), u32(event, 1), u32(event, 2)));
+    return findings.add("no transfer ends that was not started",
+                        fmt::format("rank {}: data {} from node {} to node {}", rank_.rank, u32(event, 0),
+                                    u32(event, 1), u32(event, 2)));
   --under_way;
 }
 
@@ -170,7 +171,8 @@ void MemoryBook::check_bags(Findings& findings) const {
     if (bag.opened > 1) findings.add("a bag is opened once", example);
     if (bag.opened == 0 || bag.closed > 1)
       findings.add("recipients join bags that were opened, and bags are closed once", example);
-    if (recorded_.ended() && bag.opened > 0 && bag.closed == 0) findings.add("each bag that was opened is closed", example);
+    if (recorded_.ended() && bag.opened > 0 && bag.closed == 0)
+      findings.add("each bag that was opened is closed", example);
   }
 }
 

@@ -45,9 +45,11 @@ class TraceCheckCounts : public ::testing::Test {
   trace::test::PacketWriter& submitter() { return run_.stream(0, 1); }
   trace::test::PacketWriter& worker(std::uint32_t index = 0) { return run_.stream(0, 2 + index); }
   trace::test::PacketWriter& engine() { return run_.stream(0, 4); }
-  TraceCheckCounts& submit(std::int64_t ns, std::uint32_t task, std::vector<std::uint32_t> before = {}, std::uint16_t site = 0) {
+  TraceCheckCounts& submit(std::int64_t ns, std::uint32_t task, std::vector<std::uint32_t> before = {},
+                           std::uint16_t site = 0) {
     for (std::uint32_t& predecessor : before) predecessor = task - predecessor;
-    submitter().add(Type::task_submitted_wide, at(ns), {task, 0, site, 0, before.size(), std::vector<std::uint32_t>{}, before});
+    submitter().add(Type::task_submitted_wide, at(ns),
+                    {task, 0, site, 0, before.size(), std::vector<std::uint32_t>{}, before});
     return *this;
   }
   TraceCheckCounts& execute(std::uint32_t task, std::int64_t start_ns, std::int64_t end_ns, std::uint32_t index = 0) {
@@ -117,11 +119,17 @@ TEST_F(TraceCheckCounts, ATaskDoesNotRunBeforeItWasSubmitted) {
 
 TEST_F(TraceCheckCounts, ATaskDoesNotRunBeforeWhatComesBeforeItHasEnded) {
   submit(0, 1).submit(0, 2, {1}).execute(1, 5'000, 9'000).execute(2, 6'000, 7'000, 1);
-  expect_broken("no task begins before what comes before it has ended", "task 2 begins before the end of task 1, by 3000 ns");
+  expect_broken("no task begins before what comes before it has ended",
+                "task 2 begins before the end of task 1, by 3000 ns");
 }
 
 TEST_F(TraceCheckCounts, AJoinEndsNotBeforeAllThatComesBeforeIt) {
-  submit(0, 1).submit(0, 2, {1}, 2).submit(0, 3, {2}, 2).submit(0, 4, {3}).execute(1, 5'000, 9'000).execute(4, 6'000, 7'000, 1);
+  submit(0, 1)
+      .submit(0, 2, {1}, 2)
+      .submit(0, 3, {2}, 2)
+      .submit(0, 4, {3})
+      .execute(1, 5'000, 9'000)
+      .execute(4, 6'000, 7'000, 1);
   expect_broken("no task begins before what comes before it has ended", "task 4 begins before the end of task 3");
 }
 
@@ -134,7 +142,12 @@ TEST_F(TraceCheckCounts, AJoinMayHaveAGreaterNumberThanTheTaskThatItPrecedes) {
 
 TEST_F(TraceCheckCounts, AStampThatWasReadForAnEarlierEventRefutesNothing) {
   // Worker 1 takes task 2 right after the end of task 3, whose stamp its start has; task 1 has ended in between.
-  submit(0, 1).submit(0, 2, {1}).submit(0, 3).execute(1, 1'000, 9'000).execute(3, 2'000, 5'000, 1).execute(2, 5'000, 12'000, 1);
+  submit(0, 1)
+      .submit(0, 2, {1})
+      .submit(0, 3)
+      .execute(1, 1'000, 9'000)
+      .execute(3, 2'000, 5'000, 1)
+      .execute(2, 5'000, 12'000, 1);
   expect_sound();
 }
 
@@ -188,7 +201,10 @@ TEST_F(TraceCheckCounts, ATaskIsCancelledOnce) {
 
 TEST_F(TraceCheckCounts, OnlyWhatRunsOrIsCancelledFails) {
   submit(0, 1);
-  worker().add(Type::task_started, at(5'000), {1}).add(Type::task_failed, at(5'500), {1}).add(Type::task_ended, at(6'000), {1});
+  worker()
+      .add(Type::task_started, at(5'000), {1})
+      .add(Type::task_failed, at(5'500), {1})
+      .add(Type::task_ended, at(6'000), {1});
   expect_sound();
   worker().add(Type::task_failed, at(7'000), {1});
   expect_broken("a task fails once, when it runs or is cancelled", "fails 2 times");
@@ -227,7 +243,9 @@ TEST_F(TraceCheckCounts, AGraphHasTheSameTasksInEachReplay) {
 
 TEST_F(TraceCheckCounts, AGraphHasNoMoreTasksThanWereDescribed) {
   submit(0, 1).execute(1, 5'000, 6'000);
-  submitter().add(Type::task_replayed, at(0), {1, 1, 2'000'000'000}).add(Type::task_replayed, at(100), {1, 2, 2'000'000'000});
+  submitter()
+      .add(Type::task_replayed, at(0), {1, 1, 2'000'000'000})
+      .add(Type::task_replayed, at(100), {1, 2, 2'000'000'000});
   expect_broken("a graph's tasks are described before its first replay", "2000000000 tasks, of 1 ");
 }
 
@@ -338,7 +356,8 @@ TEST_F(TraceCheckCounts, WhatWasNotRecordedIsNotCheckedAndTheReasonIsReported) {
   const auto other = trace::test::stream_path(folder / trace::rank_folder_name(0), 3);
   trace::test::write_file(other, trace::test::PacketWriter(3, 0, at(0), 4).add(Type::events_lost, at(0), {4}).bytes());
   EXPECT_EQ(reason(), "4 events of worker 1 were lost");
-  trace::test::write_file(other, trace::test::PacketWriter(3, 0, at(0)).add(Type::selection_changed, at(0), {0, 0}).bytes());
+  trace::test::write_file(other,
+                          trace::test::PacketWriter(3, 0, at(0)).add(Type::selection_changed, at(0), {0, 0}).bytes());
   EXPECT_EQ(reason(), "the selection was changed while the program ran");
 }
 

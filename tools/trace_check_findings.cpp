@@ -24,8 +24,9 @@ std::string gap_of(const trace::StreamSummary& summary) {
 
 Account& account_of(TraceCheck& result, const std::string& name) {
   const auto found = std::ranges::find(result.accounts, name, &Account::name);
-  return found != result.accounts.end() ? *found
-                                        : result.accounts.emplace_back(Account{.name = name, .counts = {}, .skipped = {}});
+  return found != result.accounts.end()
+             ? *found
+             : result.accounts.emplace_back(Account{.name = name, .counts = {}, .skipped = {}});
 }
 
 }  // namespace
@@ -53,7 +54,8 @@ std::string Recorded::gap(std::initializer_list<trace::Type> types) const {
 std::string Recorded::unselected(std::initializer_list<trace::Type> types) const {
   std::string missing;
   for (const trace::Type type : types)
-    if (!selection_.has(type)) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", trace::find_spec(type)->name);
+    if (!selection_.has(type))
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", trace::find_spec(type)->name);
   return missing.empty() ? "" : missing + " not recorded";
 }
 

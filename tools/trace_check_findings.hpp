@@ -19,7 +19,8 @@ class Findings {
  public:
   void add(const std::string& promise, std::string example) {
     auto found = std::ranges::find(violations_, promise, &Violation::promise);
-    if (found == violations_.end()) found = violations_.insert(found, Violation{.promise = promise, .count = 0, .examples = {}});
+    if (found == violations_.end())
+      found = violations_.insert(found, Violation{.promise = promise, .count = 0, .examples = {}});
     ++found->count;
     if (found->examples.size() < most_examples) found->examples.push_back(std::move(example));
   }
@@ -41,7 +42,9 @@ class Recorded {
   std::string gap(std::initializer_list<trace::Type> types) const;
   bool has(std::initializer_list<trace::Type> types) const { return gap(types).empty(); }
   /// Whether an actor whose stream is complete has all events of these types, whatever other actors have lost.
-  bool selects(std::initializer_list<trace::Type> types) const { return selection_gap_.empty() && unselected(types).empty(); }
+  bool selects(std::initializer_list<trace::Type> types) const {
+    return selection_gap_.empty() && unselected(types).empty();
+  }
   const std::string& selection_gap() const noexcept { return selection_gap_; }
   /// False: the program was killed, so that spans may have no end.
   bool ended() const noexcept { return ended_; }

@@ -25,7 +25,8 @@ std::uint64_t events_of(const std::filesystem::path& folder, trace::Type type) {
   EXPECT_TRUE(run.ok()) << run.error().message;
   std::uint64_t count = 0;
   if (!run.ok()) return 0;
-  EXPECT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
+  EXPECT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event,
+                                                                               std::int64_t) {
     count += event.type == type;
     return true;
   }).ok());
@@ -34,13 +35,18 @@ std::uint64_t events_of(const std::filesystem::path& folder, trace::Type type) {
 
 /// A runtime that traces everything into a folder.
 Options traced(const std::filesystem::path& folder, unsigned workers, const char* sched) {
-  return {.workers = workers, .sched = sched,
-          .more = {{"trace", "all"}, {"trace.folder", folder}, {"trace.live", folder.parent_path()}, {"trace.memory", "64MiB"},
-                   {"window", "200"}, {"bind", "false"}}};
+  return {.workers = workers,
+          .sched = sched,
+          .more = {{"trace", "all"},
+                   {"trace.folder", folder},
+                   {"trace.live", folder.parent_path()},
+                   {"trace.memory", "64MiB"},
+                   {"window", "200"},
+                   {"bind", "false"}}};
 }
 
-/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, and events, in a
-/// random order.
+/// Tasks that read, write, commute, add up, follow each other by name, are replayed, fail, and are cancelled, and
+/// events, in a random order.
 void play(Runtime& rt, std::uint64_t seed) {
   const Codelet copy("copy", [](const double& from, double& to) { to = from + 1; });
   const Codelet add("add", [](double& v) { v += 1; });
@@ -62,7 +68,8 @@ void play(Runtime& rt, std::uint64_t seed) {
   const auto some = [&]() -> Data<double>& { return data[random() % data.size()]; };
   Graph graph = rt.record([&] {
     for (int i = 0; i < 10; ++i) {
-      rt.submit(copy, read(data[static_cast<std::size_t>(i) % 5]), read_write(data[static_cast<std::size_t>(i) % 5 + 1]));
+      rt.submit(copy, read(data[static_cast<std::size_t>(i) % 5]),
+                read_write(data[static_cast<std::size_t>(i) % 5 + 1]));
       rt.submit(add, commute(data[0]));
     }
   });
@@ -140,7 +147,8 @@ TEST(TraceCheckRealRuns, AreSoundWhateverTheTasksDo) {
       play(rt, seed);
     }
     const TraceCheck result = checked(folder);
-    for (const Violation& violation : result.violations) ADD_FAILURE() << violation.promise << ": " << violation.examples.front();
+    for (const Violation& violation : result.violations)
+      ADD_FAILURE() << violation.promise << ": " << violation.examples.front();
     EXPECT_THAT(result.notes, IsEmpty());
     for (const Account& account : result.accounts) EXPECT_THAT(account.skipped, IsEmpty()) << account.name;
     EXPECT_GT(counted(result, "tasks", "joins and events"), 0u);

@@ -81,16 +81,17 @@ void TaskBook::replay(const Event& event, Findings& findings) {
   if (is_first) {
     // Its tasks have just been described, one by one.
     if (count > lives_.size())
-      findings.add(
-          "a graph's tasks are described before its first replay",
-          fmt::format("rank {}: graph {}: has {} tasks, of {} that are known", rank_.rank, at->first, count, lives_.size()));
+      findings.add("a graph's tasks are described before its first replay",
+                   fmt::format("rank {}: graph {}: has {} tasks, of {} that are known", rank_.rank, at->first, count,
+                               lives_.size()));
     graph = {.first = first, .count = count, .first_edge = edges_.size(), .last_edge = edges_.size()};
     while (graph.first_edge > 0 && edges_[graph.first_edge - 1].task >= first) --graph.first_edge;
     return;
   }
   if (count != graph.count)
-    return findings.add("a graph is replayed with as many tasks as at first",
-                        fmt::format("rank {}: graph {}: {} tasks, and {} at first", rank_.rank, at->first, count, graph.count));
+    return findings.add(
+        "a graph is replayed with as many tasks as at first",
+        fmt::format("rank {}: graph {}: {} tasks, and {} at first", rank_.rank, at->first, count, graph.count));
   if (count > lives_.size()) return;
   replays_.push_back({first, at->first});
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -172,17 +173,21 @@ double TaskBook::ns_between(std::uint64_t from, std::uint64_t to) const {
 }
 
 void TaskBook::check_life(const Life& task, Findings& findings) const {
-  if (task.submissions == 0) return report(findings, "whatever a task's events name was submitted", task, "was not submitted");
+  if (task.submissions == 0)
+    return report(findings, "whatever a task's events name was submitted", task, "was not submitted");
   if (task.kind == Kind::other) {
     if (task.starts > 0 || task.cancels > 0)
-      report(findings, "joins, events and accesses of the program are not executed", task, "is one of them, and has begun");
+      report(findings, "joins, events and accesses of the program are not executed", task,
+             "is one of them, and has begun");
     return;
   }
-  if (task.starts > 1) report(findings, "each task is started once", task, fmt::format("is started {} times", task.starts));
+  if (task.starts > 1)
+    report(findings, "each task is started once", task, fmt::format("is started {} times", task.starts));
   if (task.ends > task.starts)
     report(findings, "each task ends once, after it was started", task,
            fmt::format("is started {} and ends {}", counted(task.starts, "time"), counted(task.ends, "time")));
-  if (task.cancels > 1) report(findings, "each task is cancelled once", task, fmt::format("is cancelled {} times", task.cancels));
+  if (task.cancels > 1)
+    report(findings, "each task is cancelled once", task, fmt::format("is cancelled {} times", task.cancels));
   if (task.cancels > 0 && task.starts > 0) report(findings, "no task both runs and is cancelled", task, "does");
   if (task.failures > 1 || (task.failures > 0 && task.starts == 0 && task.cancels == 0 && recorded_.ended()))
     report(findings, "a task fails once, when it runs or is cancelled", task,
@@ -191,7 +196,8 @@ void TaskBook::check_life(const Life& task, Findings& findings) const {
     report(findings, "each task becomes ready once", task, fmt::format("becomes ready {} times", task.readies));
   if (recorded_.ended() && task.kind == Kind::kernel && task.cancels == 0 && task.starts == 0)
     report(findings, "each task that was submitted runs or is cancelled", task, "does neither");
-  if (recorded_.ended() && task.starts > task.ends) report(findings, "each task that was started ends", task, "does not");
+  if (recorded_.ended() && task.starts > task.ends)
+    report(findings, "each task that was started ends", task, "does not");
 
   const auto after = [&](std::uint64_t before, const char* what) {
     if (before != never && task.began != never && before > task.began && before - task.began > slack_ticks_)
@@ -201,7 +207,8 @@ void TaskBook::check_life(const Life& task, Findings& findings) const {
   after(task.submitted, "was submitted");
   after(task.ready, "is ready");
   after(task.pushed, "was put into a queue");
-  if (task.popped != never && task.started != never && task.popped > task.started && task.popped - task.started > slack_ticks_)
+  if (task.popped != never && task.started != never && task.popped > task.started &&
+      task.popped - task.started > slack_ticks_)
     report(findings, "no task is taken from a queue after it was started", task,
          fmt::format("is, by {:.0f} ns", ns_between(task.started, task.popped)));
 }
@@ -244,9 +251,10 @@ void TaskBook::check_edge(const Edge& edge, Findings& findings) {
   if (task->kind == Kind::other || task->began == never) return;
   const std::uint64_t done = predecessor->kind == Kind::kernel ? predecessor->done : done_by(edge.predecessor);
   if (done == never || (done > task->began && done - task->began > slack_ticks_))
-    report(findings, "no task begins before what comes before it has ended", *task,
-         fmt::format("begins before the end of task {}{}", number_of(edge.predecessor),
-                     done == never ? ", which has none" : fmt::format(", by {:.0f} ns", ns_between(task->began, done))));
+    report(
+        findings, "no task begins before what comes before it has ended", *task,
+        fmt::format("begins before the end of task {}{}", number_of(edge.predecessor),
+                    done == never ? ", which has none" : fmt::format(", by {:.0f} ns", ns_between(task->began, done))));
 }
 
 void TaskBook::finish(TraceCheck& result, Findings& findings) {

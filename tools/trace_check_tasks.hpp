@@ -15,10 +15,10 @@ using namespace analysis;
 
 /// The lives of one rank's tasks, from its events in the order of time.
 ///
-/// Stamps. An event's stamp is never after what it records, but it may be before: what a worker does right behind the end of a
-/// short task bears the stamp of that end. So "a before b" can be refuted only where b's stamp was read for b: `began` is the
-/// earliest such stamp of a task's way into execution. Within a core the clock is read out of order with the loads around it,
-/// hence `slack_ns`.
+/// Stamps. An event's stamp is never after what it records, but it may be before: what a worker does right behind the
+/// end of a short task bears the stamp of that end. So "a before b" can be refuted only where b's stamp was read for b:
+/// `began` is the earliest such stamp of a task's way into execution. Within a core the clock is read out of order with
+/// the loads around it, hence `slack_ns`.
 class TaskBook {
  public:
   TaskBook(const trace::RankTrace& rank, const Recorded& recorded);

@@ -32,7 +32,8 @@ std::unique_ptr<trace::TraceReader> open_trace(const std::string& folder, ToolCo
 
 RunTimes::RunTimes(const trace::TraceReader& run) {
   const auto date_offset = [](const trace::RankTrace& rank) { return rank.realtime_ns - rank.realtime_local_ns; };
-  const trace::RankTrace* reference = run.ranks.empty() || run.ranks.front()->rank != 0 ? nullptr : run.ranks.front().get();
+  const trace::RankTrace* reference =
+      run.ranks.empty() || run.ranks.front()->rank != 0 ? nullptr : run.ranks.front().get();
   if (reference != nullptr) date_offset_ns_ = date_offset(*reference);
   for (const auto& rank : run.ranks) {
     trace::ReferenceLine line = rank->line();
@@ -64,7 +65,8 @@ std::optional<std::int64_t> RunTimes::error_ns(std::uint32_t rank) const {
 
 std::string seconds(std::int64_t ns) {
   constexpr std::uint64_t billion = 1'000'000'000;
-  const std::uint64_t size = ns < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  const std::uint64_t size =
+      ns < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
   return fmt::format("{}{}.{:09}", ns < 0 ? "-" : "", size / billion, size % billion);
 }
 

@@ -72,7 +72,8 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
   const auto types = types_of(run, options.types);
   if (!types) return types.error();
   if (options.rank && run.rank_of(*options.rank) == nullptr)
-    return base::Error{base::ErrorCode::invalid_argument, fmt::format("--rank {}: the trace has no such rank", *options.rank)};
+    return base::Error{base::ErrorCode::invalid_argument,
+                       fmt::format("--rank {}: the trace has no such rank", *options.rank)};
   const RunTimes times(run);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> names;
   for (const auto& rank : run.ranks)
@@ -81,7 +82,8 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
   std::uint64_t left = options.limit;
   std::optional<std::int64_t> start_ns;  // start of the whole run, for any choice of events
   if (left == 0) return {};
-  return run.in_order([&](const Event& event) { return times.of(event); }, [&](const Event& event, std::int64_t time_ns) {
+  return run.in_order([&](const Event& event) { return times.of(event); }, [&](const Event& event,
+                                                                               std::int64_t time_ns) {
     if (!start_ns) start_ns = time_ns;
     if (options.rank && event.rank != *options.rank) return true;
     if (!types.value()[static_cast<std::size_t>(event.type)]) return true;
@@ -100,8 +102,8 @@ base::Result<void> dump(trace::TraceReader& run, const DumpOptions& options) {
 }  // namespace
 
 void add_trace_dump(Subcommand trace, ToolContext& context) {
-  Subcommand command =
-      trace.add_subcommand("dump", "Print all events in the order of time: seconds since the first, rank, actor, event, fields");
+  Subcommand command = trace.add_subcommand(
+      "dump", "Print all events in the order of time: seconds since the first, rank, actor, event, fields");
   const auto folder = trace_folder(command);
   auto options = std::make_shared<DumpOptions>();
   command.add_option("--rank", options->rank, "Only events of this rank");

@@ -61,8 +61,8 @@ void print_clocks(const History& history) {
     if (!rank.corrected || rank.by_date) standing += fmt::format(" {}", rank.rank);
   }
   const clock::CorrectionReport& report = history.clock_report;
-  fmt::print("clocks    {}, residual up to {:.0f} ns; {} of {} messages arrive before they were sent", name_of(history.method),
-             residual_ns, report.after.count, report.message_count);
+  fmt::print("clocks    {}, residual up to {:.0f} ns; {} of {} messages arrive before they were sent",
+             name_of(history.method), residual_ns, report.after.count, report.message_count);
   if (report.after.count > 0) fmt::print(", by up to {} ns", report.after.worst_ns);
   fmt::print("\n");
   if (!standing.empty()) fmt::print("          never compared with rank 0's clock: ranks{}\n", standing);
@@ -109,7 +109,8 @@ void run_export(const std::string& folder, const ExportOptions& options, ToolCon
     if (!read) return fail(context, read.error());
     history = std::move(read).value();
   }
-  const auto exported = history == nullptr ? export_ctf(folder, out) : export_history(*history, options.format, out, context);
+  const auto exported =
+      history == nullptr ? export_ctf(folder, out) : export_history(*history, options.format, out, context);
   if (!exported) return fail(context, exported.error());
   if (options.json) {
     Json object{{"format", options.format}, {"out", out}};
@@ -133,17 +134,20 @@ void run_export(const std::string& folder, const ExportOptions& options, ToolCon
 }  // namespace
 
 void add_trace_export(Subcommand trace, ToolContext& context) {
-  Subcommand command =
-      trace.add_subcommand("export", "Convert a trace for other programs: ViTE, StarVZ, Perfetto, data frames, readers of CTF");
+  Subcommand command = trace.add_subcommand(
+      "export", "Convert a trace for other programs: ViTE, StarVZ, Perfetto, data frames, readers of CTF");
   const auto folder = trace_folder(command);
   auto options = std::make_shared<ExportOptions>();
-  command.add_option("--format", options->format,
-                   "paje: for ViTE, with records like StarPU's; starvz: tables for its second phase; perfetto: for ui.perfetto.dev; "
-                   "parquet: tables; ctf: a copy")
+  command
+      .add_option("--format", options->format,
+                  "paje: for ViTE, with records like StarPU's; starvz: tables for its second phase; perfetto: for "
+                  "ui.perfetto.dev; "
+                  "parquet: tables; ctf: a copy")
       .required()
       .one_of({"paje", "starvz", "perfetto", "parquet", "ctf"});
-  command.add_option("-o,--out", options->out,
-                     "Output file of perfetto, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
+  command.add_option(
+      "-o,--out", options->out,
+      "Output file of perfetto, output folder of the others (default: FOLDER.pftrace, FOLDER.paje, ...)");
   command.add_option("--clock", options->clock,
           "Correction of the ranks' clocks; auto: linear if the clocks were compared twice, else none")
       .one_of({"auto", "none", "linear", "piecewise"});

@@ -29,7 +29,8 @@ struct Exported {
   std::vector<std::string> notes;  ///< parts that the format cannot express
 };
 
-// Each makes the folder or file `out`, and replaces files of its own that are there. Errors: io; unsupported, with the remedy.
+// Each makes the folder or file `out`, and replaces files of its own that are there. Errors: io; unsupported, with the
+// remedy.
 
 /// Writes a copy of the folder, which is CTF itself; the metadata converts ranks' stamps to the time of rank 0 by the
 /// line.

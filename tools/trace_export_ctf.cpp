@@ -18,7 +18,8 @@ base::Result<void> make_folder(const fs::path& folder) {
 base::Result<Exported> export_ctf(const fs::path& folder, const fs::path& out) {
   std::error_code error;
   if (fs::exists(out, error) && fs::equivalent(folder, out, error))
-    return base::Error{base::ErrorCode::invalid_argument, out.string() + ": is the trace itself, which is CTF as it is"};
+    return base::Error{base::ErrorCode::invalid_argument,
+                       out.string() + ": is the trace itself, which is CTF as it is"};
   const auto folders = trace::rank_folders(folder);
   if (!folders) return folders.error();
   Exported exported;
@@ -26,7 +27,8 @@ base::Result<Exported> export_ctf(const fs::path& folder, const fs::path& out) {
   for (const fs::path& rank : folders.value()) {
     const fs::path name = rank == folder ? fs::path() : rank.filename();
     if (const auto made = make_folder(out / name); !made) return made.error();
-    fs::copy_options how = fs::copy_options::recursive | fs::copy_options::overwrite_existing | fs::copy_options::skip_symlinks;
+    fs::copy_options how =
+        fs::copy_options::recursive | fs::copy_options::overwrite_existing | fs::copy_options::skip_symlinks;
     fs::copy(rank, out / name, how, error);
     if (error) return base::Error{base::ErrorCode::io, out.string() + ": cannot be written: " + error.message()};
     std::uint64_t bytes = 0, streams = 0;

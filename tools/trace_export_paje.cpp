@@ -136,8 +136,9 @@ constexpr std::string_view header = R"(%EventDef	PajeDefineContainerType	1
 
 /// Okabe and Ito's colours, then hues that go round by the golden ratio, in two lightnesses: neighbours differ.
 std::string colour(std::size_t index) {
-  constexpr std::array<std::string_view, 8> first{"0.00 0.45 0.70", "0.90 0.62 0.00", "0.00 0.62 0.45", "0.80 0.47 0.65",
-                                                  "0.84 0.37 0.00", "0.34 0.71 0.91", "0.55 0.43 0.10", "0.94 0.89 0.26"};
+  constexpr std::array<std::string_view, 8> first{"0.00 0.45 0.70", "0.90 0.62 0.00", "0.00 0.62 0.45",
+                                                  "0.80 0.47 0.65", "0.84 0.37 0.00", "0.34 0.71 0.91",
+                                                  "0.55 0.43 0.10", "0.94 0.89 0.26"};
   if (index < first.size()) return std::string(first[index]);
   const double hue = std::fmod(0.11 + 0.618033988749895 * static_cast<double>(index), 1.0) * 6;
   const double value = index % 2 == 0 ? 0.85 : 0.6;
@@ -252,11 +253,14 @@ void PajeWriter::define_types() {
   file_.print("1\trun\t0\t\"run\"\n1\trank\trun\t\"rank\"\n");
   for (const std::string_view type : {"worker", "thread", "engine", "node", "program"})
     file_.print("1\t{}\trank\t\"{}\"\n", type, type);
-  file_.print("3\tWS\tworker\t\"worker state\"\n3\tTS\tthread\t\"thread state\"\n3\tES\tengine\t\"network engine state\"\n"
-              "3\tPS\tprogram\t\"part of the program\"\n");
+  file_.print(
+      "3\tWS\tworker\t\"worker state\"\n3\tTS\tthread\t\"thread state\"\n3\tES\tengine\t\"network engine state\"\n"
+      "3\tPS\tprogram\t\"part of the program\"\n");
   file_.print("2\tMARK\trank\t\"mark\"\n2\tOWN\trank\t\"event of the program's own\"\n");
-  file_.print("4\tREADY\trank\t\"ready tasks\"\t\"0.00 0.60 0.40\"\n4\tSUBMITTED\trank\t\"submitted tasks\"\t\"0.00 0.45 0.70\"\n"
-              "4\tUSED\tnode\t\"bytes in use\"\t\"0.80 0.47 0.65\"\n");
+  file_.print(
+      "4\tREADY\trank\t\"ready tasks\"\t\"0.00 0.60 0.40\"\n4\tSUBMITTED\trank\t\"submitted tasks\"\t\"0.00 0.45 "
+      "0.70\"\n"
+      "4\tUSED\tnode\t\"bytes in use\"\t\"0.80 0.47 0.65\"\n");
   for (const auto& [name, index] : counters_)
     file_.print("4\tV{}\trank\t{}\t\"{}\"\n", index, in_quotes(history_.texts[name]), colour(index));
   file_.print("5\tMSG\trun\tengine\tengine\t\"message\"\n5\tCOPY\trun\tnode\tnode\t\"copy between memory nodes\"\n");
@@ -284,7 +288,8 @@ void PajeWriter::define_types() {
     file_.print("6\tOWNe{}\tOWN\t{}\t\"{}\"\n", i, in_quotes(history_.declared[i].name), colour(i));
 }
 
-void PajeWriter::create(const std::string& alias, const std::string& type, const std::string& parent, std::string_view name) {
+void PajeWriter::create(const std::string& alias, const std::string& type, const std::string& parent,
+                        std::string_view name) {
   file_.print("7\t{}\t{}\t{}\t{}\t{}\n", time(0), alias, type, parent, in_quotes(name));
   created_.emplace_back(alias, type);
 }
@@ -303,7 +308,8 @@ void PajeWriter::create_containers() {
   }
   std::set<std::uint32_t> ranks;
   for (const RankClock& clock : history_.clocks) ranks.insert(clock.rank);
-  create("run", "run", "0", history_.program.empty() ? "run" : std::filesystem::path(history_.program).filename().string());
+  create("run", "run", "0",
+         history_.program.empty() ? "run" : std::filesystem::path(history_.program).filename().string());
   for (const std::uint32_t rank : ranks) {
     create(rank_alias(rank), "rank", "run", fmt::format("rank {}", rank));
     bool has_engine = false;
@@ -318,7 +324,8 @@ void PajeWriter::create_containers() {
       create(container.alias, is_engine ? "engine" : is_worker ? "worker" : "thread", rank_alias(rank), facts.name);
       actors_[{rank, facts.actor}] = container;
     }
-    if (!has_engine && !history_.communications.empty()) create(engine_alias(rank), "engine", rank_alias(rank), "network");
+    if (!has_engine && !history_.communications.empty())
+      create(engine_alias(rank), "engine", rank_alias(rank), "network");
     for (const auto& [of_rank, actor] : programs)
       if (of_rank == rank) create(span_alias(rank, actor), "program", rank_alias(rank), "program");
     for (const auto& [of_rank, node] : nodes)
@@ -380,7 +387,8 @@ void PajeWriter::gather_lines() {
   }
 }
 
-void PajeWriter::set_state(std::int64_t time_ns, const std::string& container, std::string_view type, std::string_view value) {
+void PajeWriter::set_state(std::int64_t time_ns, const std::string& container, std::string_view type,
+                           std::string_view value) {
   file_.print("10\t{}\t{}\t{}\t{}{}\n", time(time_ns), type, container, type, value);
 }
 
@@ -394,13 +402,15 @@ void PajeWriter::print_state(const Line& line) {
     return set_state(line.time_ns, alias, type, fmt::format("s{}", static_cast<int>(row.state)));
   const TaskRow& task = history_.tasks[row.task];
   executing_ns_ += row.end_ns - row.start_ns;
-  file_.print("20\t{}\t{}\t{}\t{}k{}\t{}_{}\t{}\t{}\n", time(line.time_ns), type, alias, type, kernels_.at(kernel_of(task)),
-              task.rank, task.id, task.submit_order == no_number ? 0 : task.submit_order, task.priority);
+  file_.print("20\t{}\t{}\t{}\t{}k{}\t{}_{}\t{}\t{}\n", time(line.time_ns), type, alias, type,
+              kernels_.at(kernel_of(task)), task.rank, task.id, task.submit_order == no_number ? 0 : task.submit_order,
+              task.priority);
 }
 
 /// Nested intervals on one line: after an inner one ends, the line shows the outer one.
-void PajeWriter::print_inner(const Line& line, std::uint32_t row, std::map<std::string, std::vector<std::uint32_t>>& open,
-                             const std::string& container, std::string_view type, const std::string& value, bool ends) {
+void PajeWriter::print_inner(const Line& line, std::uint32_t row,
+                             std::map<std::string, std::vector<std::uint32_t>>& open, const std::string& container,
+                             std::string_view type, const std::string& value, bool ends) {
   auto& stack = open[container];
   if (!ends) {
     stack.push_back(row);
@@ -450,7 +460,8 @@ void PajeWriter::print(const Line& line) {
     case Kind::counter: {
       const ValueRow& row = history_.counters[line.row];
       if (std::isfinite(row.value))
-        file_.print("13\t{}\tV{}\t{}\t{}\n", time(line.time_ns), counters_.at(row.name), rank_alias(row.rank), row.value);
+        file_.print("13\t{}\tV{}\t{}\t{}\n", time(line.time_ns), counters_.at(row.name), rank_alias(row.rank),
+                    row.value);
       return;
     }
     case Kind::counts: {

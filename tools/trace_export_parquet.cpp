@@ -1,4 +1,5 @@
-// tools/trace_export_parquet.cpp: tables as Parquet files, ours or StarVZ's: their columns go to plain files, which a Python with pyarrow packs.
+// tools/trace_export_parquet.cpp: tables as Parquet files, ours or StarVZ's: their columns go to plain files, which a
+// Python with pyarrow packs.
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -65,7 +66,9 @@ base::Result<std::vector<ExportedTable>> write_columns(History& history, const f
       columns.push_back({{"name", column.name}, {"kind", name_of(column.kind)}});
     }
     tables.push_back({{"name", table.name}, {"rows", table.rows}, {"columns", columns}});
-    written.push_back({.name = std::string(table.name), .file = fmt::format("{}.parquet", table.name), .rows = table.rows,
+    written.push_back({.name = std::string(table.name),
+                       .file = fmt::format("{}.parquet", table.name),
+                       .rows = table.rows,
                        .total_ns = total_ns_of(table)});
   }
   Json texts = Json::array();
@@ -92,7 +95,8 @@ base::Result<Exported> export_parquet(History& history, const fs::path& out, con
   if (!work) return work.error();
   auto tables = write_columns(history, work.value().path());
   if (!tables) return tables.error();
-  if (const auto packed = run_python(python, "parquet", {work.value().path().string(), out.string()}); !packed) return packed.error();
+  if (const auto packed = run_python(python, "parquet", {work.value().path().string(), out.string()}); !packed)
+    return packed.error();
   Exported exported{.tables = std::move(tables).value(), .files = {}, .notes = {}};
   for (const ExportedTable& table : exported.tables)
     if (auto added = add_file(exported, out, table.file); !added) return added.error();
@@ -110,7 +114,8 @@ base::Result<Exported> export_starvz(History& history, const fs::path& out, cons
   Exported exported;
   std::istringstream lines(packed.value());
   for (std::string name, rows; lines >> name >> rows;) {
-    exported.tables.push_back({.name = name, .file = name + ".parquet", .rows = std::strtoull(rows.c_str(), nullptr, 10), .total_ns = 0});
+    exported.tables.push_back(
+        {.name = name, .file = name + ".parquet", .rows = std::strtoull(rows.c_str(), nullptr, 10), .total_ns = 0});
     if (auto added = add_file(exported, out, name + ".parquet"); !added) return added.error();
   }
   if (auto added = add_file(exported, out, "config.yaml"); !added) return added.error();

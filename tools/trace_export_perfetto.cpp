@@ -1,8 +1,9 @@
 // tools/trace_export_perfetto.cpp: writes one file of Perfetto's TracePackets: tracks for ranks and actors, slices,
 // counters, flows.
 //
-// Numbers of fields: perfetto/protos/perfetto/trace/trace_packet.proto and track_event/*.proto. Stamps are those of the history,
-// in nanoseconds since the first event: Perfetto's own clock conversion knows no rates, so that nothing is left to it.
+// Numbers of fields: perfetto/protos/perfetto/trace/trace_packet.proto and track_event/*.proto. Stamps are those of the
+// history, in nanoseconds since the first event: Perfetto's own clock conversion knows no rates, so that nothing is
+// left to it.
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -24,7 +25,8 @@ constexpr std::uint32_t timestamp = 8, sequence = 10, track_event = 11, interned
 constexpr std::uint64_t state_cleared = 1, needs_state = 2;
 }  // namespace packet
 namespace descriptor {
-constexpr std::uint32_t uuid = 1, name = 2, process = 3, parent = 5, counter = 8, child_ordering = 11, sibling_order = 12;
+constexpr std::uint32_t uuid = 1, name = 2, process = 3, parent = 5, counter = 8, child_ordering = 11,
+                        sibling_order = 12;
 constexpr std::uint32_t process_pid = 1, process_name = 6, counter_unit_name = 6;
 constexpr std::uint64_t explicit_order = 3;
 }  // namespace descriptor
@@ -44,7 +46,8 @@ class Annotations {
     return put(ProtobufMessage().text(annotation::name, name).integer(annotation::unsigned_integer, value));
   }
   Annotations& add(std::string_view name, std::int64_t value) {
-    return put(ProtobufMessage().text(annotation::name, name).integer(annotation::integer, static_cast<std::uint64_t>(value)));
+    return put(
+        ProtobufMessage().text(annotation::name, name).integer(annotation::integer, static_cast<std::uint64_t>(value)));
   }
   Annotations& add(std::string_view name, double value) {
     return put(ProtobufMessage().text(annotation::name, name).real(annotation::real, value));
@@ -116,7 +119,8 @@ class PerfettoWriter {
     ProtobufMessage track;
     track.integer(descriptor::uuid, uuid).text(descriptor::name, name).integer(descriptor::parent, parent);
     if (order >= 0) track.integer(descriptor::sibling_order, static_cast<std::uint64_t>(order));
-    if (unit != nullptr) track.message(descriptor::counter, ProtobufMessage().text(descriptor::counter_unit_name, unit));
+    if (unit != nullptr)
+      track.message(descriptor::counter, ProtobufMessage().text(descriptor::counter_unit_name, unit));
     put(ProtobufMessage().integer(packet::sequence, 1).message(packet::track_descriptor, track));
     return uuid;
   }
@@ -150,7 +154,8 @@ class PerfettoWriter {
     return at->second;
   }
   std::uint64_t intern(Texts::Id name, ProtobufMessage& into) {
-    if (text_ids_[name] == 0) text_ids_[name] = intern(std::string_view(name == 0 ? "(unknown)" : history_.texts[name]), into);
+    if (text_ids_[name] == 0)
+      text_ids_[name] = intern(std::string_view(name == 0 ? "(unknown)" : history_.texts[name]), into);
     return text_ids_[name];
   }
 
@@ -175,15 +180,16 @@ class PerfettoWriter {
   }
   static ProtobufMessage stamped(std::int64_t time_ns) {
     ProtobufMessage one;
-    one.integer(packet::timestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(time_ns, 0))).integer(packet::sequence, 1);
+    one.integer(packet::timestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(time_ns, 0)))
+        .integer(packet::sequence, 1);
     one.integer(packet::sequence_flags, packet::needs_state);
     return one;
   }
 
   /// Writes lanes of slices: `write_begin(slice, track)` begins one, and ends are in their places.
   template <class WriteBegin>
-  void write_slices(std::vector<Slice> slices, std::uint64_t parent, const std::string& name, std::int64_t order, bool may_nest,
-                    const char* account, WriteBegin write_begin) {
+  void write_slices(std::vector<Slice> slices, std::uint64_t parent, const std::string& name, std::int64_t order,
+                    bool may_nest, const char* account, WriteBegin write_begin) {
     if (slices.empty()) return;
     for (const auto& lane : lanes_of(std::move(slices), may_nest)) {
       const std::uint64_t track = add_track(parent, name, order);
@@ -203,14 +209,16 @@ class PerfettoWriter {
 
   void count(const char* name, std::int64_t ns = 0) {
     auto at = std::ranges::find(exported_.tables, name, &ExportedTable::name);
-    if (at == exported_.tables.end()) at = exported_.tables.insert(at, {.name = name, .file = {}, .rows = 0, .total_ns = 0});
+    if (at == exported_.tables.end())
+      at = exported_.tables.insert(at, {.name = name, .file = {}, .rows = 0, .total_ns = 0});
     ++at->rows;
     at->total_ns += ns;
   }
 
   std::string about_task(std::uint32_t row) const;
   std::string about_declared(const DeclaredEvents& type, std::size_t row) const;
-  using SpansOfActors = std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>>;  ///< rows, by start
+  using SpansOfActors =
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>>;  ///< rows, by start
   void write_actors();
   void write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans);
   void write_programs();
@@ -237,7 +245,8 @@ std::string PerfettoWriter::about_task(std::uint32_t row) const {
   about.add("task", history_.number_of(task.id)).add("priority", std::int64_t{task.priority});
   if (task.submit_order != no_number) about.add("submit order", std::uint64_t{task.submit_order});
   if (task.codelet != task.name) about.add("codelet", std::string_view(history_.texts[task.codelet]));
-  if (task.file != 0) about.add("submitted at", std::string_view(fmt::format("{}:{}", history_.texts[task.file], task.line)));
+  if (task.file != 0)
+    about.add("submitted at", std::string_view(fmt::format("{}:{}", history_.texts[task.file], task.line)));
   if (task.iteration != no_iteration) about.add("iteration", std::int64_t{task.iteration});
   if (task.flops != 0) about.add("flops", std::string_view(fmt::format("{}", task.flops)));
   if (task.tag != 0) about.add("tag", task.tag);
@@ -249,9 +258,9 @@ std::string PerfettoWriter::about_task(std::uint32_t row) const {
     const AccessRow& access = history_.accesses[accesses_.rows[i]];
     const DataRow* described = history_.find_data(task.rank, access.data);
     if (!data.empty()) data += ", ";
-    data += fmt::format(
-        "{} {}", name_of_mode(access.mode),
-        described != nullptr && described->name != 0 ? history_.texts[described->name] : fmt::format("data {}", access.data));
+    data += fmt::format("{} {}", name_of_mode(access.mode),
+                        described != nullptr && described->name != 0 ? history_.texts[described->name]
+                                                                     : fmt::format("data {}", access.data));
   }
   if (!data.empty()) about.add("data", std::string_view(data));
   if (task.status == TaskStatus::failed) about.add("status", name_of(task.status));
@@ -302,15 +311,15 @@ void PerfettoWriter::write_actors() {
     end(row.end_ns, track);
   }
   for (const ValueRow& row : history_.marks) {
-    begin(row.time_ns, actors_[{row.rank, row.actor}], "user", row.name, Annotations().add("value", row.value).bytes(), 0, 0,
-          event::instant);
+    begin(row.time_ns, actors_[{row.rank, row.actor}], "user", row.name, Annotations().add("value", row.value).bytes(),
+          0, 0, event::instant);
     count("marks");
   }
   for (const DeclaredEvents& type : history_.declared)
     for (std::size_t i = 0; i < type.rows.size(); ++i) {
       const DeclaredEvents::Row& row = type.rows[i];
-      begin(row.time_ns, actors_[{row.rank, row.actor}], "user", std::string_view(type.name), about_declared(type, i), 0, 0,
-            event::instant);
+      begin(row.time_ns, actors_[{row.rank, row.actor}], "user", std::string_view(type.name), about_declared(type, i),
+            0, 0, event::instant);
       count("events of the program's own types");
     }
 }
@@ -325,7 +334,8 @@ void PerfettoWriter::write_spans_inside(const StateRow& task, std::uint64_t trac
       end(open.back(), track);
       open.pop_back();
     }
-    if (span.task != task.task || span.start_ns < task.start_ns || span.end_ns == no_time || span.end_ns > open.back()) continue;
+    if (span.task != task.task || span.start_ns < task.start_ns || span.end_ns == no_time || span.end_ns > open.back())
+      continue;
     begin(span.start_ns, track, "user", span.name);
     open.push_back(span.end_ns);
     written_spans_.insert(spans.front());
@@ -340,15 +350,17 @@ void PerfettoWriter::write_programs() {
   const auto waits_begin = static_cast<std::uint32_t>(history_.spans.size());
   const auto add = [&](const auto& row, std::uint32_t number) {
     if (row.start_ns == no_time) return;
-    slices[{row.rank, row.actor}].push_back({row.start_ns, row.end_ns == no_time ? history_.duration_ns : row.end_ns, number});
+    slices[{row.rank, row.actor}].push_back(
+        {row.start_ns, row.end_ns == no_time ? history_.duration_ns : row.end_ns, number});
   };
   for (std::uint32_t i = 0; i < history_.spans.size(); ++i)
     if (!written_spans_.contains(i)) add(history_.spans[i], i);
   for (std::uint32_t i = 0; i < history_.waits.size(); ++i) add(history_.waits[i], waits_begin + i);
   for (auto& [place, of_actor] : slices) {
     const ActorFacts* facts = history_.find_actor(place.first, place.second);
-    write_slices(std::move(of_actor), rank_track(place.first), fmt::format("program ({})", facts != nullptr ? facts->name : "?"),
-                 0, true, "spans and waits", [&](const Slice& slice, std::uint64_t track) {
+    write_slices(std::move(of_actor), rank_track(place.first),
+                 fmt::format("program ({})", facts != nullptr ? facts->name : "?"), 0, true, "spans and waits",
+                 [&](const Slice& slice, std::uint64_t track) {
                    if (slice.row < waits_begin)
                      begin(slice.start_ns, track, "user", history_.spans[slice.row].name);
                    else
@@ -389,8 +401,8 @@ void PerfettoWriter::write_messages() {
     write_slices(std::move(slices), rank_track(rank), "sends", 5000, false, "sends",
                  [&](const Slice& slice, std::uint64_t track) {
                    const CommunicationRow& row = history_.communications[slice.row];
-                   begin(slice.start_ns, track, "comm", std::string_view("to " + rank_name(row.destination)), about(row),
-                         row.is_whole() ? event::flows : 0, slice.row + 1);
+                   begin(slice.start_ns, track, "comm", std::string_view("to " + rank_name(row.destination)),
+                         about(row), row.is_whole() ? event::flows : 0, slice.row + 1);
                    if (row.is_whole()) count("flows");
                  });
   for (auto& [rank, slices] : receives)
@@ -411,11 +423,13 @@ void PerfettoWriter::write_transfers() {
   }
   for (auto& [way, of_way] : slices) {
     const auto& [rank, from, to] = way;
-    write_slices(std::move(of_way), rank_track(rank), fmt::format("{} to {}", history_.memory_name(rank, from), history_.memory_name(rank, to)), 7000, false, "transfers",
-                 [&](const Slice& slice, std::uint64_t track) {
+    write_slices(std::move(of_way), rank_track(rank),
+                 fmt::format("{} to {}", history_.memory_name(rank, from), history_.memory_name(rank, to)), 7000, false,
+                 "transfers", [&](const Slice& slice, std::uint64_t track) {
                    const TransferRow& row = history_.transfers[slice.row];
                    const DataRow* data = history_.find_data(row.rank, row.data);
-                   begin(slice.start_ns, track, "data", std::string_view(data != nullptr ? history_.texts[data->name] : "copy"),
+                   begin(slice.start_ns, track, "data",
+                         std::string_view(data != nullptr ? history_.texts[data->name] : "copy"),
                          Annotations().add("bytes", row.bytes).bytes());
                  });
   }
@@ -423,8 +437,8 @@ void PerfettoWriter::write_transfers() {
 
 void PerfettoWriter::write_counters() {
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> tracks;
-  const auto put_value = [&](std::uint32_t rank, const std::string& name, const char* unit, std::int64_t time_ns, double value,
-                             bool whole) {
+  const auto put_value = [&](std::uint32_t rank, const std::string& name, const char* unit, std::int64_t time_ns,
+                             double value, bool whole) {
     auto [at, added] = tracks.try_emplace({rank, name}, 0);
     if (added) at->second = add_track(rank_track(rank), name, 100, unit);
     ProtobufMessage happening;
@@ -443,27 +457,31 @@ void PerfettoWriter::write_counters() {
     ready += change.ready;
     if (change.submitted != 0)
       put_value(change.rank, "submitted tasks", "tasks", change.time_ns, static_cast<double>(submitted), true);
-    if (change.ready != 0) put_value(change.rank, "ready tasks", "tasks", change.time_ns, static_cast<double>(ready), true);
+    if (change.ready != 0)
+      put_value(change.rank, "ready tasks", "tasks", change.time_ns, static_cast<double>(ready), true);
   }
   for (const MemoryRow& row : history_.memory)
-    put_value(row.rank, history_.memory_name(row.rank, row.node) + " in use", "bytes", row.time_ns, static_cast<double>(row.used_bytes),
-              true);
-  for (const ValueRow& row : history_.counters) put_value(row.rank, history_.texts[row.name], "", row.time_ns, row.value, false);
+    put_value(row.rank, history_.memory_name(row.rank, row.node) + " in use", "bytes", row.time_ns,
+              static_cast<double>(row.used_bytes), true);
+  for (const ValueRow& row : history_.counters)
+    put_value(row.rank, history_.texts[row.name], "", row.time_ns, row.value, false);
 }
 
 void PerfettoWriter::write_tracer() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Slice>> slices;
   for (std::uint32_t i = 0; i < history_.tracer.size(); ++i) {
     const TracerRow& row = history_.tracer[i];
-    if (row.start_ns != no_time && row.end_ns != no_time) slices[{row.rank, row.actor}].push_back({row.start_ns, row.end_ns, i});
+    if (row.start_ns != no_time && row.end_ns != no_time)
+      slices[{row.rank, row.actor}].push_back({row.start_ns, row.end_ns, i});
   }
   for (auto& [place, of_actor] : slices) {
     const ActorFacts* facts = history_.find_actor(place.first, place.second);
-    write_slices(std::move(of_actor), rank_track(place.first), fmt::format("tracer ({})", facts != nullptr ? facts->name : "?"),
-                 9000, true, "tracer", [&](const Slice& slice, std::uint64_t track) {
-                   const TracerRow& row = history_.tracer[slice.row];
-                   begin(slice.start_ns, track, "tracer", name_of(row.kind), Annotations().add("amount", row.amount).bytes());
-                 });
+    write_slices(
+        std::move(of_actor), rank_track(place.first), fmt::format("tracer ({})", facts != nullptr ? facts->name : "?"),
+        9000, true, "tracer", [&](const Slice& slice, std::uint64_t track) {
+          const TracerRow& row = history_.tracer[slice.row];
+          begin(slice.start_ns, track, "tracer", name_of(row.kind), Annotations().add("amount", row.amount).bytes());
+        });
   }
 }
 

@@ -85,7 +85,8 @@ TaskData data_of(const History& history, const ByTask& accesses, std::uint32_t t
 }
 
 void write_tasks(const History& history, RecordWriter& out) {
-  const ByTask accesses(history.accesses, history.tasks.size()), dependencies(history.dependencies, history.tasks.size());
+  const ByTask accesses(history.accesses, history.tasks.size()),
+      dependencies(history.dependencies, history.tasks.size());
   for (std::uint32_t i = 0; i < history.tasks.size(); ++i) {
     const TaskRow& task = history.tasks[i];
     out.text("Name", history.texts[task.name]);
@@ -158,7 +159,8 @@ void write_data(const History& history, RecordWriter& out) {
 }
 
 /// The node of the buffer on one side of a message.
-void write_numa_node(const History& history, RecordWriter& out, const char* name, std::uint32_t rank, std::uint32_t data) {
+void write_numa_node(const History& history, RecordWriter& out, const char* name, std::uint32_t rank,
+                     std::uint32_t data) {
   const DataRow* described = data != no_number ? history.find_data(rank, data) : nullptr;
   if (described != nullptr && described->numa_node != no_number) out.field(name, described->numa_node);
 }
@@ -173,7 +175,8 @@ void write_communications(const History& history, RecordWriter& out) {
     out.time("RecvTime", row.arrived_ns);
     if (row.send_data != no_number) out.field("SendHandle", fmt::format("{:x}", row.send_data));
     if (row.receive_data != no_number) out.field("RecvHandle", fmt::format("{:x}", row.receive_data));
-    if (row.send_task != no_number) out.field("SendJobId", job_id(history, row.source, history.tasks[row.send_task].id));
+    if (row.send_task != no_number)
+      out.field("SendJobId", job_id(history, row.source, history.tasks[row.send_task].id));
     if (row.receive_task != no_number)
       out.field("RecvJobId", job_id(history, row.destination, history.tasks[row.receive_task].id));
     out.field("Size", row.bytes);

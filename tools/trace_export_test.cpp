@@ -67,7 +67,9 @@ void write_two_ranks(SmallRun& run) {
       .add(Type::transfer_ended, at(770), {0, 0, 1});
   run.stream(0, 4).add(Type::send_posted, at(800), {1, 1, 7, 5, 99, 8192}).add(Type::data_sent, at(800), {1, 1, 2, 1});
   run.submit(1, 0, 1, 1, {access_word(1, 0)});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 7, 99}).add(Type::message_arrived, at(1000), {1, 0, 7, 99, 8192});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, 0, 7, 99})
+      .add(Type::message_arrived, at(1000), {1, 0, 7, 99, 8192});
   run.stream(1, 4).add(Type::data_received, at(1000), {1, 1, 1, 1});
   run.execute(1, 2, 1, 1010, 1110);
   submitter.add(Type::data_numa, at(1200), {1, 1});
@@ -121,8 +123,8 @@ TEST_F(ExportTest, EventsOfTheProgramsOwnTypesStandBesideMarks) {
   type.rows.push_back({.rank = 0, .actor = 2, .task = no_number, .time_ns = 735});
   type.rows.push_back({.rank = 1, .actor = 3, .task = no_number, .time_ns = 1100});
   for (const std::uint64_t iteration : {3, 4})
-    for (const std::uint64_t value :
-         {iteration, ~std::uint64_t{0}, std::bit_cast<std::uint64_t>(0.25), std::uint64_t{history_->texts.add("halved")}})
+    for (const std::uint64_t value : {iteration, ~std::uint64_t{0}, std::bit_cast<std::uint64_t>(0.25),
+                                      std::uint64_t{history_->texts.add("halved")}})
       type.values.push_back(value);
   auto exported = export_paje(*history_, out("paje"));
   ASSERT_TRUE(exported.ok()) << exported.error().message;
@@ -143,16 +145,16 @@ TEST_F(ExportTest, RecordsHaveStarPUsColumns) {
   ASSERT_TRUE(export_paje(*history_, out("paje")).ok());
   const std::string tasks = content(out("paje") / "tasks.rec");
   EXPECT_EQ(lines_like(tasks, "JobId: [01]_[12]"), 3u);
-  EXPECT_THAT(
-      tasks,
-      HasSubstr(
-          "Name: gemm\nModel: gemm\nFile: app.cpp\nLine: 43\nJobId: 0_2\nSubmitOrder: 2\nPriority: 3\nDependsOn: 0_1\nTag: 0\n"
-          "WorkerId: 0\nMemoryNode: 0\nSubmitTime: 0.000002\nReadyTime: 0.000400\nStartTime: 0.000400\n"
-          "EndTime: 0.000700\nFootprint: "));
+  EXPECT_THAT(tasks,
+              HasSubstr("Name: gemm\nModel: gemm\nFile: app.cpp\nLine: 43\nJobId: 0_2\nSubmitOrder: 2\nPriority: "
+                        "3\nDependsOn: 0_1\nTag: 0\n"
+                        "WorkerId: 0\nMemoryNode: 0\nSubmitTime: 0.000002\nReadyTime: 0.000400\nStartTime: 0.000400\n"
+                        "EndTime: 0.000700\nFootprint: "));
   EXPECT_THAT(tasks, HasSubstr("Handles: 0 1\nModes: R W\nSizes: 8192 8192\nNumaNodes: -1 1\nMPIRank: 0\n\n"));
-  EXPECT_THAT(content(out("paje") / "data.rec"),
-              HasSubstr("Handle: 1\nHomeNode: 0\nMPIRank: 1\nName: A[1,0]\nSize: 8192\nMaxSize: 8192\nDescription: 32 x 32\n"
-                        "Coordinates: 1 0\nMPIOwner: 1\n\n"));
+  EXPECT_THAT(
+      content(out("paje") / "data.rec"),
+      HasSubstr("Handle: 1\nHomeNode: 0\nMPIRank: 1\nName: A[1,0]\nSize: 8192\nMaxSize: 8192\nDescription: 32 x 32\n"
+                "Coordinates: 1 0\nMPIOwner: 1\n\n"));
   EXPECT_EQ(content(out("paje") / "comms.rec"),
             "Src: 0\nDst: 1\nTag: 99\nSendTime: 0.000800\nRecvTime: 0.001000\nSendHandle: 1\nRecvHandle: 1\nSendJobId: "
             "0_2\nRecvJobId: 1_1\n"
@@ -224,8 +226,8 @@ TEST(Export, PerfettoShowsWhatAKernelNamesBelowItsTask) {
   }
   std::vector<std::string> lines;
   for (const auto& [track, line] : tracks) lines.push_back(line);
-  EXPECT_THAT(lines,
-              testing::UnorderedElementsAre("10(task 10(user 20(user 30) 30(user 40) 40) 40) 40(task 50) ", "60(user 70) "));
+  EXPECT_THAT(lines, testing::UnorderedElementsAre("10(task 10(user 20(user 30) 30(user 40) 40) 40) 40(task 50) ",
+                                                   "60(user 70) "));
 }
 
 TEST_F(ExportTest, PerfettoHasASliceForEachStateAndAFlowForEachMessage) {
@@ -305,7 +307,8 @@ TEST(Export, NamesThatAreNoUtf8AreReplaced) {
   const std::filesystem::path folder = run.temporary();
   ASSERT_TRUE(export_paje(*history, folder / "paje").ok());
   EXPECT_THAT(content(folder / "paje" / "paje.trace"), HasSubstr("\"na\xEF\xBF\xBDme \xEF\xBF\xBD"));
-  for (const auto& file : std::filesystem::directory_iterator(folder / "paje")) EXPECT_TRUE(is_utf8(content(file.path()))) << file.path();
+  for (const auto& file : std::filesystem::directory_iterator(folder / "paje"))
+    EXPECT_TRUE(is_utf8(content(file.path()))) << file.path();
   ASSERT_TRUE(export_perfetto(*history, folder / "perfetto").ok());
 
   const std::string perfetto = content(folder / "perfetto");
@@ -316,8 +319,10 @@ TEST(Export, NamesThatAreNoUtf8AreReplaced) {
 TEST(Export, MessagesThatOverlapGoToTracksOfTheirOwn) {
   SmallRun run(2);
   run.usual(0).usual(1);
-  for (std::uint32_t i = 0; i < 3; ++i) run.stream(0, 4).add(Type::send_posted, at(100 + 10 * i), {i + 1, 1, 7, 0, i, 64});
-  for (std::uint32_t i = 0; i < 3; ++i) run.stream(1, 4).add(Type::message_arrived, at(200 + 10 * i), {i + 1, 0, 7, i, 64});
+  for (std::uint32_t i = 0; i < 3; ++i)
+    run.stream(0, 4).add(Type::send_posted, at(100 + 10 * i), {i + 1, 1, 7, 0, i, 64});
+  for (std::uint32_t i = 0; i < 3; ++i)
+    run.stream(1, 4).add(Type::message_arrived, at(200 + 10 * i), {i + 1, 0, 7, i, 64});
   const auto history = run.read();
   const auto exported = export_perfetto(*history, run.temporary() / "run.pftrace");
   ASSERT_TRUE(exported.ok());
@@ -339,7 +344,8 @@ TEST(Export, CountsOfTasksRiseAndFall) {
   for (const TaskCountChange& change : task_count_changes(*history))
     changes.emplace_back(change.time_ns, change.submitted, change.ready);
   using Change = std::tuple<std::int64_t, int, int>;
-  EXPECT_THAT(changes, ElementsAre(Change{0, 1, 0}, Change{10, 1, 0}, Change{20, -1, 1}, Change{30, -1, 0}, Change{40, 0, -1}))
+  EXPECT_THAT(changes,
+              ElementsAre(Change{0, 1, 0}, Change{10, 1, 0}, Change{20, -1, 1}, Change{30, -1, 0}, Change{40, 0, -1}))
       << "what never starts is not ready";
 }
 
@@ -348,7 +354,8 @@ TEST(Protobuf, FieldsAreWrittenAsTheFormatSays) {
   EXPECT_EQ(ProtobufMessage().integer(1, 150).bytes(), "\x08\x96\x01");
   EXPECT_EQ(ProtobufMessage().text(2, "testing").bytes(), "\x12\x07testing");
   EXPECT_EQ(ProtobufMessage().message(3, ProtobufMessage().integer(1, 150)).bytes(), "\x1a\x03\x08\x96\x01");
-  EXPECT_EQ(ProtobufMessage().integer(1, static_cast<std::uint64_t>(-2)).bytes(), "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+  EXPECT_EQ(ProtobufMessage().integer(1, static_cast<std::uint64_t>(-2)).bytes(),
+            "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
   EXPECT_EQ(ProtobufMessage().real(1, 1.0).bytes(), std::string("\x09\0\0\0\0\0\0\xf0\x3f", 9));
 }
 
@@ -375,7 +382,10 @@ TEST(TraceStats, EveryByteOfASampleIsCounted) {
 TEST(TraceStats, EventsWithTheStampBeforeThemCostLess) {
   SmallRun run;
   run.usual();
-  run.stream(0, 2).add(Type::task_started, at(100), {1}).add(Type::task_ended, at(200), {1}).add(Type::task_ready, at(200), {2});
+  run.stream(0, 2)
+      .add(Type::task_started, at(100), {1})
+      .add(Type::task_ended, at(200), {1})
+      .add(Type::task_ready, at(200), {2});
   auto opened = trace::TraceReader::open(run.write());
   ASSERT_TRUE(opened.ok());
   const auto stats = stats_of(*opened.value(), {.event_ns = 10, .same_stamp_ns = 1});

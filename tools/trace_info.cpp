@@ -67,8 +67,8 @@ Json json_of(const RankTrace& rank, const RunTimes& times) {
   Json actors = Json::array(), points = Json::array();
   for (const auto& stream : rank.streams) {
     const StreamSummary& summary = stream->summary();
-    Json actor{{"actor", summary.actor}, {"name", summary.name}, {"kind", name_of(summary.kind)}, {"index", summary.index},
-               {"core", summary.core}, {"packets", summary.packets}};
+    Json actor{{"actor", summary.actor}, {"name", summary.name}, {"kind", name_of(summary.kind)},
+               {"index", summary.index}, {"core", summary.core}, {"packets", summary.packets}};
     actor.update(json_of(totals_of(summary, rank, times)));
     actors.push_back(actor);
   }
@@ -105,8 +105,8 @@ void print_json(const trace::TraceReader& run, const RunTimes& times) {
 }
 
 void print_totals(const Totals& totals) {
-  fmt::print("{:>12} {:>13} {:>8.1f} {:>10} {:>8}{}\n", totals.records, totals.bytes, totals.bytes_per_record(), totals.lost_events,
-             totals.missing_packets, totals.truncated ? "  file ends within a packet" : "");
+  fmt::print("{:>12} {:>13} {:>8.1f} {:>10} {:>8}{}\n", totals.records, totals.bytes, totals.bytes_per_record(),
+             totals.lost_events, totals.missing_packets, totals.truncated ? "  file ends within a packet" : "");
 }
 
 void print_clocks(const RankTrace& rank) {
@@ -125,10 +125,12 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
   const RankTrace& first = *run.ranks.front();
   Totals totals;
   for (const auto& rank : run.ranks) totals.add(totals_of(*rank, times));
-  fmt::print("program   {}\narguments {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n", first.program,
-             fmt::join(first.arguments, " "), first.job, run.ranks.size(), first.size, seconds(totals.duration_ns()), first.version, first.commit);
-  fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "records", "bytes", "B/record", "lost",
-             "missing");
+  fmt::print(
+      "program   {}\narguments {}\njob       {}\nranks     {} of {}\nduration  {} s\nwritten   by tandem {} ({})\n\n",
+      first.program, fmt::join(first.arguments, " "), first.job, run.ranks.size(), first.size,
+      seconds(totals.duration_ns()), first.version, first.commit);
+  fmt::print("{:<28} {:>5} {:>12} {:>13} {:>8} {:>10} {:>8}\n", "rank, actor", "core", "records", "bytes", "B/record",
+             "lost", "missing");
   for (const auto& rank : run.ranks) {
     fmt::print("{:<34} ", fmt::format("{} on {}, {}", rank->rank, rank->host, state_of(*rank)));
     print_totals(totals_of(*rank, times));
@@ -148,7 +150,8 @@ void print_table(const trace::TraceReader& run, const RunTimes& times) {
 }  // namespace
 
 void add_trace_info(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("info", "Summarise a trace: ranks, actors, records (of one event or several), bytes, losses, clocks");
+  Subcommand command = trace.add_subcommand(
+      "info", "Summarise a trace: ranks, actors, records (of one event or several), bytes, losses, clocks");
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
   command.callback([folder, json, &context] {

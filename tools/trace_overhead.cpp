@@ -1,10 +1,10 @@
 // tools/trace_overhead.cpp: `tandem trace overhead`: measures the cost of tracing a program, by pairs of runs with and
 // without.
 //
-// The methodology of the article, section 6.1: compare the program with itself before a trace is believed. Each round runs the
-// program once untraced and once with each selection, in an order that turns from round to round, so that what disturbs the
-// machine disturbs all alike. A ratio belongs to one round; from n of them, with mean m and deviation s of their logarithms, the
-// 95 % interval is exp(m -+ t s / sqrt(n)), t being Student's for n - 1 degrees.
+// The methodology of the article, section 6.1: compare the program with itself before a trace is believed. Each round
+// runs the program once untraced and once with each selection, in an order that turns from round to round, so that what
+// disturbs the machine disturbs all alike. A ratio belongs to one round; from n of them, with mean m and deviation s of
+// their logarithms, the 95 % interval is exp(m -+ t s / sqrt(n)), t being Student's for n - 1 degrees.
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,7 +136,8 @@ class Runner {
     if (selection.empty()) return run;
     const auto trace = trace::TraceReader::open(folder_);
     if (!trace.ok())
-      return Error{trace.error().code, fmt::format("the program left no trace that can be read: {}", trace.error().message)};
+      return Error{trace.error().code,
+                   fmt::format("the program left no trace that can be read: {}", trace.error().message)};
     for (const auto& rank : trace.value()->ranks)
       for (const auto& stream : rank->streams) {
         run.records += stream->summary().records;
@@ -192,11 +193,12 @@ Result<std::vector<Row>> measure(Runner& runner, const OverheadArguments& argume
 void print_table(const std::vector<Row>& rows) {
   std::size_t width = 9;
   for (const Row& row : rows) width = std::max(width, row.selection.size());
-  fmt::print("{:{}}  {:>10} {:>8} {:>8}  {:24} {:>7}  {}\n", "selection", width, "records", "lost", "B/record", "result", "ratio",
-             "95 % interval");
+  fmt::print("{:{}}  {:>10} {:>8} {:>8}  {:24} {:>7}  {}\n", "selection", width, "records", "lost", "B/record",
+             "result", "ratio", "95 % interval");
   for (const Row& row : rows) {
-    std::string place = fmt::format("{:{}}  {:>10} {:>8} {:>8.1f}", row.selection, width, row.records, row.lost,
-                                    row.records > 0 ? static_cast<double>(row.bytes) / static_cast<double>(row.records) : 0.0);
+    std::string place =
+        fmt::format("{:{}}  {:>10} {:>8} {:>8.1f}", row.selection, width, row.records, row.lost,
+                    row.records > 0 ? static_cast<double>(row.bytes) / static_cast<double>(row.records) : 0.0);
     for (const auto& [name, ratios] : row.ratios) {
       const Interval interval = interval_of(ratios);
       fmt::print("{}  {:24} {:>7.4f}  {:.4f} to {:.4f}\n", place, name, interval.middle, interval.low, interval.high);
@@ -213,7 +215,8 @@ Json rows_json(const std::vector<Row>& rows, unsigned rounds) {
       const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
       results.push_back(
           {{"name", name},
-           {"params", {{"selection", row.selection}, {"records", row.records}, {"lost", row.lost}, {"bytes", row.bytes}}},
+           {"params",
+            {{"selection", row.selection}, {"records", row.records}, {"lost", row.lost}, {"bytes", row.bytes}}},
            {"value", interval.middle},
            {"unit", "traced/untraced"},
            {"low", interval.low},
@@ -254,7 +257,8 @@ void overhead(OverheadArguments arguments, std::vector<std::string> words, ToolC
 }  // namespace
 
 void add_trace_overhead(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("overhead", "Run a program with and without tracing, in turns, and compare");
+  Subcommand command =
+      trace.add_subcommand("overhead", "Run a program with and without tracing, in turns, and compare");
   command.footer(footer);
   const auto arguments = std::make_shared<OverheadArguments>();
   command.take_program("The program to run, followed by its arguments");

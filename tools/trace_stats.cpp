@@ -57,15 +57,18 @@ base::Result<void> count_stream(trace::StreamReader& stream, const RunTimes& tim
     // An event in the record of another one costs a reading of the clock, if it has one of its own.
     const bool own_record = event.record_bytes() > 0;
     const double cost_ns = !timed ? 0 : !same_stamp ? options.event_ns : own_record ? options.same_stamp_ns : 0;
-    const EventCount one{.events = 1, .same_stamp = same_stamp ? 1U : 0U, .bytes = event.record_bytes(), .cost_ns = cost_ns};
+    const EventCount one{
+        .events = 1, .same_stamp = same_stamp ? 1U : 0U, .bytes = event.record_bytes(), .cost_ns = cost_ns};
     is_first = false;
     last_ticks = event.ticks;
     stats.types[static_cast<std::size_t>(event.type)] += one;
     actor.count += one;
     if (!timed) continue;
     const std::int64_t since_ns = std::clamp<std::int64_t>(times.of(event) - stats.start_ns, 0, stats.duration_ns);
-    const double part = stats.duration_ns > 0 ? static_cast<double>(since_ns) / static_cast<double>(stats.duration_ns) : 0;
-    const auto bin = std::min(stats.bins.size() - 1, static_cast<std::size_t>(part * static_cast<double>(stats.bins.size())));
+    const double part =
+        stats.duration_ns > 0 ? static_cast<double>(since_ns) / static_cast<double>(stats.duration_ns) : 0;
+    const auto bin =
+        std::min(stats.bins.size() - 1, static_cast<std::size_t>(part * static_cast<double>(stats.bins.size())));
     ++stats.bins[bin][static_cast<std::size_t>(event.type)];
   }
 }
@@ -77,8 +80,9 @@ std::vector<const EventSpec*> types_of(const TraceStats& stats) {
   std::vector<const EventSpec*> types;
   for (const EventSpec* spec : stats.specs)
     if (stats.types[static_cast<std::size_t>(spec->type)].events > 0) types.push_back(spec);
-  std::ranges::stable_sort(types, std::ranges::greater{},
-                           [&](const EventSpec* spec) { return stats.types[static_cast<std::size_t>(spec->type)].events; });
+  std::ranges::stable_sort(types, std::ranges::greater{}, [&](const EventSpec* spec) {
+    return stats.types[static_cast<std::size_t>(spec->type)].events;
+  });
   return types;
 }
 
@@ -158,9 +162,10 @@ void print_table(const TraceStats& stats) {
   const std::uint64_t most = std::max<std::uint64_t>(*std::ranges::max_element(counts), 1);
   fmt::print("{:>14} {:>12}\n", "from s", "events");
   for (std::size_t i = 0; i < counts.size(); ++i)
-    fmt::print("{:>14.6f} {:>12} {}\n",
-               static_cast<double>(stats.duration_ns) * static_cast<double>(i) / static_cast<double>(counts.size()) / 1e9,
-               counts[i], std::string(static_cast<std::size_t>(60 * counts[i] / most), '#'));
+    fmt::print(
+        "{:>14.6f} {:>12} {}\n",
+        static_cast<double>(stats.duration_ns) * static_cast<double>(i) / static_cast<double>(counts.size()) / 1e9,
+        counts[i], std::string(static_cast<std::size_t>(60 * counts[i] / most), '#'));
 }
 
 base::Result<void> draw(const Json& json, const std::string& prefix, const std::string& python) {
@@ -203,7 +208,8 @@ base::Result<TraceStats> stats_of(trace::TraceReader& run, const StatsOptions& o
 }
 
 void add_trace_stats(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("stats", "Count events by type, category, actor and time, and estimate their cost");
+  Subcommand command =
+      trace.add_subcommand("stats", "Count events by type, category, actor and time, and estimate their cost");
   const auto folder = trace_folder(command);
   auto options = std::make_shared<StatsOptions>();
   const auto json = json_flag(command);
@@ -211,7 +217,8 @@ void add_trace_stats(Subcommand trace, ToolContext& context) {
   command.add_option("--bins", options->bins, "Number of intervals into which the duration is divided")
       .between(1, 100'000)
       .show_default();
-  command.add_option("--event-ns", options->event_ns, "Assumed cost of recording an event, in nanoseconds").show_default();
+  command.add_option("--event-ns", options->event_ns, "Assumed cost of recording an event, in nanoseconds")
+      .show_default();
   command.add_option("--same-stamp-ns", options->same_stamp_ns,
                      "Assumed cost of an event with the same stamp as the one before, in nanoseconds")
       .show_default();
@@ -225,7 +232,8 @@ void add_trace_stats(Subcommand trace, ToolContext& context) {
     const Json object = json_of(stats.value(), *folder, *options);
     *json ? print(object) : print_table(stats.value());
     if (prefix->empty()) return;
-    if (const auto drawn = draw(object, *prefix, context.config.get_string("python")); !drawn) fail(context, drawn.error());
+    if (const auto drawn = draw(object, *prefix, context.config.get_string("python")); !drawn)
+      fail(context, drawn.error());
   });
 }
 

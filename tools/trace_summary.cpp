@@ -20,15 +20,20 @@ namespace {
 /// Lists the statements that the trace does not permit, and why.
 std::vector<std::string> reservations_of(const History& history, const Summary& summary, const Quality& quality) {
   std::vector<std::string> result = defects_of(quality);
-  const auto all_ns = static_cast<double>(summary.split.makespan_ns) * static_cast<double>(summary.split.workers.size());
+  const auto all_ns =
+      static_cast<double>(summary.split.makespan_ns) * static_cast<double>(summary.split.workers.size());
   const auto unknown_ns = static_cast<double>(summary.split.total()[static_cast<std::size_t>(Spent::unknown)]);
-  if (all_ns > 0 && unknown_ns > 0.01 * all_ns) result.emplace_back("the states of workers were not recorded all the time: select `worker`");
-  if (history.tasks.empty()) result.emplace_back("no task was recorded: the program ran none, or they were not selected (`task`)");
+  if (all_ns > 0 && unknown_ns > 0.01 * all_ns)
+    result.emplace_back("the states of workers were not recorded all the time: select `worker`");
+  if (history.tasks.empty())
+    result.emplace_back("no task was recorded: the program ran none, or they were not selected (`task`)");
   bool readied = false;
   for (const std::uint32_t row : history.tasks.rows()) readied = readied || history.tasks.ready_ns[row] != no_time;
   if (!history.tasks.empty() && !readied) result.emplace_back("it is not known when tasks became ready: select `task`");
   if (!history.tasks.empty() && history.waits.empty())
-    result.emplace_back("it is not known when the program waited, and what the last task waited for is therefore partly a guess: select `flow`");
+    result.emplace_back(
+        "it is not known when the program waited, and what the last task waited for is therefore partly a guess: "
+        "select `flow`");
   if (history.tasks.size() > 1 && history.dependencies.empty())
     result.emplace_back("no dependencies: either the tasks have none, or they were not recorded (`task`)");
   return result;
@@ -41,18 +46,25 @@ std::vector<std::string> defects_of(const Quality& quality) {
   const auto note = [&](std::uint64_t count, std::string_view what, std::string_view more = "") {
     if (count > 0) result.push_back(fmt::format("{}: {}{}", what, count, more));
   };
-  note(quality.missing_ranks, "ranks whose folder is missing", "; times of messages with them, and the factor transfer, are not known");
-  note(quality.cut_files, "files that end too early", fmt::format("; at least {} events are missing, all below is a part of the run", quality.cut_events));
-  if (quality.cut_files == 0) note(quality.cut_events, "events that were written and that no file holds", "; all below is a part of the run (see tandem trace check)");
+  note(quality.missing_ranks, "ranks whose folder is missing",
+       "; times of messages with them, and the factor transfer, are not known");
+  note(quality.cut_files, "files that end too early",
+       fmt::format("; at least {} events are missing, all below is a part of the run", quality.cut_events));
+  if (quality.cut_files == 0)
+    note(quality.cut_events, "events that were written and that no file holds",
+         "; all below is a part of the run (see tandem trace check)");
   note(quality.lost_events, "events lost", "; all below is a part of the run (see tandem trace info)");
   note(quality.running_tasks, "tasks that began and never ended", " (the program was killed, or events were lost)");
-  note(quality.waiting_tasks, "tasks that were submitted and never began", ", which are not among the submitted and the ready ones below");
+  note(quality.waiting_tasks, "tasks that were submitted and never began",
+       ", which are not among the submitted and the ready ones below");
   note(quality.unmatched_sends, "messages sent without a known arrival");
   note(quality.unmatched_receives, "messages that arrived without a known send");
   note(quality.early_messages, "messages that arrived before they were sent",
        quality.lost_events > 0 ? std::string(" (events were lost: some are no pairs)")
-                               : fmt::format(", by up to {:.1f} us: the clocks are wrong by that much", 1e6 * in_seconds(quality.earliest_ns)));
-  note(quality.clocks_by_date, "ranks whose clock was never compared", "; the dates of their systems had to do, wrong by 10 ms or so");
+                               : fmt::format(", by up to {:.1f} us: the clocks are wrong by that much",
+                                             1e6 * in_seconds(quality.earliest_ns)));
+  note(quality.clocks_by_date, "ranks whose clock was never compared",
+       "; the dates of their systems had to do, wrong by 10 ms or so");
   if (quality.tracer_waits_ns > 0)
     result.push_back(fmt::format("threads waited {:.6f} s for the tracer: give it more memory (--tandem.trace.memory)",
                                  in_seconds(quality.tracer_waits_ns)));
@@ -72,11 +84,14 @@ RunNumbers::RunNumbers(const History& run, const TaskGraph& graph)
       reservations(reservations_of(run, summary, quality)) {}
 
 void add_trace_summary(Subcommand trace, ToolContext& context) {
-  Subcommand command = trace.add_subcommand("summary", "Say where the time of a run went, what limits it, and what to try");
+  Subcommand command =
+      trace.add_subcommand("summary", "Say where the time of a run went, what limits it, and what to try");
   const auto folder = trace_folder(command);
   const auto json = json_flag(command);
   const auto memory = std::make_shared<std::string>("1GiB");
-  command.add_option("--memory", *memory, "Main memory for tables; what is beyond lies in temporary files (in $TMPDIR, else /var/tmp)")
+  command
+      .add_option("--memory", *memory,
+                  "Main memory for tables; what is beyond lies in temporary files (in $TMPDIR, else /var/tmp)")
       .type_name("SIZE")
       .show_default()
       .check([](const std::string& text) {
@@ -87,7 +102,8 @@ void add_trace_summary(Subcommand trace, ToolContext& context) {
     const auto run = open_trace(*folder, context);
     if (run == nullptr) return;
     const auto bytes = base::parse_bytes(*memory).value();
-    const auto history = History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(bytes)});
+    const auto history =
+        History::read(*run, {.content = HistoryContent::summary, .memory = SpillOptions::of_main_memory(bytes)});
     if (!history) return fail(context, history.error());
     const RunNumbers numbers(*history.value());
     *json ? print_summary_json(*folder, numbers) : print_summary_text(numbers);

@@ -43,8 +43,11 @@ Json json_of(const History& history, const AreaBound& area) {
   Json kinds = Json::array(), kernels = Json::array();
   for (const AreaBound::Kind& kind : area.kinds) kinds.push_back({{"name", kind.name}, {"workers", kind.workers}});
   for (const KernelPlace& place : area.kernels)
-    kernels.push_back({{"codelet", history.texts[place.codelet]}, {"kind", area.kinds[place.kind].name}, {"tasks", place.tasks},
-                       {"total_s", in_seconds(place.ns)}, {"placed", area.is_exact ? Json(place.placed) : Json(nullptr)}});
+    kernels.push_back({{"codelet", history.texts[place.codelet]},
+                       {"kind", area.kinds[place.kind].name},
+                       {"tasks", place.tasks},
+                       {"total_s", in_seconds(place.ns)},
+                       {"placed", area.is_exact ? Json(place.placed) : Json(nullptr)}});
   return {{"exact", area.is_exact}, {"kinds", kinds}, {"kernels", kernels}};
 }
 
@@ -56,7 +59,9 @@ Json times_json(const std::optional<Quartiles>& ns) {
 }
 
 Json json_of(const Efficiency& efficiency) {
-  return {{"parallel", efficiency.parallel}, {"load_balance", efficiency.load_balance}, {"serialisation", efficiency.serialisation},
+  return {{"parallel", efficiency.parallel},
+          {"load_balance", efficiency.load_balance},
+          {"serialisation", efficiency.serialisation},
           {"transfer", efficiency.transfer}};
 }
 
@@ -79,7 +84,8 @@ Json json_of(const Parallelism& parallelism) {
   const analysis::Interval& makespan = parallelism.makespan;
   const auto length_s = in_seconds(makespan.length_ns());
   Json object{{"idle_s", in_seconds(parallelism.idle_ns)}, {"starved_s", in_seconds(parallelism.starved_ns)}};
-  Json over_time{{"begin_s", in_seconds(makespan.begin_ns)}, {"interval_s", length_s / static_cast<double>(intervals_over_time)}};
+  Json over_time{{"begin_s", in_seconds(makespan.begin_ns)},
+                 {"interval_s", length_s / static_cast<double>(intervals_over_time)}};
   const auto add = [&](const char* key, const StepFunction& function) {
     object[key] = Json{{"mean", function.mean(makespan)}, {"max", function.max(makespan)}};
     over_time[key] = Json(function.bins(makespan, intervals_over_time));
@@ -124,8 +130,9 @@ Json json_of(const Communication& communication) {
 
 /// Slowness is the ratio to the duration of those that ran alone.
 Json json_of(const Contention& contention) {
-  return {{"least_bytes", Contention::least_bytes}, {"tasks", contention.tasks}, {"task_slowness", contention.slowness},
-          {"task_excess_s", in_seconds(contention.excess_ns)}, {"messages", contention.messages}, {"message_slowness", contention.message_slowness}};
+  return {{"least_bytes", Contention::least_bytes}, {"tasks", contention.tasks},
+          {"task_slowness", contention.slowness},   {"task_excess_s", in_seconds(contention.excess_ns)},
+          {"messages", contention.messages},        {"message_slowness", contention.message_slowness}};
 }
 
 Json json_of(const Broadcasts& broadcasts) {
@@ -158,7 +165,8 @@ Json json_of(const std::vector<PageLockedRow>& pools) {
 }
 
 Json json_of(const model::Watts& watts) {
-  return {{"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}};
+  return {
+      {"watts", watts.watts}, {"error", watts.error}, {"seconds", watts.seconds}, {"confidence", watts.confidence()}};
 }
 
 /// Energy; null: it was not measured.
@@ -168,7 +176,8 @@ Json json_of(const RunEnergy& energy) {
   for (const RunEnergy::Counter& one : energy.counters)
     counters.push_back({{"rank", one.rank}, {"name", one.name}, {"joules", one.joules}, {"seconds", one.seconds}});
   for (const RunEnergy::Kernel& one : energy.kernels)
-    kernels.push_back({{"codelet", one.codelet}, {"kind", one.kind}, {"joules", one.joules}, {"power", json_of(one.watts)}});
+    kernels.push_back(
+        {{"codelet", one.codelet}, {"kind", one.kind}, {"joules", one.joules}, {"power", json_of(one.watts)}});
   for (const RunEnergy::Kind& one : energy.kinds)
     kinds.push_back({{"kind", one.kind}, {"joules", one.joules}, {"idle_joules", one.idle_joules}, {"idle_power", json_of(one.idle)}});
   return {{"joules", energy.joules}, {"counters", counters}, {"kernels", kernels}, {"kinds", kinds}};

@@ -1,11 +1,13 @@
-// tools/with_few.cpp: the subcommands of a command that is built to run programs alone (TANDEM_ALL_COMMANDS=OFF), as `make demo` does.
+// tools/with_few.cpp: the subcommands of a command that is built to run programs alone (TANDEM_ALL_COMMANDS=OFF), as
+// `make demo` does.
 #include "tools/not_built.hpp"
 
 namespace tandem::tools {
 
 void add_all(Subcommand app, ToolContext& context) {
   const auto without = [&](const char* name, const char* help) {
-    add_not_built(app, context, name, help, "configure with -D TANDEM_ALL_COMMANDS=ON, as `make build` does, and build again");
+    add_not_built(app, context, name, help,
+                  "configure with -D TANDEM_ALL_COMMANDS=ON, as `make build` does, and build again");
   };
   without("bench", "Measure Tandem and comparable programs in turns");
   add_config(app, context);

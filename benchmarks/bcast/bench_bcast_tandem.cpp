@@ -1,4 +1,5 @@
-// benchmarks/bcast/bench_bcast_tandem.cpp: `Endpoint::mcast` along each tree; each recipient has posted an ordinary receive.
+// benchmarks/bcast/bench_bcast_tandem.cpp: `Endpoint::mcast` along each tree; each recipient has posted an ordinary
+// receive.
 //
 // A rank's priority is its number, so that higher ranks shall have the data earlier (thesis, figure 4.5).
 #include <unistd.h>
@@ -43,7 +44,8 @@ void expect_done(const comm::Status& status, const char* what) {
   if (status.ending != comm::Ending::done) fail(std::string(what) + ": " + std::string(comm::name_of(status.ending)));
 }
 
-/// The root's side of one broadcast: waits until all have posted, lets the network rest, broadcasts, and collects the times.
+/// The root's side of one broadcast: waits until all have posted, lets the network rest, broadcasts, and collects the
+/// times.
 benchmarks::BroadcastTimes lead(comm::Endpoint& endpoint, std::vector<unsigned char>& message, const Setting& setting,
                                 comm::TreeKind tree) {
   std::vector<comm::Recipient> recipients;
@@ -92,7 +94,8 @@ void follow(comm::Endpoint& endpoint, std::vector<unsigned char>& message, std::
 void measure(comm::Endpoint& endpoint, const Setting& setting, comm::TreeKind tree, unsigned rounds,
              benchmarks::BroadcastResult& result) {
   std::vector<unsigned char> message(setting.bytes);
-  // Two rounds warm up: connections are made in the first, or wake from their rest, and what the network carries is learnt.
+  // Two rounds warm up: connections are made in the first, or wake from their rest, and what the network carries is
+  // learnt.
   for (std::uint32_t round = 0; round < rounds + 2; ++round) {
     if (endpoint.rank() != Rank(0)) {
       follow(endpoint, message, round);
@@ -123,7 +126,8 @@ int main(int argc, char** argv) {
                         .segment_bytes = options.has("segment") ? options.count("segment", 1) : 0,
                         .rounds = options.count("repetitions", 3),
                         .pause_ms = options.count("pause-ms", 30)};
-  const std::vector<comm::TreeKind> trees = parse_trees(options.text("trees", "automatic,flat,binomial,binary,chain,two_tree"));
+  const std::vector<comm::TreeKind> trees =
+      parse_trees(options.text("trees", "automatic,flat,binomial,binary,chain,two_tree"));
 
   base::Log log(options.has("verbose") ? base::LogLevel::debug : base::LogLevel::warn);
   base::Registry registry;
@@ -138,12 +142,14 @@ int main(int argc, char** argv) {
   const auto endpoint = comm::Endpoint::open(std::move(job).value(), comm::comm_options(config.value()), log);
   if (!endpoint) fail(endpoint.error().message);
 
-  // All trees once before any counts. Else the first is measured while memory and rates are new, and the last is not: without a
-  // limit to the rates that made a difference of two, whichever trees these were. The first are slower by a fifth even so, hence
-  // half of the rounds in the opposite order.
+  // All trees once before any counts. Else the first is measured while memory and rates are new, and the last is not:
+  // without a limit to the rates that made a difference of two, whichever trees these were. The first are slower by a
+  // fifth even so, hence half of the rounds in the opposite order.
   std::vector<benchmarks::BroadcastResult> results;
   for (const comm::TreeKind tree : trees) results.push_back({std::string(comm::tree_name(tree)), {}});
-  const auto go_on = [&](std::size_t i, unsigned rounds) { measure(*endpoint.value(), setting, trees[i], rounds, results[i]); };
+  const auto go_on = [&](std::size_t i, unsigned rounds) {
+    measure(*endpoint.value(), setting, trees[i], rounds, results[i]);
+  };
   const unsigned again = setting.rounds / 2;
   for (std::size_t i = 0; i < trees.size(); ++i) go_on(i, 0);
   for (std::size_t i = 0; i < trees.size(); ++i) go_on(i, setting.rounds - again);

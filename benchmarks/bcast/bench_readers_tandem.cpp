@@ -1,9 +1,10 @@
-// benchmarks/bcast/bench_readers_tandem.cpp: when a task that reads what was broadcast starts, and when one that writes it does
-// (thesis, figure 4.6).
+// benchmarks/bcast/bench_readers_tandem.cpp: when a task that reads what was broadcast starts, and when one that writes
+// it does (thesis, figure 4.6).
 //
-// Rank 0 sends one piece of data to all others, which receive it into their own. On each of them a task that reads it is
-// submitted, then one that writes it; both only note the time. Priorities are the numbers of the ranks. The tree, and whether
-// readers wait until the data was forwarded, are options of the runtime: TANDEM_BROADCAST, TANDEM_EARLY_READ.
+// Rank 0 sends one piece of data to all others, which receive it into their own. On each of them a task that reads it
+// is submitted, then one that writes it; both only note the time. Priorities are the numbers of the ranks. The tree,
+// and whether readers wait until the data was forwarded, are options of the runtime: TANDEM_BROADCAST,
+// TANDEM_EARLY_READ.
 #include <unistd.h>
 
 #include <atomic>
@@ -51,7 +52,8 @@ class Bench {
       mine.start_ns = benchmarks::shared_now_ns();
     });
     rt_.submit(make, write(data_));
-    for (std::uint32_t other = 1; root && other < rt_.size(); ++other) rt_.send(data_, other, round, static_cast<int>(other));
+    for (std::uint32_t other = 1; root && other < rt_.size(); ++other)
+      rt_.send(data_, other, round, static_cast<int>(other));
     if (!root) rt_.receive(data_, 0, round);
     const int priority = static_cast<int>(rt_.rank());
     rt_.submit({.priority = priority}, Codelet("read", [&](std::span<const unsigned char>) {
@@ -80,8 +82,8 @@ class Bench {
     std::vector<Dates> all;
     for (std::uint32_t rank = 0; rank < rt_.size(); ++rank) {
       rt_.submit(Codelet("note", [&mine](Dates& dates) { dates = mine; }), write(dates_[rank]));
-      rt_.submit({.on = 0}, Codelet("collect", [&all](const Dates& dates, int&) { all.push_back(dates); }), read(dates_[rank]),
-                 read_write(order_));
+      rt_.submit({.on = 0}, Codelet("collect", [&all](const Dates& dates, int&) { all.push_back(dates); }),
+                 read(dates_[rank]), read_write(order_));
     }
     rt_.wait();
     return all;
@@ -108,7 +110,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_readers_tandem: needs two ranks or more; start it with tandem run\n");
     return 2;
   }
-  benchmarks::BroadcastResult result{rt.config().get_string("broadcast") + (rt.config().get_bool("early_read") ? "" : " wait"), {}};
+  benchmarks::BroadcastResult result{
+      rt.config().get_string("broadcast") + (rt.config().get_bool("early_read") ? "" : " wait"), {}};
   {
     Bench bench(rt, setting);
     for (std::uint32_t round = 0; round < setting.rounds + 2; ++round) {  // two to warm up, as in bench_bcast_tandem

@@ -1,8 +1,8 @@
 // benchmarks/bcast/harness.hpp: what all broadcast programs measure, and how they say it.
 //
-// A broadcast is timed from the moment at which the root begins until the last recipient has all bytes. All ranks run on one
-// machine and read one clock, so that times of different ranks may be subtracted. Between broadcasts the network rests, for rate
-// limiters let a little pass early after a rest, and each round shall find them alike.
+// A broadcast is timed from the moment at which the root begins until the last recipient has all bytes. All ranks run
+// on one machine and read one clock, so that times of different ranks may be subtracted. Between broadcasts the network
+// rests, for rate limiters let a little pass early after a rest, and each round shall find them alike.
 #pragma once
 
 #include <time.h>
@@ -38,8 +38,8 @@ inline bool holds(const std::vector<unsigned char>& message, std::uint32_t round
   return true;
 }
 
-/// One broadcast: for each rank but the root, in the order of ranks, nanoseconds after the start at which it had all bytes, and
-/// at which it had forwarded them (equal where that cannot be seen).
+/// One broadcast: for each rank but the root, in the order of ranks, nanoseconds after the start at which it had all
+/// bytes, and at which it had forwarded them (equal where that cannot be seen).
 struct BroadcastTimes {
   std::vector<std::int64_t> arrived_ns;
   std::vector<std::int64_t> released_ns;
@@ -68,7 +68,8 @@ inline std::vector<double> medians_ms(const std::vector<BroadcastTimes>& rounds,
 }
 
 /// Prints the JSON object that `tandem bench` reads, with the arrivals of each rank as "details".
-inline void print_broadcasts(const std::string& peer, const std::string& version, const std::vector<BroadcastResult>& results) {
+inline void print_broadcasts(const std::string& peer, const std::string& version,
+                             const std::vector<BroadcastResult>& results) {
   const auto print_list = [](const char* name, const std::vector<double>& values) {
     std::printf("\"%s\": [", name);
     for (std::size_t i = 0; i < values.size(); ++i) std::printf("%s%.6g", i == 0 ? "" : ", ", values[i]);
@@ -80,8 +81,8 @@ inline void print_broadcasts(const std::string& peer, const std::string& version
     std::vector<double> samples;
     for (const BroadcastTimes& round : result.rounds) samples.push_back(round.last_ms());
     const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
-    std::printf("%s{\"name\": \"%s\", \"unit\": \"ms\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu, ", separator,
-                result.name.c_str(), median(samples), *least, *most, samples.size());
+    std::printf("%s{\"name\": \"%s\", \"unit\": \"ms\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu, ",
+                separator, result.name.c_str(), median(samples), *least, *most, samples.size());
     std::printf("\"details\": {");
     print_list("arrived_ms", medians_ms(result.rounds, &BroadcastTimes::arrived_ns));
     std::printf(", ");

@@ -1,8 +1,9 @@
-// benchmarks/bcast/peer_bcast_bare.cpp: broadcasts along Tandem's trees over plain TCP sockets, with nothing around them.
+// benchmarks/bcast/peer_bcast_bare.cpp: broadcasts along Tandem's trees over plain TCP sockets, with nothing around
+// them.
 //
 // What a tree can reach on a network when nobody matches, schedules or decides. Forks all ranks; with NETNS_PREFIX (see
-// benchmarks/netns) each enters a namespace of its own. A tree is written NAME, or NAME/BYTES when it forwards segments of so
-// many bytes. Without, chain and two_tree forward segments of 16 KiB, the others the whole message.
+// benchmarks/netns) each enters a namespace of its own. A tree is written NAME, or NAME/BYTES when it forwards segments
+// of so many bytes. Without, chain and two_tree forward segments of 16 KiB, the others the whole message.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -159,7 +160,8 @@ class RankProcess {
       const std::size_t half = (setting_.bytes + forest.strand_count - 1) / forest.strand_count;
       positions_[s].first = s * half;
       positions_[s].bytes = std::min(half, setting_.bytes - s * half);
-      for (unsigned child : children_of(forest.strands[s].nodes)) positions_[s].children.push_back(connect_to(child, s));
+      for (unsigned child : children_of(forest.strands[s].nodes))
+        positions_[s].children.push_back(connect_to(child, s));
     }
     for (unsigned s = 0; rank_ != 0 && s < forest.strand_count; ++s) {
       const int parent = accept(listener_, nullptr, nullptr);
@@ -294,7 +296,8 @@ std::vector<TreeChoice> parse_trees(const std::string& text) {
     }
     const bool pipelined = *kind == TreeKind::chain || *kind == TreeKind::two_tree;
     const std::size_t usual = pipelined ? 16'384 : 0;
-    trees.push_back({word, *kind, slash == std::string::npos ? usual : std::strtoul(word.c_str() + slash + 1, nullptr, 10)});
+    trees.push_back(
+        {word, *kind, slash == std::string::npos ? usual : std::strtoul(word.c_str() + slash + 1, nullptr, 10)});
   }
   return trees;
 }

@@ -1,4 +1,5 @@
-// benchmarks/bcast/peer_bcast_mpi.cpp: MPI_Bcast as any MPI program calls it; which algorithm it takes is for mpirun's options.
+// benchmarks/bcast/peer_bcast_mpi.cpp: MPI_Bcast as any MPI program calls it; which algorithm it takes is for mpirun's
+// options.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 // benchmarks/bcast/peer_bcast_starpu.cpp: one datum that rank 0 writes and all others need, on StarPU-MPI.
 //
-// The requests are posted while rank 0 still writes, as in a flow of tasks that was submitted ahead, so that StarPU may gather
-// them. Its MPI backend serves them one by one; only its NewMadeleine backend, which Debian does not build, has trees.
+// The requests are posted while rank 0 still writes, as in a flow of tasks that was submitted ahead, so that StarPU may
+// gather them. Its MPI backend serves them one by one; only its NewMadeleine backend, which Debian does not build, has
+// trees.
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
@@ -12,8 +13,8 @@
 
 namespace {
 
-benchmarks::BroadcastTimes broadcast(starpu_data_handle_t datum, std::vector<unsigned char>& message, std::uint32_t round,
-                                     int rank, int size, unsigned pause_ms) {
+benchmarks::BroadcastTimes broadcast(starpu_data_handle_t datum, std::vector<unsigned char>& message,
+                                     std::uint32_t round, int rank, int size, unsigned pause_ms) {
   starpu_mpi_cache_flush(MPI_COMM_WORLD, datum);
   starpu_mpi_barrier(MPI_COMM_WORLD);
   std::int64_t start_ns = 0;
@@ -68,7 +69,8 @@ int main(int argc, char** argv) {
   benchmarks::BroadcastResult result{"automatic", {}};
   const unsigned rounds = options.count("repetitions", 3);
   for (std::uint32_t round = 0; round <= rounds; ++round) {
-    const benchmarks::BroadcastTimes times = broadcast(datum, message, round, rank, size, options.count("pause-ms", 30));
+    const benchmarks::BroadcastTimes times =
+        broadcast(datum, message, round, rank, size, options.count("pause-ms", 30));
     if (!benchmarks::holds(message, round)) {
       std::fprintf(stderr, "peer_bcast_starpu: wrong bytes on rank %d\n", rank);
       MPI_Abort(MPI_COMM_WORLD, 1);
@@ -78,8 +80,8 @@ int main(int argc, char** argv) {
   int major = 0, minor = 0, release = 0;
   starpu_get_version(&major, &minor, &release);
   if (rank == 0) {
-    benchmarks::print_broadcasts("starpu", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release),
-                                 {result});
+    benchmarks::print_broadcasts(
+        "starpu", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release), {result});
   }
   starpu_data_unregister(datum);
   starpu_mpi_shutdown();

@@ -1,4 +1,5 @@
-// benchmarks/burst/bench_burst_tandem.cpp: bursts of requests on Tandem; started by `tandem run -n 2`. Callers make progress.
+// benchmarks/burst/bench_burst_tandem.cpp: bursts of requests on Tandem; started by `tandem run -n 2`. Callers make
+// progress.
 #include "benchmarks/burst/harness.hpp"
 #include "benchmarks/common/tandem_rank.hpp"
 

@@ -1,10 +1,12 @@
-// benchmarks/burst/harness.hpp: many requests at once, as in the matching benchmark of NewMadeleine (Denis, "Scalability of the
-// NewMadeleine communication library for large numbers of MPI point-to-point requests", CCGrid 2019).
+// benchmarks/burst/harness.hpp: many requests at once, as in the matching benchmark of NewMadeleine (Denis,
+// "Scalability of the NewMadeleine communication library for large numbers of MPI point-to-point requests", CCGrid
+// 2019).
 //
-// Rank 0 sends n messages of one byte with tags n-1 down to 0, rank 1 receives tags 0 up to n-1: the order in which a list of
-// requests is searched from the wrong end. Expected: all receives are posted before the first send, and the time is that of
-// posting them and that from the first send to the end of the last receive. Unexpected: all messages are there before the first
-// receive is posted, and the time is that from the first send to the end of the last receive. Results: us per message.
+// Rank 0 sends n messages of one byte with tags n-1 down to 0, rank 1 receives tags 0 up to n-1: the order in which a
+// list of requests is searched from the wrong end. Expected: all receives are posted before the first send, and the
+// time is that of posting them and that from the first send to the end of the last receive. Unexpected: all messages
+// are there before the first receive is posted, and the time is that from the first send to the end of the last
+// receive. Results: us per message.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,14 @@
 // benchmarks/clock/bench_clock_tandem.cpp: how well ranks with wrong clocks know the time of rank 0.
 //
-// All processes read one TSC through one calibration, made before they part, and each adds a drift that is known: the truth of
-// every rank's clock is a formula of the common one, and no measurement of ours.
+// All processes read one TSC through one calibration, made before they part, and each adds a drift that is known: the
+// truth of every rank's clock is a formula of the common one, and no measurement of ours.
 //
-// --ranks N (2), --drift constant|linear|sinusoidal, --transport shm|tcp, --at SECONDS,... (2), --interval MS (1000), --barriers
-// N (100). Results, for each time T of --at, over the second before it and all ranks but 0, in us: `error_p50_Ts`,
-// `error_p99_Ts`, `error_max_Ts`, the reported bound `bound_Ts` (median), and `outside_bound_Ts`, percent of the samples that
-// were wrong by more than their bound; `global_now`, ns per call; `barrier_exit`, us between the first and the last rank that
-// leave a barrier; `barrier_agreed`, us between the instants that they waited for.
+// --ranks N (2), --drift constant|linear|sinusoidal, --transport shm|tcp, --at SECONDS,... (2), --interval MS (1000),
+// --barriers N (100). Results, for each time T of --at, over the second before it and all ranks but 0, in us:
+// `error_p50_Ts`, `error_p99_Ts`, `error_max_Ts`, the reported bound `bound_Ts` (median), and `outside_bound_Ts`,
+// percent of the samples that were wrong by more than their bound; `global_now`, ns per call; `barrier_exit`, us
+// between the first and the last rank that leave a barrier; `barrier_agreed`, us between the instants that they waited
+// for.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -41,7 +42,8 @@ struct Plan {
   std::string drift, transport;
   std::vector<unsigned> at_s;
 
-  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"ranks", "drift", "transport", "at", "interval", "barriers"})) {}
+  Plan(int argc, char** argv)
+      : Plan(Options(argc, argv, {"ranks", "drift", "transport", "at", "interval", "barriers"})) {}
 
  private:
   explicit Plan(const Options& options)
@@ -56,8 +58,9 @@ struct Plan {
     std::sort(at_s.begin(), at_s.end());
     const bool known = drift == "constant" || drift == "linear" || drift == "sinusoidal";
     if (known && ranks <= Board::most_ranks && barriers <= Board::most_samples && !at_s.empty()) return;
-    std::fprintf(stderr, "--drift is constant, linear or sinusoidal, --ranks at most %u, --barriers at most %zu, --at seconds\n",
-                 Board::most_ranks, Board::most_samples);
+    std::fprintf(
+        stderr, "--drift is constant, linear or sinusoidal, --ranks at most %u, --barriers at most %zu, --at seconds\n",
+        Board::most_ranks, Board::most_samples);
     std::exit(2);
   }
 };
@@ -107,7 +110,8 @@ Us joined(const std::vector<Us>& of_ranks) {
   return all;
 }
 
-void measure_errors(Ranks& ranks, const comm::ClockSync& sync, const Setting& setting, const Plan& plan, Report& report) {
+void measure_errors(Ranks& ranks, const comm::ClockSync& sync, const Setting& setting, const Plan& plan,
+                    Report& report) {
   for (const unsigned at_s : plan.at_s) {
     const std::int64_t until_ns = setting.own.origin_ns + at_s * second_ns;
     const std::int64_t wait_ns = until_ns - second_ns - setting.common.now_ns();
@@ -175,7 +179,8 @@ void run(Ranks& ranks, const Plan& plan, const clock::TscClock& common, std::int
   const Setting setting{common, drift_of(ranks.rank(), plan, origin_ns), drift_of(0, plan, origin_ns)};
   const clock::DriftingClock local(common, setting.own);  // outlives the endpoint
   const auto endpoint = open_endpoint(ranks, plan.transport, log);
-  auto sync = checked(comm::ClockSync::open(*endpoint, {.interval_ns = plan.interval_ms * 1'000'000LL, .clock = &local}, log));
+  auto sync =
+      checked(comm::ClockSync::open(*endpoint, {.interval_ns = plan.interval_ms * 1'000'000LL, .clock = &local}, log));
   Report report{"tandem", "0.1.0", ranks.size(), {}};
   measure_errors(ranks, *sync, setting, plan, report);
   const bool reports = ranks.rank() == ranks.size() - 1;  // not rank 0, whose corrections cost nothing

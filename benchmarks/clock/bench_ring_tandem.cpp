@@ -1,21 +1,22 @@
-// benchmarks/clock/bench_ring_tandem.cpp: how long messages took, by clocks that were wrong and set right in several ways: the
-// experiment of the article's figure 17.
+// benchmarks/clock/bench_ring_tandem.cpp: how long messages took, by clocks that were wrong and set right in several
+// ways: the experiment of the article's figure 17.
 //
 // Messages of 4 bytes go round a ring of processes, one round every --period ms. All processes read one TSC through one
-// calibration made before they part, and each stamps by a clock with a drift of its own, which is known: another offset, a rate
-// within 20 ppm, and all but rank 0's a slow wave of some us. So the true duration of each message is known, and the error of
-// what
+// calibration made before they part, and each stamps by a clock with a drift of its own, which is known: another
+// offset, a rate within 20 ppm, and all but rank 0's a slow wave of some us. So the true duration of each message is
+// known, and the error of what
 //
 //   plain_barrier  the offset at the exit of a barrier of messages, taken for one instant (figure 14),
 //   one_barrier    the offset at a synchronised barrier in the beginning,
 //   two_barriers   the line through two of them, in the beginning and in the end,
 //   piecewise      these, points of the background synchronisation every second, and the messages themselves
 //
-// make of the durations (clock/correction.hpp). --ranks N (4), --seconds N (60), --period MS (10; longer where a rank would have
-// more than 8000 messages), --transport shm|tcp. Results in us: `true`, the median duration, and for each method the 99th
-// percentile of the absolute error of a duration. "details": `duration`, the median; `error_p01`, `error_p99`, percentiles of
-// measured minus true; `error_p99_abs`; `drift`, the range of the median error in tenths of the run, of the ring's worst hop;
-// `violations`, messages received before they were sent; `series`, by hop, [seconds, duration, error] of some messages.
+// make of the durations (clock/correction.hpp). --ranks N (4), --seconds N (60), --period MS (10; longer where a rank
+// would have more than 8000 messages), --transport shm|tcp. Results in us: `true`, the median duration, and for each
+// method the 99th percentile of the absolute error of a duration. "details": `duration`, the median; `error_p01`,
+// `error_p99`, percentiles of measured minus true; `error_p99_abs`; `drift`, the range of the median error in tenths of
+// the run, of the ring's worst hop; `violations`, messages received before they were sent; `series`, by hop, [seconds,
+// duration, error] of some messages.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -68,16 +69,18 @@ struct Plan {
   }
 };
 
-/// Rates from -20 to 20 ppm, in an order in which neighbours differ much; waves that bend by 0.07 ppm per second at most, which
-/// is within what clocks are assumed to do (`ClockSyncOptions::rate_change_per_s`).
+/// Rates from -20 to 20 ppm, in an order in which neighbours differ much; waves that bend by 0.07 ppm per second at
+/// most, which is within what clocks are assumed to do (`ClockSyncOptions::rate_change_per_s`).
 clock::Drift drift_of(unsigned rank, std::int64_t origin_ns) {
   constexpr std::array rates{-7e-6, 20e-6, -20e-6, 11e-6, -3e-6, 16e-6, -13e-6, 5e-6};
-  clock::Drift drift{.origin_ns = origin_ns, .offset_ns = 1'234'567'890LL * (rank + 1), .rate = rates[rank % rates.size()]};
+  clock::Drift drift{
+      .origin_ns = origin_ns, .offset_ns = 1'234'567'890LL * (rank + 1), .rate = rates[rank % rates.size()]};
   if (rank > 0) drift.amplitude_ns = 6'000, drift.period_ns = (40 + 20 * (1 + rank % 4)) * second_ns;
   return drift;
 }
 
-/// What one rank notes. Stamps of messages are the common clock's since `origin_ns`: what its own clock shows then is a formula.
+/// What one rank notes. Stamps of messages are the common clock's since `origin_ns`: what its own clock shows then is a
+/// formula.
 struct Notes {
   std::vector<double> sends, receives;
   std::vector<clock::SyncPoint> points;  ///< the first and the last are synchronised barriers
@@ -87,10 +90,15 @@ struct Notes {
 class Rank {
  public:
   Rank(Ranks& ranks, const Plan& plan, const clock::TscClock& common, std::int64_t origin_ns)
-      : plan_(plan), common_(common), origin_ns_(origin_ns), own_(drift_of(ranks.rank(), origin_ns)), local_(common, own_),
+      : plan_(plan),
+        common_(common),
+        origin_ns_(origin_ns),
+        own_(drift_of(ranks.rank(), origin_ns)),
+        local_(common, own_),
         endpoint_(open_endpoint(ranks, plan.transport, log_)),
         sync_(checked(comm::ClockSync::open(*endpoint_, {.clock = &local_}, log_))),
-        next_((ranks.rank() + 1) % plan.ranks), previous_((ranks.rank() + plan.ranks - 1) % plan.ranks) {}
+        next_((ranks.rank() + 1) % plan.ranks),
+        previous_((ranks.rank() + plan.ranks - 1) % plan.ranks) {}
 
   Notes run() {
     std::this_thread::sleep_for(settling);
@@ -193,8 +201,9 @@ std::vector<Notes> gather(Ranks& ranks, const Notes& own, std::int64_t origin_ns
   for (unsigned rank = 0; rank < ranks.size(); ++rank) {
     all.push_back({sends[rank], receives[rank], {}, origin_ns + std::llround(plains[rank].front())});
     for (std::size_t i = 0; i < locals[rank].size(); ++i)
-      all.back().points.push_back({origin_ns + std::llround(locals[rank][i]), origin_ns + std::llround(references[rank][i]),
-                                   std::llround(errors[rank][i]), barriers[rank][i] > 0});
+      all.back().points.push_back({origin_ns + std::llround(locals[rank][i]),
+                                   origin_ns + std::llround(references[rank][i]), std::llround(errors[rank][i]),
+                                   barriers[rank][i] > 0});
   }
   return all;
 }
@@ -233,7 +242,8 @@ class Analysis {
         by("two_barriers", points(false), clock::CorrectionMethod::linear),
         by("piecewise", points(true), clock::CorrectionMethod::piecewise)};
     std::vector<double> durations;
-    for (const auto& [sent_ns, received_ns] : common_) durations.push_back(static_cast<double>(received_ns - sent_ns) * 1e-3);
+    for (const auto& [sent_ns, received_ns] : common_)
+      durations.push_back(static_cast<double>(received_ns - sent_ns) * 1e-3);
     std::printf("{\"tandem\": \"0.1.0\", \"ranks\": %u, \"seconds\": %u, \"messages\": %zu, \"results\": [", plan.ranks,
                 plan.seconds, messages_.size());
     std::printf("{\"name\": \"true\", \"unit\": \"us\", \"median\": %.4g, \"details\": {\"duration\": %.4g}}",
@@ -284,7 +294,8 @@ class Analysis {
     for (std::size_t round = 0; round < rounds; ++round)
       errors[round * tenths / rounds].push_back(outcome.errors[round * size() + hop]);
     std::array<double, tenths> medians;
-    std::transform(errors.begin(), errors.end(), medians.begin(), [](const auto& tenth) { return percentile(tenth, 0.5); });
+    std::transform(errors.begin(), errors.end(), medians.begin(),
+                   [](const auto& tenth) { return percentile(tenth, 0.5); });
     const auto [least, most] = std::minmax_element(medians.begin(), medians.end());
     return *most - *least;
   }
@@ -297,15 +308,17 @@ class Analysis {
     const double worst = percentile(sizes, 0.99);
     std::printf(", {\"name\": \"%s\", \"unit\": \"us\", \"median\": %.4g, \"details\": {\"duration\": %.5g, ",
                 outcome.name.c_str(), worst, percentile(outcome.durations, 0.5));
-    std::printf("\"error_p01\": %.4g, \"error_p99\": %.4g, \"error_p99_abs\": %.4g, \"drift\": %.4g, \"violations\": %llu, ",
-                percentile(outcome.errors, 0.01), percentile(outcome.errors, 0.99), worst, drift,
-                static_cast<unsigned long long>(outcome.violations.count));
+    std::printf(
+        "\"error_p01\": %.4g, \"error_p99\": %.4g, \"error_p99_abs\": %.4g, \"drift\": %.4g, \"violations\": %llu, ",
+        percentile(outcome.errors, 0.01), percentile(outcome.errors, 0.99), worst, drift,
+        static_cast<unsigned long long>(outcome.violations.count));
     std::printf("\"series\": [");
     const std::size_t step = std::max<std::size_t>(1, messages_.size() / size() / shown_per_hop);
     for (unsigned hop = 0; hop < size(); ++hop) {
       std::printf("%s[", hop == 0 ? "" : ", ");
       for (std::size_t i = hop; i < messages_.size(); i += step * size())
-        std::printf("%s[%.3f, %.5g, %.4g]", i == hop ? "" : ", ", outcome.seconds[i], outcome.durations[i], outcome.errors[i]);
+        std::printf("%s[%.3f, %.5g, %.4g]", i == hop ? "" : ", ", outcome.seconds[i], outcome.durations[i],
+                    outcome.errors[i]);
       std::printf("]");
     }
     std::printf("]}}");

@@ -30,8 +30,8 @@ inline void require(bool condition, const char* what) {
   std::_Exit(1);
 }
 
-/// What ranks exchange besides messages. Each rank writes its own slot, then counts itself in at a meeting; a rank that returns
-/// from the meeting sees all slots (the count releases and acquires).
+/// What ranks exchange besides messages. Each rank writes its own slot, then counts itself in at a meeting; a rank that
+/// returns from the meeting sees all slots (the count releases and acquires).
 struct Board {
   static constexpr unsigned most_ranks = 64;
   static constexpr std::size_t most_samples = 8192;

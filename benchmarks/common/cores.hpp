@@ -5,7 +5,8 @@
 
 namespace benchmarks {
 
-/// Binds the calling thread to the rank's core among those that it may use. False: that is forbidden, and nothing has changed.
+/// Binds the calling thread to the rank's core among those that it may use. False: that is forbidden, and nothing has
+/// changed.
 inline bool bind_to_core(unsigned rank) {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;

@@ -1,4 +1,5 @@
-// benchmarks/common/mpi_rank.hpp: one rank of MPI as the two-sided benchmarks see it (tandem_rank.hpp says what it presents).
+// benchmarks/common/mpi_rank.hpp: one rank of MPI as the two-sided benchmarks see it (tandem_rank.hpp says what it
+// presents).
 #pragma once
 
 #include <mpi.h>
@@ -42,7 +43,8 @@ class MpiRank {
   unsigned rank() const { return static_cast<unsigned>(rank_); }
   void post_send(std::uint64_t tag, const void* data, std::size_t bytes, int = 0) {
     posted_.emplace_back();
-    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, static_cast<int>(tag), MPI_COMM_WORLD, &posted_.back());
+    MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, static_cast<int>(tag), MPI_COMM_WORLD,
+              &posted_.back());
   }
   void post_receive(std::uint64_t tag, void* data, std::size_t bytes, bool any_source = false) {
     posted_.emplace_back();
@@ -57,7 +59,8 @@ class MpiRank {
     MPI_Send(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, static_cast<int>(tag), MPI_COMM_WORLD);
   }
   void receive(std::uint64_t tag, void* data, std::size_t bytes) {
-    MPI_Recv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, static_cast<int>(tag), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(data, static_cast<int>(bytes), MPI_BYTE, 1 - rank_, static_cast<int>(tag), MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
   }
   void progress() {
     int found = 0;

@@ -11,12 +11,13 @@
 
 namespace benchmarks {
 
-/// Options of the form `--key value`, and flags of the form `--key`, out of a fixed list. Anything else ends the program with
-/// exit code 2 and a line on standard error: standard output belongs to the results.
+/// Options of the form `--key value`, and flags of the form `--key`, out of a fixed list. Anything else ends the
+/// program with exit code 2 and a line on standard error: standard output belongs to the results.
 class Options {
  public:
   /// `valued` and `flags` name the accepted keys without dashes.
-  Options(int argc, char** argv, const std::vector<std::string_view>& valued, const std::vector<std::string_view>& flags = {}) {
+  Options(int argc, char** argv, const std::vector<std::string_view>& valued,
+          const std::vector<std::string_view>& flags = {}) {
     for (int i = 1; i < argc; ++i) {
       const std::string_view argument = argv[i];
       const std::string_view key = argument.starts_with("--") ? argument.substr(2) : std::string_view{};
@@ -63,9 +64,11 @@ class Options {
     return false;
   }
 
-  [[noreturn]] static void fail(const char* program, std::string_view argument, const std::vector<std::string_view>& valued,
+  [[noreturn]] static void fail(const char* program, std::string_view argument,
+                                const std::vector<std::string_view>& valued,
                                 const std::vector<std::string_view>& flags) {
-    std::fprintf(stderr, "%s: cannot use '%.*s'; options:", program, static_cast<int>(argument.size()), argument.data());
+    std::fprintf(stderr, "%s: cannot use '%.*s'; options:", program, static_cast<int>(argument.size()),
+                 argument.data());
     for (const std::string_view key : valued) {
       std::fprintf(stderr, " --%.*s VALUE", static_cast<int>(key.size()), key.data());
     }

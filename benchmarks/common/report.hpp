@@ -1,4 +1,5 @@
-// benchmarks/common/report.hpp: samples, their median and spread, and the JSON object that each benchmark program prints.
+// benchmarks/common/report.hpp: samples, their median and spread, and the JSON object that each benchmark program
+// prints.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace benchmarks {
 
-/// One measured quantity. `samples` is not empty; `tasks` is how many tasks one sample ran, and 0 where that means nothing.
+/// One measured quantity. `samples` is not empty; `tasks` is how many tasks one sample ran, and 0 where that means
+/// nothing.
 struct Measurement {
   std::string name;
   std::string unit;
@@ -34,13 +36,14 @@ struct Report {
 
   /// Writes the JSON object, and nothing else, to standard output. Names hold no characters that JSON would escape.
   void print() const {
-    std::printf("{\"peer\": \"%s\", \"version\": \"%s\", \"workers\": %u, \"results\": [", peer.c_str(), version.c_str(),
-                workers);
+    std::printf("{\"peer\": \"%s\", \"version\": \"%s\", \"workers\": %u, \"results\": [", peer.c_str(),
+                version.c_str(), workers);
     const char* separator = "";
     for (const Measurement& result : results) {
       const auto [low, high] = std::minmax_element(result.samples.begin(), result.samples.end());
-      std::printf("%s{\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu", separator,
-                  result.name.c_str(), result.unit.c_str(), median(result.samples), *low, *high, result.samples.size());
+      std::printf("%s{\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu",
+                  separator, result.name.c_str(), result.unit.c_str(), median(result.samples), *low, *high,
+                  result.samples.size());
       if (result.tasks > 0) {
         std::printf(", \"tasks\": %zu", result.tasks);
       }

@@ -1,4 +1,5 @@
-// benchmarks/common/tandem_rank.hpp: one rank of a Tandem job as the two-sided benchmarks see it; `tandem run` starts it.
+// benchmarks/common/tandem_rank.hpp: one rank of a Tandem job as the two-sided benchmarks see it;
+// `tandem run` starts it.
 //
 // Its twin is mpi_rank.hpp; both present:
 //
@@ -7,7 +8,7 @@
 //   unsigned rank() const;
 //   void post_send(std::uint64_t tag, const void* data, std::size_t bytes, int priority = 0);   // to the other rank
 //   void post_receive(std::uint64_t tag, void* data, std::size_t bytes, bool any_source = false);
-//   void wait_all();                                                                            // for all that were posted
+//   void wait_all();                                                                         // all that were posted
 //   void send(std::uint64_t tag, const void* data, std::size_t bytes);                          // for this one alone
 //   void receive(std::uint64_t tag, void* data, std::size_t bytes);
 //   void progress();
@@ -32,8 +33,8 @@
 
 namespace benchmarks {
 
-/// Opens an endpoint of a job of two, and closes it. What fails ends the program. Options come from the environment, but for the
-/// transport and who makes progress.
+/// Opens an endpoint of a job of two, and closes it. What fails ends the program. Options come from the environment,
+/// but for the transport and who makes progress.
 class TandemRank {
  public:
   static constexpr const char* name = "tandem";

@@ -1,4 +1,5 @@
-// benchmarks/common/trips.hpp: the times of single round trips, and what programs say of those by tasks and by messages alone.
+// benchmarks/common/trips.hpp: the times of single round trips, and what programs say of those by tasks and by messages
+// alone.
 #pragma once
 
 #include <time.h>
@@ -36,7 +37,8 @@ inline std::int64_t now_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-/// The dates at which the ball passed one side. The first tenth of the trips does not count: the other side may still be busy.
+/// The dates at which the ball passed one side. The first tenth of the trips does not count: the other side may still
+/// be busy.
 class Trips {
  public:
   explicit Trips(unsigned count) { dates_ns_.reserve(count + 1U); }

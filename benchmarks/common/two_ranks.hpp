@@ -1,5 +1,5 @@
-// benchmarks/common/two_ranks.hpp: what benchmarks of two ranks on one host share: one clock, values that they exchange,
-// and results with details.
+// benchmarks/common/two_ranks.hpp: what benchmarks of two ranks on one host share: one clock, values that they
+// exchange, and results with details.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace benchmarks {
 
 /// One clock for all processes of a host.
 inline std::int64_t host_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// Tags that no measured message has.
@@ -60,8 +61,8 @@ inline void print_detailed(const std::string& peer, const std::string& version, 
   const char* separator = "";
   for (const auto& [measurement, details] : results) {
     const auto [low, high] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
-    std::printf("%s{\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu", separator,
-                measurement.name.c_str(), measurement.unit.c_str(), median(measurement.samples), *low, *high,
+    std::printf("%s{\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"n\": %zu",
+                separator, measurement.name.c_str(), measurement.unit.c_str(), median(measurement.samples), *low, *high,
                 measurement.samples.size());
     std::printf(", \"details\": {");
     const char* comma = "";

@@ -26,9 +26,10 @@ std::vector<char*> command_line;
 
 /// Brings the tiles to the device.
 void touch(tandem::Runtime& rt, const TiledData<double>& data) {
-  static const auto codelet = tandem::Codelet("touch", [](tandem::MatrixView<double>) {})
-                                  .cuda([](tandem::CudaQueue&, tandem::MatrixView<double>) {})
-                                  .can_run([](const tandem::WorkerDescription& worker) { return worker.device == tandem::DeviceKind::cuda; });
+  static const auto codelet =
+      tandem::Codelet("touch", [](tandem::MatrixView<double>) {
+      }).cuda([](tandem::CudaQueue&, tandem::MatrixView<double>) {
+        }).can_run([](const tandem::WorkerDescription& worker) { return worker.device == tandem::DeviceKind::cuda; });
   for (std::size_t j = 0; j < data.col_tiles(); ++j)
     for (std::size_t i = 0; i < data.row_tiles(); ++i)
       if (data.matrix().stores(i, j)) rt.submit(codelet, read_write(data(i, j)));
@@ -43,15 +44,16 @@ class TandemAdapter {
     std::vector<char*> arguments = command_line;
     int count = static_cast<int>(arguments.size());
     arguments.push_back(nullptr);
-    rt = std::make_unique<tandem::Runtime>(count, arguments.data(),
-                                           tandem::Options{.more = {{"cuda", "1"}, {"cuda.memory", std::to_string(budget)}}});
+    rt = std::make_unique<tandem::Runtime>(
+        count, arguments.data(), tandem::Options{.more = {{"cuda", "1"}, {"cuda.memory", std::to_string(budget)}}});
   }
   std::string version() const { return "0.1.0"; }
   unsigned workers() const { return static_cast<unsigned>(rt->worker_count()); }
 
   class Product {
    public:
-    Product(TandemAdapter& adapter, Layout layout) : Product(*adapter.rt, {.rows = layout.n, .cols = layout.n, .tile = layout.tile}) {
+    Product(TandemAdapter& adapter, Layout layout)
+        : Product(*adapter.rt, {.rows = layout.n, .cols = layout.n, .tile = layout.tile}) {
       generate(rt_, benchmarks::cuda::general_a, a_.data);
       generate(rt_, benchmarks::cuda::general_b, b_.data);
       generate(rt_, benchmarks::cuda::general_c, c_.data);
@@ -59,11 +61,14 @@ class TandemAdapter {
       for (Tiled* const one : {&a_, &b_, &c_}) touch(rt_, one->data);
     }
     void prepare() {}
-    void run() { gemm(rt_, Op::no_trans, Op::no_trans, 1.0, a_.data, b_.data, benchmarks::cuda::product_beta, c_.data); }
+    void run() {
+      gemm(rt_, Op::no_trans, Op::no_trans, 1.0, a_.data, b_.data, benchmarks::cuda::product_beta, c_.data);
+    }
     double element(std::size_t i, std::size_t j) { return c_.element(rt_, i, j); }
 
    private:
-    Product(tandem::Runtime& rt, TileShape shape) : rt_(rt), a_(rt, "A", shape), b_(rt, "B", shape), c_(rt, "C", shape) {}
+    Product(tandem::Runtime& rt, TileShape shape)
+        : rt_(rt), a_(rt, "A", shape), b_(rt, "B", shape), c_(rt, "C", shape) {}
     tandem::Runtime& rt_;
     Tiled a_, b_, c_;
   };
@@ -71,7 +76,9 @@ class TandemAdapter {
   class Factorisation {
    public:
     Factorisation(TandemAdapter& adapter, Layout layout)
-        : rt_(*adapter.rt), a_(rt_, "A", {.rows = layout.n, .cols = layout.n, .tile = layout.tile, .uplo = Uplo::lower}), layout_(layout) {}
+        : rt_(*adapter.rt),
+          a_(rt_, "A", {.rows = layout.n, .cols = layout.n, .tile = layout.tile, .uplo = Uplo::lower}),
+          layout_(layout) {}
     void prepare() {
       generate(rt_, benchmarks::cuda::positive_definite(layout_.n), a_.data);
       if (layout_.is_on_device) touch(rt_, a_.data);

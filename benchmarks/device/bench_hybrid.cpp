@@ -1,11 +1,13 @@
 // benchmarks/device/bench_hybrid.cpp: linear algebra on cores alone, on CUDA devices alone, and on both, in turns.
 //
-// Usage: bench_hybrid [--op all] [--n 8192] [--tile n/16, from 256 to 2048] [--repetitions 3] [--seconds 600] [--tandem.OPTION=...]
+// Usage: bench_hybrid [--op all] [--n 8192] [--tile n/16, from 256 to 2048] [--repetitions 3] [--seconds 600]
+// [--tandem.OPTION=...]
 //
-// `device` runs all tasks on devices for which these have a kernel: panels of QR, and the tournaments that choose the pivots of LU, stay on cores.
-// `device_and_one` has one core beside the device, and the default scheduler, which also knows what to keep in little memory.
-// `third`: the budget of each device is a third of the data. Data begins in main memory; a repetition ends with its last task. One round comes first,
-// in which the runtimes learn how long kernels take. `both/better`: the rate of both, as a multiple of the best of the others.
+// `device` runs all tasks on devices for which these have a kernel: panels of QR, and the tournaments that choose the
+// pivots of LU, stay on cores. `device_and_one` has one core beside the device, and the default scheduler, which also
+// knows what to keep in little memory. `third`: the budget of each device is a third of the data. Data begins in main
+// memory; a repetition ends with its last task. One round comes first, in which the runtimes learn how long kernels
+// take. `both/better`: the rate of both, as a multiple of the best of the others.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -52,7 +54,8 @@ class Gemm {
   static double operations(const Plan& plan) { return 2 * plan.cube(); }
   static std::size_t elements(const Plan& plan) { return 3 * plan.n * plan.n; }
 
-  Gemm(tandem::Runtime& rt, const Plan& plan) : rt_(rt), n_(plan.n), a_(rt, "A", plan.square()), b_(rt, "B", plan.square()), c_(rt, "C", plan.square()) {
+  Gemm(tandem::Runtime& rt, const Plan& plan)
+      : rt_(rt), n_(plan.n), a_(rt, "A", plan.square()), b_(rt, "B", plan.square()), c_(rt, "C", plan.square()) {
     generate(rt, benchmarks::cuda::general_a, a_.data);
     generate(rt, benchmarks::cuda::general_b, b_.data);
     generate(rt, benchmarks::cuda::general_c, c_.data);
@@ -111,8 +114,10 @@ class Getrf {
     }
     for (const std::size_t j : {std::size_t(0), n_ - 1}) {
       double sum = 0;
-      for (std::size_t k = 0; k <= j; ++k) sum += (k == n_ - 1 ? 1 : a_.element(rt_, n_ - 1, k)) * a_.element(rt_, k, j);
-      require_near("the LU factor", sum, benchmarks::cuda::general_a.element<double>(row, j), 1e-12 * static_cast<double>(n_));
+      for (std::size_t k = 0; k <= j; ++k)
+        sum += (k == n_ - 1 ? 1 : a_.element(rt_, n_ - 1, k)) * a_.element(rt_, k, j);
+      require_near("the LU factor", sum, benchmarks::cuda::general_a.element<double>(row, j),
+                   1e-12 * static_cast<double>(n_));
     }
   }
 
@@ -129,7 +134,8 @@ class Geqrf {
   static double operations(const Plan& plan) { return 4 * plan.cube() / 3; }
   static std::size_t elements(const Plan& plan) { return plan.n * plan.n; }
 
-  Geqrf(tandem::Runtime& rt, const Plan& plan) : rt_(rt), n_(plan.n), a_(rt, "A", plan.square()), t_(rt, "T", geqrf_factors_shape(plan.square())) {
+  Geqrf(tandem::Runtime& rt, const Plan& plan)
+      : rt_(rt), n_(plan.n), a_(rt, "A", plan.square()), t_(rt, "T", geqrf_factors_shape(plan.square())) {
     generate(rt, benchmarks::cuda::general_a, a_.data);
   }
   void run() { geqrf(rt_, a_.data, t_.data); }
@@ -153,9 +159,11 @@ class Geqrf {
 // --- runtimes
 
 /// Those of the command line between `before` and `after`: what comes last counts.
-std::unique_ptr<tandem::Runtime> start(const Plan& plan, std::vector<std::string> before, const std::vector<std::string>& after) {
+std::unique_ptr<tandem::Runtime> start(const Plan& plan, std::vector<std::string> before,
+                                       const std::vector<std::string>& after) {
   std::vector<std::string> words{"bench_hybrid"};
-  for (const auto* const some : {&std::as_const(before), &plan.options, &after}) words.insert(words.end(), some->begin(), some->end());
+  for (const auto* const some : {&std::as_const(before), &plan.options, &after})
+    words.insert(words.end(), some->begin(), some->end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());
@@ -174,7 +182,8 @@ std::vector<Mode> start_all(const Plan& plan, std::size_t budget) {
   const std::vector<std::string> device{"--tandem.cuda=1", "--tandem.cuda.memory=" + std::to_string(budget)};
   std::vector<Mode> modes;
   modes.push_back({"cores", start(plan, {}, {"--tandem.cuda=0"})});
-  modes.push_back({"device", start(plan, device, {"--tandem.sched=lws"})});  // which leaves tasks to devices, as their codelets say
+  modes.push_back(
+      {"device", start(plan, device, {"--tandem.sched=lws"})});  // which leaves tasks to devices, as their codelets say
   modes.push_back({"device_and_one", start(plan, device, {"--tandem.workers=1"})});
   modes.push_back({"both", start(plan, device, {})});
   return modes;
@@ -222,8 +231,11 @@ void measure(const Plan& plan, std::vector<benchmarks::Measurement>& results, un
 int main(int argc, char** argv) {
   std::vector<char*> words(argv, argv + argc);
   std::vector<std::string> options;
-  std::erase_if(words, [&](std::string_view word) { return word.starts_with("--tandem.") && (options.emplace_back(word), true); });
-  const benchmarks::Options given(static_cast<int>(words.size()), words.data(), {"op", "n", "tile", "repetitions", "seconds"});
+  std::erase_if(words, [&](std::string_view word) {
+    return word.starts_with("--tandem.") && (options.emplace_back(word), true);
+  });
+  const benchmarks::Options given(static_cast<int>(words.size()), words.data(),
+                                  {"op", "n", "tile", "repetitions", "seconds"});
   const unsigned n = given.count("n", 8192);
   const Plan plan{.n = n,
                   .tile = given.count("tile", std::clamp(n / 16, 256U, 2048U)),
@@ -242,7 +254,8 @@ int main(int argc, char** argv) {
   measure_if_asked(static_cast<const Geqrf*>(nullptr));
   if (results.empty()) {
     std::fprintf(stderr,
-                 "bench_hybrid: nothing was measured: --op takes all, gemm, potrf, getrf or geqrf, and the first two rounds must end within --seconds\n");
+                 "bench_hybrid: nothing was measured: --op takes all, gemm, potrf, getrf or geqrf, and the first two "
+                 "rounds must end within --seconds\n");
     return 2;
   }
   benchmarks::Report{"tandem", "0.1.0", workers, results}.print();

@@ -1,8 +1,9 @@
-// benchmarks/device/bench_stretch.cpp: a replayed chain of small dependent kernels on an OpenCL or CUDA device, with and without stretches.
+// benchmarks/device/bench_stretch.cpp: a replayed chain of small dependent kernels on an OpenCL or CUDA device, with
+// and without stretches.
 //
-// `one by one`: each task is posted when the one before it has ended (`device_stretch=1`). `stretches`: up to 16 are posted one behind the other.
-// `graphs`, for CUDA: these as graphs (`cuda.graphs`). `one task` posts the same kernels by itself, and is the least that this device takes. In turns,
-// on one device, in one process.
+// `one by one`: each task is posted when the one before it has ended (`device_stretch=1`). `stretches`: up to 16 are
+// posted one behind the other. `graphs`, for CUDA: these as graphs (`cuda.graphs`). `one task` posts the same kernels
+// by itself, and is the least that this device takes. In turns, on one device, in one process.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -49,13 +50,16 @@ const auto kAll = tandem::Codelet("all", [](int, int, std::span<float>) {})
                             [](const tandem::Context& context, int count, int steps, std::span<float> x) {
                               static const tandem::OpenClSource source{kSource, "work", ""};
                               const std::size_t size = x.size();
-                              const tandem::OpenClArgument arguments[] = {{&steps, sizeof(steps)}, {x.data(), 0}, {&size, sizeof(size)}};
-                              for (int i = 0; i < count; ++i) static_cast<tandem::OpenClQueue*>(context.queue)->launch(source, arguments, size);
+                              const tandem::OpenClArgument arguments[] = {
+                                  {&steps, sizeof(steps)}, {x.data(), 0}, {&size, sizeof(size)}};
+                              for (int i = 0; i < count; ++i)
+                                static_cast<tandem::OpenClQueue*>(context.queue)->launch(source, arguments, size);
                             })
                       .cuda([](tandem::CudaQueue& queue, int count, int steps, std::span<float> x) {
                         static const tandem::CudaSource source{kCudaSource, "work", ""};
                         const std::size_t size = x.size();
-                        const tandem::CudaArgument arguments[] = {{&steps, sizeof(steps)}, {x.data(), 0}, {&size, sizeof(size)}};
+                        const tandem::CudaArgument arguments[] = {
+                            {&steps, sizeof(steps)}, {x.data(), 0}, {&size, sizeof(size)}};
                         for (int i = 0; i < count; ++i) queue.launch(source, arguments, size);
                       })
                       .can_run(is_device);
@@ -68,9 +72,14 @@ struct Side {
   int tasks;
   int steps;
 
-  Side(const std::string& device, const std::string& stretch, bool graphs, int count, int kernel_steps, std::size_t floats)
-      : rt(tandem::Options{.workers = 1, .more = {{device, "1"}, {"device_stretch", stretch}, {"cuda.graphs", graphs ? "true" : "false"}}}),
-        x(rt.vector<float>("x", floats)), tasks(count), steps(kernel_steps) {
+  Side(const std::string& device, const std::string& stretch, bool graphs, int count, int kernel_steps,
+       std::size_t floats)
+      : rt(tandem::Options{
+            .workers = 1,
+            .more = {{device, "1"}, {"device_stretch", stretch}, {"cuda.graphs", graphs ? "true" : "false"}}}),
+        x(rt.vector<float>("x", floats)),
+        tasks(count),
+        steps(kernel_steps) {
     rt.submit("clear", [](std::span<float> v) { std::fill(v.begin(), v.end(), 0.0f); }, write(x));
     graph = rt.record([&] {
       for (int i = 0; i < tasks; ++i) rt.submit(kWork, steps, read_write(x));

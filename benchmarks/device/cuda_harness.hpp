@@ -1,8 +1,9 @@
-// benchmarks/device/cuda_harness.hpp: products and Cholesky factorisations on a CUDA device, in tiles, against one call of cuBLAS and cuSOLVER,
-// and with a budget of a third of the data.
+// benchmarks/device/cuda_harness.hpp: products and Cholesky factorisations on a CUDA device, in tiles, against one call
+// of cuBLAS and cuSOLVER, and with a budget of a third of the data.
 //
-// `cublas` and `cusolver` are flows of one tile: one call of the library. `gemm` and `potrf` begin with all data on the device, and leave it there.
-// `third`: the device's budget is a third of the data, which lies in page-locked main memory, and comes and goes.
+// `cublas` and `cusolver` are flows of one tile: one call of the library. `gemm` and `potrf` begin with all data on the
+// device, and leave it there. `third`: the device's budget is a third of the data, which lies in page-locked main
+// memory, and comes and goes.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,9 @@ namespace benchmarks::cuda {
 
 using Clock = std::chrono::steady_clock;
 
-inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 struct Plan {
   std::size_t n;     ///< order of the matrices
@@ -77,11 +80,12 @@ void check_factor(Factorisation& factorisation, std::size_t n, unsigned) {
   for (std::size_t j = 0; j < n; ++j) square += std::pow(factorisation.element(n - 1, j), 2);
   const double tolerance = 1e-12 * static_cast<double>(n);
   require_near("the factor", square, a.element<double>(n - 1, n - 1), tolerance);
-  require_near("the factor", factorisation.element(n - 1, 0) * factorisation.element(0, 0), a.element<double>(n - 1, 0), tolerance);
+  require_near("the factor", factorisation.element(n - 1, 0) * factorisation.element(0, 0), a.element<double>(n - 1, 0),
+               tolerance);
 }
 
-/// GFlop/s of each repetition, after one that does not count, since the first loads libraries. None: there was no time. `check(job, n, repetitions)`
-/// looks at the result.
+/// GFlop/s of each repetition, after one that does not count, since the first loads libraries. None: there was no time.
+/// `check(job, n, repetitions)` looks at the result.
 template <class Job, class Adapter, class Check>
 std::vector<double> rates(Adapter& adapter, const Plan& plan, Layout layout, double operations, const Check& check) {
   std::vector<double> all;
@@ -109,15 +113,17 @@ std::vector<double> products(Adapter& adapter, const Plan& plan, Layout layout) 
 template <class Adapter>
 std::vector<double> factorisations(Adapter& adapter, const Plan& plan, Layout layout) {
   using Factorisation = typename Adapter::Factorisation;
-  return rates<Factorisation>(adapter, plan, layout, std::pow(static_cast<double>(plan.n), 3) / 3, check_factor<Factorisation>);
+  return rates<Factorisation>(adapter, plan, layout, std::pow(static_cast<double>(plan.n), 3) / 3,
+                              check_factor<Factorisation>);
 }
 
-/// `Adapter(budget)`: the device's memory for data, in bytes; 0: all. `Adapter::Product` and `Adapter::Factorisation` are made of an adapter and a
-/// `Layout`: `prepare` makes the data again where a run has overwritten it, and takes it to where the layout says; `run` returns when all has ended;
-/// `element(i, j)` is that of C, or of L.
+/// `Adapter(budget)`: the device's memory for data, in bytes; 0: all. `Adapter::Product` and `Adapter::Factorisation`
+/// are made of an adapter and a `Layout`: `prepare` makes the data again where a run has overwritten it, and takes it
+/// to where the layout says; `run` returns when all has ended; `element(i, j)` is that of C, or of L.
 template <class Adapter>
 void measure(const Plan& plan) {
-  const Layout one_tile{plan.n, plan.n, true}, on_device{plan.n, plan.tile, true}, comes_and_goes{plan.n, plan.tile, false};
+  const Layout one_tile{plan.n, plan.n, true}, on_device{plan.n, plan.tile, true},
+      comes_and_goes{plan.n, plan.tile, false};
   const auto budget = [&](std::size_t bytes) { return std::max(bytes, 8 * plan.tile * plan.tile * sizeof(double)); };
   const std::size_t bytes = plan.n * plan.n * sizeof(double);
   std::vector<Measurement> results;
@@ -128,8 +134,8 @@ void measure(const Plan& plan) {
   const auto add_ratio = [&](const char* name, const std::vector<double>& rates, const std::vector<double>& against) {
     if (!rates.empty() && !against.empty()) add(name, "ratio", {median(rates) / median(against)});
   };
-  const auto add_all = [&](const char* library, const char* name, const std::vector<double>& of_library, const std::vector<double>& in_tiles,
-                           const std::vector<double>& third) {
+  const auto add_all = [&](const char* library, const char* name, const std::vector<double>& of_library,
+                           const std::vector<double>& in_tiles, const std::vector<double>& third) {
     const std::string tiles = name;
     add(library, "GFlop/s", of_library);
     add(name, "GFlop/s", in_tiles);

@@ -1,8 +1,9 @@
-// benchmarks/device/harness.hpp: data that goes between a core and an OpenCL device: wall time against copies and kernels alone.
+// benchmarks/device/harness.hpp: data that goes between a core and an OpenCL device: wall time against copies and
+// kernels alone.
 //
-// Each block is written on a core, used by a kernel on the device, and read on a core. `copies`: the kernel does nothing. `kernels`: the
-// blocks stay on the device. `together` would take as long as the longer of the two if they overlapped wholly, and as long as both if
-// they did not.
+// Each block is written on a core, used by a kernel on the device, and read on a core. `copies`: the kernel does
+// nothing. `kernels`: the blocks stay on the device. `together` would take as long as the longer of the two if they
+// overlapped wholly, and as long as both if they did not.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +47,9 @@ struct Plan {
         repetitions(options.count("repetitions", 3)) {}
 };
 
-/// `Adapter(plan)` holds the blocks. `kernels()` runs a kernel with each, and leaves them on the device. `round_trips(works)` takes each
-/// there and back, with the kernel that works or the one that does nothing. Both return when all has ended.
+/// `Adapter(plan)` holds the blocks. `kernels()` runs a kernel with each, and leaves them on the device.
+/// `round_trips(works)` takes each there and back, with the kernel that works or the one that does nothing. Both return
+/// when all has ended.
 template <class Adapter>
 void measure(const Plan& plan) {
   Adapter adapter(plan);
@@ -56,8 +58,8 @@ void measure(const Plan& plan) {
     action();
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   };
-  Measurement copies{"copies", "ms", {}}, kernels{"kernels", "ms", {}}, together{"together", "ms", {}}, of_longer{"together/longer", "ratio", {}},
-      of_sum{"together/sum", "ratio", {}};
+  Measurement copies{"copies", "ms", {}}, kernels{"kernels", "ms", {}}, together{"together", "ms", {}},
+      of_longer{"together/longer", "ratio", {}}, of_sum{"together/sum", "ratio", {}};
   for (unsigned i = 0; i <= plan.repetitions; ++i) {
     adapter.round_trips(false);  // all is in main memory
     const double copies_ms = ms_of([&] { adapter.round_trips(false); });

@@ -1,6 +1,8 @@
-// benchmarks/device/peer_cuda_cudastf.cpp: `cuda_harness.hpp` with CUDASTF: the same flows, submitted to a `stream_ctx`.
+// benchmarks/device/peer_cuda_cudastf.cpp: `cuda_harness.hpp` with CUDASTF: the same flows, submitted to a
+// `stream_ctx`.
 //
-// Written against cudax of NVIDIA/cccl 3.x, whose headers a host compiler reads: the tasks call cuBLAS and cuSOLVER alone.
+// Written against cudax of NVIDIA/cccl 3.x, whose headers a host compiler reads: the tasks call cuBLAS and cuSOLVER
+// alone.
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 
@@ -25,7 +27,8 @@ class Limited : public stf::block_allocator_interface {
  public:
   explicit Limited(std::size_t budget) : budget_(static_cast<std::ptrdiff_t>(budget)) {}
 
-  void* allocate(stf::backend_ctx_untyped& ctx, const stf::data_place& place, std::ptrdiff_t& bytes, stf::event_list& before) override {
+  void* allocate(stf::backend_ctx_untyped& ctx, const stf::data_place& place, std::ptrdiff_t& bytes,
+                 stf::event_list& before) override {
     const std::ptrdiff_t wanted = bytes;
     if (place.is_device() && used_ + wanted > budget_) {
       bytes = -wanted;
@@ -35,7 +38,8 @@ class Limited : public stf::block_allocator_interface {
     if (place.is_device() && bytes > 0) used_ += wanted;
     return memory;
   }
-  void deallocate(stf::backend_ctx_untyped& ctx, const stf::data_place& place, stf::event_list& before, void* memory, std::size_t bytes) override {
+  void deallocate(stf::backend_ctx_untyped& ctx, const stf::data_place& place, stf::event_list& before, void* memory,
+                  std::size_t bytes) override {
     if (place.is_device()) used_ -= static_cast<std::ptrdiff_t>(bytes);
     ctx.get_uncached_allocator().deallocate(ctx, place, before, memory, bytes);
   }
@@ -70,7 +74,8 @@ class Stf {
   Stf& operator=(const Stf&) = delete;
 
   std::string version() const {
-    return std::to_string(CCCL_MAJOR_VERSION) + "." + std::to_string(CCCL_MINOR_VERSION) + "." + std::to_string(CCCL_PATCH_VERSION);
+    return std::to_string(CCCL_MAJOR_VERSION) + "." + std::to_string(CCCL_MINOR_VERSION) + "." +
+           std::to_string(CCCL_PATCH_VERSION);
   }
   unsigned workers() const { return 0; }
   void wait() { cuda_safe_call(cudaStreamSynchronize(ctx.fence())); }
@@ -99,7 +104,8 @@ class Tiled {
     cuda_safe_call(cudaMallocHost(reinterpret_cast<void**>(&memory_), count * sizeof(double)));
     double* next = memory_;
     each([&](std::size_t i, std::size_t j) {
-      handles_[i + j * tiles_] = stf.ctx.logical_data(stf::make_slice(next, std::tuple{extent(i), extent(j)}, extent(i)));
+      handles_[i + j * tiles_] =
+          stf.ctx.logical_data(stf::make_slice(next, std::tuple{extent(i), extent(j)}, extent(i)));
       handles_[i + j * tiles_].set_write_back(false);
       next += extent(i) * extent(j);
     });
@@ -120,17 +126,22 @@ class Tiled {
     each([&](std::size_t i, std::size_t j) {
       stf_.ctx.host_launch((*this)(i, j).write())->*[generator, row = i * tile_, column = j * tile_](auto tile) {
         for (std::size_t c = 0; c < tile.extent(1); ++c)
-          for (std::size_t r = 0; r < tile.extent(0); ++r) tile(r, c) = generator.template element<double>(row + r, column + c);
+          for (std::size_t r = 0; r < tile.extent(0); ++r)
+            tile(r, c) = generator.template element<double>(row + r, column + c);
       };
     });
   }
   void take_to_device() {
-    each([&](std::size_t i, std::size_t j) { stf_.ctx.task(stf_.device, (*this)(i, j).rw())->*[](cudaStream_t, auto) {}; });
+    each([&](std::size_t i, std::size_t j) {
+      stf_.ctx.task(stf_.device, (*this)(i, j).rw())->*[](cudaStream_t, auto) {};
+    });
     stf_.wait();
   }
   double element(std::size_t i, std::size_t j) {
     double value = 0;
-    stf_.ctx.host_launch((*this)(i / tile_, j / tile_).read())->*[&value, i = i % tile_, j = j % tile_](auto tile) { value = tile(i, j); };
+    stf_.ctx.host_launch((*this)(i / tile_, j / tile_).read())->*[&value, i = i % tile_, j = j % tile_](auto tile) {
+      value = tile(i, j);
+    };
     stf_.wait();
     return value;
   }
@@ -150,13 +161,14 @@ class Tiled {
   std::vector<stf::logical_data<Tile>> handles_;
 };
 
-void submit_gemm(Stf& stf, cublasOperation_t op_b, double alpha, stf::logical_data<Tile>& a, stf::logical_data<Tile>& b, double beta,
-                 stf::logical_data<Tile>& c) {
+void submit_gemm(Stf& stf, cublasOperation_t op_b, double alpha, stf::logical_data<Tile>& a, stf::logical_data<Tile>& b,
+                 double beta, stf::logical_data<Tile>& c) {
   stf.ctx.task(stf.device, a.read(), b.read(), c.rw())->*[&](cudaStream_t stream, auto ta, auto tb, auto tc) {
     cuda_safe_call(cublasSetStream(stf.blas, stream));
-    cuda_safe_call(cublasDgemm(stf.blas, CUBLAS_OP_N, op_b, static_cast<int>(tc.extent(0)), static_cast<int>(tc.extent(1)),
-                               static_cast<int>(ta.extent(1)), &alpha, ta.data_handle(), static_cast<int>(ta.stride(1)), tb.data_handle(),
-                               static_cast<int>(tb.stride(1)), &beta, tc.data_handle(), static_cast<int>(tc.stride(1))));
+    cuda_safe_call(cublasDgemm(stf.blas, CUBLAS_OP_N, op_b, static_cast<int>(tc.extent(0)),
+                               static_cast<int>(tc.extent(1)), static_cast<int>(ta.extent(1)), &alpha, ta.data_handle(),
+                               static_cast<int>(ta.stride(1)), tb.data_handle(), static_cast<int>(tb.stride(1)), &beta,
+                               tc.data_handle(), static_cast<int>(tc.stride(1))));
   };
 }
 
@@ -190,8 +202,10 @@ class Stf::Factorisation {
   /// The factorisations of diagonal tiles depend on each other: they share the libraries' memory.
   Factorisation(Stf& stf, Layout layout) : stf_(stf), a_(stf, layout, true), layout_(layout), infos_(a_.tiles()) {
     const int order = static_cast<int>(std::min(layout.tile, layout.n));
-    cuda_safe_call(cusolverDnDpotrf_bufferSize(stf.solver, CUBLAS_FILL_MODE_LOWER, order, nullptr, order, &workspace_size_));
-    cuda_safe_call(cudaMalloc(reinterpret_cast<void**>(&workspace_), static_cast<std::size_t>(workspace_size_) * sizeof(double)));
+    cuda_safe_call(
+        cusolverDnDpotrf_bufferSize(stf.solver, CUBLAS_FILL_MODE_LOWER, order, nullptr, order, &workspace_size_));
+    cuda_safe_call(
+        cudaMalloc(reinterpret_cast<void**>(&workspace_), static_cast<std::size_t>(workspace_size_) * sizeof(double)));
     cuda_safe_call(cudaMalloc(reinterpret_cast<void**>(&device_infos_), infos_.size() * sizeof(int)));
   }
   ~Factorisation() {
@@ -230,17 +244,19 @@ class Stf::Factorisation {
   void potrf(std::size_t k) {
     stf_.ctx.task(stf_.device, a_(k, k).rw())->*[&](cudaStream_t stream, auto tile) {
       cuda_safe_call(cusolverDnSetStream(stf_.solver, stream));
-      cuda_safe_call(cusolverDnDpotrf(stf_.solver, CUBLAS_FILL_MODE_LOWER, static_cast<int>(tile.extent(0)), tile.data_handle(),
-                                      static_cast<int>(tile.stride(1)), workspace_, workspace_size_, device_infos_ + k));
+      cuda_safe_call(cusolverDnDpotrf(stf_.solver, CUBLAS_FILL_MODE_LOWER, static_cast<int>(tile.extent(0)),
+                                      tile.data_handle(), static_cast<int>(tile.stride(1)), workspace_, workspace_size_,
+                                      device_infos_ + k));
     };
   }
   void trsm(std::size_t k, std::size_t m) {
     stf_.ctx.task(stf_.device, a_(k, k).read(), a_(m, k).rw())->*[&](cudaStream_t stream, auto diagonal, auto tile) {
       const double one = 1;
       cuda_safe_call(cublasSetStream(stf_.blas, stream));
-      cuda_safe_call(cublasDtrsm(stf_.blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT,
-                                 static_cast<int>(tile.extent(0)), static_cast<int>(tile.extent(1)), &one, diagonal.data_handle(),
-                                 static_cast<int>(diagonal.stride(1)), tile.data_handle(), static_cast<int>(tile.stride(1))));
+      cuda_safe_call(
+          cublasDtrsm(stf_.blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT,
+                      static_cast<int>(tile.extent(0)), static_cast<int>(tile.extent(1)), &one, diagonal.data_handle(),
+                      static_cast<int>(diagonal.stride(1)), tile.data_handle(), static_cast<int>(tile.stride(1))));
     };
   }
   void syrk(std::size_t k, std::size_t m) {
@@ -248,8 +264,9 @@ class Stf::Factorisation {
       const double minus_one = -1, one = 1;
       cuda_safe_call(cublasSetStream(stf_.blas, stream));
       cuda_safe_call(cublasDsyrk(stf_.blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, static_cast<int>(tile.extent(0)),
-                                 static_cast<int>(panel.extent(1)), &minus_one, panel.data_handle(), static_cast<int>(panel.stride(1)), &one,
-                                 tile.data_handle(), static_cast<int>(tile.stride(1))));
+                                 static_cast<int>(panel.extent(1)), &minus_one, panel.data_handle(),
+                                 static_cast<int>(panel.stride(1)), &one, tile.data_handle(),
+                                 static_cast<int>(tile.stride(1))));
     };
   }
 

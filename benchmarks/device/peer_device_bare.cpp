@@ -1,4 +1,5 @@
-// benchmarks/device/peer_device_bare.cpp: the same with OpenCL alone: one queue each for copies there, kernels, and copies back.
+// benchmarks/device/peer_device_bare.cpp: the same with OpenCL alone: one queue each for copies there, kernels, and
+// copies back.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -76,10 +77,12 @@ class BareAdapter {
     for (std::size_t i = 0; i < host_.size(); ++i) {
       host_[i][0] = 1;
       cl_event copied = nullptr, computed = nullptr;
-      check(clEnqueueWriteBuffer(there_, buffers_[i], CL_FALSE, 0, bytes(), host_[i].data(), 0, nullptr, &copied), "clEnqueueWriteBuffer");
+      check(clEnqueueWriteBuffer(there_, buffers_[i], CL_FALSE, 0, bytes(), host_[i].data(), 0, nullptr, &copied),
+            "clEnqueueWriteBuffer");
       check(clFlush(there_), "clFlush");
       run(works ? work_ : nothing_, works ? rows_ : 1, buffers_[i], &copied, &computed);
-      check(clEnqueueReadBuffer(back_, buffers_[i], CL_FALSE, 0, bytes(), host_[i].data(), 1, &computed, &ends[i]), "clEnqueueReadBuffer");
+      check(clEnqueueReadBuffer(back_, buffers_[i], CL_FALSE, 0, bytes(), host_[i].data(), 1, &computed, &ends[i]),
+            "clEnqueueReadBuffer");
       check(clFlush(back_), "clFlush");
       clReleaseEvent(copied);
       clReleaseEvent(computed);
@@ -100,7 +103,8 @@ class BareAdapter {
     check(clSetKernelArg(kernel, 0, sizeof(steps), &steps), "clSetKernelArg");
     check(clSetKernelArg(kernel, 1, sizeof(buffer), &buffer), "clSetKernelArg");
     check(clSetKernelArg(kernel, 2, sizeof(count), &count), "clSetKernelArg");
-    check(clEnqueueNDRangeKernel(compute_, kernel, 1, nullptr, &items, nullptr, after != nullptr ? 1 : 0, after, end), "clEnqueueNDRangeKernel");
+    check(clEnqueueNDRangeKernel(compute_, kernel, 1, nullptr, &items, nullptr, after != nullptr ? 1 : 0, after, end),
+          "clEnqueueNDRangeKernel");
     check(clFlush(compute_), "clFlush");
   }
 

@@ -70,8 +70,8 @@ inline void require_definite(int info) {
   }
 }
 
-/// GFlop/s of `factorise(matrix)`, which leaves the factor in the tiles; once to warm up (and check), then the repetitions.
-/// Filling the matrix is outside the clock.
+/// GFlop/s of `factorise(matrix)`, which leaves the factor in the tiles; once to warm up (and check), then the
+/// repetitions. Filling the matrix is outside the clock.
 template <class T, class Factorise>
 Measurement measure_tiled(const Plan& plan, const Factorise& factorise) {
   TiledMatrix<T> matrix(plan.n, plan.nb);

@@ -17,7 +17,8 @@ inline std::string library_version() {
   return config.substr(0, config.find(' ', config.find(' ') + 1));
 }
 
-/// Sizes of a tile operation: C is m x n, and the inner extent of a product is k. Leading dimensions are the rows of each tile.
+/// Sizes of a tile operation: C is m x n, and the inner extent of a product is k. Leading dimensions are the rows of
+/// each tile.
 struct Extents {
   int m;
   int n;

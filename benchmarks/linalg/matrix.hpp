@@ -1,4 +1,5 @@
-// benchmarks/linalg/matrix.hpp: the matrix that the Cholesky programs factorise, in contiguous tiles, and the check of a factor.
+// benchmarks/linalg/matrix.hpp: the matrix that the Cholesky programs factorise, in contiguous tiles, and the check of
+// a factor.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +41,8 @@ void on_threads(unsigned workers, std::size_t count, const Body& body) {
   }
 }
 
-/// The lower triangle of a symmetric matrix of order `n` in tiles of order `nb` (the last ones smaller), each contiguous and
-/// column-major with as many rows as it has, and starting on a cache line.
+/// The lower triangle of a symmetric matrix of order `n` in tiles of order `nb` (the last ones smaller), each
+/// contiguous and column-major with as many rows as it has, and starting on a cache line.
 template <class T>
 class TiledMatrix {
  public:
@@ -71,8 +72,8 @@ class TiledMatrix {
     });
   }
 
-  /// || A x - L L^T x ||_max / (||A||_1 ||x||_1 n epsilon) for a random x, with A the test matrix and L this one: of order 1 and
-  /// less when L is its factor, and large otherwise with probability 1.
+  /// || A x - L L^T x ||_max / (||A||_1 ||x||_1 n epsilon) for a random x, with A the test matrix and L this one: of
+  /// order 1 and less when L is its factor, and large otherwise with probability 1.
   double residual() const {
     std::vector<double> x(n_);
     for (std::size_t i = 0; i < n_; ++i) {

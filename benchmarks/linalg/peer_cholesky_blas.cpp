@@ -1,4 +1,5 @@
-// benchmarks/linalg/peer_cholesky_blas.cpp: the BLAS library's own threads: LAPACK's potrf, and gemm as the machine's peak.
+// benchmarks/linalg/peer_cholesky_blas.cpp: the BLAS library's own threads: LAPACK's potrf, and gemm as the machine's
+// peak.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>

@@ -1,10 +1,11 @@
-// benchmarks/linalg/peer_cholesky_kernels.cpp: the bound of a tiled Cholesky of plain tile calls: its kernels' own times.
+// benchmarks/linalg/peer_cholesky_kernels.cpp: the bound of a tiled Cholesky of plain tile calls: its kernels' own
+// times.
 //
-// With t_k the time of one call of kernel k and c_k how often the algorithm calls it (nt potrf, nt (nt-1) / 2 trsm and syrk,
-// nt (nt-1) (nt-2) / 6 gemm, for nt x nt tiles), no schedule on p cores is faster than sum_k c_k t_k / p. Each t_k is measured on
-// all p cores at once, which so share the memory and the clock as in a real run, and with operands as cold as the algorithm's
-// order leaves them: the updated tile comes from memory; of what is read, the triangle of a step and the left operand of a row
-// are those of the call before, and right operands go round a panel of tiles.
+// With t_k the time of one call of kernel k and c_k how often the algorithm calls it (nt potrf, nt (nt-1) / 2 trsm and
+// syrk, nt (nt-1) (nt-2) / 6 gemm, for nt x nt tiles), no schedule on p cores is faster than sum_k c_k t_k / p. Each
+// t_k is measured on all p cores at once, which so share the memory and the clock as in a real run, and with operands
+// as cold as the algorithm's order leaves them: the updated tile comes from memory; of what is read, the triangle of a
+// step and the left operand of a row are those of the call before, and right operands go round a panel of tiles.
 #include <algorithm>
 #include <barrier>
 #include <cstddef>
@@ -100,8 +101,10 @@ class Rounds {
     const double flop = 2.0 * nb * nb * nb;
     total_seconds_ = 0;
     add(potrf_, flop / 6, side, [nb](Pool<T>& pool) { require_definite(linalg::potrf(nb, pool.updated())); });
-    add(trsm_, flop / 2, side * (side - 1) / 2, [cube](Pool<T>& pool) { linalg::trsm(cube, pool.shared(), pool.updated()); });
-    add(syrk_, flop / 2, side * (side - 1) / 2, [cube](Pool<T>& pool) { linalg::syrk(cube, pool.shared(), pool.updated()); });
+    add(trsm_, flop / 2, side * (side - 1) / 2,
+        [cube](Pool<T>& pool) { linalg::trsm(cube, pool.shared(), pool.updated()); });
+    add(syrk_, flop / 2, side * (side - 1) / 2,
+        [cube](Pool<T>& pool) { linalg::syrk(cube, pool.shared(), pool.updated()); });
     add(gemm_, flop, side * (side - 1) * (side - 2) / 6, [cube](Pool<T>& pool) {
       const T* const right = pool.panel();
       linalg::gemm(cube, pool.shared(), right, pool.updated());

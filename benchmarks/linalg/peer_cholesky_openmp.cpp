@@ -1,6 +1,8 @@
-// benchmarks/linalg/peer_cholesky_openmp.cpp: tiled Cholesky on OpenMP's `task depend`, of the compiler that builds this file.
+// benchmarks/linalg/peer_cholesky_openmp.cpp: tiled Cholesky on OpenMP's `task depend`, of the compiler that builds
+// this file.
 //
-// OpenMP ignores priorities unless OMP_MAX_TASK_PRIORITY is set before the program starts, so it starts itself again with it.
+// OpenMP ignores priorities unless OMP_MAX_TASK_PRIORITY is set before the program starts, so it starts itself again
+// with it.
 #include <omp.h>
 #include <unistd.h>
 
@@ -15,7 +17,8 @@
 namespace benchmarks::linalg {
 namespace {
 
-/// Submits the tasks of one factorisation; inside a parallel region, on one thread. Tasks depend on the first entry of a tile.
+/// Submits the tasks of one factorisation; inside a parallel region, on one thread. Tasks depend on the first entry of
+/// a tile.
 template <class T>
 class Submitter {
  public:

@@ -64,8 +64,9 @@ class Submitter {
         const auto rows = static_cast<std::uint32_t>(matrix.extent(row));
         const auto columns = static_cast<std::uint32_t>(matrix.extent(column));
         handles_.emplace_back();
-        starpu_matrix_data_register(&handles_.back(), STARPU_MAIN_RAM, reinterpret_cast<std::uintptr_t>(matrix.tile(row, column)),
-                                    rows, rows, columns, sizeof(T));
+        starpu_matrix_data_register(&handles_.back(), STARPU_MAIN_RAM,
+                                    reinterpret_cast<std::uintptr_t>(matrix.tile(row, column)), rows, rows, columns,
+                                    sizeof(T));
       }
     }
   }
@@ -85,7 +86,9 @@ class Submitter {
   }
 
  private:
-  starpu_data_handle_t handle(std::size_t row, std::size_t column) const { return handles_[row * (row + 1) / 2 + column]; }
+  starpu_data_handle_t handle(std::size_t row, std::size_t column) const {
+    return handles_[row * (row + 1) / 2 + column];
+  }
 
   static void submit(starpu_codelet& codelet, int priority, std::initializer_list<starpu_data_handle_t> handles) {
     starpu_task* task = starpu_task_create();

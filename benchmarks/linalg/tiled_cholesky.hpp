@@ -1,4 +1,5 @@
-// benchmarks/linalg/tiled_cholesky.hpp: the loops and the priorities of the tiled Cholesky factorisation, for all peers.
+// benchmarks/linalg/tiled_cholesky.hpp: the loops and the priorities of the tiled Cholesky factorisation, for all
+// peers.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,9 @@
 namespace benchmarks::linalg {
 
 /// How many tasks follow on the longest path, the task itself included, when each task counts for one:
-/// factorising tile (k, k) leads to a solve, an update and the next factorisation, so 3 tasks per remaining step; a solve on
-/// row m at step k is followed by an update and a solve per step up to m; and an update of tile (m, n) by those of later steps.
-/// These are the bottom levels of the graph, in closed form.
+/// factorising tile (k, k) leads to a solve, an update and the next factorisation, so 3 tasks per remaining step; a
+/// solve on row m at step k is followed by an update and a solve per step up to m; and an update of tile (m, n) by
+/// those of later steps. These are the bottom levels of the graph, in closed form.
 struct Priorities {
   std::size_t side;
 

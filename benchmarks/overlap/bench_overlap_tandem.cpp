@@ -1,5 +1,5 @@
-// benchmarks/overlap/bench_overlap_tandem.cpp: a transfer behind computation on Tandem, whose progress threads share the cores
-// that compute; started by `tandem run -n 2`.
+// benchmarks/overlap/bench_overlap_tandem.cpp: a transfer behind computation on Tandem, whose progress threads share
+// the cores that compute; started by `tandem run -n 2`.
 #include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/tandem_rank.hpp"
 #include "benchmarks/overlap/harness.hpp"

@@ -1,8 +1,9 @@
 // benchmarks/overlap/harness.hpp: how much of a transfer is hidden behind computation on both sides.
 //
-// T is the time of the transfer alone. Both ranks then begin the transfer, compute for T on the core that they are bound to, and
-// wait; together that takes O. The computation alone takes C, the same work with nothing under way. Hidden is
-// (T + C - O) / min(T, C): all of it when O is the longer of the two, nothing when O is their sum. The slower rank counts.
+// T is the time of the transfer alone. Both ranks then begin the transfer, compute for T on the core that they are
+// bound to, and wait; together that takes O. The computation alone takes C, the same work with nothing under way.
+// Hidden is (T + C - O) / min(T, C): all of it when O is the longer of the two, nothing when O is their sum. The slower
+// rank counts.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,8 @@ struct Plan {
         repetitions(options.count("repetitions", 3)) {}
 };
 
-/// Arithmetic that stays in registers, so that it disturbs nothing but the core. Returns something that depends on all of it.
+/// Arithmetic that stays in registers, so that it disturbs nothing but the core. Returns something that depends on all
+/// of it.
 inline double compute(std::uint64_t steps) {
   double x = 0.5;
   for (std::uint64_t i = 0; i < steps; ++i) x = x * 0.999999 + 1e-9;
@@ -55,8 +57,8 @@ inline std::uint64_t steps_for(std::int64_t wanted_ns) {
                                     static_cast<double>(host_now_ns() - begin_ns));
 }
 
-/// One transfer from rank 0 to rank 1 with `steps` of computation between its beginning and the wait for it; perhaps without the
-/// transfer. The time of the slower rank, on both.
+/// One transfer from rank 0 to rank 1 with `steps` of computation between its beginning and the wait for it; perhaps
+/// without the transfer. The time of the slower rank, on both.
 template <class Rank>
 std::int64_t round_ns(Rank& rank, std::vector<char>& data, bool transfer, std::uint64_t steps) {
   meet(rank);
@@ -81,7 +83,8 @@ void measure(Rank& rank, const Plan& plan) {
     const std::int64_t computation_ns = round_ns(rank, data, false, steps);
     const std::int64_t together_ns = round_ns(rank, data, true, steps);
     const auto saved = static_cast<double>(transfer_ns + computation_ns - together_ns);
-    hidden.samples.push_back(100 * std::clamp(saved / static_cast<double>(std::min(transfer_ns, computation_ns)), 0.0, 1.0));
+    hidden.samples.push_back(100 *
+                             std::clamp(saved / static_cast<double>(std::min(transfer_ns, computation_ns)), 0.0, 1.0));
     transfer.samples.push_back(static_cast<double>(transfer_ns) / 1e6);
     computation.samples.push_back(static_cast<double>(computation_ns) / 1e6);
     together.samples.push_back(static_cast<double>(together_ns) / 1e6);

@@ -1,4 +1,5 @@
-// benchmarks/overlap/peer_overlap_mpi.cpp: a transfer behind computation on the MPI library that is found; for mpirun -np 2.
+// benchmarks/overlap/peer_overlap_mpi.cpp: a transfer behind computation on the MPI library that is found; for mpirun
+// -np 2.
 #include "benchmarks/common/cores.hpp"
 #include "benchmarks/common/mpi_rank.hpp"
 #include "benchmarks/overlap/harness.hpp"

@@ -1,5 +1,5 @@
-// benchmarks/pingpong/bench_arrival_tandem.cpp: whether progress is there when it is needed: how long a message of 8 bytes
-// takes to a rank that has rested for a millisecond or two, or that computes on all its workers.
+// benchmarks/pingpong/bench_arrival_tandem.cpp: whether progress is there when it is needed: how long a message of 8
+// bytes takes to a rank that has rested for a millisecond or two, or that computes on all its workers.
 //
 // `tandem run -n 2` starts it; rank 0 sends.
 //
@@ -9,9 +9,11 @@
 //
 //   arrive_idle        from before the send until a handler is called; rank 1 waits
 //   arrive_busy        the same; all workers of rank 1 run a kernel that does not end
-//   start_idle         from the end of a task on rank 0 to the beginning of one on rank 1 that reads what it wrote; workers rest
+//   start_idle         from the end of a task on rank 0 to the beginning of one on rank 1 that reads what it wrote;
+//                      workers rest
 //   start_beside_busy  the same; all workers of rank 1 but one run such a kernel. Needs two workers
-//   wake_bare          from before a thread's write to an eventfd until a thread that sleeps there, on another core, has read it
+//   wake_bare          from before a thread's write to an eventfd until a thread that sleeps there, on another core,
+//                      has read it
 #include <sys/eventfd.h>
 #include <unistd.h>
 

@@ -1,13 +1,14 @@
-// benchmarks/pingpong/bench_flow_pingpong_tandem.cpp: what the task flow adds to a message: a datum that tasks of two ranks
-// touch in turn, beside the same exchange by the ranks' endpoints alone.
+// benchmarks/pingpong/bench_flow_pingpong_tandem.cpp: what the task flow adds to a message: a datum that tasks of two
+// ranks touch in turn, beside the same exchange by the ranks' endpoints alone.
 //
 // Ranks 2 k and 2 k + 1 are a pair; all pairs play at once. `tandem run -n 2` starts it.
 //
 //   --bytes N (8), --trips N (1000): round trips of each sample; --repetitions N (5); --pairs N (all): the others wait;
 //   --bound: each rank, with all its threads, to a core of its own
 //
-// Results, in us, of a pair's round trips: `comm_N`, half of one by the endpoint; `flow_N`, half of one through handles,
-// submitted ahead; both the medians of a sample's trips; `added_N`, their difference; and `..._p99`, the 99th percentiles.
+// Results, in us, of a pair's round trips: `comm_N`, half of one by the endpoint; `flow_N`, half of one through
+// handles, submitted ahead; both the medians of a sample's trips; `added_N`, their difference; and `..._p99`, the 99th
+// percentiles.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -106,7 +107,8 @@ int main(int argc, char** argv) {
   }
   Runtime rt;
   if (rt.size() < 2 || rt.size() % 2 != 0) {
-    std::fprintf(stderr, "bench_flow_pingpong_tandem: needs two ranks, or four, and so on; start it with tandem run -n 2\n");
+    std::fprintf(stderr,
+                 "bench_flow_pingpong_tandem: needs two ranks, or four, and so on; start it with tandem run -n 2\n");
     return 2;
   }
   const Setting setting{.bytes = options.count("bytes", 8),

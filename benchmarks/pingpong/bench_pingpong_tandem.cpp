@@ -1,7 +1,7 @@
 // benchmarks/pingpong/bench_pingpong_tandem.cpp: ping-pong on Tandem's endpoints.
 //
-// --transport: shm, shm_copy (without cross-memory attach), tcp, and ucx where the build has it. With PINGPONG_TRACE, a folder,
-// both sides trace everything into a new folder in it, as a flight recorder does.
+// --transport: shm, shm_copy (without cross-memory attach), tcp, and ucx where the build has it. With PINGPONG_TRACE, a
+// folder, both sides trace everything into a new folder in it, as a flight recorder does.
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>

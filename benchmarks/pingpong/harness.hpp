@@ -7,14 +7,16 @@
 //   unsigned rank() const;                                                       // 0 or 1
 //   void send(const void* data, std::size_t bytes);                              // until the data may be changed
 //   void receive(void* data, std::size_t bytes);                                 // until the data is there
-//   void send_many(const void* data, std::size_t bytes, unsigned count);         // that many messages, all under way at once
+//   void send_many(const void* data, std::size_t bytes, unsigned count);         // that many messages at once
 //   void receive_many(void* data, std::size_t bytes, unsigned count);
-//   void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window);  // so many under way at most; not
-//   void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window);     // every adapter has these
+//   // Not every adapter has these. At most `window` messages are under way.
+//   void send_stream(const void* data, std::size_t bytes, unsigned count, unsigned window);
+//   void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window);
 //
-// Results: `half_N`, half of a round trip with messages of N bytes, in us; `message_4`, us per message of 4 bytes that go one
-// way, 64 at a time, each 64 answered before the next; `stream_4`, the same with up to 64 under way and one answer in the end, as
-// ucx_perftest's tag_bw does it. With --sleep only `sleeping_8`: a message of 8 bytes, one way, to a side that sleeps.
+// Results: `half_N`, half of a round trip with messages of N bytes, in us; `message_4`, us per message of 4 bytes that
+// go one way, 64 at a time, each 64 answered before the next; `stream_4`, the same with up to 64 under way and one
+// answer in the end, as ucx_perftest's tag_bw does it. With --sleep only `sleeping_8`: a message of 8 bytes, one way,
+// to a side that sleeps.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +49,8 @@ constexpr unsigned windows = 200;  // per sample
 constexpr unsigned sleeping_trips = 50;
 constexpr auto sleep_before_message = std::chrono::milliseconds(2);
 
-/// What the command line asks for: --transport NAME (shm), --repetitions N (5), --least BYTES and --most BYTES (all sizes),
-/// --sleep, --unbound.
+/// What the command line asks for: --transport NAME (shm), --repetitions N (5), --least BYTES and --most BYTES (all
+/// sizes), --sleep, --unbound.
 struct Plan {
   std::string transport;
   unsigned repetitions;
@@ -56,7 +58,8 @@ struct Plan {
   bool sleep;
   bool bound;  ///< each rank to a core of its own
 
-  Plan(int argc, char** argv) : Plan(Options(argc, argv, {"transport", "repetitions", "least", "most"}, {"sleep", "unbound"})) {}
+  Plan(int argc, char** argv)
+      : Plan(Options(argc, argv, {"transport", "repetitions", "least", "most"}, {"sleep", "unbound"})) {}
 
  private:
   explicit Plan(const Options& options)
@@ -114,8 +117,8 @@ double half_round_trip_us(Adapter& adapter, std::vector<char>& out, std::vector<
   return us_since(begin) / (2.0 * trips);
 }
 
-/// One sample of the time per message one way. `give` at rank 0 and `take` at rank 1 move so many of `windows * window` messages
-/// at a time, and an answer ends each such part.
+/// One sample of the time per message one way. `give` at rank 0 and `take` at rank 1 move so many of `windows * window`
+/// messages at a time, and an answer ends each such part.
 template <class Adapter, class Give, class Take>
 double one_way_us(Adapter& adapter, unsigned parts, Give give, Take take) {
   std::vector<char> message(4, 'm'), answer(4, 'a');
@@ -145,12 +148,13 @@ template <class Adapter>
 double stream_us(Adapter& adapter) {
   constexpr unsigned count = windows * window;
   return one_way_us(
-      adapter, 1, [&](const std::vector<char>& bytes) { adapter.send_stream(bytes.data(), bytes.size(), count, window); },
+      adapter, 1,
+      [&](const std::vector<char>& bytes) { adapter.send_stream(bytes.data(), bytes.size(), count, window); },
       [&](std::vector<char>& bytes) { adapter.receive_stream(bytes.data(), bytes.size(), count, window); });
 }
 
-/// The mean time of a message, one way, to a side that has waited for 2 ms: from before the send to after the receive. The
-/// ranks take turns, and each takes the mean of what it received.
+/// The mean time of a message, one way, to a side that has waited for 2 ms: from before the send to after the receive.
+/// The ranks take turns, and each takes the mean of what it received.
 template <class Adapter>
 double sleeping_us(Adapter& adapter) {
   static_assert(sizeof(Clock::time_point) == 8);

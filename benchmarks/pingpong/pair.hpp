@@ -15,8 +15,8 @@
 
 namespace benchmarks::pingpong {
 
-/// Made before any library starts threads: the maker becomes rank 0 and its child rank 1, which dies with it. Their pair of
-/// sockets carries what they exchange before they measure.
+/// Made before any library starts threads: the maker becomes rank 0 and its child rank 1, which dies with it. Their
+/// pair of sockets carries what they exchange before they measure.
 class Pair {
  public:
   Pair() {

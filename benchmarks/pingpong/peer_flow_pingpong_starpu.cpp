@@ -1,8 +1,9 @@
-// benchmarks/pingpong/peer_flow_pingpong_starpu.cpp: what StarPU-MPI's task flow adds to a message of MPI's: a datum that tasks
-// of two ranks touch in turn, beside the same exchange by MPI alone.
+// benchmarks/pingpong/peer_flow_pingpong_starpu.cpp: what StarPU-MPI's task flow adds to a message of MPI's: a datum
+// that tasks of two ranks touch in turn, beside the same exchange by MPI alone.
 //
-// As bench_flow_pingpong_tandem.cpp, with its options and results; `mpirun -n 2` starts it. Threads go where the system places
-// them, for StarPU's default binds those of all processes to the same cores; with --bound each process to one core.
+// As bench_flow_pingpong_tandem.cpp, with its options and results; `mpirun -n 2` starts it. Threads go where the system
+// places them, for StarPU's default binds those of all processes to the same cores; with --bound each process to one
+// core.
 #include <mpi.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
@@ -54,8 +55,8 @@ class Bench {
     for (int pair = 0; pair < setting.pairs; ++pair) {
       const bool here = 2 * pair == rank;
       starpu_data_handle_t& ball = balls_.emplace_back();
-      starpu_vector_data_register(&ball, here ? STARPU_MAIN_RAM : -1, here ? reinterpret_cast<std::uintptr_t>(bytes_.data()) : 0,
-                                  setting.bytes, 1);
+      starpu_vector_data_register(&ball, here ? STARPU_MAIN_RAM : -1,
+                                  here ? reinterpret_cast<std::uintptr_t>(bytes_.data()) : 0, setting.bytes, 1);
       starpu_mpi_data_register(ball, pair, 2 * pair);
     }
   }
@@ -71,7 +72,8 @@ class Bench {
     for (unsigned trip = 0; trip <= setting_.trips; ++trip) {
       for (int pair = 0; pair < setting_.pairs; ++pair) {
         starpu_mpi_task_insert(MPI_COMM_WORLD, &noted_, STARPU_RW, balls_[pair], STARPU_EXECUTE_ON_NODE, 2 * pair, 0);
-        starpu_mpi_task_insert(MPI_COMM_WORLD, &plain_, STARPU_RW, balls_[pair], STARPU_EXECUTE_ON_NODE, 2 * pair + 1, 0);
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &plain_, STARPU_RW, balls_[pair], STARPU_EXECUTE_ON_NODE, 2 * pair + 1,
+                               0);
       }
     }
     starpu_task_wait_for_all();
@@ -133,8 +135,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "peer_flow_pingpong_starpu: needs two ranks, or four, and so on, and a worker\n");
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  const Setting setting{options.count("bytes", 8), options.count("trips", 1000), options.count("repetitions", 5),
-                        static_cast<int>(std::min(options.count("pairs", UINT32_MAX), static_cast<unsigned>(size) / 2))};
+  const Setting setting{
+      options.count("bytes", 8), options.count("trips", 1000), options.count("repetitions", 5),
+      static_cast<int>(std::min(options.count("pairs", UINT32_MAX), static_cast<unsigned>(size) / 2))};
   benchmarks::TripResults results(setting.bytes);
   {
     Bench bench(setting, rank);
@@ -147,7 +150,8 @@ int main(int argc, char** argv) {
   int major = 0, minor = 0, release = 0;
   starpu_get_version(&major, &minor, &release);
   if (rank == 0)
-    results.print("starpu_mpi", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release), workers);
+    results.print("starpu_mpi", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release),
+                  workers);
   starpu_mpi_shutdown();
   MPI_Finalize();
 }

@@ -1,8 +1,8 @@
 // benchmarks/pingpong/peer_pingpong_bare.cpp: what no library can beat here, without any library.
 //
-// --transport shm: a flag between two cores (4 bytes); up to 4 KiB, and for `message_4`, a ring of cache lines: copied in, a
-// flag, copied out; one core's memcpy of the larger sizes. --transport tcp: a socket that both sides poll. --sleep: a socket that
-// they block on.
+// --transport shm: a flag between two cores (4 bytes); up to 4 KiB, and for `message_4`, a ring of cache lines: copied
+// in, a flag, copied out; one core's memcpy of the larger sizes. --transport tcp: a socket that both sides poll.
+// --sleep: a socket that they block on.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -87,15 +87,16 @@ class SocketAdapter {
   int socket_ = -1;
 };
 
-/// Two flags, each on a cache line of its own and written by one side: the value is the number of the trip. Release by the
-/// writer pairs with acquire by the reader, as for a message behind the flag.
+/// Two flags, each on a cache line of its own and written by one side: the value is the number of the trip. Release by
+/// the writer pairs with acquire by the reader, as for a message behind the flag.
 struct Flags {
   alignas(128) std::atomic<unsigned> ping{0};
   alignas(128) std::atomic<unsigned> pong{0};
 };
 
-/// Messages from one side to the other, in consecutive cache lines: the first one begins with the message's number, stored last,
-/// and short messages lie in it. A writer would overtake a reader that is a whole ring behind; none of what is measured is.
+/// Messages from one side to the other, in consecutive cache lines: the first one begins with the message's number,
+/// stored last, and short messages lie in it. A writer would overtake a reader that is a whole ring behind; none of
+/// what is measured is.
 struct Ring {
   static constexpr std::size_t line = 64, lines = 4096;
   static constexpr std::size_t longest = 4096;  ///< message that is measured

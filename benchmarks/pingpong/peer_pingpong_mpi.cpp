@@ -1,7 +1,7 @@
 // benchmarks/pingpong/peer_pingpong_mpi.cpp: ping-pong on the MPI library that is found.
 //
-// Started alone it starts itself again as two ranks under mpiexec. --transport: shm (cross-memory attach for large messages),
-// shm_copy (without it), tcp; these names are mapped to Open MPI's settings.
+// Started alone it starts itself again as two ranks under mpiexec. --transport: shm (cross-memory attach for large
+// messages), shm_copy (without it), tcp; these names are mapped to Open MPI's settings.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -65,7 +65,8 @@ class UcxAdapter {
     slide(requests_, count, window, [&] { return post_send(data, bytes); }, [&](ucs_status_ptr_t one) { finish(one); });
   }
   void receive_stream(void* data, std::size_t bytes, unsigned count, unsigned window) {
-    slide(requests_, count, window, [&] { return post_receive(data, bytes); }, [&](ucs_status_ptr_t one) { finish(one); });
+    slide(requests_, count, window, [&] { return post_receive(data, bytes); },
+          [&](ucs_status_ptr_t one) { finish(one); });
   }
 
  private:

@@ -1,8 +1,9 @@
-// benchmarks/polling/bench_polling_tandem.cpp: what idle workers that poll cost messages of 4 bytes (thesis, section 5.4.3); started by
-// `tandem run -n 2`.
+// benchmarks/polling/bench_polling_tandem.cpp: what idle workers that poll cost messages of 4 bytes (thesis, section
+// 5.4.3); started by `tandem run -n 2`.
 //
-// Each rank exchanges messages on its main thread, bound to a core of its own, beside a runtime whose workers have nothing to do. They look for tasks after pauses that
-// double up to the back-off, or sleep: by themselves after a while, as by default, or since they are paused.
+// Each rank exchanges messages on its main thread, bound to a core of its own, beside a runtime whose workers have
+// nothing to do. They look for tasks after pauses that double up to the back-off, or sleep: by themselves after a
+// while, as by default, or since they are paused.
 #include <sched.h>
 
 #include <chrono>
@@ -52,7 +53,8 @@ double half_round_trip_us(benchmarks::TandemRank& rank, unsigned trips) {
 int main(int argc, char** argv) {
   using namespace std::chrono_literals;
   const benchmarks::Options options(argc, argv, {"transport", "workers", "trips", "repetitions"});
-  const unsigned workers = options.count("workers", 1), trips = options.count("trips", 2000), repetitions = options.count("repetitions", 3);
+  const unsigned workers = options.count("workers", 1), trips = options.count("trips", 2000),
+                 repetitions = options.count("repetitions", 3);
   benchmarks::TandemRank rank(options.text("transport", ""), "inline");
   cpu_set_t everywhere;  // for workers, which inherit what their maker has
   sched_getaffinity(0, sizeof everywhere, &everywhere);

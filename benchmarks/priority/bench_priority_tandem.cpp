@@ -1,4 +1,5 @@
-// benchmarks/priority/bench_priority_tandem.cpp: an urgent message on Tandem; for `tandem run -n 2`. Callers make progress.
+// benchmarks/priority/bench_priority_tandem.cpp: an urgent message on Tandem; for `tandem run -n 2`. Callers make
+// progress.
 #include "benchmarks/common/tandem_rank.hpp"
 #include "benchmarks/priority/harness.hpp"
 

@@ -1,9 +1,10 @@
-// benchmarks/priority/harness.hpp: how long an urgent message of 1 KiB takes that is posted behind 64 MiB of less urgent traffic.
+// benchmarks/priority/harness.hpp: how long an urgent message of 1 KiB takes that is posted behind 64 MiB of less
+// urgent traffic.
 //
-// Results, in us from the posting of the urgent message to the end of its receive: `alone`, with nothing else under way;
-// `behind`, posted right after the large message; `midway`, posted while the large one flows. Where the library says
-// into how many segments it has cut the large message (`rank.segments()`), `segment` is the time that one took, and `behind` and
-// `midway` report in "details" how many of them they took.
+// Results, in us from the posting of the urgent message to the end of its receive: `alone`, with nothing else under
+// way; `behind`, posted right after the large message; `midway`, posted while the large one flows. Where the library
+// says into how many segments it has cut the large message (`rank.segments()`), `segment` is the time that one took,
+// and `behind` and `midway` report in "details" how many of them they took.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,8 @@ Times urgent_times(Rank& rank, When when, std::vector<char>& large, std::vector<
   if (rank.rank() == 0) {
     const std::int64_t start_ns = host_now_ns();
     if (with_large) rank.post_send(large_tag, large.data(), large.size(), 0);
-    // A fifth of the time that 64 MiB take at 10 GB/s: early enough to be in the middle, late enough for the stream to flow.
+    // A fifth of the time that 64 MiB take at 10 GB/s: early enough to be in the middle, late enough for the stream to
+    // flow.
     while (when == When::midway && host_now_ns() - start_ns < 1'500'000) rank.progress();
     const std::int64_t urgent_start_ns = host_now_ns();
     rank.post_send(urgent_tag, urgent.data(), urgent.size(), urgent_priority);

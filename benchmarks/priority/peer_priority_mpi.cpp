@@ -1,5 +1,5 @@
-// benchmarks/priority/peer_priority_mpi.cpp: a message behind a large one on the MPI library that is found, which knows no
-// priorities; started by mpirun -np 2.
+// benchmarks/priority/peer_priority_mpi.cpp: a message behind a large one on the MPI library that is found, which knows
+// no priorities; started by mpirun -np 2.
 #include "benchmarks/common/mpi_rank.hpp"
 #include "benchmarks/priority/harness.hpp"
 

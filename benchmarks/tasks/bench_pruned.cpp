@@ -1,10 +1,10 @@
-// benchmarks/tasks/bench_pruned.cpp: what it costs a rank of many to go through a Cholesky factorisation, with loops that are
-// pruned to it and without.
+// benchmarks/tasks/bench_pruned.cpp: what it costs a rank of many to go through a Cholesky factorisation, with loops
+// that are pruned to it and without.
 //
-// `bench_pruned [P [Q [tiles...]]]`: all P x Q ranks are threads of this process, on the loop network, so that one machine is
-// enough. One of them registers the tiles, of one element each, and submits the whole flow; that is timed. The others do nothing,
-// no kernel runs, and the job is aborted behind the clock: what is measured is the loop, the tasks of others, and the submission
-// of the rank's own tasks, sends and receives with what these post at once.
+// `bench_pruned [P [Q [tiles...]]]`: all P x Q ranks are threads of this process, on the loop network, so that one
+// machine is enough. One of them registers the tiles, of one element each, and submits the whole flow; that is timed.
+// The others do nothing, no kernel runs, and the job is aborted behind the clock: what is measured is the loop, the
+// tasks of others, and the submission of the rank's own tasks, sends and receives with what these post at once.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -106,11 +106,12 @@ int main(int argc, char** argv) {
       for (int repetition = 0; repetition < 5; ++repetition) samples.push_back(submit(grid, tiles, prune));
       std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.ms < b.ms; });
       const Sample& median = samples[samples.size() / 2];
-      std::printf("%s\n  {\"name\": \"%s\", \"tiles\": %zu, \"tasks\": %llu, \"own\": %llu, \"skipped\": %llu, \"ms\": %.2f, "
-                  "\"min_ms\": %.2f, \"max_ms\": %.2f, \"ns_per_task\": %.2f}",
-                  separator, prune ? "pruned" : "all", tiles, static_cast<unsigned long long>(median.positions),
-                  static_cast<unsigned long long>(median.own), static_cast<unsigned long long>(median.skipped), median.ms,
-                  samples.front().ms, samples.back().ms, median.ms * 1e6 / static_cast<double>(median.positions));
+      std::printf(
+          "%s\n  {\"name\": \"%s\", \"tiles\": %zu, \"tasks\": %llu, \"own\": %llu, \"skipped\": %llu, \"ms\": %.2f, "
+          "\"min_ms\": %.2f, \"max_ms\": %.2f, \"ns_per_task\": %.2f}",
+          separator, prune ? "pruned" : "all", tiles, static_cast<unsigned long long>(median.positions),
+          static_cast<unsigned long long>(median.own), static_cast<unsigned long long>(median.skipped), median.ms,
+          samples.front().ms, samples.back().ms, median.ms * 1e6 / static_cast<double>(median.positions));
       separator = ",";
     }
   }

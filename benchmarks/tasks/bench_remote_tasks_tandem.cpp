@@ -1,7 +1,7 @@
 // benchmarks/tasks/bench_remote_tasks_tandem.cpp: what a task of another rank costs a rank that takes no part in it.
 //
-// Run with `tandem run -n 2 bench_remote_tasks_tandem`: all tasks are rank 0's; rank 1 goes through the same flow and reports the
-// cost of one submit, in ns.
+// Run with `tandem run -n 2 bench_remote_tasks_tandem`: all tasks are rank 0's; rank 1 goes through the same flow and
+// reports the cost of one submit, in ns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   for (int repetition = 0; repetition < 7; ++repetition) {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < tasks; ++i)
-      rt.submit(update, read(data[i * 7 % tiles]), read(data[(i * 13 + 1) % tiles]), read_write(data[(i * 29 + 2) % tiles]));
+      rt.submit(update, read(data[i * 7 % tiles]), read(data[(i * 13 + 1) % tiles]),
+                read_write(data[(i * 29 + 2) % tiles]));
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
     rt.wait();
     if (repetition > 0) samples.push_back(took.count() / static_cast<double>(tasks));

@@ -1,4 +1,5 @@
-// benchmarks/tasks/edges.hpp: the explicit edges of a flow, for the runtimes that are given a graph instead of accesses.
+// benchmarks/tasks/edges.hpp: the explicit edges of a flow, for the runtimes that are given a graph instead of
+// accesses.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,10 @@
 
 namespace benchmarks::tasks {
 
-/// The predecessors of each task of a flow, inferred from its accesses: read after write, write after read, write after write.
-/// An edge that another one implies is left out (a write waits for the readers since the last write, and for that write only
-/// when nobody read it). Made before the clock starts: such runtimes leave this knowledge to their users.
+/// The predecessors of each task of a flow, inferred from its accesses: read after write, write after read, write after
+/// write. An edge that another one implies is left out (a write waits for the readers since the last write, and for
+/// that write only when nobody read it). Made before the clock starts: such runtimes leave this knowledge to their
+/// users.
 class Edges {
  public:
   template <class Flow>

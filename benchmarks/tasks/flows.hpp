@@ -1,7 +1,7 @@
 // benchmarks/tasks/flows.hpp: the task flows that every runtime is measured with, written once.
 //
-// A flow is a sequence of tasks with empty kernels that access numbered data. It is a function object over a visitor, which
-// turns each task into a submission to one runtime:
+// A flow is a sequence of tasks with empty kernels that access numbered data. It is a function object over a visitor,
+// which turns each task into a submission to one runtime:
 //
 //   struct Visitor {
 //     void task();                              // no access
@@ -10,10 +10,11 @@
 //     void task(Read a, Read b, ReadWrite own); // three
 //   };
 //
-//   Cholesky{}(visitor);                        // submits Cholesky::task_count tasks on data 0 .. Cholesky::data_count - 1
+//   // Submits Cholesky::task_count tasks on data 0 .. Cholesky::data_count - 1.
+//   Cholesky{}(visitor);
 //
-// `laps` says how often a flow is submitted and waited for within one timed sample, so that a sample lasts milliseconds also
-// for the small flows. All flows are deterministic and fit `std::uint32_t` indices.
+// `laps` says how often a flow is submitted and waited for within one timed sample, so that a sample lasts milliseconds
+// also for the small flows. All flows are deterministic and fit `std::uint32_t` indices.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 //
 // An adapter of a runtime that can run a recorded flow again has
 //
-//   template <class Flow> void record(const Flow& flow);    // untimed, after open(); nothing is pending when it returns
+//   template <class Flow> void record(const Flow& flow);    // untimed, after open(); returns when nothing is pending
 //   void replay();                                          // timed: submit the recording once; wait() follows
 //
 // and one that can report the memory of a submitted task has
@@ -23,8 +23,8 @@
 //   void block();                                           // hold datum 0, with a task that sleeps until release()
 //   void release();
 //
-// One sample submits and waits `laps` times and counts the time from the first submission to the end of the wait of each lap:
-// open, close and the destruction of graphs are outside. main is: `return run_flows<Adapter>(argc, argv);`
+// One sample submits and waits `laps` times and counts the time from the first submission to the end of the wait of
+// each lap: open, close and the destruction of graphs are outside. main is: `return run_flows<Adapter>(argc, argv);`
 #pragma once
 
 #include <malloc.h>
@@ -73,7 +73,8 @@ inline double resident_bytes() {
   return static_cast<double>(resident_pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-/// What malloc has given out in the main thread's arena: exact, for a runtime that cannot hold back more than a few tasks.
+/// What malloc has given out in the main thread's arena: exact, for a runtime that cannot hold back more than a few
+/// tasks.
 inline double allocated_bytes() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
@@ -86,7 +87,8 @@ struct Plan {
   std::string flow;
 
   Plan(int argc, char** argv)
-      : Plan(Options(argc, argv, {"workers", "repetitions", "flow"}), std::max(1U, std::thread::hardware_concurrency())) {}
+      : Plan(Options(argc, argv, {"workers", "repetitions", "flow"}),
+             std::max(1U, std::thread::hardware_concurrency())) {}
 
   bool wants(std::string_view name) const { return flow == "all" || flow == name; }
 

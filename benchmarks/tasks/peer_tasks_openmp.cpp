@@ -1,7 +1,8 @@
-// benchmarks/tasks/peer_tasks_openmp.cpp: the task flows on OpenMP's `task depend`, of the compiler that builds this file.
+// benchmarks/tasks/peer_tasks_openmp.cpp: the task flows on OpenMP's `task depend`, of the compiler that builds this
+// file.
 //
-// Both libraries measured here bound the tasks that wait: GNU's runs a task at once, as soon as its predecessors have, when 64
-// per thread exist, which makes its independent tasks function calls.
+// Both libraries measured here bound the tasks that wait: GNU's runs a task at once, as soon as its predecessors have,
+// when 64 per thread exist, which makes its independent tasks function calls.
 #include <omp.h>
 
 #include <optional>

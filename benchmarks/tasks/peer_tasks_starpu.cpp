@@ -1,7 +1,7 @@
 // benchmarks/tasks/peer_tasks_starpu.cpp: the task flows on StarPU 1.3.
 //
-// StarPU at its best for this: scheduler lws (STARPU_SCHED overrides), no performance models and so no calibration, data
-// without contents, tasks filled in directly instead of through starpu_task_insert's argument list.
+// StarPU at its best for this: scheduler lws (STARPU_SCHED overrides), no performance models and so no calibration,
+// data without contents, tasks filled in directly instead of through starpu_task_insert's argument list.
 #include <starpu.h>
 
 #include <cstdio>

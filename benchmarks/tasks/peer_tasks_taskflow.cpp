@@ -1,7 +1,7 @@
 // benchmarks/tasks/peer_tasks_taskflow.cpp: the task flows on Taskflow, with explicit edges.
 //
-// The edges come ready-made (edges.hpp); the clock counts making the graph and running it. Tasks of flows without any edge are
-// asynchronous tasks of the executor, which start while the others are submitted.
+// The edges come ready-made (edges.hpp); the clock counts making the graph and running it. Tasks of flows without any
+// edge are asynchronous tasks of the executor, which start while the others are submitted.
 #include <taskflow/taskflow.hpp>
 
 #include <optional>

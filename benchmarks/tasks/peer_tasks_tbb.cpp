@@ -1,7 +1,7 @@
 // benchmarks/tasks/peer_tasks_tbb.cpp: the task flows on oneTBB, as a flow graph with explicit edges.
 //
-// The edges come ready-made (edges.hpp); the clock counts making the nodes and the edges, starting and running the graph.
-// Tasks without predecessors at all go to a task_group instead. Nodes keep their storage from lap to lap.
+// The edges come ready-made (edges.hpp); the clock counts making the nodes and the edges, starting and running the
+// graph. Tasks without predecessors at all go to a task_group instead. Nodes keep their storage from lap to lap.
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_group.h>

@@ -14,7 +14,8 @@ namespace {
 class TandemAdapter {
  public:
   static constexpr const char* name = "tandem";
-  static constexpr std::size_t memory_tasks = 30'000;  // below the default window, so that submission is never held back
+  // below the default window, so that submission is never held back
+  static constexpr std::size_t memory_tasks = 30'000;
 
   explicit TandemAdapter(unsigned workers) : runtime_(tandem::Options{.workers = workers}) {}
 
@@ -30,9 +31,12 @@ class TandemAdapter {
 
   void task() { runtime_.submit(none_); }
   void task(ReadWrite own) { runtime_.submit(one_, tandem::read_write(data_[own.datum])); }
-  void task(Read a, ReadWrite own) { runtime_.submit(two_, tandem::read(data_[a.datum]), tandem::read_write(data_[own.datum])); }
+  void task(Read a, ReadWrite own) {
+    runtime_.submit(two_, tandem::read(data_[a.datum]), tandem::read_write(data_[own.datum]));
+  }
   void task(Read a, Read b, ReadWrite own) {
-    runtime_.submit(three_, tandem::read(data_[a.datum]), tandem::read(data_[b.datum]), tandem::read_write(data_[own.datum]));
+    runtime_.submit(three_, tandem::read(data_[a.datum]), tandem::read(data_[b.datum]),
+                    tandem::read_write(data_[own.datum]));
   }
 
   void wait() { runtime_.wait(); }

@@ -1,12 +1,14 @@
-// benchmarks/tiles/bench_tiles_tandem.cpp: what a matrix of many tiles costs each rank: to make it, and to touch this rank's tiles.
+// benchmarks/tiles/bench_tiles_tandem.cpp: what a matrix of many tiles costs each rank: to make it, and to touch this
+// rank's tiles.
 //
-// `tandem run -n 4` starts it. The matrix has --tiles x --tiles tiles (1000: a million), on a grid of ranks. Each rank makes it, then
-// touches --touch tiles of its own (1000), and then, for comparison, registers all tiles one by one, as matrices without memory.
+// `tandem run -n 4` starts it. The matrix has --tiles x --tiles tiles (1000: a million), on a grid of ranks. Each rank
+// makes it, then touches --touch tiles of its own (1000), and then, for comparison, registers all tiles one by one, as
+// matrices without memory.
 //
 //   --tiles N (1000); --touch N (1000); --repetitions N (5)
 //
-// Results, of rank 0: `make`, ms; `make_memory`, MiB of resident memory more than before; `touch`, us per tile; `register`, ms, and
-// `register_memory`, MiB, of all tiles one by one.
+// Results, of rank 0: `make`, ms; `make_memory`, MiB of resident memory more than before; `touch`, us per tile;
+// `register`, ms, and `register_memory`, MiB, of all tiles one by one.
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,7 +58,8 @@ int main(int argc, char** argv) {
   for (unsigned repetition = options.count("repetitions", 5); repetition > 0; --repetition) {
     std::optional<Tiles<double>> a;
     measure(make_ms, make_mib, [&] {
-      a = rt.tiles<double>("A", {.rows = 256 * tiles, .cols = 256 * tiles, .tile_rows = 256, .tile_cols = 256, .owner = owner});
+      a = rt.tiles<double>(
+          "A", {.rows = 256 * tiles, .cols = 256 * tiles, .tile_rows = 256, .tile_cols = 256, .owner = owner});
     });
     measure(touch_us, touch_mib, [&] {
       std::size_t touched = 0;
@@ -71,7 +74,8 @@ int main(int argc, char** argv) {
     all.reserve(tiles * tiles);
     for (std::size_t j = 0; j < tiles; ++j)
       for (std::size_t i = 0; i < tiles; ++i)
-        all.push_back(rt.matrix<double>("A(" + std::to_string(i) + "," + std::to_string(j) + ")", 256, 256, {.owner = owner(i, j)}));
+        all.push_back(rt.matrix<double>("A(" + std::to_string(i) + "," + std::to_string(j) + ")", 256, 256,
+                                        {.owner = owner(i, j)}));
   });
   rt.wait();
   if (rt.rank() != 0) return 0;

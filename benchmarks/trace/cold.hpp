@@ -1,4 +1,5 @@
-// benchmarks/trace/cold.hpp: what an event costs inside tasks that compute, whose data have pushed the trace out of the caches.
+// benchmarks/trace/cold.hpp: what an event costs inside tasks that compute, whose data have pushed the trace out of the
+// caches.
 #pragma once
 
 #include <unistd.h>
@@ -21,8 +22,8 @@
 
 namespace benchmarks::trace {
 
-/// One thread that runs kernels: its own stream in the runtime's trace, and what its looks at the TSC differed by. Written by
-/// that thread alone, and read once the runtime has waited.
+/// One thread that runs kernels: its own stream in the runtime's trace, and what its looks at the TSC differed by.
+/// Written by that thread alone, and read once the runtime has waited.
 struct ColdThread {
   tandem::trace::Stream stream;
   std::array<volatile std::uint32_t, 16> own_words{};
@@ -59,15 +60,16 @@ class ColdThreads {
   std::vector<std::unique_ptr<ColdThread>> threads_;
 };
 
-/// Nanoseconds of events in a flow of updates y_i += a x_j on tiles of 2 MiB, which the runtime runs, and traces as it always
-/// does.
+/// Nanoseconds of events in a flow of updates y_i += a x_j on tiles of 2 MiB, which the runtime runs, and traces as it
+/// always does.
 ///
-/// A kernel first does its work, which takes 4 MiB through the caches of its core. Then it looks at the TSC, and looks again: of
-/// three kernels one emits an event in between, one stores six words to a line of the program's own, and one does nothing. So what
-/// the looks themselves take is known from kernels that are as cold: `cold` and `cold_p999` are the median and the 99.9th
-/// percentile with an event, less the median with nothing. `cold_stores_p999` and `cold_nothing_p999` are the same percentile of
-/// the others: what comes first behind a kernel that writes to memory waits until the processor has room for further stores,
-/// whatever it is. No fence: stores that are still under way delay what comes behind them no more than in a program.
+/// A kernel first does its work, which takes 4 MiB through the caches of its core. Then it looks at the TSC, and looks
+/// again: of three kernels one emits an event in between, one stores six words to a line of the program's own, and one
+/// does nothing. So what the looks themselves take is known from kernels that are as cold: `cold` and `cold_p999` are
+/// the median and the 99.9th percentile with an event, less the median with nothing. `cold_stores_p999` and
+/// `cold_nothing_p999` are the same percentile of the others: what comes first behind a kernel that writes to memory
+/// waits until the processor has room for further stores, whatever it is. No fence: stores that are still under way
+/// delay what comes behind them no more than in a program.
 inline void measure_cold(Report& report, unsigned repetitions, unsigned events) {
   constexpr std::size_t tile_doubles = (2 << 20) / sizeof(double);
   constexpr unsigned tiles = 8;
@@ -92,7 +94,8 @@ inline void measure_cold(Report& report, unsigned repetitions, unsigned events) 
         list.push_back(static_cast<std::uint32_t>(__rdtsc() - begin));
       };
       switch (number % 3) {
-        case 0: return timed(mine.with_event, [&] { mine.stream.emit<tandem::trace::Type::task_deps>(number, number); });
+        case 0: return timed(mine.with_event,
+                             [&] { mine.stream.emit<tandem::trace::Type::task_deps>(number, number); });
         case 1:
           return timed(mine.with_stores, [&] {
             for (unsigned i = 0; i < 6; ++i) mine.own_words[i] = number;
@@ -104,11 +107,12 @@ inline void measure_cold(Report& report, unsigned repetitions, unsigned events) 
       for (unsigned number = 0; number < 3 * events; ++number)
         runtime.submit(update, number, read(hx[(number / tiles) % tiles]), read_write(hy[number % tiles]));
       runtime.wait();
-      const auto with_event = threads.take(&ColdThread::with_event), with_stores = threads.take(&ColdThread::with_stores),
-                 without = threads.take(&ColdThread::without);
+      const auto with_event = threads.take(&ColdThread::with_event),
+                 with_stores = threads.take(&ColdThread::with_stores), without = threads.take(&ColdThread::without);
       const double looks = without[without.size() / 2], tick = internal::tick_ns();
       const auto ns = [&](const std::vector<std::uint32_t>& ticks, double share) {
-        return std::max(0.0, ticks[static_cast<std::size_t>(share * static_cast<double>(ticks.size() - 1))] - looks) * tick;
+        return std::max(0.0, ticks[static_cast<std::size_t>(share * static_cast<double>(ticks.size() - 1))] - looks) *
+               tick;
       };
       middle.samples.push_back(ns(with_event, 0.5));
       rare.samples.push_back(ns(with_event, 0.999));
@@ -118,7 +122,8 @@ inline void measure_cold(Report& report, unsigned repetitions, unsigned events) 
   }
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
-  for (Measurement* measurement : {&middle, &rare, &stores, &nothing}) report.results.push_back(std::move(*measurement));
+  for (Measurement* measurement : {&middle, &rare, &stores, &nothing})
+    report.results.push_back(std::move(*measurement));
 }
 
 }  // namespace benchmarks::trace

@@ -4,13 +4,16 @@
 //
 //   static constexpr const char* name;        // "fxt"
 //   std::string version() const;
-//   class Actor { explicit Actor(Adapter&, unsigned index); void on(std::uint32_t a, std::uint32_t b); void off(...); };
-//                                             // of one thread: an event that is recorded, and one of a type that is not
-//   void drain();                             // until what was recorded has left the buffers, by whatever the tracer does
+//   class Actor {                             // of one thread
+//     explicit Actor(Adapter&, unsigned index);
+//     void on(std::uint32_t a, std::uint32_t b);  // an event that is recorded
+//     void off(...);                              // an event of a type that is not recorded
+//   };
+//   void drain();                             // returns when the buffers are empty, by whatever the tracer does
 //
-// Results: `event_N`, nanoseconds of the recording threads' processor time per event with N threads at once, in rows as long as
-// the buffers hold; `event_p999`, the 99.9th percentile of single events on one thread; `off`, of an event whose type is off;
-// and `clock`, of reading the TSC alone, which every event with a time costs.
+// Results: `event_N`, nanoseconds of the recording threads' processor time per event with N threads at once, in rows as
+// long as the buffers hold; `event_p999`, the 99.9th percentile of single events on one thread; `off`, of an event
+// whose type is off; and `clock`, of reading the TSC alone, which every event with a time costs.
 #pragma once
 
 #include <time.h>
@@ -30,8 +33,8 @@
 
 namespace benchmarks::trace {
 
-/// What the command line asks for: --repetitions N (5), --events N of each thread in a row (200,000), --cold N (4,000) of
-/// Tandem's inside of tasks.
+/// What the command line asks for: --repetitions N (5), --events N of each thread in a row (200,000), --cold N (4,000)
+/// of Tandem's inside of tasks.
 struct Plan {
   unsigned repetitions;
   unsigned events;

@@ -1,5 +1,5 @@
-// benchmarks/trace/peer_trace_lttng_program.cpp: what an event costs on LTTng-UST. Started by peer_trace_lttng, within a session
-// that records one of its two tracepoints.
+// benchmarks/trace/peer_trace_lttng_program.cpp: what an event costs on LTTng-UST. Started by peer_trace_lttng, within
+// a session that records one of its two tracepoints.
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "benchmarks/trace/lttng_tracepoints.h"

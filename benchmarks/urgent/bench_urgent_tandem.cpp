@@ -1,18 +1,18 @@
-// benchmarks/urgent/bench_urgent_tandem.cpp: a chain of urgent tasks on two ranks, while one of these has bulk to send to
-// others.
+// benchmarks/urgent/bench_urgent_tandem.cpp: a chain of urgent tasks on two ranks, while one of these has bulk to send
+// to others.
 //
-// Rank 0 computes (sleeps for --compute-ms), what it has computed travels to rank 1, whose answer it needs before it goes on:
-// that is a step. The tasks of the chain have priority 10. Meanwhile rank 0 sends --bulk MiB of priority 0 to each of the other
-// ranks. Then the same chain without bulk, while rank 1 has --chores tasks of priority 0 to run, which sleep for
-// --chore-ms, twice that, and half of that in turn.
+// Rank 0 computes (sleeps for --compute-ms), what it has computed travels to rank 1, whose answer it needs before it
+// goes on: that is a step. The tasks of the chain have priority 10. Meanwhile rank 0 sends --bulk MiB of priority 0 to
+// each of the other ranks. Then the same chain without bulk, while rank 1 has --chores tasks of priority 0 to run,
+// which sleep for --chore-ms, twice that, and half of that in turn.
 // `tandem run -n 6` starts it.
 //
-//   --bytes N (409600): of each step; --steps N (20); --compute-ms N (20); --bulk N (12), in pieces of 1 MiB; --chores N (60);
-//   --chore-ms N (20); --repetitions N (3)
+//   --bytes N (409600): of each step; --steps N (20); --compute-ms N (20); --bulk N (12), in pieces of 1 MiB;
+//   --chores N (60); --chore-ms N (20); --repetitions N (3)
 //
-// Results: `step`, ms, the median of a repetition's steps; `step_alone`, the same without bulk and chores; `bulk`, ms from the
-// first step's beginning until the last rank has all of its bulk; `step_chores`, ms, the mean of the steps beside chores;
-// `chores`, ms from the first step's beginning until the last of them has ended.
+// Results: `step`, ms, the median of a repetition's steps; `step_alone`, the same without bulk and chores; `bulk`, ms
+// from the first step's beginning until the last rank has all of its bulk; `step_chores`, ms, the mean of the steps
+// beside chores; `chores`, ms from the first step's beginning until the last of them has ended.
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,7 +93,8 @@ class Bench {
     Times times;
     if (rt_.rank() != 0) return times;
     std::vector<double> steps;
-    for (std::size_t i = 1; i < dates_.size(); ++i) steps.push_back(static_cast<double>(dates_[i] - dates_[i - 1]) / 1e6);
+    for (std::size_t i = 1; i < dates_.size(); ++i)
+      steps.push_back(static_cast<double>(dates_[i] - dates_[i - 1]) / 1e6);
     times.step_ms = benchmarks::median(steps);
     times.bulk_ms = static_cast<double>(last_ns_ - start_ns) / 1e6;
     return times;
@@ -123,7 +124,8 @@ class Bench {
 
  private:
   void fill(const Data<Vector<unsigned char>>& data) {
-    rt_.submit(Codelet("fill", [](std::span<unsigned char> bytes) { std::fill(bytes.begin(), bytes.end(), 1); }), write(data));
+    rt_.submit(Codelet("fill", [](std::span<unsigned char> bytes) { std::fill(bytes.begin(), bytes.end(), 1); }),
+               write(data));
   }
 
   void chain(unsigned steps) {
@@ -154,7 +156,8 @@ class Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const benchmarks::Options options(argc, argv, {"bytes", "steps", "compute-ms", "bulk", "chores", "chore-ms", "repetitions"});
+  const benchmarks::Options options(argc, argv,
+                                    {"bytes", "steps", "compute-ms", "bulk", "chores", "chore-ms", "repetitions"});
   Runtime rt(tandem::Options{.workers = 1});
   if (rt.size() < 3) {
     std::fprintf(stderr, "bench_urgent_tandem: needs three ranks or more; start it with tandem run -n 6\n");

@@ -8,10 +8,10 @@
 //   void submit(Probe& probe);                              // a task whose kernel calls probe.start()
 //   void wait();                                            // until all submitted tasks have finished
 //
-// Results: `idle_cpu`, percent of one core that the process uses while there is no work; `first_task`, microseconds from the call
-// of submit to the kernel's first statement when every worker has slept and the caller sleeps too, so that a worker has to wake;
-// `first_task_wait`, the same with the caller in the runtime's own wait at once, who may run the task; and the 99th percentile of
-// either.
+// Results: `idle_cpu`, percent of one core that the process uses while there is no work; `first_task`, microseconds
+// from the call of submit to the kernel's first statement when every worker has slept and the caller sleeps too, so
+// that a worker has to wake; `first_task_wait`, the same with the caller in the runtime's own wait at once, who may run
+// the task; and the 99th percentile of either.
 #pragma once
 
 #include <sys/resource.h>
@@ -54,7 +54,8 @@ class Probe {
     changed_.notify_one();
   }
 
-  /// Sleeps until the kernel has started. A worker that never wakes ends the program: nothing could be measured any more.
+  /// Sleeps until the kernel has started. A worker that never wakes ends the program: nothing could be measured any
+  /// more.
   void sleep_until_started() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, patience, [&] { return started_; })) {
@@ -88,14 +89,16 @@ class Probe {
   bool started_ = false;
 };
 
-/// What the command line asks for: --workers N (all cores), --repetitions N of idle_cpu (3), --trials N of the others (200).
+/// What the command line asks for: --workers N (all cores), --repetitions N of idle_cpu (3), --trials N of the others
+/// (200).
 struct Plan {
   unsigned workers;
   unsigned repetitions;
   unsigned trials;
 
   Plan(int argc, char** argv)
-      : Plan(Options(argc, argv, {"workers", "repetitions", "trials"}), std::max(1U, std::thread::hardware_concurrency())) {}
+      : Plan(Options(argc, argv, {"workers", "repetitions", "trials"}),
+             std::max(1U, std::thread::hardware_concurrency())) {}
 
  private:
   Plan(const Options& options, unsigned cores)

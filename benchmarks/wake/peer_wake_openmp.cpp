@@ -1,7 +1,7 @@
 // benchmarks/wake/peer_wake_openmp.cpp: idle workers and their waking, on the OpenMP library of the compiler.
 //
-// All is measured inside one parallel region: the other threads are at its end, where they wait for tasks by the library's own
-// policy (OMP_WAIT_POLICY and what goes with it).
+// All is measured inside one parallel region: the other threads are at its end, where they wait for tasks by the
+// library's own policy (OMP_WAIT_POLICY and what goes with it).
 #include <omp.h>
 
 #include <string>

@@ -1,4 +1,5 @@
-// benchmarks/wake/peer_wake_starpu.cpp: idle workers and their waking, on StarPU 1.3, scheduler lws (STARPU_SCHED overrides).
+// benchmarks/wake/peer_wake_starpu.cpp: idle workers and their waking, on StarPU 1.3, scheduler lws (STARPU_SCHED
+// overrides).
 #include <starpu.h>
 
 #include <cstdio>

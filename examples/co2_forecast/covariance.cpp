@@ -1,6 +1,7 @@
-// examples/co2_forecast/covariance.cpp: the covariance function over blocks of times. Four exponentials and a logarithm per
-// element make this the part bound by arithmetic other than BLAS, so its loops are written for the vectoriser and compiled with
-// -O3 -ffast-math, with which the C library's vector functions (libmvec) are used. Inputs are finite, as the reader checked.
+// examples/co2_forecast/covariance.cpp: the covariance function over blocks of times. Four exponentials and a logarithm
+// per element make this the part bound by arithmetic other than BLAS, so its loops are written for the vectoriser and
+// compiled with -O3 -ffast-math, with which the C library's vector functions (libmvec) are used. Inputs are finite, as
+// the reader checked.
 #include "covariance.hpp"
 
 #include <algorithm>
@@ -9,7 +10,8 @@
 
 #include "tandem/base/assert.hpp"
 
-// One machine code per vector width, chosen when the program starts. Sanitizers start after that choice, and break on it.
+// One machine code per vector width, chosen when the program starts. Sanitizers start after that choice, and break on
+// it.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define CO2_FORECAST_FOR_EACH_VECTOR_WIDTH __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -23,7 +25,8 @@ namespace {
 
 using tandem::MatrixView;
 
-/// Below this, exp() is under 1e-304: nothing beside the other terms, while denormal results would leave the vector path.
+/// Below this, exp() is under 1e-304: nothing beside the other terms, while denormal results would leave the vector
+/// path.
 constexpr double smallest_exponent = -700;
 
 inline double vanishing_exp(double exponent) { return std::exp(std::max(exponent, smallest_exponent)); }
@@ -115,11 +118,14 @@ void add_column_moments(const Coefficients& c, const double* __restrict t, const
   moments.noise_d2 += m.noise_d2;
 }
 
-Time time_at(TimeSlice times, std::size_t index) { return {times.years[index], times.sin_pi_t[index], times.cos_pi_t[index]}; }
+Time time_at(TimeSlice times, std::size_t index) {
+  return {times.years[index], times.sin_pi_t[index], times.cos_pi_t[index]};
+}
 
 }  // namespace
 
-TimeAxis::TimeAxis(std::vector<double> years) : years_(std::move(years)), sin_pi_t_(years_.size()), cos_pi_t_(years_.size()) {
+TimeAxis::TimeAxis(std::vector<double> years)
+    : years_(std::move(years)), sin_pi_t_(years_.size()), cos_pi_t_(years_.size()) {
   for (std::size_t i = 0; i < years_.size(); ++i) {
     // Whole years are taken off first, exactly: sin^2(pi (t - t')) has period 1, and a small argument loses no digits.
     const double angle = std::numbers::pi * std::fmod(years_[i], 1.0);
@@ -138,8 +144,8 @@ void fill_covariance(const Hyperparameters& theta, TimeSlice rows, TimeSlice col
   TANDEM_ASSERT(block.rows == rows.size() && block.cols == cols.size());
   const Coefficients coefficients(theta);
   for (std::size_t j = 0; j < cols.size(); ++j) {
-    fill_column(coefficients, rows.years.data(), rows.sin_pi_t.data(), rows.cos_pi_t.data(), rows.size(), time_at(cols, j),
-                block.data + j * block.ld);
+    fill_column(coefficients, rows.years.data(), rows.sin_pi_t.data(), rows.cos_pi_t.data(), rows.size(),
+                time_at(cols, j), block.data + j * block.ld);
   }
 }
 
@@ -152,8 +158,8 @@ double measurement_variance(const Hyperparameters& theta) {
          square(theta.correlated_noise_ppm) + square(theta.white_noise_ppm);
 }
 
-void add_weighted_derivatives(const Hyperparameters& theta, TimeSlice rows, TimeSlice cols, MatrixView<const double> weights,
-                              double scale, Gradient& sums) {
+void add_weighted_derivatives(const Hyperparameters& theta, TimeSlice rows, TimeSlice cols,
+                              MatrixView<const double> weights, double scale, Gradient& sums) {
   TANDEM_ASSERT(weights.rows == rows.size() && weights.cols == cols.size());
   const Coefficients c(theta);
   Moments m;
@@ -161,8 +167,8 @@ void add_weighted_derivatives(const Hyperparameters& theta, TimeSlice rows, Time
     add_column_moments(c, rows.years.data(), rows.sin_pi_t.data(), rows.cos_pi_t.data(), rows.size(), time_at(cols, j),
                        weights.data + j * weights.ld, m);
   }
-  // With x = log theta: d(theta^2)/dx = 2 theta^2, and d/dx exp(-a d^2 / theta^2) = 2 a d^2 / theta^2 exp(...). For the rational
-  // quadratic q^(-alpha), q = 1 + d^2 / (2 alpha l^2): d/d(log l) = q^(-alpha) d^2 / (l^2 q), and
+  // With x = log theta: d(theta^2)/dx = 2 theta^2, and d/dx exp(-a d^2 / theta^2) = 2 a d^2 / theta^2 exp(...). For the
+  // rational quadratic q^(-alpha), q = 1 + d^2 / (2 alpha l^2): d/d(log l) = q^(-alpha) d^2 / (l^2 q), and
   // d/d(log alpha) = q^(-alpha) alpha ((q - 1) / q - log q).
   sums[0] += scale * 2 * c.trend_variance * m.trend;
   sums[1] += scale * 2 * c.trend_rate * c.trend_variance * m.trend_d2;
@@ -176,7 +182,8 @@ void add_weighted_derivatives(const Hyperparameters& theta, TimeSlice rows, Time
   sums[9] += scale * 2 * c.noise_rate * c.noise_variance * m.noise_d2;
 }
 
-void add_weighted_white_derivative(const Hyperparameters& theta, MatrixView<const double> weights, double scale, Gradient& sums) {
+void add_weighted_white_derivative(const Hyperparameters& theta, MatrixView<const double> weights, double scale,
+                                   Gradient& sums) {
   double trace = 0;
   for (std::size_t i = 0; i < std::min(weights.rows, weights.cols); ++i) trace += weights(i, i);
   sums[10] += scale * 2 * square(theta.white_noise_ppm) * trace;

@@ -1,7 +1,8 @@
-// examples/co2_forecast/covariance.hpp: how much CO2 at two times has in common, and how that depends on eleven hyperparameters.
+// examples/co2_forecast/covariance.hpp: how much CO2 at two times has in common, and how that depends on eleven
+// hyperparameters.
 //
-// The covariance function of Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), section 5.4.3. With
-// d = t - t' in years and RBF(l) = exp(-d^2 / 2 l^2):
+// The covariance function of Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), section 5.4.3.
+// With d = t - t' in years and RBF(l) = exp(-d^2 / 2 l^2):
 //
 //   k(t, t') = theta1^2 RBF(theta2)                                        the rising trend
 //            + theta3^2 RBF(theta4) exp(-2 sin^2(pi d) / theta5^2)         the season, whose shape drifts over decades
@@ -43,8 +44,8 @@ struct HyperparameterField {
   double upper;  ///< bound for fitting
 };
 
-/// The eleven in the book's order, which is also the order of gradients. The bounds keep each part in its role: noise correlated
-/// over less than a week (0.0192 years) would be white noise by another name.
+/// The eleven in the book's order, which is also the order of gradients. The bounds keep each part in its role: noise
+/// correlated over less than a week (0.0192 years) would be white noise by another name.
 inline constexpr std::array<HyperparameterField, 11> hyperparameter_fields{{
     {"trend_amplitude", "ppm", &Hyperparameters::trend_amplitude_ppm, 1, 1000},
     {"trend_length", "years", &Hyperparameters::trend_length_years, 5, 1000},
@@ -73,8 +74,8 @@ struct TimeSlice {
   std::size_t size() const noexcept { return years.size(); }
 };
 
-/// A list of times with sin(pi t) and cos(pi t), from which sin(pi (t - t')) costs two products instead of a sine per element.
-/// Immutable after construction, so any thread may read it; slices live no longer than their axis.
+/// A list of times with sin(pi t) and cos(pi t), from which sin(pi (t - t')) costs two products instead of a sine per
+/// element. Immutable after construction, so any thread may read it; slices live no longer than their axis.
 class TimeAxis {
  public:
   explicit TimeAxis(std::vector<double> years);
@@ -89,11 +90,12 @@ class TimeAxis {
   std::vector<double> cos_pi_t_;
 };
 
-/// Fills `block`, rows.size() by cols.size(), with k(t, t') without its white part: the covariance of measurements at two
-/// different times. Exact to a few units in the last place of k(0). Thread-safe, as all functions here.
+/// Fills `block`, rows.size() by cols.size(), with k(t, t') without its white part: the covariance of measurements at
+/// two different times. Exact to a few units in the last place of k(0). Thread-safe, as all functions here.
 void fill_covariance(const Hyperparameters& theta, TimeSlice rows, TimeSlice cols, tandem::MatrixView<double> block);
 
-/// Adds theta11^2 to the diagonal of `block`: with it, a block on the diagonal of K is the covariance of one set of measurements.
+/// Adds theta11^2 to the diagonal of `block`: with it, a block on the diagonal of K is the covariance of one set of
+/// measurements.
 void add_white_noise(const Hyperparameters& theta, tandem::MatrixView<double> block);
 
 /// The variance of one measurement, k(t, t) with all its parts, in ppm^2.

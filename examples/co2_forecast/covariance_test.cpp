@@ -1,4 +1,5 @@
-// examples/co2_forecast/covariance_test.cpp: the block loops against the written formula, derivatives against differences.
+// examples/co2_forecast/covariance_test.cpp: the block loops against the written formula, derivatives against
+// differences.
 #include "covariance.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ double covariance_as_written(const Hyperparameters& h, double t, double u) {
          std::pow(h.season_amplitude_ppm, 2) * rbf(h.season_decay_years) *
              std::exp(-2 * sine * sine / (h.season_smoothness * h.season_smoothness)) +
          std::pow(h.medium_amplitude_ppm, 2) *
-             std::pow(1 + d * d / (2 * h.medium_shape * h.medium_length_years * h.medium_length_years), -h.medium_shape) +
+             std::pow(1 + d * d / (2 * h.medium_shape * h.medium_length_years * h.medium_length_years),
+                      -h.medium_shape) +
          std::pow(h.correlated_noise_ppm, 2) * rbf(h.correlated_noise_length_years);
 }
 
@@ -56,7 +58,8 @@ TEST(Covariance, TheShapesOfThePartsAreExactAtTheirOwnScale) {
   const TimeAxis axis(t);
   std::vector<double> column(t.size());
   fill_covariance(theta, axis.all(), axis.slice(3, 1), {column.data(), t.size(), 1, t.size()});
-  for (std::size_t i = 0; i < t.size(); ++i) EXPECT_NEAR(column[i], covariance_as_written(theta, t[i], t[3]), 5e-14) << i;
+  for (std::size_t i = 0; i < t.size(); ++i)
+    EXPECT_NEAR(column[i], covariance_as_written(theta, t[i], t[3]), 5e-14) << i;
 }
 
 TEST(Covariance, WhiteNoiseStandsOnTheDiagonalOnly) {

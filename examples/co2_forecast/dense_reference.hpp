@@ -34,7 +34,8 @@ inline std::optional<Regression> regress(const Hyperparameters& theta, const Tim
 
   Regression result;
   for (std::size_t i = 0; i < rows; ++i) {
-    result.log_marginal_likelihood -= 0.5 * y[i] * alpha[i] + std::log(l[i + i * rows]) + 0.5 * std::log(2 * std::numbers::pi);
+    result.log_marginal_likelihood -=
+        0.5 * y[i] * alpha[i] + std::log(l[i + i * rows]) + 0.5 * std::log(2 * std::numbers::pi);
   }
   for (std::size_t j = 0; j < test.size(); ++j) {
     double mean = 0;

@@ -32,9 +32,9 @@ struct Experiment {
   std::size_t held_out_count = 0;  ///< of the weeks, those with a measurement
 };
 
-/// Trains on all measurements before the split year. Forecasts every seventh day from the last of them on that lies in the
-/// forecast years, and every day in those years on which something was measured. Error `invalid_argument` when nothing is left
-/// to train on.
+/// Trains on all measurements before the split year. Forecasts every seventh day from the last of them on that lies in
+/// the forecast years, and every day in those years on which something was measured. Error `invalid_argument` when
+/// nothing is left to train on.
 tandem::base::Result<Experiment> make_experiment(const Measurements& measurements, const ForecastYears& years);
 
 }  // namespace co2_forecast

@@ -16,8 +16,8 @@ Measurements weeks(const std::string& rows) {
 }
 
 TEST(Experiment, TrainsBeforeTheSplitAndForecastsEveryWeekAfterIt) {
-  const auto experiment =
-      make_experiment(weeks("1996-12-21,360\n1996-12-28,362\n1997-01-04,363\n1997-01-18,364\n1998-02-03,365\n"), {1997, 1997});
+  const auto experiment = make_experiment(
+      weeks("1996-12-21,360\n1996-12-28,362\n1997-01-04,363\n1997-01-18,364\n1998-02-03,365\n"), {1997, 1997});
   ASSERT_TRUE(experiment) << experiment.error().message;
   const auto& e = experiment.value();
   EXPECT_EQ(e.training.size(), 2u);
@@ -42,7 +42,8 @@ TEST(Experiment, ADateOffTheWeeklyGridIsForecastToo) {
 TEST(Experiment, NothingToTrainOnIsAnErrorThatSaysWhy) {
   const auto early = make_experiment(weeks("1997-01-06,363\n"), {1997, 1997});
   ASSERT_FALSE(early);
-  EXPECT_EQ(early.error().message, "nothing was measured before 1997: the data begin on 1997-01-06; choose a later --split-year");
+  EXPECT_EQ(early.error().message,
+            "nothing was measured before 1997: the data begin on 1997-01-06; choose a later --split-year");
   const auto empty = make_experiment(weeks(""), {1997, 1997});
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().message, "the data hold no measurement");

@@ -36,7 +36,8 @@ Hyperparameters hyperparameters_at(const std::vector<double>& x) {
 /// The function that NLopt maximises. It keeps the best point itself: a line search may end elsewhere.
 class Objective {
  public:
-  Objective(const LikelihoodFunction& likelihood, const FitOptions& options) : likelihood_(likelihood), options_(options) {
+  Objective(const LikelihoodFunction& likelihood, const FitOptions& options)
+      : likelihood_(likelihood), options_(options) {
     best_.log_marginal_likelihood = -std::numeric_limits<double>::infinity();
   }
 
@@ -66,12 +67,14 @@ class Objective {
     }
     if (options_.progress) {
       options_.progress({best_.evaluation_count, best_.seconds,
-                         found ? std::optional{found->log_marginal_likelihood} : std::nullopt, best_.log_marginal_likelihood});
+                         found ? std::optional{found->log_marginal_likelihood} : std::nullopt,
+                         best_.log_marginal_likelihood});
     }
     if (!gradient.empty()) {
       for (std::size_t p = 0; p < hyperparameter_count; ++p) gradient[p] = found ? found->gradient[p] : 0;
     }
-    // Where K is not positive definite the line search must turn back: worse than any likelihood, yet a number to compare.
+    // Where K is not positive definite the line search must turn back: worse than any likelihood, yet a number to
+    // compare.
     constexpr double impossible = -1e12;
     return found ? found->log_marginal_likelihood : impossible;
   }
@@ -85,7 +88,8 @@ class Objective {
 
 /// The limits are compared here too: when one is met inside a line search, L-BFGS reports success.
 std::string reason(nlopt::result code, const FitOutcome& outcome, const FitOptions& options) {
-  if (code == nlopt::MAXEVAL_REACHED || outcome.evaluation_count >= options.evaluations_limit) return "the limit of evaluations";
+  if (code == nlopt::MAXEVAL_REACHED || outcome.evaluation_count >= options.evaluations_limit)
+    return "the limit of evaluations";
   if (code == nlopt::MAXTIME_REACHED || outcome.seconds >= options.seconds_limit) return "the limit of time";
   if (code == nlopt::FTOL_REACHED) return "a step gained less than the tolerance";
   return "converged";
@@ -119,12 +123,14 @@ Result<FitOutcome> fit(const Hyperparameters& start, const LikelihoodFunction& l
   } catch (const nlopt::forced_stop&) {
     std::rethrow_exception(objective.thrown());
   } catch (const std::runtime_error&) {
-    // NLopt's L-BFGS reports a line search that finds no ascent as a general failure; near a maximum that is the normal end.
+    // NLopt's L-BFGS reports a line search that finds no ascent as a general failure; near a maximum that is the normal
+    // end.
     objective.best().stopped_because = "no step gained more";
   }
   if (std::isinf(objective.best().log_marginal_likelihood)) {
-    return Error{ErrorCode::invalid_argument,
-                 "the covariance matrix is not positive definite at any hyperparameters tried; raise --hyper white_noise=..."};
+    return Error{
+        ErrorCode::invalid_argument,
+        "the covariance matrix is not positive definite at any hyperparameters tried; raise --hyper white_noise=..."};
   }
   return std::move(objective.best());
 }

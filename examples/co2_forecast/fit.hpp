@@ -45,9 +45,9 @@ struct FitOutcome {
   std::string stopped_because;
 };
 
-/// Climbs from `start` (moved into the bounds of hyperparameter_fields) by L-BFGS over the logarithms of the hyperparameters,
-/// with NLopt. Finds a local maximum. An error when the likelihood cannot be evaluated anywhere. Calls `likelihood` and
-/// `progress` on this thread; what they throw comes out.
+/// Climbs from `start` (moved into the bounds of hyperparameter_fields) by L-BFGS over the logarithms of the
+/// hyperparameters, with NLopt. Finds a local maximum. An error when the likelihood cannot be evaluated anywhere. Calls
+/// `likelihood` and `progress` on this thread; what they throw comes out.
 tandem::base::Result<FitOutcome> fit(const Hyperparameters& start, const LikelihoodFunction& likelihood,
                                      const FitOptions& options = {});
 

@@ -1,4 +1,5 @@
-// examples/co2_forecast/fit_test.cpp: the climb on a likelihood whose maximum is known, and on ways in which it can fail.
+// examples/co2_forecast/fit_test.cpp: the climb on a likelihood whose maximum is known, and on ways in which it can
+// fail.
 #include "fit.hpp"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,8 @@ namespace co2_forecast::forecast_error_test {
 namespace {
 
 TEST(ForecastError, IsForecastMinusMeasurement) {
-  const std::array mean{351.0, 352.0, 350.0, 349.0}, deviation{1.0, 1.0, 1.0, 1.0}, measured{350.0, 350.0, 350.0, 350.0};
+  const std::array mean{351.0, 352.0, 350.0, 349.0}, deviation{1.0, 1.0, 1.0, 1.0},
+      measured{350.0, 350.0, 350.0, 350.0};
   const auto error = forecast_error(mean, deviation, measured);
   EXPECT_EQ(error.count, 4u);
   EXPECT_DOUBLE_EQ(error.mean_ppm, 0.5);

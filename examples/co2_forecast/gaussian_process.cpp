@@ -1,4 +1,5 @@
-// examples/co2_forecast/gaussian_process.cpp: Algorithm 2.1 of Rasmussen and Williams (2006), line by line, as a flow of tasks.
+// examples/co2_forecast/gaussian_process.cpp: Algorithm 2.1 of Rasmussen and Williams (2006), line by line, as a flow
+// of tasks.
 #include "gaussian_process.hpp"
 
 #include <algorithm>
@@ -53,10 +54,11 @@ struct Tiles {
   tandem::linalg::TiledData<double> data;
 };
 
-/// K := k(X, X) + theta11^2 I, the lower triangle. A tile is as urgent as the first task of the factorisation that reads it.
+/// K := k(X, X) + theta11^2 I, the lower triangle. A tile is as urgent as the first task of the factorisation that
+/// reads it.
 void submit_covariance(Runtime& rt, const Hyperparameters& theta, const TimeAxis& x, Tiles& k) {
-  static const Codelet covariance("covariance", [](const Hyperparameters& h, TimeSlice rows, TimeSlice cols, bool on_diagonal,
-                                                   MatrixView<double> tile) {
+  static const Codelet covariance("covariance", [](const Hyperparameters& h, TimeSlice rows, TimeSlice cols,
+                                                   bool on_diagonal, MatrixView<double> tile) {
     fill_covariance(h, rows, cols, tile);
     if (on_diagonal) add_white_noise(h, tile);
   });
@@ -67,7 +69,8 @@ void submit_covariance(Runtime& rt, const Hyperparameters& theta, const TimeAxis
                             : j == 0 ? urgent.trsm(0, i)
                             : i == j ? urgent.herk(0, i)
                                      : urgent.gemm(0, i, j);
-      rt.submit({.priority = first_use + 1}, covariance, theta, k.rows_of(i, x), k.cols_of(j, x), i == j, write(k.data(i, j)));
+      rt.submit({.priority = first_use + 1}, covariance, theta, k.rows_of(i, x), k.cols_of(j, x), i == j,
+                write(k.data(i, j)));
     }
   }
 }
@@ -75,8 +78,10 @@ void submit_covariance(Runtime& rt, const Hyperparameters& theta, const TimeAxis
 /// K* := k(X, X*). White noise is not shared by two measurements, so it is not in it.
 void submit_cross_covariance(Runtime& rt, const Hyperparameters& theta, const TimeAxis& x, const TimeAxis& x_star,
                              Tiles& k_star) {
-  static const Codelet covariance("cross_covariance", [](const Hyperparameters& h, TimeSlice rows, TimeSlice cols,
-                                                         MatrixView<double> tile) { fill_covariance(h, rows, cols, tile); });
+  static const Codelet covariance(
+      "cross_covariance", [](const Hyperparameters& h, TimeSlice rows, TimeSlice cols, MatrixView<double> tile) {
+        fill_covariance(h, rows, cols, tile);
+      });
   for (std::size_t j = 0; j < k_star.matrix.col_tiles(); ++j) {
     for (std::size_t i = 0; i < k_star.matrix.row_tiles(); ++i) {
       rt.submit(covariance, theta, k_star.rows_of(i, x), k_star.cols_of(j, x_star), write(k_star.data(i, j)));
@@ -86,14 +91,15 @@ void submit_cross_covariance(Runtime& rt, const Hyperparameters& theta, const Ti
 
 /// b := y, tile by tile.
 void submit_copy(Runtime& rt, const std::vector<double>& y, Tiles& b) {
-  static const Codelet copy("copy", [](const double* from, MatrixView<double> tile) { std::copy_n(from, tile.rows, tile.data); });
+  static const Codelet copy(
+      "copy", [](const double* from, MatrixView<double> tile) { std::copy_n(from, tile.rows, tile.data); });
   for (std::size_t i = 0; i < b.matrix.row_tiles(); ++i) {
     rt.submit(copy, y.data() + i * b.matrix.tile_size(), write(b.data(i, 0)));
   }
 }
 
-/// log p(y | X) = -1/2 y^T alpha - sum_i log L_ii - n/2 log 2 pi. The sum goes from the last tile to the first, as the backward
-/// substitution finishes alpha, and always in that order, so that it is the same in each run.
+/// log p(y | X) = -1/2 y^T alpha - sum_i log L_ii - n/2 log 2 pi. The sum goes from the last tile to the first, as the
+/// backward substitution finishes alpha, and always in that order, so that it is the same in each run.
 void submit_log_likelihood(Runtime& rt, const std::vector<double>& y, const Tiles& l, const Tiles& alpha,
                            const tandem::Data<double>& log_p) {
   static const Codelet likelihood("log_likelihood", [](const double* y_tile, MatrixView<const double> l_tile,
@@ -103,8 +109,8 @@ void submit_log_likelihood(Runtime& rt, const std::vector<double>& y, const Tile
     }
   });
   for (std::size_t i = l.matrix.row_tiles(); i-- > 0;) {
-    rt.submit({.priority = 1}, likelihood, y.data() + i * l.matrix.tile_size(), read(l.data(i, i)), read(alpha.data(i, 0)),
-              read_write(log_p));
+    rt.submit({.priority = 1}, likelihood, y.data() + i * l.matrix.tile_size(), read(l.data(i, i)),
+              read(alpha.data(i, 0)), read_write(log_p));
   }
 }
 
@@ -124,8 +130,9 @@ void submit_variance(Runtime& rt, const Tiles& v, Tiles& variance) {
   }
 }
 
-/// K^-1 = L^T \ (L \ I), the tiles on and below the diagonal. L \ I is lower triangular, and the backward substitution for those
-/// tiles needs only tiles below them, so both go without the others: 2/3 n^3 flops instead of the 2 n^3 of two full solves.
+/// K^-1 = L^T \ (L \ I), the tiles on and below the diagonal. L \ I is lower triangular, and the backward substitution
+/// for those tiles needs only tiles below them, so both go without the others: 2/3 n^3 flops instead of the 2 n^3 of
+/// two full solves.
 void submit_inverse(Runtime& rt, const Tiles& l, Tiles& k_inverse, const Info& info) {
   static const Codelet identity("identity", [](bool on_diagonal, MatrixView<double> tile) {
     for (std::size_t j = 0; j < tile.cols; ++j) {
@@ -160,11 +167,12 @@ void submit_inverse(Runtime& rt, const Tiles& l, Tiles& k_inverse, const Info& i
   }
 }
 
-/// d log p / d log theta_p = 1/2 tr((alpha alpha^T - K^-1) dK / d log theta_p), equation 5.9, one sum per row of tiles, so that
-/// rows go in parallel and each sum keeps its order. dK is never stored, and neither is its mirrored half.
+/// d log p / d log theta_p = 1/2 tr((alpha alpha^T - K^-1) dK / d log theta_p), equation 5.9, one sum per row of tiles,
+/// so that rows go in parallel and each sum keeps its order. dK is never stored, and neither is its mirrored half.
 void submit_gradient(Runtime& rt, const Hyperparameters& theta, const TimeAxis& x, const Tiles& alpha, Tiles& k_inverse,
                      const std::vector<tandem::Data<Gradient>>& row_sums) {
-  static const Codelet gradient("gradient", [](const Hyperparameters& h, TimeSlice rows, TimeSlice cols, bool on_diagonal,
+  static const Codelet gradient("gradient", [](const Hyperparameters& h, TimeSlice rows, TimeSlice cols,
+                                               bool on_diagonal,
                                                MatrixView<const double> alpha_i, MatrixView<const double> alpha_j,
                                                MatrixView<double> weights, Gradient& sums) {
     for (std::size_t j = 0; j < weights.cols; ++j) {

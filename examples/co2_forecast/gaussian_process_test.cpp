@@ -30,7 +30,8 @@ Problem some_problem(std::size_t train_count, std::size_t forecast_count) {
 TEST(GaussianProcess, EqualsTheDenseRegressionForAnyTileSizeAndWorkerCount) {
   const Problem problem = some_problem(203, 41);
   const Hyperparameters theta;
-  const auto expected = dense_reference::regress(theta, problem.training.times, problem.training.residuals_ppm, problem.forecast);
+  const auto expected =
+      dense_reference::regress(theta, problem.training.times, problem.training.residuals_ppm, problem.forecast);
   ASSERT_TRUE(expected);
   for (const unsigned workers : {1U, 3U}) {
     for (const std::size_t tile : {17UL, 64UL, 256UL}) {
@@ -56,19 +57,22 @@ TEST(GaussianProcess, TheGradientEqualsTheDenseOneAndTheDifferences) {
   tandem::Runtime runtime({.workers = 2U, .sched = {}, .more = {}});
   GaussianProcess process(runtime, problem.training, 40);
   const auto found = process.likelihood(theta);
-  const auto expected = dense_reference::regress(theta, problem.training.times, problem.training.residuals_ppm, problem.forecast);
+  const auto expected =
+      dense_reference::regress(theta, problem.training.times, problem.training.residuals_ppm, problem.forecast);
   ASSERT_TRUE(found && expected);
   EXPECT_NEAR(found->log_marginal_likelihood, expected->log_marginal_likelihood,
               1e-8 * std::abs(expected->log_marginal_likelihood));
   for (std::size_t p = 0; p < hyperparameter_count; ++p) {
     const auto& field = hyperparameter_fields[p];
-    EXPECT_NEAR(found->gradient[p], expected->gradient[p], 1e-6 * std::max(1.0, std::abs(expected->gradient[p]))) << field.name;
+    EXPECT_NEAR(found->gradient[p], expected->gradient[p], 1e-6 * std::max(1.0, std::abs(expected->gradient[p])))
+        << field.name;
     const double step = 1e-4;
     Hyperparameters above = theta, below = theta;
     above.*field.member *= std::exp(step);
     below.*field.member *= std::exp(-step);
     const double difference =
-        (process.likelihood(above)->log_marginal_likelihood - process.likelihood(below)->log_marginal_likelihood) / (2 * step);
+        (process.likelihood(above)->log_marginal_likelihood - process.likelihood(below)->log_marginal_likelihood) /
+        (2 * step);
     EXPECT_NEAR(found->gradient[p], difference, 1e-3 * std::max(1.0, std::abs(difference))) << field.name;
   }
 }

@@ -1,4 +1,5 @@
-// examples/co2_forecast/main.cpp: reads the measurements, fits if asked to, forecasts the held-out years, and reports the error.
+// examples/co2_forecast/main.cpp: reads the measurements, fits if asked to, forecasts the held-out years, and reports
+// the error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,10 +57,11 @@ ForecastError error_of(const Experiment& experiment, const Regression& regressio
 Result<FitOutcome> fit_with_progress(GaussianProcess& process, const Options& options) {
   FitOptions fit_options = options.fit_limits;
   fit_options.progress = [](const FitProgress& progress) {
-    const std::string now = progress.log_marginal_likelihood ? fmt::format("{:14.4f}", *progress.log_marginal_likelihood)
-                                                             : "not positive definite";
-    fmt::print(stderr, "fit: evaluation {:3}  {:6.1f} s  log marginal likelihood {}  best {:14.4f}\n", progress.evaluation_count,
-               progress.seconds, now, progress.best_log_marginal_likelihood);
+    const std::string now = progress.log_marginal_likelihood
+                                ? fmt::format("{:14.4f}", *progress.log_marginal_likelihood)
+                                : "not positive definite";
+    fmt::print(stderr, "fit: evaluation {:3}  {:6.1f} s  log marginal likelihood {}  best {:14.4f}\n",
+               progress.evaluation_count, progress.seconds, now, progress.best_log_marginal_likelihood);
   };
   return fit(options.theta, [&](const Hyperparameters& theta) { return process.likelihood(theta); }, fit_options);
 }
@@ -82,8 +84,9 @@ Result<void> compute(tandem::Runtime& runtime, Report& report) {
   auto regression = process.regress(report.theta, times);
   report.cost.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (!regression) {
-    return Error{ErrorCode::invalid_argument,
-                 "the covariance matrix is not positive definite at these hyperparameters; raise --hyper white_noise=..."};
+    return Error{
+        ErrorCode::invalid_argument,
+        "the covariance matrix is not positive definite at these hyperparameters; raise --hyper white_noise=..."};
   }
   report.regression = std::move(*regression);
   report.cost.task_count = runtime.timeline().size() - tasks_before;
@@ -125,7 +128,8 @@ Result<void> run(tandem::Runtime& runtime, const Options& options) {
     fmt::print("{}", text_of(report));
   }
   if (options.likelihood_only) return {};
-  if (auto written = write_files(report, timeline_rows(runtime, report.cost.task_count), options.output_folder); !written) {
+  if (auto written = write_files(report, timeline_rows(runtime, report.cost.task_count), options.output_folder);
+      !written) {
     return written;
   }
   if (options.pictures) {
@@ -147,7 +151,8 @@ int main(int argc, char** argv) {
     tandem::Runtime runtime(argc, argv, {.workers = {}, .sched = {}, .more = {{"timeline", "true"}}});
     const auto parsed = co2_forecast::parse_options(argc, argv);
     if (const auto* status = std::get_if<co2_forecast::ExitStatus>(&parsed)) return status->value;
-    if (const auto advice = tandem::linalg::blas_advice(); !advice.empty()) fmt::print(stderr, "co2_forecast: {}\n", advice);
+    if (const auto advice = tandem::linalg::blas_advice(); !advice.empty())
+      fmt::print(stderr, "co2_forecast: {}\n", advice);
     if (const auto done = co2_forecast::run(runtime, std::get<co2_forecast::Options>(parsed)); !done) {
       fmt::print(stderr, "co2_forecast: {}\n", done.error().message);
       return 1;

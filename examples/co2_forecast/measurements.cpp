@@ -1,4 +1,5 @@
-// examples/co2_forecast/measurements.cpp: the CSV reader. One function decides about lines, the others each read one thing.
+// examples/co2_forecast/measurements.cpp: the CSV reader. One function decides about lines, the others each read one
+// thing.
 #include "measurements.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +48,8 @@ std::optional<year_month_day> date_in(std::string_view text) {
   const auto month = number_in<unsigned>(text.substr(5, 2));
   const auto day = number_in<unsigned>(text.substr(8, 2));
   if (!year || !month || !day) return std::nullopt;
-  const year_month_day date{std::chrono::year{static_cast<int>(*year)}, std::chrono::month{*month}, std::chrono::day{*day}};
+  const year_month_day date{std::chrono::year{static_cast<int>(*year)}, std::chrono::month{*month},
+                            std::chrono::day{*day}};
   return date.ok() ? std::optional{date} : std::nullopt;
 }
 
@@ -75,8 +77,8 @@ std::variant<Row, Complaint> row_in(std::string_view line) {
   if (value_text.empty()) return Row{*date, std::nullopt};
   const auto value = number_in<double>(value_text);
   if (!value || !std::isfinite(*value) || *value <= 0) {
-    return Complaint{
-        fmt::format("found \"{}\", expected a positive CO2 value in ppm, or nothing when none was measured", value_text)};
+    return Complaint{fmt::format(
+        "found \"{}\", expected a positive CO2 value in ppm, or nothing when none was measured", value_text)};
   }
   return Row{*date, *value};
 }
@@ -117,7 +119,8 @@ Result<Measurements> parse_measurements(std::istream& stream, std::string_view n
     if (const auto* complaint = std::get_if<Complaint>(&understood)) return malformed(complaint->text);
     const auto& row = std::get<Row>(understood);
     if (previous && row.date <= *previous) {
-      return malformed(fmt::format("found {} after {}, expected dates that increase", to_string(row.date), to_string(*previous)));
+      return malformed(
+          fmt::format("found {} after {}, expected dates that increase", to_string(row.date), to_string(*previous)));
     }
     previous = row.date;
     if (row.co2_ppm) {
@@ -139,8 +142,8 @@ Result<Measurements> read_measurements(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path);
   if (!file) {
-    return Error{ErrorCode::not_found, fmt::format("{}: cannot be read ({}); name the CSV file with --data", path.string(),
-                                                   std::strerror(errno))};
+    return Error{ErrorCode::not_found, fmt::format("{}: cannot be read ({}); name the CSV file with --data",
+                                                   path.string(), std::strerror(errno))};
   }
   return parse_measurements(file, path.string());
 }

@@ -1,4 +1,5 @@
-// examples/co2_forecast/measurements.hpp: the measured weeks, read from a CSV file, every mistake in it named by its line.
+// examples/co2_forecast/measurements.hpp: the measured weeks, read from a CSV file, every mistake in it named by its
+// line.
 #pragma once
 
 #include <chrono>
@@ -32,9 +33,9 @@ double years_of(std::chrono::year_month_day date);
 /// A date as the file writes it: YYYY-MM-DD.
 std::string to_string(std::chrono::year_month_day date);
 
-/// Reads lines `YYYY-MM-DD,value` below the header `date,co2_ppm`. An empty value is a week without a measurement. Lines that
-/// start with '#' and empty lines are skipped. Errors (`not_found`, `io`, `malformed`) say `path:line`, what stands there and
-/// what should.
+/// Reads lines `YYYY-MM-DD,value` below the header `date,co2_ppm`. An empty value is a week without a measurement.
+/// Lines that start with '#' and empty lines are skipped. Errors (`not_found`, `io`, `malformed`) say `path:line`, what
+/// stands there and what should.
 tandem::base::Result<Measurements> read_measurements(const std::filesystem::path& path);
 
 /// The same from a stream; `name` stands for the path in messages.

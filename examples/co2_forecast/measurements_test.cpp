@@ -25,7 +25,8 @@ std::string complaint_about(const std::string& line) {
 }
 
 TEST(Measurements, CommentsEmptyLinesAndWindowsLineEndsAreSkipped) {
-  const auto result = parse("# a comment\r\n\r\ndate,co2_ppm\r\n# another\r\n1958-03-29,316.1\r\n\r\n 1958-04-05 , 317.3 \r\n");
+  const auto result =
+      parse("# a comment\r\n\r\ndate,co2_ppm\r\n# another\r\n1958-03-29,316.1\r\n\r\n 1958-04-05 , 317.3 \r\n");
   ASSERT_TRUE(result) << result.error().message;
   ASSERT_EQ(result.value().rows.size(), 2u);
   EXPECT_EQ(to_string(result.value().rows[1].date), "1958-04-05");
@@ -73,14 +74,17 @@ TEST(Measurements, ADateThatIsNoneIsNamedByItsLine) {
 }
 
 TEST(Measurements, DatesThatDoNotIncreaseAreNamedByTheirLine) {
-  EXPECT_EQ(complaint_about("1958-03-29,317.3"), "weeks.csv:3: found 1958-03-29 after 1958-03-29, expected dates that increase");
-  EXPECT_EQ(complaint_about("1957-03-29,"), "weeks.csv:3: found 1957-03-29 after 1958-03-29, expected dates that increase");
+  EXPECT_EQ(complaint_about("1958-03-29,317.3"),
+            "weeks.csv:3: found 1958-03-29 after 1958-03-29, expected dates that increase");
+  EXPECT_EQ(complaint_about("1957-03-29,"),
+            "weeks.csv:3: found 1957-03-29 after 1958-03-29, expected dates that increase");
 }
 
 TEST(Measurements, AValueThatIsNoConcentrationIsNamedByItsLine) {
   for (const std::string value : {"nan", "NaN", "-317.3", "0", "inf", "1e999", "317.3x", "n/a"}) {
     EXPECT_EQ(complaint_about("1958-04-05," + value),
-              "weeks.csv:3: found \"" + value + "\", expected a positive CO2 value in ppm, or nothing when none was measured");
+              "weeks.csv:3: found \"" + value +
+                  "\", expected a positive CO2 value in ppm, or nothing when none was measured");
   }
 }
 

@@ -41,13 +41,15 @@ TEST(Options, HyperparametersAreSetByName) {
 }
 
 TEST(Options, AMistypedHyperparameterIsRefusedWithTheNearestName) {
-  EXPECT_NE(complaint_about({"--hyper", "trend_lenght=70"}).find("there is no hyperparameter \"trend_lenght\"; did you mean "
-                                                                 "trend_length?"),
+  EXPECT_NE(complaint_about({"--hyper", "trend_lenght=70"})
+                .find("there is no hyperparameter \"trend_lenght\"; did you mean "
+                      "trend_length?"),
             std::string::npos);
 }
 
 TEST(Options, AHyperparameterThatIsNoPositiveNumberIsRefused) {
-  for (const char* assignment : {"white_noise=-1", "white_noise=0", "white_noise=nan", "white_noise=1x", "white_noise"}) {
+  for (const char* assignment :
+       {"white_noise=-1", "white_noise=0", "white_noise=nan", "white_noise=1x", "white_noise"}) {
     EXPECT_NE(complaint_about({"--hyper", assignment}).find("expected white_noise=VALUE with a positive number"),
               std::string::npos)
         << assignment;
@@ -55,8 +57,9 @@ TEST(Options, AHyperparameterThatIsNoPositiveNumberIsRefused) {
 }
 
 TEST(Options, YearsThatEndBeforeTheyBeginAreRefused) {
-  EXPECT_NE(complaint_about({"--split-year", "1997", "--last-year", "1996"}).find("--last-year 1996: expected a year from"),
-            std::string::npos);
+  EXPECT_NE(
+      complaint_about({"--split-year", "1997", "--last-year", "1996"}).find("--last-year 1996: expected a year from"),
+      std::string::npos);
   EXPECT_NE(complaint_about({"--last-year", "2500"}).find("100 years at most"), std::string::npos);
 }
 

@@ -41,7 +41,8 @@ Result<void> run(std::vector<std::string> command, Messages messages = Messages:
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return Error{ErrorCode::io, fmt::format("waiting for {}: {}", command[0], std::strerror(errno))};
+    if (errno != EINTR)
+      return Error{ErrorCode::io, fmt::format("waiting for {}: {}", command[0], std::strerror(errno))};
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return Error{ErrorCode::io, fmt::format("{} {} failed; its messages stand above", command[1], command[2])};
@@ -62,11 +63,12 @@ std::string python_with_matplotlib() {
 Result<void> draw_pictures(const std::filesystem::path& folder) {
   const std::string python = python_with_matplotlib(), package = CO2_PLOT_FOLDER;
   if (python.empty())
-    return Error{ErrorCode::unsupported,
-                 "no pictures: no python3 has matplotlib; install Debian's python3-matplotlib. The CSV files are written"};
+    return Error{
+        ErrorCode::unsupported,
+        "no pictures: no python3 has matplotlib; install Debian's python3-matplotlib. The CSV files are written"};
   const auto in_folder = [&](const char* name) { return (folder / name).string(); };
-  if (auto drawn = run({python, package, "forecast", in_folder("forecast.csv"), "--summary", in_folder("result.json"), "--output",
-                        in_folder("forecast.png")});
+  if (auto drawn = run({python, package, "forecast", in_folder("forecast.csv"), "--summary", in_folder("result.json"),
+                        "--output", in_folder("forecast.png")});
       !drawn) {
     return drawn;
   }

@@ -26,7 +26,8 @@ Result<void> write_file(const std::filesystem::path& path, const std::string& te
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) return Error{ErrorCode::io, fmt::format("{}: cannot be written ({})", path.string(), std::strerror(errno))};
+  if (!file)
+    return Error{ErrorCode::io, fmt::format("{}: cannot be written ({})", path.string(), std::strerror(errno))};
   return {};
 }
 
@@ -39,9 +40,10 @@ std::string forecast_csv(const Report& report) {
     const ForecastWeek& week = report.experiment.weeks[i];
     const double mean = report.experiment.training_mean_ppm + report.regression.mean_ppm[i];
     const double half_width = deviations_of_95_percent * report.regression.deviation_ppm[i];
-    const std::string role_and_measured = week.measured_ppm ? fmt::format("held-out,{}", *week.measured_ppm) : "forecast,";
-    text += fmt::format("{},{:.6f},{},{:.4f},{:.4f},{:.4f}\n", to_string(week.date), week.time_years, role_and_measured, mean,
-                        mean - half_width, mean + half_width);
+    const std::string role_and_measured =
+        week.measured_ppm ? fmt::format("held-out,{}", *week.measured_ppm) : "forecast,";
+    text += fmt::format("{},{:.6f},{},{:.4f},{:.4f},{:.4f}\n", to_string(week.date), week.time_years, role_and_measured,
+                        mean, mean - half_width, mean + half_width);
   }
   return text;
 }
@@ -61,28 +63,35 @@ std::string text_of(const Report& report) {
   const Options& options = report.options;
   const std::size_t n = experiment.training.size(), tiles = (n + options.tile - 1) / options.tile;
   std::string text;
-  const auto add = [&text](const char* label, const std::string& value) { text += fmt::format("{:<24}{}\n", label, value); };
+  const auto add = [&text](const char* label, const std::string& value) {
+    text += fmt::format("{:<24}{}\n", label, value);
+  };
 
   add("data", fmt::format("{} ({} weeks without a measurement)", options.data.string(), report.missing_count));
-  add("training", fmt::format("{} weeks, {}", n, dates_of(experiment.training.front().date, experiment.training.back().date)));
+  add("training",
+      fmt::format("{} weeks, {}", n, dates_of(experiment.training.front().date, experiment.training.back().date)));
   if (!options.likelihood_only && !experiment.weeks.empty()) {
     const auto &first = experiment.weeks.front(), &last = experiment.weeks.back();
-    add("forecast", fmt::format("{} weeks, {}; {} of them measured", experiment.weeks.size(), dates_of(first.date, last.date),
-                                experiment.held_out_count));
+    add("forecast", fmt::format("{} weeks, {}; {} of them measured", experiment.weeks.size(),
+                                dates_of(first.date, last.date), experiment.held_out_count));
   }
-  add("covariance matrix", fmt::format("{} x {}, {} x {} tiles of {} x {}", n, n, tiles, tiles, options.tile, options.tile));
+  add("covariance matrix",
+      fmt::format("{} x {}, {} x {} tiles of {} x {}", n, n, tiles, tiles, options.tile, options.tile));
   add("log marginal likelihood", fmt::format("{:.6f} nats", report.regression.log_marginal_likelihood));
   if (report.error.count > 0) {
-    add("forecast error", fmt::format("{:.3f} ppm root mean square, {:+.3f} ppm mean, {:.2f} ppm largest",
-                                      report.error.root_mean_square_ppm, report.error.mean_ppm, report.error.largest_ppm));
-    add("95 % band", fmt::format("covers {:.1f} % of {} held-out measurements; mean log loss {:.3f} nats",
-                                 report.error.coverage_95_percent, report.error.count, report.error.mean_log_loss_nats));
+    add("forecast error",
+        fmt::format("{:.3f} ppm root mean square, {:+.3f} ppm mean, {:.2f} ppm largest",
+                    report.error.root_mean_square_ppm, report.error.mean_ppm, report.error.largest_ppm));
+    add("95 % band",
+        fmt::format("covers {:.1f} % of {} held-out measurements; mean log loss {:.3f} nats",
+                    report.error.coverage_95_percent, report.error.count, report.error.mean_log_loss_nats));
   }
   const Cost& cost = report.cost;
   add("time", fmt::format("{:.1f} ms on {} workers", 1e3 * cost.seconds, cost.worker_count));
   const double gflop = 1e-9 * cost.flop_count;
   add("linear algebra", fmt::format("{:.2f} GFlop, {:.1f} GFlop/s", gflop, gflop / cost.seconds));
-  add("tasks", fmt::format("{}, {:.0f} per second", cost.task_count, static_cast<double>(cost.task_count) / cost.seconds));
+  add("tasks",
+      fmt::format("{}, {:.0f} per second", cost.task_count, static_cast<double>(cost.task_count) / cost.seconds));
   return text;
 }
 
@@ -90,11 +99,12 @@ std::string text_of_fit(const FitOutcome& outcome) {
   const Hyperparameters defaults;
   std::string text = fmt::format("{:<26}{:>12}{:>12}\n", "hyperparameter", "book", "fitted");
   for (const auto& field : hyperparameter_fields) {
-    text += fmt::format("{:<26}{:>12.5g}{:>12.5g} {}\n", field.name, defaults.*field.member, outcome.theta.*field.member,
-                        field.unit);
+    text += fmt::format("{:<26}{:>12.5g}{:>12.5g} {}\n", field.name, defaults.*field.member,
+                        outcome.theta.*field.member, field.unit);
   }
   return text + fmt::format("log marginal likelihood {:.6f} nats after {} evaluations in {:.1f} s; ended: {}\n\n",
-                            outcome.log_marginal_likelihood, outcome.evaluation_count, outcome.seconds, outcome.stopped_because);
+                            outcome.log_marginal_likelihood, outcome.evaluation_count, outcome.seconds,
+                            outcome.stopped_because);
 }
 
 std::string json_of(const Report& report) {
@@ -127,7 +137,8 @@ std::string json_of(const Report& report) {
   return object.dump(2) + "\n";
 }
 
-Result<void> write_files(const Report& report, const std::vector<TimelineRow>& timeline, const std::filesystem::path& folder) {
+Result<void> write_files(const Report& report, const std::vector<TimelineRow>& timeline,
+                         const std::filesystem::path& folder) {
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   if (code) return Error{ErrorCode::io, fmt::format("{}: cannot be made ({})", folder.string(), code.message())};

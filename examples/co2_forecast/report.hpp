@@ -1,4 +1,5 @@
-// examples/co2_forecast/report.hpp: what came out, as a table for people, as JSON for programs, and as CSV files for pictures.
+// examples/co2_forecast/report.hpp: what came out, as a table for people, as JSON for programs, and as CSV files for
+// pictures.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +50,8 @@ struct TimelineRow {
 /// The table, with a line end.
 std::string text_of(const Report& report);
 
-/// One JSON object: `benchmark` "co2_forecast", `hyperparameters`, and `results`, a list of {name, value, unit}. Numbers keep all
-/// their digits.
+/// One JSON object: `benchmark` "co2_forecast", `hyperparameters`, and `results`, a list of {name, value, unit}.
+/// Numbers keep all their digits.
 std::string json_of(const Report& report);
 
 /// The defaults beside what was found.

@@ -28,12 +28,12 @@ int main(int argc, char** argv) {
   auto hwords = rt.object("words", words);                               // one value whose size may change
   auto work = rt.vector<double>("work", 100);                            // allocated by Tandem; it has no value yet
 
-  rt.submit([](std::span<double> a, std::span<double> b) { std::swap_ranges(a.begin(), a.end(), b.begin()); }, read_write(lower),
-            read_write(upper));
+  rt.submit([](std::span<double> a, std::span<double> b) { std::swap_ranges(a.begin(), a.end(), b.begin()); },
+            read_write(lower), read_write(upper));
   rt.submit([](Particle& p) { p.position[0] += p.mass; }, read_write(hparticle));
   rt.submit([](std::map<std::string, int>& w) { ++w["task"]; }, read_write(hwords));
-  rt.submit([](std::span<const double> from, std::span<double> to) { std::copy(from.begin(), from.end(), to.begin()); }, read(hx),
-            write(work));
+  rt.submit([](std::span<const double> from, std::span<double> to) { std::copy(from.begin(), from.end(), to.begin()); },
+            read(hx), write(work));
 
   // A matrix is column-major, as in LAPACK: element (i, j) stands at data[i + j * ld].
   constexpr std::size_t rows = 4, cols = 3, ld = 5;
@@ -57,7 +57,8 @@ int main(int argc, char** argv) {
   // Tiles that Tandem allocates, registered when they are first used: of a matrix of a million tiles, these are eight.
   auto big = rt.tiles<double>("B", {.rows = 1'000'000, .cols = 1'000'000, .tile_rows = 1'000, .tile_cols = 1'000});
   for (std::size_t i = 0; i < 8; ++i)
-    rt.submit("fill", [](tandem::MatrixView<double> m) { std::fill_n(m.data, m.rows * m.cols, 1.0); }, write(big(i, i)));
+    rt.submit("fill", [](tandem::MatrixView<double> m) { std::fill_n(m.data, m.rows * m.cols, 1.0); },
+              write(big(i, i)));
 
   // A block of 4 x 4 x 2 elements inside a field of 8 x 8 x 8, where it lies.
   std::vector<double> field(8 * 8 * 8, 1.0);
@@ -75,8 +76,10 @@ int main(int argc, char** argv) {
   {
     auto parts = rt.parts(whole, {.rows = 250});
     for (std::size_t i = 0; i < parts.rows(); ++i)
-      rt.submit("scale", [](double by, std::span<double> part) { for (double& v : part) v *= by; }, double(i), read_write(parts(i)));
-    rt.submit("shift", [](std::span<double> values) { for (double& v : values) v += 1; }, read_write(whole));  // after all parts
+      rt.submit("scale", [](double by, std::span<double> part) { for (double& v : part) v *= by; }, double(i),
+                read_write(parts(i)));
+    // after all parts
+    rt.submit("shift", [](std::span<double> values) { for (double& v : values) v += 1; }, read_write(whole));
   }  // the whole has the values of the parts
   for (const auto& one : tiles)
     rt.submit("double", [](tandem::MatrixView<double> m) {
@@ -103,7 +106,8 @@ int main(int argc, char** argv) {
   for (int value = 0; value < 100; ++value)
     rt.submit("count", [](int v, std::span<long> counts) { ++counts[v % counts.size()]; }, value, reduce(bins));
 
-  // scratch: memory of that shape for the time of the kernel. Its content is undefined at the start and forgotten at the end.
+  // scratch: memory of that shape for the time of the kernel. Its content is undefined at the start and forgotten at
+  // the end.
   auto workspace = rt.vector<double>("workspace", 100);
   rt.submit("reverse", [](std::span<double> v, std::span<double> space) {
     std::copy(v.rbegin(), v.rend(), space.begin());
@@ -115,7 +119,8 @@ int main(int argc, char** argv) {
   auto all_pieces = rt.vector<double>("sum", 10);
   for (int i = 0; i < 5; ++i) {
     pieces.push_back(rt.vector<double>("piece", 10));
-    rt.submit("fill", [](int value, std::span<double> to) { std::fill(to.begin(), to.end(), double(value)); }, i, write(pieces.back()));
+    rt.submit("fill", [](int value, std::span<double> to) { std::fill(to.begin(), to.end(), double(value)); }, i,
+              write(pieces.back()));
   }
   rt.submit("sum", [](tandem::Each<std::span<const double>> each, std::span<double> to) {
     std::fill(to.begin(), to.end(), 0.0);

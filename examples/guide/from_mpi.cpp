@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   for (std::uint32_t b = 0; b < blocks; ++b) {
     const std::uint32_t owner = b * rt.size() / blocks;
     if (owner == rt.rank()) memory[b].assign(length, b == 0 ? 1.0 : 0.0);
-    block.push_back(rt.data("block", std::span<double>(memory[b].empty() ? nullptr : memory[b].data(), length), {.owner = owner}));
+    block.push_back(
+        rt.data("block", std::span<double>(memory[b].empty() ? nullptr : memory[b].data(), length), {.owner = owner}));
     left.push_back(rt.scalar<double>("left border", {.owner = owner}));
     right.push_back(rt.scalar<double>("right border", {.owner = owner}));
   }
@@ -46,8 +47,8 @@ int main(int argc, char** argv) {
   auto htotal = rt.data("total", total, {.owner = 0});
   htotal.reduction([](double& share) { share = 0; }, [](double& into, const double& from) { into += from; });
   for (std::uint32_t b = 0; b < blocks; ++b)  // on the rank of the block: it adds to a share, and the shares travel
-    rt.submit("add", [](std::span<const double> values, double& to) { for (const double v : values) to += v; }, read(block[b]),
-              reduce(htotal));
+    rt.submit("add", [](std::span<const double> values, double& to) { for (const double v : values) to += v; },
+              read(block[b]), reduce(htotal));
   const double sum = *rt.acquire(read(htotal));  // on every rank
   if (rt.rank() == 0) std::printf("total = %.3f\n", sum);
 }

@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
   std::vector<double> x(n, 1.0), y(n, 2.0);
 
   rt.parallel_for(0, n, [&](std::size_t i) { y[i] += 3.0 * x[i]; });
-  const double sum = rt.map_reduce(0, n, 0.0, [&](std::size_t i) { return y[i]; }, [](double a, double b) { return a + b; });
+  const double sum = rt.map_reduce(0, n, 0.0, [&](std::size_t i) { return y[i]; },
+                                   [](double a, double b) { return a + b; });
   std::printf("sum = %g\n", sum);
 
   {

@@ -1,4 +1,5 @@
-// examples/guide/from_starpu.cpp: docs/guide/from-starpu.md: a codelet, two vectors, one task; filters; a sparse matrix.
+// examples/guide/from_starpu.cpp: docs/guide/from-starpu.md: a codelet, two vectors, one task; filters; a sparse
+// matrix.
 #include <cstdio>
 #include <vector>
 
@@ -41,8 +42,8 @@ int main(int argc, char** argv) {
   auto hvalues = rt.data("values", values);
   auto hv = rt.data("v", v);
   auto hz = rt.data("z", z);
-  rt.submit("multiply", [](std::span<const std::size_t> start, std::span<const std::size_t> column, std::span<const double> value,
-                           std::span<const double> from, std::span<double> sum) {
+  rt.submit("multiply", [](std::span<const std::size_t> start, std::span<const std::size_t> column,
+                           std::span<const double> value, std::span<const double> from, std::span<double> sum) {
     for (std::size_t i = 0; i < sum.size(); ++i) {
       sum[i] = 0;
       for (std::size_t k = start[i]; k < start[i + 1]; ++k) sum[i] += value[k] * from[column[k]];

@@ -9,7 +9,8 @@
 int main(int argc, char** argv) {
   tandem::Runtime rt(argc, argv);
 
-  // Heat goes along a rod: each element becomes the mean of itself and its neighbours. Parts with a halo are read, parts without one are written.
+  // Heat goes along a rod: each element becomes the mean of itself and its neighbours. Parts with a halo are read,
+  // parts without one are written.
   std::vector<double> rod(1000, 0.0), next(1000, 0.0);
   rod[250] = 9;
   const std::array fields{rt.data("rod", rod), rt.data("next", next)};
@@ -23,7 +24,8 @@ int main(int argc, char** argv) {
       rt.submit("smooth", [](tandem::PartCore core, std::span<const double> from, std::span<double> to) {
         for (std::size_t i = 0; i < core.rows; ++i) {
           const std::size_t at = core.row + i;  // element i of the core; before it lies the halo, but in the first part
-          const double before = at > 0 ? from[at - 1] : from[at], behind = at + 1 < from.size() ? from[at + 1] : from[at];
+          const double before = at > 0 ? from[at - 1] : from[at],
+                       behind = at + 1 < from.size() ? from[at + 1] : from[at];
           to[i] = (before + from[at] + behind) / 3;
         }
       }, seen[step % 2].core(k), read(seen[step % 2](k)), write(made[(step + 1) % 2](k)));

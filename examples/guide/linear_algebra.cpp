@@ -1,4 +1,5 @@
-// examples/guide/linear_algebra.cpp: docs/guide/linear-algebra.md: systems of equations, least squares, flows of one's own on tiles.
+// examples/guide/linear_algebra.cpp: docs/guide/linear-algebra.md: systems of equations, least squares, flows of one's
+// own on tiles.
 #include <cmath>
 #include <cstdio>
 #include <vector>

@@ -1,4 +1,5 @@
-// examples/guide/messages.cpp: docs/guide/ranks.md: explicit messages between ranks. A ring: each rank passes its number on.
+// examples/guide/messages.cpp: docs/guide/ranks.md: explicit messages between ranks. A ring: each rank passes its
+// number on.
 #include <cstdio>
 
 #include <tandem/tandem.hpp>

@@ -1,4 +1,5 @@
-// examples/guide/ranks.cpp: docs/guide/ranks.md: owners, memory of the owner alone, transfers. Start it with `tandem run -n 4`.
+// examples/guide/ranks.cpp: docs/guide/ranks.md: owners, memory of the owner alone, transfers. Start it with
+// `tandem run -n 4`.
 #include <cstdio>
 #include <span>
 #include <vector>
@@ -23,7 +24,8 @@ int main(int argc, char** argv) {
   // A matrix likewise.
   const bool have_matrix = rt.rank() == 0;
   std::vector<double> memory(have_matrix ? rows * cols : 0, 1.0);
-  auto a = rt.data("A", tandem::MatrixView<double>{have_matrix ? memory.data() : nullptr, rows, cols, rows}, {.owner = 0});
+  auto a =
+      rt.data("A", tandem::MatrixView<double>{have_matrix ? memory.data() : nullptr, rows, cols, rows}, {.owner = 0});
 
   // Or Tandem allocates: on the owner when a task writes the data, on another rank when a value arrives there.
   auto b = rt.matrix<double>("B", rows, cols, {.owner = rt.size() - 1});
@@ -51,7 +53,8 @@ int main(int argc, char** argv) {
   auto hsquares = rt.data("squares", squares, {.owner = 0});
   hsquares.reduction([](double& share) { share = 0; }, [](double& into, const double& from) { into += from; });
   for (const auto& one : block)
-    rt.submit("square", [](std::span<const double> from, double& to) { to += from[0] * from[0]; }, read(one), reduce(hsquares));
+    rt.submit("square", [](std::span<const double> from, double& to) { to += from[0] * from[0]; }, read(one),
+              reduce(hsquares));
 
   // One sum of all ranks' contributions (MPI_Allreduce): each rank adds to a share, a tree combines the shares.
   double global = 0;

@@ -15,12 +15,14 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The sum of `data[first, last)`. Each level of the recursion submits: the kernels do not.
-void submit_sum(tandem::Runtime& rt, const std::vector<tandem::Data<double>>& data, std::size_t first, std::size_t last) {
+void submit_sum(tandem::Runtime& rt, const std::vector<tandem::Data<double>>& data, std::size_t first,
+                std::size_t last) {
   if (last - first == 1) return;
   const std::size_t middle = first + (last - first) / 2;
   submit_sum(rt, data, first, middle);
   submit_sum(rt, data, middle, last);
-  rt.submit("add halves", [](const double& from, double& to) { to += from; }, read(data[middle]), read_write(data[first]));
+  rt.submit("add halves", [](const double& from, double& to) { to += from; }, read(data[middle]),
+            read_write(data[first]));
 }
 
 }  // namespace
@@ -54,10 +56,12 @@ int main(int argc, char** argv) {
   std::atomic<int> ended = 0;
   for (int i = 0; i < 3; ++i) rt.submit({.callback = [&ended] { ++ended; }}, axpy, 0.0, read(hx), read_write(hy));
   rt.wait();
-  std::printf("y[0] = %g, y[1] = %g, worker %s, %d callbacks\n", y[0], y[1], worker < rt.worker_count() ? "known" : "unknown", ended.load());
+  std::printf("y[0] = %g, y[1] = %g, worker %s, %d callbacks\n", y[0], y[1],
+              worker < rt.worker_count() ? "known" : "unknown", ended.load());
 
   // The same kernel for cores and for CUDA devices.
-  const auto scale = tandem::Codelet("scale on a card", [](double a, std::span<double> to) { for (double& v : to) v *= a; })
+  const auto scale = tandem::Codelet("scale on a card",
+                                     [](double a, std::span<double> to) { for (double& v : to) v *= a; })
                          .cuda("__global__ void scale(double a, double* to, size_t n) {"
                                "  size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; if (i < n) to[i] *= a; }",
                                "scale", [](double, std::span<double> to) { return to.size(); })
@@ -71,7 +75,8 @@ int main(int argc, char** argv) {
   rt.wait(close);
   std::printf("order %d %d, open has %s\n", order[0], order[1], has_ended(open) ? "ended" : "not ended");
 
-  // An event: something outside of Tandem writes the data. Here it is a thread; it may be a file, a device, another library.
+  // An event: something outside of Tandem writes the data. Here it is a thread; it may be a file, a device, another
+  // library.
   std::thread reader;
   std::vector<double> file(4);
   auto hfile = rt.data("file", file);
@@ -84,8 +89,9 @@ int main(int argc, char** argv) {
   }, write(hfile));
   double sum = 0;
   auto hsum = rt.data("sum", sum);
-  rt.submit("add up", [](std::span<const double> from, double& to) { to = std::accumulate(from.begin(), from.end(), 0.0); }, read(hfile),
-            write(hsum));
+  rt.submit(
+      "add up", [](std::span<const double> from, double& to) { to = std::accumulate(from.begin(), from.end(), 0.0); },
+      read(hfile), write(hsum));
   rt.wait();
   reader.join();
   std::printf("sum of the file = %g\n", sum);
@@ -93,8 +99,9 @@ int main(int argc, char** argv) {
   // Loops. Both return when all indices are done.
   std::vector<double> squares(1000);
   rt.parallel_for(0, squares.size(), [&](std::size_t i) { squares[i] = static_cast<double>(i * i); });
-  const double largest = rt.map_reduce(0, squares.size(), 0.0, [&](std::size_t i) { return squares[i]; },
-                                       [](double a, double b) { return std::max(a, b); }, {.grain = 100, .name = "largest"});
+  const double largest = rt.map_reduce(
+      0, squares.size(), 0.0, [&](std::size_t i) { return squares[i]; },
+      [](double a, double b) { return std::max(a, b); }, {.grain = 100, .name = "largest"});
   std::printf("largest = %g\n", largest);
 
   // Recursion: the submitting thread goes through the tree, and the tasks run in parallel behind it.

@@ -33,7 +33,8 @@ std::vector<T> collect(std::size_t rows, Function value) {
   return values;
 }
 
-/// Texts of a column, each once, in the order in which they appear: (number of each row's text, ends of texts from 0 on, their bytes).
+/// Texts of a column, each once, in the order in which they appear: (number of each row's text, ends of texts from 0
+/// on, their bytes).
 inline nb::object dictionary_of(const analysis::Texts& texts, const std::vector<std::uint32_t>& ids) {
   std::vector<std::int32_t> place(texts.size(), -1), places(ids.size());
   std::vector<std::int64_t> ends{0};
@@ -51,8 +52,10 @@ inline nb::object dictionary_of(const analysis::Texts& texts, const std::vector<
   return nb::make_tuple(array_of(std::move(places)), array_of(std::move(ends)), array_of(std::move(bytes)));
 }
 
-/// The values of a column; of texts what `dictionary_of` returns. Missing values are still the numbers that stand for them.
-inline nb::object column_values(const analysis::Texts& texts, const analysis::Table& table, const analysis::Column& column) {
+/// The values of a column; of texts what `dictionary_of` returns. Missing values are still the numbers that stand for
+/// them.
+inline nb::object column_values(const analysis::Texts& texts, const analysis::Table& table,
+                                const analysis::Column& column) {
   using enum analysis::ColumnKind;
   switch (column.kind) {
     case time:

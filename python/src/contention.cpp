@@ -32,11 +32,13 @@ struct ContentionFailure : std::runtime_error {
 /// Both models of one machine.
 class NativeModels {
  public:
-  NativeModels(const std::string& source, const std::string& kernel, std::optional<unsigned> cursor, std::uint64_t message_bytes,
-               unsigned nodes_per_socket, bool hold_out) {
+  NativeModels(const std::string& source, const std::string& kernel, std::optional<unsigned> cursor,
+               std::uint64_t message_bytes, unsigned nodes_per_socket, bool hold_out) {
     const nb::gil_scoped_release others_run;
     auto models = tools::contention::read_models(
-        source, {.choice = {.kernel = kernel, .cursor = cursor, .message_bytes = message_bytes}, .nodes_per_socket = nodes_per_socket, .hold_out = hold_out});
+        source, {.choice = {.kernel = kernel, .cursor = cursor, .message_bytes = message_bytes},
+                 .nodes_per_socket = nodes_per_socket,
+                 .hold_out = hold_out});
     if (!models.ok()) throw ContentionFailure(models.error().message);
     models_ = std::make_unique<Models>(std::move(models).value());
   }
@@ -45,13 +47,17 @@ class NativeModels {
   unsigned cores() const { return models_->cores; }
   unsigned nodes() const { return models_->nodes; }
 
-  /// Columns of `Load`s and `Bandwidths`, a row for each number of cores at each placement; with a fit and the soft model, intervals too.
-  nb::dict predict(const std::string& which, const std::vector<unsigned>& cores, const std::vector<std::pair<unsigned, unsigned>>& placements,
-                   double flop_per_byte, double cached_share, std::uint64_t message_bytes, double device_mb_s) const {
+  /// Columns of `Load`s and `Bandwidths`, a row for each number of cores at each placement; with a fit and the soft
+  /// model, intervals too.
+  nb::dict predict(const std::string& which, const std::vector<unsigned>& cores,
+                   const std::vector<std::pair<unsigned, unsigned>>& placements, double flop_per_byte,
+                   double cached_share, std::uint64_t message_bytes, double device_mb_s) const {
     if (flop_per_byte > 0 && models_->soft.core_gflop_s == 0)
-      throw ContentionFailure("intensity needs the peak of a core, which these models do not have: measure triad with several cursors");
+      throw ContentionFailure(
+          "intensity needs the peak of a core, which these models do not have: measure triad with several cursors");
     if (message_bytes > 0 && models_->soft.half_message_bytes == 0)
-      throw ContentionFailure("message_bytes needs several message sizes, which these models do not have: measure several (--messages)");
+      throw ContentionFailure(
+          "message_bytes needs several message sizes, which these models do not have: measure several (--messages)");
     const bool soft = which == "soft";
     const auto model = tools::contention::model_of(*models_, soft);
     std::vector<Load> loads;
@@ -67,8 +73,10 @@ class NativeModels {
     for (const Load& load : loads) answers.push_back(model->predict(load));
     nb::dict columns;
     const auto add = [&](const std::string& name, const auto& value) { columns[nb::cast(name)] = array_of(value); };
-    add("computation_node", collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].placement.computation; }));
-    add("communication_node", collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].placement.communication; }));
+    add("computation_node",
+        collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].placement.computation; }));
+    add("communication_node",
+        collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].placement.communication; }));
     add("cores", collect<std::uint32_t>(loads.size(), [&](std::size_t row) { return loads[row].cores; }));
     for (const auto& [name, member] : tools::contention::bandwidth_names) {
       const auto of = member;
@@ -83,7 +91,8 @@ class NativeModels {
       add(std::string(name) + "_low", low);
       add(std::string(name) + "_high", high);
     }
-    if (device_mb_s > 0) add("device_mb_s", collect<double>(loads.size(), [&](std::size_t row) { return answers[row].device_mb_s; }));
+    if (device_mb_s > 0)
+      add("device_mb_s", collect<double>(loads.size(), [&](std::size_t row) { return answers[row].device_mb_s; }));
     return columns;
   }
 
@@ -96,15 +105,17 @@ class NativeModels {
 void add_contention(nb::module_& module) {
   nb::exception<ContentionFailure> error(module, "ContentionError");
   error.attr("__module__") = "tandem.contention";
-  error.attr("__doc__") = "There is no such campaign, file or machine, or it cannot be fitted: the message says what, and what to do.";
+  error.attr("__doc__") =
+      "There is no such campaign, file or machine, or it cannot be fitted: the message says what, and what to do.";
   nb::class_<NativeModels>(module, "ContentionModels")
-      .def(nb::init<const std::string&, const std::string&, std::optional<unsigned>, std::uint64_t, unsigned, bool>(), nb::arg("source"),
-           nb::arg("kernel"), nb::arg("cursor").none(), nb::arg("message_bytes"), nb::arg("nodes_per_socket"), nb::arg("hold_out"))
+      .def(nb::init<const std::string&, const std::string&, std::optional<unsigned>, std::uint64_t, unsigned, bool>(),
+           nb::arg("source"), nb::arg("kernel"), nb::arg("cursor").none(), nb::arg("message_bytes"),
+           nb::arg("nodes_per_socket"), nb::arg("hold_out"))
       .def("json", &NativeModels::json)
       .def_prop_ro("cores", &NativeModels::cores)
       .def_prop_ro("nodes", &NativeModels::nodes)
-      .def("predict", &NativeModels::predict, nb::arg("model"), nb::arg("cores"), nb::arg("placements"), nb::arg("flop_per_byte"),
-           nb::arg("cached_share"), nb::arg("message_bytes"), nb::arg("device_mb_s"));
+      .def("predict", &NativeModels::predict, nb::arg("model"), nb::arg("cores"), nb::arg("placements"),
+           nb::arg("flop_per_byte"), nb::arg("cached_share"), nb::arg("message_bytes"), nb::arg("device_mb_s"));
   module.def("contention_platforms", [] {
     std::vector<std::string> names;
     for (const Platform& platform : platforms()) names.emplace_back(platform.name);

@@ -1,7 +1,8 @@
-// python/src/native.cpp: the module tandem._native: a run's history, its tables column by column, and the analysis of tandem/analysis.
+// python/src/native.cpp: the module tandem._native: a run's history, its tables column by column, and the analysis of
+// tandem/analysis.
 //
-// Times are in nanoseconds. Values that are not known are still the numbers that stand for them; python/tandem/_columns.py makes nulls
-// of them. python/tandem/_native.pyi declares all this for type checkers.
+// Times are in nanoseconds. Values that are not known are still the numbers that stand for them;
+// python/tandem/_columns.py makes nulls of them. python/tandem/_native.pyi declares all this for type checkers.
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -80,7 +81,8 @@ class NativeRun {
     dict["worker_kinds"] = worker_kinds;
     nb::list area_kernels;
     for (const KernelPlace& place : summary.area.kernels)
-      area_kernels.append(nb::make_tuple(history_->texts[place.codelet], summary.area.kinds[place.kind].name, place.tasks, place.ns,
+      area_kernels.append(nb::make_tuple(history_->texts[place.codelet], summary.area.kinds[place.kind].name,
+                                         place.tasks, place.ns,
                                          summary.area.is_exact ? nb::cast(place.placed) : nb::none()));
     dict["area_kernels"] = area_kernels;
     dict["critical_path_ns"] = summary.path.length_ns;
@@ -134,7 +136,8 @@ class NativeRun {
     return dict;
   }
 
-  /// Of each codelet on each kind of worker that ran it: what its tasks are compared with. `kind`: see `kinds_of_tasks`.
+  /// Of each codelet on each kind of worker that ran it: what its tasks are compared with. `kind`: see
+  /// `kinds_of_tasks`.
   nb::dict kernels_on_kinds() {
     struct Row {
       std::uint32_t codelet, kind;
@@ -146,11 +149,15 @@ class NativeRun {
       for (const KernelOnKind& one : kernel.kinds) rows.push_back({kernel.codelet, one.kind, &one});
     }
     nb::dict dict;
-    dict["codelet"] = dictionary_of(history_->texts, collect<std::uint32_t>(rows.size(), [&](std::size_t i) { return rows[i].codelet; }));
+    dict["codelet"] = dictionary_of(
+        history_->texts, collect<std::uint32_t>(rows.size(), [&](std::size_t i) { return rows[i].codelet; }));
     dict["kind"] = array_of(collect<std::uint32_t>(rows.size(), [&](std::size_t i) { return rows[i].kind; }));
-    dict["first_quartile_ns"] = array_of(collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->first_quartile_ns; }));
-    dict["median_ns"] = array_of(collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->median_ns; }));
-    dict["third_quartile_ns"] = array_of(collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->third_quartile_ns; }));
+    dict["first_quartile_ns"] = array_of(
+        collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->first_quartile_ns; }));
+    dict["median_ns"] = array_of(collect<std::int64_t>(rows.size(),
+                                                       [&](std::size_t i) { return rows[i].durations->median_ns; }));
+    dict["third_quartile_ns"] = array_of(
+        collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->third_quartile_ns; }));
     return dict;
   }
 
@@ -220,7 +227,8 @@ NB_MODULE(_native, m) {
   using namespace tandem::python;
   nb::exception<TraceFailure> error(m, "TraceError");
   error.attr("__module__") = "tandem";
-  error.attr("__doc__") = "The folder is no trace, or its files are damaged: the message says which, where, and what to do.";
+  error.attr("__doc__") =
+      "The folder is no trace, or its files are damaged: the message says which, where, and what to do.";
   const auto fact = [](auto member) { return [member](const NativeRun& run) { return run.history().*member; }; };
   nb::class_<NativeRun>(m, "Run")
       .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"), nb::arg("clock"))

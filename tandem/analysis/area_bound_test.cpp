@@ -1,4 +1,5 @@
-// tandem/analysis/area_bound_test.cpp: the area bound against other ways to compute it, and against all schedules of tiny runs.
+// tandem/analysis/area_bound_test.cpp: the area bound against other ways to compute it, and against all schedules of
+// tiny runs.
 #include "tandem/analysis/area_bound.hpp"
 
 #include <algorithm>
@@ -43,7 +44,8 @@ Machine random_machine(std::mt19937& random, std::size_t kinds, std::size_t most
     machine.kind_of_worker.insert(machine.kind_of_worker.end(), 1 + random() % most_workers, kind);
   machine.time_ns.resize(1 + random() % 3);
   for (auto& of_kernel : machine.time_ns)
-    for (std::size_t kind = 0; kind < kinds; ++kind) of_kernel.push_back(2 + 2 * static_cast<std::int64_t>(random() % 50));
+    for (std::size_t kind = 0; kind < kinds; ++kind)
+      of_kernel.push_back(2 + 2 * static_cast<std::int64_t>(random() % 50));
   return machine;
 }
 
@@ -61,7 +63,8 @@ std::int64_t emulate(const Machine& machine, std::vector<Task>& tasks, const std
     Task& task = tasks[number];
     task.start_ns = free_ns[task.worker];
     for (const std::uint32_t before : task.after) task.start_ns = std::max(task.start_ns, tasks[before].end_ns);
-    task.end_ns = free_ns[task.worker] = task.start_ns + machine.time_ns[task.kernel][machine.kind_of_worker[task.worker]];
+    task.end_ns = free_ns[task.worker] =
+        task.start_ns + machine.time_ns[task.kernel][machine.kind_of_worker[task.worker]];
     makespan_ns = std::max(makespan_ns, task.end_ns);
   }
   return makespan_ns;
@@ -96,10 +99,13 @@ std::unique_ptr<History> recorded(const Machine& machine, const std::vector<Task
         .stream(0, 2 + worker)
         .add(Type::worker_state, at(0), {static_cast<std::uint8_t>(trace::WorkerState::polling)});
   std::uint16_t site = 0;
-  for (const char* kernel : {"a", "b", "c"}) run.catalogue().add(Type::site, at(0), {site, 1 + site, kernel, "app.cpp"}), ++site;
-  for (std::uint32_t number = 0; number < tasks.size(); ++number) run.submit(0, 0, number, static_cast<std::uint16_t>(tasks[number].kernel), {}, tasks[number].after);
+  for (const char* kernel : {"a", "b", "c"})
+    run.catalogue().add(Type::site, at(0), {site, 1 + site, kernel, "app.cpp"}), ++site;
   for (std::uint32_t number = 0; number < tasks.size(); ++number)
-    run.execute(0, 2 + static_cast<std::uint32_t>(tasks[number].worker), number, tasks[number].start_ns, tasks[number].end_ns);
+    run.submit(0, 0, number, static_cast<std::uint16_t>(tasks[number].kernel), {}, tasks[number].after);
+  for (std::uint32_t number = 0; number < tasks.size(); ++number)
+    run.execute(0, 2 + static_cast<std::uint32_t>(tasks[number].worker), number, tasks[number].start_ns,
+                tasks[number].end_ns);
   return run.read();
 }
 
@@ -142,7 +148,8 @@ double by_breakpoints(const AreaProgram& program) {
     for (std::size_t kernel = 0; kernel < program.tasks.size(); ++kernel) {
       double least = std::numeric_limits<double>::infinity();
       for (std::size_t kind = 0; kind < kinds; ++kind)
-        if (const auto& time = program.times[kernel][kind]) least = std::min(least, (kind == 0 ? share : 1 - share) * *time / program.workers[kind]);
+        if (const auto& time = program.times[kernel][kind])
+          least = std::min(least, (kind == 0 ? share : 1 - share) * *time / program.workers[kind]);
       sum += program.tasks[kernel] * least;
     }
     best = std::max(best, sum);
@@ -152,7 +159,8 @@ double by_breakpoints(const AreaProgram& program) {
 
 TEST(AreaBound, TasksGoWhereTheyAreFastest) {
   if (!has_area_solver()) GTEST_SKIP() << "built without lp_solve";
-  // 12 of kernel 0, 10 on the first kind (one worker) and 20 on the second (two workers); 4 of kernel 1, on the first kind alone, 5 each.
+  // 12 of kernel 0, 10 on the first kind (one worker) and 20 on the second (two workers); 4 of kernel 1, on the first
+  // kind alone, 5 each.
   const AreaSolution solution = solve({.workers = {1, 2}, .tasks = {12, 4}, .times = {{10, 20}, {5, std::nullopt}}});
   // x tasks of kernel 0 on the first kind: 10 x + 20 = (12 - x) * 20 / 2, so x = 5.
   EXPECT_TRUE(solution.is_exact);
@@ -201,7 +209,8 @@ TEST(AreaBound, RandomRunsAgreeWithBreakpointsAndLieWithinTheMakespan) {
     // The distribution has the reported makespan.
     std::vector<double> used(machine.kinds());
     for (const KernelPlace& place : bound.kernels)
-      used[place.kind] += place.placed * static_cast<double>(place.ns) / static_cast<double>(place.tasks) / program.workers[place.kind];
+      used[place.kind] +=
+          place.placed * static_cast<double>(place.ns) / static_cast<double>(place.tasks) / program.workers[place.kind];
     EXPECT_NEAR(*std::ranges::max_element(used), expected, 1e-6 * expected) << "seed " << seed;
   }
 }

@@ -20,7 +20,8 @@ double bound_of(const AreaProgram& program, const std::vector<double>& prices) {
   for (std::size_t kernel = 0; kernel < program.tasks.size(); ++kernel) {
     std::optional<double> least;
     for (std::size_t kind = 0; kind < prices.size(); ++kind)
-      if (const auto& time = program.times[kernel][kind]) least = std::min(least.value_or(HUGE_VAL), prices[kind] * *time);
+      if (const auto& time = program.times[kernel][kind])
+        least = std::min(least.value_or(HUGE_VAL), prices[kind] * *time);
     sum += program.tasks[kernel] * least.value_or(0);
   }
   return sum;
@@ -42,7 +43,8 @@ struct Free {
 /// Prices and an optimal distribution; empty: the solver failed. Columns: T, then the share of each kernel's tasks on
 /// each kind where it can run. Rows: one per kind, then one per kernel. Times are in units of `scale`, so that numbers
 /// are near 1.
-std::optional<std::pair<std::vector<double>, std::vector<std::vector<double>>>> optimum(const AreaProgram& program, double scale) {
+std::optional<std::pair<std::vector<double>, std::vector<std::vector<double>>>> optimum(const AreaProgram& program,
+                                                                                        double scale) {
   const std::size_t kinds = program.workers.size(), kernels = program.tasks.size();
   std::vector<std::vector<int>> columns(kernels, std::vector<int>(kinds));  // 0: none
   int last = 1;
@@ -56,7 +58,8 @@ std::optional<std::pair<std::vector<double>, std::vector<std::vector<double>>>> 
   std::vector<int> places;
   std::vector<double> factors;
   const auto add_row = [&](int type, double right) {
-    return add_constraintex(lp.get(), static_cast<int>(places.size()), factors.data(), places.data(), type, right) == TRUE;
+    return add_constraintex(lp.get(), static_cast<int>(places.size()), factors.data(), places.data(), type, right) ==
+           TRUE;
   };
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     places = {1};
@@ -79,18 +82,22 @@ std::optional<std::pair<std::vector<double>, std::vector<std::vector<double>>>> 
   if (set_obj(lp.get(), 1, 1) != TRUE) return std::nullopt;
   set_presolve(lp.get(), PRESOLVE_SENSDUALS, get_presolveloops(lp.get()));
   if (::solve(lp.get()) != OPTIMAL) return std::nullopt;
-  std::vector<double> values(static_cast<std::size_t>(last)), duals(1 + kinds + kernels + static_cast<std::size_t>(last));
-  if (get_variables(lp.get(), values.data()) != TRUE || get_dual_solution(lp.get(), duals.data()) != TRUE) return std::nullopt;
+  std::vector<double> values(static_cast<std::size_t>(last)),
+      duals(1 + kinds + kernels + static_cast<std::size_t>(last));
+  if (get_variables(lp.get(), values.data()) != TRUE || get_dual_solution(lp.get(), duals.data()) != TRUE)
+    return std::nullopt;
   std::vector<double> prices;
   double sum = 0;
-  for (std::size_t kind = 0; kind < kinds; ++kind) sum += prices.emplace_back(std::abs(duals[1 + kind]));  // of the row, divided by its workers
+  for (std::size_t kind = 0; kind < kinds; ++kind)
+    sum += prices.emplace_back(std::abs(duals[1 + kind]));  // of the row, divided by its workers
   if (!(sum > 0)) return std::nullopt;
   for (std::size_t kind = 0; kind < kinds; ++kind) prices[kind] /= sum * program.workers[kind];
   std::vector<std::vector<double>> placed(kernels, std::vector<double>(kinds));
   for (std::size_t kernel = 0; kernel < kernels; ++kernel)
     for (std::size_t kind = 0; kind < kinds; ++kind)
       if (const int column = columns[kernel][kind]; column != 0)
-        placed[kernel][kind] = program.tasks[kernel] * std::clamp(values[static_cast<std::size_t>(column) - 1], 0.0, 1.0);
+        placed[kernel][kind] =
+            program.tasks[kernel] * std::clamp(values[static_cast<std::size_t>(column) - 1], 0.0, 1.0);
   return std::pair(std::move(prices), std::move(placed));
 }
 
@@ -118,7 +125,8 @@ AreaSolution solve(const AreaProgram& program) {
     if (auto best = optimum(program, result.bound)) {
       const double bound = bound_of(program, best->first);
       // Worse than equal prices: the solver was wrong.
-      if (bound >= result.bound * (1 - 1e-9)) result = {.bound = std::max(bound, result.bound), .is_exact = true, .placed = std::move(best->second)};
+      if (bound >= result.bound * (1 - 1e-9))
+        result = {.bound = std::max(bound, result.bound), .is_exact = true, .placed = std::move(best->second)};
     }
   }
 #endif

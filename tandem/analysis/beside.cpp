@@ -18,7 +18,8 @@ void CoveredTime::merge() {
   std::size_t last = 0;
   for (std::size_t i = 1; i < parts_.size(); ++i) {
     parts_.touch();
-    if (parts_[i].begin_ns <= parts_[last].end_ns) parts_[last].end_ns = std::max(parts_[last].end_ns, parts_[i].end_ns);
+    if (parts_[i].begin_ns <= parts_[last].end_ns)
+      parts_[last].end_ns = std::max(parts_[last].end_ns, parts_[i].end_ns);
     else parts_[++last] = parts_[i];
   }
   if (!parts_.empty()) parts_.resize(last + 1);

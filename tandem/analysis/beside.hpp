@@ -75,7 +75,7 @@ struct BesideTasks {
   static constexpr std::size_t least_quiet = 4;  ///< fewer are not compared with
 
   std::uint64_t tasks = 0;            ///< beside the activity, and compared
-  double slowness = 1;                ///< the median of duration / median of the quiet tasks of the codelet on the worker
+  double slowness = 1;  ///< the median of duration / median of the quiet tasks of the codelet on the worker
   std::int64_t excess_ns = 0;         ///< time of these tasks beyond those medians, in all
   SpillVector<std::uint32_t> slowed = {};  ///< rows of tasks that took longer, ascending
 };

@@ -1,4 +1,5 @@
-// tandem/analysis/broadcasts.cpp: how many broadcasts there were, how long they took, and what went to several ranks without one.
+// tandem/analysis/broadcasts.cpp: how many broadcasts there were, how long they took, and what went to several ranks
+// without one.
 #include "tandem/analysis/broadcasts.hpp"
 
 #include <algorithm>
@@ -22,14 +23,16 @@ struct Reached {
 std::optional<std::int64_t> delay_of(const History& history, const CommunicationRow& row) {
   if (row.broadcast == no_number) return std::nullopt;
   const BroadcastRow& broadcast = history.broadcasts[row.broadcast];
-  if (broadcast.failed || row.failed || row.arrived_ns == no_time || broadcast.posted_ns == no_time) return std::nullopt;
+  if (broadcast.failed || row.failed || row.arrived_ns == no_time || broadcast.posted_ns == no_time)
+    return std::nullopt;
   return std::max<std::int64_t>(row.arrived_ns - broadcast.posted_ns, 0);
 }
 
 BroadcastDelays delays_by_size(const History& history) {
   std::map<std::uint64_t, std::vector<std::int64_t>> delays_of_size;
   for (const CommunicationRow& row : history.communications)
-    if (const auto delay = delay_of(history, row)) delays_of_size[history.broadcasts[row.broadcast].bytes].push_back(*delay);
+    if (const auto delay = delay_of(history, row))
+      delays_of_size[history.broadcasts[row.broadcast].bytes].push_back(*delay);
   BroadcastDelays result;
   for (auto& [bytes, delays] : delays_of_size) result.emplace(bytes, quartiles(delays).value());
   return result;
@@ -63,7 +66,8 @@ void count_recipients(const History& history, Broadcasts& result) {
     ++result.count;
     result.bytes += broadcast.bytes * count;
     recipients.push_back(count);
-    if (all.arrived > 0 && all.arrived == all.recipients) durations.push_back(std::max<std::int64_t>(all.last_ns - broadcast.posted_ns, 0));
+    if (all.arrived > 0 && all.arrived == all.recipients)
+      durations.push_back(std::max<std::int64_t>(all.last_ns - broadcast.posted_ns, 0));
   }
   result.recipients = quartiles(recipients);
   result.durations = quartiles(durations);
@@ -121,7 +125,8 @@ SharedData shared_data(const History& history) {
   std::ranges::sort(deliveries, {}, &Delivery::key);
   SharedData shared;
   for (auto first = deliveries.begin(); first != deliveries.end();) {
-    const auto last = std::find_if(first, deliveries.end(), [&](const Delivery& other) { return other.version_key() != first->version_key(); });
+    const auto last = std::find_if(first, deliveries.end(),
+                                   [&](const Delivery& other) { return other.version_key() != first->version_key(); });
     add_version({first, last}, shared);
     first = last;
   }
@@ -158,7 +163,8 @@ std::vector<BroadcastEdge> broadcast_edges(const History& history, const Broadca
   std::ranges::stable_sort(forwards, {}, &ForwardRow::time_ns);
   std::map<std::uint32_t, std::vector<const ForwardRow*>> sent_by;  // of each row of an arrival
   for (const ForwardRow* const forward : forwards) {
-    const auto same = std::ranges::equal_range(arrivals, std::tuple(forward->root, forward->child, forward->tag), {}, &Arrival::key);
+    const auto same =
+        std::ranges::equal_range(arrivals, std::tuple(forward->root, forward->child, forward->tag), {}, &Arrival::key);
     for (const Arrival& arrival : same) {
       if (rows[arrival.row].arrived_ns < forward->time_ns) continue;
       auto& senders = sent_by[arrival.row];
@@ -176,8 +182,10 @@ std::vector<BroadcastEdge> broadcast_edges(const History& history, const Broadca
     const bool late = delays.at(broadcast.bytes).is_outlier(*delay);
     const auto senders = sent_by.find(i);
     if (senders == sent_by.end() || is_child(history.texts[broadcast.children], rows[i].destination))
-      edges.push_back({.communication = i, .parent = broadcast.root,
-                       .begun_ns = broadcast.routed_ns != no_time ? broadcast.routed_ns : broadcast.posted_ns, .late = late});
+      edges.push_back({.communication = i,
+                       .parent = broadcast.root,
+                       .begun_ns = broadcast.routed_ns != no_time ? broadcast.routed_ns : broadcast.posted_ns,
+                       .late = late});
     if (senders == sent_by.end()) continue;
     for (const ForwardRow* const forward : senders->second)
       edges.push_back({.communication = i, .parent = forward->rank, .begun_ns = forward->time_ns, .late = late});
@@ -191,7 +199,8 @@ FastestMessage fastest_message(const History& history) {
     if (!row.is_whole() || row.failed || row.source == row.destination || row.arrived_ns <= row.posted_ns) continue;
     const std::int64_t took_ns = row.arrived_ns - row.posted_ns;
     fastest.shortest_ns = fastest.shortest_ns == no_time ? took_ns : std::min(fastest.shortest_ns, took_ns);
-    fastest.bytes_per_ns = std::max(fastest.bytes_per_ns, static_cast<double>(row.bytes) / static_cast<double>(took_ns));
+    fastest.bytes_per_ns =
+        std::max(fastest.bytes_per_ns, static_cast<double>(row.bytes) / static_cast<double>(took_ns));
   }
   return fastest;
 }

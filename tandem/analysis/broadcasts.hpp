@@ -1,4 +1,5 @@
-// tandem/analysis/broadcasts.hpp: how many broadcasts there were, how long they took, and what went to several ranks without one.
+// tandem/analysis/broadcasts.hpp: how many broadcasts there were, how long they took, and what went to several ranks
+// without one.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,12 @@ struct SharedData {
   std::uint64_t versions = 0;
   std::uint64_t recipients = 0, by_broadcast = 0;              ///< of all versions, and those served by broadcasts
   std::uint64_t bytes = 0, bytes_by_broadcast = 0;             ///< these recipients times the size
-  std::uint64_t split = 0;                                     ///< versions that went by more than one broadcast, or by one and by plain messages
+  std::uint64_t split = 0;  ///< versions that went by more than one broadcast, or by one and by plain messages
 
   /// The share of the recipients that broadcasts served (the detection rate); empty where there are none.
   std::optional<double> detection_rate() const noexcept {
-    return recipients == 0 ? std::nullopt : std::optional(static_cast<double>(by_broadcast) / static_cast<double>(recipients));
+    return recipients == 0 ? std::nullopt
+                           : std::optional(static_cast<double>(by_broadcast) / static_cast<double>(recipients));
   }
 };
 

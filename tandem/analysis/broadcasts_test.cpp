@@ -46,8 +46,8 @@ TEST(Broadcasts, CountsTimesAndLateArrivals) {
 }
 
 /// A broadcast of 1000 bytes by rank 0, with a tag; `children` are those of the root.
-void add_broadcast(SmallRun& run, std::int64_t posted_ns, std::uint32_t request, std::uint64_t tag, const std::vector<std::uint32_t>& to,
-                   const std::vector<std::uint32_t>& children) {
+void add_broadcast(SmallRun& run, std::int64_t posted_ns, std::uint32_t request, std::uint64_t tag,
+                   const std::vector<std::uint32_t>& to, const std::vector<std::uint32_t>& children) {
   auto& root = run.stream(0, 4);
   root.add(Type::mcast_posted, at(posted_ns), {request, 7, tag, 1000, to.size()});
   for (const std::uint32_t rank : to) root.add(Type::mcast_recipient, at(posted_ns), {request, rank});
@@ -135,8 +135,12 @@ TEST(Broadcasts, TheBoundIsTheFastestMessage) {
   SmallRun run(3);
   for (std::uint32_t rank = 0; rank < 3; ++rank) run.usual(rank);
   EXPECT_EQ(fastest_message(*run.read()).bound_ns(1000), 0) << "nothing is known";
-  run.stream(0, 4).add(Type::send_posted, at(10), {1, 1, 7, 0, 1, 10}).add(Type::send_posted, at(20), {2, 1, 7, 0, 2, 8000});
-  run.stream(1, 4).add(Type::message_arrived, at(30), {1, 0, 7, 1, 10}).add(Type::message_arrived, at(100), {2, 0, 7, 2, 8000});
+  run.stream(0, 4)
+      .add(Type::send_posted, at(10), {1, 1, 7, 0, 1, 10})
+      .add(Type::send_posted, at(20), {2, 1, 7, 0, 2, 8000});
+  run.stream(1, 4)
+      .add(Type::message_arrived, at(30), {1, 0, 7, 1, 10})
+      .add(Type::message_arrived, at(100), {2, 0, 7, 2, 8000});
   const FastestMessage fastest = fastest_message(*run.read());
   EXPECT_EQ(fastest.shortest_ns, 20);
   EXPECT_EQ(fastest.bytes_per_ns, 100);

@@ -13,14 +13,17 @@ namespace tandem::analysis {
 namespace {
 
 bool counts(const CommunicationRow& row) {
-  return !row.failed && row.source != no_number && row.destination != no_number && (row.has_send() || row.arrived_ns != no_time);
+  return !row.failed && row.source != no_number && row.destination != no_number &&
+         (row.has_send() || row.arrived_ns != no_time);
 }
 
 std::vector<RankPair> matrix_of(const History& history) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, RankPair> pairs;
   for (const CommunicationRow& row : history.communications) {
     if (!counts(row)) continue;
-    RankPair& pair = pairs.try_emplace({row.source, row.destination}, RankPair{.source = row.source, .destination = row.destination}).first->second;
+    RankPair& pair =
+        pairs.try_emplace({row.source, row.destination}, RankPair{.source = row.source, .destination = row.destination})
+            .first->second;
     ++pair.messages;
     pair.bytes += row.bytes;
     if (row.is_whole()) pair.total_ns += std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0);
@@ -90,7 +93,9 @@ Communication communication(const History& history, const TaskGraph& graph, cons
   Communication result;
   result.matrix = matrix_of(history);
   std::map<std::uint32_t, Rank> ranks;
-  const auto rank_of = [&](std::uint32_t rank) -> Rank& { return ranks.try_emplace(rank, history.memory_of_tables()).first->second; };
+  const auto rank_of = [&](std::uint32_t rank) -> Rank& {
+    return ranks.try_emplace(rank, history.memory_of_tables()).first->second;
+  };
   for (const WorkerTimes& worker : split.workers) rank_of(worker.rank);
   const FirstUses uses(history, graph);
   SpillVector<std::int64_t> sent_to_arrived(history.memory_of_tables()), arrived_to_used(history.memory_of_tables());
@@ -100,7 +105,8 @@ Communication communication(const History& history, const TaskGraph& graph, cons
     rank_of(row.destination).in.add(row);
     if (row.is_whole()) sent_to_arrived.push_back(std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0));
     const std::int64_t used_ns = row.receive_task == no_number ? no_time : uses[row.receive_task];
-    if (row.arrived_ns != no_time && used_ns != no_time) arrived_to_used.push_back(std::max<std::int64_t>(used_ns - row.arrived_ns, 0));
+    if (row.arrived_ns != no_time && used_ns != no_time)
+      arrived_to_used.push_back(std::max<std::int64_t>(used_ns - row.arrived_ns, 0));
   }
   result.sent_to_arrived = quartiles({sent_to_arrived.data(), sent_to_arrived.size()});
   result.arrived_to_used = quartiles({arrived_to_used.data(), arrived_to_used.size()});

@@ -28,7 +28,9 @@ struct Traffic {
   std::int64_t busy_ns = 0;              ///< time in which at least one was under way
   std::int64_t most_at_once = 0;         ///< most that were under way at once
   /// Bytes per second while at least one was under way; 0: not known.
-  double bytes_per_s() const noexcept { return busy_ns == 0 ? 0 : 1e9 * static_cast<double>(bytes) / static_cast<double>(busy_ns); }
+  double bytes_per_s() const noexcept {
+    return busy_ns == 0 ? 0 : 1e9 * static_cast<double>(bytes) / static_cast<double>(busy_ns);
+  }
 };
 
 /// Times of workers are added up over the workers of the rank, within the makespan.

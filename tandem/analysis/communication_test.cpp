@@ -15,7 +15,9 @@ using test::RandomRun;
 using test::SmallRun;
 using trace::Type;
 
-Communication communication_of(const History& history) { return communication(history, TaskGraph(history), split_time(history)); }
+Communication communication_of(const History& history) {
+  return communication(history, TaskGraph(history), split_time(history));
+}
 
 TEST(Communication, IdleTimeIsExposedAndKernelsHideMessages) {
   SmallRun run(2);
@@ -25,7 +27,9 @@ TEST(Communication, IdleTimeIsExposedAndKernelsHideMessages) {
   run.submit(0, 0, 1, 0).execute(0, 2, 1, 10, 110).submit(0, 0, 2, 0, {}, {1});
   run.stream(0, 4).add(Type::send_posted, at(120), {1, 1, 0, 0, 7, 640}).add(Type::data_sent, at(120), {0, 1, 2, 1});
   run.submit(1, 0, 3, 0).submit(1, 0, 4, 0, {}, {3}).submit(1, 0, 5, 0);
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(300), {1, 0, 0, 7, 640});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(300), {1, 0, 0, 7, 640});
   run.stream(1, 4).add(Type::data_received, at(300), {0, 1, 3, 1}).add(Type::task_ready, at(300), {4});
   run.execute(1, 3, 5, 0, 200).execute(1, 2, 4, 320, 400);
   const Communication result = communication_of(*run.read());
@@ -58,9 +62,13 @@ TEST(Communication, IdleTimeIsExposedAndKernelsHideMessages) {
 TEST(Communication, WhatNobodyKnowsIsLeftOut) {
   SmallRun run(2);
   run.usual(0).usual(1);
-  run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64}).add(Type::send_posted, at(100), {2, 1, 0, 0, 8, 64});
+  run.stream(0, 4)
+      .add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64})
+      .add(Type::send_posted, at(100), {2, 1, 0, 0, 8, 64});
   run.stream(0, 4).add(Type::message_failed, at(120), {2, 1});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, UINT32_MAX, 0, 9}).add(Type::receive_posted, at(20), {2, 0, 0, 10});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, UINT32_MAX, 0, 9})
+      .add(Type::receive_posted, at(20), {2, 0, 0, 10});
   const Communication result = communication_of(*run.read());
   EXPECT_EQ(result.messages(), 1u);
   EXPECT_FALSE(result.sent_to_arrived);
@@ -102,12 +110,14 @@ TEST(Communication, RandomRunsAgreeWithBruteForce) {
     }
     if (!run.messages.empty()) {
       EXPECT_EQ(result.sent_to_arrived->max, std::ranges::max(latencies)) << "seed " << seed;
-      EXPECT_EQ(result.arrived_to_used->total, std::accumulate(waits.begin(), waits.end(), std::int64_t{0})) << "seed " << seed;
+      EXPECT_EQ(result.arrived_to_used->total, std::accumulate(waits.begin(), waits.end(), std::int64_t{0}))
+          << "seed " << seed;
     }
     for (const RankCommunication& rank : result.ranks) {
       const auto under_way = [&](std::int64_t ns, bool in) {
         return std::ranges::count_if(run.messages, [&](const RandomRun::Message& message) {
-          return (in ? message.destination : message.source) == rank.rank && message.posted_ns <= ns && ns < message.arrived_ns;
+          return (in ? message.destination : message.source) == rank.rank && message.posted_ns <= ns &&
+                 ns < message.arrived_ns;
         });
       };
       std::int64_t busy_ns = 0, most = 0, hidden_ns = 0;

@@ -15,7 +15,8 @@ namespace tandem::analysis {
 namespace {
 
 bool is_large(const CommunicationRow& row) noexcept {
-  return row.is_whole() && !row.failed && row.bytes >= Contention::least_bytes && row.source != no_number && row.destination != no_number;
+  return row.is_whole() && !row.failed && row.bytes >= Contention::least_bytes && row.source != no_number &&
+         row.destination != no_number;
 }
 
 Interval under_way(const CommunicationRow& row) noexcept {
@@ -62,7 +63,8 @@ void compare_messages(const History& history, const Hosts& hosts, Contention& re
     if (!is_large(row)) continue;
     const Interval time = under_way(row);
     if (time.length_ns() == 0) continue;
-    const double share = std::max(executing.share(hosts.of(row.source), time), executing.share(hosts.of(row.destination), time));
+    const double share =
+        std::max(executing.share(hosts.of(row.source), time), executing.share(hosts.of(row.destination), time));
     Group& group = groups[{row.source, row.destination, row.bytes}];
     if (share >= 0.5) group.beside_ns.push_back(time.length_ns());
     else if (share <= 0.1) group.quiet_ns.push_back(time.length_ns());

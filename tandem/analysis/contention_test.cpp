@@ -37,7 +37,8 @@ class ContendedRun : public TasksInARow<ContendedRun> {
 constexpr std::uint64_t kLarge = 1 << 20;
 
 TEST(Contention, TasksBesideALargeMessageAreCompared) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 24'000).tasks(20, 1'200).read());
+  const Contention found =
+      contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 24'000).tasks(20, 1'200).read());
   EXPECT_EQ(found.tasks, 20u);
   EXPECT_DOUBLE_EQ(found.slowness, 1.2);
   EXPECT_EQ(found.excess_ns, 20 * 200);
@@ -46,7 +47,8 @@ TEST(Contention, TasksBesideALargeMessageAreCompared) {
 }
 
 TEST(Contention, SmallMessagesDoNotCount) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(60'000, 0, 24'000).tasks(20, 1'200).read());
+  const Contention found =
+      contention(*ContendedRun().tasks(20, 1'000).message(60'000, 0, 24'000).tasks(20, 1'200).read());
   EXPECT_EQ(found.tasks, 0u);
   EXPECT_FALSE(found.slows_tasks());
 }
@@ -58,7 +60,8 @@ TEST(Contention, AMessageThatWaitsIsNotUnderWay) {
 }
 
 TEST(Contention, TasksThatAreAsLongAreNotSlowed) {
-  const Contention found = contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 20'000).tasks(20, 1'000).read());
+  const Contention found =
+      contention(*ContendedRun().tasks(20, 1'000).message(kLarge, 0, 20'000).tasks(20, 1'000).read());
   EXPECT_EQ(found.tasks, 20u);
   EXPECT_DOUBLE_EQ(found.slowness, 1);
   EXPECT_FALSE(found.slows_tasks());
@@ -88,7 +91,8 @@ TEST(Contention, IsNamedByTheVerdict) {
   const auto findings = verdict(*history, summary);
   const auto named = std::ranges::find(findings, std::string_view("contention"), &Finding::key);
   ASSERT_NE(named, findings.end());
-  EXPECT_EQ(named->what, "40 tasks took 1.5 times as long while messages of 64 KiB or more were under way on their host.");
+  EXPECT_EQ(named->what,
+            "40 tasks took 1.5 times as long while messages of 64 KiB or more were under way on their host.");
   EXPECT_EQ(named->lost_ns, 40 * 500 / static_cast<std::int64_t>(summary.split.workers.size()));
   EXPECT_EQ(std::ranges::count(findings, std::string_view("slow_executions"), &Finding::key), 0);
 }

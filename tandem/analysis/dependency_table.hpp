@@ -21,7 +21,8 @@ struct DependencyRow {
 /// 2^32 as in the trace: less than 2^31. Refers to the tasks. One thread at a time.
 class DependencyTable {
  public:
-  DependencyTable(const std::shared_ptr<SpillMemory>& memory, const TaskTable& tasks) : tasks_(&tasks), rows_(memory, SpillUse::table) {}
+  DependencyTable(const std::shared_ptr<SpillMemory>& memory, const TaskTable& tasks)
+      : tasks_(&tasks), rows_(memory, SpillUse::table) {}
 
   struct Row {
     std::uint32_t task = 0;

@@ -41,7 +41,8 @@ std::optional<RunEfficiency> efficiency(const TimeSplit& split, std::int64_t rep
   if (all.max_ns == 0) return std::nullopt;
   RunEfficiency result;
   result.ideal_makespan_ns = std::min(std::max(replayed_end_ns - split.begin_ns, all.max_ns), split.makespan_ns);
-  const auto makespan_ns = static_cast<double>(split.makespan_ns), ideal_ns = static_cast<double>(result.ideal_makespan_ns);
+  const auto makespan_ns = static_cast<double>(split.makespan_ns),
+             ideal_ns = static_cast<double>(result.ideal_makespan_ns);
   static_cast<Efficiency&>(result) = factors(all, makespan_ns, ideal_ns);
   double most_mean_ns = 0;
   for (const auto& [rank, useful] : of_rank) {

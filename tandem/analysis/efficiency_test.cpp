@@ -1,4 +1,5 @@
-// tandem/analysis/efficiency_test.cpp: the factors of runs that were computed by hand, and that they multiply to the whole.
+// tandem/analysis/efficiency_test.cpp: the factors of runs that were computed by hand, and that they multiply to the
+// whole.
 #include "tandem/analysis/efficiency.hpp"
 
 #include "tandem/analysis/random_run.hpp"
@@ -78,7 +79,8 @@ TEST(Efficiency, FactorsOfRandomRunsMultiplyToTheWhole) {
       useful_ns += static_cast<double>(rank.useful_ns);
     }
     const TimeSplit split = split_time(*history);
-    EXPECT_NEAR(useful_ns / static_cast<double>(split.makespan_ns) / static_cast<double>(split.workers.size()), result->parallel, 1e-12);
+    EXPECT_NEAR(useful_ns / static_cast<double>(split.makespan_ns) / static_cast<double>(split.workers.size()),
+                result->parallel, 1e-12);
   }
 }
 

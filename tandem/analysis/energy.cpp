@@ -51,7 +51,8 @@ class Codelets {
 std::vector<Source> sources_of(const History& history, const WorkerKinds& kinds, std::vector<std::size_t>& of_counter) {
   std::vector<Source> sources;
   for (const EnergyCounter& counter : history.energy_counters) {
-    const auto same = std::ranges::find_if(sources, [&](const Source& one) { return one.rank == counter.rank && *one.workers == counter.workers; });
+    const auto same = std::ranges::find_if(
+        sources, [&](const Source& one) { return one.rank == counter.rank && *one.workers == counter.workers; });
     of_counter.push_back(static_cast<std::size_t>(same - sources.begin()));
     if (same != sources.end()) continue;
     const auto first = static_cast<std::uint16_t>(counter.workers.empty() ? 0 : counter.workers.front());
@@ -70,7 +71,8 @@ std::vector<Source> sources_of(const History& history, const WorkerKinds& kinds,
 
 /// Adds a kernel that ran from `start_ns` to `end_ns`.
 void add_busy(std::vector<Sample>& samples, std::int64_t start_ns, std::int64_t end_ns, unsigned codelet) {
-  for (auto at = std::ranges::upper_bound(samples, start_ns, {}, &Sample::end_ns); at != samples.end() && at->start_ns < end_ns; ++at) {
+  for (auto at = std::ranges::upper_bound(samples, start_ns, {}, &Sample::end_ns);
+       at != samples.end() && at->start_ns < end_ns; ++at) {
     const std::int64_t ns = std::min(end_ns, at->end_ns) - std::max(start_ns, at->start_ns);
     if (ns > 0) at->busy_s[codelet] += seconds_of(ns);
   }
@@ -84,7 +86,8 @@ RunEnergy RunEnergy::of(const History& history) {
   const WorkerKinds kinds(history);
   std::vector<std::size_t> of_counter;
   std::vector<Source> sources = sources_of(history, kinds, of_counter);
-  for (const EnergyCounter& counter : history.energy_counters) result.counters.push_back({.rank = counter.rank, .name = counter.name});
+  for (const EnergyCounter& counter : history.energy_counters)
+    result.counters.push_back({.rank = counter.rank, .name = counter.name});
   for (const EnergyRow& row : history.energy) {
     result.counters[row.counter].joules += row.joules;
     result.counters[row.counter].seconds += seconds_of(row.end_ns - row.start_ns);
@@ -112,7 +115,8 @@ RunEnergy RunEnergy::of(const History& history) {
   for (const auto& [kind, model] : models) {
     const std::string_view name = kind < kinds.names().size() ? kinds.names()[kind] : "cpu";
     const model::PowerModel::Fit fit = model.fit();
-    result.kinds.push_back({.kind = name, .joules = model.joules(), .idle_joules = fit.idle.watts * model.seconds(), .idle = fit.idle});
+    result.kinds.push_back(
+        {.kind = name, .joules = model.joules(), .idle_joules = fit.idle.watts * model.seconds(), .idle = fit.idle});
     for (unsigned k = 0; k < fit.codelets.size(); ++k)
       if (const model::Watts& watts = fit.codelets[k]; watts.seconds > 0)
         result.kernels.push_back({.codelet = codelets[kind].name(k, history.texts), .kind = name, .joules = watts.watts * watts.seconds, .watts = watts});

@@ -20,10 +20,14 @@ TEST(RunEnergy, IsThatOfItsCounters) {
   run.usual(0).usual(1);
   run.catalogue(0).add(Type::name, at(0), {0, 6, "0-1 package-0"}).add(Type::name, at(0), {1, 6, "0-1 package-0 dram"});
   run.catalogue(1).add(Type::name, at(0), {0, 6, "0-1 package-0"});
-  run.stream(0, 1).add(Type::task_submitted, at(0), {9, 0, 0, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
-  run.stream(1, 1).add(Type::task_submitted, at(0), {9, 0, 0, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
+  run.stream(0, 1).add(Type::task_submitted, at(0),
+                       {9, 0, 0, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
+  run.stream(1, 1).add(Type::task_submitted, at(0),
+                       {9, 0, 0, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
   for (int i = 1; i <= 4; ++i) {
-    run.stream(0, 5).add(Type::energy, at(i * 50 * kMs), {0, 5.0, 50 * kMs}).add(Type::energy, at(i * 50 * kMs + 2'000), {1, 1.0, 50 * kMs});
+    run.stream(0, 5)
+        .add(Type::energy, at(i * 50 * kMs), {0, 5.0, 50 * kMs})
+        .add(Type::energy, at(i * 50 * kMs + 2'000), {1, 1.0, 50 * kMs});
     run.stream(1, 5).add(Type::energy, at(i * 50 * kMs), {0, 2.5, 50 * kMs});
   }
   const auto history = run.read();
@@ -69,14 +73,17 @@ TEST(RunEnergy, IsSharedAmongKernelsByWhatRanInEachInterval) {
       run.submit(0, 0, task, is_gemm ? 1 : 0).execute(0, worker, task, ns, end_ns);
       ++task;
       for (std::int64_t i = ns / (50 * kMs); i * 50 * kMs < end_ns; ++i) {
-        const double seconds = 1e-9 * static_cast<double>(std::min(end_ns, (i + 1) * 50 * kMs) - std::max(ns, i * 50 * kMs));
+        const double seconds =
+            1e-9 * static_cast<double>(std::min(end_ns, (i + 1) * 50 * kMs) - std::max(ns, i * 50 * kMs));
         joules[static_cast<std::size_t>(i)] += seconds * (is_gemm ? 30 : 10);
         (is_gemm ? of_gemm : of_potrf) += seconds * (is_gemm ? 30 : 10);
       }
       ns = end_ns;
     }
   for (int i = 0; i < kIntervals; ++i)
-    run.stream(0, 5).add(Type::energy, at((i + 1) * 50 * kMs), {0, joules[static_cast<std::size_t>(i)] * (1 + 0.02 * (static_cast<int>(random() % 3) - 1)), 50 * kMs});
+    run.stream(0, 5).add(
+        Type::energy, at((i + 1) * 50 * kMs),
+        {0, joules[static_cast<std::size_t>(i)] * (1 + 0.02 * (static_cast<int>(random() % 3) - 1)), 50 * kMs});
   const auto history = run.read();
   const RunEnergy energy = RunEnergy::of(*history);
   ASSERT_EQ(energy.kernels.size(), 2u);
@@ -87,7 +94,8 @@ TEST(RunEnergy, IsSharedAmongKernelsByWhatRanInEachInterval) {
   EXPECT_NEAR(energy.kinds.at(0).idle.watts, 20, 2);
   EXPECT_NEAR(energy.kernels[0].joules, of_gemm, 0.05 * of_gemm);
   EXPECT_NEAR(energy.kernels[1].joules, of_potrf, 0.15 * of_potrf);
-  EXPECT_NEAR(energy.kernels[0].joules + energy.kernels[1].joules + energy.kinds[0].idle_joules, energy.joules, 0.02 * energy.joules);
+  EXPECT_NEAR(energy.kernels[0].joules + energy.kernels[1].joules + energy.kinds[0].idle_joules, energy.joules,
+              0.02 * energy.joules);
   EXPECT_GT(energy.kernels[0].watts.confidence(), 0.8);
 }
 

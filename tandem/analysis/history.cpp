@@ -78,7 +78,8 @@ const DataRow* History::find_data(std::uint32_t rank, std::uint32_t number) cons
 }
 
 const ActorFacts* History::find_actor(std::uint32_t rank, std::uint32_t actor) const {
-  return find_sorted(actors, std::pair(rank, actor), [](const ActorFacts& facts) { return std::pair(facts.rank, facts.actor); });
+  return find_sorted(actors, std::pair(rank, actor),
+                     [](const ActorFacts& facts) { return std::pair(facts.rank, facts.actor); });
 }
 
 void HistoryBuilder::open_rank(const RankTrace& trace) {
@@ -183,7 +184,8 @@ void HistoryBuilder::finish(trace::TraceReader& run) {
     const Rank& rank = rank_of(tasks.rank[row]);
     tasks.id.set(row, tasks.id[row] - static_cast<std::uint64_t>(rank.index->epoch));
     // A task that waited for nothing at its submission has no event that it is ready.
-    if (rank.tells_ready && tasks.ready_ns[row] == no_time && tasks.start_ns[row] != no_time && tasks.submit_ns[row] != no_time)
+    if (rank.tells_ready && tasks.ready_ns[row] == no_time && tasks.start_ns[row] != no_time &&
+        tasks.submit_ns[row] != no_time)
       tasks.ready(row, tasks.submit_ns[row]);
   }
 }
@@ -212,7 +214,8 @@ base::Result<std::unique_ptr<History>> History::read(trace::TraceReader& run, co
     for (const auto& [kind, text] : rank->names)
       if (kind == trace::NameKind::node) name_memory(*history, rank->rank, text);
   HistoryBuilder builder(*history, run, options.content);
-  const auto read = run.in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
+  const auto read = run.in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event,
+                                                                                        std::int64_t) {
     builder.add(event);
     return true;
   });

@@ -1,4 +1,5 @@
-// tandem/analysis/history.hpp: what happened in a run, as tables: the one interpretation of a trace's events that all exports share.
+// tandem/analysis/history.hpp: what happened in a run, as tables: the one interpretation of a trace's events that all
+// exports share.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ struct CommunicationRow {
   std::int32_t priority = 0;
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;
-  std::int64_t posted_ns = no_time, announced_ns = no_time, granted_ns = no_time, sent_ns = no_time, send_released_ns = no_time;
+  std::int64_t posted_ns = no_time, announced_ns = no_time, granted_ns = no_time, sent_ns = no_time,
+               send_released_ns = no_time;
   std::int64_t receive_posted_ns = no_time, arrived_ns = no_time, receive_released_ns = no_time;
   std::uint32_t send_request = no_number, receive_request = no_number;
   std::uint32_t broadcast = no_number;  ///< row; no_number: a plain message
@@ -233,15 +235,16 @@ struct RankClock {
   bool corrected = false;        ///< false: the recorded clock counts
   bool by_date = false;          ///< it was never compared, so its system's date counts
   double residual_rms_ns = 0, residual_max_ns = 0;
-  std::int64_t first_offset_ns = 0, last_offset_ns = 0;  ///< the reference's time minus the rank's, at its first and last event
+  std::int64_t first_offset_ns = 0,
+               last_offset_ns = 0;  ///< the reference's time minus the rank's, at its first and last event
   std::int64_t first_ns = no_time, last_ns = no_time;    ///< of its events
 };
 
 /// What a history keeps of the events. Without the rest they take half the memory.
 enum class HistoryContent : std::uint8_t {
   all,
-  /// What `Summary` and the analyses beside it ask for. Of tasks their id, rank, codelet, name, operations, status and worker, and when they were
-  /// submitted, ready, begun and ended; no accesses.
+  /// What `Summary` and the analyses beside it ask for. Of tasks their id, rank, codelet, name, operations, status and
+  /// worker, and when they were submitted, ready, begun and ended; no accesses.
   summary,
 };
 
@@ -278,8 +281,8 @@ class History {
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  /// Reads all events once. Memory: some 130 bytes per task, 22 per state, 150 per message; with `HistoryContent::summary` 47 bytes per
-  /// task. Errors: malformed.
+  /// Reads all events once. Memory: some 130 bytes per task, 22 per state, 150 per message; with
+  /// `HistoryContent::summary` 47 bytes per task. Errors: malformed.
   static base::Result<std::unique_ptr<History>> read(trace::TraceReader& run, const HistoryOptions& options = {});
 
   /// Memory for what analyses keep of each task or event.
@@ -290,7 +293,8 @@ class History {
 
  public:
   std::string program, job;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> memories;  ///< names of memory nodes, by rank and number
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>
+      memories;                        ///< names of memory nodes, by rank and number
   std::vector<std::string> arguments;  ///< of the program of the first rank, after its name
   std::uint32_t size = 1;      ///< ranks of the job, including those that the folder lacks
   std::uint64_t events = 0;    ///< without descriptions

@@ -51,13 +51,15 @@ class HistoryBuilder {
           break;
         }
         if (actor.events == 0) begin_worker(rank, actor);
-        set_state(event, rank, actor,
-                  event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other);
+        set_state(
+            event, rank, actor,
+            event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other);
         break;
       case trace::Category::data: add_memory(event, rank); break;
       case trace::Category::comm:
         if (event.type == trace::Type::progress_state) {
-          const auto state = static_cast<std::size_t>(event.number(0)) + static_cast<std::size_t>(ActorState::engine_working);
+          const auto state =
+              static_cast<std::size_t>(event.number(0)) + static_cast<std::size_t>(ActorState::engine_working);
           set_state(event, rank, actor, state < actor_states ? static_cast<ActorState>(state) : ActorState::other);
         } else {
           messages_.add(event);
@@ -66,10 +68,10 @@ class HistoryBuilder {
       case trace::Category::broadcast: messages_.add(event); break;
       case trace::Category::dist:
         // Tasks of the flow are named by the low 32 bits of their ids, as everywhere.
-        messages_.add_flow(event,
-                           event.type == trace::Type::data_sent || event.type == trace::Type::data_received || event.type == trace::Type::data_expected
-                               ? near_id(rank, u32(event, 2))
-                               : 0);
+        messages_.add_flow(event, event.type == trace::Type::data_sent || event.type == trace::Type::data_received ||
+                                          event.type == trace::Type::data_expected
+                                      ? near_id(rank, u32(event, 2))
+                                      : 0);
         break;
       case trace::Category::flow: add_wait(event, actor); break;
       case trace::Category::tracer: add_tracer(event, rank, actor); break;
@@ -119,7 +121,8 @@ class HistoryBuilder {
     std::unordered_map<std::uint32_t, Graph> graphs;
     std::unordered_map<std::uint32_t, std::size_t> stagings;  ///< open ones, by row of their task
     std::map<std::uint16_t, std::int64_t> used_bytes;                                          ///< of each memory node
-    std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>, std::deque<std::size_t>> transfers;  ///< open ones
+    std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>, std::deque<std::size_t>>
+        transfers;                           ///< open ones
     std::vector<std::uint32_t> places;       ///< of each site, in the table of tasks
     std::vector<double> flops;               ///< of each site's next tasks
     std::int32_t iteration = no_iteration;   ///< of the next tasks

@@ -33,7 +33,8 @@ std::vector<clock::SyncPoint> points_of(const trace::RankTrace& rank) {
 
 /// Corrects a rank that was never compared: on the host of rank 0 the clocks are one (the TSC's origin is the
 /// machine's); elsewhere the dates of both systems count, which may be wrong by milliseconds.
-bool compare_by_date(const trace::RankTrace& rank, const trace::RankTrace* reference, std::vector<clock::SyncPoint>& points) {
+bool compare_by_date(const trace::RankTrace& rank, const trace::RankTrace* reference,
+                     std::vector<clock::SyncPoint>& points) {
   constexpr std::int64_t usual_error_ns = 10'000'000;
   if (!points.empty() || reference == nullptr || reference->rank != 0 || rank.rank == 0 || rank.host == reference->host)
     return false;
@@ -100,13 +101,15 @@ class RunTime {
 void correct_tables(History& history, RunTime& time) {
   TaskTable& tasks = history.tasks;
   for (const std::uint32_t row : tasks.rows())
-    time.correct_row(tasks.rank[row], row, tasks.submit_ns, tasks.ready_ns, tasks.pushed_ns, tasks.popped_ns, tasks.start_ns, tasks.end_ns);
+    time.correct_row(tasks.rank[row], row, tasks.submit_ns, tasks.ready_ns, tasks.pushed_ns, tasks.popped_ns,
+                     tasks.start_ns, tasks.end_ns);
   history.states.correct([&](std::uint32_t rank, std::int64_t ns) { return time.of(rank, ns); });
   for (CommunicationRow& row : history.communications) {
     time.correct(row.source, row.posted_ns, row.announced_ns, row.granted_ns, row.sent_ns, row.send_released_ns);
     time.correct(row.destination, row.receive_posted_ns, row.arrived_ns, row.receive_released_ns);
   }
-  for (BroadcastRow& row : history.broadcasts) time.correct(row.root, row.posted_ns, row.routed_ns, row.sent_ns, row.released_ns);
+  for (BroadcastRow& row : history.broadcasts)
+    time.correct(row.root, row.posted_ns, row.routed_ns, row.sent_ns, row.released_ns);
   for (BagRow& row : history.bags) time.correct(row.rank, row.opened_ns, row.closed_ns);
   for (BagRecipientRow& row : history.bag_recipients) time.correct(row.rank, row.joined_ns);
   for (ForwardRow& row : history.forwards) time.correct(row.rank, row.time_ns);
@@ -156,11 +159,13 @@ void correct_history(History& history, trace::TraceReader& run, const HistoryOpt
     const auto at = std::ranges::find(history.clocks, rank->rank, &RankClock::rank);
     if (at != history.clocks.end()) at->by_date = by_date;
   }
-  history.method = options.method.value_or(most_points >= 2 ? clock::CorrectionMethod::linear : clock::CorrectionMethod::none);
+  history.method =
+      options.method.value_or(most_points >= 2 ? clock::CorrectionMethod::linear : clock::CorrectionMethod::none);
   const auto messages = messages_of(history, places);
   clock::CorrectionOptions correction;
   correction.method = history.method;
-  clock::CorrectedClocks corrected = clock::correct_clocks({.points = std::move(points), .messages = messages}, correction);
+  clock::CorrectedClocks corrected =
+      clock::correct_clocks({.points = std::move(points), .messages = messages}, correction);
   history.clock_report = std::move(corrected.report);
 
   RunTime time(corrected.of_rank, places);

@@ -202,7 +202,8 @@ void MessagePairing::pair() {
       sends.push_back({rows[i].source, rows[i].destination, rows[i].channel, rows[i].tag, i});
   for (std::size_t i = 0; i < receives_.size(); ++i) {
     const Receive& receive = receives_[i];
-    const bool known = receive.peer != no_number && !receive.any_tag && (!receive.failed || receive.arrived_ns != no_time);
+    const bool known =
+        receive.peer != no_number && !receive.any_tag && (!receive.failed || receive.arrived_ns != no_time);
     if (known) receives.push_back({receive.peer, receive.rank, receive.channel, receive.tag, i});
     else left.push_back(i);
   }
@@ -212,7 +213,8 @@ void MessagePairing::pair() {
   std::size_t send = 0;
   for (const Half& receive : receives) {
     while (send < sends.size() && sends[send].key() < receive.key()) ++send;
-    if (send < sends.size() && sends[send].key() == receive.key()) join(rows[sends[send++].row], receives_[receive.row]);
+    if (send < sends.size() && sends[send].key() == receive.key())
+      join(rows[sends[send++].row], receives_[receive.row]);
     else left.push_back(receive.row);
   }
   pair_with_broadcasts(left);
@@ -236,7 +238,8 @@ void MessagePairing::pair_with_broadcasts(SpillVector<std::size_t>& left) {
     const Receive& receive = receives_[index];
     const auto found = unknown_recipients.find({receive.peer, receive.channel, receive.tag});
     std::size_t& count = nth[{receive.peer, receive.rank, receive.channel, receive.tag}];
-    if (receive.any_tag || receive.arrived_ns == no_time || found == unknown_recipients.end() || count >= found->second.size()) {
+    if (receive.any_tag || receive.arrived_ns == no_time || found == unknown_recipients.end() ||
+        count >= found->second.size()) {
       still_left.push_back(index);
       continue;
     }
@@ -258,7 +261,8 @@ void MessagePairing::load(const std::unordered_map<std::uint32_t, std::int64_t>&
   // A bag's request carries the bag's data, whether it became a broadcast or one message.
   std::unordered_map<std::uint64_t, std::uint32_t> bag_of_request;
   for (std::uint32_t i = 0; i < history_.bags.size(); ++i)
-    if (history_.bags[i].request != no_number) bag_of_request[request_key(history_.bags[i].rank, history_.bags[i].request)] = i;
+    if (history_.bags[i].request != no_number)
+      bag_of_request[request_key(history_.bags[i].rank, history_.bags[i].request)] = i;
   const auto task_of = [&](std::uint32_t rank, std::int64_t task) {
     const auto epoch = epochs.find(rank);
     if (task < 0 || epoch == epochs.end()) return no_number;
@@ -266,7 +270,8 @@ void MessagePairing::load(const std::unordered_map<std::uint32_t, std::int64_t>&
   };
   for (CommunicationRow& row : history_.communications) {
     if (row.send_request != no_number) {
-      if (const auto bag = bag_of_request.find(request_key(row.source, row.send_request)); bag != bag_of_request.end()) {
+      if (const auto bag = bag_of_request.find(request_key(row.source, row.send_request));
+          bag != bag_of_request.end()) {
         row.send_data = history_.bags[bag->second].data;
         row.version = history_.bags[bag->second].version;
       }
@@ -277,7 +282,8 @@ void MessagePairing::load(const std::unordered_map<std::uint32_t, std::int64_t>&
       }
     }
     if (row.receive_request == no_number) continue;
-    if (const auto cargo = received_.find(request_key(row.destination, row.receive_request)); cargo != received_.end()) {
+    if (const auto cargo = received_.find(request_key(row.destination, row.receive_request));
+        cargo != received_.end()) {
       row.receive_data = cargo->second.data;
       row.version = cargo->second.version;
       row.receive_task = task_of(row.destination, cargo->second.task);

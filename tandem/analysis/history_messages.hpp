@@ -47,9 +47,12 @@ class MessagePairing {
     std::uint32_t data = no_number, version = no_number;
     std::int64_t task = -1;
   };
-  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t>;  ///< source, destination, channel, tag
+  using Key =
+      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t>;  ///< source, destination, channel, tag
 
-  static std::uint64_t request_key(std::uint32_t rank, std::uint32_t request) { return std::uint64_t{rank} << 32 | request; }
+  static std::uint64_t request_key(std::uint32_t rank, std::uint32_t request) {
+    return std::uint64_t{rank} << 32 | request;
+  }
   Request* find(const trace::Event& event);
   void open(const trace::Event& event, Kind kind, std::size_t row);
   void add_arrival(const trace::Event& event);

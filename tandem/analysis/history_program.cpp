@@ -116,7 +116,8 @@ void HistoryBuilder::add_tracer(const Event& event, Rank& rank, Actor& actor) {
     case Type::tracer_waited:
       row.kind = TracerKind::waited;
       row.amount = event.number(0);  // until the event that needed a buffer
-      row.end_ns = event.local_ns + static_cast<std::int64_t>(std::min<std::uint64_t>(row.amount, std::uint64_t{1} << 60));
+      row.end_ns =
+          event.local_ns + static_cast<std::int64_t>(std::min<std::uint64_t>(row.amount, std::uint64_t{1} << 60));
       break;
     case Type::events_lost:
       row.kind = TracerKind::lost;
@@ -163,19 +164,22 @@ void HistoryBuilder::add_declared(const Event& event, std::uint32_t task) {
 /// value that holds from the interval's beginning on.
 void HistoryBuilder::add_energy(const Event& event, Rank& rank) {
   const std::uint32_t number = u32(event, 0);
-  const auto [known, is_new] = rank.energy_counters.try_emplace(number, static_cast<std::uint32_t>(history_.energy_counters.size()));
+  const auto [known, is_new] =
+      rank.energy_counters.try_emplace(number, static_cast<std::uint32_t>(history_.energy_counters.size()));
   if (is_new) {
     const std::string text(history_.texts[name_of_number(rank, number)]);
     const std::size_t blank = text.find(' ');
     EnergyCounter counter{.rank = rank.rank, .name = blank != text.npos ? text.substr(blank + 1) : text};
-    if (auto workers = base::parse_pu_list(text.substr(0, blank)); workers.ok()) counter.workers = std::move(workers).value();
+    if (auto workers = base::parse_pu_list(text.substr(0, blank)); workers.ok())
+      counter.workers = std::move(workers).value();
     history_.energy_counters.push_back(std::move(counter));
   }
   const double joules = event.real(1);
   const auto ns = static_cast<std::int64_t>(std::min<std::uint64_t>(event.number(2), INT64_MAX));
   if (ns == 0) return;
   const std::int64_t start_ns = std::max(rank.first_ns, event.local_ns - ns);
-  history_.energy.push_back({.rank = rank.rank, .counter = known->second, .joules = joules, .start_ns = start_ns, .end_ns = event.local_ns});
+  history_.energy.push_back(
+      {.rank = rank.rank, .counter = known->second, .joules = joules, .start_ns = start_ns, .end_ns = event.local_ns});
   const std::string name = "power of " + history_.energy_counters[known->second].name + ", W";
   history_.counters.push_back({.rank = event.rank, .actor = event.actor, .name = history_.texts.add(name), .task = no_number, .time_ns = start_ns,
                                .value = joules / static_cast<double>(ns) * 1e9});
@@ -200,7 +204,8 @@ void HistoryBuilder::add_user(const Event& event, const Rank& rank, Actor& actor
       break;
     case Type::span_ended: {
       const auto open =
-          std::find_if(actor.spans.rbegin(), actor.spans.rend(), [&](const Interval& span) { return span.key == number; });
+          std::find_if(actor.spans.rbegin(), actor.spans.rend(),
+                       [&](const Interval& span) { return span.key == number; });
       if (open == actor.spans.rend()) {
         history_.spans.push_back(
             {.rank = event.rank, .actor = event.actor, .name = name_of_number(rank, number), .end_ns = event.local_ns});

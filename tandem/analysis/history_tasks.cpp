@@ -22,7 +22,8 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
                                  .stalled = event.number(3), .misses = event.number(4)});
       return;
     case Type::task_expected:
-      history_.expected.push_back({.task = row_of(rank, near_id(rank, u32(event, 0))), .kernel_ns = static_cast<std::int64_t>(event.number(1)),
+      history_.expected.push_back({.task = row_of(rank, near_id(rank, u32(event, 0))),
+                                   .kernel_ns = static_cast<std::int64_t>(event.number(1)),
                                    .copies_ns = static_cast<std::int64_t>(event.number(2))});
       return;
     case Type::task_implementation: return implement(event, rank);
@@ -34,7 +35,9 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
   TaskTable& tasks = history_.tasks;
   switch (event.type) {
     case Type::task_accesses: add_access(row, u32(event, 1)); break;
-    case Type::task_deps: history_.dependencies.add(row, static_cast<std::uint64_t>(near_id(rank, u32(event, 1)))); break;
+    case Type::task_deps:
+      history_.dependencies.add(row, static_cast<std::uint64_t>(near_id(rank, u32(event, 1))));
+      break;
     case Type::task_ready:
       rank.tells_ready = true;
       tasks.ready(row, event.local_ns);
@@ -68,7 +71,9 @@ void HistoryBuilder::add_task(const Event& event, Rank& rank, Actor& actor) {
 }
 
 void HistoryBuilder::add_access(std::uint32_t row, std::uint32_t word) {
-  if (keeps_all_) history_.accesses.push_back({row, trace::data_of_access(word), static_cast<std::uint8_t>(trace::mode_of_access(word))});
+  if (keeps_all_)
+    history_.accesses.push_back(
+        {row, trace::data_of_access(word), static_cast<std::uint8_t>(trace::mode_of_access(word))});
 }
 
 void HistoryBuilder::submit(const Event& event, Rank& rank) {
@@ -110,7 +115,8 @@ void HistoryBuilder::implement(const Event& event, Rank& rank) {
   const TaskPlace of = known != without_implementation_.end() ? known->second : tasks.place(row);
   if (of.codelet == 0) return;  // its submission is lost
   const Texts::Id name = history_.texts.add(history_.texts[of.codelet] + " #" + std::to_string(event.number(1)));
-  if (const auto colour = history_.colours.find(of.codelet); colour != history_.colours.end()) history_.colours.emplace(name, colour->second);
+  if (const auto colour = history_.colours.find(of.codelet); colour != history_.colours.end())
+    history_.colours.emplace(name, colour->second);
   const std::uint32_t place = tasks.add_place({.codelet = name, .file = of.file, .line = of.line});
   without_implementation_.emplace(place, of);
   tasks.set_place(row, place);
@@ -138,8 +144,12 @@ void HistoryBuilder::learn_graph(Rank& rank, Graph& graph) {
   graph.accesses.resize(graph.count);
   graph.predecessors.resize(graph.count);
   const TaskTable& tasks = history_.tasks;
-  const auto position = [&](std::uint64_t id) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(id) - graph.first); };
-  const auto belongs = [&](std::uint32_t task) { return tasks.rank[task] == rank.rank && position(tasks.id[task]) < graph.count; };
+  const auto position = [&](std::uint64_t id) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(id) - graph.first);
+  };
+  const auto belongs = [&](std::uint32_t task) {
+    return tasks.rank[task] == rank.rank && position(tasks.id[task]) < graph.count;
+  };
   for (std::size_t i = rank.first_access; i < history_.accesses.size(); ++i) {
     const AccessRow& access = history_.accesses[i];
     if (belongs(access.task)) graph.accesses[position(tasks.id[access.task])].emplace_back(access.data, access.mode);
@@ -147,7 +157,8 @@ void HistoryBuilder::learn_graph(Rank& rank, Graph& graph) {
   for (std::size_t i = rank.first_dependency; i < history_.dependencies.size(); ++i) {
     const DependencyRow dependency = history_.dependencies[i];
     if (belongs(dependency.task) && position(dependency.predecessor) < graph.count)
-      graph.predecessors[position(tasks.id[dependency.task])].push_back(static_cast<std::uint32_t>(position(dependency.predecessor)));
+      graph.predecessors[position(tasks.id[dependency.task])].push_back(
+          static_cast<std::uint32_t>(position(dependency.predecessor)));
   }
   rank.first_access = history_.accesses.size();
   rank.first_dependency = history_.dependencies.size();
@@ -166,7 +177,8 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
     graph.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(event.number(2), tasks.size()));
     learn_graph(rank, graph);
     for (std::uint32_t i = 0; i < graph.count; ++i)
-      if (const std::uint32_t row = rank.index->find(first + i); row != no_number && keeps_all_) tasks.graph.set(row, number);
+      if (const std::uint32_t row = rank.index->find(first + i); row != no_number && keeps_all_)
+        tasks.graph.set(row, number);
     return;
   }
   const std::uint32_t count = std::min(graph.count, u32(event, 2));
@@ -192,7 +204,8 @@ void HistoryBuilder::replay(const Event& event, Rank& rank) {
       tasks.parameters.set(row, tasks.parameters[model]);
     }
     for (const auto& [data, mode] : graph.accesses[i]) history_.accesses.push_back({row, data, mode});
-    for (const std::uint32_t position : graph.predecessors[i]) history_.dependencies.add(row, static_cast<std::uint64_t>(first + position));
+    for (const std::uint32_t position : graph.predecessors[i])
+      history_.dependencies.add(row, static_cast<std::uint64_t>(first + position));
   }
   if (count > 0) rank.ids.unwrap(static_cast<std::uint32_t>(first + count - 1));
 }
@@ -225,12 +238,13 @@ void HistoryBuilder::close_state(std::uint32_t rank, Actor& actor, std::int64_t 
   const bool executes = !actor.running.empty();
   if (actor.since_ns != no_time && (executes || actor.base) && until_ns > actor.since_ns) {
     if (actor.states == nullptr) actor.states = &history_.states.actor(rank, actor.number, actor.worker);
-    history_.states.add(*actor.states,
-                        {.start_ns = actor.since_ns,
-                         .end_ns = until_ns,
-                         .task = executes ? actor.running.back() : no_number,
-                         .state = executes ? ActorState::executing : *actor.base,
-                         .depth = static_cast<std::uint8_t>(executes ? std::min<std::size_t>(actor.running.size() - 1, 255) : 0)});
+    history_.states.add(
+        *actor.states,
+        {.start_ns = actor.since_ns,
+         .end_ns = until_ns,
+         .task = executes ? actor.running.back() : no_number,
+         .state = executes ? ActorState::executing : *actor.base,
+         .depth = static_cast<std::uint8_t>(executes ? std::min<std::size_t>(actor.running.size() - 1, 255) : 0)});
   }
   actor.since_ns = until_ns;
 }

@@ -66,8 +66,14 @@ TEST(History, ATaskHasItsWholeLife) {
 TEST(History, FailedAndCancelledTasksSayIt) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0).submit(0, 10, 2, 0, {}, {1});
-  run.stream(0, 2).add(Type::task_started, at(20), {1}).add(Type::task_failed, at(30), {1}).add(Type::task_ended, at(40), {1});
-  run.stream(0, 2).add(Type::task_cancelled, at(50), {2}).add(Type::task_ready, at(50), {3}).add(Type::task_started, at(60), {3});
+  run.stream(0, 2)
+      .add(Type::task_started, at(20), {1})
+      .add(Type::task_failed, at(30), {1})
+      .add(Type::task_ended, at(40), {1});
+  run.stream(0, 2)
+      .add(Type::task_cancelled, at(50), {2})
+      .add(Type::task_ready, at(50), {3})
+      .add(Type::task_started, at(60), {3});
   const auto history = run.read();
   EXPECT_EQ(task(*history, 0, 1).status, TaskStatus::failed);
   EXPECT_TRUE(task(*history, 0, 1).has_run());
@@ -80,7 +86,10 @@ TEST(History, FailedAndCancelledTasksSayIt) {
 TEST(History, NumbersOfTasksGoOnBeyond32Bits) {
   SmallRun run;
   run.usual();
-  run.submit(0, 0, UINT32_MAX - 1, 0).submit(0, 10, UINT32_MAX, 0).submit(0, 20, 0, 1, {}, {UINT32_MAX}).submit(0, 30, 1, 1);
+  run.submit(0, 0, UINT32_MAX - 1, 0)
+      .submit(0, 10, UINT32_MAX, 0)
+      .submit(0, 20, 0, 1, {}, {UINT32_MAX})
+      .submit(0, 30, 1, 1);
   run.execute(0, 2, UINT32_MAX, 40, 50).execute(0, 2, 1, 60, 70);
   const auto history = run.read();
   constexpr std::uint64_t wrap = std::uint64_t{1} << 32;
@@ -130,7 +139,8 @@ TEST(History, OnSeveralRanksPeopleKnowTasksByTheirPositions) {
 TEST(History, AReplayedGraphHasItsTasksAgain) {
   SmallRun run;
   run.usual();
-  run.submit(0, 0, 100, 0, {access_word(0, 1)}, {}, 4).submit(0, 0, 101, 1, {access_word(0, 0), access_word(1, 2)}, {100});
+  run.submit(0, 0, 100, 0, {access_word(0, 1)}, {}, 4)
+      .submit(0, 0, 101, 1, {access_word(0, 0), access_word(1, 2)}, {100});
   run.stream(0, 1).add(Type::task_replayed, at(0), {1, 100, 2});
   run.submit(0, 10, 102, 1);
   run.stream(0, 1).add(Type::task_replayed, at(200), {1, 103, 2});
@@ -158,7 +168,10 @@ TEST(History, StatesOfAnActorFollowEachOtherAndNestedTasksInterrupt) {
       .add(Type::worker_state, at(0), {1})
       .add(Type::task_started, at(100), {1})
       .add(Type::task_started, at(150), {2});
-  run.stream(0, 2).add(Type::task_ended, at(180), {2}).add(Type::task_ended, at(200), {1}).add(Type::worker_state, at(260), {3});
+  run.stream(0, 2)
+      .add(Type::task_ended, at(180), {2})
+      .add(Type::task_ended, at(200), {1})
+      .add(Type::worker_state, at(260), {3});
   run.stream(0, 4)
       .add(Type::progress_state, at(20), {0})
       .add(Type::progress_state, at(60), {1})
@@ -176,7 +189,10 @@ TEST(History, StatesOfAnActorFollowEachOtherAndNestedTasksInterrupt) {
 TEST(History, BehindALossNothingIsSaidOfWhatNobodyKnows) {
   SmallRun run;
   run.usual();
-  run.stream(0, 2).add(Type::worker_state, at(0), {1}).add(Type::task_started, at(100), {1}).add(Type::mark, at(120), {0, 1.0});
+  run.stream(0, 2)
+      .add(Type::worker_state, at(0), {1})
+      .add(Type::task_started, at(100), {1})
+      .add(Type::mark, at(120), {0, 1.0});
   run.stream(0, 2)
       .add(Type::events_lost, at(500), {9})
       .add(Type::worker_state, at(600), {2})
@@ -261,12 +277,15 @@ TEST(History, MessagesMeetInTheOrderInWhichReceivesWerePosted) {
   run.usual(0).usual(1);
   auto& from = run.stream(0, 4);
   from.add(Type::send_posted, at(100), {1, 1, 7, 5, 99, 1000}).add(Type::send_posted, at(110), {2, 1, 7, 5, 99, 2000});
-  from.add(Type::send_announced, at(120), {2}).add(Type::send_granted, at(140), {2}).add(Type::message_sent, at(150), {1});
+  from.add(Type::send_announced, at(120), {2})
+      .add(Type::send_granted, at(140), {2})
+      .add(Type::message_sent, at(150), {1});
   from.add(Type::message_released, at(160), {1}).add(Type::send_posted, at(170), {3, 1, 8, 5, 99, 3000});
   auto& to = run.stream(1, 4);
   to.add(Type::receive_posted, at(10), {11, 0, 7, 99}).add(Type::receive_posted, at(20), {12, UINT32_MAX, 7, 99});
   // The second message arrives first, by a shorter way; it is still the second.
-  to.add(Type::message_arrived, at(300), {12, 0, 7, 99, 2000}).add(Type::message_arrived, at(400), {11, 0, 7, 99, 1000});
+  to.add(Type::message_arrived, at(300), {12, 0, 7, 99, 2000})
+      .add(Type::message_arrived, at(400), {11, 0, 7, 99, 1000});
   to.add(Type::message_released, at(420), {11});
   const auto history = run.read();
   ASSERT_EQ(history->communications.size(), 3u);
@@ -288,10 +307,14 @@ TEST(History, ABroadcastIsAMessageToEachRecipient) {
   SmallRun run(3);
   for (std::uint32_t rank = 0; rank < 3; ++rank) run.usual(rank);
   auto& root = run.stream(0, 4);
-  root.add(Type::bag_opened, at(50), {4, 1, 9}).add(Type::bag_joined, at(60), {4, 1, 2}).add(Type::bag_joined, at(70), {4, 2, 3});
+  root.add(Type::bag_opened, at(50), {4, 1, 9})
+      .add(Type::bag_joined, at(60), {4, 1, 2})
+      .add(Type::bag_joined, at(70), {4, 2, 3});
   root.add(Type::bag_closed, at(80), {4, 2, 21}).add(Type::mcast_posted, at(100), {21, 7, 5, 4096, 2});
   root.add(Type::mcast_routed, at(110), {21, 1, 65536, 1, std::vector<std::uint32_t>{1}});
-  run.stream(1, 4).add(Type::message_arrived, at(200), {1, 0, 7, 5, 4096}).add(Type::mcast_forwarded, at(210), {0, 2, 5, 4096});
+  run.stream(1, 4)
+      .add(Type::message_arrived, at(200), {1, 0, 7, 5, 4096})
+      .add(Type::mcast_forwarded, at(210), {0, 2, 5, 4096});
   run.stream(1, 4).add(Type::data_received, at(220), {0, 9, 33, 1});
   run.stream(2, 4).add(Type::message_arrived, at(300), {1, 0, 7, 5, 4096});
   run.submit(1, 0, 33, 0);
@@ -321,7 +344,9 @@ TEST(History, RecordedRecipientsCountAmongTheMessagesInTheirOrder) {
   auto& root = run.stream(0, 4);
   root.add(Type::mcast_posted, at(100), {21, 7, 5, 4096, 1}).add(Type::mcast_recipient, at(100), {21, 1});
   root.add(Type::send_posted, at(110), {22, 1, 7, 0, 5, 64});
-  run.stream(1, 4).add(Type::message_arrived, at(200), {1, 0, 7, 5, 4096}).add(Type::message_arrived, at(210), {2, 0, 7, 5, 64});
+  run.stream(1, 4)
+      .add(Type::message_arrived, at(200), {1, 0, 7, 5, 4096})
+      .add(Type::message_arrived, at(210), {2, 0, 7, 5, 64});
   const auto history = run.read();
   ASSERT_EQ(history->communications.size(), 2u);
   EXPECT_EQ(history->communications[0].broadcast, 0u);
@@ -333,7 +358,10 @@ TEST(History, RecordedRecipientsCountAmongTheMessagesInTheirOrder) {
 TEST(History, WhatWaitsForNobodyIsReadyWhenItIsSubmitted) {
   SmallRun run;
   run.usual().submit(0, 0, 1, 0).submit(0, 10, 2, 0, {}, {1});
-  run.stream(0, 2).add(Type::task_started, at(20), {1}).add(Type::task_ended, at(30), {1}).add(Type::task_ready, at(30), {2});
+  run.stream(0, 2)
+      .add(Type::task_started, at(20), {1})
+      .add(Type::task_ended, at(30), {1})
+      .add(Type::task_ready, at(30), {2});
   const auto history = run.read();
   EXPECT_EQ(task(*history, 0, 1).ready_ns, 0);
   EXPECT_EQ(task(*history, 0, 2).ready_ns, 30);
@@ -344,7 +372,8 @@ TEST(History, WhatIsPushedWhenItIsSubmittedWaitedForNobody) {
   run.usual().submit(0, 10, 1, 0).submit(0, 10, 2, 0);  // at the same time, as submissions that share a stamp
   run.stream(0, 1).add(Type::task_pushed, at(10), {1, 0}).add(Type::task_pushed, at(12), {2, 0});
   const auto history = run.read();
-  EXPECT_EQ(task(*history, 0, 1).ready_ns, task(*history, 0, 1).submit_ns) << "although no task of the rank became ready later";
+  EXPECT_EQ(task(*history, 0, 1).ready_ns, task(*history, 0, 1).submit_ns)
+      << "although no task of the rank became ready later";
   EXPECT_EQ(task(*history, 0, 2).ready_ns, no_time);
 }
 
@@ -369,8 +398,9 @@ TEST(History, ImplementationsAreKernelsOfTheirOwn) {
 TEST(History, WideRecordsSayTheSame) {
   SmallRun run;
   run.usual();
-  run.stream(0, 1).add(Type::task_submitted_wide, at(0), {70'001, 2, 1, 1, 1, std::vector<std::uint32_t>{access_word(9'000, 1)},
-                                                         std::vector<std::uint32_t>{70'000}});
+  run.stream(0, 1).add(
+      Type::task_submitted_wide, at(0),
+      {70'001, 2, 1, 1, 1, std::vector<std::uint32_t>{access_word(9'000, 1)}, std::vector<std::uint32_t>{70'000}});
   const auto history = run.read();
   EXPECT_EQ(history->texts[task(*history, 0, 70'001).name], "gemm");
   EXPECT_EQ(history->accesses.at(0).data, 9'000u);
@@ -388,7 +418,9 @@ TEST(History, ClocksAreSetRightByTheirComparisons) {
   run.usual(0).usual(1);
   compare_clocks(run);
   run.stream(0, 4).add(Type::send_posted, at(500'100), {1, 1, 7, 0, 99, 1000});
-  run.stream(1, 4).add(Type::message_arrived, at(500'000), {1, 0, 7, 99, 1000}).add(Type::progress_state, at(1'000'000), {0});
+  run.stream(1, 4)
+      .add(Type::message_arrived, at(500'000), {1, 0, 7, 99, 1000})
+      .add(Type::progress_state, at(1'000'000), {0});
   const auto linear = run.read();
   EXPECT_EQ(linear->method, clock::CorrectionMethod::linear);
   EXPECT_NEAR(static_cast<double>(linear->communications[0].arrived_ns - linear->communications[0].posted_ns), 200, 1);
@@ -399,7 +431,8 @@ TEST(History, ClocksAreSetRightByTheirComparisons) {
   const auto none = run.read({.method = clock::CorrectionMethod::none});
   EXPECT_EQ(none->communications[0].arrived_ns - none->communications[0].posted_ns, 100);
   const auto piecewise = run.read({.method = clock::CorrectionMethod::piecewise});
-  EXPECT_NEAR(static_cast<double>(piecewise->communications[0].arrived_ns - piecewise->communications[0].posted_ns), 200, 50);
+  EXPECT_NEAR(static_cast<double>(piecewise->communications[0].arrived_ns - piecewise->communications[0].posted_ns),
+              200, 50);
 }
 
 TEST(History, WithoutComparisonsClocksStand) {
@@ -441,7 +474,10 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   SmallRun run;
   run.usual();
   run.catalogue().add(Type::name, at(0), {0, 2, "phase"}).add(Type::name, at(0), {1, 1, "residual"});
-  run.catalogue().add(Type::name, at(0), {2, 3, "1 the memory of a card"}).add(Type::name, at(0), {3, 3, "2"}).add(Type::name, at(0), {4, 3, "none 3"});
+  run.catalogue()
+      .add(Type::name, at(0), {2, 3, "1 the memory of a card"})
+      .add(Type::name, at(0), {3, 3, "2"})
+      .add(Type::name, at(0), {4, 3, "none 3"});
   auto& all = run.stream(0, 2);
   all.add(Type::span_began, at(0), {0})
       .add(Type::counter, at(10), {1, 0.5})
@@ -454,7 +490,8 @@ TEST(History, WhatBeginsAndEndsIsPaired) {
   all.add(Type::data_allocated, at(80), {0, 1, 100})
       .add(Type::data_allocated, at(82), {1, 1, 50})
       .add(Type::data_freed, at(84), {0, 1, 100});
-  all.add(Type::data_page_locked, at(85), {30, 90, 200, 400, 7, 3, 1, 50}).add(Type::data_page_locked, at(85), {20, 80, 220, 400, 8, 3, 1, 50});
+  all.add(Type::data_page_locked, at(85), {30, 90, 200, 400, 7, 3, 1, 50})
+      .add(Type::data_page_locked, at(85), {20, 80, 220, 400, 8, 3, 1, 50});
   all.add(Type::data_numa, at(86), {1, 3}).add(Type::data_numa, at(88), {9'999, 1});
   all.add(Type::transfer_started, at(90), {0, 0, 1, 64}).add(Type::transfer_started, at(92), {0, 0, 1, 65});
   all.add(Type::transfer_ended, at(94), {0, 0, 1})

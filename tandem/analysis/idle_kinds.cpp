@@ -10,7 +10,8 @@
 
 namespace tandem::analysis {
 
-std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split, const std::vector<KernelProfile>& kernels) {
+std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split,
+                                 const std::vector<KernelProfile>& kernels) {
   const WorkerKinds kinds(history);
   std::vector<IdleKind> result;
   if (!kinds.are_several()) return result;
@@ -28,17 +29,20 @@ std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split,
     for (const std::uint32_t rank : ranks) {
       IntervalList can_run(history.memory_of_tables());
       readied.for_each(rank, [&](std::uint32_t row) {
-        if (tasks.has_run(row) && runs.contains({kind, tasks.codelet(row)})) can_run.add({tasks.ready_ns[row], tasks.start_ns[row]});
+        if (tasks.has_run(row) && runs.contains({kind, tasks.codelet(row)}))
+          can_run.add({tasks.ready_ns[row], tasks.start_ns[row]});
       });
       const StepFunction its = StepFunction::count(std::move(can_run));
       IntervalList ready_elsewhere(history.memory_of_tables()), awaiting_memory(history.memory_of_tables());
       for_each_stretch_of(history, split, rank, [&](const Stretch& stretch) {
         if (stretch.spent != Spent::ready_elsewhere && stretch.spent != Spent::awaiting_memory) return;
         if (kinds.of(rank, history.find_actor(rank, stretch.actor)->index) != kind) return;
-        (stretch.spent == Spent::awaiting_memory ? awaiting_memory : ready_elsewhere).add({stretch.start_ns, stretch.end_ns});
+        (stretch.spent == Spent::awaiting_memory ? awaiting_memory : ready_elsewhere)
+            .add({stretch.start_ns, stretch.end_ns});
       });
       const auto add_idle = [&](Spent spent, IntervalList&& idle) {
-        for_each_part(its, StepFunction::count(std::move(idle)), makespan, [&](Interval part, std::int64_t ready, std::int64_t workers) {
+        for_each_part(its, StepFunction::count(std::move(idle)), makespan, [&](Interval part, std::int64_t ready,
+                                                                               std::int64_t workers) {
           if (ready == 0) of.ns[static_cast<std::size_t>(spent)] += part.length_ns() * workers;
         });
       };

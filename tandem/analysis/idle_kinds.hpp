@@ -18,6 +18,7 @@ struct IdleKind {
 
 /// The idle times by kind; empty where all workers are of one kind. `kernels`: of this history. O(n) for n tasks and
 /// states, for each kind, and a sort.
-std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split, const std::vector<KernelProfile>& kernels);
+std::vector<IdleKind> idle_kinds(const History& history, const TimeSplit& split,
+                                 const std::vector<KernelProfile>& kernels);
 
 }  // namespace tandem::analysis

@@ -20,7 +20,8 @@ struct Place {
 
 std::vector<IterationPass> iterations(const History& history) {
   std::vector<IterationPass> passes;
-  std::map<std::pair<std::int32_t, std::uint32_t>, std::size_t> row_of;  // of each iteration, and the number of its pass
+  std::map<std::pair<std::int32_t, std::uint32_t>, std::size_t>
+      row_of;  // of each iteration, and the number of its pass
   std::map<std::uint32_t, Place> places;
   for (const TaskRow& task : history.tasks) {
     if (!task.has_run() || task.worker == no_worker || task.iteration < 0) continue;

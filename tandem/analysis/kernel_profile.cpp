@@ -101,7 +101,8 @@ void add_expectations(const History& history, const WorkerKinds& kinds, std::vec
     seen.expected_ns += expected_ns;
   }
   for (KernelProfile& kernel : kernels)
-    for (auto& [kind, seen] : by_codelet[kernel.codelet]) kernel.expectations.push_back(expectations_of(kind, seen.ratios, seen.distance_ns, seen.expected_ns));
+    for (auto& [kind, seen] : by_codelet[kernel.codelet])
+      kernel.expectations.push_back(expectations_of(kind, seen.ratios, seen.distance_ns, seen.expected_ns));
 }
 
 }  // namespace
@@ -117,7 +118,8 @@ std::vector<KernelProfile> profile_kernels(const History& history) {
     if (of.durations.memory() == nullptr) of.durations = SpillVector<std::int64_t>(history.memory_of_tables());
     of.durations.push_back(duration_ns);
     if (kinds.are_several())
-      of.on_kinds.try_emplace(kinds.of(tasks.rank[row], tasks.worker[row]), history.memory_of_tables()).first->second.push_back(duration_ns);
+      of.on_kinds.try_emplace(kinds.of(tasks.rank[row], tasks.worker[row]), history.memory_of_tables())
+          .first->second.push_back(duration_ns);
     const double flops = tasks.flops(row);
     if (flops == 0) continue;
     of.flops += flops;

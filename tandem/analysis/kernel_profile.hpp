@@ -9,7 +9,8 @@
 
 namespace tandem::analysis {
 
-/// How long tasks took, in ns. An outlier takes longer than the third quartile plus 1.5 times the distance between the quartiles (Tukey).
+/// How long tasks took, in ns. An outlier takes longer than the third quartile plus 1.5 times the distance between the
+/// quartiles (Tukey).
 struct Durations {
   std::uint64_t tasks = 0;
   std::int64_t total_ns = 0;

@@ -70,8 +70,15 @@ TEST(KernelProfile, CountsOfTheProcessorAreAdded) {
   test::SmallRun run;
   run.usual();
   constexpr std::uint64_t none = CountsRow::not_counted;
-  run.submit(0, 0, 1, 1).execute(0, 2, 1, 10, 20).submit(0, 0, 2, 1).execute(0, 2, 2, 30, 40).submit(0, 0, 3, 0).execute(0, 2, 3, 50, 60);
-  run.stream(0, 2).add(trace::Type::task_counters, test::at(60), {1, 100, 250, 10, 4}).add(trace::Type::task_counters, test::at(60), {2, 300, 350, none, 6});
+  run.submit(0, 0, 1, 1)
+      .execute(0, 2, 1, 10, 20)
+      .submit(0, 0, 2, 1)
+      .execute(0, 2, 2, 30, 40)
+      .submit(0, 0, 3, 0)
+      .execute(0, 2, 3, 50, 60);
+  run.stream(0, 2)
+      .add(trace::Type::task_counters, test::at(60), {1, 100, 250, 10, 4})
+      .add(trace::Type::task_counters, test::at(60), {2, 300, 350, none, 6});
   const auto history = run.read();
   const auto kernels = profile_kernels(*history);
   ASSERT_EQ(kernels.size(), 2u);
@@ -90,7 +97,9 @@ TEST(KernelProfile, ComparesWhatTheSchedulerExpectedWithWhatCame) {
   std::int64_t at_ns = 0;
   const auto execute = [&](std::int64_t expected_ns, std::int64_t took_ns) {
     run.submit(0, at_ns, task, 1);
-    if (expected_ns != 0) run.stream(0, 1).add(trace::Type::task_expected, test::at(at_ns + 1), {task, static_cast<std::uint64_t>(expected_ns), 5});
+    if (expected_ns != 0)
+      run.stream(0, 1).add(trace::Type::task_expected, test::at(at_ns + 1),
+                           {task, static_cast<std::uint64_t>(expected_ns), 5});
     run.execute(0, 2, task++, at_ns + 2, at_ns + 2 + took_ns);
     at_ns += 2 + took_ns;
   };

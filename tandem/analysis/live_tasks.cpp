@@ -69,7 +69,8 @@ void LiveTasks::replay(std::uint32_t graph, std::uint32_t first, std::uint32_t c
         model[i] = {task->second.site, static_cast<std::uint8_t>(task->second.flags & (unbound | node))};
     return;
   }
-  for (std::uint32_t i = 0; i < std::min<std::size_t>(count, model.size()); ++i) submit(first + i, model[i].site, model[i].flags);
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(count, model.size()); ++i)
+    submit(first + i, model[i].site, model[i].flags);
 }
 
 std::uint16_t LiveTasks::site_of(std::uint32_t number) const {

@@ -1,4 +1,5 @@
-// tandem/analysis/live_tasks.hpp: which tasks of a running rank wait, are ready and run, from events in any order of actors.
+// tandem/analysis/live_tasks.hpp: which tasks of a running rank wait, are ready and run, from events in any order of
+// actors.
 #pragma once
 
 #include <cstddef>

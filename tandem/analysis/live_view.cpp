@@ -69,7 +69,8 @@ void LiveView::event(const Event& event) {
     case Category::worker: {
       if (event.type != Type::worker_state) break;
       Actor& actor = actor_of(event.actor);
-      const auto state = event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other;
+      const auto state =
+          event.number(0) < trace::kWorkerStates ? static_cast<ActorState>(event.number(0)) : ActorState::other;
       if (actor.running.empty() && actor.base != state) {
         account(actor, event.local_ns);
         actor.state_since_ns = event.local_ns;
@@ -124,11 +125,13 @@ void LiveView::add_submission(const Event& event) {
   // Without task.deps the record has no predecessors, which says nothing.
   const bool is_unbound = event.number(4) == 0 && rank_.selection().has(Type::task_deps);
   const bool is_known_node = site < rank_.sites().size() && is_node(rank_.sites()[site].codelet);
-  const auto flags = static_cast<std::uint8_t>((is_known_node ? LiveTasks::node : 0) | (is_unbound ? LiveTasks::unbound : 0));
+  const auto flags =
+      static_cast<std::uint8_t>((is_known_node ? LiveTasks::node : 0) | (is_unbound ? LiveTasks::unbound : 0));
   const std::uint8_t now = tasks_.submit(u32(event, 0), site, flags);
   if (expected_.empty()) return;
   const auto expected = expected_.find(u32(event, 0));
-  if (expected != expected_.end() && expected->second.since_ns == no_time && (now & (LiveTasks::ready | LiveTasks::unbound)) != 0)
+  if (expected != expected_.end() && expected->second.since_ns == no_time &&
+      (now & (LiveTasks::ready | LiveTasks::unbound)) != 0)
     expected->second.since_ns = event.local_ns;
 }
 
@@ -307,7 +310,8 @@ LiveInterval LiveView::take(std::int64_t now_ns) {
   const auto has = [&](std::initializer_list<Type> types) {
     return std::ranges::all_of(types, [&](Type type) { return selected.has(type); });
   };
-  if (is_whole && has({Type::task_submitted, Type::task_deps, Type::task_ready, Type::task_started, Type::task_ended})) {
+  if (is_whole &&
+      has({Type::task_submitted, Type::task_deps, Type::task_ready, Type::task_started, Type::task_ended})) {
     interval.waiting = tasks_.waiting();
     interval.ready = tasks_.ready_count();
   }

@@ -182,7 +182,9 @@ TEST_F(LiveViewTest, SaysWhatTheProgramDoesAndItsCounters) {
 
 TEST_F(LiveViewTest, AfterAGapNothingIsClaimedOfWhatMayHaveChanged) {
   submit(10 * us, 1, 0);
-  stream(2).add(Type::worker_state, at(12 * us), {number(ActorState::scheduling)}).add(Type::task_started, at(15 * us), {1});
+  stream(2)
+      .add(Type::worker_state, at(12 * us), {number(ActorState::scheduling)})
+      .add(Type::task_started, at(15 * us), {1});
   EXPECT_TRUE(look(20 * us).waiting);
   streams_.erase(2);
   PacketWriter later(2, 3, at(30 * us));

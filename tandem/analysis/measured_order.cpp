@@ -12,7 +12,8 @@ namespace {
 
 /// The rows of the list that have run and fit, sorted by a time.
 template <class Time, class Fits>
-SpillVector<TimedRow> rows_by(const History& history, const SpillVector<std::uint32_t>& list, const Time& time_ns, Fits fits) {
+SpillVector<TimedRow> rows_by(const History& history, const SpillVector<std::uint32_t>& list, const Time& time_ns,
+                              Fits fits) {
   SpillVector<TimedRow> rows(history.memory_of_tables());
   for (const std::uint32_t row : list)
     if (history.tasks.has_run(row) && fits(row)) rows.push_back({time_ns[row], row});
@@ -31,7 +32,8 @@ WorkerOrder::WorkerOrder(const History& history) : before_(history.memory_of_tab
   };
   std::map<std::pair<std::uint32_t, std::uint16_t>, Last> workers;
   // A task that runs within another one does not precede later ones.
-  const auto rows = rows_by(history, tasks.started(), tasks.start_ns, [&](std::uint32_t row) { return tasks.worker[row] != no_worker; });
+  const auto rows = rows_by(history, tasks.started(), tasks.start_ns,
+                            [&](std::uint32_t row) { return tasks.worker[row] != no_worker; });
   for (const auto& [start_ns, row] : rows) {
     rows.touch();
     Last& last = workers[{tasks.rank[row], tasks.worker[row]}];
@@ -59,7 +61,8 @@ std::optional<std::int64_t> Waits::last_end(std::uint32_t rank, std::int64_t at_
 }
 
 std::optional<std::uint32_t> Waits::last_ended(std::int64_t at_ns) const {
-  const auto after = std::ranges::upper_bound(by_end_, at_ns, {}, [&](std::uint32_t row) { return history_.tasks.end_ns[row]; });
+  const auto after = std::ranges::upper_bound(by_end_, at_ns, {},
+                                              [&](std::uint32_t row) { return history_.tasks.end_ns[row]; });
   return after == by_end_.begin() ? std::nullopt : std::optional(*std::prev(after));
 }
 

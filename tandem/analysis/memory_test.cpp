@@ -30,11 +30,13 @@ void write_run(const std::filesystem::path& folder) {
     if (task > 2) before = {task - 1, task - 2};
     run.submit(0, start_ns - 100, task, task % 2, {8, 9}, before);
     run.stream(0, actor)
-        .add(trace::Type::worker_state, test::at(start_ns - 20), {static_cast<std::uint8_t>(trace::WorkerState::scheduling)})
+        .add(trace::Type::worker_state, test::at(start_ns - 20),
+             {static_cast<std::uint8_t>(trace::WorkerState::scheduling)})
         .add(trace::Type::task_ready, test::at(start_ns - 20), {task})
         .add(trace::Type::task_popped, test::at(start_ns), {task});
     run.execute(0, actor, task, start_ns, end_ns);
-    run.stream(0, actor).add(trace::Type::worker_state, test::at(end_ns), {static_cast<std::uint8_t>(trace::WorkerState::sleeping)});
+    run.stream(0, actor).add(trace::Type::worker_state, test::at(end_ns),
+                             {static_cast<std::uint8_t>(trace::WorkerState::sleeping)});
   }
   std::filesystem::rename(run.write(), folder);
 }
@@ -106,7 +108,8 @@ TEST(Memory, ASummaryTakesAtMost20BytesPerEvent) {
   const Numbers in_files = numbers_of(folder, {.content = HistoryContent::summary, .memory = little});
   const std::int64_t bytes = most_resident_bytes() - before;
   ASSERT_GE(in_files.events, 7u * tasks);
-  EXPECT_LT(static_cast<double>(bytes) / static_cast<double>(in_files.events), 20.0) << bytes << " bytes for " << in_files.events << " events";
+  EXPECT_LT(static_cast<double>(bytes) / static_cast<double>(in_files.events), 20.0)
+      << bytes << " bytes for " << in_files.events << " events";
   // More memory without files shows that the measurement works.
   const Numbers in_main_memory = numbers_of(folder, {});
   EXPECT_GT(most_resident_bytes() - before, 2 * bytes);

@@ -56,8 +56,10 @@ TEST(MemoryUse, RandomRunsAgreeWithBruteForce) {
     std::int64_t at_ns = 0;
     for (int i = 0; i < 40; ++i) {
       const auto bytes = static_cast<std::int64_t>(1 + random() % 100);
-      const Event& event = events.emplace_back(Event{at_ns, random() % 2 == 0 ? bytes : -bytes, static_cast<std::uint16_t>(random() % 2)});
-      run.stream(0, 1).add(event.bytes > 0 ? Type::data_allocated : Type::data_freed, at(at_ns), {0, event.node, static_cast<std::uint64_t>(bytes)});
+      const Event& event = events.emplace_back(
+          Event{at_ns, random() % 2 == 0 ? bytes : -bytes, static_cast<std::uint16_t>(random() % 2)});
+      run.stream(0, 1).add(event.bytes > 0 ? Type::data_allocated : Type::data_freed, at(at_ns),
+                           {0, event.node, static_cast<std::uint64_t>(bytes)});
       at_ns += 2 * static_cast<std::int64_t>(random() % 20);
     }
     const auto history = run.read();

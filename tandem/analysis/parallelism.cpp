@@ -12,7 +12,8 @@ namespace tandem::analysis {
 namespace {
 
 struct Intervals {
-  explicit Intervals(const std::shared_ptr<SpillMemory>& memory) : submitted(memory), ready(memory), running(memory), idle(memory) {}
+  explicit Intervals(const std::shared_ptr<SpillMemory>& memory)
+      : submitted(memory), ready(memory), running(memory), idle(memory) {}
 
   IntervalList submitted, ready, running, idle;
 
@@ -20,7 +21,9 @@ struct Intervals {
   void add_submitted(const TaskTable& tasks, std::uint32_t row) {
     if (tasks.submit_ns[row] != no_time) submitted.add_begin({tasks.submit_ns[row], tasks.end_ns[row]});
   }
-  void add_ready(const TaskTable& tasks, std::uint32_t row) { ready.add_begin({tasks.ready_ns[row], tasks.start_ns[row]}); }
+  void add_ready(const TaskTable& tasks, std::uint32_t row) {
+    ready.add_begin({tasks.ready_ns[row], tasks.start_ns[row]});
+  }
   void add_started(const TaskTable& tasks, std::uint32_t row) {
     running.add_begin({tasks.start_ns[row], tasks.end_ns[row]});
     if (tasks.ready_ns[row] != no_time) ready.add_end({tasks.ready_ns[row], tasks.start_ns[row]});
@@ -33,7 +36,8 @@ struct Intervals {
 
 /// Adds the times in which some worker was idle.
 void count_idle(Parallelism& result) {
-  for_each_part(result.ready, result.idle_workers, result.makespan, [&](Interval part, std::int64_t tasks, std::int64_t workers) {
+  for_each_part(result.ready, result.idle_workers, result.makespan, [&](Interval part, std::int64_t tasks,
+                                                                        std::int64_t workers) {
     if (workers == 0) return;
     result.idle_ns += part.length_ns();
     if (tasks == 0) result.starved_ns += part.length_ns();
@@ -70,7 +74,8 @@ Parallelism sum(const TimeSplit& split, const std::vector<Parallelism>& ranks) {
 
 RunParallelism parallelism(const History& history, const TimeSplit& split) {
   const TaskTable& tasks = history.tasks;
-  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
+  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()),
+      readied(history, tasks.readied());
   std::set<std::uint32_t> ranks;
   for (const WorkerTimes& worker : split.workers) ranks.insert(worker.rank);
   for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);

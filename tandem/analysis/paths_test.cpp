@@ -54,7 +54,8 @@ TEST(Paths, TheRealisedPathFollowsWhatWasWaitedFor) {
   run.submit(0, 300, 4, 0, {}, {3}).execute(0, 2, 4, 320, 400);
   const auto history = run.read();
   const RealisedPath path = realised_path(*history, TaskGraph(*history), 0);
-  EXPECT_EQ(texts(*history, path), (std::vector<std::string>{"submission 4: 0 300", "overhead 4: 300 320", "execution 4: 320 400"}));
+  EXPECT_EQ(texts(*history, path),
+            (std::vector<std::string>{"submission 4: 0 300", "overhead 4: 300 320", "execution 4: 320 400"}));
 
   SmallRun other;
   other.usual();
@@ -62,8 +63,8 @@ TEST(Paths, TheRealisedPathFollowsWhatWasWaitedFor) {
   other.execute(0, 2, 1, 20, 120).execute(0, 2, 3, 130, 230).execute(0, 3, 4, 250, 400);
   const auto second = other.read();
   EXPECT_EQ(texts(*second, realised_path(*second, TaskGraph(*second), 0)),
-            (std::vector<std::string>{"overhead 1: 0 20", "busy 1: 20 120", "overhead 3: 120 130", "execution 3: 130 230",
-                                      "overhead 4: 230 250", "execution 4: 250 400"}));
+            (std::vector<std::string>{"overhead 1: 0 20", "busy 1: 20 120", "overhead 3: 120 130",
+                                      "execution 3: 130 230", "overhead 4: 230 250", "execution 4: 250 400"}));
 }
 
 TEST(Paths, AProgramThatWaitedCouldNotSubmit) {
@@ -74,8 +75,8 @@ TEST(Paths, AProgramThatWaitedCouldNotSubmit) {
   run.submit(0, 200, 2, 0).execute(0, 2, 2, 210, 300);
   const auto history = run.read();
   EXPECT_EQ(texts(*history, realised_path(*history, TaskGraph(*history), 0)),
-            (std::vector<std::string>{"overhead 1: 0 20", "execution 1: 20 120", "submission 2: 120 200", "overhead 2: 200 210",
-                                      "execution 2: 210 300"}));
+            (std::vector<std::string>{"overhead 1: 0 20", "execution 1: 20 120", "submission 2: 120 200",
+                                      "overhead 2: 200 210", "execution 2: 210 300"}));
 }
 
 TEST(Paths, MessagesJoinTheGraphsOfRanks) {
@@ -86,8 +87,8 @@ TEST(Paths, MessagesJoinTheGraphsOfRanks) {
   EXPECT_EQ(measured.length_ns, 100 + 180 + 80);
   EXPECT_EQ(ids(*history, measured.tasks), (std::vector<std::uint64_t>{1, 4}));
   EXPECT_EQ(texts(*history, realised_path(*history, TaskGraph(*history), 0)),
-            (std::vector<std::string>{"overhead 1: 0 10", "execution 1: 10 110", "message 4: 110 300", "overhead 4: 300 320",
-                                      "execution 4: 320 400"}));
+            (std::vector<std::string>{"overhead 1: 0 10", "execution 1: 10 110", "message 4: 110 300",
+                                      "overhead 4: 300 320", "execution 4: 320 400"}));
 }
 
 TEST(Paths, MessagesThatWaitForEachOtherEndThePath) {
@@ -96,8 +97,12 @@ TEST(Paths, MessagesThatWaitForEachOtherEndThePath) {
   // Node 1 of each rank receives what node 1 of the other one sends, all at one instant.
   for (const std::uint32_t rank : {0u, 1u}) {
     run.submit(rank, 0, 1, 0).submit(rank, 0, 2, 0, {}, {1});
-    run.stream(rank, 4).add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7}).add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
-    run.stream(rank, 4).add(Type::data_sent, at(100), {0, 1, 1, 2}).add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
+    run.stream(rank, 4)
+        .add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7})
+        .add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
+    run.stream(rank, 4)
+        .add(Type::data_sent, at(100), {0, 1, 1, 2})
+        .add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
     run.stream(rank, 4).add(Type::data_received, at(100), {0, 1, 1, 1});
     run.execute(rank, 2, 2, 120, 200);
   }

@@ -13,7 +13,8 @@ using trace::ProgressState;
 using trace::Type;
 using trace::WorkerState;
 
-/// Two ranks of one host. `tasks` of rank 0 run on its worker 0, one after the other from 0 on; the second half of the time something polls.
+/// Two ranks of one host. `tasks` of rank 0 run on its worker 0, one after the other from 0 on; the second half of the
+/// time something polls.
 class PollingRun : public TasksInARow<PollingRun> {
  public:
   PollingRun() : TasksInARow(2, 0) {}
@@ -35,7 +36,12 @@ class PollingRun : public TasksInARow<PollingRun> {
 };
 
 TEST(PollingNeighbours, TasksBesideAPollingWorkerAreCompared) {
-  const PollingNeighbours found = PollingRun().worker(0, WorkerState::sleeping).tasks(20, 1'000).worker(0, WorkerState::polling).tasks(20, 1'500).find();
+  const PollingNeighbours found = PollingRun()
+                                      .worker(0, WorkerState::sleeping)
+                                      .tasks(20, 1'000)
+                                      .worker(0, WorkerState::polling)
+                                      .tasks(20, 1'500)
+                                      .find();
   EXPECT_EQ(found.tasks, 20u);
   EXPECT_DOUBLE_EQ(found.slowness, 1.5);
   EXPECT_EQ(found.excess_ns, 20 * 500);
@@ -59,8 +65,13 @@ TEST(PollingNeighbours, ThoseWhoSleepAreNone) {
 
 TEST(PollingNeighbours, CodeletsAreComparedWithThemselves) {
   // While a worker polls there are longer tasks of another codelet; and those of the first one are as long as before.
-  const PollingNeighbours found =
-      PollingRun().tasks(20, 1'000).tasks(20, 3'000, 0).worker(0, WorkerState::polling).tasks(20, 3'000, 0).tasks(10, 1'000).find();
+  const PollingNeighbours found = PollingRun()
+                                      .tasks(20, 1'000)
+                                      .tasks(20, 3'000, 0)
+                                      .worker(0, WorkerState::polling)
+                                      .tasks(20, 3'000, 0)
+                                      .tasks(10, 1'000)
+                                      .find();
   EXPECT_EQ(found.tasks, 30u);
   EXPECT_DOUBLE_EQ(found.slowness, 1);
   EXPECT_TRUE(found.slowed.empty());

@@ -56,7 +56,9 @@ int main(int argc, char** argv) {
       times += (times.empty() ? "[" : ", [") + row + "]";
     }
     for (const auto& of_kernel : solution.placed) placed += (placed.empty() ? "" : ", ") + list_of(of_kernel);
-    fmt::print("{{\"seed\": {}, \"workers\": {}, \"tasks\": {}, \"times\": [{}], \"bound\": {}, \"exact\": {}, \"placed\": [{}]}}\n", seed,
-               list_of(program.workers), list_of(program.tasks), times, solution.bound, solution.is_exact, placed);
+    fmt::print(
+        "{{\"seed\": {}, \"workers\": {}, \"tasks\": {}, \"times\": [{}], \"bound\": {}, \"exact\": {}, \"placed\": "
+        "[{}]}}\n",
+        seed, list_of(program.workers), list_of(program.tasks), times, solution.bound, solution.is_exact, placed);
   }
 }

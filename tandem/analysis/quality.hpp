@@ -35,7 +35,9 @@ struct Quality {
   /// Whether nothing is missing and no time is impossible. Failed and cancelled tasks, failed messages and receives
   /// that are open at the end are events of the run, not defects of the trace.
   bool is_complete() const noexcept {
-    return missing_ranks + cut_files + cut_events + lost_events + running_tasks + waiting_tasks + unmatched_receives + unmatched_sends + early_messages + clocks_by_date == 0;
+    return missing_ranks + cut_files + cut_events + lost_events + running_tasks + waiting_tasks + unmatched_receives +
+               unmatched_sends + early_messages + clocks_by_date ==
+           0;
   }
 };
 

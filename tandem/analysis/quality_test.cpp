@@ -24,7 +24,10 @@ TEST(Quality, TasksThatNeverEndedAreCounted) {
   run.catalogue().add(Type::site, at(0), {2, 1, "(join)", "app.cpp"});
   run.submit(0, 0, 1, 0).submit(0, 0, 2, 0).submit(0, 0, 3, 0).submit(0, 0, 4, 2).submit(0, 0, 5, 0).submit(0, 0, 6, 0);
   run.execute(0, 2, 1, 10, 20);
-  run.stream(0, 2).add(Type::task_started, at(30), {5}).add(Type::task_failed, at(35), {5}).add(Type::task_ended, at(40), {5});
+  run.stream(0, 2)
+      .add(Type::task_started, at(30), {5})
+      .add(Type::task_failed, at(35), {5})
+      .add(Type::task_ended, at(40), {5});
   run.stream(0, 2).add(Type::task_cancelled, at(40), {6}).add(Type::task_started, at(50), {2});
   const Quality result = quality(*run.read());
   EXPECT_EQ(result.running_tasks, 1u);
@@ -43,7 +46,10 @@ TEST(Quality, WithoutEventsOfExecutionNoTaskIsMissing) {
 TEST(Quality, LostEventsAreCountedByActor) {
   SmallRun run;
   run.usual();
-  run.stream(0, 2).add(Type::task_started, at(100), {1}).add(Type::events_lost, at(500), {9}).add(Type::task_ended, at(600), {1});
+  run.stream(0, 2)
+      .add(Type::task_started, at(100), {1})
+      .add(Type::events_lost, at(500), {9})
+      .add(Type::task_ended, at(600), {1});
   const Quality result = quality(*run.read());
   EXPECT_EQ(result.lost_events, 9u);
   EXPECT_EQ(result.lossy_actors, 1u);
@@ -53,9 +59,13 @@ TEST(Quality, LostEventsAreCountedByActor) {
 TEST(Quality, MessagesWithoutAPartnerAreCounted) {
   SmallRun run(2);
   run.usual(0).usual(1);
-  run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64}).add(Type::send_posted, at(400), {2, 1, 0, 0, 8, 64});
+  run.stream(0, 4)
+      .add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64})
+      .add(Type::send_posted, at(400), {2, 1, 0, 0, 8, 64});
   run.stream(0, 4).add(Type::send_posted, at(410), {3, 6, 0, 0, 8, 64});  // to a missing rank
-  run.stream(1, 4).add(Type::message_arrived, at(300), {1, 0, 0, 8, 64}).add(Type::message_arrived, at(310), {2, 0, 0, 9, 64});
+  run.stream(1, 4)
+      .add(Type::message_arrived, at(300), {1, 0, 0, 8, 64})
+      .add(Type::message_arrived, at(310), {2, 0, 0, 9, 64});
   run.stream(1, 4).add(Type::receive_posted, at(320), {3, 0, 0, 11});
   const Quality result = quality(*run.read());
   EXPECT_EQ(result.unmatched_sends, 1u);

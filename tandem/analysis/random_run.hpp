@@ -38,7 +38,8 @@ class RandomRun {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       run_.usual(rank);
       for (const std::uint32_t actor : {2u, 3u})
-        run_.stream(rank, actor).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(trace::WorkerState::polling)});
+        run_.stream(rank, actor)
+            .add(Type::worker_state, at(0), {static_cast<std::uint8_t>(trace::WorkerState::polling)});
     }
     for (std::size_t i = 0; i < count; ++i) add_task();
     std::ranges::stable_sort(network_, {}, [](const auto& event) { return event.first; });
@@ -79,7 +80,9 @@ class RandomRun {
     run_.submit(task.rank, task.submit_ns, task.id, 0, {}, deps);
     run_.execute(task.rank, 2 + task.worker, task.id, task.start_ns, task.end_ns);
     if (!deps.empty())
-      network_.emplace_back(task.ready_ns, [this, task] { run_.stream(task.rank, 4).add(Type::task_ready, at(task.ready_ns), {task.id}); });
+      network_.emplace_back(task.ready_ns, [this, task] {
+        run_.stream(task.rank, 4).add(Type::task_ready, at(task.ready_ns), {task.id});
+      });
     tasks.push_back(task);
   }
 
@@ -89,21 +92,26 @@ class RandomRun {
     Message message{.source = source.rank, .destination = task.rank, .of_task = from, .for_task = tasks.size(), .bytes = 8 * (1 + random_() % 100)};
     message.posted_ns = std::max(source.end_ns, task.submit_ns) + even(5);
     message.arrived_ns = message.posted_ns + even(80);
-    message.receive_posted_ns = task.submit_ns + even(static_cast<unsigned>((message.arrived_ns - task.submit_ns) / 2 + 1));
+    message.receive_posted_ns =
+        task.submit_ns + even(static_cast<unsigned>((message.arrived_ns - task.submit_ns) / 2 + 1));
     messages.push_back(message);
     const auto number = static_cast<std::uint32_t>(messages.size());
     const std::uint32_t send = next_id_[source.rank]++, receive = next_id_[task.rank]++;
     run_.submit(source.rank, task.submit_ns, send, 1, {}, {source.id}).submit(task.rank, task.submit_ns, receive, 1);
     network_.emplace_back(message.receive_posted_ns, [this, message, number] {
-      run_.stream(message.destination, 4).add(Type::receive_posted, at(message.receive_posted_ns), {number, message.source, 0, number});
+      run_.stream(message.destination, 4)
+          .add(Type::receive_posted, at(message.receive_posted_ns), {number, message.source, 0, number});
     });
     network_.emplace_back(message.posted_ns, [this, message, number, send] {
-      run_.stream(message.source, 4).add(Type::send_posted, at(message.posted_ns), {number, message.destination, 0, 0, number, message.bytes});
+      run_.stream(message.source, 4)
+          .add(Type::send_posted, at(message.posted_ns), {number, message.destination, 0, 0, number, message.bytes});
       run_.stream(message.source, 4).add(Type::data_sent, at(message.posted_ns), {0, number, send, number});
     });
     network_.emplace_back(message.arrived_ns, [this, message, number, receive] {
-      run_.stream(message.destination, 4).add(Type::message_arrived, at(message.arrived_ns), {number, message.source, 0, number, message.bytes});
-      run_.stream(message.destination, 4).add(Type::data_received, at(message.arrived_ns), {0, number, receive, number});
+      run_.stream(message.destination, 4)
+          .add(Type::message_arrived, at(message.arrived_ns), {number, message.source, 0, number, message.bytes});
+      run_.stream(message.destination, 4)
+          .add(Type::data_received, at(message.arrived_ns), {0, number, receive, number});
     });
     return receive;
   }
@@ -114,7 +122,8 @@ class RandomRun {
   std::int64_t now_ns_ = 0;
   std::vector<std::uint32_t> next_id_;                                            ///< of each rank
   std::vector<std::array<std::int64_t, 2>> free_ns_;                              ///< of each rank's workers
-  std::vector<std::pair<std::int64_t, std::function<void()>>> network_;           ///< events of progress actors, to be added in order
+  std::vector<std::pair<std::int64_t, std::function<void()>>>
+      network_;  ///< events of progress actors, to be added in order
 };
 
 }  // namespace tandem::analysis::test

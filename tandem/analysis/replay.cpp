@@ -58,7 +58,8 @@ class Replay {
   std::int64_t replay(std::uint32_t row) const {
     const Moment cause = last_cause(row);
     if (cause.measured_ns == no_time) return done_[row].measured_ns;
-    return history_.tasks.has_run(row) ? cause.replayed_ns + (history_.tasks.end_ns[row] - cause.measured_ns) : cause.replayed_ns;
+    return history_.tasks.has_run(row) ? cause.replayed_ns + (history_.tasks.end_ns[row] - cause.measured_ns)
+                                       : cause.replayed_ns;
   }
 
   /// The last event that had to happen before a task could begin: when that was, and when it is in the replay.
@@ -72,7 +73,8 @@ class Replay {
       last.replayed_ns = std::max(last.replayed_ns, moment.replayed_ns);
     };
     offer(submission(row));
-    for (const TaskGraph::Edge& edge : graph_.into(row)) offer(edge.message == no_number ? done_[edge.from] : arrival(edge));
+    for (const TaskGraph::Edge& edge : graph_.into(row))
+      offer(edge.message == no_number ? done_[edge.from] : arrival(edge));
     if (order_.before(row) != no_number) offer(done_[order_.before(row)]);
     return last;
   }
@@ -90,8 +92,10 @@ class Replay {
   Moment arrival(const TaskGraph::Edge& edge) const {
     const CommunicationRow& row = history_.communications[edge.message];
     const Moment made = done_[edge.from];
-    const std::int64_t earlier_ns = made.measured_ns == no_time || made.measured_ns > row.posted_ns ? 0 : made.measured_ns - made.replayed_ns;
-    const std::int64_t on_its_way_ns = messages_ == Messages::free ? std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0) : 0;
+    const std::int64_t earlier_ns =
+        made.measured_ns == no_time || made.measured_ns > row.posted_ns ? 0 : made.measured_ns - made.replayed_ns;
+    const std::int64_t on_its_way_ns =
+        messages_ == Messages::free ? std::max<std::int64_t>(row.arrived_ns - row.posted_ns, 0) : 0;
     return {row.arrived_ns, row.arrived_ns - on_its_way_ns - earlier_ns};
   }
 

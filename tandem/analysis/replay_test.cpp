@@ -25,7 +25,8 @@ TEST(Replay, AFreeMessageArrivesWhenItIsPosted) {
 TEST(Replay, AMessageIsFreeOnlyWhereItWasWaitedFor) {
   SmallRun run(2);
   add_message(run);
-  // Task 5 of rank 1 runs until 310 on the worker that task 4 runs on: without the message task 4 begins 10 ns after it.
+  // Task 5 of rank 1 runs until 310 on the worker that task 4 runs on: without the message task 4 begins 10 ns after
+  // it.
   run.submit(1, 20, 5, 0).execute(1, 3, 5, 20, 310);
   run.submit(1, 30, 6, 0, {}, {4, 5}).execute(1, 2, 6, 410, 500);
   const auto history = run.read();
@@ -53,8 +54,12 @@ TEST(Replay, MessagesThatWaitForEachOtherEnd) {
   run.usual(0).usual(1);
   for (const std::uint32_t rank : {0u, 1u}) {
     run.submit(rank, 0, 1, 0).submit(rank, 0, 2, 0, {}, {1});
-    run.stream(rank, 4).add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7}).add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
-    run.stream(rank, 4).add(Type::data_sent, at(100), {0, 1, 1, 2}).add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
+    run.stream(rank, 4)
+        .add(Type::receive_posted, at(20), {1, 1 - rank, 0, 7})
+        .add(Type::send_posted, at(100), {2, 1 - rank, 0, 0, 7, 64});
+    run.stream(rank, 4)
+        .add(Type::data_sent, at(100), {0, 1, 1, 2})
+        .add(Type::message_arrived, at(100), {1, 1 - rank, 0, 7, 64});
     run.stream(rank, 4).add(Type::data_received, at(100), {0, 1, 1, 1});
     run.execute(rank, 2, 2, 120, 200);
   }
@@ -78,7 +83,8 @@ TEST(Replay, RandomRunsAreReplayedExactlyAndFreeMessagesNeverDelay) {
     for (const WorkerTimes& worker : split.workers)
       EXPECT_GE(free_ns - split.begin_ns, worker.ns[static_cast<std::size_t>(Spent::executing)]) << "seed " << seed;
     // Computed by hand, in the order of submission: each task begins as long after its last cause as measured.
-    std::map<std::pair<std::uint32_t, unsigned>, std::pair<std::int64_t, std::int64_t>> worker;  // when its last task ended: measured, replayed
+    std::map<std::pair<std::uint32_t, unsigned>, std::pair<std::int64_t, std::int64_t>>
+        worker;  // when its last task ended: measured, replayed
     std::vector<std::int64_t> end_ns;
     for (const RandomRun::Task& task : run.tasks) {
       std::int64_t measured_ns = task.submit_ns, replayed_ns = task.submit_ns;
@@ -91,7 +97,8 @@ TEST(Replay, RandomRunsAreReplayedExactlyAndFreeMessagesNeverDelay) {
         // The send was submitted with the task: it moves as far as its submission.
         const RandomRun::Message& message = run.messages[*task.message];
         const std::int64_t made_ns = run.tasks[message.of_task].end_ns;
-        const std::int64_t earlier_ns = std::max(made_ns, task.submit_ns) - std::max(end_ns[message.of_task], task.submit_ns);
+        const std::int64_t earlier_ns =
+            std::max(made_ns, task.submit_ns) - std::max(end_ns[message.of_task], task.submit_ns);
         offer(message.arrived_ns, message.posted_ns - earlier_ns);
       }
       auto& [was_ns, is_ns] = worker[{task.rank, task.worker}];

@@ -49,7 +49,8 @@ struct Both {
 }  // namespace
 
 bool counts(const CommunicationRow& row, Sent which) noexcept {
-  return !row.failed && row.has_send() && row.broadcast == no_number && (which == Sent::all || row.send_data != no_number);
+  return !row.failed && row.has_send() && row.broadcast == no_number &&
+         (which == Sent::all || row.send_data != no_number);
 }
 
 std::vector<RankSending> sending(const History& history, Sent which) {
@@ -61,7 +62,8 @@ std::vector<RankSending> sending(const History& history, Sent which) {
     if (row.is_whole()) rank.delivered.add(row, {row.posted_ns, row.arrived_ns});
   }
   std::vector<RankSending> all;
-  for (auto& [rank, both] : ranks) all.push_back({.rank = rank, .sent = both.sent.counted(), .delivered = both.delivered.counted()});
+  for (auto& [rank, both] : ranks)
+    all.push_back({.rank = rank, .sent = both.sent.counted(), .delivered = both.delivered.counted()});
   return all;
 }
 

@@ -8,7 +8,8 @@
 
 namespace tandem::analysis {
 
-/// The messages that a rank sends; broadcasts are left out. `Traffic::bytes_per_s` is the bandwidth while at least one is under way.
+/// The messages that a rank sends; broadcasts are left out. `Traffic::bytes_per_s` is the bandwidth while at least one
+/// is under way.
 struct RankSending {
   std::uint32_t rank = 0;
   /// As the sender sees it (thesis, section 5.5): from the posting until the last byte was given to the network, or was

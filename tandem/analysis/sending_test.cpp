@@ -15,13 +15,21 @@ using trace::Type;
 TEST(Sending, IsOverTheTimeInWhichAtLeastOneMessageIsUnderWay) {
   SmallRun run(2);
   run.usual(0).usual(1);
-  // A message that is granted at 150 and sent until 200, another one from 180 to 240, and one that leaves within its posting.
+  // A message that is granted at 150 and sent until 200, another one from 180 to 240, and one that leaves within its
+  // posting.
   run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 6000}).add(Type::send_granted, at(150), {1});
   run.stream(0, 4).add(Type::send_posted, at(180), {2, 1, 0, 0, 8, 3000}).add(Type::message_sent, at(200), {1});
-  run.stream(0, 4).add(Type::message_sent, at(240), {2}).add(Type::send_posted, at(300), {3, 1, 0, 0, 9, 8}).add(Type::message_sent, at(300), {3});
+  run.stream(0, 4)
+      .add(Type::message_sent, at(240), {2})
+      .add(Type::send_posted, at(300), {3, 1, 0, 0, 9, 8})
+      .add(Type::message_sent, at(300), {3});
   run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::receive_posted, at(20), {2, 0, 0, 8});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {3, 0, 0, 9}).add(Type::message_arrived, at(250), {1, 0, 0, 7, 6000});
-  run.stream(1, 4).add(Type::message_arrived, at(260), {2, 0, 0, 8, 3000}).add(Type::message_arrived, at(340), {3, 0, 0, 9, 8});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {3, 0, 0, 9})
+      .add(Type::message_arrived, at(250), {1, 0, 0, 7, 6000});
+  run.stream(1, 4)
+      .add(Type::message_arrived, at(260), {2, 0, 0, 8, 3000})
+      .add(Type::message_arrived, at(340), {3, 0, 0, 9, 8});
   const auto all = sending(*run.read());
   ASSERT_EQ(all.size(), 1u) << "rank 1 sends nothing";
   EXPECT_EQ(all[0].rank, 0u);
@@ -38,7 +46,9 @@ TEST(Sending, IsOverTheTimeInWhichAtLeastOneMessageIsUnderWay) {
 TEST(Sending, LeavesOutWhatFailedOrIsNotKnown) {
   SmallRun run(2);
   run.usual(0).usual(1);
-  run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64}).add(Type::send_posted, at(100), {2, 1, 0, 0, 8, 64});
+  run.stream(0, 4)
+      .add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64})
+      .add(Type::send_posted, at(100), {2, 1, 0, 0, 8, 64});
   run.stream(0, 4).add(Type::message_failed, at(120), {2, 1});
   const auto all = sending(*run.read());
   ASSERT_EQ(all.size(), 1u);
@@ -51,10 +61,17 @@ TEST(Sending, BeginsWhenTheReceiverIsThere) {
   SmallRun run(2);
   run.usual(0).usual(1);
   // The receiver reads the first one from 200 on; the second one, which is small, leaves without it.
-  run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 6000}).add(Type::send_announced, at(110), {1}).add(Type::message_sent, at(250), {1});
-  run.stream(1, 4).add(Type::receive_posted, at(200), {1, 0, 0, 7}).add(Type::message_arrived, at(240), {1, 0, 0, 7, 6000});
+  run.stream(0, 4)
+      .add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 6000})
+      .add(Type::send_announced, at(110), {1})
+      .add(Type::message_sent, at(250), {1});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(200), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(240), {1, 0, 0, 7, 6000});
   run.stream(0, 4).add(Type::send_posted, at(300), {2, 1, 0, 0, 8, 60}).add(Type::message_sent, at(320), {2});
-  run.stream(1, 4).add(Type::receive_posted, at(400), {2, 0, 0, 8}).add(Type::message_arrived, at(400), {2, 0, 0, 8, 60});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(400), {2, 0, 0, 8})
+      .add(Type::message_arrived, at(400), {2, 0, 0, 8, 60});
   const auto all = sending(*run.read());
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].sent.busy_ns, 50 + 20);
@@ -65,7 +82,9 @@ TEST(Sending, OfTheFlowsDataAlone) {
   SmallRun run(2);
   test::add_message(run);  // of 64 bytes, from 120 to 300
   run.stream(0, 4).add(Type::send_posted, at(400), {2, 1, 0, 0, 8, 16}).add(Type::message_sent, at(420), {2});
-  run.stream(1, 4).add(Type::receive_posted, at(400), {2, 0, 0, 8}).add(Type::message_arrived, at(500), {2, 0, 0, 8, 16});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(400), {2, 0, 0, 8})
+      .add(Type::message_arrived, at(500), {2, 0, 0, 8, 16});
   const auto history = run.read();
   EXPECT_EQ(sending(*history).at(0).delivered.messages, 2u);
   EXPECT_EQ(sending(*history, Sent::flow_data).at(0).delivered.messages, 1u);

@@ -25,13 +25,15 @@ std::optional<SharedProcessors> shared_processors(const History& history) {
   for (const ActorFacts& actor : history.actors) {
     const std::size_t host = hosts.of(actor.rank);
     // Threads of other kinds of worker wait for their devices.
-    if (host != hosts.count() && actor.kind == trace::ActorKind::worker && actor.kind_of_worker() == "cpu") ++found[host].workers;
+    if (host != hosts.count() && actor.kind == trace::ActorKind::worker && actor.kind_of_worker() == "cpu")
+      ++found[host].workers;
   }
   std::optional<SharedProcessors> worst;
   for (const Host& host : found) {
     const SharedProcessors shared{host.workers, static_cast<unsigned>(host.pus.size())};
     if (!host.is_known || shared.workers <= shared.pus) continue;
-    if (!worst || std::uint64_t{shared.workers} * worst->pus > std::uint64_t{worst->workers} * shared.pus) worst = shared;
+    if (!worst || std::uint64_t{shared.workers} * worst->pus > std::uint64_t{worst->workers} * shared.pus)
+      worst = shared;
   }
   return worst;
 }

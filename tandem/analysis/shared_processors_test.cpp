@@ -21,7 +21,8 @@ struct SharedProcessorsOf : testing::Test {
     }
   }
   void polls(std::uint32_t rank, std::uint32_t actor) {
-    run.stream(rank, actor).add(trace::Type::worker_state, test::at(0), {static_cast<std::uint8_t>(trace::WorkerState::polling)});
+    run.stream(rank, actor)
+        .add(trace::Type::worker_state, test::at(0), {static_cast<std::uint8_t>(trace::WorkerState::polling)});
   }
   std::optional<SharedProcessors> found() { return shared_processors(*run.read()); }
 

@@ -48,16 +48,21 @@ class SmallRun {
     return streams_.try_emplace({rank, actor}, actor, 0, at(begin_ns)).first->second;
   }
   PacketWriter& catalogue(std::uint32_t rank = 0) { return stream(rank, 0); }
-  SmallRun& actor(std::uint32_t rank, std::uint32_t actor, trace::ActorKind kind, std::uint16_t index, const char* name) {
+  SmallRun& actor(std::uint32_t rank, std::uint32_t actor, trace::ActorKind kind, std::uint16_t index,
+                  const char* name) {
     catalogue(rank).add(Type::actor, at(0), {actor, static_cast<std::uint8_t>(kind), index, -1, name});
     return *this;
   }
   /// Adds the usual actors: 1 submits, 2 and 3 are workers 0 and 1, 4 polls the network; site 0 is potrf, site 1 gemm.
   SmallRun& usual(std::uint32_t rank = 0) {
     using enum trace::ActorKind;
-    actor(rank, 1, submitter, 0, "submitter").actor(rank, 2, worker, 0, "worker 0").actor(rank, 3, worker, 1, "worker 1");
+    actor(rank, 1, submitter, 0, "submitter")
+        .actor(rank, 2, worker, 0, "worker 0")
+        .actor(rank, 3, worker, 1, "worker 1");
     actor(rank, 4, progress, 0, "progress");
-    this->catalogue(rank).add(Type::site, at(0), {0, 42, "potrf", "app.cpp"}).add(Type::site, at(0), {1, 43, "gemm", "app.cpp"});
+    this->catalogue(rank)
+        .add(Type::site, at(0), {0, 42, "potrf", "app.cpp"})
+        .add(Type::site, at(0), {1, 43, "gemm", "app.cpp"});
     this->catalogue(rank).add(Type::data, at(0), {0, rank, 8192, 32, 32, 0, "A[0,0]"});
     this->catalogue(rank).add(Type::data, at(0), {1, rank, 8192, 32, 32, 0, "A[1,0]"});
     return *this;
@@ -68,12 +73,15 @@ class SmallRun {
     return *this;
   }
   SmallRun& submit(std::uint32_t rank, std::int64_t ns, std::uint32_t task, std::uint16_t site,
-                   std::vector<std::uint32_t> accesses = {}, std::vector<std::uint32_t> deps = {}, std::int32_t priority = 0) {
+                   std::vector<std::uint32_t> accesses = {}, std::vector<std::uint32_t> deps = {},
+                   std::int32_t priority = 0) {
     for (std::uint32_t& predecessor : deps) predecessor = task - predecessor;
-    stream(rank, 1).add(Type::task_submitted, at(ns), {task, priority, site, accesses.size(), deps.size(), accesses, deps});
+    stream(rank, 1).add(Type::task_submitted, at(ns),
+                        {task, priority, site, accesses.size(), deps.size(), accesses, deps});
     return *this;
   }
-  SmallRun& execute(std::uint32_t rank, std::uint32_t actor, std::uint32_t task, std::int64_t start_ns, std::int64_t end_ns) {
+  SmallRun& execute(std::uint32_t rank, std::uint32_t actor, std::uint32_t task, std::int64_t start_ns,
+                    std::int64_t end_ns) {
     stream(rank, actor).add(Type::task_started, at(start_ns), {task}).add(Type::task_ended, at(end_ns), {task});
     return *this;
   }
@@ -81,7 +89,8 @@ class SmallRun {
   const std::filesystem::path& write() {
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
       trace::test::RankFacts facts{.rank = rank, .size = ranks_};
-      if (const auto place = places_.find(rank); place != places_.end()) std::tie(facts.host, facts.pus) = place->second;
+      if (const auto place = places_.find(rank); place != places_.end())
+        std::tie(facts.host, facts.pus) = place->second;
       trace::test::write_rank(folder_ / trace::rank_folder_name(rank), facts);
     }
     for (const auto& [place, packet] : streams_)
@@ -130,7 +139,9 @@ inline SmallRun& add_message(SmallRun& run) {
   run.submit(0, 0, 1, 0).execute(0, 2, 1, 10, 110).submit(0, 0, 2, 0, {}, {1});
   run.stream(0, 4).add(Type::send_posted, at(120), {1, 1, 0, 0, 7, 64}).add(Type::data_sent, at(120), {0, 1, 2, 1});
   run.submit(1, 0, 3, 0).submit(1, 10, 4, 0, {}, {3});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(300), {1, 0, 0, 7, 64});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(300), {1, 0, 0, 7, 64});
   run.stream(1, 4).add(Type::data_received, at(300), {0, 1, 3, 1});
   run.execute(1, 2, 4, 320, 400);
   return run;

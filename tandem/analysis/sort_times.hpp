@@ -88,15 +88,20 @@ void sort_by_time(Rows& rows, Key key = {}) {
     else return Rows();
   }();
   other.resize(rows.size());
-  if (runs.count() <= internal::Runs::most) return internal::merge_runs(rows, other, std::move(runs.begins), time_of, touch);
-  const auto distance = [&](const Row& row) { return static_cast<std::uint64_t>(time_of(row)) - static_cast<std::uint64_t>(runs.least); };
+  if (runs.count() <= internal::Runs::most)
+    return internal::merge_runs(rows, other, std::move(runs.begins), time_of, touch);
+  const auto distance = [&](const Row& row) {
+    return static_cast<std::uint64_t>(time_of(row)) - static_cast<std::uint64_t>(runs.least);
+  };
   const std::uint64_t greatest = static_cast<std::uint64_t>(runs.greatest) - static_cast<std::uint64_t>(runs.least);
   const auto bits = static_cast<unsigned>(std::bit_width(greatest));
   // Counts of each value of each digit, in one pass, since the order of rows does not matter.
   using Places = std::array<std::size_t, std::size_t{1} << digit_bits>;
   const unsigned digits = (bits + digit_bits - 1) / digit_bits;
   std::vector<Places> places(digits);
-  const auto digit = [&](const Row& row, unsigned place) { return distance(row) >> (place * digit_bits) & ((1u << digit_bits) - 1); };
+  const auto digit = [&](const Row& row, unsigned place) {
+    return distance(row) >> (place * digit_bits) & ((1u << digit_bits) - 1);
+  };
   for (const Row& row : rows) {
     for (unsigned place = 0; place < digits; ++place) ++places[place][digit(row, place)];
     touch();

@@ -12,7 +12,8 @@ namespace {
 
 TEST(SortTimes, RandomRowsAreSortedAsTheStandardLibrarySortsThem) {
   constexpr auto least = std::numeric_limits<std::int64_t>::min(), greatest = std::numeric_limits<std::int64_t>::max();
-  const std::pair<std::int64_t, std::int64_t> ranges[] = {{0, 0}, {-5, 5}, {0, 5'000}, {1'000'000'000, 9'000'000'000}, {least, greatest}};
+  const std::pair<std::int64_t, std::int64_t> ranges[] = {
+      {0, 0}, {-5, 5}, {0, 5'000}, {1'000'000'000, 9'000'000'000}, {least, greatest}};
   struct Row {
     std::int64_t ns = 0;
     std::size_t number = 0;
@@ -42,7 +43,8 @@ TEST(SortTimes, RunsOfRowsInOrderAreMerged) {
     std::vector<Row> rows;
     for (std::size_t run = 0; run < runs; ++run) {
       std::int64_t ns = static_cast<std::int64_t>(random() % 100);
-      for (std::size_t i = 0; i < 300 + random() % 300; ++i) rows.push_back({ns += static_cast<std::int64_t>(random() % 3), rows.size()});
+      for (std::size_t i = 0; i < 300 + random() % 300; ++i)
+        rows.push_back({ns += static_cast<std::int64_t>(random() % 3), rows.size()});
     }
     std::vector<Row> expected = rows;
     std::ranges::stable_sort(expected, {}, &Row::ns);

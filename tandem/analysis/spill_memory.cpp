@@ -1,4 +1,5 @@
-// tandem/analysis/spill_memory.cpp: maps blocks in main memory and in temporary files, and unmaps pages that need not be resident.
+// tandem/analysis/spill_memory.cpp: maps blocks in main memory and in temporary files, and unmaps pages that need not
+// be resident.
 #include "tandem/analysis/spill_memory.hpp"
 
 #include <fcntl.h>

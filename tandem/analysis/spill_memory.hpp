@@ -37,7 +37,8 @@ enum class SpillUse : std::uint8_t { temporary, table };
 /// pressure. Mapped pages count as resident memory of the process: when there are too many, all are unmapped (their
 /// contents stay in the file).
 ///
-/// Where no file can be made, or the disk is full, blocks stay in main memory. Blocks keep the object alive. One thread at a time.
+/// Where no file can be made, or the disk is full, blocks stay in main memory. Blocks keep the object alive. One thread
+/// at a time.
 class SpillMemory {
  public:
   static std::shared_ptr<SpillMemory> make(SpillOptions options = {}) {

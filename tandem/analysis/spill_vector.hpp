@@ -29,7 +29,9 @@ class SpillVector {
   explicit SpillVector(std::shared_ptr<SpillMemory> memory, SpillUse use = SpillUse::temporary) noexcept
       : block_(std::move(memory), use) {}
   SpillVector(SpillVector&& other) noexcept
-      : block_(std::move(other.block_)), size_(std::exchange(other.size_, 0)), written_(std::exchange(other.written_, 0)) {}
+      : block_(std::move(other.block_)),
+        size_(std::exchange(other.size_, 0)),
+        written_(std::exchange(other.written_, 0)) {}
   SpillVector& operator=(SpillVector&& other) noexcept {
     block_ = std::move(other.block_);
     size_ = std::exchange(other.size_, 0);

@@ -85,7 +85,8 @@ TEST(StateTable, StatesOfActorsThatTakeTurnsFollowEachOther) {
   for (std::int64_t i = 0; i < each; ++i)
     for (std::uint32_t rank = 0; rank < 2; ++rank)
       for (const std::uint32_t actor : {5u, 3u})
-        states.add(states.actor(rank, actor, static_cast<std::uint16_t>(actor)), {.start_ns = 10 * i, .end_ns = 10 * i + 5, .state = ActorState::polling});
+        states.add(states.actor(rank, actor, static_cast<std::uint16_t>(actor)),
+                   {.start_ns = 10 * i, .end_ns = 10 * i + 5, .state = ActorState::polling});
   states.finish();
   ASSERT_EQ(states.size(), 4u * each);
   std::size_t row = 0;
@@ -109,7 +110,8 @@ TEST(StateTable, StatesOfActorsThatTakeTurnsFollowEachOther) {
 TEST(StateTable, StatesOfADamagedTraceAreSorted) {
   StateTable states(SpillMemory::make());
   StateTable::Actor& actor = states.actor(0, 1, 0);
-  for (std::int64_t i = 0; i < 700; ++i) states.add(actor, {.start_ns = i * 331 % 700, .end_ns = 1'000, .task = static_cast<std::uint32_t>(i)});
+  for (std::int64_t i = 0; i < 700; ++i)
+    states.add(actor, {.start_ns = i * 331 % 700, .end_ns = 1'000, .task = static_cast<std::uint32_t>(i)});
   states.finish();
   states.sort();
   for (std::size_t i = 0; i < states.size(); ++i) {

@@ -79,7 +79,9 @@ StateRow StateTable::operator[](std::size_t row) const noexcept {
 
 std::pair<StateTable::Iterator, StateTable::Iterator> StateTable::of_rank(std::uint32_t rank) const noexcept {
   const auto range = std::ranges::equal_range(in_order_, rank, {}, &Actor::rank);
-  const auto at = [&](const auto& place) { return Iterator(*this, static_cast<std::size_t>(place - in_order_.begin())); };
+  const auto at = [&](const auto& place) {
+    return Iterator(*this, static_cast<std::size_t>(place - in_order_.begin()));
+  };
   return {at(range.begin()), at(range.end())};
 }
 

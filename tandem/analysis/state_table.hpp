@@ -144,7 +144,9 @@ class StateTable::Iterator {
     ++*this;
     return before;
   }
-  friend bool operator==(const Iterator& a, const Iterator& b) noexcept { return a.actor_ == b.actor_ && a.index_ == b.index_; }
+  friend bool operator==(const Iterator& a, const Iterator& b) noexcept {
+    return a.actor_ == b.actor_ && a.index_ == b.index_;
+  }
 
  private:
   friend class StateTable;

@@ -111,7 +111,8 @@ std::int64_t StepFunction::max_at_ns(Interval interval) const noexcept {
 
 std::int64_t StepFunction::positive_ns(Interval interval) const noexcept {
   std::int64_t sum_ns = 0;
-  for_each_value(*this, interval, [&](Interval part, std::int64_t value) { sum_ns += value > 0 ? part.length_ns() : 0; });
+  for_each_value(*this, interval,
+                 [&](Interval part, std::int64_t value) { sum_ns += value > 0 ? part.length_ns() : 0; });
   return sum_ns;
 }
 

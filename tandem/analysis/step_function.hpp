@@ -89,7 +89,8 @@ class StepFunction {
   std::vector<double> bins(Interval interval, std::size_t count) const;
 
  private:
-  explicit StepFunction(const std::shared_ptr<SpillMemory>& memory) : steps_(std::make_shared<SpillVector<Step>>(memory)) {}
+  explicit StepFunction(const std::shared_ptr<SpillMemory>& memory)
+      : steps_(std::make_shared<SpillVector<Step>>(memory)) {}
 
   std::shared_ptr<SpillVector<Step>> steps_;
 };

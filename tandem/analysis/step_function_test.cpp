@@ -43,7 +43,8 @@ TEST(StepFunction, RandomFunctionsAgreeWithTheirValuesAtEachInstant) {
       }
     }
     const auto count_at = [](const std::vector<Interval>& list, std::int64_t ns) {
-      return std::ranges::count_if(list, [&](const Interval& interval) { return interval.begin_ns <= ns && ns < interval.end_ns; });
+      return std::ranges::count_if(
+          list, [&](const Interval& interval) { return interval.begin_ns <= ns && ns < interval.end_ns; });
     };
     const StepFunction function = StepFunction::count(intervals), other = StepFunction::count(others);
     const Interval window{static_cast<std::int64_t>(random() % 60), static_cast<std::int64_t>(60 + random() % 80)};

@@ -15,7 +15,8 @@
 namespace tandem::analysis {
 
 std::string_view name_of(ColumnKind kind) noexcept {
-  constexpr std::array<std::string_view, 10> names{"time", "id", "number", "worker", "u64", "i64", "i32", "flag", "real", "text"};
+  constexpr std::array<std::string_view, 10> names{"time", "id",  "number", "worker", "u64",
+                                                   "i64",  "i32", "flag",   "real",   "text"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -44,7 +45,8 @@ class TableOf {
     const Rows* rows = &rows_;
     if (kind == ColumnKind::real)
       column.real = [rows, function](std::size_t row) { return static_cast<double>(function((*rows)[row])); };
-    else column.integer = [rows, function](std::size_t row) { return static_cast<std::int64_t>(function((*rows)[row])); };
+    else
+      column.integer = [rows, function](std::size_t row) { return static_cast<std::int64_t>(function((*rows)[row])); };
     table_.columns.push_back(std::move(column));
     return *this;
   }
@@ -78,7 +80,8 @@ auto task_around(const History& history) {
 /// Adds a column of whole numbers that `value` makes of a row.
 template <class Function>
 void add_column(Table& table, std::string_view name, ColumnKind kind, Function value) {
-  table.columns.push_back({.name = std::string(name), .kind = kind, .integer = [value](std::size_t row) { return static_cast<std::int64_t>(value(row)); },
+  table.columns.push_back({.name = std::string(name), .kind = kind,
+                           .integer = [value](std::size_t row) { return static_cast<std::int64_t>(value(row)); },
                            .real = {}});
 }
 
@@ -90,23 +93,33 @@ void add_waits(History& history, Table& table) {
     if (!*waits) waits->emplace(task_waits(history, TaskGraph(history)));
     return (**waits)[row];
   };
-  const auto has = [&history](std::size_t row) { return history.tasks[row].has_run() && history.tasks[row].submit_ns != no_time; };
+  const auto has = [&history](std::size_t row) {
+    return history.tasks[row].has_run() && history.tasks[row].submit_ns != no_time;
+  };
   const Texts::Id none = history.texts.add("");
-  add_column(table, "waited_for", text, [=](std::size_t row) { return has(row) ? (*causes)[static_cast<std::size_t>(of(row).cause())] : none; });
+  add_column(table, "waited_for", text,
+             [=](std::size_t row) { return has(row) ? (*causes)[static_cast<std::size_t>(of(row).cause())] : none; });
   add_column(table, "last_predecessor", id, [=, &history](std::size_t row) {
     const std::uint32_t last = of(row).last;
-    return last == no_number || history.tasks[last].rank != history.tasks[row].rank ? no_time : static_cast<std::int64_t>(history.tasks[last].id);
+    return last == no_number || history.tasks[last].rank != history.tasks[row].rank
+               ? no_time
+               : static_cast<std::int64_t>(history.tasks[last].id);
   });
   add_column(table, "last_message", number, [=](std::size_t row) { return of(row).message; });
-  const std::pair<std::string_view, std::int64_t TaskWait::*> parts[] = {{"wait_graph_ns", &TaskWait::graph_ns}, {"wait_turn_ns", &TaskWait::turn_ns},
-                                                                         {"wait_memory_ns", &TaskWait::memory_ns}, {"wait_copies_ns", &TaskWait::copies_ns},
+  const std::pair<std::string_view, std::int64_t TaskWait::*> parts[] = {{"wait_graph_ns", &TaskWait::graph_ns},
+                                                                         {"wait_turn_ns", &TaskWait::turn_ns},
+                                                                         {"wait_memory_ns", &TaskWait::memory_ns},
+                                                                         {"wait_copies_ns", &TaskWait::copies_ns},
                                                                          {"wait_worker_ns", &TaskWait::worker_ns}};
-  for (const auto& [name, member] : parts) add_column(table, name, time, [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
+  for (const auto& [name, member] : parts)
+    add_column(table, name, time,
+               [=, member = member](std::size_t row) { return has(row) ? of(row).*member : no_time; });
 }
 
 /// Columns of what is known of some tasks, in `rows`, the last one for each task; none where there are no rows.
 template <class Row, class Value, std::size_t count>
-void add_facts(const SpillVector<Row>& rows, std::size_t tasks, const std::pair<std::string_view, Value Row::*> (&columns)[count], Value unknown, Table& table) {
+void add_facts(const SpillVector<Row>& rows, std::size_t tasks,
+               const std::pair<std::string_view, Value Row::*> (&columns)[count], Value unknown, Table& table) {
   if (rows.empty()) return;
   const auto places = std::make_shared<const std::vector<std::uint32_t>>(last_rows(rows, tasks));
   for (const auto& [name, member] : columns)
@@ -119,14 +132,17 @@ void add_facts(const SpillVector<Row>& rows, std::size_t tasks, const std::pair<
 
 /// Columns of the processor's counts.
 void add_counts(const History& history, Table& table) {
-  const std::pair<std::string_view, std::uint64_t CountsRow::*> columns[] = {{"cycles", &CountsRow::cycles}, {"instructions", &CountsRow::instructions},
-                                                                             {"stalled_cycles", &CountsRow::stalled}, {"cache_misses", &CountsRow::misses}};
+  const std::pair<std::string_view, std::uint64_t CountsRow::*> columns[] = {{"cycles", &CountsRow::cycles},
+                                                                             {"instructions", &CountsRow::instructions},
+                                                                             {"stalled_cycles", &CountsRow::stalled},
+                                                                             {"cache_misses", &CountsRow::misses}};
   add_facts(history.counts, history.tasks.size(), columns, CountsRow::not_counted, table);
 }
 
 /// Columns of the scheduler's expectations.
 void add_expected(const History& history, Table& table) {
-  const std::pair<std::string_view, std::int64_t ExpectedRow::*> columns[] = {{"expected_ns", &ExpectedRow::kernel_ns}, {"expected_copies_ns", &ExpectedRow::copies_ns}};
+  const std::pair<std::string_view, std::int64_t ExpectedRow::*> columns[] = {
+      {"expected_ns", &ExpectedRow::kernel_ns}, {"expected_copies_ns", &ExpectedRow::copies_ns}};
   add_facts(history.expected, history.tasks.size(), columns, no_time, table);
 }
 
@@ -142,7 +158,8 @@ Table tasks_of(History& history) {
       .add<&TaskRow::line>("line", number)
       .add<&TaskRow::submit_order>("submit_order", number)
       .add<&TaskRow::priority>("priority", i32)
-      .of("iteration", time, [](const TaskRow& row) { return row.iteration == no_iteration ? no_time : std::int64_t{row.iteration}; })
+      .of("iteration", time,
+          [](const TaskRow& row) { return row.iteration == no_iteration ? no_time : std::int64_t{row.iteration}; })
       .of("flops", real, [](const TaskRow& row) { return row.flops; })
       .add<&TaskRow::tag>("tag", u64)
       .add<&TaskRow::parameters>("parameters", text)
@@ -206,8 +223,10 @@ Table states_of(History& history) {
       .of("duration_ns", time, [](const StateRow& row) { return row.end_ns - row.start_ns; })
       .of("depth", number, [](const StateRow& row) { return row.depth; })
       .of("task", id, task_around<StateRow>(history))
-      .of("name", text, [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].name; })
-      .of("codelet", text, [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].codelet; })
+      .of("name", text,
+          [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].name; })
+      .of("codelet", text,
+          [&history](const StateRow& row) { return row.task == no_number ? 0 : history.tasks[row.task].codelet; })
       .take();
 }
 
@@ -345,7 +364,8 @@ Table stagings_of(History& history) {
   return TableOf("stagings", history.stagings)
       .of("rank", number, [&history](const StagingRow& row) { return history.tasks[row.task].rank; })
       .of("task", u64, [&history](const StagingRow& row) { return history.tasks[row.task].id; })
-      .of("waits_for", text, [names](const StagingRow& row) { return names[row.stage == trace::StagingState::memory ? 0 : 1]; })
+      .of("waits_for", text,
+          [names](const StagingRow& row) { return names[row.stage == trace::StagingState::memory ? 0 : 1]; })
       .add<&StagingRow::start_ns>("start_ns", time)
       .add<&StagingRow::end_ns>("end_ns", time)
       .take();
@@ -353,7 +373,8 @@ Table stagings_of(History& history) {
 
 /// Colours that the program gave: red * 65536 + green * 256 + blue.
 Table colours_of(History& history) {
-  auto rows = std::make_shared<std::vector<std::pair<Texts::Id, std::uint32_t>>>(history.colours.begin(), history.colours.end());
+  auto rows = std::make_shared<std::vector<std::pair<Texts::Id, std::uint32_t>>>(history.colours.begin(),
+                                                                                 history.colours.end());
   std::ranges::sort(*rows);
   Table table{.name = "colours", .rows = rows->size(), .columns = {}};
   add_column(table, "codelet", text, [rows](std::size_t row) { return (*rows)[row].first; });
@@ -468,7 +489,8 @@ Table clocks_of(History& history) {
   const RankClock* first = history.clocks.data();
   return TableOf("clocks", history.clocks)
       .add<&RankClock::rank>("rank", number)
-      .of("host", text, [hosts, first](const RankClock& clock) { return (*hosts)[static_cast<std::size_t>(&clock - first)]; })
+      .of("host", text,
+          [hosts, first](const RankClock& clock) { return (*hosts)[static_cast<std::size_t>(&clock - first)]; })
       .of("method", text, [method](const RankClock&) { return method; })
       .add<&RankClock::points>("points", u64)
       .add<&RankClock::corrected>("corrected", flag)

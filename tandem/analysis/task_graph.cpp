@@ -27,7 +27,8 @@ void for_each_edge(const History& history, const SpillVector<std::uint32_t>& pre
   for (std::uint32_t i = 0; i < history.communications.size(); ++i) {
     predecessors.touch();
     const CommunicationRow& row = history.communications[i];
-    if (row.receive_task != no_number && row.send_task != no_number && row.is_whole()) edge(row.receive_task, row.send_task, i);
+    if (row.receive_task != no_number && row.send_task != no_number && row.is_whole())
+      edge(row.receive_task, row.send_task, i);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace tandem::analysis {
 
-/// Edges into each task, by the rows of a history. Nodes that never run (sends and receives of the flow, joins) are rows as well.
-/// Immutable; refers to nothing.
+/// Edges into each task, by the rows of a history. Nodes that never run (sends and receives of the flow, joins) are
+/// rows as well. Immutable; refers to nothing.
 class TaskGraph {
  public:
   struct Edge {

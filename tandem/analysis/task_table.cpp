@@ -6,7 +6,8 @@
 namespace tandem::analysis {
 
 std::string_view name_of(TaskStatus status) noexcept {
-  constexpr std::array<std::string_view, 7> names{"unknown", "submitted", "ready", "running", "done", "failed", "cancelled"};
+  constexpr std::array<std::string_view, 7> names{"unknown", "submitted", "ready",    "running",
+                                                  "done",    "failed",    "cancelled"};
   return names[static_cast<std::size_t>(status)];
 }
 

@@ -174,7 +174,8 @@ class TaskTable {
   void touch() const noexcept { memory_->touch(); }
 
  private:
-  static void note(SpillVector<std::uint32_t>& list, TaskColumn<std::int64_t, no_time>& column, std::uint32_t row, std::int64_t ns) {
+  static void note(SpillVector<std::uint32_t>& list, TaskColumn<std::int64_t, no_time>& column, std::uint32_t row,
+                   std::int64_t ns) {
     if (column[row] == no_time) list.push_back(row);
     column.set(row, ns);
   }

@@ -32,7 +32,8 @@ const At* last_until(const TimesOfData& times, std::uint32_t rank, std::uint32_t
 
 class WaitCutter {
  public:
-  WaitCutter(const History& history, const TaskGraph& graph) : history_(history), graph_(graph), waits_(history.tasks.size()) {}
+  WaitCutter(const History& history, const TaskGraph& graph)
+      : history_(history), graph_(graph), waits_(history.tasks.size()) {}
 
   std::vector<TaskWait> made() && {
     find_commuting();
@@ -80,7 +81,8 @@ class WaitCutter {
     if (sender == no_number || history_.tasks[sender].has_run()) return sender;
     std::uint32_t last = no_number;
     for (const TaskGraph::Edge& edge : graph_.into(sender))
-      if (history_.tasks[edge.from].has_run() && (last == no_number || history_.tasks[edge.from].end_ns > history_.tasks[last].end_ns))
+      if (history_.tasks[edge.from].has_run() &&
+          (last == no_number || history_.tasks[edge.from].end_ns > history_.tasks[last].end_ns))
         last = edge.from;
     return last;
   }
@@ -125,7 +127,8 @@ class WaitCutter {
 }  // namespace
 
 std::string_view name_of(WaitCause cause) noexcept {
-  constexpr std::array<std::string_view, wait_causes> names{"predecessors", "message", "turn", "memory", "copies", "worker"};
+  constexpr std::array<std::string_view, wait_causes> names{"predecessors", "message", "turn",
+                                                            "memory",       "copies",  "worker"};
   return names[static_cast<std::size_t>(cause)];
 }
 
@@ -138,14 +141,17 @@ WaitCause TaskWait::cause() const noexcept {
   return copies_ns == longest_ns ? WaitCause::copies : WaitCause::worker;
 }
 
-std::vector<TaskWait> task_waits(const History& history, const TaskGraph& graph) { return WaitCutter(history, graph).made(); }
+std::vector<TaskWait> task_waits(const History& history, const TaskGraph& graph) {
+  return WaitCutter(history, graph).made();
+}
 
 std::vector<Delivery> deliveries(const History& history) {
   std::vector<Delivery> result(history.accesses.size());
   TimesOfData arrivals, writes, copies;
   for (std::uint32_t i = 0; i < history.communications.size(); ++i) {
     const CommunicationRow& row = history.communications[i];
-    if (row.arrived_ns != no_time && row.receive_data != no_number && row.destination != no_number && row.source != row.destination && !row.failed)
+    if (row.arrived_ns != no_time && row.receive_data != no_number && row.destination != no_number &&
+        row.source != row.destination && !row.failed)
       arrivals[{row.destination, row.receive_data}].push_back({row.arrived_ns, i});
   }
   for (std::uint32_t i = 0; i < history.transfers.size(); ++i) {
@@ -156,7 +162,8 @@ std::vector<Delivery> deliveries(const History& history) {
   const auto sees_value = [](std::uint8_t mode) { return mode != mode_write && mode != mode_scratch; };
   for (const AccessRow& access : history.accesses) {
     const TaskRow& task = history.tasks[access.task];
-    if (access.mode != 0 && access.mode != mode_scratch && task.has_run()) writes[{task.rank, access.data}].push_back({task.end_ns, access.task});
+    if (access.mode != 0 && access.mode != mode_scratch && task.has_run())
+      writes[{task.rank, access.data}].push_back({task.end_ns, access.task});
   }
   sort(arrivals);
   sort(writes);

@@ -1,4 +1,5 @@
-// tandem/analysis/task_waits.hpp: what each task waited for, from its submission to its start, and what brought its data.
+// tandem/analysis/task_waits.hpp: what each task waited for, from its submission to its start, and what brought its
+// data.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,9 @@ using test::SmallRun;
 using trace::StagingState;
 using trace::Type;
 
-std::uint32_t row(const History& history, std::uint32_t rank, std::uint64_t task) { return history.find_task(rank, task).value(); }
+std::uint32_t row(const History& history, std::uint32_t rank, std::uint64_t task) {
+  return history.find_task(rank, task).value();
+}
 
 TEST(TaskWaits, ATaskWaitsForItsLastPredecessorThenForAWorker) {
   SmallRun run;
@@ -96,7 +98,9 @@ TEST(TaskWaits, OfRandomRunsThePartsAddUp) {
       for (const std::size_t before : task.after) last_ns = std::max(last_ns, run.tasks[before].end_ns);
       const bool by_message = task.message && run.messages[*task.message].arrived_ns > last_ns;
       EXPECT_EQ(wait.message != no_number, by_message) << "seed " << seed;
-      if (by_message) EXPECT_EQ(wait.last, row(*history, run.tasks[run.messages[*task.message].of_task].rank, run.tasks[run.messages[*task.message].of_task].id));
+      if (by_message)
+        EXPECT_EQ(wait.last, row(*history, run.tasks[run.messages[*task.message].of_task].rank,
+                                 run.tasks[run.messages[*task.message].of_task].id));
       else if (wait.last != no_number) EXPECT_EQ(history->tasks[wait.last].end_ns, last_ns) << "seed " << seed;
       else EXPECT_EQ(task.ready_ns, task.submit_ns) << "seed " << seed;
     }
@@ -107,7 +111,9 @@ TEST(Deliveries, AMessageBringsWhatNoTaskOfTheRankHasWrittenSince) {
   SmallRun run(2);
   run.usual(0).usual(1);
   run.stream(0, 4).add(Type::send_posted, at(20), {1, 1, 0, 0, 7, 64}).add(Type::data_sent, at(20), {0, 1, 2, 1});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(100), {1, 0, 0, 7, 64});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(100), {1, 0, 0, 7, 64});
   run.stream(1, 4).add(Type::data_received, at(100), {0, 1, 3, 1});
   run.submit(1, 0, 4, 0, {trace::access_word(0, 0), trace::access_word(1, 0)}).execute(1, 2, 4, 120, 140);
   run.submit(1, 0, 5, 0, {trace::access_word(0, 2)}).execute(1, 2, 5, 150, 160);  // writes it

@@ -67,7 +67,8 @@ class Changes {
 
   /// Steps through the times of all lists together, each of which it sorts.
   SpillVector<IdleReason> reasons() {
-    SpillVector<std::int64_t>* const lists[] = {&submitted_, &begun_, &ended_, &ready_, &taken_, &receives_, &arrivals_, &stagings_, &staged_};
+    SpillVector<std::int64_t>* const lists[] = {&submitted_, &begun_,    &ended_,    &ready_, &taken_,
+                                                &receives_,  &arrivals_, &stagings_, &staged_};
     for (SpillVector<std::int64_t>* const list : lists) {
       sort_by_time(*list);
       list->push_back(never);
@@ -83,7 +84,9 @@ class Changes {
       for (std::size_t i = 0; i < next.size(); ++i)
         while ((*lists[i])[next[i]] == at_ns) ++next[i];
       submitted_.touch();
-      const auto count = [&](std::size_t begun, std::size_t ended) { return static_cast<std::int64_t>(next[begun]) - static_cast<std::int64_t>(next[ended]); };
+      const auto count = [&](std::size_t begun, std::size_t ended) {
+        return static_cast<std::int64_t>(next[begun]) - static_cast<std::int64_t>(next[ended]);
+      };
       const Counts now{.ready = count(3, 4), .receives = count(5, 6), .tasks = count(0, 2), .running = count(1, 2),
                        .staging = count(7, 8)};
       const Spent spent = at_ns >= first_submit_ns ? reason_of(now, at_ns, last_submit_ns) : Spent::outside;
@@ -94,7 +97,9 @@ class Changes {
  private:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();  ///< ends each list
 
-  static bool counts(const TaskTable& tasks, std::uint32_t row) noexcept { return tasks.submit_ns[row] != no_time && tasks.has_run(row); }
+  static bool counts(const TaskTable& tasks, std::uint32_t row) noexcept {
+    return tasks.submit_ns[row] != no_time && tasks.has_run(row);
+  }
 
   SpillVector<std::int64_t> submitted_, begun_, ended_, ready_, taken_, receives_, arrivals_, stagings_, staged_;
 };
@@ -107,7 +112,8 @@ struct TimeOfRank {
 
 std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& history) {
   const TaskTable& tasks = history.tasks;
-  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()), readied(history, tasks.readied());
+  const TasksOfRanks all(history), started(history, tasks.started()), ended(history, tasks.ended()),
+      readied(history, tasks.readied());
   std::set<std::uint32_t> ranks;
   for (const std::uint32_t rank : all.ranks()) ranks.insert(rank);
   SpillVector<TimeOfRank> receives(history.memory_of_tables());
@@ -131,7 +137,8 @@ std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& histo
     ended.for_each(rank, [&](std::uint32_t row) { changes.add_ended(tasks, row); });
     for (; receive < receives.size() && receives[receive].rank == rank; ++receive)
       changes.add_receive(receives[receive].start_ns, receives[receive].end_ns);
-    for (; staging < stagings.size() && stagings[staging].rank == rank; ++staging) changes.add_staging(stagings[staging].start_ns, stagings[staging].end_ns);
+    for (; staging < stagings.size() && stagings[staging].rank == rank; ++staging)
+      changes.add_staging(stagings[staging].start_ns, stagings[staging].end_ns);
     result.emplace(rank, changes.reasons());
   }
   return result;
@@ -140,7 +147,8 @@ std::map<std::uint32_t, SpillVector<IdleReason>> reasons_of(const History& histo
 using Call = std::function<void(const Stretch&)>;
 
 /// The first reason after a time, searched from `from` on in growing steps: idle times of a worker follow each other.
-std::span<const IdleReason>::iterator first_after(std::span<const IdleReason> reasons, std::size_t from, std::int64_t ns) {
+std::span<const IdleReason>::iterator first_after(std::span<const IdleReason> reasons, std::size_t from,
+                                                  std::int64_t ns) {
   std::size_t step = 1, end = from;
   while (end < reasons.size() && reasons[end].since_ns <= ns) {
     from = end + 1;
@@ -148,7 +156,8 @@ std::span<const IdleReason>::iterator first_after(std::span<const IdleReason> re
     step *= 2;
   }
   return std::ranges::upper_bound(reasons.begin() + static_cast<std::ptrdiff_t>(from),
-                                  reasons.begin() + static_cast<std::ptrdiff_t>(std::min(end, reasons.size())), ns, {}, &IdleReason::since_ns);
+                                  reasons.begin() + static_cast<std::ptrdiff_t>(std::min(end, reasons.size())), ns, {},
+                                  &IdleReason::since_ns);
 }
 
 /// Cuts an idle stretch where the reasons change. `from`: no earlier reason is the first after the beginning of this
@@ -198,8 +207,11 @@ void go_through(const History& history, const TimeSplit& split, Iterator first, 
       before_ns = no_time;
     }
     if (actor == nullptr || actor->kind != trace::ActorKind::worker) continue;
-    const Stretch stretch{.rank = state.rank, .actor = state.actor, .spent = spent_in(state.state).value_or(Spent::outside),
-                          .start_ns = std::max(state.start_ns, split.begin_ns), .end_ns = std::min(state.end_ns, split.end_ns())};
+    const Stretch stretch{.rank = state.rank,
+                          .actor = state.actor,
+                          .spent = spent_in(state.state).value_or(Spent::outside),
+                          .start_ns = std::max(state.start_ns, split.begin_ns),
+                          .end_ns = std::min(state.end_ns, split.end_ns())};
     if (stretch.start_ns >= stretch.end_ns) continue;
     if (spent_in(state.state)) {
       call(stretch);
@@ -251,7 +263,8 @@ TimeSplit split_time(const History& history) {
     split.workers.push_back({.rank = actor.rank, .actor = actor.actor, .worker = actor.index});
   }
   for_each_stretch(history, split, [&](const Stretch& stretch) {
-    split.workers[place_of.at({stretch.rank, stretch.actor})].ns[static_cast<std::size_t>(stretch.spent)] += stretch.end_ns - stretch.start_ns;
+    split.workers[place_of.at({stretch.rank, stretch.actor})].ns[static_cast<std::size_t>(stretch.spent)] +=
+        stretch.end_ns - stretch.start_ns;
   });
   for (WorkerTimes& worker : split.workers) {
     std::int64_t known_ns = 0;

@@ -84,6 +84,7 @@ struct Stretch {
 /// states, and O(log n) for an idle one.
 void for_each_stretch(const History& history, const TimeSplit& split, const std::function<void(const Stretch&)>& call);
 /// Like `for_each_stretch`, for the workers of one rank.
-void for_each_stretch_of(const History& history, const TimeSplit& split, std::uint32_t rank, const std::function<void(const Stretch&)>& call);
+void for_each_stretch_of(const History& history, const TimeSplit& split, std::uint32_t rank,
+                         const std::function<void(const Stretch&)>& call);
 
 }  // namespace tandem::analysis

@@ -1,4 +1,5 @@
-// tandem/analysis/time_split_test.cpp: the time of workers is divided completely, and idle workers have the right reason.
+// tandem/analysis/time_split_test.cpp: the time of workers is divided completely, and idle workers have the right
+// reason.
 #include "tandem/analysis/time_split.hpp"
 
 #include <numeric>
@@ -20,7 +21,9 @@ void set_state(SmallRun& run, std::uint32_t rank, std::uint32_t actor, std::int6
 
 std::int64_t of(const WorkerTimes& worker, Spent spent) { return worker.ns[static_cast<std::size_t>(spent)]; }
 
-std::int64_t sum(const WorkerTimes& worker) { return std::accumulate(worker.ns.begin(), worker.ns.end(), std::int64_t{0}); }
+std::int64_t sum(const WorkerTimes& worker) {
+  return std::accumulate(worker.ns.begin(), worker.ns.end(), std::int64_t{0});
+}
 
 TEST(TimeSplit, AnIdleWorkerHasTheReasonOfEachInstant) {
   SmallRun run;
@@ -29,7 +32,10 @@ TEST(TimeSplit, AnIdleWorkerHasTheReasonOfEachInstant) {
   // Task 1 is submitted at 100, task 2, which needs it, at 200; task 3 at 800, when nothing is left to do.
   run.submit(0, 100, 1, 0).submit(0, 200, 2, 0, {}, {1});
   run.stream(0, 2).add(Type::worker_state, at(100), {static_cast<std::uint8_t>(WorkerState::scheduling)});
-  run.stream(0, 2).add(Type::task_started, at(140), {1}).add(Type::task_ended, at(400), {1}).add(Type::task_ready, at(400), {2});
+  run.stream(0, 2)
+      .add(Type::task_started, at(140), {1})
+      .add(Type::task_ended, at(400), {1})
+      .add(Type::task_ready, at(400), {2});
   set_state(run, 0, 2, 410, WorkerState::sleeping);
   run.stream(0, 3).add(Type::task_started, at(450), {2}).add(Type::task_ended, at(600), {2});
   run.submit(0, 800, 3, 0);
@@ -46,7 +52,8 @@ TEST(TimeSplit, AnIdleWorkerHasTheReasonOfEachInstant) {
   EXPECT_EQ(of(first, Spent::executing), 260);
   EXPECT_EQ(of(second, Spent::executing), 230);
   EXPECT_EQ(of(first, Spent::scheduling), 50);  // 100 to 140, 400 to 410
-  // Worker 1: task 1 is ready from 100 to 140, and runs alone until 200; task 2 waits for it until 400, and is ready until 450.
+  // Worker 1: task 1 is ready from 100 to 140, and runs alone until 200; task 2 waits for it until 400, and is ready
+  // until 450.
   EXPECT_EQ(of(second, Spent::ready_elsewhere), 40 + 50 + 20);  // and task 3 from 800 to 820
   EXPECT_EQ(of(second, Spent::no_ready_task), 200);
   EXPECT_EQ(of(second, Spent::awaiting_submission), 60 + 200);
@@ -91,7 +98,9 @@ TEST(TimeSplit, WhoAwaitsAMessageIsSaidToDoSo) {
   SmallRun run(2);
   run.usual(0).usual(1);
   run.stream(0, 4).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 64});
-  run.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(300), {1, 0, 0, 7, 64});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(300), {1, 0, 0, 7, 64});
   set_state(run, 1, 2, 0, WorkerState::progressing);
   run.submit(1, 0, 1, 0);
   run.stream(1, 4).add(Type::task_ready, at(300), {1});
@@ -111,7 +120,8 @@ TEST(TimeSplit, WhoWaitsForMemoryIsSaidToDoSo) {
   for (const std::uint32_t actor : {2u, 3u}) set_state(run, 0, actor, 0, WorkerState::polling);
   run.submit(0, 0, 1, 0).submit(0, 0, 2, 0).submit(0, 0, 3, 0).submit(0, 0, 4, 0, {}, {2});
   run.execute(0, 2, 1, 10, 100);
-  // Worker 1 has taken task 2, which gets room when task 1 ends, and its data 40 ns later; task 3 waits in a queue meanwhile.
+  // Worker 1 has taken task 2, which gets room when task 1 ends, and its data 40 ns later; task 3 waits in a queue
+  // meanwhile.
   run.stream(0, 3).add(Type::data_staging, at(20), {2, static_cast<std::uint8_t>(trace::StagingState::memory)});
   run.stream(0, 4).add(Type::data_staging, at(100), {2, static_cast<std::uint8_t>(trace::StagingState::data)});
   run.stream(0, 4).add(Type::data_staging, at(140), {2, static_cast<std::uint8_t>(trace::StagingState::done)});
@@ -135,8 +145,10 @@ TEST(TimeSplit, RandomRunsAreDividedCompletely) {
     for (std::uint32_t task = 1; task < 40; ++task) {
       const unsigned worker = random() % 2;
       run.submit(0, 10 * task, task, 0);
-      if (random() % 3 == 0) set_state(run, 0, 2 + worker, ns[worker], static_cast<WorkerState>(random() % trace::kWorkerStates));
-      const std::int64_t start = std::max<std::int64_t>(ns[worker], 10 * task) + 2 * static_cast<std::int64_t>(random() % 50);
+      if (random() % 3 == 0)
+        set_state(run, 0, 2 + worker, ns[worker], static_cast<WorkerState>(random() % trace::kWorkerStates));
+      const std::int64_t start =
+          std::max<std::int64_t>(ns[worker], 10 * task) + 2 * static_cast<std::int64_t>(random() % 50);
       ns[worker] = start + 2 + 2 * static_cast<std::int64_t>(random() % 100);
       run.execute(0, 2 + worker, task, start, ns[worker]);
     }

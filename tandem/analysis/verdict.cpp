@@ -23,7 +23,7 @@ namespace {
 constexpr double least_share = 0.02;     ///< of the makespan, for a loss to be reported
 constexpr double chain_share = 0.8;      ///< of the makespan, for a chain of tasks to be the limit
 constexpr double alone_share = 0.2;      ///< of the makespan, for a chain with a task that ran alone
-constexpr double busy_share = 0.2;       ///< of the makespan, for tasks that held up others to be a matter of their order
+constexpr double busy_share = 0.2;  ///< of the makespan, for tasks that held up others to be a matter of their order
 
 class Judge {
  public:
@@ -43,7 +43,8 @@ class Judge {
   std::vector<Finding> judge() {
     if (summary_.split.makespan_ns == 0 || summary_.split.workers.empty()) return {};
     no_ready_task();
-    find("slow_submission", Spent::awaiting_submission, "All submitted tasks ran or had ended, and idle workers waited for the program to submit more.",
+    find("slow_submission", Spent::awaiting_submission,
+         "All submitted tasks ran or had ended, and idle workers waited for the program to submit more.",
          "submit earlier or from fewer waits; make tasks larger; record the flow once and replay it (rt.record)");
     communication();
     find("ready_tasks_not_taken", Spent::ready_elsewhere, "Workers were idle although a task of their rank was ready.",
@@ -51,10 +52,14 @@ class Judge {
     memory();
     kinds_without_work();
     small_tasks();
-    find("fetching", Spent::fetching, "Workers waited for copies between memories.", "data on the node of its tasks; larger tasks");
-    find("held_cores", Spent::holding, "Workers held their cores free for urgent tasks.", "shorter tasks beside the urgent ones");
-    find("program", Spent::program, "The submitting thread submitted tasks or did other work, while its worker could have run tasks.",
-         "record the flow once and replay it (rt.record); make other work a task; call rt.wait() earlier; --tandem.caller=false and a core for "
+    find("fetching", Spent::fetching, "Workers waited for copies between memories.",
+         "data on the node of its tasks; larger tasks");
+    find("held_cores", Spent::holding, "Workers held their cores free for urgent tasks.",
+         "shorter tasks beside the urgent ones");
+    find("program", Spent::program,
+         "The submitting thread submitted tasks or did other work, while its worker could have run tasks.",
+         "record the flow once and replay it (rt.record); make other work a task; call rt.wait() earlier; "
+         "--tandem.caller=false and a core for "
          "the submitting thread");
     find("imbalance", Spent::outside, "Ranks had ended their tasks before others, or began later.",
          "another distribution of the data over ranks");
@@ -90,23 +95,29 @@ class Judge {
       add({.key = "few_tasks", .lost_ns = lost,
            .what = fmt::format("{} tasks are too few for {} workers.", grouped(executed()), workers()),
            .remedy = "smaller tiles; fewer workers"});
-    } else if (2 * alone.ns * (workers() - 1) >= lost * workers() && chain >= alone_share && workers() > 1 && 2 * alone.longest_ns >= alone.ns) {
+    } else if (2 * alone.ns * (workers() - 1) >= lost * workers() && chain >= alone_share && workers() > 1 &&
+               2 * alone.longest_ns >= alone.ns) {
       add({.key = "serial_phase", .lost_ns = lost,
            .what = fmt::format("During {:.0f} % of the makespan one task ran alone, for the most part '{}'.",
                                100 * static_cast<double>(alone.ns) / makespan(), history_.texts[alone.codelet]),
            .remedy = "divide that task into several; submit what does not need it before it"});
     } else if (chain >= chain_share) {
-      add({.key = "long_chain", .lost_ns = lost,
-           .what = fmt::format("A chain of {} tasks, each of which needs the one before, takes {:.0f} % of the makespan.",
-                               grouped(summary_.path.tasks.size()), 100 * chain),
-           .remedy = "smaller tasks on that chain (smaller tiles); an algorithm with fewer steps in a row; more workers do not help"});
+      add({.key = "long_chain",
+           .lost_ns = lost,
+           .what =
+               fmt::format("A chain of {} tasks, each of which needs the one before, takes {:.0f} % of the makespan.",
+                           grouped(summary_.path.tasks.size()), 100 * chain),
+           .remedy = "smaller tasks on that chain (smaller tiles); an algorithm with fewer steps in a row; more "
+                     "workers do not help"});
     } else if (busy >= busy_share) {
       add({.key = "order_of_tasks", .lost_ns = lost,
            .what = fmt::format("Tasks that everything waited for began late: their workers executed others during {:.0f} % of the "
                                "makespan.", 100 * busy),
            .remedy = "priorities for the tasks of the longest chain, and --tandem.sched=prio"});
     } else {
-      add({.key = "few_ready_tasks", .lost_ns = lost, .what = "The submitted tasks waited for those that ran: too few could run at once.",
+      add({.key = "few_ready_tasks",
+           .lost_ns = lost,
+           .what = "The submitted tasks waited for those that ran: too few could run at once.",
            .remedy = "smaller tiles; submit independent work together; a larger --tandem.window"});
     }
   }
@@ -127,7 +138,9 @@ class Judge {
     const TaskTable& tasks = history_.tasks;
     const auto& memory = history_.memory_of_tables();
     SpillVector<TimedRow> starts(memory), ends(memory);
-    const auto takes_time = [&](std::uint32_t row) { return tasks.has_run(row) && tasks.end_ns[row] > tasks.start_ns[row]; };
+    const auto takes_time = [&](std::uint32_t row) {
+      return tasks.has_run(row) && tasks.end_ns[row] > tasks.start_ns[row];
+    };
     for (const std::uint32_t row : tasks.started())
       if (takes_time(row)) starts.push_back({tasks.start_ns[row], row});
     for (const std::uint32_t row : tasks.ended())
@@ -174,9 +187,12 @@ class Judge {
            .what = fmt::format("Workers waited for data of other ranks; {} of {} messages brought a version that the rank had received before and "
                                "dropped.", grouped(again), grouped(messages)),
            .remedy = "more memory for received copies (--tandem.copies)"});
-    } else if (shared.recipients >= 3 * shared.versions && shared.versions > 0 && shared.detection_rate().value_or(1) < 0.5) {
-      add({.key = "no_broadcasts", .lost_ns = lost,
-           .what = fmt::format("Workers waited for data of other ranks; {:.0f} % of what several ranks needed was sent to one after the other.",
+    } else if (shared.recipients >= 3 * shared.versions && shared.versions > 0 &&
+               shared.detection_rate().value_or(1) < 0.5) {
+      add({.key = "no_broadcasts",
+           .lost_ns = lost,
+           .what = fmt::format("Workers waited for data of other ranks; {:.0f} % of what several ranks needed was sent "
+                               "to one after the other.",
                                100 * (1 - shared.detection_rate().value_or(1))),
            .remedy = "--tandem.broadcast=automatic"});
     } else {
@@ -191,7 +207,9 @@ class Judge {
     std::uint64_t messages = 0, again = 0;
     std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> seen;
     for (const CommunicationRow& row : history_.communications) {
-      if (!row.has_receive() || row.failed || row.receive_data == no_number || row.version == no_number || row.source == row.destination) continue;
+      if (!row.has_receive() || row.failed || row.receive_data == no_number || row.version == no_number ||
+          row.source == row.destination)
+        continue;
       ++messages;
       if (!seen.emplace(row.destination, row.receive_data, row.version).second) ++again;
     }
@@ -207,13 +225,18 @@ class Judge {
     }
     const double room = all_ns > 0 ? 100 * static_cast<double>(room_ns) / static_cast<double>(all_ns) : 0;
     if (room < 1)
-      return find("copies", Spent::awaiting_memory, "Workers were idle while the data of tasks was copied from one memory to another.",
-                  "a scheduler that looks ahead, so that copies are made while others compute (--tandem.sched=plan); tasks that compute more with what "
+      return find("copies", Spent::awaiting_memory,
+                  "Workers were idle while the data of tasks was copied from one memory to another.",
+                  "a scheduler that looks ahead, so that copies are made while others compute (--tandem.sched=plan); "
+                  "tasks that compute more with what "
                   "is copied");
     find("memory_budget", Spent::awaiting_memory,
-         fmt::format("Workers were idle because tasks waited for memory: {:.0f} % of this for room within the budget, {:.0f} % for data that "
-                     "was copied in or out, for instance from the spill file.", room, 100 - room),
-         "a larger budget (--tandem.memory); smaller pieces of data; tasks that use the same data submitted one after the other");
+         fmt::format("Workers were idle because tasks waited for memory: {:.0f} % of this for room within the budget, "
+                     "{:.0f} % for data that "
+                     "was copied in or out, for instance from the spill file.",
+                     room, 100 - room),
+         "a larger budget (--tandem.memory); smaller pieces of data; tasks that use the same data submitted one after "
+         "the other");
   }
 
   void kinds_without_work() {
@@ -221,9 +244,13 @@ class Judge {
     for (const IdleKind& kind : idle_kinds_) {
       std::int64_t idle_ns = 0;
       for (const std::int64_t ns : kind.ns) idle_ns += ns;
-      add({.key = "kind_without_work", .lost_ns = idle_ns / workers(),
-           .what = fmt::format("Workers of kind {} were idle while all ready tasks were of kernels that ran on other kinds alone.", kinds_.names()[kind.kind]),
-           .remedy = "implementations of these kernels for these workers, too; other work for them; if there is none, fewer of them"});
+      add({.key = "kind_without_work",
+           .lost_ns = idle_ns / workers(),
+           .what = fmt::format(
+               "Workers of kind {} were idle while all ready tasks were of kernels that ran on other kinds alone.",
+               kinds_.names()[kind.kind]),
+           .remedy = "implementations of these kernels for these workers, too; other work for them; if there is none, "
+                     "fewer of them"});
     }
   }
 
@@ -236,10 +263,12 @@ class Judge {
       if (worst == nullptr || speed.excess_ns > worst->excess_ns) worst = &speed;
     }
     if (worst == nullptr) return;
-    add({.key = "slow_worker", .lost_ns = excess_ns / workers(),
-         .what = fmt::format("Worker {} of rank {} took {:.2g} times as long for the same tasks as the others.", worst->worker, worst->rank,
-                             worst->slowness),
-         .remedy = "look for other programs on its core, its frequency and the memory near it; leave the core out (--tandem.cores)"});
+    add({.key = "slow_worker",
+         .lost_ns = excess_ns / workers(),
+         .what = fmt::format("Worker {} of rank {} took {:.2g} times as long for the same tasks as the others.",
+                             worst->worker, worst->rank, worst->slowness),
+         .remedy = "look for other programs on its core, its frequency and the memory near it; leave the core out "
+                   "(--tandem.cores)"});
   }
   bool is_slow(std::uint32_t row) const {
     return std::ranges::any_of(speeds_, [&](const WorkerSpeed& speed) {
@@ -249,9 +278,12 @@ class Judge {
 
   void polling_threads() {
     if (!polling_.do_harm()) return;
-    add({.key = "polling_neighbours", .lost_ns = std::max<std::int64_t>(polling_.excess_ns, 0) / workers(),
-         .what = fmt::format("{} tasks took {:.2g} times as long while other threads of their host polled.", grouped(polling_.tasks), polling_.slowness),
-         .remedy = "let idle threads sleep earlier (--tandem.poll_for, --tandem.comm.spin); fewer workers and ranks than cores; a core for the "
+    add({.key = "polling_neighbours",
+         .lost_ns = std::max<std::int64_t>(polling_.excess_ns, 0) / workers(),
+         .what = fmt::format("{} tasks took {:.2g} times as long while other threads of their host polled.",
+                             grouped(polling_.tasks), polling_.slowness),
+         .remedy = "let idle threads sleep earlier (--tandem.poll_for, --tandem.comm.spin); fewer workers and ranks "
+                   "than cores; a core for the "
                    "progress thread (--tandem.comm.progress_core)"});
   }
 
@@ -259,15 +291,21 @@ class Judge {
   void large_messages() {
     if (!contention_.slows_tasks() || is_told_by_polling()) return;
     const std::string messages =
-        contention_.slows_messages() ? fmt::format("; these messages took {:.2g} times as long beside kernels", contention_.message_slowness) : "";
-    add({.key = "contention", .lost_ns = std::max<std::int64_t>(contention_.excess_ns, 0) / workers(),
-         .what = fmt::format("{} tasks took {:.2g} times as long while messages of {} KiB or more were under way on their host{}.",
-                             grouped(contention_.tasks), contention_.slowness, Contention::least_bytes >> 10, messages),
-         .remedy = "tiles that fit into the caches; data of kernels and received copies on different NUMA nodes; fewer workers; tandem contention "
+        contention_.slows_messages()
+            ? fmt::format("; these messages took {:.2g} times as long beside kernels", contention_.message_slowness)
+            : "";
+    add({.key = "contention",
+         .lost_ns = std::max<std::int64_t>(contention_.excess_ns, 0) / workers(),
+         .what = fmt::format(
+             "{} tasks took {:.2g} times as long while messages of {} KiB or more were under way on their host{}.",
+             grouped(contention_.tasks), contention_.slowness, Contention::least_bytes >> 10, messages),
+         .remedy = "tiles that fit into the caches; data of kernels and received copies on different NUMA nodes; fewer "
+                   "workers; tandem contention "
                    "measure shows what cores and network have of this memory"});
   }
   bool is_told_by_polling() const {
-    const auto told = std::ranges::count_if(contention_.slowed, [&](std::uint32_t row) { return std::ranges::binary_search(polling_.slowed, row); });
+    const auto told = std::ranges::count_if(
+        contention_.slowed, [&](std::uint32_t row) { return std::ranges::binary_search(polling_.slowed, row); });
     return 2 * static_cast<std::size_t>(told) > contention_.slowed.size();
   }
 
@@ -284,7 +322,8 @@ class Judge {
     std::int64_t excess_ns = 0;
     std::uint64_t outliers = 0;
     const KernelProfile* worst = nullptr;
-    const bool some_slow = std::ranges::any_of(speeds_, &WorkerSpeed::is_slow) || !polling_.slowed.empty() || !contention_.slowed.empty();
+    const bool some_slow =
+        std::ranges::any_of(speeds_, &WorkerSpeed::is_slow) || !polling_.slowed.empty() || !contention_.slowed.empty();
     for (const KernelProfile& kernel : summary_.kernels) {
       excess_ns += kernel.outlier_excess_ns;
       outliers += kernel.outliers;
@@ -298,21 +337,25 @@ class Judge {
         if (!tasks.has_run(row)) continue;
         const Durations& kernel = kernels[tasks.codelet(row)]->on(kinds_.of(tasks.rank[row], tasks.worker[row]));
         const std::int64_t ns = tasks.end_ns[row] - tasks.start_ns[row];
-        const bool is_told = is_slow(row) || std::ranges::binary_search(polling_.slowed, row) || std::ranges::binary_search(contention_.slowed, row);
+        const bool is_told = is_slow(row) || std::ranges::binary_search(polling_.slowed, row) ||
+                             std::ranges::binary_search(contention_.slowed, row);
         if (static_cast<double>(ns) <= kernel.fence_ns || !is_told) continue;
         excess_ns -= ns - kernel.median_ns;
         --outliers;
       }
     }
     if (worst == nullptr) return;
-    Finding finding{.key = "slow_executions", .lost_ns = excess_ns / workers(),
-                    .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'", grouped(outliers),
-                                        history_.texts[worst->codelet]),
+    Finding finding{.key = "slow_executions",
+                    .lost_ns = excess_ns / workers(),
+                    .what = fmt::format("{} tasks took much longer than others of their codelet, most of all of '{}'",
+                                        grouped(outliers), history_.texts[worst->codelet]),
                     .remedy = "other programs on these cores; first use of memory; a lock in the kernel; a slow core"};
     if (const auto shared = shared_processors(history_)) {
       finding.key = "shared_cores";
-      finding.what += fmt::format(": {} workers took turns on {} hardware thread{} of a host", shared->workers, shared->pus, shared->pus == 1 ? "" : "s");
-      finding.remedy = "no more workers, of all ranks of a host, than it has cores (tandem run -n, --tandem.workers); more hosts";
+      finding.what += fmt::format(": {} workers took turns on {} hardware thread{} of a host", shared->workers,
+                                  shared->pus, shared->pus == 1 ? "" : "s");
+      finding.remedy =
+          "no more workers, of all ranks of a host, than it has cores (tandem run -n, --tandem.workers); more hosts";
     }
     finding.what += '.';
     add(std::move(finding));

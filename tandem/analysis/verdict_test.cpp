@@ -22,8 +22,8 @@ class VerdictRun : public SmallRun {
       stream(0, actor).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
   }
   /// A task on worker 0 or 1, submitted at 0 and ready when it begins.
-  VerdictRun& task(std::uint32_t id, unsigned worker, std::int64_t start_ns, std::int64_t end_ns, std::vector<std::uint32_t> deps = {},
-                   std::int64_t submit_ns = 0) {
+  VerdictRun& task(std::uint32_t id, unsigned worker, std::int64_t start_ns, std::int64_t end_ns,
+                   std::vector<std::uint32_t> deps = {}, std::int64_t submit_ns = 0) {
     submit(0, submit_ns, id, 1, {}, std::move(deps));
     stream(0, 2 + worker).add(Type::task_ready, at(start_ns), {id});
     execute(0, 2 + worker, id, start_ns, end_ns);
@@ -37,7 +37,8 @@ class VerdictRun : public SmallRun {
 
 TEST(Verdict, ACleanRunIsNotAccused) {
   VerdictRun run;
-  for (std::uint32_t i = 0; i < 20; ++i) run.task(2 * i, 0, 10'000 * i, 10'000 * (i + 1)).task(2 * i + 1, 1, 10'000 * i, 10'000 * (i + 1));
+  for (std::uint32_t i = 0; i < 20; ++i)
+    run.task(2 * i, 0, 10'000 * i, 10'000 * (i + 1)).task(2 * i + 1, 1, 10'000 * i, 10'000 * (i + 1));
   EXPECT_TRUE(run.judge().empty());
 }
 
@@ -48,7 +49,8 @@ TEST(Verdict, ARunOfNothingIsNotAccused) {
 
 TEST(Verdict, AChainIsNamed) {
   VerdictRun run;
-  for (std::uint32_t i = 0; i < 20; ++i) run.task(i, 0, 10'000 * i, 10'000 * (i + 1), i > 0 ? std::vector{i - 1} : std::vector<std::uint32_t>{});
+  for (std::uint32_t i = 0; i < 20; ++i)
+    run.task(i, 0, 10'000 * i, 10'000 * (i + 1), i > 0 ? std::vector{i - 1} : std::vector<std::uint32_t>{});
   const auto findings = run.judge();
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].key, "long_chain");
@@ -68,7 +70,8 @@ TEST(Verdict, TheWrongOrderIsNamed) {
   VerdictRun run;
   for (std::uint32_t i = 0; i < 10; ++i) run.task(i, 0, 10'000 * i, 10'000 * (i + 1));
   run.task(10, 0, 100'000, 110'000);
-  for (std::uint32_t i = 11; i < 21; ++i) run.task(i, i % 2, 110'000 + 10'000 * ((i - 11) / 2), 120'000 + 10'000 * ((i - 11) / 2), {10});
+  for (std::uint32_t i = 11; i < 21; ++i)
+    run.task(i, i % 2, 110'000 + 10'000 * ((i - 11) / 2), 120'000 + 10'000 * ((i - 11) / 2), {10});
   const auto findings = run.judge();
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].key, "order_of_tasks");
@@ -135,7 +138,8 @@ TEST(Verdict, ACoreIsNotSlowBesideAGpu) {
   work(3, 10, 40'000);
   work(5, 40, 10'000);
   const auto history = run.read();
-  for (const Finding& finding : verdict(*history, Summary(*history))) EXPECT_NE(finding.key, "slow_worker") << finding.what;
+  for (const Finding& finding : verdict(*history, Summary(*history)))
+    EXPECT_NE(finding.key, "slow_worker") << finding.what;
 }
 
 /// Each task waits for its data, for which there is room after `room_ns`, and runs afterwards.
@@ -144,8 +148,11 @@ std::vector<Finding> judge_waits_for_data(std::int64_t room_ns) {
   for (std::uint32_t i = 0; i < 20; ++i) {
     const std::int64_t ready_ns = 10'000 * i;
     run.submit(0, 0, i, 1);
-    if (room_ns > 0) run.stream(0, 4).add(Type::data_staging, at(ready_ns), {i, static_cast<std::uint8_t>(trace::StagingState::memory)});
-    run.stream(0, 4).add(Type::data_staging, at(ready_ns + room_ns), {i, static_cast<std::uint8_t>(trace::StagingState::data)});
+    if (room_ns > 0)
+      run.stream(0, 4).add(Type::data_staging, at(ready_ns),
+                           {i, static_cast<std::uint8_t>(trace::StagingState::memory)});
+    run.stream(0, 4).add(Type::data_staging, at(ready_ns + room_ns),
+                         {i, static_cast<std::uint8_t>(trace::StagingState::data)});
     run.stream(0, 2 + i % 2).add(Type::task_ready, at(ready_ns), {i});
     run.execute(0, 2 + i % 2, i, ready_ns + 8'000, ready_ns + 10'000);
   }
@@ -189,7 +196,9 @@ TEST(Verdict, SlowExecutionsAreNamed) {
 TEST(Verdict, WorkersThatTakeTurnsAreNamed) {
   const Finding finding = judge_slow_executions("[3]");
   EXPECT_EQ(finding.key, "shared_cores");
-  EXPECT_EQ(finding.what, "8 tasks took much longer than others of their codelet, most of all of 'gemm': 2 workers took turns on 1 hardware thread of a host.");
+  EXPECT_EQ(finding.what,
+            "8 tasks took much longer than others of their codelet, most of all of 'gemm': 2 workers took turns on 1 "
+            "hardware thread of a host.");
   EXPECT_EQ(finding.lost_ns, judge_slow_executions("").lost_ns);
 }
 

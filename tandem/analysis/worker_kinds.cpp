@@ -13,7 +13,8 @@ WorkerKinds::WorkerKinds(const History& history) {
   names_.erase(rest.begin(), rest.end());
   for (const ActorFacts& actor : history.actors)
     if (actor.kind == trace::ActorKind::worker)
-      numbers_[{actor.rank, actor.index}] = static_cast<std::uint32_t>(std::ranges::lower_bound(names_, actor.kind_of_worker()) - names_.begin());
+      numbers_[{actor.rank, actor.index}] =
+          static_cast<std::uint32_t>(std::ranges::lower_bound(names_, actor.kind_of_worker()) - names_.begin());
 }
 
 }  // namespace tandem::analysis

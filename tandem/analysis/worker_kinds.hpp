@@ -11,7 +11,8 @@
 
 namespace tandem::analysis {
 
-/// The kinds of worker of a run, numbered in the order of their names. The names are those of `history`, which must outlive this.
+/// The kinds of worker of a run, numbered in the order of their names. The names are those of `history`, which must
+/// outlive this.
 class WorkerKinds {
  public:
   explicit WorkerKinds(const History& history);

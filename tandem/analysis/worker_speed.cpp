@@ -19,7 +19,8 @@ using Place = std::pair<std::uint32_t, std::uint16_t>;  ///< rank, worker
 /// The median duration of each codelet on each kind of worker, at least 1.
 class Medians {
  public:
-  Medians(const History& history, const std::vector<KernelProfile>& kernels) : tasks_(history.tasks), kinds_(history), of_codelet_(history.texts.size()) {
+  Medians(const History& history, const std::vector<KernelProfile>& kernels)
+      : tasks_(history.tasks), kinds_(history), of_codelet_(history.texts.size()) {
     for (const KernelProfile& kernel : kernels) of_codelet_[kernel.codelet] = &kernel;
   }
   std::int64_t of(std::uint32_t row) const {
@@ -47,7 +48,8 @@ std::vector<WorkerSpeed> worker_speeds(const History& history, const std::vector
   for (const std::uint32_t row : tasks.rows()) {
     if (!tasks.has_run(row) || tasks.worker[row] == no_worker) continue;
     const std::int64_t median_ns = medians.of(row), duration_ns = tasks.end_ns[row] - tasks.start_ns[row];
-    Worker& worker = workers.try_emplace({tasks.rank[row], tasks.worker[row]}, history.memory_of_tables()).first->second;
+    Worker& worker =
+        workers.try_emplace({tasks.rank[row], tasks.worker[row]}, history.memory_of_tables()).first->second;
     worker.multiples.push_back(static_cast<double>(duration_ns) / static_cast<double>(median_ns));
     worker.excess_ns += duration_ns - median_ns;
   }

@@ -2,9 +2,9 @@
 // Usage: write_large_run FOLDER TASKS RANKS WORKERS [DEVICES]. Equal arguments write equal runs. DEVICES of the workers
 // of each rank are of kind cuda, and take a quarter of the time.
 //
-// The ranks submit tasks of six kernels in turns. A task needs up to three of the last tasks of its rank, and the earliest free
-// worker runs it. Every 25th task also needs a message of 64 KiB from another rank. Every 1001st is broadcast to all ranks, by a
-// binomial tree.
+// The ranks submit tasks of six kernels in turns. A task needs up to three of the last tasks of its rank, and the
+// earliest free worker runs it. Every 25th task also needs a message of 64 KiB from another rank. Every 1001st is
+// broadcast to all ranks, by a binomial tree.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,7 +30,8 @@ using tandem::trace::WorkerState;
 
 class LargeRun {
  public:
-  LargeRun(std::uint32_t ranks, std::uint32_t workers, std::uint32_t devices) : run_(ranks), ranks_(ranks), workers_(workers), devices_(devices) {
+  LargeRun(std::uint32_t ranks, std::uint32_t workers, std::uint32_t devices)
+      : run_(ranks), ranks_(ranks), workers_(workers), devices_(devices) {
     for (Rank& rank : ranks_) rank.free_ns.resize(workers);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) describe(rank);
   }
@@ -58,8 +59,10 @@ class LargeRun {
   void describe(std::uint32_t rank) {
     run_.actor(rank, 1, ActorKind::submitter, 0, "submitter").actor(rank, network, ActorKind::progress, 0, "progress");
     for (std::uint32_t worker = 0; worker < workers_; ++worker) {
-      run_.actor(rank, first_worker + worker, ActorKind::worker, static_cast<std::uint16_t>(worker), is_device(worker) ? "cuda worker" : "worker");
-      run_.stream(rank, first_worker + worker).add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
+      run_.actor(rank, first_worker + worker, ActorKind::worker, static_cast<std::uint16_t>(worker),
+                 is_device(worker) ? "cuda worker" : "worker");
+      run_.stream(rank, first_worker + worker)
+          .add(Type::worker_state, at(0), {static_cast<std::uint8_t>(WorkerState::polling)});
     }
     std::uint16_t site = 0;
     for (const char* const kernel : {"gemm", "trsm", "syrk", "potrf", "exchange", "norm"})
@@ -93,7 +96,9 @@ class LargeRun {
     const std::uint32_t id = rank.next_id++;
     const auto site = static_cast<std::uint16_t>(std::min<std::size_t>(random_() % 10, 5));
     run_.submit(at_rank, submit_ns, id, site, {}, deps);
-    if (!deps.empty()) network_.emplace_back(ready_ns, [this, at_rank, id, ready_ns] { add(at_rank, Type::task_ready, ready_ns, {id}); });
+    if (!deps.empty())
+      network_.emplace_back(ready_ns,
+                            [this, at_rank, id, ready_ns] { add(at_rank, Type::task_ready, ready_ns, {id}); });
     execute(at_rank, id, ready_ns, duration_ns(site));
     if (ranks_.size() > 1 && number % 1'001 == 0) add_broadcast(at_rank, rank.last.back().end_ns);
   }
@@ -150,7 +155,8 @@ class LargeRun {
       for (std::uint32_t position = 0; position < step && position + step < count; ++position) {
         const std::uint32_t from = rank_of(position), to = rank_of(position + step);
         const std::int64_t begun_ns = arrived_ns[position] + 400 * static_cast<std::int64_t>(step);
-        const std::int64_t there_ns = begun_ns + 8'000 + 2 * static_cast<std::int64_t>(random_() % (random_() % 100 == 0 ? 80'000 : 4'000));
+        const std::int64_t there_ns =
+            begun_ns + 8'000 + 2 * static_cast<std::int64_t>(random_() % (random_() % 100 == 0 ? 80'000 : 4'000));
         arrived_ns[position + step] = there_ns;
         if (position > 0) at_time(begun_ns, from, Type::mcast_forwarded, {root, to, number, 65'536});
         at_time(there_ns, to, Type::message_arrived, {number, root, 0, number, 65'536});
@@ -164,7 +170,8 @@ class LargeRun {
       else add(rank, type, ns, {values[0], values[1], values[2], values[3], values[4]});
     });
   }
-  void add(std::uint32_t rank, Type type, std::int64_t ns, std::initializer_list<tandem::analysis::test::Value> values) {
+  void add(std::uint32_t rank, Type type, std::int64_t ns,
+           std::initializer_list<tandem::analysis::test::Value> values) {
     run_.stream(rank, network).add(type, at(ns), values);
   }
 
@@ -172,7 +179,8 @@ class LargeRun {
   SmallRun run_;
   std::vector<Rank> ranks_;
   std::uint32_t workers_, devices_, messages_ = 0;
-  std::vector<std::pair<std::int64_t, std::function<void()>>> network_;  ///< events of progress actors, to be added in order
+  std::vector<std::pair<std::int64_t, std::function<void()>>>
+      network_;  ///< events of progress actors, to be added in order
 };
 
 }  // namespace

@@ -41,7 +41,9 @@ void write_ranks(SmallRun& run) {
   run.submit(1, 100, 1, 0).submit(1, 120, 2, 1, {}, {1}).submit(1, 140, 3, 1, {}, {2});
   run.stream(1, 1).add(Type::task_note, at(150), {4, 18'446'744'073'709'551'557U, ""});  // more than a double holds
   run.submit(1, 160, 4, 1, {}, {3});
-  run.stream(1, 4).add(Type::receive_posted, at(80), {1, 0, 0, 7}).add(Type::message_arrived, at(600), {1, 0, 0, 7, 64});
+  run.stream(1, 4)
+      .add(Type::receive_posted, at(80), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(600), {1, 0, 0, 7, 64});
   run.stream(1, 4).add(Type::data_received, at(600), {0, 1, 1, 1}).add(Type::task_ready, at(600), {2});
   run.execute(1, 2, 2, 640, 740).stream(1, 2).add(Type::task_ready, at(740), {3});
   run.execute(1, 2, 3, 760, 860).stream(1, 2).add(Type::task_ready, at(860), {4});

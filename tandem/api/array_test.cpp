@@ -44,17 +44,19 @@ struct Field {
 const auto kScale = [](int by, ArrayView<int, 3> block) {
   for (std::size_t k = 0; k < block.extents[2]; ++k)
     for (std::size_t j = 0; j < block.extents[1]; ++j)
-      for (std::size_t i = 0; i < block.extents[0]; ++i) block(i, j, k) = block(i, j, k) * by + static_cast<int>(i + 10 * j + 100 * k);
+      for (std::size_t i = 0; i < block.extents[0]; ++i)
+        block(i, j, k) = block(i, j, k) * by + static_cast<int>(i + 10 * j + 100 * k);
 };
 const auto scale = Codelet("scale", kScale).also(DeviceKind::user, kScale);
 const auto scale_there = scale.can_run(on_device);
 
 TEST(Array, ABlockOfAFieldIsUsedWhereItLiesAndElsewhere) {
-  for (const auto& [first, counts] : {std::pair(std::array<std::size_t, 3>{1, 2, 1}, std::array<std::size_t, 3>{3, 2, 2}),
-                                      std::pair(std::array<std::size_t, 3>{0, 0, 1}, std::array<std::size_t, 3>{5, 4, 2}),
-                                      std::pair(std::array<std::size_t, 3>{0, 1, 0}, std::array<std::size_t, 3>{5, 2, 3}),
-                                      std::pair(std::array<std::size_t, 3>{4, 3, 2}, std::array<std::size_t, 3>{1, 1, 1}),
-                                      std::pair(std::array<std::size_t, 3>{2, 1, 0}, std::array<std::size_t, 3>{0, 2, 2})})
+  for (const auto& [first, counts] :
+       {std::pair(std::array<std::size_t, 3>{1, 2, 1}, std::array<std::size_t, 3>{3, 2, 2}),
+        std::pair(std::array<std::size_t, 3>{0, 0, 1}, std::array<std::size_t, 3>{5, 4, 2}),
+        std::pair(std::array<std::size_t, 3>{0, 1, 0}, std::array<std::size_t, 3>{5, 2, 3}),
+        std::pair(std::array<std::size_t, 3>{4, 3, 2}, std::array<std::size_t, 3>{1, 1, 1}),
+        std::pair(std::array<std::size_t, 3>{2, 1, 0}, std::array<std::size_t, 3>{0, 2, 2})})
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       Field field({5, 4, 3}), expected({5, 4, 3});
       {
@@ -117,7 +119,8 @@ TEST(Array, TakesPartInListsReductionsAndRecordings) {
     const auto rt = loop_runtime();
     std::vector<ArrayData<int, 3>> blocks;
     for (std::size_t k = 0; k < 4; k += 2)
-      for (std::size_t i = 0; i < 4; i += 2) blocks.push_back(rt->data("block", field.all().block({i, 0, k}, {2, 4, 2})));
+      for (std::size_t i = 0; i < 4; i += 2)
+        blocks.push_back(rt->data("block", field.all().block({i, 0, k}, {2, 4, 2})));
     Graph graph = rt->record([&] {
       rt->submit("add", [](Each<ArrayView<int, 3>> each) {
         for (const ArrayView<int, 3> block : each)
@@ -137,7 +140,9 @@ TEST(Array, TakesPartInListsReductionsAndRecordings) {
             for (std::size_t j = 0; j < 4; ++j)
               for (std::size_t i = 0; i < 2; ++i) into(i, j, k) += from(i, j, k);
         });
-    for (int task = 0; task < 5; ++task) rt->submit("reduce", [](ArrayView<int, 3> block) { block(1, 3, 1) += 1'000; }, reduce(blocks[0]));
+    for (int task = 0; task < 5; ++task)
+      rt->submit(
+          "reduce", [](ArrayView<int, 3> block) { block(1, 3, 1) += 1'000; }, reduce(blocks[0]));
     rt->wait();
   }
   for (std::size_t at = 0; at < field.values.size(); ++at)
@@ -179,7 +184,9 @@ TEST(Array, MistakesAreTold) {
   // Tiles that interleave share no memory; tiles that overlap do.
   const auto left = rt->data("left", ArrayView<int, 2>{field.values.data(), {2, 4}, {1, 4}});
   const auto right = rt->data("right", ArrayView<int, 2>{field.values.data() + 2, {2, 4}, {1, 4}});
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("middle", ArrayView<int, 2>{field.values.data() + 5, {2, 2}, {1, 4}}); }),
+  EXPECT_THAT(thrown_by<UsageError>([&] {
+                rt->data("middle", ArrayView<int, 2>{field.values.data() + 5, {2, 2}, {1, 4}});
+              }),
               AllOf(HasSubstr("'middle'"), HasSubstr("overlaps with that of data 'left'")));
 }
 
@@ -204,7 +211,9 @@ TEST(Array, RandomFlowsGiveWhatTheSequentialProgramGives) {
       const auto add = [](ArrayView<const int, 3> from, ArrayView<int, 3> to) {
         for (std::size_t k = 0; k < 2; ++k)
           for (std::size_t j = 0; j < 3; ++j)
-            for (std::size_t i = 0; i < 3; ++i) to(i, j, k) = static_cast<int>(static_cast<unsigned>(to(i, j, k)) * 3 + static_cast<unsigned>(from(j, i, k)));
+            for (std::size_t i = 0; i < 3; ++i)
+              to(i, j, k) =
+                  static_cast<int>(static_cast<unsigned>(to(i, j, k)) * 3 + static_cast<unsigned>(from(j, i, k)));
       };
       const auto anywhere = Codelet("add", add).also(DeviceKind::user, add);
       const auto there = anywhere.can_run(on_device);

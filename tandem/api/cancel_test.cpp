@@ -244,7 +244,8 @@ TEST(CancellingOnThreads, TheTasksUpToThePositionRan) {
       if (calls.fetch_add(1) == 1000) rt->cancel();
     });
     std::array<std::vector<TaskRef>, 8> tasks;
-    for (std::size_t i = 0; i < 20'000 && !rt->cancelled(); ++i) tasks[i % 8].push_back(rt->submit(count, read_write(d[i % 8])));
+    for (std::size_t i = 0; i < 20'000 && !rt->cancelled(); ++i)
+      tasks[i % 8].push_back(rt->submit(count, read_write(d[i % 8])));
     rt->wait();
     ASSERT_TRUE(rt->cancelled_at().has_value());
     for (std::size_t i = 0; i < 8; ++i) {

@@ -132,8 +132,9 @@ struct CardMemory {
 };
 
 /// Makes a runtime on an event loop, with `workers` cores and one worker for each device.
-inline std::unique_ptr<Runtime> runtime_with(const std::vector<Card*>& cards, const CardMemory& memory = {}, runtime::CoreOptions options = {},
-                                      unsigned workers = 2, LogLines* lines = nullptr, std::uint64_t seed = 1) {
+inline std::unique_ptr<Runtime> runtime_with(const std::vector<Card*>& cards, const CardMemory& memory = {},
+                                             runtime::CoreOptions options = {}, unsigned workers = 2,
+                                             LogLines* lines = nullptr, std::uint64_t seed = 1) {
   options.tasks_per_step = 1;  // otherwise one core may take all tasks before the device takes any
   auto resources = test_resources(lines);
   runtime::World world = make_test_world({.seed = seed, .workers = workers}, *resources);

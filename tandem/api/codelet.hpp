@@ -171,16 +171,19 @@ inline constexpr bool posts_itself<CudaFunction<Function>> = true;
 /// Calls `kernel` for the run `call` with arguments that `Code` finds; a `Context` comes first if the kernel takes one.
 /// Parameters: how each argument is passed.
 template <class Code, class Kernel, class... Parameters, std::size_t... i>
-void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Parameters...>*, std::index_sequence<i...>) {
+void call_kernel(const Kernel& kernel, runtime::KernelCall& call, std::tuple<Parameters...>*,
+                 std::index_sequence<i...>) {
   if constexpr (posts_itself<Kernel>) {
     kernel.template post<Code>(call, std::index_sequence<i...>());
   } else if constexpr (std::is_invocable_v<const Kernel&, Parameters...>) {
     static_cast<void>(kernel(Code::template argument<i>(call)...));
   } else if constexpr (std::is_invocable_v<const Kernel&, const Context&, Parameters...>) {
     static_cast<void>(kernel(Context{call.worker, call.node, call.queue}, Code::template argument<i>(call)...));
-  } else if constexpr (std::is_invocable_v<Kernel&, Parameters...> || std::is_invocable_v<Kernel&, const Context&, Parameters...>) {
+  } else if constexpr (std::is_invocable_v<Kernel&, Parameters...> ||
+                       std::is_invocable_v<Kernel&, const Context&, Parameters...>) {
     static_assert(kNever<Kernel>,
-                  "the kernel is a `mutable` lambda, or its operator() is not const: several workers may call it at a time, so it "
+                  "the kernel is a `mutable` lambda, or its operator() is not const: several workers may call it at a "
+                  "time, so it "
                   "must be const; keep what changes in data, or make it a local variable of the kernel");
   } else {
     refuse_arguments<Kernel, Parameters...>();
@@ -204,7 +207,8 @@ struct TaskLayout {
   static_assert(kAccesses <= 255, "a task accesses at most 255 pieces of data");
   static_assert(alignof(Stored) <= 64, "values of a task are aligned to a cache line at most");
   static_assert(kStoredOffset + sizeof(Stored) <= runtime::kMaxTaskBytes,
-                "the values of a task are too large to be copied into it: a task takes 4096 bytes at most, some 100 of its own and 24 for each access "
+                "the values of a task are too large to be copied into it: a task takes 4096 bytes at most, some 100 of "
+                "its own and 24 for each access "
                 "included; put them into data, or pass a pointer");
   static_assert(runtime::kMaxTaskBytes == 4096 && sizeof(runtime::Task) <= 100 && sizeof(runtime::AccessSlot) <= 24);
 
@@ -254,7 +258,8 @@ struct TaskLayout {
       });
     } else if constexpr (is_access<Argument>) {
       const unsigned access = position<i>(call.task);
-      typename Argument::View view = view_in<typename Argument::Kind>(call.memory(access), *call.task.accesses()[access].handle());
+      typename Argument::View view =
+          view_in<typename Argument::Kind>(call.memory(access), *call.task.accesses()[access].handle());
       empty_if_replaced<Argument>(call, access);
       return static_cast<typename Argument::View>(view);
     } else {
@@ -330,7 +335,8 @@ struct TaskCode<OwnKernel<Kernel>, Arguments...>
 
   static void invoke(runtime::KernelCall& call) {
     constexpr typename Layout::Parameters* parameters = nullptr;
-    call_kernel<Layout>(std::as_const(Layout::inner(call.task).kernel), call, parameters, std::index_sequence_for<Arguments...>());
+    call_kernel<Layout>(std::as_const(Layout::inner(call.task).kernel), call, parameters,
+                        std::index_sequence_for<Arguments...>());
   }
   static inline const runtime::TaskOps ops = Layout::make_ops(&invoke);
 };
@@ -383,9 +389,11 @@ class Codelet {
   /// that it gets have sizes and no data. `options` are for the compiler.
   template <class GlobalSize>
   [[nodiscard]] Codelet<Kernels..., internal::OpenClKernel<GlobalSize>> opencl(std::string source, std::string kernel,
-                                                                               GlobalSize global_size, std::string options = {}) const {
+                                                                               GlobalSize global_size,
+                                                                               std::string options = {}) const {
     return also(DeviceKind::opencl,
-                internal::OpenClKernel<GlobalSize>({std::move(source), std::move(kernel), std::move(options)}, std::move(global_size)));
+                internal::OpenClKernel<GlobalSize>({std::move(source), std::move(kernel), std::move(options)},
+                                                   std::move(global_size)));
   }
 
   /// Returns the codelet with a further implementation, for CUDA devices (option `cuda`): `kernel`, a `__global__`
@@ -396,9 +404,10 @@ class Codelet {
   /// with the arguments of the other kernels, and gives the number of threads, or a `CudaRange`; the views that it gets
   /// have sizes and no data. `options` are for the compiler.
   template <class Range>
-  [[nodiscard]] Codelet<Kernels..., internal::CudaKernel<Range>> cuda(std::string source, std::string kernel, Range range,
-                                                                      std::string options = {}) const {
-    return also(DeviceKind::cuda, internal::CudaKernel<Range>({std::move(source), std::move(kernel), std::move(options)}, std::move(range)));
+  [[nodiscard]] Codelet<Kernels..., internal::CudaKernel<Range>> cuda(std::string source, std::string kernel,
+                                                                      Range range, std::string options = {}) const {
+    return also(DeviceKind::cuda, internal::CudaKernel<Range>(
+                                      {std::move(source), std::move(kernel), std::move(options)}, std::move(range)));
   }
   /// Returns the codelet with a further implementation for CUDA devices: a function that posts work to a stream, for
   /// instance by cuBLAS. It gets a `CudaQueue&`, and then the parameters of the other kernels, with data in the

@@ -43,7 +43,8 @@ struct Use {
   bool sees() const noexcept { return sees_value(mode); }
   bool makes() const noexcept { return makes_value(mode); }
   std::string described() const {
-    return std::string(name_of(mode)) + " of " + (datum == 0 ? "a" : "b") + (node == 0 ? " on a core" : " on the device");
+    return std::string(name_of(mode)) + " of " + (datum == 0 ? "a" : "b") +
+           (node == 0 ? " on a core" : " on the device");
   }
 };
 
@@ -145,7 +146,8 @@ void check_replicas(Runtime& rt, const std::array<Datum, 2>& data, const std::ar
         ASSERT_NE(handle.replica(node).pointer, nullptr);
       }
     if ((valid & 3U) == 3) {
-      ASSERT_EQ(std::memcmp(handle.replica(0).pointer, handle.replica(1).pointer, kBytes), 0) << "two values of " << datum.name();
+      ASSERT_EQ(std::memcmp(handle.replica(0).pointer, handle.replica(1).pointer, kBytes), 0)
+          << "two values of " << datum.name();
     }
     if (handle.replica(1).pointer != nullptr) ++there;
   }
@@ -182,7 +184,9 @@ std::size_t run(const std::array<Use, 3>& uses, Orders& orders) {
   int number = 10;
   for (std::size_t i = 0; i < uses.size(); ++i, ++number) {
     const Use use = uses[i];
-    const auto there = [node = use.node](const WorkerDescription& worker) { return (worker.device == DeviceKind::user) == (node == 1); };
+    const auto there = [node = use.node](const WorkerDescription& worker) {
+      return (worker.device == DeviceKind::user) == (node == 1);
+    };
     const Datum& datum = data[use.datum];
     if (use.mode == AccessMode::read) {
       const auto kernel = [at = &seen[i]](std::span<const int> value) { *at = value[0] + 100 * value[1]; };
@@ -251,7 +255,8 @@ TEST(Coherence, HoldsInAllOrdersOfAFewTasksAndTheirEvictions) {
         do {
           const std::size_t copies = run(uses, orders);
           ++here;
-          const std::string what = uses[0].described() + ", " + first.described() + ", " + second.described() + "; order " + orders.described();
+          const std::string what = uses[0].described() + ", " + first.described() + ", " + second.described() +
+                                   "; order " + orders.described();
           ASSERT_GE(copies, *possible.begin()) << what;
           // One move may be unnecessary: when the task that takes its memory must wait for another one that uses the
           // data first.

@@ -94,7 +94,7 @@ void register_options(base::Registry& registry) {
                         "start, divided by the ranks of the host",
                 .minimum = 0});
   registry.add({.name = "cuda.page_locked", .type = OptionType::bytes, .default_value = "4GiB",
-                .help = "page-locked main memory of a rank with CUDA devices, for data that Tandem allocates, "
+                .help = "page-locked main memory of a rank with CUDA devices, for data of Tandem, "
                         "messages that arrive, and copies; beyond it, plain memory (0: plain memory only)",
                 .minimum = 0});
   registry.add({.name = "cuda.libraries", .type = OptionType::text, .default_value = "",
@@ -166,16 +166,24 @@ void register_options(base::Registry& registry) {
                 .minimum = 0});
   registry.add({.name = "python", .type = OptionType::text, .default_value = "",
                 .help = "Python for tables and pictures of traces; empty: Tandem's .venv/bin/python, else python3"});
-  registry.add({.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "seed of all random choices"});
-  registry.add({.name = "log", .type = OptionType::choice, .default_value = "warn", .help = "least severe messages to print",
+  registry.add(
+      {.name = "seed", .type = OptionType::integer, .default_value = "1", .help = "seed of all random choices"});
+  registry.add({.name = "log",
+                .type = OptionType::choice,
+                .default_value = "warn",
+                .help = "least severe messages to print",
                 .choices = {"error", "warn", "info", "debug"}});
   registry.add({.name = "ranks", .type = OptionType::choice, .default_value = "job",
                 .help = "job: a rank of the job that started this process; alone: the only rank of its own job",
                 .choices = {"job", "alone"}});
-  registry.add({.name = "broadcast", .type = OptionType::choice, .default_value = "automatic",
-                .help = "shape of the tree that brings data to several ranks; automatic: the fastest; ordered: the fastest that "
-                        "serves ranks in the order of their tasks' priorities, which two_tree does not; off: a plain message to each",
-                .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic", "ordered"}});
+  registry.add(
+      {.name = "broadcast",
+       .type = OptionType::choice,
+       .default_value = "automatic",
+       .help = "shape of the tree that brings data to several ranks; automatic: the fastest; ordered: the fastest that "
+               "serves ranks in the order of their tasks' priorities, which two_tree does not; off: a plain message to "
+               "each",
+       .choices = {"off", "flat", "chain", "binary", "binomial", "two_tree", "automatic", "ordered"}});
   registry.add({.name = "broadcast_hold", .type = OptionType::duration, .default_value = "0",
                 .help = "how long a broadcast waits for late recipients", .minimum = 0});
   registry.add({.name = "early_read", .type = OptionType::boolean, .default_value = "true",
@@ -190,8 +198,10 @@ void register_options(base::Registry& registry) {
   registry.add({.name = "copies", .type = OptionType::bytes, .default_value = "0",
                 .help = "memory for data received from other ranks; all ranks use the smallest value (0: no limit)",
                 .minimum = 0});
-  registry.add({.name = "message_node", .default_value = "auto",
-                .help = "number of the NUMA node on which memory for data received from other ranks lies; off: where the system puts it; auto: with "
+  registry.add({.name = "message_node",
+                .default_value = "auto",
+                .help = "number of the NUMA node on which memory for data received from other ranks lies; off: where "
+                        "the system puts it; auto: with "
                         "comm.progress_core=model as that chooses, else off"});
   registry.add({.name = "reserve_core", .type = OptionType::boolean, .default_value = "false",
                 .help = "keep the core comm.progress_core free: no worker is bound to it or counted for it"});

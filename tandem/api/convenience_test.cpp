@@ -95,11 +95,14 @@ TEST(ParallelFor, CallsOfOneNameAreOneCodelet) {
   auto rt = thread_runtime({.workers = 2, .more = {{"stats", "true"}}});
   for (int step = 0; step < 20; ++step) {
     rt->parallel_for(0, 4, [](std::size_t) {}, {.grain = 2, .name = "loop"});
-    EXPECT_EQ(rt->map_reduce(0, 4, 0, [](std::size_t) { return 1; }, [](int a, int b) { return a + b; }, {.grain = 2, .name = "sum"}), 4);
+    EXPECT_EQ(rt->map_reduce(0, 4, 0, [](std::size_t) { return 1; }, [](int a, int b) { return a + b; },
+                             {.grain = 2, .name = "sum"}), 4);
   }
-  EXPECT_EQ(rt->core().submission().codelet_count(), 2U) << "a codelet that each call leaves behind would live as long as the runtime";
+  EXPECT_EQ(rt->core().submission().codelet_count(), 2U)
+      << "a codelet that each call leaves behind would live as long as the runtime";
   ASSERT_EQ(rt->statistics().codelets.size(), 2U);
-  for (const runtime::CodeletReport& codelet : rt->statistics().codelets) EXPECT_EQ(codelet.durations.count, 40U) << codelet.name;
+  for (const runtime::CodeletReport& codelet : rt->statistics().codelets)
+    EXPECT_EQ(codelet.durations.count, 40U) << codelet.name;
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ void add_cuda_devices(runtime::World& world, const base::Config& config, base::L
                                      .page_locked = page_locked,
                                      .libraries = libraries});
   if (!units.ok()) throw StartError("option cuda asks for devices, and " + units.error().message);
-  if (units.value().empty()) throw StartError("option cuda asks for devices, and the CUDA driver here has none; leave the option out");
+  if (units.value().empty())
+    throw StartError("option cuda asks for devices, and the CUDA driver here has none; leave the option out");
   if (units.value().size() < wanted) warn_of_fewer(log, "CUDA", units.value().size(), {"cuda", wanted});
   world.page_locked = std::move(page_locked);
   for (runtime::DeviceUnit& unit : units.value()) world.add_device(std::move(unit));

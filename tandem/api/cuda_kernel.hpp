@@ -23,8 +23,10 @@ class CudaKernel {
   /// Posts the kernel of the run `call`, whose arguments `Code` finds.
   template <class Code, std::size_t... i>
   void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
-    static_assert(Code::kLists == 0, "a kernel in CUDA C++ takes a fixed number of buffers: name the data one by one, or leave the list to an "
-                                     "implementation in C++");
+    static_assert(
+        Code::kLists == 0,
+        "a kernel in CUDA C++ takes a fixed number of buffers: name the data one by one, or leave the list to an "
+        "implementation in C++");
     const KernelArguments<CudaArgument, Code, i...> arguments(call);
     static_assert(std::is_convertible_v<decltype(range_(Code::template argument<i>(call)...)), CudaRange>,
                   "the range gives a number of threads, or a CudaRange");
@@ -47,7 +49,8 @@ class CudaFunction {
   template <class Code, std::size_t... i>
   void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
     static_assert(std::is_invocable_v<const Function&, CudaQueue&, decltype(Code::template argument<i>(call))...>,
-                  "the function for CUDA devices takes a tandem::CudaQueue& and then the parameters of the other kernels, and is not mutable");
+                  "the function for CUDA devices takes a tandem::CudaQueue& and then the parameters of the other "
+                  "kernels, and is not mutable");
     function_(*static_cast<CudaQueue*>(call.queue), Code::template argument<i>(call)...);
   }
 

@@ -9,7 +9,8 @@ namespace tandem::internal {
 void drop_owner(runtime::Handle* handle) noexcept { runtime::DataRegistry::drop_owner(handle); }
 
 void check_registered(const runtime::Handle* handle, const char* action) {
-  if (handle == nullptr) throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
+  if (handle == nullptr)
+    throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
   if (handle->registry == nullptr)
     throw UsageError(std::string("cannot ") + action + " " + handle->described() + ": it was unregistered before");
 }

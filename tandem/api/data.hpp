@@ -41,12 +41,14 @@ struct Object {};
 /// `T&`.
 template <class Kind>
 struct DataTraits {
-  static_assert(!std::is_pointer_v<Kind>,
-                "a pointer says nothing of how much it points to, and is of no use on another rank: register std::span(pointer, "
-                "count), a MatrixView, or *pointer");
-  static_assert(std::is_trivially_copyable_v<Kind>,
-                "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, "
-                "with rt.object");
+  static_assert(
+      !std::is_pointer_v<Kind>,
+      "a pointer says nothing of how much it points to, and is of no use on another rank: register std::span(pointer, "
+      "count), a MatrixView, or *pointer");
+  static_assert(
+      std::is_trivially_copyable_v<Kind>,
+      "data of a user's type is moved as bytes, so the type must be trivially copyable; register others as objects, "
+      "with rt.object");
   using ReadView = const Kind&;  ///< view of a kernel that reads
   using WriteView = Kind&;       ///< view of a kernel that writes
   /// The view of a copy of the data.
@@ -135,7 +137,8 @@ inline constexpr bool is_array<Array<T, n>> = true;
 
 /// The view of the copy of `handle` that is at `replica`.
 template <class Kind>
-[[gnu::always_inline]] inline typename DataTraits<Kind>::WriteView view_in(const runtime::Replica& replica, const runtime::Handle& handle) noexcept {
+[[gnu::always_inline]] inline typename DataTraits<Kind>::WriteView view_in(const runtime::Replica& replica,
+                                                                           const runtime::Handle& handle) noexcept {
   if constexpr (is_array<Kind>) {
     const bool at_home = replica.pointer == handle.home.pointer;
     return DataTraits<Kind>::view(replica, at_home ? *handle.layout : handle.layout->packed());
@@ -146,17 +149,19 @@ template <class Kind>
 
 template <class Kind>
 constexpr void check_writable() {
-  static_assert(!is_constant<Kind>, "the data was registered over const memory, so tasks can only read it: register memory that is not "
-                                    "const, or use read(data)");
+  static_assert(!is_constant<Kind>,
+                "the data was registered over const memory, so tasks can only read it: register memory that is not "
+                "const, or use read(data)");
 }
 
 /// Type that was given as memory; used for a message before overloads are compared.
 template <class Memory>
 constexpr void check_memory() {
   using Given = std::remove_cvref_t<Memory>;
-  static_assert(!std::is_pointer_v<Given>,
-                "a pointer says nothing of how much it points to, and is of no use on another rank: register std::span(pointer, "
-                "count), a MatrixView, or *pointer");
+  static_assert(
+      !std::is_pointer_v<Given>,
+      "a pointer says nothing of how much it points to, and is of no use on another rank: register std::span(pointer, "
+      "count), a MatrixView, or *pointer");
 }
 
 template <class Kind>
@@ -169,7 +174,8 @@ void drop_owner(runtime::Handle* handle) noexcept;
 /// Called when a task is about to see or to change data that has a partition.
 void prepare_parts(runtime::Handle& handle, bool writes);
 inline void about_to_use(runtime::Handle* handle, bool writes) {
-  if (handle != nullptr && __builtin_expect((handle->flow.asks & (writes ? 2U : 1U)) != 0, 0)) prepare_parts(*handle, writes);
+  if (handle != nullptr && __builtin_expect((handle->flow.asks & (writes ? 2U : 1U)) != 0, 0))
+    prepare_parts(*handle, writes);
 }
 /// Throws UsageError unless the data is registered with a runtime. `action` is the operation, for the message.
 void check_registered(const runtime::Handle* handle, const char* action);
@@ -221,14 +227,18 @@ class Data {
     using Traits = DataTraits<Kind>;
     internal::check_registered(handle_, "give a reduction to");
     handle_->reduction = std::make_unique<runtime::Reduction>();
-    const auto view = [handle = handle_](void* memory, std::size_t ld, const runtime::Shape& shape) -> typename Traits::WriteView {
-      const runtime::Replica replica{memory, ld, false};
-      if constexpr (internal::is_array<Kind>) return static_cast<void>(shape), internal::view_in<Kind>(replica, *handle);
-      else return static_cast<void>(handle), Traits::view(replica, shape);
-    };
-    handle_->reduction->init = [init, view](void* memory, std::size_t ld, const runtime::Shape& shape) { init(view(memory, ld, shape)); };
-    handle_->reduction->combine = [combine, view](void* into, std::size_t into_ld, const void* from, std::size_t from_ld,
-                                                 const runtime::Shape& shape) {
+    const auto view = [handle = handle_](void* memory, std::size_t ld, const runtime::Shape& shape) ->
+        typename Traits::WriteView {
+          const runtime::Replica replica{memory, ld, false};
+          if constexpr (internal::is_array<Kind>)
+            return static_cast<void>(shape), internal::view_in<Kind>(replica, *handle);
+          else
+            return static_cast<void>(handle), Traits::view(replica, shape);
+        };
+    handle_->reduction->init = [init, view](void* memory, std::size_t ld,
+                                            const runtime::Shape& shape) { init(view(memory, ld, shape)); };
+    handle_->reduction->combine = [combine, view](void* into, std::size_t into_ld, const void* from,
+                                                  std::size_t from_ld, const runtime::Shape& shape) {
       const typename Traits::ReadView read = view(const_cast<void*>(from), from_ld, shape);
       combine(view(into, into_ld, shape), read);
     };
@@ -258,8 +268,8 @@ struct Access {
   static constexpr AccessMode mode = mode_;  ///< how the task uses the data
   using Kind = Kind_;                        ///< what the data holds
   /// Argument that the kernel gets.
-  using View =
-      std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView, typename DataTraits<Kind_>::WriteView>;
+  using View = std::conditional_t<mode_ == AccessMode::read, typename DataTraits<Kind_>::ReadView,
+                                  typename DataTraits<Kind_>::WriteView>;
   runtime::Handle* handle;  ///< handle of the data
   SourceLine where;         ///< line of the call, for messages
 };
@@ -353,13 +363,15 @@ concept DataList = requires(const List& list) {
 
 /// The task reads the value, at the same time as other readers.
 template <class Kind>
-Access<AccessMode::read, Kind> read(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+Access<AccessMode::read, Kind> read(const Data<Kind>& data,
+                                    std::source_location where = std::source_location::current()) {
   internal::about_to_use(data.handle(), false);
   return {data.handle(), where};
 }
 /// The task replaces the whole value and does not read the old one.
 template <class Kind>
-Access<AccessMode::write, Kind> write(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+Access<AccessMode::write, Kind> write(const Data<Kind>& data,
+                                      std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
   internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
@@ -374,22 +386,26 @@ Access<AccessMode::read_write, Kind> read_write(const Data<Kind>& data,
 }
 /// The task reads and changes the value; neighbouring commuting tasks run one at a time, in any order.
 template <class Kind>
-Access<AccessMode::commute, Kind> commute(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+Access<AccessMode::commute, Kind> commute(const Data<Kind>& data,
+                                          std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
   internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
 /// The task adds to the data through a private copy: see `Data::reduction`.
 template <class Kind>
-Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
+Access<AccessMode::reduce, Kind> reduce(const Data<Kind>& data,
+                                        std::source_location where = std::source_location::current()) {
   internal::check_writable<Kind>();
   internal::about_to_use(data.handle(), true);
   return {data.handle(), where};
 }
 /// The task gets memory of the data's shape for the time of its kernel; it orders nothing and leaves the data alone.
 template <class Kind>
-Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data, std::source_location where = std::source_location::current()) {
-  static_assert(!internal::is_object<Kind>, "scratch is memory without a value: let the kernel make an object of its own");
+Access<AccessMode::scratch, Kind> scratch(const Data<Kind>& data,
+                                          std::source_location where = std::source_location::current()) {
+  static_assert(!internal::is_object<Kind>,
+                "scratch is memory without a value: let the kernel make an object of its own");
   internal::check_writable<Kind>();
   return {data.handle(), where};
 }
@@ -427,7 +443,8 @@ auto reduce(const List& list, std::source_location where = std::source_location:
 /// Access as by `scratch` for each datum.
 template <DataList List>
 auto scratch(const List& list, std::source_location where = std::source_location::current()) {
-  static_assert(!internal::is_object<internal::KindIn<List>>, "scratch is memory without a value: let the kernel make an object of its own");
+  static_assert(!internal::is_object<internal::KindIn<List>>,
+                "scratch is memory without a value: let the kernel make an object of its own");
   return internal::access_list<AccessMode::scratch>(list, where);
 }
 /// @}

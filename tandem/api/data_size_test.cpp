@@ -37,9 +37,11 @@ struct DataSizes : testing::Test {
 
 TEST_F(DataSizes, NegativeNumbersThatBecameUnsigned) {
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.vector<double>("v", none - 2); }),
-              AllOf(HasSubstr("data 'v'"), HasSubstr("data_size_test.cpp"), HasSubstr("18446744073709551614 x 1 elements of 8 bytes"),
-                    HasSubstr("1125899906842624 bytes"), HasSubstr("a negative number")));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.vector<double>("v", none - 1); }), HasSubstr("18446744073709551615 x 1 elements"));
+              AllOf(HasSubstr("data 'v'"), HasSubstr("data_size_test.cpp"),
+                    HasSubstr("18446744073709551614 x 1 elements of 8 bytes"), HasSubstr("1125899906842624 bytes"),
+                    HasSubstr("a negative number")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.vector<double>("v", none - 1); }),
+              HasSubstr("18446744073709551615 x 1 elements"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.matrix<char>("m", none - 1, 1); }), HasSubstr("18446744073709551615 x 1"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.matrix<char>("m", 0, none - 1); }), HasSubstr("0 x 18446744073709551615"));
 }
@@ -47,34 +49,44 @@ TEST_F(DataSizes, NegativeNumbersThatBecameUnsigned) {
 TEST_F(DataSizes, ProductsThatOverflow) {
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.matrix<double>("m", kTwoTo32, kTwoTo32); }),
               AllOf(HasSubstr("4294967296 x 4294967296 elements of 8 bytes"), Not(HasSubstr("negative"))));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.vector<double>("v", std::size_t{1} << 61); }), HasSubstr("2305843009213693952 x 1"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.array<int>("a", {kTwoTo32, kTwoTo32, 3}); }), HasSubstr("extents 4294967296 x 4294967296 x 3"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.matrix<char>("m", std::size_t{1} << 50, 2); }), HasSubstr("x 2 elements of 1 bytes"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.vector<double>("v", std::size_t{1} << 61); }),
+              HasSubstr("2305843009213693952 x 1"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.array<int>("a", {kTwoTo32, kTwoTo32, 3}); }),
+              HasSubstr("extents 4294967296 x 4294967296 x 3"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.matrix<char>("m", std::size_t{1} << 50, 2); }),
+              HasSubstr("x 2 elements of 1 bytes"));
 }
 
 TEST_F(DataSizes, GapsThatOverflow) {
   std::vector<int> memory(16);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.data("m", MatrixView<int>{memory.data(), 4, 4, std::size_t{1} << 62}); }),
               HasSubstr("with leading dimension 4611686018427387904"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.data("a", ArrayView<int, 2>{memory.data(), {4, 4}, {1, std::size_t{1} << 62}}); }),
+  EXPECT_THAT(thrown_by<UsageError>([&] {
+                rt.data("a", ArrayView<int, 2>{memory.data(), {4, 4}, {1, std::size_t{1} << 62}});
+              }),
               HasSubstr("strides 1, 4611686018427387904"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.data("s", std::span<int>(memory.data(), std::size_t{1} << 60)); }), HasSubstr("1152921504606846976 x 1"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.data("s", std::span<int>(memory.data(), std::size_t{1} << 60)); }),
+              HasSubstr("1152921504606846976 x 1"));
 }
 
 TEST_F(DataSizes, SizesOfTiles) {
   EXPECT_THAT(thrown_by<UsageError>([&] {
-                rt.tiles<double>("t", {.rows = std::size_t{1} << 62, .cols = 4, .tile_rows = std::size_t{1} << 62, .tile_cols = 4});
+                rt.tiles<double>(
+                    "t", {.rows = std::size_t{1} << 62, .cols = 4, .tile_rows = std::size_t{1} << 62, .tile_cols = 4});
               }),
               AllOf(HasSubstr("tiles 't'"), HasSubstr("4611686018427387904 x 4 elements")));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.tiles<double>("t", {.rows = kTwoTo32, .cols = kTwoTo32, .tile_rows = 1, .tile_cols = 1}); }),
+  EXPECT_THAT(thrown_by<UsageError>(
+                  [&] { rt.tiles<double>("t", {.rows = kTwoTo32, .cols = kTwoTo32, .tile_rows = 1, .tile_cols = 1}); }),
               AllOf(HasSubstr("4294967296 x 4294967296 of them"), HasSubstr("make them larger")));
   auto tiles = rt.tiles<int>("t", {.rows = 5, .cols = 5, .tile_rows = std::size_t{1} << 62, .tile_cols = none - 1});
   EXPECT_EQ(tiles(0, 0).rows(), 5U) << "tiles are never larger than the matrix";
 }
 
 TEST_F(DataSizes, EstimatesOfObjectsAndNumbersOfIterations) {
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.object<std::vector<int>>("o", {.bytes = none - 1}); }), HasSubstr("said to take 18446744073709551615 bytes"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { static_cast<void>(rt.iteration(std::int64_t{1} << 40)); }), HasSubstr("iteration 1099511627776"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.object<std::vector<int>>("o", {.bytes = none - 1}); }),
+              HasSubstr("said to take 18446744073709551615 bytes"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { static_cast<void>(rt.iteration(std::int64_t{1} << 40)); }),
+              HasSubstr("iteration 1099511627776"));
 }
 
 TEST_F(DataSizes, DataBeyondTheMemoryOfTheMachineFailWithTheirTasks) {

@@ -19,7 +19,8 @@ using base::CoreId;
 using runtime::MachineWorker;
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw StartError(fmt::format("option device_cores is '{}', and {}; give a list such as 3,7, or near, or leave it out", text, why));
+  throw StartError(
+      fmt::format("option device_cores is '{}', and {}; give a list such as 3,7, or near, or leave it out", text, why));
 }
 
 std::optional<CoreId> core_of_pu(const base::Topology& topology, unsigned pu) {
@@ -53,8 +54,8 @@ std::optional<CoreId> core_near(unsigned numa_node, const runtime::Machine& mach
 
 }  // namespace
 
-void bind_device_workers(runtime::World& world, const base::Config& config, const base::Topology& topology, base::Log& log,
-                         const std::filesystem::path& root) {
+void bind_device_workers(runtime::World& world, const base::Config& config, const base::Topology& topology,
+                         base::Log& log, const std::filesystem::path& root) {
   const std::string text = config.get_string("device_cores");
   if (text.empty()) return;
   runtime::Machine& machine = world.machine;
@@ -74,7 +75,8 @@ void bind_device_workers(runtime::World& world, const base::Config& config, cons
   const auto pus = base::parse_pu_list(text);
   if (!pus.ok()) refuse(text, pus.error().message);
   if (pus.value().size() < workers.size())
-    refuse(text, fmt::format("there are {} devices and {} hardware threads for them", workers.size(), pus.value().size()));
+    refuse(text,
+           fmt::format("there are {} devices and {} hardware threads for them", workers.size(), pus.value().size()));
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const auto core = core_of_pu(topology, pus.value()[i]);
     if (!core) refuse(text, fmt::format("this process may not use hardware thread {}", pus.value()[i]));

@@ -14,7 +14,7 @@ namespace tandem {
 /// other worker is bound, else the last core there; devices with an unknown node stay unbound. `root` is "/", or a
 /// test's folder. Throws StartError for another text, fewer hardware threads than devices, or one that this process may
 /// not use.
-void bind_device_workers(runtime::World& world, const base::Config& config, const base::Topology& topology, base::Log& log,
-                         const std::filesystem::path& root = "/");
+void bind_device_workers(runtime::World& world, const base::Config& config, const base::Topology& topology,
+                         base::Log& log, const std::filesystem::path& root = "/");
 
 }  // namespace tandem

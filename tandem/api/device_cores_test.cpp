@@ -36,7 +36,8 @@ struct DeviceCores : testing::Test {
   ~DeviceCores() override { std::filesystem::remove_all(root); }
   void bind(const std::string& text) {
     const auto log = test::LogLines::log_to(&lines);
-    bind_device_workers(world, test::test_config({.workers = 6, .more = {{"device_cores", text}}}), topology, *log, root);
+    bind_device_workers(world, test::test_config({.workers = 6, .more = {{"device_cores", text}}}), topology, *log,
+                        root);
   }
   std::vector<int> cores() const {
     std::vector<int> found;
@@ -45,7 +46,8 @@ struct DeviceCores : testing::Test {
   }
 
   const base::Topology topology = base::Topology::synthetic("package:2 numa:1 core:4 pu:2").value();
-  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / ("device_cores_" + std::to_string(getpid()));
+  const std::filesystem::path root =
+      std::filesystem::path(testing::TempDir()) / ("device_cores_" + std::to_string(getpid()));
   test::LogLines lines;
   runtime::World world;
 };
@@ -84,7 +86,8 @@ TEST_F(DeviceCores, AListNamesHardwareThreads) {
 }
 
 TEST_F(DeviceCores, WhatCannotBeIsRefused) {
-  EXPECT_THAT(thrown_by<StartError>([&] { bind("far"); }), AllOf(HasSubstr("option device_cores is 'far'"), HasSubstr("or near")));
+  EXPECT_THAT(thrown_by<StartError>([&] { bind("far"); }),
+              AllOf(HasSubstr("option device_cores is 'far'"), HasSubstr("or near")));
   EXPECT_THAT(thrown_by<StartError>([&] { bind("1,2"); }), HasSubstr("there are 3 devices and 2 hardware threads"));
   EXPECT_THAT(thrown_by<StartError>([&] { bind("1,2,99"); }), HasSubstr("may not use hardware thread 99"));
 }

@@ -43,7 +43,8 @@ Data<Word> sum_of(Runtime& rt, Word& value) {
   return sum;
 }
 
-const auto kAdd = Codelet("add", [](Word v, Word& sum) { sum += v; }).also(DeviceKind::user, [](Word v, Word& sum) { sum += v; });
+const auto kAdd = Codelet("add", [](Word v, Word& sum) { sum += v; }).also(DeviceKind::user,
+                                                                           [](Word v, Word& sum) { sum += v; });
 const auto kAddOnDevice = kAdd.can_run(on_device);
 const auto kAddOnCore = kAdd.can_run([](const WorkerDescription& worker) { return !on_device(worker); });
 
@@ -57,7 +58,8 @@ TEST(ReduceOnDevices, AddsWhatCoresAndDevicesHaveAdded) {
     Word value = 0;
     auto sum = sum_of(*rt, value);
     for (int round = 1; round <= 3; ++round) {
-      for (Word v = 1; v <= 60; ++v) rt->submit(v % 3 == 0 ? kAddOnCore : v % 3 == 1 ? kAddOnDevice : kAdd, v, reduce(sum));
+      for (Word v = 1; v <= 60; ++v)
+        rt->submit(v % 3 == 0 ? kAddOnCore : v % 3 == 1 ? kAddOnDevice : kAdd, v, reduce(sum));
       rt->submit(Codelet("double", [](Word& v) { v *= 2; }), read_write(sum));
     }
     rt->wait();
@@ -95,7 +97,8 @@ TEST(ReduceOnDevices, AddsToCopiesInTheDevicesMemoryOneForEachTaskInFlight) {
     EXPECT_EQ(value, 5 + 4 * up_to(50));
     EXPECT_EQ(card.most_in_flight, 3U) << "tasks of one sum run beside each other";
     EXPECT_GE(seen.size(), 3U);
-    EXPECT_LE(most_blocks, 3U + 5U) << "those in flight, and those whose data is fetched meanwhile: also in later rounds";
+    EXPECT_LE(most_blocks, 3U + 5U)
+        << "those in flight, and those whose data is fetched meanwhile: also in later rounds";
   }
   EXPECT_EQ(use.bytes, 0U) << "all memory is given back";
 }
@@ -104,7 +107,9 @@ TEST(ReduceOnDevices, AlsoOnThoseThatWorkInMainMemory) {
   Card card{.depth = 4};
   auto rt = runtime_with({&card}, {.own = false});
   std::set<const void*> at_once;
-  card.at_launch = [&](const DeviceTask& task) { EXPECT_TRUE(at_once.insert(task.memory(0).pointer).second) << "one copy for two tasks"; };
+  card.at_launch = [&](const DeviceTask& task) {
+    EXPECT_TRUE(at_once.insert(task.memory(0).pointer).second) << "one copy for two tasks";
+  };
   card.at_end = [&](const DeviceTask& task) { at_once.erase(task.memory(0).pointer); };
   Word value = 0;
   auto sum = sum_of(*rt, value);
@@ -137,12 +142,14 @@ TEST(ReduceOnDevices, OfMatricesWithGapsAndArraysBesideScratchMemory) {
     total += std::accumulate(work.begin(), work.end(), Word{0});
   };
   const auto spread = Codelet("spread", kernel).also(DeviceKind::user, kernel);
-  for (Word v = 1; v <= 30; ++v) rt->submit(v % 2 == 0 ? spread.can_run(on_device) : spread, v, reduce(matrix), scratch(workspace), reduce(sum));
+  for (Word v = 1; v <= 30; ++v)
+    rt->submit(v % 2 == 0 ? spread.can_run(on_device) : spread, v, reduce(matrix), scratch(workspace), reduce(sum));
   rt->wait();
   EXPECT_GE(card.launches, 15U);
   EXPECT_EQ(value, 5 + 10 * up_to(30));
   for (std::size_t j = 0; j < 3; ++j)
-    for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(words[i + 7 * j], i < 5 ? 1 + up_to(30) * (i + 10 * j) : 1) << i << " " << j;
+    for (std::size_t i = 0; i < 7; ++i)
+      EXPECT_EQ(words[i + 7 * j], i < 5 ? 1 + up_to(30) * (i + 10 * j) : 1) << i << " " << j;
 }
 
 TEST(ReduceOnDevices, ARecordedGraphAddsInEachReplay) {
@@ -207,7 +214,8 @@ TEST(ReduceOnDevices, CopiesLeaveALittleMemoryForOthers) {
     auto rt = runtime_with({&card}, {.budget = 2 * Histograms::kBytes + 8, .use = &use}, {}, 2, nullptr, seed);
     Histograms histograms(*rt, 12);
     for (Word v = 1; v <= 10; ++v)
-      for (const auto& one : histograms.data) rt->submit(v % 4 == 0 ? kCount : kCount.can_run(on_device), v, reduce(one));
+      for (const auto& one : histograms.data)
+        rt->submit(v % 4 == 0 ? kCount : kCount.can_run(on_device), v, reduce(one));
     rt->wait();
     histograms.expect_each(7 + up_to(10));
     EXPECT_LE(use.most_bytes, 2 * Histograms::kBytes + 8);
@@ -224,8 +232,9 @@ TEST(ReduceOnDevices, TasksThatDoNotFitGoToCoresOrAreRefused) {
   rt->wait();
   histograms.expect_each(7 + up_to(10));
   EXPECT_EQ(card.launches, 0U);
-  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->submit(kCount.can_run(on_device), Word{1}, reduce(histograms.data[0])); }),
-              AllOf(HasSubstr("can never run"), HasSubstr("400 bytes in card memory")));
+  EXPECT_THAT(
+      thrown_by<OutOfMemory>([&] { rt->submit(kCount.can_run(on_device), Word{1}, reduce(histograms.data[0])); }),
+      AllOf(HasSubstr("can never run"), HasSubstr("400 bytes in card memory")));
 }
 
 TEST(ReduceOnDevices, WithoutMemoryCoresAdd) {
@@ -404,7 +413,8 @@ TEST(ReduceOnDevices, ACancelledFlowHasWhatItsTasksHaveAdded) {
     };
     const auto add = Codelet("add", kernel).also(DeviceKind::user, kernel);
     std::vector<TaskRef> tasks;
-    for (Word v = 1; v <= 40; ++v) tasks.push_back(rt->submit(v % 2 == 0 ? add.can_run(on_device) : add, v, reduce(sum)));
+    for (Word v = 1; v <= 40; ++v)
+      tasks.push_back(rt->submit(v % 2 == 0 ? add.can_run(on_device) : add, v, reduce(sum)));
     rt->wait();
     Word expected = 5;
     for (Word v = 1; v <= 40; ++v)

@@ -138,7 +138,8 @@ TEST(Devices, FetchTheDataOfLaterTasksWhileAllTheirPlacesAreTaken) {
   std::vector<double> values(50);
   std::vector<Data<double>> data;
   for (double& value : values) data.push_back(rt.data(value));
-  const auto look = Codelet("look", [](const double&) {}).also(DeviceKind::user, [](const double&) {}).can_run(on_device);
+  const auto look = Codelet("look", [](const double&) {}).also(DeviceKind::user,
+                                                               [](const double&) {}).can_run(on_device);
   for (const auto& x : data) rt.submit(look, read(x));
   const std::int64_t began_ns = rt.resources().loop->now_ns();
   rt.wait();
@@ -150,7 +151,9 @@ TEST(Devices, AKernelThatThrowsThereFailsItsTask) {
   auto rt = runtime_with({&card});
   double value = 0, other = 0;
   auto x = rt->data("x", value), y = rt->data("y", other);
-  const auto bad = Codelet("bad", [](double& v) { v = 1; }).also(DeviceKind::user, [](double&) { throw std::runtime_error("bad kernel"); });
+  const auto bad = Codelet("bad", [](double& v) { v = 1; }).also(DeviceKind::user, [](double&) {
+    throw std::runtime_error("bad kernel");
+  });
   rt->submit(bad.can_run(on_device), read_write(x));
   rt->submit(kAddOnDevice, read_write(x));
   rt->submit(kAddOnDevice, read_write(y));
@@ -183,7 +186,8 @@ TEST(FailingDevices, FailTasksThatNobodyElseCanRun) {
   double value = 0;
   auto x = rt->data("x", value);
   rt->submit(kAddOnDevice, read_write(x));
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'add'"), HasSubstr("device_test.cpp"), HasSubstr("on card: queue full")));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("'add'"), HasSubstr("device_test.cpp"), HasSubstr("on card: queue full")));
   card.at_launch = [](const DeviceTask&) {};
   Numbers others(*rt, 1);
   others.submit_each(kAddOnDevice);
@@ -248,7 +252,9 @@ TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
     Card card;
     auto rt = runtime_with({&card}, memory);
     std::vector<std::vector<double>> values(20, std::vector<double>(100));
-    const auto add = Codelet("add", [](std::span<double> v) { v[99] += 1; }).also(DeviceKind::user, [](std::span<double> v) { v[99] += 100; });
+    const auto add = Codelet("add", [](std::span<double> v) {
+                       v[99] += 1;
+                     }).also(DeviceKind::user, [](std::span<double> v) { v[99] += 100; });
     std::vector<Data<Vector<double>>> data;
     for (auto& value : values) rt->submit(add, read_write(data.emplace_back(rt->data(value))));
     rt->wait();
@@ -265,7 +271,9 @@ TEST(FailingDevices, WithoutMemoryGiveTheirTasksToCores) {
 
 /// A link that never reaches the device, and fails at once.
 struct BrokenLink final : Copier {
-  runtime::CopyState start(const runtime::CopyRequest&, runtime::CopyEnded) override { throw DeviceError(DeviceEffect::refused, "no link"); }
+  runtime::CopyState start(const runtime::CopyRequest&, runtime::CopyEnded) override {
+    throw DeviceError(DeviceEffect::refused, "no link");
+  }
 };
 
 TEST(FailingDevices, GiveATaskToACoreWhenACopyForItFailsAtOnce) {
@@ -328,10 +336,12 @@ TEST(LostDevices, FailTheTasksThatWaitForThem) {
   auto rt = runtime_with({&card});
   Numbers numbers(*rt, 10);
   numbers.submit_each(kAddOnDevice);
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'add'"), HasSubstr("on card"), HasSubstr("fell off the bus")));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("'add'"), HasSubstr("on card"), HasSubstr("fell off the bus")));
   EXPECT_EQ(card.launches, 1U);
   rt->submit(kAddOnDevice, write(numbers.data[0]));
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("fell off the bus")) << "also those submitted later";
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), HasSubstr("fell off the bus"))
+      << "also those submitted later";
 }
 
 TEST(LostDevices, LeaveTheQueueToTheDevicesThatWork) {
@@ -371,10 +381,11 @@ TEST(Devices, KeepScratchMemoryOfEachTaskApart) {
   Numbers numbers(*rt, 9);
   auto workspace = rt->vector<double>("workspace", 50);
   std::map<const double*, int> seen;
-  const auto kernel = Codelet("k", [](double&, std::span<double>) {}).also(DeviceKind::user, [&](double& v, std::span<double> work) {
-    ++seen[work.data()];
-    std::fill(work.begin(), work.end(), v = 3);
-  });
+  const auto kernel =
+      Codelet("k", [](double&, std::span<double>) {}).also(DeviceKind::user, [&](double& v, std::span<double> work) {
+        ++seen[work.data()];
+        std::fill(work.begin(), work.end(), v = 3);
+      });
   for (const auto& x : numbers.data) rt->submit(kernel.can_run(on_device), read_write(x), scratch(workspace));
   rt->wait();
   EXPECT_EQ(numbers.values(), std::vector<double>(9, 3));
@@ -407,7 +418,8 @@ TEST(Devices, ThatMakeNoSenseAreRefused) {
   runtime::World world = make_test_world({}, *resources);
   EXPECT_THAT(thrown_by<UsageError>([&] { world.add_device({}); }), HasSubstr("null"));
   Card card;
-  EXPECT_THAT(thrown_by<UsageError>([&] { world.add_device({.kind = DeviceKind::cpu, .device = std::make_unique<CardDevice>(card)}); }),
+  EXPECT_THAT(thrown_by<UsageError>(
+                  [&] { world.add_device({.kind = DeviceKind::cpu, .device = std::make_unique<CardDevice>(card)}); }),
               HasSubstr("'card' has kind cpu"));
   card.depth = 0;
   EXPECT_THAT(thrown_by<UsageError>([&] { world.add_device({.device = std::make_unique<CardDevice>(card)}); }),
@@ -459,7 +471,8 @@ TEST(Devices, OfAProgramAreGivenByItsOptions) {
     Runtime rt(options);
     std::vector<double> values(20);
     std::atomic<int> on_cores{0};
-    const auto add = Codelet("add", [&](double& v) { ++on_cores; v += 1; }).also(DeviceKind::user, [](double& v) { v += 1; });
+    const auto add = Codelet("add", [&](double& v) { ++on_cores; v += 1; }).also(DeviceKind::user,
+                                                                                 [](double& v) { v += 1; });
     for (int round = 0; round < 5; ++round)
       for (double& value : values) {
         auto x = rt.data(value);

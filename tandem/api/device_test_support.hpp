@@ -103,7 +103,8 @@ void expect_copies_between_two_devices(Runtime& rt, const CountingCopier::Bytes&
   std::vector<Word> x(500, 1), y(500, 0);
   auto hx = rt.data("x", x), hy = rt.data("y", y);
   for (unsigned i = 0; i < 10; ++i)
-    rt.submit(axpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1}, read(hx), read_write(hy));
+    rt.submit(axpy.can_run([i](const WorkerDescription& worker) { return worker.worker == 1 + i % 2; }), Word{1},
+              read(hx), read_write(hy));
   rt.wait(hy);
   EXPECT_EQ(y, std::vector<Word>(500, 10));
   EXPECT_EQ(bytes.to_device, 12 * 4'000U) << "x and y to each, then y to and fro";
@@ -178,8 +179,8 @@ class RandomDeviceFlow {
   /// Runs the flow. `before_each` is called before each task; `may_restrict` false: no task is for devices alone.
   /// Returns whether the values are those of sequential execution.
   template <class Axpy, class Gemm>
-  testing::AssertionResult play(std::unique_ptr<Runtime> rt, const Axpy& axpy, const Gemm& gemm, bool may_restrict = true,
-                                const std::function<void()>& before_each = {}) {
+  testing::AssertionResult play(std::unique_ptr<Runtime> rt, const Axpy& axpy, const Gemm& gemm,
+                                bool may_restrict = true, const std::function<void()>& before_each = {}) {
     std::vector<std::vector<Word>> memory(6, std::vector<Word>(n * n));
     for (auto& one : memory)
       for (Word& word : one) word = random_();
@@ -189,7 +190,8 @@ class RandomDeviceFlow {
     for (std::size_t i = 0; i < 3; ++i) add_up(vectors.emplace_back(rt->data(memory[i])));
     for (std::size_t i = 3; i < 6; ++i) matrices.push_back(rt->data(MatrixView<Word>{memory[i].data(), n, n, n}));
     for (int task = 0; task < 60; ++task) {
-      const unsigned which = may_restrict ? draw(3) : 2 * draw(2), to = draw(3), from = (to + 1 + draw(2)) % 3, other = 3 - to - from;
+      const unsigned which = may_restrict ? draw(3) : 2 * draw(2), to = draw(3), from = (to + 1 + draw(2)) % 3,
+                     other = 3 - to - from;
       if (before_each) before_each();
       if (draw(2) == 0) {
         const Word a = random_();
@@ -198,7 +200,8 @@ class RandomDeviceFlow {
         for (std::size_t i = 0; i < n * n; ++i) expected[to][i] += a * expected[from][i];
       } else {
         rt->submit(where(which, gemm), read(matrices[from]), read(matrices[other]), read_write(matrices[to]));
-        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n}, {expected[3 + to].data(), n, n, n});
+        multiply({expected[3 + from].data(), n, n, n}, {expected[3 + other].data(), n, n, n},
+                 {expected[3 + to].data(), n, n, n});
       }
     }
     rt->wait();
@@ -211,7 +214,8 @@ class RandomDeviceFlow {
   template <class Codelet>
   Codelet where(unsigned which, const Codelet& codelet) const {
     if (which == 0) return codelet;
-    return codelet.can_run([which, kind = kind_](const WorkerDescription& worker) { return (worker.device == kind) == (which == 1); });
+    return codelet.can_run(
+        [which, kind = kind_](const WorkerDescription& worker) { return (worker.device == kind) == (which == 1); });
   }
 
   std::mt19937_64 random_;

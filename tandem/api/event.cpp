@@ -32,7 +32,8 @@ void EventState::readable(std::exception_ptr failure) {
     if (is_recorded_) refuse("was recorded; complete the event that `start` gets in each replay");
     if (by_itself_) return;
     if (readable_) refuse("was made readable before; complete each event once");
-    if (has_start() && !begun_) refuse("has not been started: tasks before it have not ended; complete it in `start`, or later");
+    if (has_start() && !begun_)
+      refuse("has not been started: tasks before it have not ended; complete it in `start`, or later");
     readable_ = true;
     if (!begun_) {
       failure_ = std::move(failure);
@@ -46,10 +47,12 @@ void EventState::released() {
   {
     const std::lock_guard guard(lock_);
     if (is_recorded_) refuse("was recorded; release the event that `start` gets in each replay");
-    if (tasks_.released.task == nullptr) refuse("ends with `readable` alone; make it with Release::separate to release it later");
+    if (tasks_.released.task == nullptr)
+      refuse("ends with `readable` alone; make it with Release::separate to release it later");
     if (by_itself_) return;
     if (released_) refuse("was released before; release each event once");
-    if (has_start() && !begun_) refuse("has not been started: tasks before it have not ended; release it in `start`, or later");
+    if (has_start() && !begun_)
+      refuse("has not been started: tasks before it have not ended; release it in `start`, or later");
     released_ = true;
   }
   end_released();

@@ -54,11 +54,13 @@ TEST(Event, IsCompletedOnce) {
   Event event = rt->event("once", Release::separate, {}, write(x));
   Event joint = rt->event("joint", Release::with_readable, {}, read(x));
   event.readable();
-  EXPECT_THAT(thrown_by<UsageError>([&] { event.readable(); }), AllOf(HasSubstr("'once'"), HasSubstr("was made readable before")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { event.readable(); }),
+              AllOf(HasSubstr("'once'"), HasSubstr("was made readable before")));
   event.released();
   Event copy = event;
   EXPECT_THAT(thrown_by<UsageError>([&] { copy.released(); }), HasSubstr("was released before"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { joint.released(); }), AllOf(HasSubstr("'joint'"), HasSubstr("Release::separate")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { joint.released(); }),
+              AllOf(HasSubstr("'joint'"), HasSubstr("Release::separate")));
   joint.readable();
   rt->wait();
   for (int i = 0; i < 100; ++i) rt->submit(kAdd, read_write(x));
@@ -75,7 +77,8 @@ TEST(Event, WithAStartIsNotCompletedBeforeIt) {
   auto held = rt->acquire(write(x));
   Event started;
   Event event = rt->event("later", Release::separate, [&](Event here) { started = here; }, read_write(x));
-  EXPECT_THAT(thrown_by<UsageError>([&] { event.readable(); }), AllOf(HasSubstr("'later'"), HasSubstr("has not been started")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { event.readable(); }),
+              AllOf(HasSubstr("'later'"), HasSubstr("has not been started")));
   EXPECT_THAT(thrown_by<UsageError>([&] { event.released(); }), HasSubstr("has not been started"));
   rt->submit(kAdd, read_write(x));
   held.release();
@@ -92,7 +95,8 @@ void start_throws(Runtime& rt) {
   double value = 0;
   auto x = rt.data("x", value);
   rt.submit(kAdd, read_write(x));
-  Event event = rt.event("throws", Release::separate, [](Event) { throw std::runtime_error("no device"); }, read_write(x));
+  Event event = rt.event("throws", Release::separate, [](Event) { throw std::runtime_error("no device"); },
+                         read_write(x));
   rt.submit(kAdd, read_write(x));
   EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt.wait(); }), "no device");
   event.released();  // it has ended by itself, which the program may not know

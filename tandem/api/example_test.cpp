@@ -117,7 +117,8 @@ TEST(Example, ReductionsAndCommutingUpdatesAddUp) {
     long sum = 100;
     long product_free = 0;
     std::vector<long> histogram(4, 0);
-    auto total = rt->data("sum", sum).reduction([](long& v) { v = 0; }, [](long& into, const long& from) { into += from; });
+    auto total = rt->data("sum", sum).reduction([](long& v) { v = 0; },
+                                                [](long& into, const long& from) { into += from; });
     auto bins = rt->data("bins", histogram);
     bins.reduction([](std::span<long> v) { std::fill(v.begin(), v.end(), 0); },
                    [](std::span<long> into, std::span<const long> from) {
@@ -156,12 +157,14 @@ TEST(Example, AKernelMayAskWhereItRuns) {
   auto rt = loop_runtime({.workers = 2, .devices = 1});
   double value = 0;
   auto x = rt->data("x", value);
-  const auto both = Codelet("both", [](double& v) { v = 1; }).also(DeviceKind::user, [](const Context& where, double& v) {
+  const auto both = Codelet("both", [](double& v) { v = 1; }).also(DeviceKind::user, [](const Context& where,
+                                                                                        double& v) {
     EXPECT_EQ(where.worker, 2U);
     EXPECT_EQ(where.memory_node, 1U);
     v = 2;
   });
-  const auto on_device = both.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
+  const auto on_device =
+      both.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
   rt->submit(on_device, write(x));
   rt->wait(x);
   EXPECT_EQ(value, 2) << "the value came home";

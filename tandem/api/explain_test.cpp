@@ -24,11 +24,17 @@ using testing::SizeIs;
 struct Scene {
   explicit Scene(const std::string& sched, std::string explain, unsigned cards = 1) {
     auto resources = test::test_resources();
-    runtime::World world = make_test_world({.workers = 2, .sched = sched, .devices = cards, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 1'000}}, *resources);
+    runtime::World world = make_test_world({.workers = 2,
+                                            .sched = sched,
+                                            .devices = cards,
+                                            .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 1'000}},
+                                           *resources);
     runtime::CoreOptions options;
     options.explain = std::move(explain);
     options.explain_to = [this](std::string_view text) { said.emplace_back(text); };
-    options.emulation = [](const runtime::EmulatedTask& task) { return task.device == DeviceKind::cpu ? 100'000 : 10'000; };
+    options.emulation = [](const runtime::EmulatedTask& task) {
+      return task.device == DeviceKind::cpu ? 100'000 : 10'000;
+    };
     rt = std::make_unique<Runtime>(std::move(resources), std::move(world), options);
   }
 
@@ -54,8 +60,10 @@ TEST(Explain, ShowsWhatWasKnownOfAllWorkers) {
     run(*scene.rt, "warm", 20);
     run(*scene.rt, "scale", 20);  // a few tasks of each name are explained
     EXPECT_THAT(scene.said, SizeIs(runtime::Explainer::kMost)) << sched;
-    EXPECT_THAT(scene.said.front(), AllOf(HasSubstr("'scale'"), HasSubstr("priority 7"), HasSubstr(std::string(sched) + " gives it to worker"), HasSubstr(" core"),
-                                          HasSubstr("(1 device)"), HasSubstr("not known yet"), HasSubstr("<- chosen, to learn it")));
+    EXPECT_THAT(scene.said.front(),
+                AllOf(HasSubstr("'scale'"), HasSubstr("priority 7"),
+                      HasSubstr(std::string(sched) + " gives it to worker"), HasSubstr(" core"),
+                      HasSubstr("(1 device)"), HasSubstr("not known yet"), HasSubstr("<- chosen, to learn it")));
     EXPECT_THAT(scene.said.front(), HasSubstr("8000B in 9 us"));  // to the device, which has no copy
   }
 }
@@ -69,7 +77,8 @@ TEST(Explain, ATaskIsFoundByItsNumber) {
     EXPECT_THAT(text, HasSubstr("ready and without a worker"));
   }
   // The durations are known by then.
-  EXPECT_THAT(scene.said.back(), AllOf(HasSubstr("100 us +- "), HasSubstr("10 us +- "), Not(HasSubstr("not known yet"))));
+  EXPECT_THAT(scene.said.back(),
+              AllOf(HasSubstr("100 us +- "), HasSubstr("10 us +- "), Not(HasSubstr("not known yet"))));
 }
 
 TEST(Explain, EqualCoresTakeTasksFromQueues) {

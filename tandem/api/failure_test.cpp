@@ -229,7 +229,8 @@ TEST(OutOfMemory, OfScratchNamesTheData) {
   auto rt = test::loop_runtime();
   auto huge = rt->vector<double>("huge", std::size_t{1} << 46);
   rt->submit(Codelet("touch", [](std::span<double>) {}), scratch(huge));
-  EXPECT_THAT(test::thrown_by<std::bad_alloc>([&] { rt->wait(); }), testing::HasSubstr("no scratch memory for data 'huge'"));
+  EXPECT_THAT(test::thrown_by<std::bad_alloc>([&] { rt->wait(); }),
+              testing::HasSubstr("no scratch memory for data 'huge'"));
 }
 
 TEST(FailingParts, AModelOfDurationsThatThrowsFailsTheTask) {
@@ -268,8 +269,10 @@ TEST(FailingParts, ACopyThatThrowsFailsTheTaskThatNeedsIt) {
     auto x = rt.data("x", a), y = rt.data("y", b), z = rt.data("z", sum);
     const auto add = [](const double& from, const double& more, double& to) { to += from + more; };
     const auto codelet = Codelet("add", add).also(DeviceKind::user, add);
-    rt.submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::user; }), read(x), read(y), read_write(z));
-    rt.submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::cpu; }), read(x), read(y), read_write(z));
+    rt.submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::user; }), read(x),
+              read(y), read_write(z));
+    rt.submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::cpu; }), read(x), read(y),
+              read_write(z));
     EXPECT_EQ(test::thrown_by<std::runtime_error>([&] { rt.wait(); }), "copy failed") << fails_at;
     rt.submit(Codelet("set", [](double& v) { v = 5; }), write(z));
     rt.wait();

@@ -22,7 +22,8 @@ namespace {
 /// The types of a tuple in source form: "(int, double)".
 std::string type_list(const std::type_info& tuple) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(tuple.name(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(tuple.name(), nullptr, nullptr, &status),
+                                                         &std::free);
   if (status != 0) return tuple.name();
   const std::string text(name.get());
   const auto first = text.find('<');
@@ -51,8 +52,9 @@ void* Graph::values_of(const TaskRef& task, const std::type_info& types) {
   if (model == nullptr) return nullptr;
   const std::type_info* const kept = model->ops->value_types;
   if (kept == nullptr || *kept != types)
-    throw UsageError("set_values: the task was submitted with values of types " + (kept != nullptr ? type_list(*kept) : "()") +
-                     ", and is given " + type_list(types) + "; the number and the types must be the same, so convert them first");
+    throw UsageError("set_values: the task was submitted with values of types " +
+                     (kept != nullptr ? type_list(*kept) : "()") + ", and is given " + type_list(types) +
+                     "; the number and the types must be the same, so convert them first");
   return model->values();
 }
 
@@ -69,7 +71,8 @@ void Graph::rebind_handles(runtime::Handle* from, runtime::Handle* to) {
   if (from == nullptr || to == nullptr) throw UsageError("rebind: an empty Data object");
   for (const runtime::Handle* const handle : {from, to})
     if (internal::PartPlan::is_bound(*handle))
-      throw UsageError("cannot rebind " + from->described() + " to " + to->described() + ": " + handle->described() + " has parts, or is a part");
+      throw UsageError("cannot rebind " + from->described() + " to " + to->described() + ": " + handle->described() +
+                       " has parts, or is a part");
   if (recording_ != nullptr) recording_->rebind(*from, *to);
   else graph_->rebind(*from, *to);
 }

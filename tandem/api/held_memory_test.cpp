@@ -24,17 +24,20 @@ constexpr std::size_t kBytes = 600 * 1024;
 class HeldMemory : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Runtime> owner =
-      GetParam() ? thread_runtime({.workers = 2, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}})
+      GetParam() ? thread_runtime(
+                       {.workers = 2, .more = {{"memory", "1MiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}})
                  : loop_runtime({.main_bytes = 1 << 20});
   Runtime& rt = *owner;
-  Data<Vector<char>> x = rt.vector<char>("x", kBytes), y = rt.vector<char>("y", kBytes), small = rt.vector<char>("small", 1'000);
+  Data<Vector<char>> x = rt.vector<char>("x", kBytes), y = rt.vector<char>("y", kBytes),
+                     small = rt.vector<char>("small", 1'000);
 };
 
 TEST_P(HeldMemory, IsNotWaitedForByTheThreadThatHoldsIt) {
   auto held = rt.acquire(write(x));
   const std::string line = TANDEM_HERE, said = thrown_by<StuckError>([&] { rt.acquire(write(y)); });
-  EXPECT_THAT(said, AllOf(HasSubstr("cannot wait for data 'y'"), HasSubstr("614400 bytes in main memory"), HasSubstr("1048576 bytes"),
-                          HasSubstr("the application holds data 'x'"), HasSubstr("held_memory_test.cpp")));
+  EXPECT_THAT(said, AllOf(HasSubstr("cannot wait for data 'y'"), HasSubstr("614400 bytes in main memory"),
+                          HasSubstr("1048576 bytes"), HasSubstr("the application holds data 'x'"),
+                          HasSubstr("held_memory_test.cpp")));
   held.release();
   auto second = rt.acquire(write(y));
   (*second)[0] = 1;
@@ -48,11 +51,12 @@ TEST_P(HeldMemory, EndsAWaitForTasksThatNeedIt) {
   rt.submit("fill", [&ran](std::span<char> v) { v[0] = 1, ran = true; }, write(y));
   rt.submit("after", [](std::span<const char>) {}, read(y));
   rt.submit("other", [&other_ran] { other_ran = true; });
-  EXPECT_THAT(thrown_by<StuckError>([&] { rt.wait(); }),
-              AllOf(HasSubstr("'fill'"), HasSubstr("it waits for memory"), HasSubstr("accesses of the application hold")));
+  EXPECT_THAT(thrown_by<StuckError>([&] { rt.wait(); }), AllOf(HasSubstr("'fill'"), HasSubstr("it waits for memory"),
+                                                               HasSubstr("accesses of the application hold")));
   EXPECT_TRUE(other_ran) << "it needs no memory";
   EXPECT_FALSE(ran);
-  EXPECT_THAT(thrown_by<StuckError>([&] { rt.acquire(read(y)); }), AllOf(HasSubstr("cannot wait for data 'y'"), HasSubstr("data 'x'")));
+  EXPECT_THAT(thrown_by<StuckError>([&] { rt.acquire(read(y)); }),
+              AllOf(HasSubstr("cannot wait for data 'y'"), HasSubstr("data 'x'")));
   held.release();
   rt.wait();
   EXPECT_TRUE(ran);

@@ -55,7 +55,8 @@ TEST(SeveralImplementations, TheFastestRunsForEachSize) {
 }
 
 TEST(SeveralImplementations, EachKindOfWorkerHasItsOwn) {
-  const auto codelet = kWork.also(DeviceKind::user, [](std::span<double>) {}).also(DeviceKind::user, [](std::span<double>) {});
+  const auto codelet = kWork.also(DeviceKind::user, [](std::span<double>) {}).also(DeviceKind::user,
+                                                                                   [](std::span<double>) {});
   for (const char* const sched : {"lws", "dmda", "plan"}) {
     std::array<std::atomic<int>, 8> begun{};
     const auto rt = loop_runtime({.workers = 2, .sched = sched, .devices = 1, .copy_ns = 0}, options_counting(begun));
@@ -78,14 +79,16 @@ TEST(SeveralImplementations, AreExplained) {
   std::string all;
   for (const std::string& text : said) all += text + "\n";
   EXPECT_THAT(all, testing::HasSubstr("'work'"));
-  EXPECT_THAT(all, testing::HasSubstr("runs implementation 1, to learn it; of those for such workers 0 takes an unknown time, 1 takes an unknown time"));
+  EXPECT_THAT(all, testing::HasSubstr("runs implementation 1, to learn it; of those for such workers 0 takes an "
+                                      "unknown time, 1 takes an unknown time"));
   EXPECT_THAT(all, testing::HasSubstr("0 takes 1 us, 1 takes 5 us"));
 }
 
 TEST(SeveralImplementations, KernelsAndRecordedGraphsRunThem) {
   const auto rt = test::thread_runtime({.workers = 2});
   std::atomic<int> first{0}, second{0};
-  const auto add = Codelet("add", [&](int by, int& x) { x += by, ++first; }).also([&](int by, int& x) { x += by, ++second; });
+  const auto add =
+      Codelet("add", [&](int by, int& x) { x += by, ++first; }).also([&](int by, int& x) { x += by, ++second; });
   int value = 0;
   auto x = rt->data("x", value);
   for (int i = 0; i < 100; ++i) rt->submit(add, 1, read_write(x));

@@ -80,7 +80,8 @@ class KernelArguments {
       }
     } else {
       const auto& value = Code::template argument<at>(call);
-      static_assert(std::is_trivially_copyable_v<std::remove_cvref_t<decltype(value)>>, "a value for a kernel of a device is copied as bytes");
+      static_assert(std::is_trivially_copyable_v<std::remove_cvref_t<decltype(value)>>,
+                    "a value for a kernel of a device is copied as bytes");
       add_argument({&value, sizeof(value)});
     }
   }

@@ -130,8 +130,9 @@ TEST(TasksFromLambdas, AreCountedUnderTheirNameOrTheirLine) {
   const std::string elsewhere = TANDEM_HERE; rt->submit(twice, read_write(x));
   rt->submit("function", double_it, read_write(x));
   rt->submit("another", add_one, read_write(x));
-  const std::map<std::string, std::uint64_t> expected{{"task at " + here, 1}, {"step", 3}, {"first", 2}, {"second", 2}, {"third", 1},
-                                                      {"task at " + there, 1}, {"task at " + elsewhere, 1}, {"function", 1}, {"another", 1}};
+  const std::map<std::string, std::uint64_t> expected{
+      {"task at " + here, 1},      {"step", 3},     {"first", 2},  {"second", 2}, {"third", 1}, {"task at " + there, 1},
+      {"task at " + elsewhere, 1}, {"function", 1}, {"another", 1}};
   EXPECT_EQ(counted(*rt), expected);
 }
 
@@ -159,13 +160,17 @@ TEST(TasksFromLambdas, AreRecordedAndTakeNewValues) {
   auto x = rt->data("x", value);
   TaskRef task;
   const double factor = 10;
-  Graph graph = rt->record([&] { task = rt->submit("add", [factor](double a, double& to) { to += factor * a; }, 1.0, read_write(x)); });
+  Graph graph = rt->record([&] {
+    task = rt->submit(
+        "add", [factor](double a, double& to) { to += factor * a; }, 1.0, read_write(x));
+  });
   rt->replay(graph);
   graph.set_values(task, 2.0);
   rt->replay(graph);
   rt->wait();
   EXPECT_EQ(value, 30);
-  EXPECT_THAT(test::thrown_by<UsageError>([&] { graph.set_values(task, 2); }), AllOf(HasSubstr("(double)"), HasSubstr("(int)")));
+  EXPECT_THAT(test::thrown_by<UsageError>([&] { graph.set_values(task, 2); }),
+              AllOf(HasSubstr("(double)"), HasSubstr("(int)")));
 }
 
 TEST(DataWithoutANameIsCalledByItsNumber, InMessages) {

@@ -24,7 +24,8 @@ class LearntModels {
   };
   /// Makes the models by option `model.folder`. The log names refused files, one line each. Throws StartError when
   /// there is no place for the folder.
-  static std::unique_ptr<LearntModels> start(const base::Config& config, const std::vector<runtime::WorkerSpec>& workers, const Options& options,
+  static std::unique_ptr<LearntModels> start(const base::Config& config,
+                                             const std::vector<runtime::WorkerSpec>& workers, const Options& options,
                                              const WorldResources& resources);
 
   /// Makes the models with their files in `folder`; null: without files.

@@ -31,7 +31,10 @@ class LearntDurations : public testing::Test {
     std::error_code error;
     fs::remove_all(folder_, error);
   }
-  Options with_models() const { return {.workers = 2, .more = {{"models", "on"}, {"model.folder", (folder_ / "models").string()}, {"ranks", "alone"}}}; }
+  Options with_models() const {
+    return {.workers = 2,
+            .more = {{"models", "on"}, {"model.folder", (folder_ / "models").string()}, {"ranks", "alone"}}};
+  }
   std::map<std::string, model::CodeletModels> files() const {
     std::map<std::string, model::CodeletModels> result;
     const auto read = ModelFolder(folder_ / "models", "").read_all();
@@ -67,9 +70,9 @@ void run_work(Runtime& rt, int tasks) {
 
 TEST_F(LearntDurations, EachImplementationHasRowsAndALaterRunNeedsNoTrials) {
   std::atomic<int> slow{0}, fast{0};
-  const auto both = Codelet("both", [&](std::span<double>) { ++slow, spin_for(std::chrono::milliseconds(20)); }).also([&](std::span<double>) {
-    ++fast, spin_for(std::chrono::microseconds(20));
-  });
+  const auto both = Codelet("both", [&](std::span<double>) {
+                      ++slow, spin_for(std::chrono::milliseconds(20));
+                    }).also([&](std::span<double>) { ++fast, spin_for(std::chrono::microseconds(20)); });
   for (const int run : {1, 2}) {
     slow = fast = 0;
     Runtime rt(with_models());
@@ -170,7 +173,8 @@ TEST_F(LearntDurations, TwoRuntimesAtOnceAddToOneFile) {
 
 TEST_F(LearntDurations, ARefusedFileIsNamedAndTheRunGoesOn) {
   fs::create_directories(folder_ / "models");
-  std::ofstream(folder_ / "models" / "work.toml") << "format = 1\nmachine = \"an abacus\"\ncodelet = \"work\"\nrows = 0\n";
+  std::ofstream(folder_ / "models" / "work.toml")
+      << "format = 1\nmachine = \"an abacus\"\ncodelet = \"work\"\nrows = 0\n";
   testing::internal::CaptureStderr();
   {
     Runtime rt(with_models());
@@ -204,7 +208,9 @@ TEST(DurationModels, DevicesLearnApartFromCpuWorkers) {
     const auto work = Codelet("work", add).also(DeviceKind::user, add);
     runtime::CoreOptions options;
     options.models = &models;
-    options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> { return static_cast<std::int64_t>(task.data[0].rows * 10); };
+    options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {
+      return static_cast<std::int64_t>(task.data[0].rows * 10);
+    };
     Runtime rt(std::move(resources), std::move(world), options);
     std::vector<std::vector<double>> memory(60, std::vector<double>(1000));
     std::vector<Data<Vector<double>>> data;
@@ -233,11 +239,15 @@ TEST(ModelEstimates, APolicyThatLooksAheadTriesNothingThatIsKnown) {
   runtime::CoreOptions options;
   options.models = &models;
   options.tasks_per_step = 1;
-  options.emulation = [](const runtime::EmulatedTask& task) { return std::optional<std::int64_t>(task.device == DeviceKind::cpu ? 1'000'000 : 10'000); };
+  options.emulation = [](const runtime::EmulatedTask& task) {
+    return std::optional<std::int64_t>(task.device == DeviceKind::cpu ? 1'000'000 : 10'000);
+  };
   const auto kernel = [](double&) {};
   const auto anywhere = Codelet("work", kernel).also(DeviceKind::user, kernel);
   const auto on = [&](DeviceKind kind) {
-    return Codelet("work", kernel).also(DeviceKind::user, kernel).can_run([kind](const WorkerDescription& worker) { return worker.device == kind; });
+    return Codelet("work", kernel).also(DeviceKind::user, kernel).can_run([kind](const WorkerDescription& worker) {
+      return worker.device == kind;
+    });
   };
   /// Number of 20 tasks, one after the other, that ran on the device.
   const auto run = [&](const auto& codelet) {

@@ -96,7 +96,8 @@ TEST(Lifetime, ARecordedGraphKeepsDataOfTandem) {
   Graph graph = rt->record([&] {
     auto temporary = rt->scalar<double>("temporary");
     auto workspace = rt->vector<double>("workspace", 8);
-    rt->submit(Codelet("set", [](double& v, std::span<double> work) { v = work[0] = 2; }), write(temporary), scratch(workspace));
+    rt->submit(Codelet("set", [](double& v, std::span<double> work) { v = work[0] = 2; }), write(temporary),
+               scratch(workspace));
     rt->submit(Codelet("add", [](const double& from, double& to) { to += from; }), read(temporary), read_write(x));
   });
   for (int i = 0; i < 100; ++i) {
@@ -231,8 +232,8 @@ TEST(Lifetime, EmptyVectorsAndMatricesAreOrdinaryData) {
   });
   const auto anywhere = look.also(DeviceKind::user, [&runs](V, V, M, M) { ++runs; });
   rt->submit(look, read_write(v), write(w), write(m), read_write(n));
-  rt->submit(anywhere.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; }), read_write(v),
-             read_write(w), read_write(m), read_write(n));
+  rt->submit(anywhere.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; }),
+             read_write(v), read_write(w), read_write(m), read_write(n));
   rt->submit(look, reduce(v), scratch(w), commute(m), commute(n));
   rt->wait();
   EXPECT_EQ(runs, 3);

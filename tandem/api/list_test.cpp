@@ -99,20 +99,23 @@ TEST(List, ListsStandBetweenOtherArgumentsAndKeepTheirPlaces) {
   std::vector<Data<Vector<double>>> two{rt->data("x", x), rt->data("y", y)};
   const std::array<Data<Vector<double>>, 1> one{rt->data("z", z)};
   const auto out = rt->vector<double>("out", 6);
-  rt->submit("gather", [](const Context& context, int factor, Each<std::span<const double>> first, std::string text,
-                          Each<std::span<double>> second, Each<std::span<const double>> none, std::span<double> to, double last) {
-    EXPECT_EQ(context.memory_node, 0U);
-    EXPECT_EQ(text, "text");
-    EXPECT_EQ(last, 0.5);
-    EXPECT_TRUE(none.empty());
-    std::size_t at = 0;
-    for (const std::span<const double> part : first)
-      for (const double value : part) to[at++] = factor * value;
-    EXPECT_EQ(second.size(), 1U);
-    to[at++] = second[0][0];
-    second[0][0] = 100;
-    EXPECT_EQ(at, to.size());
-  }, 10, read(two), std::string("text"), read_write(one), read(std::vector<Data<Vector<double>>>()), write(out), 0.5);
+  rt->submit(
+      "gather",
+      [](const Context& context, int factor, Each<std::span<const double>> first, std::string text,
+         Each<std::span<double>> second, Each<std::span<const double>> none, std::span<double> to, double last) {
+        EXPECT_EQ(context.memory_node, 0U);
+        EXPECT_EQ(text, "text");
+        EXPECT_EQ(last, 0.5);
+        EXPECT_TRUE(none.empty());
+        std::size_t at = 0;
+        for (const std::span<const double> part : first)
+          for (const double value : part) to[at++] = factor * value;
+        EXPECT_EQ(second.size(), 1U);
+        to[at++] = second[0][0];
+        second[0][0] = 100;
+        EXPECT_EQ(at, to.size());
+      },
+      10, read(two), std::string("text"), read_write(one), read(std::vector<Data<Vector<double>>>()), write(out), 0.5);
   EXPECT_THAT(*rt->acquire(read(out)), ElementsAre(10, 20, 30, 40, 50, 6));
   rt->wait();
   EXPECT_EQ(z[0], 100);
@@ -126,7 +129,8 @@ TEST(List, MatricesAndConstantMemoryAndSpans) {
   rt->submit("shape", [](Each<MatrixView<float>> each, Each<std::span<const int>> numbers) {
     for (MatrixView<float> tile : each)
       for (std::size_t j = 0; j < tile.cols; ++j)
-        for (std::size_t i = 0; i < tile.rows; ++i) tile(i, j) = static_cast<float>(numbers[0][0]) * 10 + static_cast<float>(tile.rows);
+        for (std::size_t i = 0; i < tile.rows; ++i)
+          tile(i, j) = static_cast<float>(numbers[0][0]) * 10 + static_cast<float>(tile.rows);
   }, write(std::span<const MatrixData<float>>(tiles)), read(constants));
   EXPECT_EQ((*rt->acquire(read(tiles[0])))(1, 2), 72);
   EXPECT_EQ((*rt->acquire(read(tiles[1])))(0, 0), 71);
@@ -140,7 +144,8 @@ TEST(List, CommutingTasksOnCommonDataTakeTurns) {
     for (int task = 0; task < 20; ++task) {
       std::vector<Data<int>> some;  // overlapping, in different orders
       for (std::size_t i = 0; i < list.size(); ++i)
-        if ((i * 7 + static_cast<std::size_t>(task)) % 3 != 0) some.push_back(list[task % 2 == 0 ? i : list.size() - 1 - i]);
+        if ((i * 7 + static_cast<std::size_t>(task)) % 3 != 0)
+          some.push_back(list[task % 2 == 0 ? i : list.size() - 1 - i]);
       rt->submit("count", [](Each<int&> each) {
         for (int& value : each) ++value;
       }, commute(some));
@@ -181,11 +186,16 @@ TEST(List, ADatumTwiceCountsAsElsewhereInATask) {
     }, read(list), write(to));
     EXPECT_EQ(*rt->acquire(read(to)), 4);
     // A datum is read in the list and changed beside it: one task changes it, and the next one sees that.
-    rt->submit("change", [](Each<const int&> each, int& value) { value = each[1] + 5; }, read(list), read_write(list.front()));
+    rt->submit("change", [](Each<const int&> each, int& value) { value = each[1] + 5; }, read(list),
+               read_write(list.front()));
     rt->submit("length", [](Each<const int&> each, int& first) { first = each[0]; }, read(list), write(to));
     EXPECT_EQ(*rt->acquire(read(to)), 7);
-    EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit("add", [](Each<int&>) {}, commute(list)); }),
-                AllOf(HasSubstr("'add'"), HasSubstr("names data 'n0'"), HasSubstr("twice"), HasSubstr("other than read, write")));
+    EXPECT_THAT(thrown_by<UsageError>([&] {
+                  rt->submit(
+                      "add", [](Each<int&>) {}, commute(list));
+                }),
+                AllOf(HasSubstr("'add'"), HasSubstr("names data 'n0'"), HasSubstr("twice"),
+                      HasSubstr("other than read, write")));
   }
   rt->wait();
 }
@@ -195,10 +205,12 @@ TEST(List, MistakesAreToldAndLeaveTheFlowAsItWas) {
   auto list = numbers(*rt, 4);
   for (std::size_t i = 0; i < 3; ++i) rt->submit(set_to, 1, write(list[i]));
   const auto to = rt->scalar<int>("to");
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(sum, read(list), write(to)); }),
-              AllOf(HasSubstr("'sum'"), HasSubstr("'n3'"), HasSubstr("nobody has written it"), HasSubstr("list_test.cpp")));
+  EXPECT_THAT(
+      thrown_by<UsageError>([&] { rt->submit(sum, read(list), write(to)); }),
+      AllOf(HasSubstr("'sum'"), HasSubstr("'n3'"), HasSubstr("nobody has written it"), HasSubstr("list_test.cpp")));
   list[3] = {};
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(sum, read(list), write(to)); }), HasSubstr("empty Data object as its access 4 (read)"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(sum, read(list), write(to)); }),
+              HasSubstr("empty Data object as its access 4 (read)"));
   list.pop_back();
   const std::vector<Data<int>> many(runtime::kMaxAccesses, list[0]);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(sum, read(many), write(to)); }),
@@ -322,9 +334,11 @@ TEST(List, OnDevicesWithSmallMemories) {
       rt->submit(round % 2 == 0 ? add_there : add, read(list), read_write(all[round % 12]));
       expected[round % 12] += more;
     }
-    for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ((*rt->acquire(read(all[i])))[31], expected[i]) << "seed " << seed << ", " << i;
-    EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->submit(add_there, read(std::span(all).first(9)), read_write(all[9])); }),
-                AllOf(HasSubstr("takes 1280 bytes"), HasSubstr("budget is 1024 bytes")));
+    for (std::size_t i = 0; i < 12; ++i)
+      EXPECT_EQ((*rt->acquire(read(all[i])))[31], expected[i]) << "seed " << seed << ", " << i;
+    EXPECT_THAT(
+        thrown_by<OutOfMemory>([&] { rt->submit(add_there, read(std::span(all).first(9)), read_write(all[9])); }),
+        AllOf(HasSubstr("takes 1280 bytes"), HasSubstr("budget is 1024 bytes")));
   }
 }
 
@@ -349,7 +363,9 @@ TEST(List, ATraceHasAllAccesses) {
     for (const auto& stream : rank->streams)
       for (auto event = stream->next(); event.value(); event = stream->next()) {
         const trace::Event& seen = *event.value();
-        const auto add = [&](std::uint64_t word) { data.insert(trace::data_of_access(static_cast<std::uint32_t>(word))); };
+        const auto add = [&](std::uint64_t word) {
+          data.insert(trace::data_of_access(static_cast<std::uint32_t>(word)));
+        };
         if (seen.type == Type::task_accesses) add(seen.number(1)), ++beside;
         if (seen.type == Type::task_submitted || seen.type == Type::task_submitted_wide)
           for (std::size_t i = 0; i < seen.list_size(5); ++i) add(seen.list_entry(5, i));

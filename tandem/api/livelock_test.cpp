@@ -52,7 +52,11 @@ void play_on_loop(const Rooms& rooms, const Flow& flow, std::size_t most_copies,
   constexpr std::size_t words = 4;
   constexpr std::size_t bytes = words * sizeof(double);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    CopiesSeen seen({.seed = seed, .workers = 2, .devices = rooms.devices, .copy_ns = 2'000, .device_bytes = rooms.on_device * bytes,
+    CopiesSeen seen({.seed = seed,
+                     .workers = 2,
+                     .devices = rooms.devices,
+                     .copy_ns = 2'000,
+                     .device_bytes = rooms.on_device * bytes,
                      .main_bytes = rooms.at_home * bytes});
     std::size_t steps = 0;
     seen.loop().choose_with([&](std::size_t count) {
@@ -82,7 +86,9 @@ void play_on_threads(const Rooms& rooms, const Flow& flow, int rounds = 3) {
     Options options{.workers = 2};
     for (unsigned device = 0; device < rooms.devices; ++device)
       options.devices.push_back([&] {
-        return DeviceUnit{.device = std::make_unique<PlainDevice>(2), .memory = std::make_unique<OwnMemory>(), .copier = nullptr,
+        return DeviceUnit{.device = std::make_unique<PlainDevice>(2),
+                          .memory = std::make_unique<OwnMemory>(),
+                          .copier = nullptr,
                           .budget = rooms.on_device * bytes};
       });
     options.more = {{"ranks", "alone"}, {"bind", "false"}, {"watchdog", "20s"}, {"watchdog_throws", "true"}};
@@ -120,12 +126,14 @@ constexpr std::size_t kInputs = 8;
 constexpr std::size_t kPairs = kInputs * (kInputs - 1) / 2;
 
 void all_pairs(Runtime& rt, std::size_t words) {
-  const auto product = anywhere("product", [](std::span<const double> a, std::span<const double> b, std::span<double> to) {
+  const auto product = anywhere("product", [](std::span<const double> a, std::span<const double> b,
+                                              std::span<double> to) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = a[i] * b[i];
   });
   const auto there = product.can_run(on_device);
   std::vector<Tile> inputs, results;
-  for (std::size_t i = 0; i < kInputs; ++i) inputs.push_back(filled(rt, "in" + std::to_string(i), words, static_cast<double>(i + 2)));
+  for (std::size_t i = 0; i < kInputs; ++i)
+    inputs.push_back(filled(rt, "in" + std::to_string(i), words, static_cast<double>(i + 2)));
   for (std::size_t i = 0; i < kInputs; ++i)
     for (std::size_t j = 0; j < i; ++j) {
       results.push_back(rt.vector<double>("out", words));
@@ -189,7 +197,8 @@ void too_large(Runtime& rt, std::size_t words) {
   });
   const auto large = filled(rt, "large", 2 * words, 1);
   const auto small = filled(rt, "small", words, 1);
-  const std::string refused = thrown_by<OutOfMemory>([&] { rt.submit(add.can_run(on_device), 1.0, read_write(large)); });
+  const std::string refused =
+      thrown_by<OutOfMemory>([&] { rt.submit(add.can_run(on_device), 1.0, read_write(large)); });
   const std::size_t bytes = words * sizeof(double);
   EXPECT_THAT(refused, AllOf(HasSubstr("'add'"), HasSubstr("takes " + std::to_string(2 * bytes) + " bytes"),
                              HasSubstr("budget is " + std::to_string(bytes) + " bytes")));

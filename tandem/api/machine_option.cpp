@@ -34,7 +34,9 @@ void take_described_machine(runtime::World& world, const base::Config& config, b
   if (file.empty()) return;
   const auto read = runtime::read_machine(file);
   if (!read.ok() && read.error().code == base::ErrorCode::io)
-    throw StartError(fmt::format("option machine: {}; `tandem machine --links --save {}` writes it, or leave the option out", read.error().message, file));
+    throw StartError(
+        fmt::format("option machine: {}; `tandem machine --links --save {}` writes it, or leave the option out",
+                    read.error().message, file));
   if (!read.ok()) throw StartError("option machine: " + read.error().message);
   const runtime::Machine& described = read.value();
   runtime::Machine& found = world.machine;
@@ -44,13 +46,16 @@ void take_described_machine(runtime::World& world, const base::Config& config, b
   for (runtime::NodeIndex node = 0; node < found.nodes.size(); ++node) {
     const std::size_t budget = described.nodes[node].budget;
     runtime::MachineNode& here = found.nodes[node];
-    if (here.name != described.nodes[node].name) log.info("{} is '{}' in {}", here.name, described.nodes[node].name, file);
+    if (here.name != described.nodes[node].name)
+      log.info("{} is '{}' in {}", here.name, described.nodes[node].name, file);
     if (here.kind == runtime::NodeKind::device) {
       if (!has_budget_of_option(node, found, config)) here.budget = budget;
     } else if (budget != 0 && here.budget == 0) {
-      throw StartError(fmt::format("option machine: {}: memory.{}.budget is {}, and only memories of devices take a budget from the file; write 0 there{}",
-                                   file, node, base::format_bytes(static_cast<std::int64_t>(budget)),
-                                   node == 0 ? ", and limit main memory by option memory" : ""));
+      throw StartError(
+          fmt::format("option machine: {}: memory.{}.budget is {}, and only memories of devices take a budget from the "
+                      "file; write 0 there{}",
+                      file, node, base::format_bytes(static_cast<std::int64_t>(budget)),
+                      node == 0 ? ", and limit main memory by option memory" : ""));
     }
   }
   runtime::take_names_and_figures(found, described);
@@ -58,7 +63,9 @@ void take_described_machine(runtime::World& world, const base::Config& config, b
 
 runtime::LinkCurveOptions link_curve_options(const base::Topology& topology) {
   runtime::LinkCurveOptions options;
-  options.bind = [&topology](int core) { static_cast<void>(topology.bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core)))); };
+  options.bind = [&topology](int core) {
+    static_cast<void>(topology.bind_this_thread(base::CoreId(static_cast<std::uint32_t>(core))));
+  };
   return options;
 }
 
@@ -67,21 +74,29 @@ void save_measured_machine(runtime::World& world, const base::Config& config, co
   if (file.empty()) return;
   runtime::LinkCurveOptions options = link_curve_options(*resources.topology);
   options.most_ns = 10'000'000'000;
-  options.progress = [&](unsigned step, unsigned steps, std::string_view what) { resources.log->info("option machine.save: {}/{}: {}", step + 1, steps, what); };
+  options.progress = [&](unsigned step, unsigned steps, std::string_view what) {
+    resources.log->info("option machine.save: {}/{}: {}", step + 1, steps, what);
+  };
   runtime::take_links(world.machine, runtime::measure_link_curves(world, options));
   const auto written = runtime::write_machine(file, world.machine, found_on(*resources.topology));
-  if (!written.ok()) throw StartError(fmt::format("option machine.save: {}; name another file, or leave the option out", written.error().message));
-  resources.log->info("option machine.save: {} has {} links between {} memories", file, world.machine.links.size(), world.machine.nodes.size());
+  if (!written.ok())
+    throw StartError(
+        fmt::format("option machine.save: {}; name another file, or leave the option out", written.error().message));
+  resources.log->info("option machine.save: {} has {} links between {} memories", file, world.machine.links.size(),
+                      world.machine.nodes.size());
 }
 
 std::string found_on(const base::Topology& topology) {
-  return topology.cpu_model().empty() ? base::host_name() : fmt::format("{}, {}", base::host_name(), topology.cpu_model());
+  return topology.cpu_model().empty() ? base::host_name()
+                                      : fmt::format("{}, {}", base::host_name(), topology.cpu_model());
 }
 
 std::vector<comm::KnownNetwork> known_networks(const runtime::Machine& machine) {
   std::vector<comm::KnownNetwork> known;
   for (const runtime::MachineNetwork& network : machine.networks)
-    known.push_back({.transport = network.transport, .latency_ns = network.latency_ns(), .bytes_per_ns = network.bytes_per_ns(),
+    known.push_back({.transport = network.transport,
+                     .latency_ns = network.latency_ns(),
+                     .bytes_per_ns = network.bytes_per_ns(),
                      .message_ns = [network](std::uint64_t bytes) { return network.message_ns(bytes); }});
   return known;
 }

@@ -63,22 +63,33 @@ struct MachineOption : testing::Test {
   MachineOption() {
     described.workers = {{.kind = DeviceKind::cpu}, {.kind = DeviceKind::cpu}};
     described.distance.assign(2, {1, 1});
-    const runtime::NodeIndex node = described.add_node({.kind = NodeKind::device, .name = "fast card", .budget = 5'000'000});
+    const runtime::NodeIndex node =
+        described.add_node({.kind = NodeKind::device, .name = "fast card", .budget = 5'000'000});
     described.workers.push_back({.kind = DeviceKind::user, .node = node});
-    described.links.push_back({.from = 0, .to = 1, .bytes_per_ns = 20, .latency_ns = 3'000, .source = LinkSource::measured, .loaded_bytes_per_ns = 9});
+    described.links.push_back({.from = 0,
+                               .to = 1,
+                               .bytes_per_ns = 20,
+                               .latency_ns = 3'000,
+                               .source = LinkSource::measured,
+                               .loaded_bytes_per_ns = 9});
   }
   ~MachineOption() override { std::filesystem::remove(file); }
 
   void write() const { ASSERT_TRUE(runtime::write_machine(file, described).ok()); }
   Options options(const std::string& named) const {
-    return {.workers = 2, .sched = "dmda", .more = {{"machine", named}, {"bind", "false"}, {"ranks", "alone"}}, .devices = {card}};
+    return {.workers = 2,
+            .sched = "dmda",
+            .more = {{"machine", named}, {"bind", "false"}, {"ranks", "alone"}},
+            .devices = {card}};
   }
   std::string refused() const {
     return thrown_by<StartError>([this] { Runtime rt(options(file)); });
   }
 
   Machine described;
-  const std::string file = (std::filesystem::path(testing::TempDir()) / ("machine_option_test_" + std::to_string(getpid()) + ".toml")).string();
+  const std::string file =
+      (std::filesystem::path(testing::TempDir()) / ("machine_option_test_" + std::to_string(getpid()) + ".toml"))
+          .string();
 };
 
 TEST_F(MachineOption, GivesLinksNamesAndBudgets) {
@@ -97,9 +108,10 @@ TEST_F(MachineOption, GivesLinksNamesAndBudgets) {
 }
 
 TEST_F(MachineOption, GivesNetworksToEndpoints) {
-  described.networks.push_back({.transport = "tcp",
-                                .source = LinkSource::measured,
-                                .times = {{.bytes = 1'000, .alone_ns = 20'000}, {.bytes = 1'000'000, .alone_ns = 500'000}}});
+  described.networks.push_back(
+      {.transport = "tcp",
+       .source = LinkSource::measured,
+       .times = {{.bytes = 1'000, .alone_ns = 20'000}, {.bytes = 1'000'000, .alone_ns = 500'000}}});
   write();
   Runtime rt(options(file));
   const std::vector<comm::KnownNetwork> known = known_networks(rt.core().world().machine);
@@ -115,7 +127,8 @@ TEST_F(MachineOption, ASavedFileHasTheLinksOfTheProgramsDevices) {
   measures.more.emplace_back("machine.save", file);
   {
     Runtime rt(measures);
-    EXPECT_EQ(rt.core().world().machine.link(0, 1).source, LinkSource::measured) << "instead of what the device has said";
+    EXPECT_EQ(rt.core().world().machine.link(0, 1).source, LinkSource::measured)
+        << "instead of what the device has said";
   }
   const auto saved = runtime::read_machine(file);
   ASSERT_TRUE(saved.ok()) << saved.error().message;
@@ -131,16 +144,18 @@ TEST_F(MachineOption, ASavedFileHasTheLinksOfTheProgramsDevices) {
 TEST_F(MachineOption, SaysWhereItCannotSave) {
   Options measures = options("");
   measures.more.emplace_back("machine.save", file + "/in/no/folder.toml");
-  EXPECT_THAT(thrown_by<StartError>([&] { Runtime rt(measures); }), AllOf(HasSubstr("option machine.save: "), HasSubstr("/in/no/")));
+  EXPECT_THAT(thrown_by<StartError>([&] { Runtime rt(measures); }),
+              AllOf(HasSubstr("option machine.save: "), HasSubstr("/in/no/")));
 }
 
 TEST_F(MachineOption, RefusesAnotherMachine) {
   described.workers.insert(described.workers.begin(), runtime::MachineWorker{});
   described.distance.assign(3, {1, 1, 1});
   write();
-  EXPECT_THAT(refused(), AllOf(HasSubstr("option machine: " + file + " describes another machine"),
-                               HasSubstr("it has 3 workers of kind cpu, and this program has 2"),
-                               HasSubstr("`tandem machine --links --save FILE` with the same options, or leave the option out")));
+  EXPECT_THAT(refused(),
+              AllOf(HasSubstr("option machine: " + file + " describes another machine"),
+                    HasSubstr("it has 3 workers of kind cpu, and this program has 2"),
+                    HasSubstr("`tandem machine --links --save FILE` with the same options, or leave the option out")));
 }
 
 TEST_F(MachineOption, RefusesAFileThatIsMissingOrDamaged) {
@@ -152,7 +167,9 @@ TEST_F(MachineOption, RefusesAFileThatIsMissingOrDamaged) {
 TEST_F(MachineOption, RefusesABudgetThatWouldHaveNoEffect) {
   described.nodes[0].budget = 1 << 20;
   write();
-  EXPECT_THAT(refused(), AllOf(HasSubstr("memory.0.budget is 1MiB, and only memories of devices take a budget from the file"), HasSubstr("option memory")));
+  EXPECT_THAT(refused(),
+              AllOf(HasSubstr("memory.0.budget is 1MiB, and only memories of devices take a budget from the file"),
+                    HasSubstr("option memory")));
 }
 
 /// A world with a memory that stands for that of an OpenCL device.
@@ -165,8 +182,8 @@ struct BudgetOfOption : MachineOption {
     const base::Config config = test::test_config(given);
     runtime::World world;
     world.add_cpu_workers(2);
-    const runtime::NodeIndex node =
-        world.add_memory({.kind = NodeKind::device, .name = "card", .budget = 3'000'000}, std::make_unique<CardMemory>(), nullptr);
+    const runtime::NodeIndex node = world.add_memory({.kind = NodeKind::device, .name = "card", .budget = 3'000'000},
+                                                     std::make_unique<CardMemory>(), nullptr);
     world.machine.workers.push_back({.kind = kind, .node = node});
     test::LogLines lines;
     take_described_machine(world, config, *lines.make_log());
@@ -184,13 +201,17 @@ TEST_F(BudgetOfOption, GoesBeforeThatOfTheFile) {
 /// Only links that the file does not have are measured.
 TEST_F(MachineOption, LeavesOnlyTheOtherLinksToBeMeasured) {
   auto resources = test::test_resources();
-  resources->topology = std::make_unique<base::Topology>(base::Topology::synthetic("package:2 numa:1 core:1 pu:1").value());
+  resources->topology =
+      std::make_unique<base::Topology>(base::Topology::synthetic("package:2 numa:1 core:1 pu:1").value());
   Machine two;
-  two.workers = {{.kind = DeviceKind::cpu}, {.kind = DeviceKind::cpu, .node = two.add_node({.kind = NodeKind::numa, .name = "far", .numa_node = 1})}};
+  two.workers = {
+      {.kind = DeviceKind::cpu},
+      {.kind = DeviceKind::cpu, .node = two.add_node({.kind = NodeKind::numa, .name = "far", .numa_node = 1})}};
   two.distance.assign(2, {1, 1});
   two.links.push_back({.from = 0, .to = 1, .bytes_per_ns = 1'000'000, .latency_ns = 1, .source = LinkSource::given});
   ASSERT_TRUE(runtime::write_machine(file, two).ok());
-  const base::Config config = test::test_config({.workers = 2, .sched = "dmda", .more = {{"numa", "true"}, {"bind", "false"}, {"machine", file}}});
+  const base::Config config = test::test_config(
+      {.workers = 2, .sched = "dmda", .more = {{"numa", "true"}, {"bind", "false"}, {"machine", file}}});
   runtime::World world = make_real_world(config, *resources);
   take_described_machine(world, config, *resources->log);
   measure_links_for_policy(world, *resources->log);

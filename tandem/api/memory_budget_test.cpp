@@ -36,7 +36,8 @@ using testing::HasSubstr;
 constexpr std::size_t kWords = 8'192;  // words of 64 KiB
 
 std::unique_ptr<Runtime> small_runtime() {
-  return thread_runtime({.workers = 2, .more = {{"memory", "256KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+  return thread_runtime(
+      {.workers = 2, .more = {{"memory", "256KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
 }
 
 TEST(MemoryBudget, SixteenTimesTheMemoryIsUsedAgainAndAgain) {
@@ -87,8 +88,12 @@ TEST(MemoryBudget, TheThreadOfTheFileIsKnownAsOurs) {  // other computing thread
 TEST(MemoryBudget, ATaskThatNeedsMoreIsToldTheNumbers) {
   const auto rt = small_runtime();
   const auto large = rt->vector<std::uint64_t>("large", 5 * kWords);
-  EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->submit("touch", [](std::span<std::uint64_t>) {}, write(large)); }),
-              AllOf(HasSubstr("'touch'"), HasSubstr("takes 327680 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
+  EXPECT_THAT(
+      thrown_by<OutOfMemory>([&] {
+        rt->submit(
+            "touch", [](std::span<std::uint64_t>) {}, write(large));
+      }),
+      AllOf(HasSubstr("'touch'"), HasSubstr("takes 327680 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
   const auto small = rt->vector<std::uint64_t>("small", 3 * kWords);
   rt->submit("touch", [](std::span<std::uint64_t> v) { v[0] = 1; }, write(small));
   rt->wait();
@@ -124,7 +129,8 @@ TEST(MemoryBudget, AReplayKnowsWhatItsTasksWillUse) {
     const auto c = rt->vector<std::uint64_t>("c", kWords);
     std::uint64_t sum = 0;
     const auto turn = rt->data("sum", sum);  // it makes the tasks run one after the other
-    const Codelet fill("fill", [](std::span<std::uint64_t> v, std::uint64_t& last) { std::fill(v.begin(), v.end(), ++last); });
+    const Codelet fill("fill",
+                       [](std::span<std::uint64_t> v, std::uint64_t& last) { std::fill(v.begin(), v.end(), ++last); });
     const Codelet add("add", [](std::span<const std::uint64_t> v, std::uint64_t& total) { total += v[0] + v.back(); });
     Graph graph = rt->record([&] {
       for (const auto* const data : {&a, &b, &c}) rt->submit(fill, write(*data), read_write(turn));
@@ -151,7 +157,9 @@ TEST(MemoryBudget, TheProgramsOwnMemoryDoesNotCount) {
 }
 
 TEST(MemoryBudget, AFolderThatCannotBeWrittenEndsTheStart) {
-  EXPECT_THAT(thrown_by<StartError>([] { thread_runtime({.workers = 1, .more = {{"memory", "1MiB"}, {"spill", "/nowhere"}}}); }),
+  EXPECT_THAT(thrown_by<StartError>([] {
+                thread_runtime({.workers = 1, .more = {{"memory", "1MiB"}, {"spill", "/nowhere"}}});
+              }),
               AllOf(HasSubstr("/nowhere"), HasSubstr("option spill")));
 }
 
@@ -160,9 +168,11 @@ TEST(MemoryBudget, AFolderThatCannotBeWrittenEndsTheStart) {
 void expect_kept(Runtime& rt, const std::function<void()>& between) {
   const auto data = rt.vector<std::uint64_t>("received", kWords);
   std::uint64_t* place = nullptr;
-  Event event = rt.event("receive", Release::separate, [&](Event) { place = static_cast<std::uint64_t*>(data.handle()->home.pointer); }, write(data));
+  Event event = rt.event("receive", Release::separate,
+                         [&](Event) { place = static_cast<std::uint64_t*>(data.handle()->home.pointer); }, write(data));
   rt.submit("read", [](std::span<const std::uint64_t>) {}, read(data));
-  for (int turn = 0; place == nullptr && turn < 10'000; ++turn) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int turn = 0; place == nullptr && turn < 10'000; ++turn)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   ASSERT_NE(place, nullptr);
   std::fill(place, place + kWords, 7);
   event.readable();
@@ -179,10 +189,12 @@ void use_much(Runtime& rt, std::uint64_t first) {
   std::vector<Data<Vector<std::uint64_t>>> data;
   for (std::uint64_t i = 0; i < 16; ++i) {
     data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords));
-    rt.submit("fill", [value = first + i](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), value); }, write(data.back()));
+    rt.submit("fill", [value = first + i](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), value); },
+              write(data.back()));
   }
   for (std::size_t i = 0; i < data.size(); ++i)
-    rt.submit("add", [](std::span<const std::uint64_t> a, std::span<const std::uint64_t> b, std::span<std::uint64_t> c) { c[0] += a[0] + b[0]; },
+    rt.submit("add", [](std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                        std::span<std::uint64_t> c) { c[0] += a[0] + b[0]; },
               read(data[(i + 5) % 16]), read(data[(i + 9) % 16]), read_write(data[i]));
   for (const auto& each : data) rt.wait(each);
 }
@@ -208,7 +220,8 @@ TEST(MemoryBudget, AnEventOfAReplayKeepsItsDataInPlaceUntilItIsReleased) {
   });
   for (int round = 0; round < 2; ++round) {
     rt->replay(graph);
-    for (int turn = 0; starts.load() <= round && turn < 10'000; ++turn) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int turn = 0; starts.load() <= round && turn < 10'000; ++turn)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ASSERT_EQ(starts.load(), round + 1);
     auto* const place = static_cast<std::uint64_t*>(data.handle()->home.pointer);
     std::fill(place, place + kWords, 7 + round);
@@ -244,8 +257,13 @@ TEST(MemoryBudget, AnEventThatIsReleasedBeforeItBeginsKeepsNothing) {
 std::map<std::uint64_t, int> stages_of(const std::string& budget) {
   const trace::test::TempFolder folder;
   {
-    Runtime rt(Options{.workers = 2, .more = {{"memory", budget}, {"spill", testing::TempDir()}, {"bind", "false"}, {"ranks", "alone"},
-                                              {"trace", "all"}, {"trace.folder", (folder.path() / "run").string()}}});
+    Runtime rt(Options{.workers = 2,
+                       .more = {{"memory", budget},
+                                {"spill", testing::TempDir()},
+                                {"bind", "false"},
+                                {"ranks", "alone"},
+                                {"trace", "all"},
+                                {"trace.folder", (folder.path() / "run").string()}}});
     std::vector<Data<Vector<std::uint64_t>>> data;
     for (int i = 0; i < 64; ++i) data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords));
     for (int round = 0; round < 2; ++round)
@@ -273,11 +291,15 @@ TEST(MemoryBudget, TheTraceSaysThatTasksWaitForMemory) {
 
 /// Makes `count` temporaries of 64 KiB, each filled at once, or as soon as `gate` has a value, and used one after the
 /// other. Checks the passing bytes after each.
-void use_temporaries(Runtime& rt, int count, const Data<std::uint64_t>& total, const Data<std::uint64_t>* gate, const std::function<void()>& look = {}) {
+void use_temporaries(Runtime& rt, int count, const Data<std::uint64_t>& total, const Data<std::uint64_t>* gate,
+                     const std::function<void()>& look = {}) {
   for (int i = 0; i < count; ++i) {
     const auto temporary = rt.vector<std::uint64_t>("temporary", kWords);
-    if (gate == nullptr) rt.submit("fill", [](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 1); }, write(temporary));
-    else rt.submit("fill", [](std::uint64_t one, std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), one); }, read(*gate), write(temporary));
+    if (gate == nullptr)
+      rt.submit(
+          "fill", [](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 1); }, write(temporary));
+    else rt.submit("fill", [](std::uint64_t one, std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), one); },
+                   read(*gate), write(temporary));
     rt.submit("add", [](std::span<const std::uint64_t> v, std::uint64_t& to) {
       for (int turn = 0; turn < 20; ++turn)
         for (const std::uint64_t x : v) to += x;
@@ -291,8 +313,13 @@ TEST(MemoryBudget, TemporariesDoNotGoToTheFile) {
   const trace::test::TempFolder folder;
   std::uint64_t sum = 0;
   {
-    Runtime rt(Options{.workers = 2, .more = {{"memory", "512KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}, {"ranks", "alone"},
-                                              {"trace", "all"}, {"trace.folder", (folder.path() / "run").string()}}});
+    Runtime rt(Options{.workers = 2,
+                       .more = {{"memory", "512KiB"},
+                                {"spill", testing::TempDir()},
+                                {"bind", "false"},
+                                {"ranks", "alone"},
+                                {"trace", "all"},
+                                {"trace.folder", (folder.path() / "run").string()}}});
     use_temporaries(rt, kCount, rt.data("sum", sum), nullptr);
     rt.wait();
   }
@@ -319,7 +346,8 @@ void submit_behind_an_event(Runtime& rt) {
   const auto total = rt.data("sum", sum);
   const auto gate = rt.scalar<std::uint64_t>("gate");
   std::atomic<std::uint64_t*> place{nullptr};
-  Event event = rt.event("open", Release::with_readable, [&](Event) { place = static_cast<std::uint64_t*>(gate.handle()->home.pointer); }, write(gate));
+  Event event = rt.event("open", Release::with_readable,
+                         [&](Event) { place = static_cast<std::uint64_t*>(gate.handle()->home.pointer); }, write(gate));
   use_temporaries(rt, 100, total, &gate);
   EXPECT_EQ(sum, 0U);
   ASSERT_NE(place.load(), nullptr);
@@ -346,7 +374,8 @@ TEST(MemoryBudget, ASumOfTasksThatTheProgramHasDroppedIsStillMade) {
                   });
     rt->submit("begin", [](std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), 1); }, write(sum));
     rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));
-    rt->submit("look", [](std::span<const std::uint64_t> v, std::uint64_t& to) { to = v[0] + v[1]; }, read(sum), write(out));
+    rt->submit("look", [](std::span<const std::uint64_t> v, std::uint64_t& to) { to = v[0] + v[1]; }, read(sum),
+               write(out));
     rt->submit("add", [](std::span<std::uint64_t> v) { v[0] += 1; }, reduce(sum));  // no task sees it
   }
   use_much(*rt, 1);
@@ -375,9 +404,11 @@ TEST(MemoryBudget, ScratchMemoryCounts) {
   EXPECT_LE(rt->core().memory().room().used(0), 4 * kWords * 8);
   const auto large = rt->vector<std::uint64_t>("large", 7 * kWords / 2);
   EXPECT_THAT(thrown_by<OutOfMemory>([&] {
-                rt->submit("work", [](std::span<std::uint64_t>, std::span<std::uint64_t>) {}, write(data[0]), scratch(large));
+                rt->submit("work", [](std::span<std::uint64_t>, std::span<std::uint64_t>) {}, write(data[0]),
+                           scratch(large));
               }),
-              AllOf(HasSubstr("'work'"), HasSubstr("takes 294912 bytes in main memory"), HasSubstr("budget is 262144 bytes")));
+              AllOf(HasSubstr("'work'"), HasSubstr("takes 294912 bytes in main memory"),
+                    HasSubstr("budget is 262144 bytes")));
 }
 
 /// While it lives, files of this process may have this many bytes; `write` fails beyond, as on a full disk.

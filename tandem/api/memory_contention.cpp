@@ -33,17 +33,20 @@ base::Result<StoredMachine> machine_in(const fs::path& file) {
 
 base::Result<StoredMachine> machine_called(const std::string& name) {
   if (fs::exists(name)) return machine_in(name);
-  if (const Platform* const platform = find_platform(name)) return StoredMachine{.machine = soften(platform->machine), .cores = platform->cores_per_socket};
+  if (const Platform* const platform = find_platform(name))
+    return StoredMachine{.machine = soften(platform->machine), .cores = platform->cores_per_socket};
   std::string known;
   for (const Platform& platform : platforms()) known += (known.empty() ? "" : ", ") + std::string(platform.name);
-  return Error{ErrorCode::not_found, fmt::format("option contention: '{}' is neither auto nor off, nor a file of `tandem contention fit --install`, nor one of the machines {}",
+  return Error{ErrorCode::not_found, fmt::format("option contention: '{}' is neither auto nor off, nor a file of "
+                                                 "`tandem contention fit --install`, nor one of the machines {}",
                                                  name, known)};
 }
 
 }  // namespace
 
 base::Result<fs::path> contention_file(const base::Environment& environment) {
-  if (const auto cache = tandem_cache(environment)) return *cache / "contention" / (model::percent_encoded(base::host_name(), "-_.") + ".toml");
+  if (const auto cache = tandem_cache(environment))
+    return *cache / "contention" / (model::percent_encoded(base::host_name(), "-_.") + ".toml");
   return Error{ErrorCode::not_found, "there is no place for this machine's memory contention, since HOME is not set"};
 }
 
@@ -99,8 +102,8 @@ runtime::MemoryGateRule memory_gate_rule(const StoredMachine& stored, unsigned w
   return rule_for(SoftModel::create(stored.machine).value(), std::min(workers, stored.cores), workers);
 }
 
-std::optional<NamedMachine> find_contention_machine(const base::Config& config, const base::Environment& environment, const std::string& processor,
-                                                    base::Log& log) {
+std::optional<NamedMachine> find_contention_machine(const base::Config& config, const base::Environment& environment,
+                                                    const std::string& processor, base::Log& log) {
   const std::string& chosen = config.get_string("contention");
   if (chosen == "off" || chosen.empty()) return std::nullopt;
   std::string name = chosen;
@@ -111,9 +114,11 @@ std::optional<NamedMachine> find_contention_machine(const base::Config& config, 
   }
   const auto stored = machine_called(name);
   if (chosen != "auto" && !stored.ok()) throw StartError(stored.error().message);
-  if (!stored.ok()) return log.warn("memory contention is left out of account: {}", stored.error().message), std::nullopt;
+  if (!stored.ok())
+    return log.warn("memory contention is left out of account: {}", stored.error().message), std::nullopt;
   if (chosen == "auto" && stored.value().processor != processor) {
-    log.warn("memory contention is left out of account: {} was measured on '{}', and this is '{}'", name, stored.value().processor, processor);
+    log.warn("memory contention is left out of account: {} was measured on '{}', and this is '{}'", name,
+             stored.value().processor, processor);
     return std::nullopt;
   }
   return NamedMachine{name, stored.value()};
@@ -125,8 +130,10 @@ MemoryContention memory_contention_on(const std::optional<NamedMachine>& machine
   const SoftModel model = SoftModel::create(machine->stored.machine).value();
   const runtime::MemoryGateRule rule = rule_for(model, cores, workers);
   if (rule.limits(workers))
-    log.info("memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is under way", machine->name, rule.most,
-             workers, rule.most_beside_messages);
+    log.info(
+        "memory contention ({}): at most {} of {} workers run memory-bound tasks, and {} while an urgent message is "
+        "under way",
+        machine->name, rule.most, workers, rule.most_beside_messages);
   return {rule, memory_shares(model, {.cores = cores})};
 }
 

@@ -43,8 +43,8 @@ struct NamedMachine {
 /// Finds the machine of option `contention`. `processor`: this machine's, to recognise a file of another one. None if
 /// the option is off, or auto without a usable file; the log says why one is not used. Throws StartError: the file or
 /// machine that the option names is not available.
-std::optional<NamedMachine> find_contention_machine(const base::Config& config, const base::Environment& environment, const std::string& processor,
-                                                    base::Log& log);
+std::optional<NamedMachine> find_contention_machine(const base::Config& config, const base::Environment& environment,
+                                                    const std::string& processor, base::Log& log);
 /// Limits and tables for so many CPU workers that work in one memory of a machine; empty without a machine. Logs
 /// limits.
 MemoryContention memory_contention_on(const std::optional<NamedMachine>& machine, unsigned workers, base::Log& log);

@@ -33,14 +33,18 @@ class ProgramsContention : public testing::Test {
     const auto file = contention_file(environment()).value();
     std::filesystem::create_directories(file.parent_path());
     const model::contention::StoredMachine stored{
-        .machine = model::contention::soften(model::contention::find_platform("henrisubnuma")->machine), .cores = 17, .processor = processor};
+        .machine = model::contention::soften(model::contention::find_platform("henrisubnuma")->machine),
+        .cores = 17,
+        .processor = processor};
     std::ofstream(file) << (text.empty() ? to_text(stored) : text);
     return file;
   }
   runtime::MemoryGateRule rule(const std::string& option, unsigned workers = 17) { return find(option, workers).gate; }
   tandem::MemoryContention find(const std::string& option, unsigned workers = 17) {
     const auto log = lines_.make_log(base::LogLevel::info);
-    return memory_contention_on(find_contention_machine(test::test_config({.more = {{"contention", option}}}), environment(), "a processor", *log), workers, *log);
+    return memory_contention_on(find_contention_machine(test::test_config({.more = {{"contention", option}}}),
+                                                        environment(), "a processor", *log),
+                                workers, *log);
   }
   base::Environment environment() const { return {{"XDG_CACHE_HOME", cache_.string()}}; }
 
@@ -64,7 +68,8 @@ TEST_F(ProgramsContention, TheFileOfThisHostLimits) {
   EXPECT_TRUE(found.is_long(2'000'000));
   EXPECT_FALSE(found.is_long(1'000'000));
   EXPECT_GT(found.least_bytes_per_ns, 0.5);
-  EXPECT_THAT(lines_.all(), HasSubstr("at most 10 of 17 workers run memory-bound tasks, and 7 while an urgent message is under way"));
+  EXPECT_THAT(lines_.all(),
+              HasSubstr("at most 10 of 17 workers run memory-bound tasks, and 7 while an urgent message is under way"));
   EXPECT_FALSE(rule("off").limits(17));
   EXPECT_FALSE(rule("auto", 7).limits(7)) << "as many may run";
   EXPECT_EQ(rule("auto", 30).most, 10U + 13U) << "the others are on another socket";
@@ -77,7 +82,8 @@ TEST_F(ProgramsContention, AFileThatDoesNotFitIsLeftOutAndTheLogSaysWhy) {
   const auto file = store("", "format = 1\nprocessor = \"a processor\"\n");
   EXPECT_FALSE(rule("auto").limits(17));
   EXPECT_THAT(lines_.all(), HasSubstr("cores is missing"));
-  EXPECT_THAT(test::thrown_by<StartError>([&] { rule(file.string()); }), HasSubstr("cores is missing")) << "it was asked for";
+  EXPECT_THAT(test::thrown_by<StartError>([&] { rule(file.string()); }),
+              HasSubstr("cores is missing")) << "it was asked for";
 }
 
 TEST_F(ProgramsContention, AFileOrAMachineCanBeNamed) {
@@ -85,7 +91,8 @@ TEST_F(ProgramsContention, AFileOrAMachineCanBeNamed) {
   EXPECT_EQ(rule(file.string()).most, 10U);
   EXPECT_EQ(rule("henrisubnuma").most, 10U);
   EXPECT_FALSE(rule("occigen").limits(13));
-  EXPECT_THAT(test::thrown_by<StartError>([&] { rule("henry"); }), HasSubstr("'henry' is neither auto nor off, nor a file"));
+  EXPECT_THAT(test::thrown_by<StartError>([&] { rule("henry"); }),
+              HasSubstr("'henry' is neither auto nor off, nor a file"));
 }
 
 TEST_F(ProgramsContention, SharesAreTheModels) {
@@ -98,9 +105,13 @@ TEST_F(ProgramsContention, SharesAreTheModels) {
   EXPECT_EQ(shares.share_of(1, false), 1);
   for (unsigned cores = 1; cores <= 17; ++cores) {
     const auto predicted = model.predict({.cores = cores});
-    EXPECT_NEAR(shares.share_of(cores, false) * shares.core_bytes_per_ns * 1e3 * cores, predicted.computation_alone_mb_s, 1) << cores;
-    EXPECT_NEAR(shares.share_of(cores, true) * shares.core_bytes_per_ns * 1e3 * cores, predicted.computation_mb_s, 1) << cores;
-    EXPECT_NEAR(shares.copy_bytes_per_ns(shares.stream_bytes_per_ns, cores) * 1e3, predicted.communication_mb_s, 1) << cores;
+    EXPECT_NEAR(shares.share_of(cores, false) * shares.core_bytes_per_ns * 1e3 * cores,
+                predicted.computation_alone_mb_s, 1)
+        << cores;
+    EXPECT_NEAR(shares.share_of(cores, true) * shares.core_bytes_per_ns * 1e3 * cores, predicted.computation_mb_s, 1)
+        << cores;
+    EXPECT_NEAR(shares.copy_bytes_per_ns(shares.stream_bytes_per_ns, cores) * 1e3, predicted.communication_mb_s, 1)
+        << cores;
   }
 }
 

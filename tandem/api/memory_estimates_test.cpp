@@ -111,7 +111,9 @@ void phases(Runtime& rt, std::vector<Tile>& a, unsigned steps, unsigned moving, 
 void factorisation(Runtime& rt, std::vector<Tile>& a, unsigned n, bool moves) {
   const auto tile = [&](unsigned i, unsigned j) -> Tile& { return a[(i * n + j) % a.size()]; };
   for (unsigned k = 0; k < n; ++k) {
-    const auto urgency = [&](unsigned i, unsigned j) { return TaskOptions{.priority = static_cast<int>(3 * n - k - i - j)}; };
+    const auto urgency = [&](unsigned i, unsigned j) {
+      return TaskOptions{.priority = static_cast<int>(3 * n - k - i - j)};
+    };
     rt.submit(urgency(k, k), factor, read_write(tile(k, k)));
     for (unsigned i = k + 1; i < n; ++i) rt.submit(urgency(i, k), product, read(tile(k, k)), read_write(tile(i, k)));
     for (unsigned i = k + 1; i < n; ++i)
@@ -163,14 +165,15 @@ double makespan_ms(const Run& run, const Flow& flow, std::uint64_t seed) {
   }
   if (run.gate) options.memory_gate = memory_gate_rule(model, all);
   auto resources = test::test_resources();
-  runtime::World world = make_test_world({.seed = seed,
-                                          .workers = run.machine.cores(),
-                                          .sched = run.sched,
-                                          .devices = run.machine.cards,
-                                          .link = runtime::MachineLink{.bytes_per_ns = kLinkBytesPerNs / kScale, .latency_ns = 10'000},
-                                          .memory = &memory,
-                                          .loop = &loop},
-                                         *resources);
+  runtime::World world =
+      make_test_world({.seed = seed,
+                       .workers = run.machine.cores(),
+                       .sched = run.sched,
+                       .devices = run.machine.cards,
+                       .link = runtime::MachineLink{.bytes_per_ns = kLinkBytesPerNs / kScale, .latency_ns = 10'000},
+                       .memory = &memory,
+                       .loop = &loop},
+                      *resources);
   world.driver = std::move(own_loop);
   Runtime rt(std::move(resources), std::move(world), options);
   auto a = tiles(rt, 64);
@@ -189,7 +192,9 @@ constexpr const char* kPlacing[] = {"plan", "heteroprio", "darts", "dm", "dmda",
 
 /// Four cores, two of which saturate the bus, and a device. Kernels take 1 ms alone.
 std::unique_ptr<Runtime> runtime_with_limit(const std::string& sched) {
-  static const runtime::Emulation one_ms = [](const runtime::EmulatedTask&) { return runtime::EmulatedWork(1'000'000); };
+  static const runtime::Emulation one_ms = [](const runtime::EmulatedTask&) {
+    return runtime::EmulatedWork(1'000'000);
+  };
   runtime::CoreOptions options;
   options.emulation = one_ms;
   options.tasks_per_step = 1;
@@ -200,13 +205,17 @@ std::unique_ptr<Runtime> runtime_with_limit(const std::string& sched) {
                            .of_cores = {1, 1, 1, 0.7, 0.5},
                            .beside_messages = {1, 1, 0.8, 0.5, 0.4},
                            .of_streams = {1, 1, 0.5, 0.2, 0.2}};
-  return test::loop_runtime({.workers = 4, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 10}}, options);
+  return test::loop_runtime(
+      {.workers = 4, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 10}},
+      options);
 }
 
 /// The most tasks of the codelet that ran at once on cores, or on other workers.
 unsigned most_at_once(const Runtime& rt, std::string_view codelet, bool on_cores) {
   const std::vector<TimelineEvent> events = rt.timeline();
-  const auto counts = [&](const TimelineEvent& event) { return *event.codelet == codelet && (event.worker < 4) == on_cores; };
+  const auto counts = [&](const TimelineEvent& event) {
+    return *event.codelet == codelet && (event.worker < 4) == on_cores;
+  };
   unsigned most = 0;
   for (const TimelineEvent& event : events) {
     unsigned beside = 0;
@@ -225,12 +234,14 @@ void expect_at_most_on_cores(const std::string& sched, unsigned most, bool messa
   rt->wait();
   runtime::WatchedMessage watched;
   if (message) rt->core().executor().messages().begin_data(watched, SIZE_MAX, 0);
-  for (unsigned i = 0; i < 60; ++i) i % 2 == 0 ? rt->submit(moves, read_write(a[i])) : rt->submit(computes, read_write(a[i]));
+  for (unsigned i = 0; i < 60; ++i)
+    i % 2 == 0 ? rt->submit(moves, read_write(a[i])) : rt->submit(computes, read_write(a[i]));
   rt->wait();
   rt->core().executor().messages().end_data(watched);
   EXPECT_LE(most_at_once(*rt, "moves", true), most) << sched;
   EXPECT_GE(most_at_once(*rt, "computes", true), 4 - most) << sched << ": others are free";
-  EXPECT_GE(most_at_once(*rt, "moves", false) + most_at_once(*rt, "computes", false), 1U) << sched << ": so is the card";
+  EXPECT_GE(most_at_once(*rt, "moves", false) + most_at_once(*rt, "computes", false), 1U)
+      << sched << ": so is the card";
   EXPECT_TRUE(rt->core().executor().check_invariants());
 }
 
@@ -255,7 +266,8 @@ TEST(MemoryLimit, RisesWhenTheMessageEnds) {
   for (unsigned i = 0; i < 40; ++i) rt->submit(moves, read_write(a[i]));
   rt->wait();
   EXPECT_EQ(most_at_once(*rt, "moves", true), 2U);
-  EXPECT_NEAR(static_cast<double>(loop.now_ns() - began_ns) * 1e-6, 10.5 + 29.5 / 2, 1.2) << "one after the other, then two at once";
+  EXPECT_NEAR(static_cast<double>(loop.now_ns() - began_ns) * 1e-6, 10.5 + 29.5 / 2, 1.2)
+      << "one after the other, then two at once";
 }
 
 // --- flows
@@ -265,8 +277,11 @@ struct Result {
 };
 
 const std::vector<ModelledMachine>& machines() {
-  static const std::vector<ModelledMachine> known{
-      {"henri", {1, 1}, 1}, {"henrisubnuma", {0, 0}, 1}, {"henrisubnuma", {2, 2}, 2}, {"billy", {1, 1}, 2}, {"henri", {0, 0}, 1}};
+  static const std::vector<ModelledMachine> known{{"henri", {1, 1}, 1},
+                                                  {"henrisubnuma", {0, 0}, 1},
+                                                  {"henrisubnuma", {2, 2}, 2},
+                                                  {"billy", {1, 1}, 2},
+                                                  {"henri", {0, 0}, 1}};
   return known;
 }
 
@@ -294,18 +309,20 @@ Result compare(const std::string& sched, bool gate) {
   Result result{0, 0, 1e9};
   for (const ModelledMachine& machine : machines())
     for (const Flow& flow : flows()) {
-      const double blind_ms = blind_makespan_ms(machine, sched, flow), aware_ms = mean_makespan_ms({machine, sched, true, gate}, flow);
+      const double blind_ms = blind_makespan_ms(machine, sched, flow),
+                   aware_ms = mean_makespan_ms({machine, sched, true, gate}, flow);
       const double ratio = aware_ms / blind_ms;
-      std::printf("%-13s %u, %u  %u cards  %-6s %-27s %9.1f %9.1f %7.3f\n", machine.name.c_str(), machine.placement.computation,
-                  machine.placement.communication, machine.cards, sched.c_str(), flow.name.c_str(), blind_ms, aware_ms, ratio);
+      std::printf("%-13s %u, %u  %u cards  %-6s %-27s %9.1f %9.1f %7.3f\n", machine.name.c_str(),
+                  machine.placement.computation, machine.placement.communication, machine.cards, sched.c_str(),
+                  flow.name.c_str(), blind_ms, aware_ms, ratio);
       log_sum += std::log(ratio);
       ++count;
       result.worst = std::max(result.worst, ratio);
       result.best = std::min(result.best, ratio);
     }
   result.mean = std::exp(log_sum / count);
-  std::printf("%s%s, %u cases: %.3f of the time in the geometric mean, %.3f at best, %.3f at worst\n", sched.c_str(), gate ? " with the limit" : "", count,
-              result.mean, result.best, result.worst);
+  std::printf("%s%s, %u cases: %.3f of the time in the geometric mean, %.3f at best, %.3f at worst\n", sched.c_str(),
+              gate ? " with the limit" : "", count, result.mean, result.best, result.worst);
   return result;
 }
 

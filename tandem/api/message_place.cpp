@@ -19,7 +19,8 @@ using model::contention::MessageSituation;
 using model::contention::NodeUse;
 
 bool has_pu(const base::Topology& topology, unsigned pu) {
-  return std::ranges::any_of(topology.cores(), [pu](const base::Core& core) { return std::ranges::find(core.pus, pu) != core.pus.end(); });
+  return std::ranges::any_of(
+      topology.cores(), [pu](const base::Core& core) { return std::ranges::find(core.pus, pu) != core.pus.end(); });
 }
 
 /// Cores of the rank without a worker, in the order of the topology.
@@ -43,9 +44,11 @@ std::optional<std::size_t> place_of(const base::Topology& topology, unsigned num
 }
 
 /// Uses of the nodes in the order of the host, as models count them.
-std::vector<NodeUse> uses_of(const MessageHost& host, const std::vector<WorkerPlacement>& workers, const std::vector<base::CoreId>& free_cores) {
+std::vector<NodeUse> uses_of(const MessageHost& host, const std::vector<WorkerPlacement>& workers,
+                             const std::vector<base::CoreId>& free_cores) {
   std::vector<NodeUse> uses;
-  for (const base::NumaNode& node : host.host.numa_nodes()) uses.push_back({.number = node.os_index, .has_cores = false});
+  for (const base::NumaNode& node : host.host.numa_nodes())
+    uses.push_back({.number = node.os_index, .has_cores = false});
   const auto count = [&](unsigned number, unsigned NodeUse::*cores) {
     if (const auto place = place_of(host.host, number)) ++(uses[*place].*cores);
   };
@@ -55,7 +58,8 @@ std::vector<NodeUse> uses_of(const MessageHost& host, const std::vector<WorkerPl
     count(core.numa_node, &NodeUse::computing);
     count(core.numa_node, &NodeUse::of_others);
   }
-  for (const WorkerPlacement& worker : workers) count(node_of(host.own, core_of(worker, host.own)), &NodeUse::computing);
+  for (const WorkerPlacement& worker : workers)
+    count(node_of(host.own, core_of(worker, host.own)), &NodeUse::computing);
   for (const base::CoreId core : free_cores) count(node_of(host.own, core), &NodeUse::free_cores);
   return uses;
 }
@@ -79,22 +83,28 @@ std::optional<std::size_t> memory_by_option(const base::Config& config, const ba
     known.push_back(own.numa_nodes()[place].os_index);
     if (failed == std::errc() && last == end && known.back() == number) return place;
   }
-  throw StartError(fmt::format("option message_node: '{}' is neither auto nor off, nor one of this host's NUMA nodes: {}", text, fmt::join(known, ", ")));
+  throw StartError(
+      fmt::format("option message_node: '{}' is neither auto nor off, nor one of this host's NUMA nodes: {}", text,
+                  fmt::join(known, ", ")));
 }
 
 }  // namespace
 
 MessageChoice choose_messages(const base::Config& config, const MessageHost& host) {
   const std::vector<WorkerPlacement> workers = plan_workers(host.own, host.cpu_quota, config, host.share);
-  const bool are_bound = std::ranges::all_of(workers, [](const WorkerPlacement& worker) { return worker.core || worker.is_caller; });
-  if (!config.get_bool("bind") || !host.share.has_own_cores || !are_bound) return {.reason = "workers are not bound to cores"};
+  const bool are_bound =
+      std::ranges::all_of(workers, [](const WorkerPlacement& worker) { return worker.core || worker.is_caller; });
+  if (!config.get_bool("bind") || !host.share.has_own_cores || !are_bound)
+    return {.reason = "workers are not bound to cores"};
   std::vector<base::CoreId> free_cores = cores_without_worker(host.own, workers);
   std::vector<NodeUse> uses = uses_of(host, workers, free_cores);
   MessageSituation situation{.nodes = uses, .machine = host.machine};
-  if (const auto place = host.network_node ? place_of(host.host, *host.network_node) : std::nullopt) situation.network_node = static_cast<unsigned>(*place);
+  if (const auto place = host.network_node ? place_of(host.host, *host.network_node) : std::nullopt)
+    situation.network_node = static_cast<unsigned>(*place);
   MessagePlace place = choose_message_place(situation);
   if (config.get_bool("reserve_core") && place.memory && host.own.cores().size() > 1) {
-    const base::CoreId reserved = core_to_reserve(host.own, uses[situation.network_node.value_or(*place.memory)].number);
+    const base::CoreId reserved =
+        core_to_reserve(host.own, uses[situation.network_node.value_or(*place.memory)].number);
     if (std::ranges::find(free_cores, reserved) == free_cores.end()) {
       NodeUse& use = *std::ranges::find(uses, node_of(host.own, reserved), &NodeUse::number);
       --use.computing;
@@ -106,7 +116,8 @@ MessageChoice choose_messages(const base::Config& config, const MessageHost& hos
   MessageChoice choice{.reason = place.reason};
   if (place.memory) choice.memory_place = place_of(host.own, uses[*place.memory].number);
   for (const base::CoreId core : free_cores)  // the last one: it is the reserved one, and far from the caller's
-    if (place.thread && node_of(host.own, core) == uses[*place.thread].number) choice.progress_pu = host.own.cores()[core.index()].pus.front();
+    if (place.thread && node_of(host.own, core) == uses[*place.thread].number)
+      choice.progress_pu = host.own.cores()[core.index()].pus.front();
   return choice;
 }
 
@@ -123,7 +134,8 @@ std::optional<std::size_t> place_messages(base::Config& config, const MessageHos
   static_cast<void>(config.set("comm.progress_core", number, config.origin("comm.progress_core")));
   if (config.get_string("message_node") == "auto" && choice.memory_place) {
     memory = choice.memory_place;
-    static_cast<void>(config.set("message_node", std::to_string(host.own.numa_nodes()[*memory].os_index), config.origin("message_node")));
+    static_cast<void>(config.set("message_node", std::to_string(host.own.numa_nodes()[*memory].os_index),
+                                 config.origin("message_node")));
   }
   log.info("option comm.progress_core: {}", choice.reason);
   return memory;

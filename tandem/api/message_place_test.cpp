@@ -34,7 +34,8 @@ struct PlaceOfMessages : testing::Test {
   MessageHost host_near_card(unsigned node) { return {.own = machine, .host = machine, .network_node = node}; }
 
   base::Topology machine = base::Topology::synthetic("numa:2 core:2 pu:1").value();
-  StoredMachine billy{.machine = model::contention::soften(model::contention::find_platform("billy")->machine), .cores = 32};
+  StoredMachine billy{.machine = model::contention::soften(model::contention::find_platform("billy")->machine),
+                      .cores = 32};
   test::LogLines lines;
   std::unique_ptr<base::Log> log = lines.make_log(base::LogLevel::info);
 };
@@ -43,7 +44,8 @@ TEST_F(PlaceOfMessages, WithoutCardAndModelNothingChanges) {
   base::Config options = config({{"workers", "2"}});
   EXPECT_FALSE(place_messages(options, host(), *log));
   EXPECT_EQ(options.get_string("comm.progress_core"), "-1");
-  EXPECT_THAT(lines.all(), HasSubstr("option comm.progress_core: neither the NUMA node of the network card nor a model"));
+  EXPECT_THAT(lines.all(),
+              HasSubstr("option comm.progress_core: neither the NUMA node of the network card nor a model"));
 }
 
 TEST_F(PlaceOfMessages, TheThreadHasACoreWithoutAWorkerNearTheCard) {
@@ -81,9 +83,13 @@ TEST_F(PlaceOfMessages, TheModelMovesMemoryToTheOtherSocket) {
   base::Config options = config({{"workers", "2"}});
   MessageHost measured = host();
   measured.machine = &billy;
-  EXPECT_THAT(place_messages(options, measured, *log), Optional(1U)) << "both workers compute near NUMA node 0, the network is faster on the other one";
+  EXPECT_THAT(place_messages(options, measured, *log), Optional(1U))
+      << "both workers compute near NUMA node 0, the network is faster on the other one";
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
-  EXPECT_THAT(lines.all(), AllOf(HasSubstr("what messages bring lies on NUMA node 1: beside all computing cores, messages have 18.9 GB/s"), HasSubstr("where that memory is")));
+  EXPECT_THAT(
+      lines.all(),
+      AllOf(HasSubstr("what messages bring lies on NUMA node 1: beside all computing cores, messages have 18.9 GB/s"),
+            HasSubstr("where that memory is")));
   options = config({{"workers", "2"}, {"message_node", "off"}});
   EXPECT_FALSE(place_messages(options, measured, *log));
   EXPECT_EQ(options.get_string("comm.progress_core"), "3");
@@ -91,21 +97,26 @@ TEST_F(PlaceOfMessages, TheModelMovesMemoryToTheOtherSocket) {
 
 /// With ranks on both sockets, no rank moves its memory to the cores of another one as if these were idle.
 TEST_F(PlaceOfMessages, CoresOfOtherRanksCompute) {
-  StoredMachine henri{.machine = model::contention::soften(model::contention::find_platform("henri")->machine), .cores = 18};
+  StoredMachine henri{.machine = model::contention::soften(model::contention::find_platform("henri")->machine),
+                      .cores = 18};
   const auto large = base::Topology::synthetic("numa:2 core:18 pu:1").value();
   std::vector<unsigned> first(18), second(18);
   for (unsigned i = 0; i < 18; ++i) first[i] = i, second[i] = 18 + i;
   for (const auto& pus : {first, second}) {
     const auto own = large.restricted_to(pus).value();
     base::Config options = config();
-    const MessageHost shared{.own = own, .host = large, .share = {.ranks_here = 2}, .network_node = 0, .machine = &henri};
-    EXPECT_EQ(place_number(own, place_messages(options, shared, *log)), 0U) << "no node is better than that of the card";
+    const MessageHost shared{
+        .own = own, .host = large, .share = {.ranks_here = 2}, .network_node = 0, .machine = &henri};
+    EXPECT_EQ(place_number(own, place_messages(options, shared, *log)), 0U)
+        << "no node is better than that of the card";
     const MessageHost without_card{.own = own, .host = large, .share = {.ranks_here = 2}, .machine = &henri};
     options = config();
-    EXPECT_EQ(place_number(own, place_messages(options, without_card, *log)), pus == first ? 0U : 1U) << "near its own cores";
+    EXPECT_EQ(place_number(own, place_messages(options, without_card, *log)), pus == first ? 0U : 1U)
+        << "near its own cores";
     const MessageHost alone{.own = own, .host = large, .network_node = 0, .machine = &henri};
     options = config();
-    EXPECT_EQ(place_number(own, place_messages(options, alone, *log)), pus == first ? 1U : 0U) << "away from computing cores";
+    EXPECT_EQ(place_number(own, place_messages(options, alone, *log)), pus == first ? 1U : 0U)
+        << "away from computing cores";
   }
 }
 
@@ -132,11 +143,14 @@ TEST_F(PlaceOfMessages, ByNumbers) {
 
 TEST_F(PlaceOfMessages, WrongValuesAreRefused) {
   base::Config options = test::test_config({.more = {{"message_node", "2"}}});
-  EXPECT_THAT(test::thrown_by<StartError>([&] { place_messages(options, host(), *log); }), HasSubstr("'2' is neither auto nor off, nor one of this host's NUMA nodes: 0, 1"));
-  EXPECT_THAT(test::thrown_by<StartError>([&] { check_message_options(options, machine); }), HasSubstr("message_node")) << "without messages, too";
+  EXPECT_THAT(test::thrown_by<StartError>([&] { place_messages(options, host(), *log); }),
+              HasSubstr("'2' is neither auto nor off, nor one of this host's NUMA nodes: 0, 1"));
+  EXPECT_THAT(test::thrown_by<StartError>([&] { check_message_options(options, machine); }),
+              HasSubstr("message_node")) << "without messages, too";
   for (const char* const wrong : {"modell", "-2", "", "1.5"}) {
     options = test::test_config({.more = {{"comm.progress_core", wrong}}});
-    EXPECT_THAT(test::thrown_by<StartError>([&] { place_messages(options, host(), *log); }), HasSubstr("comm.progress_core")) << wrong;
+    EXPECT_THAT(test::thrown_by<StartError>([&] { place_messages(options, host(), *log); }),
+                HasSubstr("comm.progress_core")) << wrong;
   }
 }
 

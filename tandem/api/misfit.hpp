@@ -87,15 +87,19 @@ constexpr Misfit misfit_of() {
   }
 }
 
-#define TANDEM_BARE_DATA(number)                                                                                             \
-  static_assert(misfit.mistake != Mistake::bare_data || misfit.argument != number,                                           \
-                "argument " #number " of the task is data itself: say how the task uses it, with read(x), write(x), read_write(x), " \
+#define TANDEM_BARE_DATA(number)                                                                                 \
+  static_assert(misfit.mistake != Mistake::bare_data || misfit.argument != number,                               \
+                "argument " #number                                                                              \
+                " of the task is data itself: say how the task uses it, with read(x), write(x), read_write(x), " \
                 "commute(x), reduce(x) or scratch(x)")
-#define TANDEM_WRONG_TYPE(number)                                                                                           \
-  static_assert(misfit.mistake != Mistake::wrong_type || misfit.argument != number,                                         \
-                "argument " #number " of the task does not fit the kernel's parameter: a value passes as const T&, read(vector) as " \
-                "std::span<const T>, write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> " \
-                "and MatrixView<T>, arrays as ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; a list of data " \
+#define TANDEM_WRONG_TYPE(number)                                                                                      \
+  static_assert(misfit.mistake != Mistake::wrong_type || misfit.argument != number,                                    \
+                "argument " #number                                                                                    \
+                " of the task does not fit the kernel's parameter: a value passes as const T&, read(vector) as "       \
+                "std::span<const T>, write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as "    \
+                "MatrixView<const T> "                                                                                 \
+                "and MatrixView<T>, arrays as ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; " \
+                "a list of data "                                                                                      \
                 "passes as Each of one of these, such as Each<std::span<const T>>")
 
 /// Does not compile, and says why. Arguments count from 1, after the name or codelet and without options.
@@ -109,7 +113,8 @@ constexpr void refuse_arguments() {
   TANDEM_BARE_DATA(5);
   TANDEM_BARE_DATA(6);
   static_assert(misfit.mistake != Mistake::bare_data || misfit.argument <= 6,
-                "an argument of the task behind the 6th is data itself: say how the task uses it, with read(x), write(x), read_write(x), "
+                "an argument of the task behind the 6th is data itself: say how the task uses it, with read(x), "
+                "write(x), read_write(x), "
                 "commute(x), reduce(x) or scratch(x)");
   TANDEM_WRONG_TYPE(1);
   TANDEM_WRONG_TYPE(2);
@@ -119,14 +124,19 @@ constexpr void refuse_arguments() {
   TANDEM_WRONG_TYPE(6);
   static_assert(misfit.mistake != Mistake::wrong_type || misfit.argument <= 6,
                 "an argument of the task behind the 6th does not fit the kernel's parameter");
-  static_assert(misfit.mistake != Mistake::too_few, "the task has fewer arguments than the kernel has parameters (a Context, which comes first, "
-                                                    "is not counted): each parameter takes one value, or one access such as read(x)");
-  static_assert(misfit.mistake != Mistake::too_many, "the task has more arguments than the kernel has parameters (a Context, which comes first, "
-                                                     "is not counted): each parameter takes one value, or one access such as read(x)");
+  static_assert(misfit.mistake != Mistake::too_few,
+                "the task has fewer arguments than the kernel has parameters (a Context, which comes first, "
+                "is not counted): each parameter takes one value, or one access such as read(x)");
+  static_assert(misfit.mistake != Mistake::too_many,
+                "the task has more arguments than the kernel has parameters (a Context, which comes first, "
+                "is not counted): each parameter takes one value, or one access such as read(x)");
   static_assert(misfit.mistake != Mistake::unknown,
-                "the arguments of the task do not fit the kernel's parameters: a value passes as const T&, read(vector) as std::span<const T>, "
-                "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and MatrixView<T>, arrays as "
-                "ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; a list of data passes as Each of one of these");
+                "the arguments of the task do not fit the kernel's parameters: a value passes as const T&, "
+                "read(vector) as std::span<const T>, "
+                "write/read_write/commute/reduce/scratch(vector) as std::span<T>, matrices as MatrixView<const T> and "
+                "MatrixView<T>, arrays as "
+                "ArrayView<const T, n> and ArrayView<T, n>, scalars as const T& and T&; a list of data passes as Each "
+                "of one of these");
 }
 
 #undef TANDEM_BARE_DATA

@@ -49,7 +49,9 @@ base::Result<base::OwnedFile> lock(const fs::path& folder, std::chrono::millisec
   while (::flock(locked.value().descriptor(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return io(file, "cannot be locked", {errno, std::generic_category()});
     if (std::chrono::steady_clock::now() > until)
-      return Error{ErrorCode::io, fmt::format("{}: another program holds this lock for more than {} ms; is one stopped?", file.string(), patience.count())};
+      return Error{ErrorCode::io,
+                   fmt::format("{}: another program holds this lock for more than {} ms; is one stopped?",
+                               file.string(), patience.count())};
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return locked;
@@ -78,13 +80,16 @@ base::Result<std::optional<std::string>> text_of(const fs::path& file) {
   return Error{ErrorCode::malformed, fmt::format("{}: is no file of models", file.string())};
 }
 
-bool is_refused(const Error& error) { return error.code == ErrorCode::malformed || error.code == ErrorCode::unsupported; }
+bool is_refused(const Error& error) {
+  return error.code == ErrorCode::malformed || error.code == ErrorCode::unsupported;
+}
 
 }  // namespace
 
 std::optional<fs::path> tandem_cache(const base::Environment& environment) {
   const auto value_of = [&](std::string_view name) {
-    const auto at = std::find_if(environment.begin(), environment.end(), [&](const auto& variable) { return variable.first == name; });
+    const auto at = std::find_if(environment.begin(), environment.end(),
+                                 [&](const auto& variable) { return variable.first == name; });
     return at != environment.end() ? fs::path(at->second) : fs::path();
   };
   if (const fs::path cache = value_of("XDG_CACHE_HOME"); cache.is_absolute()) return cache / "tandem";
@@ -94,14 +99,17 @@ std::optional<fs::path> tandem_cache(const base::Environment& environment) {
 
 base::Result<fs::path> ModelFolder::place(const base::Config& config, const base::Environment& environment) {
   if (const std::string& chosen = config.get_string("model.folder"); !chosen.empty()) return fs::path(chosen);
-  if (const auto cache = tandem_cache(environment)) return *cache / "models" / model::percent_encoded(base::host_name(), "-_.");
-  return Error{ErrorCode::not_found, "there is no place for performance models, since HOME is not set; set option model.folder to a folder"};
+  if (const auto cache = tandem_cache(environment))
+    return *cache / "models" / model::percent_encoded(base::host_name(), "-_.");
+  return Error{ErrorCode::not_found,
+               "there is no place for performance models, since HOME is not set; set option model.folder to a folder"};
 }
 
 fs::path ModelFolder::file_of(std::string_view codelet) const {
   std::string name = model::percent_encoded(codelet, "-_+.");
   if (name.starts_with('.')) name.replace(0, 1, "%2E");
-  if (name.size() > kLongestName) name = fmt::format("{}-{:016x}", name.substr(0, kLongestName), std::hash<std::string_view>{}(codelet));
+  if (name.size() > kLongestName)
+    name = fmt::format("{}-{:016x}", name.substr(0, kLongestName), std::hash<std::string_view>{}(codelet));
   return folder_ / (name + std::string(kEnding));
 }
 
@@ -152,7 +160,8 @@ base::Result<std::vector<std::string>> ModelFolder::save(std::span<const model::
       sum = *std::move(present).value();
     }
     sum.add_news_of(news);
-    if (const auto written = base::replace_file(file, model::to_text(sum, machine_)); !written.ok()) return written.error();
+    if (const auto written = base::replace_file(file, model::to_text(sum, machine_)); !written.ok())
+      return written.error();
   }
   return notes;
 }
@@ -191,11 +200,13 @@ base::Result<std::vector<std::string>> ModelFolder::save_powers(const model::Pow
     notes.push_back(std::move(note).value());
   }
   sum.add(measured);
-  if (const auto written = base::replace_file(file, model::to_text(sum, machine_)); !written.ok()) return written.error();
+  if (const auto written = base::replace_file(file, model::to_text(sum, machine_)); !written.ok())
+    return written.error();
   return notes;
 }
 
-base::Result<std::vector<fs::path>> ModelFolder::prune(std::optional<std::chrono::seconds> unused_for, std::optional<std::string> codelet) const {
+base::Result<std::vector<fs::path>> ModelFolder::prune(std::optional<std::chrono::seconds> unused_for,
+                                                       std::optional<std::string> codelet) const {
   std::vector<fs::path> removed;
   std::error_code error;
   if (!fs::exists(folder_, error)) return removed;
@@ -209,11 +220,13 @@ base::Result<std::vector<fs::path>> ModelFolder::prune(std::optional<std::chrono
     bool goes = false;
     if (codelet) {
       goes = file == file_of(*codelet);
-    } else if (name.ends_with(ending + std::string(kRefused)) || name == std::string(kPowers) + std::string(kRefused) || (name.starts_with('.') && name.ends_with(ending + ".new"))) {
+    } else if (name.ends_with(ending + std::string(kRefused)) || name == std::string(kPowers) + std::string(kRefused) ||
+               (name.starts_with('.') && name.ends_with(ending + ".new"))) {
       goes = true;
     } else if (is_model_file(file)) {
       const auto models = read(file);
-      goes = (!models.ok() && is_refused(models.error())) || (unused_for && entry.last_write_time(error) + *unused_for < now);
+      goes = (!models.ok() && is_refused(models.error())) ||
+             (unused_for && entry.last_write_time(error) + *unused_for < now);
     }
     if (!goes) continue;
     fs::remove(file, error);

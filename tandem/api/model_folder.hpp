@@ -29,7 +29,8 @@ class ModelFolder {
 
   /// `machine` names the processor that runs the tasks (`machine_name`); empty: files of any machine are read. Writers
   /// wait for each other for at most `patience`.
-  ModelFolder(std::filesystem::path folder, std::string machine, std::chrono::milliseconds patience = std::chrono::seconds(5))
+  ModelFolder(std::filesystem::path folder, std::string machine,
+              std::chrono::milliseconds patience = std::chrono::seconds(5))
       : folder_(std::move(folder)), machine_(std::move(machine)), patience_(patience) {}
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
@@ -62,7 +63,8 @@ class ModelFolder {
 
   /// Removes refused files, those that writers left unfinished, and with `unused_for` those unchanged for so long; only
   /// those of `codelet`, if it is set. The answer names the files. Errors: io.
-  base::Result<std::vector<std::filesystem::path>> prune(std::optional<std::chrono::seconds> unused_for, std::optional<std::string> codelet = {}) const;
+  base::Result<std::vector<std::filesystem::path>> prune(std::optional<std::chrono::seconds> unused_for,
+                                                         std::optional<std::string> codelet = {}) const;
 
  private:
   base::Result<std::string> put_aside(const std::filesystem::path& file, const std::string& why) const;

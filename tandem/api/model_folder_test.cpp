@@ -96,7 +96,8 @@ TEST_F(ModelFiles, APlaceIsFoundForEachMachine) {
   ASSERT_EQ(gethostname(host, sizeof host), 0);
   const auto place = [&](const base::Environment& environment) { return ModelFolder::place(config, environment); };
   EXPECT_EQ(place({{"HOME", "/home/ada"}}).value(), fs::path("/home/ada/.cache/tandem/models") / host);
-  EXPECT_EQ(place({{"HOME", "/home/ada"}, {"XDG_CACHE_HOME", "/scratch"}}).value(), fs::path("/scratch/tandem/models") / host);
+  EXPECT_EQ(place({{"HOME", "/home/ada"}, {"XDG_CACHE_HOME", "/scratch"}}).value(),
+            fs::path("/scratch/tandem/models") / host);
   EXPECT_THAT(place({}).error().message, HasSubstr("set option model.folder"));
   ASSERT_TRUE(config.set("model.folder", "here").ok());
   EXPECT_EQ(place({}).value(), "here");
@@ -165,7 +166,8 @@ TEST_F(ModelFiles, ADamagedFileGoesAsideWithAMessage) {
   save(learnt("gemm", 10));
   const fs::path file = folder().file_of("gemm");
   const std::string text = content_of(file);
-  for (const std::string& damaged : {text.substr(0, text.size() / 2), std::string(), std::string(5000, '\0'), text + "x"}) {
+  for (const std::string& damaged :
+       {text.substr(0, text.size() / 2), std::string(), std::string(5000, '\0'), text + "x"}) {
     std::ofstream(file, std::ios::binary) << damaged;
     EXPECT_THAT(folder().read(file).error().message, HasSubstr("gemm.toml"));
     EXPECT_THAT(save(learnt("gemm", 3)), ElementsAre(HasSubstr("put aside as gemm.toml.refused")));
@@ -179,7 +181,8 @@ TEST_F(ModelFiles, AFileOfAnotherMachineIsRefused) {
   const ModelFolder other = folder("another one");
   const auto files = other.read_all();
   ASSERT_EQ(files.value().size(), 1U);
-  EXPECT_THAT(files.value()[0].models.error().message, HasSubstr("is of another machine ('this one', and this one is 'another one')"));
+  EXPECT_THAT(files.value()[0].models.error().message,
+              HasSubstr("is of another machine ('this one', and this one is 'another one')"));
   const CodeletModels news = learnt("gemm", 2);
   EXPECT_THAT(other.save({&news, 1}).value(), ElementsAre(HasSubstr("put aside")));
   EXPECT_TRUE(other.read(other.file_of("gemm")).value().has_value());

@@ -30,7 +30,8 @@ struct Numa : testing::Test {
   std::unique_ptr<Runtime> start(const std::string& sched = "auto", std::size_t place = 0,
                                  const std::vector<std::pair<std::string, std::string>>& more = {}) {
     auto resources = test::test_resources();
-    resources->topology = std::make_unique<base::Topology>(base::Topology::synthetic("package:2 numa:1 core:2 pu:1").value());
+    resources->topology =
+        std::make_unique<base::Topology>(base::Topology::synthetic("package:2 numa:1 core:2 pu:1").value());
     Options options{.workers = 4, .sched = sched, .more = {{"numa", "true"}, {"bind", "false"}}};
     options.more.insert(options.more.end(), more.begin(), more.end());
     base::Config config = test::test_config(options);
@@ -112,8 +113,8 @@ TEST_F(Numa, TheWholeOfAFlowGivesWhatItGivesElsewhere) {
     std::vector<std::uint64_t> cells(n * n), shifted(12 * 5, 0);
     std::iota(cells.begin(), cells.end(), 1U);
     const auto a = rt->data("A", MatrixView<std::uint64_t>{cells.data(), n, n, n});
-    const auto sum = rt->scalar<std::uint64_t>("sum").reduction([](std::uint64_t& copy) { copy = 0; },
-                                                                [](std::uint64_t& into, std::uint64_t from) { into += from; });
+    const auto sum = rt->scalar<std::uint64_t>("sum").reduction(
+        [](std::uint64_t& copy) { copy = 0; }, [](std::uint64_t& into, std::uint64_t from) { into += from; });
     const auto add = Codelet("add", [](MatrixView<const std::uint64_t> tile, std::uint64_t& into) {
       for (std::size_t j = 0; j < tile.cols; ++j)
         for (std::size_t i = 0; i < tile.rows; ++i) into += tile(i, j);
@@ -148,7 +149,8 @@ TEST_F(Numa, EachNodeHasItsPartOfABudgetOfMemory) {
     EXPECT_EQ(nodes[1].budget, 256U << 10);
     EXPECT_TRUE(nodes[2].is_storage);
     std::vector<Data<Vector<std::uint64_t>>> data;
-    const Codelet fill("fill", [](std::uint64_t value, std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), value); });
+    const Codelet fill("fill",
+                       [](std::uint64_t value, std::span<std::uint64_t> v) { std::fill(v.begin(), v.end(), value); });
     const auto add_of = [](const char* name) {
       return Codelet(name, [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
         for (std::size_t k = 0; k < to.size(); ++k) to[k] += from[k];

@@ -20,8 +20,9 @@ struct Tree {
   int value = 0;
   std::vector<std::unique_ptr<Tree>> children;
   bool operator==(const Tree& other) const {
-    return value == other.value && std::equal(children.begin(), children.end(), other.children.begin(), other.children.end(),
-                                              [](const auto& a, const auto& b) { return *a == *b; });
+    return value == other.value &&
+           std::equal(children.begin(), children.end(), other.children.begin(), other.children.end(),
+                      [](const auto& a, const auto& b) { return *a == *b; });
   }
 };
 
@@ -34,7 +35,8 @@ struct Serialize<Tree> {
   }
   static Tree read(ByteReader& in) {
     Tree tree{.value = in.read<int>(), .children = {}};
-    for (std::size_t left = in.read_size(); left > 0; --left) tree.children.push_back(std::make_unique<Tree>(in.read<Tree>()));
+    for (std::size_t left = in.read_size(); left > 0; --left)
+      tree.children.push_back(std::make_unique<Tree>(in.read<Tree>()));
     return tree;
   }
 };
@@ -197,7 +199,8 @@ TEST(Object, WhatTandemMakesItEnds) {
                     into.values.insert(into.values.end(), more.values.begin(), more.values.end());
                   });
     const Codelet add("add", [](int value, Counted& to) { to.values.push_back(value); });
-    EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(add, 1, read_write(data)); }), HasSubstr("nobody has written it before"));
+    EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(add, 1, read_write(data)); }),
+                HasSubstr("nobody has written it before"));
     rt->submit(add, 1, write(data));
     rt->submit(add, 2, read_write(data));
     rt->submit(add, -1, write(sum));
@@ -253,8 +256,10 @@ TEST(Object, StaysInMainMemory) {
   rt->submit(cpu, write(data));
   rt->wait();
   EXPECT_EQ(text, "x");
-  const Codelet device = cpu.also(DeviceKind::user, [](std::string& to) { to = "device"; })
-                             .can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
+  const Codelet device =
+      cpu.also(DeviceKind::user, [](std::string& to) { to = "device"; }).can_run([](const WorkerDescription& worker) {
+        return worker.device == DeviceKind::user;
+      });
   rt->submit(device, write(data));
   EXPECT_THAT(thrown_by<std::logic_error>([&] { rt->wait(); }),
               testing::AllOf(HasSubstr("data 'text'"), HasSubstr("objects stay in main memory")));

@@ -21,8 +21,10 @@ void add_opencl_devices(runtime::World& world, const base::Config& config, base:
                                      .sharers = sharers});
   if (!units.ok()) throw StartError(units.error().message);
   if (units.value().empty())
-    throw StartError("option opencl asks for devices, and there is no OpenCL device here; install a driver (pocl-opencl-icd is one that "
-                     "computes on processors), or leave the option out");
+    throw StartError(
+        "option opencl asks for devices, and there is no OpenCL device here; install a driver (pocl-opencl-icd is one "
+        "that "
+        "computes on processors), or leave the option out");
   if (units.value().size() < wanted) warn_of_fewer(log, "OpenCL", units.value().size(), {"opencl", wanted});
   for (runtime::DeviceUnit& unit : units.value()) world.add_device(std::move(unit));
 }

@@ -22,8 +22,10 @@ class OpenClKernel {
   /// Posts the kernel of the run `call`, whose arguments `Code` finds.
   template <class Code, std::size_t... i>
   void post(runtime::KernelCall& call, std::index_sequence<i...>) const {
-    static_assert(Code::kLists == 0, "a kernel in OpenCL C takes a fixed number of buffers: name the data one by one, or leave the list to an "
-                                     "implementation in C++");
+    static_assert(
+        Code::kLists == 0,
+        "a kernel in OpenCL C takes a fixed number of buffers: name the data one by one, or leave the list to an "
+        "implementation in C++");
     const KernelArguments<OpenClArgument, Code, i...> arguments(call);
     static_assert(std::is_convertible_v<decltype(size_(Code::template argument<i>(call)...)), OpenClRange>,
                   "the global size gives a number of work items, or an OpenClRange");

@@ -49,10 +49,11 @@ struct OpenCl : testing::Test {
     if (const std::string why = missing(); !why.empty()) GTEST_SKIP() << why;
   }
   /// Makes a runtime with `workers` cores and one device, and counts its copies.
-  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
-                                 const std::string& sched = "lws") {
+  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0",
+                                 const std::string& devices = "1", const std::string& sched = "lws") {
     auto resources = test::test_resources();
-    const base::Config config = test::test_config({.workers = workers, .sched = sched, .more = {{"opencl", devices}, {"opencl.memory", memory}}});
+    const base::Config config = test::test_config(
+        {.workers = workers, .sched = sched, .more = {{"opencl", devices}, {"opencl.memory", memory}}});
     runtime::World world = make_real_world(config, *resources);
     add_opencl_devices(world, config, *resources->log);
     for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
@@ -97,7 +98,8 @@ TEST_F(OpenCl, TakesMatricesWithAnyLeadingDimension) {
 
 TEST_F(OpenCl, TakesScalarsAndValues) {
   auto rt = start();
-  const auto bump = Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump", [](int, int&) { return 1; });
+  const auto bump = Codelet("bump", [](int by, int& v) { v += by; }).opencl(kSource, "bump",
+                                                                            [](int, int&) { return 1; });
   test::expect_scalars_and_values(*rt, bump.can_run(on_opencl));
 }
 
@@ -249,7 +251,8 @@ TEST_F(OpenCl, RandomFlowsGiveWhatSequentialExecutionGives) {
     // Some runs have memory for only a few matrices at a time.
     static const char* const kSchedulers[] = {"lws", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"};
     const unsigned workers = 1 + flow.draw(3);
-    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), "1", kSchedulers[seed % 4]);
+    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), "1",
+                    kSchedulers[seed % 4]);
     ASSERT_TRUE(flow.play(std::move(rt), kAxpy, kGemm)) << "seed " << seed;
   }
 }
@@ -267,7 +270,8 @@ TEST_F(OpenCl, PostsTasksBehindTheOneThatTheyWaitFor) {
   for (const char* const stretch : {"1", "16"}) {
     const bool is_off = std::string(stretch) == "1";
     auto resources = test::test_resources();
-    const base::Config config = test::test_config({.workers = 1, .sched = "lws", .more = {{"opencl", "1"}, {"device_stretch", stretch}}});
+    const base::Config config =
+        test::test_config({.workers = 1, .sched = "lws", .more = {{"opencl", "1"}, {"device_stretch", stretch}}});
     runtime::World world = make_real_world(config, *resources);
     add_opencl_devices(world, config, *resources->log);
     Runtime rt(std::move(resources), std::move(world), core_options(config));
@@ -297,15 +301,18 @@ TEST_F(OpenCl, SaysWhatTheCompilerSays) {
   auto rt = start();
   int value = 1;
   auto x = rt->data("x", value);
-  const auto bad = Codelet("bad", [](int&) {}).opencl("__kernel void bad(__global int* v) { *v = nonsense; }", "bad", [](int&) { return 1; });
+  const auto bad = Codelet("bad", [](int&) {}).opencl("__kernel void bad(__global int* v) { *v = nonsense; }", "bad",
+                                                      [](int&) { return 1; });
   rt->submit(bad.can_run(on_opencl), read_write(x));
-  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), AllOf(HasSubstr("kernel 'bad' does not compile"), HasSubstr("nonsense")));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }),
+              AllOf(HasSubstr("kernel 'bad' does not compile"), HasSubstr("nonsense")));
   const auto missing_one = Codelet("missing", [](int&) {}).opencl(kSource, "no_such", [](int&) { return 1; });
   rt->submit(missing_one.can_run(on_opencl), write(x));
   EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("no kernel 'no_such'"));
   const auto other = Codelet("other", [](int&) {}).opencl(kSource, "bump", [](int&) { return 1; });
   rt->submit(other.can_run(on_opencl), write(x));
-  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("'bump' has 2 parameters, and what is submitted makes 1"));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }),
+              HasSubstr("'bump' has 2 parameters, and what is submitted makes 1"));
 }
 
 TEST_F(OpenCl, GivesTasksThatDoNotFitToCores) {
@@ -333,14 +340,17 @@ TEST_F(OpenCl, HasLinksThatAreMeasuredForASchedulerThatLooksAhead) {
     Runtime(Options{.workers = 1, .more = {{"opencl", "1"}, {"sched", sched}, {"log", "info"}, {"ranks", "alone"}}});
     return testing::internal::GetCapturedStderr();
   };
-  EXPECT_THAT(said("auto"), AllOf(HasSubstr("copies from main memory to the memory of opencl 0"), HasSubstr(" to main memory: "), HasSubstr(" GB/s and ")));
+  EXPECT_THAT(said("auto"), AllOf(HasSubstr("copies from main memory to the memory of opencl 0"),
+                                  HasSubstr(" to main memory: "), HasSubstr(" GB/s and ")));
   EXPECT_THAT(said("lws"), testing::Not(HasSubstr("copies from")));
 }
 
 // Five vectors fit into main memory, and three on the device.
 TEST_F(OpenCl, WorksBesideABudgetOfMainMemory) {
   const auto room_for = [](std::size_t vectors) { return std::to_string(vectors * test::kWordsOfOne * sizeof(Word)); };
-  Runtime rt(Options{.workers = 2, .more = {{"opencl", "1"}, {"opencl.memory", room_for(3)}, {"memory", room_for(5)}, {"ranks", "alone"}}});
+  Runtime rt(
+      Options{.workers = 2,
+              .more = {{"opencl", "1"}, {"opencl.memory", room_for(3)}, {"memory", room_for(5)}, {"ranks", "alone"}}});
   test::expect_values_in_little_memory(rt, kAxpy, DeviceKind::opencl);
 }
 

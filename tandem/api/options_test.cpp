@@ -132,7 +132,8 @@ TEST(Options, EmulatedTasksTakeTheirTimeAndComputeNothing) {
 
 TEST(Options, EmulatedTasksTakeTheirTimeOnThreads) {
   runtime::Emulation emulation = [](const runtime::EmulatedTask&) { return std::optional<std::int64_t>(20'000'000); };
-  Runtime rt(Options{.workers = 16, .more = {{"bind", "false"}, {"ranks", "alone"}}, .emulation = std::move(emulation)});
+  Runtime rt(
+      Options{.workers = 16, .more = {{"bind", "false"}, {"ranks", "alone"}}, .emulation = std::move(emulation)});
   std::vector<double> values(16, 1.0);
   std::vector<Data<double>> data;
   for (double& value : values) data.push_back(rt.data("x", value));

@@ -59,7 +59,8 @@ const Core* at_line(const SourceLine& where, std::atomic<std::size_t>* names) {
   };
   thread_local std::array<Recent, 16> recent{};
   Recent& known = recent[where.line % recent.size()];
-  if (known.codelet != nullptr && known.where.line == where.line && known.where.file == where.file) return known.codelet;
+  if (known.codelet != nullptr && known.where.line == where.line && known.where.file == where.file)
+    return known.codelet;
   const Core* const found = in_table("task at " + runtime::describe(where), names);
   if (found != nullptr) known = {where, found};
   return found;
@@ -75,7 +76,8 @@ const Core* own_codelet(std::string_view name, const SourceLine& where, std::ato
 OwnCodelets::OwnCodelets(std::string_view name, const SourceLine& line)
     : first_(*own_codelet(name, line, nullptr)), file_(line.file), is_named_by_(name.empty() ? line.line : kNamed) {}
 
-const std::shared_ptr<runtime::CodeletCore>& OwnCodelets::other(std::string_view name, const SourceLine& line, bool& is_shared) const {
+const std::shared_ptr<runtime::CodeletCore>& OwnCodelets::other(std::string_view name, const SourceLine& line,
+                                                                bool& is_shared) const {
   const Core* const own = own_codelet(name, line, &names_);
   is_shared = own == nullptr;
   return own != nullptr ? *own : first_;

@@ -21,8 +21,9 @@ struct TaskName {
 
   /// Makes a name from any text.
   template <class Text>
-    requires std::convertible_to<const Text&, std::string_view>
-  TaskName(const Text& name, const std::source_location& line = std::source_location::current()) : text(name), where(line) {}
+  requires std::convertible_to<const Text&, std::string_view> TaskName(
+      const Text& name, const std::source_location& line = std::source_location::current())
+      : text(name), where(line) {}
   /// Makes an empty name.
   explicit TaskName(const SourceLine& line) : where(line) {}
 };
@@ -49,7 +50,8 @@ class OwnCodelets {
   OwnCodelets(std::string_view name, const SourceLine& line);
 
   /// Codelet for a task of this name; if empty, of this line. Sets `is_shared` if the codelet has another name.
-  const std::shared_ptr<runtime::CodeletCore>& of(std::string_view name, const SourceLine& line, bool& is_shared) const {
+  const std::shared_ptr<runtime::CodeletCore>& of(std::string_view name, const SourceLine& line,
+                                                  bool& is_shared) const {
     if (name.empty() ? is_named_by_ == line.line && line.file == file_ : name == first_->name) [[likely]] return first_;
     return other(name, line, is_shared);
   }
@@ -57,7 +59,8 @@ class OwnCodelets {
  private:
   static constexpr std::uint32_t kNamed = UINT32_MAX;
 
-  const std::shared_ptr<runtime::CodeletCore>& other(std::string_view name, const SourceLine& line, bool& is_shared) const;
+  const std::shared_ptr<runtime::CodeletCore>& other(std::string_view name, const SourceLine& line,
+                                                     bool& is_shared) const;
 
   const std::shared_ptr<runtime::CodeletCore> first_;
   const char* const file_;             ///< file of the line after which the first one is called

@@ -17,7 +17,9 @@ void copy_piece(runtime::KernelCall& call) {
   const runtime::Shape& piece = call.shape(splits ? 1 : 0);
   const auto memory = [&](unsigned access, bool is_whole) {
     runtime::Replica replica = call.memory(access);
-    if (is_whole) replica.pointer = static_cast<std::byte*>(replica.pointer) + (first.row + first.col * replica.ld) * piece.element_bytes;
+    if (is_whole)
+      replica.pointer =
+          static_cast<std::byte*>(replica.pointer) + (first.row + first.col * replica.ld) * piece.element_bytes;
     return replica;
   };
   const runtime::Replica from = memory(0, splits), to = memory(1, !splits);

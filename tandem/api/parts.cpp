@@ -21,7 +21,8 @@ namespace {
 constexpr std::uint8_t kBeforeReads = 1;
 constexpr std::uint8_t kBeforeWrites = 2;
 /// Number of parts for whose accesses a task has room, beside that of the whole.
-constexpr std::size_t kPartsPerTask = (runtime::kMaxTaskBytes - sizeof(runtime::Task)) / sizeof(runtime::AccessSlot) - 1;
+constexpr std::size_t kPartsPerTask =
+    (runtime::kMaxTaskBytes - sizeof(runtime::Task)) / sizeof(runtime::AccessSlot) - 1;
 static_assert(kPartsPerTask < 255);
 
 template <class Extents>
@@ -56,10 +57,11 @@ PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, con
     rt.check_copies_fit(whole, largest(rows_) * largest(cols_) * whole.shape.element_bytes, partition_.where);
   for (std::size_t j = 0; j < cols_.size(); ++j)
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const std::string name = cols_.size() == 1 ? fmt::format("{}[{}]", whole.name, i) : fmt::format("{}[{},{}]", whole.name, i, j);
+      const std::string name =
+          cols_.size() == 1 ? fmt::format("{}[{}]", whole.name, i) : fmt::format("{}[{},{}]", whole.name, i, j);
       runtime::Handle* const part =
-          rt.add_part(!copies_, name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes}, {rows_[i].first, cols_[j].first}, kind.type,
-                      partition_.where);
+          rt.add_part(!copies_, name, whole, {rows_[i].count, cols_[j].count, whole.shape.element_bytes},
+                      {rows_[i].first, cols_[j].first}, kind.type, partition_.where);
       parts_.push_back(part);
       links_of(*part).part_of = this;
       links_of(*part).was_part = true;
@@ -158,11 +160,13 @@ PartCore PartPlan::core(std::size_t index) const noexcept {
 
 std::size_t PartPlan::index(std::size_t i, std::size_t j) const {
   if (i < rows_.size() && j < cols_.size()) return i + j * rows_.size();
-  throw UsageError(fmt::format("{} has no part ({}, {}): there are {} x {}", whole_.described(), i, j, rows_.size(), cols_.size()));
+  throw UsageError(
+      fmt::format("{} has no part ({}, {}): there are {} x {}", whole_.described(), i, j, rows_.size(), cols_.size()));
 }
 
 void PartPlan::refuse(const std::string& why) const {
-  throw UsageError(fmt::format("cannot divide {} (at {}): {}", whole_.described(), runtime::describe(partition_.where), why));
+  throw UsageError(
+      fmt::format("cannot divide {} (at {}): {}", whole_.described(), runtime::describe(partition_.where), why));
 }
 
 void PartPlan::prepare(runtime::Handle& handle, bool writes) {
@@ -185,8 +189,9 @@ void PartPlan::split(bool writes) {
   if (writes && kind_.is_constant)
     throw UsageError(fmt::format("cannot write parts of {}: it is constant", whole_.described()));
   if (writes && (partition_.halo_rows != 0 || partition_.halo_cols != 0))
-    throw UsageError(fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
-                                 whole_.described()));
+    throw UsageError(
+        fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
+                    whole_.described()));
   prepare(whole_, writes);
   if (!runtime_.orders_parts()) return;
   if (!has_copies) {
@@ -205,8 +210,11 @@ void PartPlan::gather() {
 void PartPlan::gather_now(bool at_end) {
   if (state_ == State::idle) return;
   if (state_ == State::writing && runtime_.is_recording() && lacks_value())
-    throw UsageError(fmt::format("cannot gather {} in a recording (parts made at {}): some of its parts have no value, and a replay would lose what they "
-                                 "have; write all of them, or the whole before it is divided", whole_.described(), runtime::describe(partition_.where)));
+    throw UsageError(
+        fmt::format("cannot gather {} in a recording (parts made at {}): some of its parts have no value, and a replay "
+                    "would lose what they "
+                    "have; write all of them, or the whole before it is divided",
+                    whole_.described(), runtime::describe(partition_.where)));
   for (runtime::Handle* const part : parts_)
     for (PartPlan* const inner : links_of(*part).plans) {
       inner->note_for_recording();
@@ -307,7 +315,8 @@ void PartPlan::submit(const PartOrder& order) {
 }
 
 bool PartPlan::lacks_value() const {
-  return std::any_of(parts_.begin(), parts_.end(), [this](runtime::Handle* part) { return !runtime_.has_value(*part); });
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [this](runtime::Handle* part) { return !runtime_.has_value(*part); });
 }
 
 void PartPlan::set(State state) {
@@ -324,7 +333,9 @@ void PartPlan::note_asks(runtime::Handle& handle) {
     asks |= state == State::idle ? kBeforeReads | kBeforeWrites : state == State::reading ? kBeforeWrites : 0;
   }
   for (const PartPlan* const plan : links.plans)
-    asks |= plan->state_ == State::writing ? kBeforeReads | kBeforeWrites : plan->state_ == State::reading ? kBeforeWrites : 0;
+    asks |= plan->state_ == State::writing   ? kBeforeReads | kBeforeWrites
+            : plan->state_ == State::reading ? kBeforeWrites
+                                             : 0;
   handle.flow.asks = asks;
 }
 

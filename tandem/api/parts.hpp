@@ -217,8 +217,9 @@ class Parts {
   /// Makes parts, as `Runtime::parts`.
   Parts(Runtime& rt, const Data<Kind>& whole, Partition partition)
       : whole_(whole),
-        plan_(std::make_unique<internal::PartPlan>(rt, *whole.handle(), std::move(partition),
-                                                   internal::DividedKind{typeid(Kind), internal::has_columns<Kind>, internal::is_constant_kind<Kind>})) {
+        plan_(std::make_unique<internal::PartPlan>(
+            rt, *whole.handle(), std::move(partition),
+            internal::DividedKind{typeid(Kind), internal::has_columns<Kind>, internal::is_constant_kind<Kind>})) {
     parts_.reserve(plan_->parts().size());
     for (runtime::Handle* const part : plan_->parts()) parts_.emplace_back(part);
   }

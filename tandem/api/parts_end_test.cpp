@@ -35,7 +35,8 @@ struct Place {
   /// Codelet that adds on a device, if there is one.
   auto add() const {
     const auto both = Codelet("add", kAdd).also(DeviceKind::user, kAdd);
-    return has_device ? both.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; }) : both;
+    return has_device ? both.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; })
+                      : both;
   }
   std::vector<int> values(const Data<Vector<int>>& data) const {
     auto view = rt->acquire(read(data));
@@ -111,7 +112,8 @@ TEST(PartsInACancelledFlow, FollowWhereTheFlowEndsAmongTheirTasks) {
       const auto whole = filled(rt, 6, 1);
       const auto halves = rt.parts(whole, {.rows = 3}), thirds = rt.parts(whole, {.rows = 2});
       const auto inner = rt.parts(halves(1), {.rows = 1});
-      const Data<Vector<int>>* const used[] = {&whole, &halves(0), &thirds(1), &inner(2), &halves(1), &whole, &inner(0), &thirds(2), &halves(0)};
+      const Data<Vector<int>>* const used[] = {&whole, &halves(0), &thirds(1), &inner(2), &halves(1),
+                                               &whole, &inner(0),  &thirds(2), &halves(0)};
       const std::size_t first[] = {0, 0, 2, 5, 3, 0, 3, 4, 0};
       std::uint64_t positions[kTasks];
       for (int i = 0; i < kTasks; ++i) {
@@ -124,9 +126,11 @@ TEST(PartsInACancelledFlow, FollowWhereTheFlowEndsAmongTheirTasks) {
       ASSERT_LT(*rt.cancelled_at(), end + 1 < kTasks ? positions[kTasks - 1] : UINT64_MAX);
       std::vector<int> expected(6, 1);
       for (int i = 0; i < kTasks; ++i)
-        for (std::size_t k = 0; positions[i] <= *rt.cancelled_at() && k < used[i]->rows(); ++k) expected[first[i] + k] += i + 1;
+        for (std::size_t k = 0; positions[i] <= *rt.cancelled_at() && k < used[i]->rows(); ++k)
+          expected[first[i] + k] += i + 1;
       EXPECT_THAT(place.values(whole), ElementsAreArray(expected)) << place.name << ", end " << end;
-      for (const std::size_t i : {0U, 1U, 2U}) EXPECT_EQ(place.values(thirds(i))[1], expected[2 * i + 1]) << place.name << ", end " << end;
+      for (const std::size_t i : {0U, 1U, 2U})
+        EXPECT_EQ(place.values(thirds(i))[1], expected[2 * i + 1]) << place.name << ", end " << end;
       rt.submit(place.add(), 10, read_write(inner(1)));
       expected[4] += 10;
       EXPECT_THAT(place.values(whole), ElementsAreArray(expected)) << place.name << ", end " << end;
@@ -159,11 +163,16 @@ TEST(PartsInACancelledFlow, HaveNoValueWhenTheirFirstWriterDidNotRun) {
     int order = 0;
     const auto before = rt.data("order", order);
     rt.submit("end", [&rt](int&) { rt.cancel(); }, write(before));
-    for (const std::size_t i : {0U, 1U}) rt.submit("fill", [](const int&, std::span<int> x) { std::fill(x.begin(), x.end(), 1); }, read(before), write(parts(i)));
+    for (const std::size_t i : {0U, 1U})
+      rt.submit(
+          "fill", [](const int&, std::span<int> x) { std::fill(x.begin(), x.end(), 1); }, read(before),
+          write(parts(i)));
     rt.submit("see", [](std::span<const int>) {}, read(whole));
     rt.wait();
     EXPECT_THROW(place.values(whole), FlowCancelled) << place.name;
-    for (const std::size_t i : {0U, 1U}) rt.submit("fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 7); }, write(parts(i)));
+    for (const std::size_t i : {0U, 1U})
+      rt.submit(
+          "fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 7); }, write(parts(i)));
     EXPECT_THAT(place.values(whole), ElementsAre(7, 7, 7, 7)) << place.name;
   }
 }
@@ -234,22 +243,29 @@ TEST(Parts, GiveTheWholeAValueAgainThatAFailureTook) {
     rt.submit("fail", [](std::span<int>) { throw std::runtime_error("no"); }, read_write(whole));
     EXPECT_THROW(rt.wait(), std::runtime_error);
     const auto parts = rt.parts(whole, {.rows = 2});
-    for (const std::size_t i : {0U, 1U}) rt.submit("fill", [i](std::span<int> x) { std::fill(x.begin(), x.end(), int(i)); }, write(parts(i)));
+    for (const std::size_t i : {0U, 1U})
+      rt.submit(
+          "fill", [i](std::span<int> x) { std::fill(x.begin(), x.end(), int(i)); }, write(parts(i)));
     EXPECT_THAT(place.values(whole), ElementsAre(0, 0, 1, 1)) << place.name;
   }
 }
 
 TEST(Parts, OfCancelledFlowsOnThreadsHaveTheValuesOfTheirEnd) {
   for (int turn = 0; turn < 60; ++turn) {
-    const auto rt = turn % 2 == 0 ? thread_runtime({.workers = 3})
-                                  : thread_runtime({.workers = 3, .more = {{"memory", "64KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+    const auto rt =
+        turn % 2 == 0
+            ? thread_runtime({.workers = 3})
+            : thread_runtime(
+                  {.workers = 3, .more = {{"memory", "64KiB"}, {"spill", testing::TempDir()}, {"bind", "false"}}});
     const auto whole = filled(*rt, 8, 0);
     const auto halves = rt->parts(whole, {.rows = 4}), quarters = rt->parts(whole, {.rows = 2});
     std::vector<std::uint64_t> positions;
     std::vector<std::pair<std::size_t, std::size_t>> changed;
     for (int i = 0; i < 60; ++i) {
       const auto place = static_cast<std::size_t>(i * 7 % 3);
-      const Data<Vector<int>>& data = place == 0 ? whole : place == 1 ? halves(static_cast<std::size_t>(i) % 2) : quarters(static_cast<std::size_t>(i) % 4);
+      const Data<Vector<int>>& data = place == 0   ? whole
+                                      : place == 1 ? halves(static_cast<std::size_t>(i) % 2)
+                                                   : quarters(static_cast<std::size_t>(i) % 4);
       changed.emplace_back(place == 0 ? 0 : (place == 1 ? i % 2 * 4 : i % 4 * 2), data.rows());
       const TaskRef task = rt->submit("add", kAdd, 1, read_write(data));
       positions.push_back(task.task != nullptr ? task.id : UINT64_MAX);
@@ -259,7 +275,8 @@ TEST(Parts, OfCancelledFlowsOnThreadsHaveTheValuesOfTheirEnd) {
     ASSERT_TRUE(rt->cancelled_at().has_value());
     std::vector<int> expected(8, 0);
     for (std::size_t i = 0; i < changed.size(); ++i)
-      for (std::size_t k = 0; positions[i] <= *rt->cancelled_at() && k < changed[i].second; ++k) ++expected[changed[i].first + k];
+      for (std::size_t k = 0; positions[i] <= *rt->cancelled_at() && k < changed[i].second; ++k)
+        ++expected[changed[i].first + k];
     auto view = rt->acquire(read(whole));
     ASSERT_THAT(*view, ElementsAreArray(expected)) << turn;
   }

@@ -88,13 +88,17 @@ TEST(Parts, AreNotMadeByAPartitionThatSaysNothing) {
   const auto x = rt->vector<int>("x", 10);
   const auto a = rt->matrix<int>("A", 10, 7);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {}); }),
-              AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"), HasSubstr("give .rows, .row_parts or .row_list")));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 0}); }), HasSubstr("does not say how; 0 stands for nothing"));
+              AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"),
+                    HasSubstr("give .rows, .row_parts or .row_list")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 0}); }),
+              HasSubstr("does not say how; 0 stands for nothing"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(a, {.halo_rows = 1}); }), HasSubstr("does not say how"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.cols = 2}); }), HasSubstr("it is a vector, which has no columns"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.cols = 2}); }),
+              HasSubstr("it is a vector, which has no columns"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 2, .halo_cols = 1}); }), HasSubstr("has no columns"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 2, .row_parts = 2}); }), HasSubstr("given twice"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.row_parts = 11}); }), HasSubstr("there are 10 rows, too few for 11 parts"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.row_parts = 11}); }),
+              HasSubstr("there are 10 rows, too few for 11 parts"));
 }
 
 TEST(Parts, AreAsManyAsWereAskedFor) {
@@ -131,7 +135,8 @@ TEST(Parts, AreNotNarrowerThanTheirHalos) {
   const auto x = rt->vector<int>("x", 10);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 2, .halo_rows = 3}); }),
               HasSubstr("part 0 has 2 rows, fewer than the halo of 3"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 4, .halo_rows = 3}); }), HasSubstr("part 2 has 2 rows"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(x, {.rows = 4, .halo_rows = 3}); }),
+              HasSubstr("part 2 has 2 rows"));
   EXPECT_EQ(rt->parts(x, {.rows = 10, .halo_rows = 30})(0).rows(), 10U) << "it has no neighbours";
 }
 
@@ -168,7 +173,8 @@ TEST(Parts, MayBeFilledBeforeTheWholeHasAValue) {
       }, static_cast<int>(10 * i + j), write(tiles(i, j)));
   auto view = rt->acquire(read(a));
   for (std::size_t j = 0; j < 6; ++j)
-    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ((*view)(i, j), static_cast<int>(10 * (i / 3) + j / 2)) << i << "," << j;
+    for (std::size_t i = 0; i < 6; ++i)
+      EXPECT_EQ((*view)(i, j), static_cast<int>(10 * (i / 3) + j / 2)) << i << "," << j;
 }
 
 TEST(Parts, SeveralPartitionsAndTheWholeAreReadAtOnce) {
@@ -244,11 +250,17 @@ TEST(Parts, MistakesAreNamed) {
                 rt->submit(both, of_whole, of_part);
               }),
               AllOf(HasSubstr("'both'"), HasSubstr("either the parts or the whole")));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {5, 4}}); }),
-              AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"), HasSubstr("add up to 9, but there are 10")));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {SIZE_MAX, 11}}); }), HasSubstr("add up to more than there are: 10"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.rows = 1, .row_list = {10}}); }), HasSubstr("given twice"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {10, 0}}); }), HasSubstr("gives a part no rows"));
+  EXPECT_THAT(thrown_by<UsageError>([&] {
+                rt->parts(whole, {.row_list = {5, 4}});
+              }),
+              AllOf(HasSubstr("cannot divide data 'x'"), HasSubstr("parts_test.cpp"),
+                    HasSubstr("add up to 9, but there are 10")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {SIZE_MAX, 11}}); }),
+              HasSubstr("add up to more than there are: 10"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.rows = 1, .row_list = {10}}); }),
+              HasSubstr("given twice"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->parts(whole, {.row_list = {10, 0}}); }),
+              HasSubstr("gives a part no rows"));
   const auto halo = rt->parts(whole, {.rows = 5, .halo_rows = 1});
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(add, 1, read_write(halo(0))); }), HasSubstr("halo"));
   std::optional<Data<Vector<int>>> left;
@@ -265,7 +277,8 @@ TEST(Parts, MistakesAreNamed) {
 }
 
 std::unique_ptr<Runtime> budget_runtime(const std::string& bytes, unsigned workers = 2) {
-  return thread_runtime({.workers = workers, .more = {{"memory", bytes}, {"spill", testing::TempDir()}, {"bind", "false"}}});
+  return thread_runtime(
+      {.workers = workers, .more = {{"memory", bytes}, {"spill", testing::TempDir()}, {"bind", "false"}}});
 }
 
 TEST(Parts, OfDataThatMayGoToAFileHaveMemoryOfTheirOwn) {
@@ -283,7 +296,8 @@ TEST(Parts, OfDataThatMayGoToAFileHaveMemoryOfTheirOwn) {
     for (auto& of_one : parts)
       for (std::size_t k = 0; k < 4; ++k) rt->submit(add, static_cast<int>(k), read_write(of_one(k)));
     for (std::size_t i = 0; i < 16; ++i) {
-      rt->submit("mix", [](std::span<const int> from, std::span<int> to) { to[0] += from[0]; }, read(parts[(i + 5) % 16](2)), read_write(parts[i](1)));
+      rt->submit("mix", [](std::span<const int> from, std::span<int> to) { to[0] += from[0]; },
+                 read(parts[(i + 5) % 16](2)), read_write(parts[i](1)));
       rt->submit(twice, read_write(wholes[i]));
     }
   }
@@ -313,7 +327,8 @@ TEST(Parts, ThatDoNotFitBesideTheWholeAreRefused) {
   const auto rt = budget_runtime("64KiB");
   const auto data = rt->vector<int>("x", 12'000);
   EXPECT_THAT(thrown_by<OutOfMemory>([&] { rt->parts(data, {.rows = 6'000}); }),
-              AllOf(HasSubstr("cannot divide"), HasSubstr("takes 72000 bytes in main memory, whose budget is 65536 bytes"), HasSubstr("rt.tiles")));
+              AllOf(HasSubstr("cannot divide"),
+                    HasSubstr("takes 72000 bytes in main memory, whose budget is 65536 bytes"), HasSubstr("rt.tiles")));
   const auto parts = rt->parts(data, {.rows = 4'000});
   rt->submit("fill", [](std::span<int> x) { std::fill(x.begin(), x.end(), 3); }, write(parts(1)));
   EXPECT_EQ((*rt->acquire(read(data)))[4'000], 3);
@@ -394,7 +409,9 @@ TEST(Parts, MadeInARecordingServeItsReplays) {
     const auto whole = rt->vector<int>("x", 4);
     Graph graph = rt->record([&] {
       const auto parts = rt->parts(whole, {.rows = 2});
-      for (const std::size_t i : {0U, 1U}) rt->submit("fill", [i](std::span<int> x) { std::fill(x.begin(), x.end(), int(i) + 1); }, write(parts(i)));
+      for (const std::size_t i : {0U, 1U})
+        rt->submit(
+            "fill", [i](std::span<int> x) { std::fill(x.begin(), x.end(), int(i) + 1); }, write(parts(i)));
     });
     for (int turn = 0; turn < 3; ++turn) {
       rt->replay(graph);
@@ -425,7 +442,8 @@ TEST(Parts, OfRecordingsMistakesAreNamed) {
   EXPECT_THAT(thrown_by<UsageError>([&] { graph.rebind((*parts)(0), other); }), HasSubstr("is a part"));
   rt->replay(graph);
   parts.reset();
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->replay(graph); }), AllOf(HasSubstr("cannot replay"), HasSubstr("this partition has ended")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->replay(graph); }),
+              AllOf(HasSubstr("cannot replay"), HasSubstr("this partition has ended")));
   auto view = rt->acquire(read(whole));
   EXPECT_THAT(*view, ElementsAre(2, 2, 1, 1));
 }
@@ -451,7 +469,8 @@ void play(Runtime& rt, std::uint64_t seed, bool own_memory, bool records = false
       for (std::size_t i = 0; i < m.rows; ++i) all += m(i, j) * (i + 1);
     into = all;
   });
-  const auto whole = own_memory ? rt.data("A", MatrixView<std::uint64_t>{memory.data(), rows, cols, ld}) : rt.matrix<std::uint64_t>("A", rows, cols);
+  const auto whole = own_memory ? rt.data("A", MatrixView<std::uint64_t>{memory.data(), rows, cols, ld})
+                                : rt.matrix<std::uint64_t>("A", rows, cols);
   if (!own_memory)
     rt.submit("begin", [](MatrixView<std::uint64_t> m) {
       for (std::size_t j = 0; j < m.cols; ++j)
@@ -475,7 +494,8 @@ void play(Runtime& rt, std::uint64_t seed, bool own_memory, bool records = false
     for (std::size_t j = 0; j < tiles.cols(); ++j)
       for (std::size_t i = 0; i < tiles.rows(); ++i) regions.push_back({&tiles(i, j), i * tile, j * tile, false});
     for (std::size_t j = 0; j < strips.cols(); ++j) regions.push_back({&strips(0, j), 0, j * strip, false});
-    for (std::size_t i = 0; i < borders.rows(); ++i) regions.push_back({&borders(i), i * tile - std::min(halo, i * tile), 0, true});
+    for (std::size_t i = 0; i < borders.rows(); ++i)
+      regions.push_back({&borders(i), i * tile - std::min(halo, i * tile), 0, true});
     for (std::size_t i = 0; i < inner.rows(); ++i) regions.push_back({&inner(i), 2 * i, 0, false});
     struct Step {
       const Region* region;
@@ -524,7 +544,8 @@ void play(Runtime& rt, std::uint64_t seed, bool own_memory, bool records = false
   {
     auto view = rt.acquire(read(whole));
     for (std::size_t j = 0; j < cols; ++j)
-      for (std::size_t i = 0; i < rows; ++i) ASSERT_EQ((*view)(i, j), expected[i + j * rows]) << "seed " << seed << " at " << i << "," << j;
+      for (std::size_t i = 0; i < rows; ++i)
+        ASSERT_EQ((*view)(i, j), expected[i + j * rows]) << "seed " << seed << " at " << i << "," << j;
   }
   rt.wait();
   ASSERT_EQ(seen, expected_seen) << "seed " << seed;
@@ -541,19 +562,25 @@ TEST(Parts, InRandomFlowsWithDevices) {
 
 TEST(Parts, InRandomFlowsWithRecordings) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed)
-    play(*loop_runtime({.seed = seed, .devices = static_cast<unsigned>(seed % 3), .main_bytes = seed % 2 == 0 ? kMostBytes + seed % 5 * 400 : 0U}), seed,
-         seed % 4 < 2, true);
+    play(*loop_runtime({.seed = seed,
+                        .devices = static_cast<unsigned>(seed % 3),
+                        .main_bytes = seed % 2 == 0 ? kMostBytes + seed % 5 * 400 : 0U}),
+         seed, seed % 4 < 2, true);
 }
 
 TEST(Parts, InRandomFlowsWithRecordingsOnThreads) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) play(*thread_runtime({.workers = 3}), seed, seed % 2 == 0, true);
-  for (std::uint64_t seed = 31; seed <= 60; ++seed) play(*budget_runtime(std::to_string(kMostBytes + seed % 5 * 400), 3), seed, seed % 4 == 0, true);
+  for (std::uint64_t seed = 31; seed <= 60; ++seed)
+    play(*budget_runtime(std::to_string(kMostBytes + seed % 5 * 400), 3), seed, seed % 4 == 0, true);
 }
 
 TEST(Parts, InRandomFlowsWithABudgetOfMainMemory) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed)
-    play(*loop_runtime({.seed = seed, .devices = static_cast<unsigned>(seed % 3), .device_bytes = seed % 4 == 0 ? 1'500U : 0U,
-                        .main_bytes = kMostBytes + seed % 5 * 400}), seed, seed % 4 == 0);
+    play(*loop_runtime({.seed = seed,
+                        .devices = static_cast<unsigned>(seed % 3),
+                        .device_bytes = seed % 4 == 0 ? 1'500U : 0U,
+                        .main_bytes = kMostBytes + seed % 5 * 400}),
+         seed, seed % 4 == 0);
 }
 
 TEST(Parts, InRandomFlowsWithABudgetOnThreads) {

@@ -164,7 +164,8 @@ TEST(Pause, OfWorkersWithoutTheCaller) {
 TEST(Pause, OnTheEventLoopDevicesEndWhatTheyHave) {
   auto rt = loop_runtime({.workers = 2, .devices = 1});
   std::atomic<int> run{0};
-  const auto count = Codelet("count", [&](double& v) { v += 1, ++run; }).also(DeviceKind::user, [&](double& v) { v += 1, ++run; });
+  const auto count = Codelet("count", [&](double& v) { v += 1, ++run; }).also(DeviceKind::user,
+                                                                              [&](double& v) { v += 1, ++run; });
   std::vector<double> values(20);
   std::vector<Data<double>> data;
   for (double& value : values) data.push_back(rt->data(value));
@@ -182,7 +183,8 @@ TEST(Pause, OnTheEventLoopDevicesEndWhatTheyHave) {
 TEST(Pause, LosesNothingInRandomFlows) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
-    auto rt = thread_runtime(Options{.workers = 1 + static_cast<unsigned>(seed % 4), .more = {{"poll_for", seed % 2 == 0 ? "0" : "20us"}}});
+    auto rt = thread_runtime(
+        Options{.workers = 1 + static_cast<unsigned>(seed % 4), .more = {{"poll_for", seed % 2 == 0 ? "0" : "20us"}}});
     std::vector<std::uint64_t> values(4), expected(4);  // the values wrap around
     std::vector<Data<std::uint64_t>> data;
     for (auto& value : values) data.push_back(rt->data(value));

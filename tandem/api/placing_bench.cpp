@@ -58,7 +58,8 @@ struct Thoughts {
 /// Wraps a placing policy, and measures its time.
 class TimedPlacing final : public runtime::PlacingPolicy {
  public:
-  TimedPlacing(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) : policy_(std::move(policy)), thoughts_(thoughts) {}
+  TimedPlacing(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts)
+      : policy_(std::move(policy)), thoughts_(thoughts) {}
   std::string_view name() const noexcept override { return policy_->name(); }
   std::string_view help() const noexcept override { return policy_->help(); }
   bool by_priority() const noexcept override { return policy_->by_priority(); }
@@ -75,12 +76,14 @@ class TimedPlacing final : public runtime::PlacingPolicy {
 /// Wraps a pulling policy, and measures its time.
 class TimedPulling final : public runtime::PullingPolicy {
  public:
-  TimedPulling(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts) : policy_(std::move(policy)), thoughts_(thoughts) {}
+  TimedPulling(std::unique_ptr<runtime::Policy> policy, Thoughts& thoughts)
+      : policy_(std::move(policy)), thoughts_(thoughts) {}
   std::string_view name() const noexcept override { return policy_->name(); }
   std::string_view help() const noexcept override { return policy_->help(); }
   bool treats_alike() const noexcept override { return policy_->pulling()->treats_alike(); }
   bool uses_prices() const noexcept override { return policy_->pulling()->uses_prices(); }
-  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready, const runtime::LoadView& load) const override {
+  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready,
+                                const runtime::LoadView& load) const override {
     return thoughts_.timed([&] { return policy_->pulling()->pick(worker, ready, load); });
   }
 
@@ -107,15 +110,19 @@ void cholesky(benchmark::State& state, const std::string& sched, std::size_t car
     state.PauseTiming();
     auto resources = test::test_resources();
     resources->policies.add(sched, [&, plain = resources->policies] { return timed(plain.make(sched), thoughts); });
-    runtime::World world = make_test_world(
-        {.workers = kCores, .sched = sched, .devices = kCards, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100},
-         .device_bytes = card_tiles * sizeof(double)},
-        *resources);
+    runtime::World world = make_test_world({.workers = kCores,
+                                            .sched = sched,
+                                            .devices = kCards,
+                                            .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100},
+                                            .device_bytes = card_tiles * sizeof(double)},
+                                           *resources);
     world.estimates = std::make_unique<Known>();
     runtime::CoreOptions options;
     options.emulation = [](const runtime::EmulatedTask& task) { return Known::ns(task.codelet, task.device); };
     auto rt = std::make_unique<Runtime>(std::move(resources), std::move(world), options);
-    const auto both = [](const char* name, auto kernel) { return Codelet(name, kernel).also(DeviceKind::user, kernel); };
+    const auto both = [](const char* name, auto kernel) {
+      return Codelet(name, kernel).also(DeviceKind::user, kernel);
+    };
     const auto potrf = both("potrf", [](double&) {});
     const auto trsm = both("trsm", [](const double&, double&) {});
     const auto gemm = both("gemm", [](const double&, const double&, double&) {});
@@ -127,9 +134,11 @@ void cholesky(benchmark::State& state, const std::string& sched, std::size_t car
     const auto urgency = [](unsigned k, unsigned i, unsigned j) { return static_cast<int>(3 * kTiles - k - i - j); };
     for (unsigned k = 0; k < kTiles; ++k) {
       rt->submit({.priority = urgency(k, k, k)}, potrf, read_write(a[k][k]));
-      for (unsigned i = k + 1; i < kTiles; ++i) rt->submit({.priority = urgency(k, i, k)}, trsm, read(a[k][k]), read_write(a[i][k]));
       for (unsigned i = k + 1; i < kTiles; ++i)
-        for (unsigned j = k + 1; j <= i; ++j) rt->submit({.priority = urgency(k, i, j)}, gemm, read(a[i][k]), read(a[j][k]), read_write(a[i][j]));
+        rt->submit({.priority = urgency(k, i, k)}, trsm, read(a[k][k]), read_write(a[i][k]));
+      for (unsigned i = k + 1; i < kTiles; ++i)
+        for (unsigned j = k + 1; j <= i; ++j)
+          rt->submit({.priority = urgency(k, i, j)}, gemm, read(a[i][k]), read(a[j][k]), read_write(a[i][j]));
     }
     rt->wait();
     state.PauseTiming();
@@ -139,7 +148,8 @@ void cholesky(benchmark::State& state, const std::string& sched, std::size_t car
   }
   const std::chrono::duration<double> decisions = thoughts.time - thoughts.count * Thoughts::of_clock();
   state.counters["decision"] = decisions.count() / static_cast<double>(tasks);
-  state.counters["per_task"] = benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_task"] =
+      benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 /// Tasks on data of as many different sizes as `state` says, all ready at once. The time for a task grows by less than
@@ -150,8 +160,11 @@ void shapes(benchmark::State& state, const std::string& sched) {
   for (auto _ : state) {
     state.PauseTiming();
     auto resources = test::test_resources();
-    runtime::World world = make_test_world(
-        {.workers = kCores, .sched = sched, .devices = kCards, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100}}, *resources);
+    runtime::World world = make_test_world({.workers = kCores,
+                                            .sched = sched,
+                                            .devices = kCards,
+                                            .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 100}},
+                                           *resources);
     world.estimates = std::make_unique<Known>();
     runtime::CoreOptions options;
     options.emulation = [](const runtime::EmulatedTask& task) { return Known::ns(task.codelet, task.device); };
@@ -170,7 +183,8 @@ void shapes(benchmark::State& state, const std::string& sched) {
     rt.reset();
     state.ResumeTiming();
   }
-  state.counters["per_task"] = benchmark::Counter(kTasks * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_task"] = benchmark::Counter(kTasks * static_cast<double>(state.iterations()),
+                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 BENCHMARK_CAPTURE(shapes, plan, "plan")->Arg(1)->Arg(64)->Arg(1'000)->Arg(4'000);

@@ -45,7 +45,8 @@ struct Kernel {
   double card_ns() const { return core_ns / speedup; }
 };
 /// Kernels on tiles of 960 x 960, on cores of 20 GFlop/s.
-constexpr std::array<Kernel, 4> kKernels{{{"potrf", 14.7e6, 2}, {"trsm", 44.2e6, 11}, {"syrk", 44.2e6, 26}, {"gemm", 88.5e6, 25}}};
+constexpr std::array<Kernel, 4> kKernels{
+    {{"potrf", 14.7e6, 2}, {"trsm", 44.2e6, 11}, {"syrk", 44.2e6, 26}, {"gemm", 88.5e6, 25}}};
 /// Copies of such tiles, 7.4 MB each, at 12 GB/s. The tiles of the test are smaller.
 constexpr std::size_t kTileRows = 4;
 constexpr std::size_t kTileBytes = kTileRows * kTileRows * sizeof(double);
@@ -53,7 +54,8 @@ const runtime::MachineLink kLink{.bytes_per_ns = kTileBytes / 614e3, .latency_ns
 
 std::optional<std::int64_t> duration_of(const runtime::EmulatedTask& task) {
   for (const Kernel& kernel : kKernels)
-    if (kernel.name == task.codelet) return static_cast<std::int64_t>(task.device == DeviceKind::cpu ? kernel.core_ns : kernel.card_ns());
+    if (kernel.name == task.codelet)
+      return static_cast<std::int64_t>(task.device == DeviceKind::cpu ? kernel.core_ns : kernel.card_ns());
   return {};
 }
 
@@ -66,7 +68,8 @@ std::array<double, 4> kernels_of(unsigned tiles) {
 /// devices, which solves the linear program for two kinds), and the chain of potrf, trsm and syrk, all on devices.
 double bound_ns(unsigned tiles) {
   std::array<unsigned, 4> order{0, 1, 2, 3};
-  std::sort(order.begin(), order.end(), [](unsigned a, unsigned b) { return kKernels[a].speedup > kKernels[b].speedup; });
+  std::sort(order.begin(), order.end(),
+            [](unsigned a, unsigned b) { return kKernels[a].speedup > kKernels[b].speedup; });
   const std::array<double, 4> counts = kernels_of(tiles);
   double low = 0, high = 1e15;
   for (int i = 0; i < 100; ++i) {
@@ -108,7 +111,8 @@ double makespan_ns(unsigned tiles, const std::string& sched) {
   const auto urgency = [&](unsigned k, unsigned i, unsigned j) { return static_cast<int>(3 * tiles - k - i - j); };
   for (unsigned k = 0; k < tiles; ++k) {
     rt->submit({.priority = urgency(k, k, k)}, potrf, read_write(a[k][k]));
-    for (unsigned i = k + 1; i < tiles; ++i) rt->submit({.priority = urgency(k, i, k)}, trsm, read(a[k][k]), read_write(a[i][k]));
+    for (unsigned i = k + 1; i < tiles; ++i)
+      rt->submit({.priority = urgency(k, i, k)}, trsm, read(a[k][k]), read_write(a[i][k]));
     for (unsigned i = k + 1; i < tiles; ++i) {
       rt->submit({.priority = urgency(k, i, i)}, syrk, read(a[i][k]), read_write(a[i][i]));
       for (unsigned j = k + 1; j < i; ++j)
@@ -127,7 +131,8 @@ TEST(PlacedCholesky, ComesCloseToTheBoundWhereStealingDoesNot) {
       std::printf("%u x %u tiles, %-6s %.3f times the bound\n", tiles, tiles, sched, times);
       return times;
     };
-    const double lws = ratio("lws"), prio = ratio("prio"), dm = ratio("dm"), dmda = ratio("dmda"), dmdas = ratio("dmdas");
+    const double lws = ratio("lws"), prio = ratio("prio"), dm = ratio("dm"), dmda = ratio("dmda"),
+                 dmdas = ratio("dmdas");
     const double heteroprio = ratio("heteroprio"), plan = ratio("plan");
     ratio("darts");
     EXPECT_EQ(prio, lws) << "cores and cards share one queue by priority";
@@ -158,7 +163,9 @@ std::vector<std::uint64_t> tasks_of(Runtime& rt) {
 
 runtime::CoreOptions takes(std::int64_t core_ns, std::int64_t card_ns) {
   runtime::CoreOptions options;
-  options.emulation = [=](const runtime::EmulatedTask& task) { return std::optional(task.device == DeviceKind::cpu ? core_ns : card_ns); };
+  options.emulation = [=](const runtime::EmulatedTask& task) {
+    return std::optional(task.device == DeviceKind::cpu ? core_ns : card_ns);
+  };
   options.tasks_per_step = 1;
   return options;
 }
@@ -191,7 +198,8 @@ class CountingPlan final : public runtime::PullingPolicy {
   std::string_view help() const noexcept override { return "plan, counted"; }
   bool treats_alike() const noexcept override { return plan_->pulling()->treats_alike(); }
   bool by_depth() const noexcept override { return plan_->pulling()->by_depth(); }
-  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready, const runtime::LoadView& load) const override {
+  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready,
+                                const runtime::LoadView& load) const override {
     ++looks_;
     kinds_ += ready.kinds().size();
     return plan_->pulling()->pick(worker, ready, load);
@@ -279,15 +287,21 @@ TEST(Placing, MovesNoDataWithDmdaThatIsNotWorthIt) {
 TEST(Placing, CountsTheCopiesToWhichSumsAreAdded) {
   // A kernel takes half as long on the device, and a copy takes longer than that saves.
   struct Given final : runtime::Estimates {
-    runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override { return {kind == DeviceKind::cpu ? 1e5 : 5e4, 0, true}; }
+    runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind kind) const override {
+      return {kind == DeviceKind::cpu ? 1e5 : 5e4, 0, true};
+    }
     void add(std::string_view, model::Footprint, DeviceKind, double) override {}
   };
-  const auto card_alone = Codelet("work there", [](double&) {}).also(DeviceKind::user, [](double&) {}).can_run([](const WorkerDescription& worker) {
-    return worker.device == DeviceKind::user;
-  });
+  const auto card_alone =
+      Codelet("work there", [](double&) {
+      }).also(DeviceKind::user, [](double&) {
+        }).can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
   const auto on_card = [&](const char* sched, bool is_there) {
     auto resources = test::test_resources();
-    runtime::World world = make_test_world({.workers = 2, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 8, .latency_ns = 1'000'000}},
+    runtime::World world = make_test_world({.workers = 2,
+                                            .sched = sched,
+                                            .devices = 1,
+                                            .link = runtime::MachineLink{.bytes_per_ns = 8, .latency_ns = 1'000'000}},
                                            *resources);
     world.estimates = std::make_unique<Given>();
     Runtime rt(std::move(resources), std::move(world), takes(100'000, 50'000));
@@ -318,7 +332,8 @@ struct LinkSpy final : runtime::PlacingPolicy {
   std::string_view help() const noexcept override { return "looks at links"; }
   bool by_priority() const noexcept override { return false; }
   unsigned choose(const runtime::TaskView&, const runtime::LoadView& load) const override {
-    seen.push_back({load.link(0, 2).load, load.link(0, 1).load, load.link(2, 1).load, load.link(0, 2).free_ns - load.now_ns, load.link(0, 2).copy_ns(1'000)});
+    seen.push_back({load.link(0, 2).load, load.link(0, 1).load, load.link(2, 1).load,
+                    load.link(0, 2).free_ns - load.now_ns, load.link(0, 2).copy_ns(1'000)});
     return static_cast<unsigned>(std::min<std::size_t>(seen.size(), 2));
   }
   std::vector<Seen>& seen;
@@ -328,7 +343,8 @@ struct LinkSpy final : runtime::PlacingPolicy {
 struct OnlyOne final : runtime::PullingPolicy {
   std::string_view name() const noexcept override { return "one"; }
   std::string_view help() const noexcept override { return "one worker runs all"; }
-  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready, const runtime::LoadView&) const override {
+  const runtime::OpenTask* pick(unsigned worker, const runtime::ReadyView& ready,
+                                const runtime::LoadView&) const override {
     return worker == 2 ? runtime::MostUrgentFirst(ready.kinds()).next() : nullptr;
   }
 };
@@ -348,7 +364,9 @@ TEST(Placing, AsksOnForOtherWorkersWhenOneIsLeftWithoutATask) {
 }
 
 struct AlwaysKnown final : runtime::Estimates {
-  runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind) const override { return {1'000, 0, true}; }
+  runtime::Estimate expected_ns(std::string_view, model::Footprint, DeviceKind) const override {
+    return {1'000, 0, true};
+  }
 };
 
 /// A policy that notes in which order tasks go to workers, and their depths.
@@ -377,7 +395,9 @@ TEST(Placing, CountsHowManyTasksATaskFollowsInARow) {
   Runtime rt(std::move(resources), std::move(world), options);
   const auto reads = [](const double&) {};
   const auto changes = [](double&) {};
-  const auto anywhere = [](const char* name, auto kernel) { return Codelet(name, kernel).also(DeviceKind::user, kernel); };
+  const auto anywhere = [](const char* name, auto kernel) {
+    return Codelet(name, kernel).also(DeviceKind::user, kernel);
+  };
   std::array<double, 3> values{};
   const auto x = rt.data("x", values[0]), y = rt.data("y", values[1]), z = rt.data("z", values[2]);
   const auto depth_of = [&](const std::string& name) {
@@ -442,7 +462,8 @@ TEST(Placing, TakesTheRateUnderLoadWhenOtherLinksAreBusy) {
   EXPECT_DOUBLE_EQ(seen[1].copy_ns, 0.8 * 100'000 + 0.2 * 1'000'000);
   EXPECT_DOUBLE_EQ(seen[2].to_first, 0.2);
   EXPECT_DOUBLE_EQ(seen[2].between, 0.4) << "both links from main memory end where it begins and ends";
-  EXPECT_NEAR(static_cast<double>(seen[2].queued_ns - seen[1].queued_ns), 0.8 * 800 + 0.2 * 8'000, 10) << "8 bytes under load";
+  EXPECT_NEAR(static_cast<double>(seen[2].queued_ns - seen[1].queued_ns), 0.8 * 800 + 0.2 * 8'000, 10)
+      << "8 bytes under load";
 }
 
 TEST(Placing, TakesTheRateBesideMessagesWhileLargeOnesAreUnderWay) {
@@ -483,16 +504,18 @@ TEST(Placing, RunsFirstWhatHasItsDataWithDmdar) {
   // The device is busy while tasks with old and new data queue for it.
   const auto order_with = [](const char* sched) {
     auto rt = loop_runtime({.workers = 1, .sched = sched, .devices = 1, .copy_ns = 0}, takes(1'000'000, 1'000));
-    const auto on_card = Codelet("work", [](double&) {}).also(DeviceKind::user, [](double&) {}).can_run([](const WorkerDescription& worker) {
-      return worker.device == DeviceKind::user;
-    });
+    const auto on_card =
+        Codelet("work", [](double&) {
+        }).also(DeviceKind::user, [](double&) {
+          }).can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
     std::vector<double> values(12);
     std::vector<Data<double>> data;
     for (double& value : values) data.push_back(rt->data("x", value));
     for (int i = 6; i < 12; ++i) rt->submit(on_card, read_write(data[i]));  // they are on the device from then on
     rt->wait();
     std::vector<int> order;
-    for (int i = 0; i < 12; ++i) rt->submit({.callback = [&order, i] { order.push_back(i); }}, on_card, read_write(data[i]));
+    for (int i = 0; i < 12; ++i)
+      rt->submit({.callback = [&order, i] { order.push_back(i); }}, on_card, read_write(data[i]));
     rt->wait();
     return order;
   };
@@ -570,8 +593,9 @@ TEST(Placing, GivesTasksOfCoresToWorkersWhereMemoriesDiffer) {
   for (const char* sched : {"dmda", "plan"}) {
     auto resources = test::test_resources();
     runtime::World world = make_test_world({.workers = 4, .sched = sched}, *resources);
-    const runtime::NodeIndex far = world.add_memory({.kind = runtime::NodeKind::numa, .name = "NUMA node 1", .numa_node = 1}, runtime::make_main_memory(),
-                                                    runtime::make_processor_copier());
+    const runtime::NodeIndex far =
+        world.add_memory({.kind = runtime::NodeKind::numa, .name = "NUMA node 1", .numa_node = 1},
+                         runtime::make_main_memory(), runtime::make_processor_copier());
     world.machine.workers[2].node = world.machine.workers[3].node = far;
     Runtime rt(std::move(resources), std::move(world), runtime::CoreOptions());
     const Codelet work("work", [](double& x) { x += 1; });
@@ -579,7 +603,8 @@ TEST(Placing, GivesTasksOfCoresToWorkersWhereMemoriesDiffer) {
     std::vector<Data<double>> data;
     for (double& value : values) rt.submit(work, read_write(data.emplace_back(rt.data("x", value))));
     const auto charged = rt.core().executor().placer()->charged();
-    EXPECT_EQ(std::accumulate(charged.begin(), charged.end(), 0U), sched == std::string("plan") ? 3U : 40U) << sched << ": those that are ready; plan gives one to each, but not to a caller that does not wait";
+    EXPECT_EQ(std::accumulate(charged.begin(), charged.end(), 0U), sched == std::string("plan") ? 3U : 40U)
+        << sched << ": those that are ready; plan gives one to each, but not to a caller that does not wait";
     rt.wait();
     EXPECT_THAT(rt.core().executor().placer()->charged(), Each(0U));
     for (auto& x : data) EXPECT_EQ(*rt.acquire(read(x)), 1) << sched;
@@ -615,7 +640,8 @@ TEST(Placing, CoresHoldForATaskThatArrivesAQuarterLongerThanAnnounced) {
       auto resources = test::test_resources();
       runtime::World world = make_test_world({.workers = 1, .sched = sched, .devices = 1, .copy_ns = 0}, *resources);
       world.caller_works = false;
-      const auto rt = std::make_unique<Runtime>(std::move(resources), std::move(world), takes(8'000'000, 2'000'000'000));
+      const auto rt =
+          std::make_unique<Runtime>(std::move(resources), std::move(world), takes(8'000'000, 2'000'000'000));
       runtime::Placer& placer = *rt->core().executor().placer();
       std::vector<double> values(11);
       std::vector<Data<double>> data;
@@ -654,8 +680,8 @@ std::unique_ptr<Runtime> threads_with_card(const char* sched) {
   auto resources = test::test_resources();
   const base::Config config = test::test_config({.workers = 2, .sched = sched, .more = {{"bind", "false"}}});
   runtime::World world = make_real_world(config, *resources);
-  const runtime::NodeIndex node = world.add_memory({.kind = runtime::NodeKind::device, .name = "card"}, runtime::make_main_memory(),
-                                                   runtime::make_processor_copier());
+  const runtime::NodeIndex node = world.add_memory({.kind = runtime::NodeKind::device, .name = "card"},
+                                                   runtime::make_main_memory(), runtime::make_processor_copier());
   world.machine.workers.push_back({DeviceKind::user, node});
   return std::make_unique<Runtime>(std::move(resources), std::move(world), core_options(config));
 }
@@ -681,7 +707,8 @@ TEST(Placing, GivesTheTasksOfACallerThatLeavesToOthers) {
     for (int i = 0; i < kTasks; ++i) rt->submit({.after = {first}}, count, 20);
     rt->wait(x);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (ended < kTasks && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (ended < kTasks && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(ended, kTasks) << sched << ": the caller does not wait, and the others must run them all";
     rt->wait();
   }

@@ -87,7 +87,8 @@ TEST(Prefetch, ToMainMemoryBehindATaskWritesThrough) {
     rt.prefetch(x, 0);
   }
   rt.wait();
-  EXPECT_THAT(seen.copies, ElementsAre(Pair(0, 1), Pair(1, 0), Pair(1, 0), Pair(1, 0))) << "each value comes home, and stays where it was made";
+  EXPECT_THAT(seen.copies, ElementsAre(Pair(0, 1), Pair(1, 0), Pair(1, 0), Pair(1, 0)))
+      << "each value comes home, and stays where it was made";
   EXPECT_EQ(own[0], 40) << "without acquire";
   EXPECT_TRUE(x.handle()->valid_on(1));
 }
@@ -237,13 +238,15 @@ TEST(Prefetch, MistakesAreTold) {
   const auto x = filled(rt, "x", 5);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.prefetch(x, 3); }), HasSubstr("memory node 3: there are 3, from 0"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.prefetch(x, 2); }), HasSubstr("which is a file"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { static_cast<void>(rt.acquire(read(x), 7)); }), HasSubstr("cannot acquire data on memory node 7"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { static_cast<void>(rt.acquire(read(x), 7)); }),
+              HasSubstr("cannot acquire data on memory node 7"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt.prefetch(Vec(), 1); }), HasSubstr("prefetch"));
   EXPECT_THAT(thrown_by<UsageError>([&] { auto graph = rt.record([&] { rt.prefetch(x, 1); }); }),
               AllOf(HasSubstr("cannot prefetch data 'x'"), HasSubstr("recorded")));
   const auto large = rt.vector<int>("large", 1'000);
   rt.submit(fill, 1, write(large));
-  EXPECT_THAT(thrown_by<OutOfMemory>([&] { static_cast<void>(rt.acquire(read(large), 1)); }), HasSubstr("budget is 1000 bytes"));
+  EXPECT_THAT(thrown_by<OutOfMemory>([&] { static_cast<void>(rt.acquire(read(large), 1)); }),
+              HasSubstr("budget is 1000 bytes"));
   rt.prefetch(large, 1);
   rt.wait();
   EXPECT_EQ(rt.statistics().prefetches.lost, 1U);
@@ -282,7 +285,11 @@ TEST(Prefetch, RandomFlowsGiveWhatTheyGiveWithoutHints) {
     std::mt19937_64 random(seed);
     const auto draw = [&](std::uint64_t below) { return static_cast<std::size_t>(random() % below); };
     const bool spills = draw(3) == 0;
-    CopiesSeen seen({.seed = seed, .workers = 2, .devices = 2, .copy_ns = 3'000, .device_bytes = (2 + draw(3)) * kWords * sizeof(int),
+    CopiesSeen seen({.seed = seed,
+                     .workers = 2,
+                     .devices = 2,
+                     .copy_ns = 3'000,
+                     .device_bytes = (2 + draw(3)) * kWords * sizeof(int),
                      .main_bytes = spills ? (4 + draw(3)) * kWords * sizeof(int) : 0});
     Runtime& rt = seen.runtime();
     std::vector<Vec> data;
@@ -316,10 +323,12 @@ TEST(Prefetch, RandomFlowsGiveWhatTheyGiveWithoutHints) {
     }
     for (std::size_t i = 0; i < data.size(); ++i) {
       auto view = rt.acquire(read(data[i]));
-      for (const int value : *view) ASSERT_EQ(static_cast<unsigned>(value), expected[i]) << "seed " << seed << ", datum " << i;
+      for (const int value : *view)
+        ASSERT_EQ(static_cast<unsigned>(value), expected[i]) << "seed " << seed << ", datum " << i;
     }
     rt.wait();
-    for (runtime::NodeIndex node = 0; node < 3; ++node) ASSERT_TRUE(rt.core().memory().room().check_invariants(node)) << "seed " << seed;
+    for (runtime::NodeIndex node = 0; node < 3; ++node)
+      ASSERT_TRUE(rt.core().memory().room().check_invariants(node)) << "seed " << seed;
   }
 }
 

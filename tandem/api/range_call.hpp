@@ -36,7 +36,8 @@ class RangeCall {
     explicit Guard(RangeCall& call) noexcept : call_(call) {}
     ~Guard() {
       call_.over_.store(true, std::memory_order_seq_cst);
-      while (call_.running_.load(std::memory_order_seq_cst) != 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      while (call_.running_.load(std::memory_order_seq_cst) != 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;

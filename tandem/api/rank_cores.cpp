@@ -56,7 +56,8 @@ Result<std::string> place_of_rank(comm::Directory& directory, base::Rank rank, s
 }
 
 /// The plan's entry for this rank; none: not all masks are known.
-std::optional<base::RankCores> agree(const comm::Job& job, const base::Topology& mine, std::int64_t report_after_ns, base::Log& log) {
+std::optional<base::RankCores> agree(const comm::Job& job, const base::Topology& mine, std::int64_t report_after_ns,
+                                     base::Log& log) {
   const std::string machine = machine_name();
   const std::vector<unsigned> own = pus_of(mine);
   if (auto told = job.directory->publish_place(fmt::format("{}\n{}", machine, base::format_pu_list(own))); !told) {
@@ -72,7 +73,8 @@ std::optional<base::RankCores> agree(const comm::Job& job, const base::Topology&
     }
     const auto place = place_of_rank(*job.directory, rank, report_after_ns, deadline, log);
     if (!place.ok()) {
-      log.warn("the cores of rank {} are not known, so ranks on this host are not bound: {}", rank.value(), place.error().message);
+      log.warn("the cores of rank {} are not known, so ranks on this host are not bound: {}", rank.value(),
+               place.error().message);
       return std::nullopt;
     }
     const std::string& text = place.value();
@@ -94,7 +96,8 @@ void settle_on(const std::vector<unsigned>& pus, WorldResources& resources, cons
   if (!own.ok()) throw StartError(own.error().message);
   *resources.topology = std::move(own).value();
   resources.home = std::make_unique<base::ScopedAffinity>(pus_of(*resources.topology));
-  if (!resources.home->result().ok()) resources.log->warn("this rank runs unbound: {}", resources.home->result().error().message);
+  if (!resources.home->result().ok())
+    resources.log->warn("this rank runs unbound: {}", resources.home->result().error().message);
   resources.log->info("{}: hardware threads {}", why, base::format_pu_list(pus_of(*resources.topology)));
 }
 

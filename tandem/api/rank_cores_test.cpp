@@ -36,7 +36,8 @@ TEST(RankCores, OneListIsForEveryRank) {
 TEST(RankCores, AListForEachRankOfTheHost) {
   EXPECT_THAT(cores_of_option("0-1;2-3;7", 1, 3).value(), ElementsAre(2, 3));
   EXPECT_THAT(cores_of_option("0-1;2-3;7", 2, 3).value(), ElementsAre(7));
-  EXPECT_THAT(cores_of_option("0;1", 0, 3).error().message, HasSubstr("has 2 lists, but this host has 3 of the job's ranks"));
+  EXPECT_THAT(cores_of_option("0;1", 0, 3).error().message,
+              HasSubstr("has 2 lists, but this host has 3 of the job's ranks"));
   EXPECT_THAT(cores_of_option("0;x", 1, 2).error().message, HasSubstr("option cores: 'x'"));
 }
 
@@ -119,7 +120,8 @@ TEST(RankCores, WorkersFillTheCoresOfARankThatHasThemForItself) {
   EXPECT_EQ(bound({}, {8, false}), std::pair(std::size_t(2), std::size_t(0))) << "the masks are not known";
   EXPECT_EQ(bound({}, {32, false}), std::pair(std::size_t(1), std::size_t(0)));
   EXPECT_EQ(bound({{"workers", "4"}}, {8, true}), std::pair(std::size_t(4), std::size_t(3)));
-  EXPECT_EQ(bound({}, {4, true}, 8.0), std::pair(std::size_t(2), std::size_t(1))) << "the ranks of a container share its quota";
+  EXPECT_EQ(bound({}, {4, true}, 8.0), std::pair(std::size_t(2), std::size_t(1)))
+      << "the ranks of a container share its quota";
 }
 
 }  // namespace

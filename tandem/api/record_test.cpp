@@ -131,8 +131,10 @@ TEST(Record, ATaskOfAnotherRecordingIsNotOfThisReplay) {
   Graph a = rt->record([&] { one = rt->submit(kAdd, 1, read_write(hx)); });
   Graph b = rt->record([&] { two = rt->submit(kAdd, 1, read_write(hx)); });
   const Replay replay = rt->replay(a);
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->wait(replay, two); }), HasSubstr("not of the recording that was replayed"));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->wait(replay, replay); }), HasSubstr("not of the recording that was replayed"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->wait(replay, two); }),
+              HasSubstr("not of the recording that was replayed"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->wait(replay, replay); }),
+              HasSubstr("not of the recording that was replayed"));
   EXPECT_THAT(thrown_by<UsageError>([&] { a.set_values(two, 5); }), HasSubstr("not of its recording"));
   rt->wait(replay, one);
   EXPECT_EQ(x, 1);
@@ -168,7 +170,8 @@ TEST(Record, AGraphWhoseReplaysCannotBeWaitedForLeavesThemTheirMemory) {
   auto own = rt->scalar<int>("own");
   std::optional<Graph> graph = rt->record([&] {
     rt->submit("set", [](int& value) { value = 2; }, write(own));
-    rt->submit("add token", [token](const int& more, int& value) { value += *token + more; }, read(own), read_write(hx));
+    rt->submit("add token", [token](const int& more, int& value) { value += *token + more; }, read(own),
+               read_write(hx));
   });
   token.reset();
   {

@@ -25,8 +25,12 @@ void RecordedParts::note(PartPlan& plan) {
 
 void RecordedParts::check() const {
   for (const Known& one : plans_)
-    if (const PartPlan* const plan = alive(one); plan != nullptr && plan->state_ != one.first && plan->state_ == PartPlan::State::writing && plan->lacks_value())
-      throw UsageError(fmt::format("a recording leaves {} divided into parts of which some have no value: write them, or the whole before it is divided", one.name));
+    if (const PartPlan* const plan = alive(one);
+        plan != nullptr && plan->state_ != one.first && plan->state_ == PartPlan::State::writing && plan->lacks_value())
+      throw UsageError(
+          fmt::format("a recording leaves {} divided into parts of which some have no value: write them, or the whole "
+                      "before it is divided",
+                      one.name));
 }
 
 void RecordedParts::finish(const ForEachDatum* all, std::uint64_t plan_count) {
@@ -47,7 +51,8 @@ void RecordedParts::finish(const ForEachDatum* all, std::uint64_t plan_count) {
   // though no task of the recording names these.
   for (std::size_t i = 0; i < plans_.size(); ++i)
     if (const PartPlan* const plan = alive(plans_[i])) note_those_of(plan->whole_);
-  std::sort(plans_.begin(), plans_.end(), [](const Known& a, const Known& b) { return std::tie(a.depth, a.number) < std::tie(b.depth, b.number); });
+  std::sort(plans_.begin(), plans_.end(),
+            [](const Known& a, const Known& b) { return std::tie(a.depth, a.number) < std::tie(b.depth, b.number); });
   plan_count_ = plan_count;
 }
 
@@ -74,10 +79,12 @@ void RecordedParts::prepare(const ForEachDatum& all, std::uint64_t plan_count) c
                                    "ended; let it live as long as the graph", one.name));
   if (plan_count != plan_count_) gather_others(all);
   for (const Known& one : plans_)
-    if (PartPlan* const plan = alive(one); plan != nullptr && plan->state_ != one.first && (one.first == State::idle || plan->state_ == State::writing))
+    if (PartPlan* const plan = alive(one);
+        plan != nullptr && plan->state_ != one.first && (one.first == State::idle || plan->state_ == State::writing))
       plan->gather();
   for (const Known& one : plans_)
-    if (PartPlan* const plan = alive(one); plan != nullptr && one.first != State::idle) plan->split(one.first == State::writing);
+    if (PartPlan* const plan = alive(one); plan != nullptr && one.first != State::idle)
+      plan->split(one.first == State::writing);
   // The tasks of the replay are in order, whatever `asks` says.
   for (const Known& one : plans_)
     if (const PartPlan* const plan = alive(one)) {

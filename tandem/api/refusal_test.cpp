@@ -46,7 +46,8 @@ TEST_F(Refusal, OfATaskAfterARecordedOneGivesItsDataNoValue) {
   TaskRef recorded;
   const Graph graph = rt.record([&] { recorded = rt.submit(kSet, write(x)); });
   const std::uint64_t submitted = rt.core().submission().submitted();
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt.submit({.after = {recorded}}, kSet, write(y)); }), HasSubstr("after a recorded task"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt.submit({.after = {recorded}}, kSet, write(y)); }),
+              HasSubstr("after a recorded task"));
   EXPECT_EQ(rt.core().submission().submitted(), submitted);
   expect_no_value(y);
 }
@@ -55,9 +56,11 @@ TEST_F(Refusal, InARecordingGivesDataNoValue) {
   const TaskRef live = rt.submit(kSet, write(x));
   EXPECT_THAT(thrown_by<UsageError>([&] {
                 const Graph graph = rt.record([&] {
-                  EXPECT_THAT(thrown_by<UsageError>([&] { rt.submit({.after = {live}}, kSet, write(y)); }), HasSubstr("not of the same recording"));
+                  EXPECT_THAT(thrown_by<UsageError>([&] { rt.submit({.after = {live}}, kSet, write(y)); }),
+                              HasSubstr("not of the same recording"));
                   EXPECT_THAT(thrown_by<UsageError>([&] {
-                                rt.submit([](const std::unique_ptr<int>&, double& v) { v = 1; }, std::make_unique<int>(1), write(y));
+                                rt.submit([](const std::unique_ptr<int>&, double& v) { v = 1; },
+                                          std::make_unique<int>(1), write(y));
                               }),
                               HasSubstr("cannot be copied"));
                   rt.submit(kAdd, read_write(y));
@@ -97,7 +100,8 @@ TEST_F(Refusal, OfACallbackWhoseCopyThrowsLeavesNoTask) {
   rt.wait();
   const std::size_t bytes = rt.core().submission().pool().bytes();
   throws = true;
-  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt.submit(options, kSet, write(y)); }), "no copy");
+  for (int i = 0; i < 10'000; ++i)
+    EXPECT_EQ(thrown_by<std::runtime_error>([&] { rt.submit(options, kSet, write(y)); }), "no copy");
   EXPECT_EQ(rt.core().submission().pool().bytes(), bytes);
   throws = false;
 }

@@ -28,7 +28,8 @@ std::string command() {
 /// Runs the command. Returns why it failed; empty: it succeeded.
 std::string run_command(const std::string& folder, const std::string& file) {
   std::string words[] = {command(), "trace", "report", folder, "-o", file};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), words[5].data(), nullptr};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
+                       words[4].data(), words[5].data(), nullptr};
   // Standard output belongs to the program, so the command's goes to standard error.
   posix_spawn_file_actions_t actions;
   if (::posix_spawn_file_actions_init(&actions) != 0) return "no process could be started";
@@ -46,9 +47,12 @@ std::string run_command(const std::string& folder, const std::string& file) {
 
 }  // namespace
 
-std::filesystem::path report_trace_folder(const std::string& report) { return fmt::format("{}.trace-{}", report, ::getpid()); }
+std::filesystem::path report_trace_folder(const std::string& report) {
+  return fmt::format("{}.trace-{}", report, ::getpid());
+}
 
-void make_report(const base::Config& config, const std::filesystem::path& folder, unsigned ranks, unsigned rank, base::Log& log) {
+void make_report(const base::Config& config, const std::filesystem::path& folder, unsigned ranks, unsigned rank,
+                 base::Log& log) {
   const std::string& file = config.get_string("report");
   if (ranks > 1) {
     if (rank == 0)
@@ -57,8 +61,8 @@ void make_report(const base::Config& config, const std::filesystem::path& folder
     return;
   }
   if (const std::string why_not = run_command(folder.string(), file); !why_not.empty()) {
-    log.warn("option report: {} was not made: {}; the trace is in {}: tandem trace report {} -o {}", file, why_not, folder.string(), folder.string(),
-             file);
+    log.warn("option report: {} was not made: {}; the trace is in {}: tandem trace report {} -o {}", file, why_not,
+             folder.string(), folder.string(), file);
     return;
   }
   std::error_code ignored;

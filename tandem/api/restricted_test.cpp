@@ -111,7 +111,8 @@ TEST(RestrictedTasks, ManyOnThreadsAllRun) {
   const Codelet plain("plain", [&](int) { ++count; });
   std::vector<decltype(plain.can_run({}))> some;
   for (unsigned i = 0; i < 4; ++i)
-    some.push_back(plain.can_run([i](const WorkerDescription& worker) { return worker.worker == i || worker.worker == i / 2; }));
+    some.push_back(
+        plain.can_run([i](const WorkerDescription& worker) { return worker.worker == i || worker.worker == i / 2; }));
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 200; ++i) i % 3 == 0 ? rt->submit(plain, i) : rt->submit(some[static_cast<unsigned>(i) % 4], i);
     rt->wait();

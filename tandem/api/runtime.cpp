@@ -30,7 +30,8 @@ void Runtime::wait() {
   const int strangers = company_->busy_others(resources_->clock->now_ns(), look_every_ns);
   if (strangers == 0) return;
   resources_->log->warn(
-      "{} threads that do not belong to Tandem compute beside its workers; if they belong to the BLAS, start the program with "
+      "{} threads that do not belong to Tandem compute beside its workers; if they belong to the BLAS, start the "
+      "program with "
       "OMP_NUM_THREADS=1, or set the library to one thread per call",
       strangers);
   company_.reset();
@@ -55,7 +56,9 @@ void Runtime::cancel() {
 
 bool Runtime::cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->submission().is_over(); }
 bool Runtime::is_over() { return flow_ != nullptr ? flow_->is_over() : core_->submission().is_over(); }
-std::uint64_t Runtime::position() const noexcept { return flow_ != nullptr ? flow_->position() : core_->submission().last_id(); }
+std::uint64_t Runtime::position() const noexcept {
+  return flow_ != nullptr ? flow_->position() : core_->submission().last_id();
+}
 
 std::optional<std::uint64_t> Runtime::cancelled_at() const noexcept {
   return flow_ != nullptr ? flow_->cancelled_at() : core_->waits().cancelled_at();
@@ -82,7 +85,8 @@ void Runtime::say_once_that_nobody_owns_data() {
   if (!std::exchange(ownerless_warning_due_, false)) return;
   if (flow_->rank() != 0 || owned_data_ > 0 || data_count_ == 0 || flow_->statistics().tasks == 0) return;
   resources_->log->warn(
-      "no data has an owner, so each of the {} ranks has its own copy of all data and runs every task; to share the work, register "
+      "no data has an owner, so each of the {} ranks has its own copy of all data and runs every task; to share the "
+      "work, register "
       "data with DataOptions{{.owner = rank}}",
       flow_->size());
 }
@@ -112,7 +116,8 @@ void Runtime::wait_for(const std::vector<TaskRef>& tasks) {
       if (failure == nullptr) failure = std::current_exception();
     }
   }
-  const bool ignored = std::any_of(tasks.begin(), tasks.end(), [](const TaskRef& task) { return task.task == nullptr; });
+  const bool ignored = std::any_of(tasks.begin(), tasks.end(),
+                                   [](const TaskRef& task) { return task.task == nullptr; });
   if (failure == nullptr && ignored && is_over())
     throw FlowCancelled("tasks that are waited for did not run: the flow was cancelled before them");
   if (failure != nullptr) std::rethrow_exception(failure);

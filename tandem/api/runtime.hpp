@@ -100,7 +100,8 @@ inline constexpr bool is_options = std::is_same_v<std::remove_cvref_t<Argument>,
 template <class... Arguments>
 inline constexpr bool last_is_options = false;
 template <class First, class... Others>
-inline constexpr bool last_is_options<First, Others...> = is_options<std::tuple_element_t<sizeof...(Others), std::tuple<First, Others...>>>;
+inline constexpr bool last_is_options<First, Others...> =
+    is_options<std::tuple_element_t<sizeof...(Others), std::tuple<First, Others...>>>;
 
 template <class Argument>
 inline constexpr bool is_codelet = false;
@@ -109,9 +110,11 @@ inline constexpr bool is_codelet<Codelet<Kernels...>> = true;
 
 /// Types that may be a task's own kernel: a lambda, another function object, a function.
 template <class Argument>
-concept Callable = (std::is_class_v<std::remove_cvref_t<Argument>> || std::is_function_v<std::remove_pointer_t<std::decay_t<Argument>>>) &&
-                   !is_codelet<std::remove_cvref_t<Argument>> && !is_access<Argument> && !is_options<Argument> &&
-                   !std::is_convertible_v<const std::decay_t<Argument>&, std::string_view>;
+concept Callable =
+    (std::is_class_v<std::remove_cvref_t<Argument>> ||
+     std::is_function_v<std::remove_pointer_t<std::decay_t<Argument>>>)&&!is_codelet<std::remove_cvref_t<Argument>> &&
+    !is_access<Argument> && !is_options<Argument> &&
+    !std::is_convertible_v<const std::decay_t<Argument>&, std::string_view>;
 
 class ExitStatus;
 struct PartOrder;
@@ -140,7 +143,8 @@ struct NoKernel {};
 class IterationScope {
  public:
   /// Sets the number at `place`, which the runtime uses for submitted tasks.
-  IterationScope(std::int32_t& place, std::int32_t number) noexcept : place_(place), before_(std::exchange(place, number)) {}
+  IterationScope(std::int32_t& place, std::int32_t number) noexcept
+      : place_(place), before_(std::exchange(place, number)) {}
   ~IterationScope() { place_ = before_; }
   IterationScope(const IterationScope&) = delete;
   IterationScope& operator=(const IterationScope&) = delete;
@@ -219,9 +223,10 @@ class Runtime {
   }
   template <class T, std::size_t n>
   Data<Array<T, n>> data(std::string name, ArrayView<T, n> array, const DataOptions& options) {
-    return Data<Array<T, n>>(register_data(std::move(name), {array.size(), 1, sizeof(T)}, const_cast<void*>(static_cast<const void*>(array.data)),
-                                           array.size(), typeid(Array<T, n>), options, nullptr,
-                                           std::make_unique<const runtime::Layout>(array.extents, array.strides, sizeof(T))));
+    return Data<Array<T, n>>(register_data(
+        std::move(name), {array.size(), 1, sizeof(T)}, const_cast<void*>(static_cast<const void*>(array.data)),
+        array.size(), typeid(Array<T, n>), options, nullptr,
+        std::make_unique<const runtime::Layout>(array.extents, array.strides, sizeof(T))));
   }
   template <class T>
   Data<T> data(std::string name, T& object, const DataOptions& options) {
@@ -250,7 +255,8 @@ class Runtime {
   /// register an object of the same type too; Tandem does not use that one. Throws UsageError.
   template <class T>
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
-    static_assert(!std::is_const_v<T>, "an object is written by tasks, or replaced by what arrives: it cannot be const");
+    static_assert(!std::is_const_v<T>,
+                  "an object is written by tasks, or replaced by what arrives: it cannot be const");
     return Data<Object<T>>(register_data(std::move(name), {1, 1, sizeof(T)}, &value, 1, typeid(Object<T>), options,
                                          &internal::ObjectType<T>::ops));
   }
@@ -280,8 +286,8 @@ class Runtime {
     static_assert(!std::is_const_v<T>, "data that Tandem allocates must be written first: its type cannot be const");
     const std::array<std::size_t, n> none{};
     const runtime::Layout layout = runtime::Layout(extents, none, sizeof(T)).packed();
-    return Data<Array<T, n>>(allocate_data(std::move(name), {layout.count(), 1, sizeof(T)}, typeid(Array<T, n>), options, nullptr,
-                                           std::make_unique<const runtime::Layout>(layout)));
+    return Data<Array<T, n>>(allocate_data(std::move(name), {layout.count(), 1, sizeof(T)}, typeid(Array<T, n>),
+                                           options, nullptr, std::make_unique<const runtime::Layout>(layout)));
   }
   template <class T, std::size_t n>
   Data<Array<T, n>> array(std::string name, const std::size_t (&extents)[n],
@@ -302,7 +308,8 @@ class Runtime {
     return object<T>(std::move(name), DataOptions{.where = where});
   }
   template <class T>
-  Data<Vector<T>> vector(std::string name, std::size_t count, std::source_location where = std::source_location::current()) {
+  Data<Vector<T>> vector(std::string name, std::size_t count,
+                         std::source_location where = std::source_location::current()) {
     return vector<T>(std::move(name), count, DataOptions{.where = where});
   }
   template <class T>
@@ -337,7 +344,8 @@ class Runtime {
   ///
   ///   rt.prefetch(a, 1);  // to the memory of the first device
   template <class Kind>
-  void prefetch(const Data<Kind>& data, unsigned memory_node, std::source_location where = std::source_location::current()) {
+  void prefetch(const Data<Kind>& data, unsigned memory_node,
+                std::source_location where = std::source_location::current()) {
     static_assert(!internal::is_object<Kind>, "objects stay in main memory");
     prefetch_to(data.handle(), memory_node, where);
   }
@@ -421,7 +429,8 @@ class Runtime {
   /// Submits a task with its own kernel and without a name.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(Kernel&& kernel, Arguments&&... arguments) {
-    return submit(internal::TaskName(SourceLine()), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return submit(internal::TaskName(SourceLine()), std::forward<Kernel>(kernel),
+                  std::forward<Arguments>(arguments)...);
   }
   /// Submits a task with its own kernel, without name and arguments.
   template <internal::Callable Kernel>
@@ -436,7 +445,8 @@ class Runtime {
   /// Submits a task with its own kernel and options, without a name.
   template <internal::Callable Kernel, class... Arguments>
   TaskRef submit(const TaskOptions& options, Kernel&& kernel, Arguments&&... arguments) {
-    return submit_kernel(&options, internal::TaskName(options.where), std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return submit_kernel(&options, internal::TaskName(options.where), std::forward<Kernel>(kernel),
+                         std::forward<Arguments>(arguments)...);
   }
 
   /// Makes tasks belong to this iteration of the program's outer loop, such as the column of a factorisation or a time
@@ -618,7 +628,8 @@ class Runtime {
   }
   /// Makes `rank` the owner of the data: its value moves there, and tasks that write it run there.
   template <class Kind>
-  void migrate(const Data<Kind>& data, std::uint32_t rank, std::source_location where = std::source_location::current()) {
+  void migrate(const Data<Kind>& data, std::uint32_t rank,
+               std::source_location where = std::source_location::current()) {
     migrate_to(data.handle(), rank, where);
   }
   /// Frees the copies of the data on all ranks but its owner.
@@ -736,18 +747,22 @@ class Runtime {
 
  private:
   template <class Kind>
-  Data<Kind> add(std::string name, const runtime::Shape& shape, const void* memory, std::size_t ld, const DataOptions& options) {
+  Data<Kind> add(std::string name, const runtime::Shape& shape, const void* memory, std::size_t ld,
+                 const DataOptions& options) {
     static_assert(internal::can_be_data<Kind>);
-    return Data<Kind>(register_data(std::move(name), shape, const_cast<void*>(memory), ld, typeid(Kind), options, nullptr));
+    return Data<Kind>(
+        register_data(std::move(name), shape, const_cast<void*>(memory), ld, typeid(Kind), options, nullptr));
   }
   template <class Kind>
   Data<Kind> allocate(std::string name, const runtime::Shape& shape, const DataOptions& options) {
     static_assert(internal::can_be_data<Kind>);
-    static_assert(!internal::is_constant<Kind>, "data that Tandem allocates must be written first: its type cannot be const");
+    static_assert(!internal::is_constant<Kind>,
+                  "data that Tandem allocates must be written first: its type cannot be const");
     return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options, nullptr));
   }
   template <AccessMode mode, class Kind>
-  static Acquired<typename Access<mode, Kind>::View> view_of(internal::HeldAccess access, const runtime::Handle& handle) {
+  static Acquired<typename Access<mode, Kind>::View> view_of(internal::HeldAccess access,
+                                                             const runtime::Handle& handle) {
     typename Access<mode, Kind>::View view = internal::view_in<Kind>(handle.home, handle);
     if constexpr (mode == AccessMode::write && internal::is_object<Kind>) view = std::remove_cvref_t<decltype(view)>();
     return {std::move(access), view};
@@ -765,19 +780,21 @@ class Runtime {
     constexpr std::size_t others = sizeof...(Arguments) - 1;
     const auto all = std::forward_as_tuple(std::forward<Arguments>(arguments)...);
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
-      return submit(std::get<others>(all), std::forward<std::tuple_element_t<i, std::tuple<Arguments&&...>>>(std::get<i>(all))...);
+      return submit(std::get<others>(all),
+                    std::forward<std::tuple_element_t<i, std::tuple<Arguments&&...>>>(std::get<i>(all))...);
     }(std::make_index_sequence<others>());
   }
 
   template <class... Kernels, class... Arguments>
-  [[gnu::always_inline]] TaskRef submit_of(const TaskOptions* options, const Codelet<Kernels...>& codelet, const SourceLine& where,
-                                           Arguments&&... arguments) {
+  [[gnu::always_inline]] TaskRef submit_of(const TaskOptions* options, const Codelet<Kernels...>& codelet,
+                                           const SourceLine& where, Arguments&&... arguments) {
     return submit_task<internal::TaskCode<internal::TypedCore<Kernels...>, std::decay_t<Arguments>...>>(
         options, codelet.core(), where, internal::NoKernel(), std::forward<Arguments>(arguments)...);
   }
 
   template <class Kernel, class... Arguments>
-  TaskRef submit_kernel(const TaskOptions* options, const internal::TaskName& name, Kernel&& kernel, Arguments&&... arguments) {
+  TaskRef submit_kernel(const TaskOptions* options, const internal::TaskName& name, Kernel&& kernel,
+                        Arguments&&... arguments) {
     using Own = std::decay_t<Kernel>;
     SourceLine line = name.where;
     [[maybe_unused]] const auto note_line = [&](const auto& argument) {
@@ -792,18 +809,22 @@ class Runtime {
     bool is_shared = false;
     const std::shared_ptr<runtime::CodeletCore>& codelet = codelets.of(name.text, line, is_shared);
     if (!is_shared || name.text.empty() || (options != nullptr && !options->name.empty())) [[likely]]
-      return submit_task<Code>(options, codelet, line, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+      return submit_task<Code>(options, codelet, line, std::forward<Kernel>(kernel),
+                               std::forward<Arguments>(arguments)...);
     TaskOptions renamed = options != nullptr ? *options : TaskOptions{.where = {}};
     renamed.name = name.text;
-    return submit_task<Code>(&renamed, codelet, line, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+    return submit_task<Code>(&renamed, codelet, line, std::forward<Kernel>(kernel),
+                             std::forward<Arguments>(arguments)...);
   }
 
   /// `where` is the line of a task without data.
   template <class Code, class Kernel, class... Arguments>
-  [[gnu::always_inline]] TaskRef submit_task(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet,
+  [[gnu::always_inline]] TaskRef submit_task(const TaskOptions* options,
+                                             const std::shared_ptr<runtime::CodeletCore>& codelet,
                                              const SourceLine& where, Kernel&& kernel, Arguments&&... arguments) {
     if (__builtin_expect(flow_ != nullptr, 0))
-      return submit_in_flow<Code>(options, codelet, where, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
+      return submit_in_flow<Code>(options, codelet, where, std::forward<Kernel>(kernel),
+                                  std::forward<Arguments>(arguments)...);
     runtime::Task* const task = begin_task(codelet, Code::ops, access_count<Code>(*codelet, arguments...));
     if (task == nullptr) return {};
     fill_or_drop<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
@@ -813,8 +834,8 @@ class Runtime {
 
   /// On several ranks: nothing is filled before it is known that the task runs here.
   template <class Code, class Kernel, class... Arguments>
-  TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet, const SourceLine& line,
-                         Kernel&& kernel, Arguments&&... arguments) {
+  TaskRef submit_in_flow(const TaskOptions* options, const std::shared_ptr<runtime::CodeletCore>& codelet,
+                         const SourceLine& line, Kernel&& kernel, Arguments&&... arguments) {
     std::conditional_t<Code::kLists == 0, std::array<dist::Use, Code::kAccesses>, std::vector<dist::Use>> uses;
     if constexpr (Code::kLists != 0) uses.resize(access_count<Code>(*codelet, arguments...));
     SourceLine where = line;  // line of the last access, if there is one
@@ -875,7 +896,8 @@ class Runtime {
     if constexpr (Code::kLists != 0) {
       [[maybe_unused]] std::size_t list = 0;
       const auto note = [&](const auto& argument) {
-        if constexpr (internal::is_list<decltype(argument)>) Code::stored(task).lengths[list++] = static_cast<std::uint32_t>(argument.count);
+        if constexpr (internal::is_list<decltype(argument)>)
+          Code::stored(task).lengths[list++] = static_cast<std::uint32_t>(argument.count);
       };
       (note(arguments), ...);
     }
@@ -891,7 +913,8 @@ class Runtime {
     [[maybe_unused]] const auto set = [&](const auto& argument) {
       using Argument = std::remove_cvref_t<decltype(argument)>;
       if constexpr (internal::is_list<Argument>) {
-        for (std::size_t i = 0; i < argument.count; ++i) task.accesses()[index++].set(argument.first[i].handle(), Argument::mode);
+        for (std::size_t i = 0; i < argument.count; ++i)
+          task.accesses()[index++].set(argument.first[i].handle(), Argument::mode);
         task.where = argument.where;
       } else if constexpr (internal::is_access<Argument>) {
         set_access(task, index++, argument);
@@ -914,7 +937,8 @@ class Runtime {
   void check_copies_fit(runtime::Handle& whole, std::size_t largest_part, const SourceLine& where);
   /// `shares`: the part lies in the memory of the whole, where that is.
   runtime::Handle* add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
-                            std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where);
+                            std::array<std::size_t, 2> first, const std::type_info& type,
+                            const std::source_location& where);
   bool has_value(runtime::Handle& handle) const;
   void forget_value(runtime::Handle& handle);
   /// Whether splits and gathers have an effect. False: on several ranks the flow is over, until the next wait.
@@ -934,13 +958,15 @@ class Runtime {
 
   // --- functions for the templates
   runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                 const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object,
+                                 const std::type_info& type, const DataOptions& options,
+                                 const runtime::ObjectOps* object,
                                  std::unique_ptr<const runtime::Layout> layout = nullptr);
   runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
                                  const DataOptions& options, const runtime::ObjectOps* object,
                                  std::unique_ptr<const runtime::Layout> layout = nullptr);
   /// Begins a task that the caller fills; null: the flow was cancelled, and is over.
-  runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, unsigned accesses);
+  runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
+                            unsigned accesses);
   TaskRef enter_task(runtime::Task& task);
   TaskRef enter_task(runtime::Task& task, const TaskOptions& options);
   /// Notes a task without options on several ranks: true if it does not concern this rank.
@@ -949,15 +975,16 @@ class Runtime {
   runtime::Task* begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                const runtime::TaskOps& ops);
   TaskRef enter_in_flow(internal::FlowTask& call, runtime::Task& task);
-  Event submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
-                     const SourceLine& where);
-  Event record_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
-                     const SourceLine& where);
+  Event submit_event(std::string name, Release release, std::function<void(Event)> start,
+                     std::span<const dist::Use> uses, const SourceLine& where);
+  Event record_event(std::string name, Release release, std::function<void(Event)> start,
+                     std::span<const dist::Use> uses, const SourceLine& where);
   Event record_event_in_flow(const std::string& name, Release release, const std::function<void(Event)>& start,
                              std::span<const dist::Use> uses, const SourceLine& where);
   std::shared_ptr<internal::EventState> enter_event(std::string name, Release release, std::function<void(Event)> start,
                                                     std::span<const dist::Use> uses, const SourceLine& where);
-  internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where, unsigned node = 0);
+  internal::HeldAccess begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where,
+                                    unsigned node = 0);
   void check_node(const char* action, unsigned node) const;
   void prefetch_to(runtime::Handle* handle, unsigned node, const SourceLine& where);
   internal::HeldAccess begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
@@ -990,7 +1017,8 @@ class Runtime {
   std::size_t chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept;
   /// Submits one task per chunk: `chunk(first, last)`.
   template <class Chunk>
-  std::vector<TaskRef> submit_chunks(std::size_t begin, std::size_t end, const RangeOptions& options, const Chunk& chunk) {
+  std::vector<TaskRef> submit_chunks(std::size_t begin, std::size_t end, const RangeOptions& options,
+                                     const Chunk& chunk) {
     using Code = internal::TaskCode<internal::OwnKernel<Chunk>, std::size_t, std::size_t>;
     std::vector<TaskRef> tasks;
     if (begin >= end) return tasks;
@@ -999,7 +1027,8 @@ class Runtime {
     const std::shared_ptr<runtime::CodeletCore>& codelet = codelets.of(options.name, {}, is_shared);
     const std::size_t grain = grain_of(end - begin, options);
     for (std::size_t first = begin; first < end; first += std::min(grain, end - first))
-      tasks.push_back(submit_task<Code>(nullptr, codelet, SourceLine(), chunk, first, first + std::min(grain, end - first)));
+      tasks.push_back(
+          submit_task<Code>(nullptr, codelet, SourceLine(), chunk, first, first + std::min(grain, end - first)));
     return tasks;
   }
   void wait_for(const std::vector<TaskRef>& tasks);

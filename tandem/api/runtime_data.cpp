@@ -17,12 +17,14 @@
 
 namespace tandem {
 
-void Runtime::check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const {
+void Runtime::check_options(const std::string& name, const DataOptions& options,
+                            const runtime::ObjectOps* object) const {
   const auto refuse = [&](const std::string& why) {
     throw UsageError("data '" + name + "' (at " + runtime::describe(options.where) + ") " + why);
   };
   if (options.owner && *options.owner >= size())
-    refuse("is given to rank " + std::to_string(*options.owner) + ", but there are " + std::to_string(size()) + " ranks");
+    refuse("is given to rank " + std::to_string(*options.owner) + ", but there are " + std::to_string(size()) +
+           " ranks");
   if (options.bytes != 0 && object == nullptr) refuse("has the bytes of its shape; option bytes is for objects");
   if (options.bytes > runtime::kMostDataBytes)
     refuse("is said to take " + std::to_string(options.bytes) + " bytes, more than the " +
@@ -31,7 +33,8 @@ void Runtime::check_options(const std::string& name, const DataOptions& options,
 
 runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
                                         const std::type_info& type, const DataOptions& options,
-                                        const runtime::ObjectOps* object, std::unique_ptr<const runtime::Layout> layout) {
+                                        const runtime::ObjectOps* object,
+                                        std::unique_ptr<const runtime::Layout> layout) {
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
@@ -41,7 +44,8 @@ runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& 
   const bool elsewhere = flow_ != nullptr && options.owner && *options.owner != flow_->rank();
   runtime::Handle* handle =
       elsewhere ? core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout))
-                : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type, options.where, std::move(layout));
+                : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type,
+                                    options.where, std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   core_->memory().settle_home(*handle);
@@ -56,7 +60,8 @@ runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& 
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
-  runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout));
+  runtime::Handle* handle =
+      core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   core_->memory().settle_home(*handle);
@@ -80,18 +85,23 @@ void Runtime::check_copies_fit(runtime::Handle& whole, std::size_t largest_part,
   const bool here = flow_ == nullptr || !is_owned(whole) || flow_->owner_of(whole) == flow_->rank();
   runtime::Memory& memory = core_->memory();
   if (!here || !memory.is_limited(0)) return;
-  const std::size_t bytes = largest_part + (runtime::Room::counts(whole, 0) ? whole.shape.bytes() : 0), budget = memory.room().budget(0);
+  const std::size_t bytes = largest_part + (runtime::Room::counts(whole, 0) ? whole.shape.bytes() : 0),
+                    budget = memory.room().budget(0);
   if (bytes <= budget) return;
-  throw OutOfMemory("cannot divide " + whole.described() + " (at " + runtime::describe(where) + "): with option memory it is copied to its "
-                             "parts one after the other, and with one of them takes " + std::to_string(bytes) + " bytes in " + memory.described(0) +
-                             ", whose budget is " + std::to_string(budget) + " bytes; make smaller parts, register them as data of their own "
-                             "(rt.tiles), or allow more memory (option memory)");
+  throw OutOfMemory("cannot divide " + whole.described() + " (at " + runtime::describe(where) +
+                    "): with option memory it is copied to its "
+                    "parts one after the other, and with one of them takes " +
+                    std::to_string(bytes) + " bytes in " + memory.described(0) + ", whose budget is " +
+                    std::to_string(budget) +
+                    " bytes; make smaller parts, register them as data of their own "
+                    "(rt.tiles), or allow more memory (option memory)");
 }
 
 /// Adds a part. If the whole has memory that the part shares, the part begins there at row and column `first`. On other
 /// ranks it has its own memory.
 runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
-                                   std::array<std::size_t, 2> first, const std::type_info& type, const std::source_location& where) {
+                                   std::array<std::size_t, 2> first, const std::type_info& type,
+                                   const std::source_location& where) {
   DataOptions options{.where = where};
   const bool owned = flow_ != nullptr && is_owned(whole);
   if (owned) options.owner = flow_->owner_of(whole);
@@ -99,7 +109,9 @@ runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handl
   if (here && !whole.home.has_memory() && shape.bytes() != 0) core_->memory().allocate_home(whole);
   runtime::Handle* const part = allocate_data(std::move(name), shape, type, options, nullptr);
   if (!here || shape.bytes() == 0) return part;
-  part->home = {static_cast<std::byte*>(whole.home.pointer) + (first[0] + first[1] * whole.home.ld) * shape.element_bytes, whole.home.ld, false};
+  part->home = {
+      static_cast<std::byte*>(whole.home.pointer) + (first[0] + first[1] * whole.home.ld) * shape.element_bytes,
+      whole.home.ld, false};
   part->is_part = whole.has_parts = true;
   return part;
 }
@@ -168,8 +180,8 @@ std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::s
       const std::uint32_t owner = grid.owner(i, j);
       if (owner >= size())
         throw UsageError("tile (" + std::to_string(i) + "," + std::to_string(j) + ") of '" + tiles.name() + "' (at " +
-                         runtime::describe(grid.where) + ") is given to rank " + std::to_string(owner) + ", but there are " +
-                         std::to_string(size()) + " ranks");
+                         runtime::describe(grid.where) + ") is given to rank " + std::to_string(owner) +
+                         ", but there are " + std::to_string(size()) + " ranks");
       mix(owner);
     }
   const std::uint32_t first = flow_->reserve(count, digest);
@@ -196,7 +208,8 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
   if (!is_owned(handle)) return;
   if (mode != AccessMode::read)
     throw UsageError("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
-                     " on every rank, since rank " + std::to_string(owner_of(handle)) + " owns it; use acquire_at_owner");
+                     " on every rank, since rank " + std::to_string(owner_of(handle)) +
+                     " owns it; use acquire_at_owner");
   dist::Use use{&handle, mode};
   flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
 }
@@ -205,7 +218,8 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
 /// local value, if other ranks' copies stay valid.
 void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) {
   check_divided_behind_end(handle, mode);
-  const bool is_here = flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
+  const bool is_here =
+      flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
   if (!is_here || (mode != AccessMode::write && !handle.flow.has_value))
     throw FlowCancelled("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
                         ": the flow was cancelled; wait first");
@@ -222,14 +236,18 @@ void Runtime::check_divided_behind_end(const runtime::Handle& handle, AccessMode
 dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
   core_->submission().thread().check(action);
   runtime::Handle& data = named(handle, action);
-  if (flow_ == nullptr) throw UsageError(std::string("cannot ") + action + " " + data.described() + ": there is one rank only");
+  if (flow_ == nullptr)
+    throw UsageError(std::string("cannot ") + action + " " + data.described() + ": there is one rank only");
   if (is_owned(data))
     throw UsageError(std::string("cannot ") + action + " " + data.described() + " explicitly, since rank " +
-                     std::to_string(owner_of(data)) + " owns it: what tasks need travels by itself; send data without an owner");
+                     std::to_string(owner_of(data)) +
+                     " owns it: what tasks need travels by itself; send data without an owner");
   return *flow_;
 }
 
-std::uint32_t Runtime::owner_of_handle(runtime::Handle* handle) { return owner_of(named(handle, "look for the owner of")); }
+std::uint32_t Runtime::owner_of_handle(runtime::Handle* handle) {
+  return owner_of(named(handle, "look for the owner of"));
+}
 
 DataOptions Runtime::options_beside(runtime::Handle* handle, const std::source_location& where) {
   DataOptions options{.where = where};

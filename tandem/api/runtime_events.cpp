@@ -19,7 +19,8 @@ void internal::EndAccess::operator()(runtime::ApplicationAccess* access) const n
   delete access;
 }
 
-internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where, unsigned node) {
+internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode mode, const SourceLine& where,
+                                           unsigned node) {
   runtime::Handle& data = named(handle, "acquire");
   core_->submission().thread().check("acquire data");
   check_node("acquire", node);
@@ -42,12 +43,14 @@ internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, Acc
   return access;
 }
 
-Event Runtime::submit_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
-                            const SourceLine& where) {
+Event Runtime::submit_event(std::string name, Release release, std::function<void(Event)> start,
+                            std::span<const dist::Use> uses, const SourceLine& where) {
   core_->submission().thread().check("submit an event");
   if (is_over()) return {};
-  if (core_->submission().recorder() != nullptr && start) return record_event(std::move(name), release, std::move(start), uses, where);
-  if (flow_ != nullptr && flow_->recording() != nullptr && start) return record_event_in_flow(name, release, start, uses, where);
+  if (core_->submission().recorder() != nullptr && start)
+    return record_event(std::move(name), release, std::move(start), uses, where);
+  if (flow_ != nullptr && flow_->recording() != nullptr && start)
+    return record_event_in_flow(name, release, start, uses, where);
   if (flow_ != nullptr && !flow_->enter(uses, {.where = where})) return {};
   const auto state = enter_event(std::move(name), release, std::move(start), uses, where);
   if (flow_ != nullptr) flow_->entered();
@@ -55,7 +58,8 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
 }
 
 /// Enters an event that takes place here; on several ranks, at the position that was entered.
-std::shared_ptr<internal::EventState> Runtime::enter_event(std::string name, Release release, std::function<void(Event)> start,
+std::shared_ptr<internal::EventState> Runtime::enter_event(std::string name, Release release,
+                                                           std::function<void(Event)> start,
                                                            std::span<const dist::Use> uses, const SourceLine& where) {
   runtime::Task& task = core_->events().begin(std::move(name), base::narrow<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
@@ -93,8 +97,8 @@ Event Runtime::record_event_in_flow(const std::string& name, Release release, co
   return state->event();
 }
 
-Event Runtime::record_event(std::string name, Release release, std::function<void(Event)> start, std::span<const dist::Use> uses,
-                            const SourceLine& where) {
+Event Runtime::record_event(std::string name, Release release, std::function<void(Event)> start,
+                            std::span<const dist::Use> uses, const SourceLine& where) {
   runtime::Task& task = core_->events().begin_recorded(std::move(name), base::narrow<unsigned>(uses.size()));
   for (std::size_t i = 0; i < uses.size(); ++i) task.accesses()[i].set(uses[i].handle, uses[i].mode);
   task.where = where;

@@ -26,8 +26,9 @@ bool Runtime::is_recording() const noexcept {
 
 void Runtime::check_not_recording(const char* action) const {
   if (!is_recording()) return;
-  throw UsageError(std::string("cannot ") + action +
-                   " while a graph is recorded: nothing runs meanwhile; do it outside the recording, before or after a replay");
+  throw UsageError(
+      std::string("cannot ") + action +
+      " while a graph is recorded: nothing runs meanwhile; do it outside the recording, before or after a replay");
 }
 
 /// Restores the partitions as they were before the recording. `is_whole` false: it was abandoned.
@@ -107,7 +108,8 @@ Replay Runtime::replay(Graph& graph) {
   if (is_over() || !between_parts([&] { return flow_->replay(*graph.recording_); })) return {};
   static const Codelet end("end of a replay", NoWork());
   const std::span<const TaskRef> ends = graph.recording_->ends();
-  return {core_->submission().submit_after(core_->submission().begin(end.core(), NoWorkCode::ops, 0), ends.data(), ends.size()),
+  return {core_->submission().submit_after(core_->submission().begin(end.core(), NoWorkCode::ops, 0), ends.data(),
+                                           ends.size()),
           graph.number_, 0};
 }
 

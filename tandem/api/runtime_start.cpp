@@ -80,7 +80,8 @@ std::optional<comm::Job> join(const base::Config& config, WorldResources& resour
   return std::move(job).value();
 }
 
-std::unique_ptr<trace::Session> open_trace(trace::SessionOptions options, const std::filesystem::path& folder, WorldResources& resources) {
+std::unique_ptr<trace::Session> open_trace(trace::SessionOptions options, const std::filesystem::path& folder,
+                                           WorldResources& resources) {
   if (!folder.empty()) options.folder = folder;
   auto session = trace::Session::open(options, *resources.clock, *resources.log, resources.loop);
   if (!session.ok()) throw StartError(session.error().message);
@@ -96,7 +97,8 @@ unsigned workers_of_largest_memory(const runtime::Machine& machine) {
 }
 
 /// Index in numa_nodes() of memory for what messages bring; sets a number for option comm.progress_core.
-std::optional<std::size_t> find_message_memory(base::Config& config, const std::optional<NamedMachine>& machine, const WorldResources& resources) {
+std::optional<std::size_t> find_message_memory(base::Config& config, const std::optional<NamedMachine>& machine,
+                                               const WorldResources& resources) {
   const base::Topology& own = *resources.topology;
   MessageHost host{.own = own, .host = own, .share = {resources.ranks_here, resources.has_own_cores}};
   if (comm::progress_core(config)) return place_messages(config, host, *resources.log);
@@ -112,24 +114,30 @@ std::optional<std::size_t> find_message_memory(base::Config& config, const std::
 }
 
 /// Sets the memory of messages, before there is data.
-void place_message_memory(runtime::RuntimeCore& core, std::size_t numa_place, const base::Config& config, const WorldResources& resources) {
-  const auto leave = [&](const std::string& why) { resources.log->info("what messages bring lies where the system puts it: {}", why); };
+void place_message_memory(runtime::RuntimeCore& core, std::size_t numa_place, const base::Config& config,
+                          const WorldResources& resources) {
+  const auto leave = [&](const std::string& why) {
+    resources.log->info("what messages bring lies where the system puts it: {}", why);
+  };
   if (config.get_bool("numa")) return leave("with option numa, main memory is that of worker 0's NUMA node");
   if (core.world().page_locked != nullptr) return leave("it is page-locked, for devices");
   auto memory = runtime::make_numa_memory(*resources.topology, numa_place);
-  if (!memory.ok()) return resources.log->warn("what messages bring lies where the system puts it: {}", memory.error().message);
+  if (!memory.ok())
+    return resources.log->warn("what messages bring lies where the system puts it: {}", memory.error().message);
   core.memory().set_message_memory(std::move(memory).value());
 }
 
 }  // namespace
 
 Runtime::Runtime(const Options& options)
-    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))), resources_(make_resources(*config_, options)) {
+    : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))),
+      resources_(make_resources(*config_, options)) {
   start(options);
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
-    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))), resources_(make_resources(*config_, options)) {
+    : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))),
+      resources_(make_resources(*config_, options)) {
   start(options);
 }
 
@@ -174,7 +182,8 @@ Runtime::~Runtime() {
   if (!is_well && exit_status_ != nullptr) exit_status_->fail();
   if (resources_->models != nullptr) resources_->models->save(core_->workers().measured_powers(), *resources_->log);
   std::filesystem::path traced;  // folder of the trace, for a report
-  if (trace_->session() != nullptr && !config_->get_string("report").empty()) traced = trace_->session()->rank_folder().parent_path();
+  if (trace_->session() != nullptr && !config_->get_string("report").empty())
+    traced = trace_->session()->rank_folder().parent_path();
   trace_->close();
   if (!traced.empty()) make_report(*config_, traced, ranks, own_rank, *resources_->log);
 }
@@ -196,10 +205,11 @@ void Runtime::start(const Options& program) {
   if (job) place = {job->rank.value(), job->size, job->id};
   find_cores(*config_, job ? &*job : nullptr, *resources_);
   if (!job || job->here.empty() || job->here.front() == job->rank)
-    if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size()); !warning.empty())
+    if (const std::string warning = internal::warning_of_numa_balancing(resources_->topology->numa_nodes().size());
+        !warning.empty())
       resources_->log->warn("{}", warning);
-  const std::optional<NamedMachine> contention_machine =
-      find_contention_machine(*config_, base::process_environment(), machine_name(resources_->topology->cpu_model()), *resources_->log);
+  const std::optional<NamedMachine> contention_machine = find_contention_machine(
+      *config_, base::process_environment(), machine_name(resources_->topology->cpu_model()), *resources_->log);
   std::optional<std::size_t> message_memory;
   if (job) message_memory = find_message_memory(*config_, contention_machine, *resources_);
   else check_message_options(*config_, *resources_->topology);
@@ -216,7 +226,9 @@ void Runtime::start(const Options& program) {
   if (config_->get_bool("trace.counters")) {
     // This is tried here, so that the log has one line instead of one for each worker.
     if (const auto counters = base::open_hardware_counters()) world.counters = &base::open_hardware_counters;
-    else resources_->log->warn("option trace.counters: tasks are traced without the processor's counts: {}", counters.error().message);
+    else
+      resources_->log->warn("option trace.counters: tasks are traced without the processor's counts: {}",
+                            counters.error().message);
   }
   std::unique_ptr<comm::Endpoint> endpoint;
   if (job) {
@@ -233,20 +245,24 @@ void Runtime::start(const Options& program) {
   }
   runtime::CoreOptions options = core_options(*config_);
   options.emulation = program.emulation;
-  MemoryContention contention = memory_contention_on(contention_machine, workers_of_largest_memory(world.machine), *resources_->log);
+  MemoryContention contention =
+      memory_contention_on(contention_machine, workers_of_largest_memory(world.machine), *resources_->log);
   options.memory_gate = contention.gate;
   options.memory_shares = std::move(contention.shares);
   if (config_->get_bool("models")) {
-    resources_->models = LearntModels::start(*config_, world.worker_specs(), {.is_stored = !program.emulation}, *resources_);
+    resources_->models =
+        LearntModels::start(*config_, world.worker_specs(), {.is_stored = !program.emulation}, *resources_);
     options.models = &resources_->models->durations();
     if (world.estimates == nullptr) world.estimates = std::make_unique<ModelEstimates>(*options.models);
   }
   if (resources_->models != nullptr) options.powers = resources_->models->powers();
-  else if (options.objective != runtime::Objective::time) options.powers = LearntModels::stored_powers(*config_, *resources_);
+  else if (options.objective != runtime::Objective::time)
+    options.powers = LearntModels::stored_powers(*config_, *resources_);
   if (counts_energy(*config_) && !program.emulation) {
     FoundEnergy found = find_energy(world, *config_, resources_->ranks_here);
     world.energy = std::move(found.sources);
-    for (const MissingEnergy& missing : found.missing) resources_->log->info("the energy of {} is not counted: {}", missing.what, missing.why);
+    for (const MissingEnergy& missing : found.missing)
+      resources_->log->info("the energy of {} is not counted: {}", missing.what, missing.why);
   }
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
   connect_trace();
@@ -254,7 +270,8 @@ void Runtime::start(const Options& program) {
   exit_status_ = std::make_unique<internal::ExitStatus>();
   if (endpoint != nullptr)
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
-  if (base::restrict_blas_threads() != nullptr) company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
+  if (base::restrict_blas_threads() != nullptr)
+    company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
 }
 
 /// Connects all parts to the trace, if there is one.

@@ -93,7 +93,8 @@ runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::share
     flow_->settle_all(call.uses);
     if (call.reduces) flow_->share_reductions(call.uses, call.wish);
     call.executor = flow_->executor_of(call.uses, call.wish);
-    if (call.executor == flow_->rank() || call.executor == dist::kEverywhere) return &core_->submission().begin(codelet, ops, accesses);
+    if (call.executor == flow_->rank() || call.executor == dist::kEverywhere)
+      return &core_->submission().begin(codelet, ops, accesses);
     record_in_flow(call, nullptr);
     return nullptr;
   }
@@ -148,7 +149,8 @@ void internal::submit_skipped(Runtime& rt, std::size_t i, const std::function<vo
 void internal::check_access_count(const std::string& codelet, std::size_t count, const SourceLine& where) {
   if (count <= runtime::kMaxAccesses) return;
   throw UsageError("task '" + codelet + "' (at " + runtime::describe(where) + ") names " + std::to_string(count) +
-                   " data, and a task may name " + std::to_string(runtime::kMaxAccesses) + " at most; use several tasks, or larger data");
+                   " data, and a task may name " + std::to_string(runtime::kMaxAccesses) +
+                   " at most; use several tasks, or larger data");
 }
 
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {

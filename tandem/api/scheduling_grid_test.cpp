@@ -58,15 +58,26 @@ struct Kernel {
   double speedup;
 };
 /// Kernels on tiles of 960 x 960 on cores of 20 GFlop/s, and four without such a meaning.
-constexpr std::array<Kernel, 13> kKernels{{{"potrf", 14.7, 2}, {"trsm", 44.2, 11}, {"syrk", 44.2, 26}, {"gemm", 88.5, 25},
-                                           {"getrf", 29.5, 3}, {"geqrt", 58, 2}, {"unmqr", 88, 12}, {"tsqrt", 88, 4}, {"tsmqr", 147, 18},
-                                           {"a", 50, 30}, {"b", 50, 8}, {"c", 30, 2}, {"d", 20, 0.5}}};
+constexpr std::array<Kernel, 13> kKernels{{{"potrf", 14.7, 2},
+                                           {"trsm", 44.2, 11},
+                                           {"syrk", 44.2, 26},
+                                           {"gemm", 88.5, 25},
+                                           {"getrf", 29.5, 3},
+                                           {"geqrt", 58, 2},
+                                           {"unmqr", 88, 12},
+                                           {"tsqrt", 88, 4},
+                                           {"tsmqr", 147, 18},
+                                           {"a", 50, 30},
+                                           {"b", 50, 8},
+                                           {"c", 30, 2},
+                                           {"d", 20, 0.5}}};
 
 std::optional<std::int64_t> duration_of(const ModelledMachine& machine, std::string_view codelet, DeviceKind kind) {
   const auto kernel = std::ranges::find(kKernels, codelet, &Kernel::name);
   if (kernel == kKernels.end()) return {};
   double ms = kernel->core_ms;
-  if (kind != DeviceKind::cpu) ms /= kernel->speedup * (kind == kOtherCard ? machine.cards.back() : machine.cards.front());
+  if (kind != DeviceKind::cpu)
+    ms /= kernel->speedup * (kind == kOtherCard ? machine.cards.back() : machine.cards.front());
   return static_cast<std::int64_t>(ms * 1e6);
 }
 
@@ -97,7 +108,9 @@ const auto& codelet(std::string_view name, Where where, Body body) {
   const auto make = [&] {
     const auto anywhere = Codelet(std::string(name), body).also(DeviceKind::user, body).also(kOtherCard, body);
     if (where == Where::rather_on_cards) return anywhere.prefer_devices();
-    return where == Where::anywhere ? anywhere : anywhere.can_run([](const WorkerDescription& worker) { return worker.device != DeviceKind::cpu; });
+    return where == Where::anywhere
+               ? anywhere
+               : anywhere.can_run([](const WorkerDescription& worker) { return worker.device != DeviceKind::cpu; });
   };
   static std::map<std::pair<std::string_view, Where>, decltype(make())> made;
   return made.try_emplace({name, where}, make()).first->second;
@@ -123,7 +136,9 @@ class Flow {
     return made;
   }
   /// Adds a task that reads `in` and changes `out`.
-  void task(std::string_view kernel, std::vector<Tile> in, std::vector<Tile> out) { tasks_.push_back({kernel, std::move(in), std::move(out)}); }
+  void task(std::string_view kernel, std::vector<Tile> in, std::vector<Tile> out) {
+    tasks_.push_back({kernel, std::move(in), std::move(out)});
+  }
   /// Submits the tasks. Priorities are bottom levels: the time from a task's start to the end of the flow on as many
   /// strong devices as could be used.
   void submit(bool with_priorities) {
@@ -131,11 +146,15 @@ class Flow {
     for (Planned& task : tasks_) {
       const TaskOptions options{.priority = static_cast<int>(task.level_ms * 10)};
       auto& [kernel, in, out, level] = task;
-      if (out.size() == 2 && in.empty()) rt_.submit(options, codelet(kernel, where_, [](Out, Out) {}), read_write(out[0]), read_write(out[1]));
-      else if (out.size() == 2) rt_.submit(options, codelet(kernel, where_, [](In, Out, Out) {}), read(in[0]), read_write(out[0]), read_write(out[1]));
+      if (out.size() == 2 && in.empty())
+        rt_.submit(options, codelet(kernel, where_, [](Out, Out) {}), read_write(out[0]), read_write(out[1]));
+      else if (out.size() == 2) rt_.submit(options, codelet(kernel, where_, [](In, Out, Out) {}), read(in[0]),
+                                           read_write(out[0]), read_write(out[1]));
       else if (in.empty()) rt_.submit(options, codelet(kernel, where_, [](Out) {}), read_write(out[0]));
-      else if (in.size() == 1) rt_.submit(options, codelet(kernel, where_, [](In, Out) {}), read(in[0]), read_write(out[0]));
-      else rt_.submit(options, codelet(kernel, where_, [](In, In, Out) {}), read(in[0]), read(in[1]), read_write(out[0]));
+      else if (in.size() == 1) rt_.submit(options, codelet(kernel, where_, [](In, Out) {}), read(in[0]),
+                                          read_write(out[0]));
+      else rt_.submit(options, codelet(kernel, where_, [](In, In, Out) {}), read(in[0]), read(in[1]),
+                      read_write(out[0]));
     }
   }
 
@@ -155,10 +174,12 @@ class Flow {
     for (auto task = tasks_.rbegin(); task != tasks_.rend(); ++task) {
       double behind_ms = 0;
       for (const Tile& tile : task->in) behind_ms = std::max(behind_ms, later[tile.handle()].writer_ms);
-      for (const Tile& tile : task->out) behind_ms = std::max({behind_ms, later[tile.handle()].readers_ms, later[tile.handle()].writer_ms});
+      for (const Tile& tile : task->out)
+        behind_ms = std::max({behind_ms, later[tile.handle()].readers_ms, later[tile.handle()].writer_ms});
       const auto kernel = std::ranges::find(kKernels, task->kernel, &Kernel::name);
       task->level_ms = behind_ms + kernel->core_ms / std::max(1.0, kernel->speedup);
-      for (const Tile& tile : task->in) later[tile.handle()].readers_ms = std::max(later[tile.handle()].readers_ms, task->level_ms);
+      for (const Tile& tile : task->in)
+        later[tile.handle()].readers_ms = std::max(later[tile.handle()].readers_ms, task->level_ms);
       for (const Tile& tile : task->out) later[tile.handle()] = {0, task->level_ms};
     }
   }
@@ -240,7 +261,8 @@ void layers(Flow& flow, unsigned width, unsigned depth) {
   std::mt19937_64 random(11);
   for (unsigned layer = 1; layer <= depth; ++layer)
     for (unsigned i = 0; i < width; ++i)
-      flow.task(any_kernel(random), {data[layer - 1][random() % width], data[layer - 1][(i + random() % 3) % width]}, {data[layer][i]});
+      flow.task(any_kernel(random), {data[layer - 1][random() % width], data[layer - 1][(i + random() % 3) % width]},
+                {data[layer][i]});
 }
 
 // These flows use the same data repeatedly: the last task of a worker shows where the next one needs no copy.
@@ -256,7 +278,8 @@ void chains(Flow& flow, unsigned count, unsigned steps, std::string_view kernel)
 void phases(Flow& flow, unsigned count, unsigned steps, std::string_view first, std::string_view second) {
   auto read = flow.tiles(count), updated = flow.tiles(count);
   for (unsigned step = 0; step < steps; ++step)
-    for (unsigned i = 0; i < count; ++i) flow.task(step / 4 % 2 == 0 ? first : second, {read[(i * 5 + step) % count]}, {updated[i]});
+    for (unsigned i = 0; i < count; ++i)
+      flow.task(step / 4 % 2 == 0 ? first : second, {read[(i * 5 + step) % count]}, {updated[i]});
 }
 
 /// A flow that computes each tile from its neighbours of the step before.
@@ -297,13 +320,15 @@ struct Noise {
 };
 
 /// Makespan in ms of the machine.
-double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget_tiles, bool is_known, const std::string& sched, Noise noise) {
+double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget_tiles, bool is_known,
+                   const std::string& sched, Noise noise) {
   runtime::CoreOptions options;
   model::RandomDurations random(noise.seed);
   options.emulation = [&](const runtime::EmulatedTask& task) {
     std::optional<std::int64_t> ns = duration_of(machine, task.codelet, task.device);
     if (ns && task.device == DeviceKind::cpu && noise.deviation > 0)
-      *ns = static_cast<std::int64_t>(random.around(static_cast<double>(*ns) * std::exp(-noise.deviation * noise.deviation / 2), noise.deviation));
+      *ns = static_cast<std::int64_t>(
+          random.around(static_cast<double>(*ns) * std::exp(-noise.deviation * noise.deviation / 2), noise.deviation));
     return ns;
   };
   options.tasks_per_step = 1;
@@ -316,7 +341,8 @@ double makespan_ms(const ModelledMachine& machine, const NamedFlow& flow, unsign
                                           .device_bytes = budget_tiles * kTileBytes},
                                          *resources);
   for (std::size_t card = 0; card < machine.cards.size(); ++card)
-    if (machine.cards[card] != machine.cards[0]) world.machine.workers[std::max(1U, machine.cores) + card].kind = kOtherCard;
+    if (machine.cards[card] != machine.cards[0])
+      world.machine.workers[std::max(1U, machine.cores) + card].kind = kOtherCard;
   if (is_known) world.estimates = std::make_unique<Known>(machine, noise.deviation);
   base::EventLoop& loop = *resources->loop;
   Runtime rt(std::move(resources), std::move(world), options);
@@ -342,7 +368,8 @@ class Comparison {
   void add(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget, bool is_known, Noise noise = {}) {
     double best = 1e300;
     std::vector<double> times;
-    for (const std::string& sched : kOthers) best = std::min(best, times.emplace_back(makespan_ms(machine, flow, budget, is_known, sched, noise)));
+    for (const std::string& sched : kOthers)
+      best = std::min(best, times.emplace_back(makespan_ms(machine, flow, budget, is_known, sched, noise)));
     const double plan = makespan_ms(machine, flow, budget, is_known, "plan", noise);
     std::printf("%-30s %-24s %6u %5s", machine.name.c_str(), flow.name.c_str(), budget, is_known ? "yes" : "no");
     for (const double time : times) std::printf(" %10.1f", time);
@@ -359,9 +386,13 @@ class Comparison {
   };
   Result result() const {
     const Result result{std::exp(log_sum_ / count_), worst_};
-    std::printf("%u cases: plan takes %.3f of the best other one in the geometric mean, %.3f at worst, and more than 1.03 in %u cases\n", count_,
-                result.mean, result.worst, behind_);
-    for (std::size_t i = 0; i < kOthers.size(); ++i) std::printf("  %-10s takes %.3f of plan in the geometric mean\n", kOthers[i].c_str(), std::exp(log_sums_[i] / count_));
+    std::printf(
+        "%u cases: plan takes %.3f of the best other one in the geometric mean, %.3f at worst, and more than 1.03 in "
+        "%u cases\n",
+        count_, result.mean, result.worst, behind_);
+    for (std::size_t i = 0; i < kOthers.size(); ++i)
+      std::printf("  %-10s takes %.3f of plan in the geometric mean\n", kOthers[i].c_str(),
+                  std::exp(log_sums_[i] / count_));
     return result;
   }
 
@@ -386,7 +417,9 @@ class Random {
   explicit Random(std::uint64_t seed) : random_(seed) {}
   unsigned below(std::uint64_t limit) { return static_cast<unsigned>(random_() % limit); }
   /// A random number whose logarithm is uniform.
-  double real(double from, double to) { return from * std::pow(to / from, static_cast<double>(random_() >> 11) * 0x1p-53); }
+  double real(double from, double to) {
+    return from * std::pow(to / from, static_cast<double>(random_() >> 11) * 0x1p-53);
+  }
 
  private:
   std::mt19937_64 random_;
@@ -398,7 +431,8 @@ ModelledMachine random_machine(Random& random, std::uint64_t seed) {
   const double strength = random.real(0.15, 2), other = random.below(3) == 0 ? random.real(0.15, 2) : strength;
   for (unsigned i = 0; i < cards; ++i) machine.cards.push_back(i < (cards + 1) / 2 ? strength : other);
   char name[64];
-  std::snprintf(name, sizeof name, "%u: %u+%u of %.2f, %.2f", static_cast<unsigned>(seed), machine.cores, cards, strength, other);
+  std::snprintf(name, sizeof name, "%u: %u+%u of %.2f, %.2f", static_cast<unsigned>(seed), machine.cores, cards,
+                strength, other);
   machine.name = name;
   return machine;
 }
@@ -453,7 +487,8 @@ void add_random_reuse(Comparison& comparison, std::uint64_t seed) {
   if (kind == 1) flow = {"phases", ranked, [=](Flow& f) { phases(f, count, steps, first, second); }};
   if (kind == 2) flow = {"stencil", ranked, [=](Flow& f) { stencil(f, count, steps, first); }};
   if (kind == 3) flow = {"sweep", ranked, [=](Flow& f) { sweep(f, count, steps, first); }};
-  flow.name += " " + std::to_string(count) + "x" + std::to_string(steps) + " " + std::string(first) + (ranked ? ", ranked" : "");
+  flow.name +=
+      " " + std::to_string(count) + "x" + std::to_string(steps) + " " + std::string(first) + (ranked ? ", ranked" : "");
   const unsigned budget = random.below(2) == 0 ? 0 : 8 + random.below(2 * count);
   comparison.add(machine, flow, budget, random.below(3) != 0);
 }
@@ -482,8 +517,10 @@ void pipeline(Flow& flow, unsigned count) {
 
 TEST(SchedulingGrid, PlanRunsChainsSideBySide) {
   Comparison comparison;
-  const NamedFlow products{"few products", false, [](Flow& f) { gemm(f, 4); }}, stages{"pipeline", false, [](Flow& f) { pipeline(f, 200); }};
-  comparison.add({.name = "10 cores, 5 weak cards", .cores = 10, .cards = std::vector<double>(5, 0.19), .copy_us = 614}, products, 0, true);
+  const NamedFlow products{"few products", false, [](Flow&f) { gemm(f, 4); }},
+      stages{"pipeline", false, [](Flow&f) { pipeline(f, 200); }};
+  comparison.add({.name = "10 cores, 5 weak cards", .cores = 10, .cards = std::vector<double>(5, 0.19), .copy_us = 614},
+                 products, 0, true);
   for (const ModelledMachine& machine : machines())
     for (const unsigned budget : {0U, 12U, 30U}) comparison.add(machine, stages, budget, true);
   const auto [mean, worst] = comparison.result();
@@ -508,7 +545,8 @@ struct SizedFlow {
 std::vector<SizedFlow> sized_flows() {
   std::vector<SizedFlow> made;
   const auto add = [&](const std::string& name, unsigned n, unsigned tiles, void (*make)(Flow&, unsigned)) {
-    made.push_back({{name + " " + std::to_string(n), true, [=](Flow& f) { make(f, n); }, Where::rather_on_cards}, tiles});
+    made.push_back({{name + " " + std::to_string(n), true, [=](Flow& f) { make(f, n); }, Where::rather_on_cards},
+                    tiles});
   };
   for (const unsigned n : {3U, 6U, 9U, 12U}) add("gemm", n, 3 * n * n, gemm);
   for (const unsigned n : {4U, 8U, 16U, 24U}) add("cholesky", n, n * (n + 1) / 2, cholesky);
@@ -521,15 +559,19 @@ std::vector<SizedFlow> sized_flows() {
 class Together {
  public:
   explicit Together(bool is_known) : is_known_(is_known) {
-    std::printf("%-30s %-14s %6s %10s %10s %10s %8s\n", "machine", "flow", "tiles", "cores", "cards", "together", "to best");
+    std::printf("%-30s %-14s %6s %10s %10s %10s %8s\n", "machine", "flow", "tiles", "cores", "cards", "together",
+                "to best");
   }
   void add(const ModelledMachine& machine, const NamedFlow& flow, unsigned budget) {
     ModelledMachine cores = machine, cards = machine;
     cores.cards.clear();
     cards.cores = 0;
-    const double cores_ms = makespan_ms(cores, flow, budget, is_known_, "lws", {}), cards_ms = makespan_ms(cards, flow, budget, is_known_, "plan", {}),
-                 together_ms = makespan_ms(machine, flow, budget, is_known_, "plan", {}), ratio = together_ms / std::min(cores_ms, cards_ms);
-    std::printf("%-30s %-14s %6u %10.1f %10.1f %10.1f %8.3f\n", machine.name.c_str(), flow.name.c_str(), budget, cores_ms, cards_ms, together_ms, ratio);
+    const double cores_ms = makespan_ms(cores, flow, budget, is_known_, "lws", {}),
+                 cards_ms = makespan_ms(cards, flow, budget, is_known_, "plan", {}),
+                 together_ms = makespan_ms(machine, flow, budget, is_known_, "plan", {}),
+                 ratio = together_ms / std::min(cores_ms, cards_ms);
+    std::printf("%-30s %-14s %6u %10.1f %10.1f %10.1f %8.3f\n", machine.name.c_str(), flow.name.c_str(), budget,
+                cores_ms, cards_ms, together_ms, ratio);
     worst_ = std::max(worst_, ratio);
     log_sum_ += std::log(ratio);
     if (ratio > 1.01) ++slower_;
@@ -540,8 +582,10 @@ class Together {
   };
   Result result() const {
     const Result result{std::exp(log_sum_ / count_), worst_};
-    std::printf("%u cases: together %.3f of the better alone in the geometric mean, %.3f at worst, and more than 1.01 in %u cases\n", count_, result.mean,
-                result.worst, slower_);
+    std::printf(
+        "%u cases: together %.3f of the better alone in the geometric mean, %.3f at worst, and more than 1.01 in %u "
+        "cases\n",
+        count_, result.mean, result.worst, slower_);
     return result;
   }
 

@@ -118,7 +118,8 @@ concept Flat = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std:
 
 /// Whether a type is a sequence of elements that can be inserted at the end.
 template <class C>
-concept Container = !std::is_trivially_copyable_v<C> && requires(const C& container, C& target, typename C::value_type element) {
+concept Container =
+    !std::is_trivially_copyable_v<C> && requires(const C& container, C& target, typename C::value_type element) {
   container.begin();
   container.end();
   { container.size() } -> std::convertible_to<std::size_t>;
@@ -145,9 +146,10 @@ inline constexpr bool is_block<C> = Flat<typename C::value_type> && !std::is_sam
 
 template <class T>
 struct Serialize {
-  static_assert(internal::Flat<T>,
-                "values of this type cannot travel between ranks as their bytes: specialise tandem::Serialize for it, with "
-                "write(const T&, ByteWriter&) and read(ByteReader&)");
+  static_assert(
+      internal::Flat<T>,
+      "values of this type cannot travel between ranks as their bytes: specialise tandem::Serialize for it, with "
+      "write(const T&, ByteWriter&) and read(ByteReader&)");
   /// Appends the value to a message.
   static void write(const T& value, ByteWriter& out) { out.write_bytes(std::addressof(value), sizeof value); }
   /// Takes the value from a message. Throws MalformedMessage.
@@ -178,7 +180,8 @@ struct Serialize<C> {
     if constexpr (internal::is_block<C>) {
       const std::size_t count = in.read_size(sizeof(Element));
       container.resize(count);
-      if (count > 0) std::memcpy(container.data(), in.read_bytes(count * sizeof(Element)).data(), count * sizeof(Element));
+      if (count > 0)
+        std::memcpy(container.data(), in.read_bytes(count * sizeof(Element)).data(), count * sizeof(Element));
     } else {
       const std::size_t count = in.read_size();
       if constexpr (requires { container.reserve(count); }) container.reserve(std::min(count, in.left()));
@@ -196,7 +199,9 @@ struct Serialize<const T> : Serialize<T> {};
 template <class First, class Second>
 struct Serialize<std::pair<First, Second>> {
   /// Appends the value to a message.
-  static void write(const std::pair<First, Second>& pair, ByteWriter& out) { out.write(pair.first), out.write(pair.second); }
+  static void write(const std::pair<First, Second>& pair, ByteWriter& out) {
+    out.write(pair.first), out.write(pair.second);
+  }
   /// Takes the value from a message. Throws MalformedMessage.
   static std::pair<First, Second> read(ByteReader& in) {
     // The braces keep the order of the reads.
@@ -252,9 +257,10 @@ namespace internal {
 
 template <class T>
 struct ObjectType {
-  static_assert(std::is_default_constructible_v<T> && std::is_move_assignable_v<T>,
-                "an object begins as an empty value on ranks that do not have it, and is replaced by what arrives: its type "
-                "needs a default constructor and an assignment that moves");
+  static_assert(
+      std::is_default_constructible_v<T> && std::is_move_assignable_v<T>,
+      "an object begins as an empty value on ranks that do not have it, and is replaced by what arrives: its type "
+      "needs a default constructor and an assignment that moves");
   static_assert(alignof(T) <= 64, "objects are aligned to a cache line at most");
 
   static void construct(void* memory) { new (memory) T(); }

@@ -33,7 +33,8 @@ using testing::HasSubstr;
 
 /// A step whose order shows in the value.
 void step(int by, double& v) { v = v * 3 + by; }
-const auto kStep = Codelet("step", [](int by, double& v) { step(by, v); }).also(DeviceKind::user, [](int by, double& v) { step(by, v); });
+const auto kStep = Codelet("step", [](int by, double& v) { step(by, v); }).also(DeviceKind::user,
+                                                                                [](int by, double& v) { step(by, v); });
 const auto kStepThere = kStep.can_run(on_device);
 const auto kMove = Codelet("move", [](const double&, double&) {})
                        .also(DeviceKind::user, [](const double& from, double& to) { to = from + 1; })
@@ -117,7 +118,8 @@ TEST(Stretches, ComeAfterTasksThatAreReady) {
     for (int i = 0; i < 6; ++i) rt->submit(note, i, read_write(chains[i]->x));
   rt->wait();
   const auto ten = order.begin() + 10;
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(std::find(order.begin(), ten, i) != ten) << "chain " << i << " begins before others are done";
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(std::find(order.begin(), ten, i) != ten) << "chain " << i << " begins before others are done";
 }
 
 TEST(Stretches, FollowTheMostUrgentOfSeveralSuccessors) {
@@ -125,10 +127,13 @@ TEST(Stretches, FollowTheMostUrgentOfSeveralSuccessors) {
   auto rt = runtime_with({&card}, {}, with_stretch(4));
   Chain x(*rt), y(*rt), z(*rt);
   std::vector<int> order;
-  const auto note = Codelet("note", [](int, const double&, double&) {}).also(DeviceKind::user, [&](int number, const double& from, double& to) {
-    order.push_back(number);
-    to = from + number;
-  }).can_run(on_device);
+  const auto note = Codelet("note", [](int, const double&, double&) {})
+                        .also(DeviceKind::user,
+                              [&](int number, const double& from, double& to) {
+                                order.push_back(number);
+                                to = from + number;
+                              })
+                        .can_run(on_device);
   rt->submit(kStepThere, 7, read_write(x.x));
   rt->submit({.priority = 1}, note, 1, read(x.x), write(y.x));
   rt->submit({.priority = 2}, note, 2, read(x.x), write(z.x));
@@ -147,7 +152,8 @@ TEST(Stretches, EndBehindATaskWithACallbackWhichRunsBeforeOthersBegin) {
   Chain chain(*rt);
   std::vector<unsigned> launched;
   for (int i = 0; i < 9; ++i) {
-    if (i % 3 == 2) rt->submit({.callback = [&] { launched.push_back(card.launches); }}, kStepThere, i % 5, read_write(chain.x));
+    if (i % 3 == 2)
+      rt->submit({.callback = [&] { launched.push_back(card.launches); }}, kStepThere, i % 5, read_write(chain.x));
     else rt->submit(kStepThere, i % 5, read_write(chain.x));
   }
   rt->wait(chain.x);
@@ -197,7 +203,8 @@ TEST(Stretches, AreTracedAsTasksOneAfterTheOther) {
   for (const auto& stream : run.value()->ranks.at(0)->streams) {
     for (auto event = stream->next(); event.value(); event = stream->next()) {
       const trace::Event& one = *event.value();
-      const bool counts = one.type == trace::Type::task_ready || one.type == trace::Type::task_started || one.type == trace::Type::task_ended;
+      const bool counts = one.type == trace::Type::task_ready || one.type == trace::Type::task_started ||
+                          one.type == trace::Type::task_ended;
       if (counts && stream->summary().kind == trace::ActorKind::worker) seen.emplace_back(one.type, one.number(0));
     }
   }
@@ -270,8 +277,12 @@ TEST(FailingStretches, ATaskThatAnotherOneCancelsIsPostedBehindNone) {
   auto rt = runtime_with({&card}, {}, with_stretch(16));
   Chain chain(*rt), other(*rt);
   int calls = 0;
-  const auto fails = Codelet("fails", [](double&) {}).also(DeviceKind::user, [](double&) { throw std::runtime_error("at once"); }).can_run(on_device);
-  const auto counts = Codelet("counts", [](double&) {}).also(DeviceKind::user, [&](double&) { ++calls; }).can_run(on_device);
+  const auto fails = Codelet("fails", [](double&) {
+                     }).also(DeviceKind::user, [](double&) {
+                         throw std::runtime_error("at once");
+                       }).can_run(on_device);
+  const auto counts = Codelet("counts", [](double&) {}).also(DeviceKind::user,
+                                                             [&](double&) { ++calls; }).can_run(on_device);
   const TaskRef failed = rt->submit(fails, write(other.x));
   rt->submit(kStepThere, 1, read_write(chain.x));
   rt->submit({.after = {failed}}, counts, read_write(chain.x));
@@ -289,7 +300,8 @@ TEST(FailingStretches, WhatIsBehindATaskThatTheDeviceBreaksDoesNotCount) {
   auto rt = runtime_with({&card}, {.budget = 2 * sizeof(double), .use = &use}, with_stretch(16));
   Chain chain(*rt), other(*rt);
   for (int i = 0; i < 8; ++i) rt->submit(kStepThere, i, read_write(chain.x));
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'step'"), HasSubstr("on card"), HasSubstr("bit flip")));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("'step'"), HasSubstr("on card"), HasSubstr("bit flip")));
   EXPECT_EQ(card.launches, 8U) << "they were posted before";
   EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(chain.x); }), HasSubstr("bit flip"));
   // The memory of the failed tasks is free again.
@@ -367,8 +379,10 @@ TEST(FailingStretches, OfALostDeviceFailWithItsName) {
     auto rt = runtime_with({&card}, {}, with_stretch(16));
     Chain chain(*rt);
     for (int i = 0; i < 10; ++i) rt->submit(kStepThere, i, read_write(chain.x));
-    EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("'step'"), HasSubstr("on card"), HasSubstr("fell off the bus")));
-    EXPECT_EQ(card.launches, at == 1 ? 2U : 10U) << "one is posted behind a task as long as nobody knows how long they take";
+    EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+                AllOf(HasSubstr("'step'"), HasSubstr("on card"), HasSubstr("fell off the bus")));
+    EXPECT_EQ(card.launches, at == 1 ? 2U : 10U)
+        << "one is posted behind a task as long as nobody knows how long they take";
   }
 }
 

@@ -60,8 +60,8 @@ inline base::Config test_config(const Options& options) {
 }
 
 /// Makes a runtime on one event loop, without a log.
-inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {}, const runtime::CoreOptions& options = {},
-                                             LogLines* lines = nullptr) {
+inline std::unique_ptr<Runtime> loop_runtime(const TestWorldOptions& world_options = {},
+                                             const runtime::CoreOptions& options = {}, LogLines* lines = nullptr) {
   auto resources = test_resources(lines);
   auto world = make_test_world(world_options, *resources);
   return std::make_unique<Runtime>(std::move(resources), std::move(world), options);
@@ -87,6 +87,7 @@ std::string thrown_by(const std::function<void()>& action) {
 }
 
 /// The present line as messages name it: "usage_error_test.cpp:LINE".
-#define TANDEM_HERE (std::string(__FILE__).substr(std::string(__FILE__).rfind('/') + 1) + ":" + std::to_string(__LINE__))
+#define TANDEM_HERE \
+  (std::string(__FILE__).substr(std::string(__FILE__).rfind('/') + 1) + ":" + std::to_string(__LINE__))
 
 }  // namespace tandem::test

@@ -13,7 +13,8 @@ namespace tandem::internal {
 TileRegistry::TileRegistry(Runtime& rt, std::string name, TileGrid grid, std::size_t element_bytes)
     : runtime_(&rt), name_(std::move(name)), grid_(std::move(grid)), element_bytes_(element_bytes) {
   if (grid_.tile_rows == 0 || grid_.tile_cols == 0)
-    throw UsageError("tiles '" + name_ + "' (at " + runtime::describe(grid_.where) + ") have no rows or no columns: give tile_rows and tile_cols");
+    throw UsageError("tiles '" + name_ + "' (at " + runtime::describe(grid_.where) +
+                     ") have no rows or no columns: give tile_rows and tile_cols");
   const auto refuse = [&](const std::string& why) {
     throw UsageError("tiles '" + name_ + "' (at " + runtime::describe(grid_.where) + "): " + why);
   };
@@ -37,8 +38,8 @@ runtime::Handle* TileRegistry::add(std::size_t i, std::size_t j, const std::type
 }
 
 void TileRegistry::refuse(std::size_t i, std::size_t j) const {
-  throw UsageError("tiles '" + name_ + "' have no tile (" + std::to_string(i) + "," + std::to_string(j) + "): there are " +
-                   std::to_string(row_tiles()) + " x " + std::to_string(col_tiles()));
+  throw UsageError("tiles '" + name_ + "' have no tile (" + std::to_string(i) + "," + std::to_string(j) +
+                   "): there are " + std::to_string(row_tiles()) + " x " + std::to_string(col_tiles()));
 }
 
 }  // namespace tandem::internal

@@ -52,7 +52,9 @@ class TileRegistry {
  private:
   static constexpr std::size_t kMostTiles = UINT32_MAX;  ///< number of available numbers
 
-  static std::size_t tiles_of(std::size_t size, std::size_t tile) noexcept { return size / tile + (size % tile != 0 ? 1 : 0); }
+  static std::size_t tiles_of(std::size_t size, std::size_t tile) noexcept {
+    return size / tile + (size % tile != 0 ? 1 : 0);
+  }
   [[noreturn]] void refuse(std::size_t i, std::size_t j) const;
 
   Runtime* runtime_;
@@ -76,7 +78,8 @@ class Tiles {
  public:
   /// Makes tiles, as `Runtime::tiles`.
   Tiles(Runtime& rt, std::string name, TileGrid grid) : registry_(rt, std::move(name), std::move(grid), sizeof(T)) {
-    static_assert(std::is_trivially_copyable_v<T>, "elements of a tile are moved as bytes, so their type must be trivially copyable");
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "elements of a tile are moved as bytes, so their type must be trivially copyable");
     blocks_.resize((row_tiles() * col_tiles() + kBlock - 1) / kBlock);
   }
 

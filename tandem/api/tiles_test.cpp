@@ -64,7 +64,8 @@ TEST(Tiles, MayGoBeforeTheirTasks) {
     auto a = rt->tiles<double>("A", {.rows = 30, .cols = 10, .tile_rows = 10, .tile_cols = 10});
     for (std::size_t i = 0; i < 3; ++i) {
       rt->submit(fill, 2.0, write(a(i, 0)));
-      rt->submit("add", [](MatrixView<const double> tile, double& value) { value += tile.data[0]; }, read(a(i, 0)), read_write(sum));
+      rt->submit("add", [](MatrixView<const double> tile, double& value) { value += tile.data[0]; }, read(a(i, 0)),
+                 read_write(sum));
     }
     auto moved = std::move(a);
     EXPECT_EQ(moved.registered(), 3U);
@@ -75,12 +76,14 @@ TEST(Tiles, MayGoBeforeTheirTasks) {
 TEST(Tiles, MistakesAreNamed) {
   const auto rt = loop_runtime();
   auto a = rt->tiles<double>("A", {.rows = 100, .cols = 50, .tile_rows = 10, .tile_cols = 10});
-  EXPECT_THAT(thrown_by<UsageError>([&] { a(10, 0); }), AllOf(HasSubstr("tiles 'A' have no tile (10,0)"), HasSubstr("10 x 5")));
+  EXPECT_THAT(thrown_by<UsageError>([&] { a(10, 0); }),
+              AllOf(HasSubstr("tiles 'A' have no tile (10,0)"), HasSubstr("10 x 5")));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->tiles<double>("B", {.rows = 1, .cols = 1, .tile_rows = 0}); }),
               AllOf(HasSubstr("'B'"), HasSubstr("tiles_test.cpp"), HasSubstr("no rows or no columns")));
   auto c = rt->tiles<double>("C", {.rows = 10, .cols = 10, .owner = [](std::size_t, std::size_t) { return 1U; }});
   EXPECT_THAT(thrown_by<UsageError>([&] { c(0, 0); }), AllOf(HasSubstr("'C(0,0)'"), HasSubstr("rank 1")));
-  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(fill, 1.0, read_write(a(0, 0))); }), HasSubstr("nobody has written it"));
+  EXPECT_THAT(thrown_by<UsageError>([&] { rt->submit(fill, 1.0, read_write(a(0, 0))); }),
+              HasSubstr("nobody has written it"));
 }
 
 }  // namespace

@@ -51,10 +51,12 @@ trace::Selection selected(std::string_view text) {
 
 }  // namespace
 
-trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology) {
+trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place,
+                                    const base::Topology* topology) {
   trace::SessionOptions options;
   const std::string& report = config.get_string("report");
-  options.selection = selected(config.get_string("trace").empty() && !report.empty() ? "all" : config.get_string("trace"));
+  options.selection =
+      selected(config.get_string("trace").empty() && !report.empty() ? "all" : config.get_string("trace"));
   options.memory_bytes = static_cast<std::size_t>(config.get_bytes("trace.memory"));
   options.buffer_bytes = static_cast<std::size_t>(config.get_bytes("trace.buffer"));
   const std::string& when_full = config.get_string("trace.when_full");
@@ -79,7 +81,8 @@ trace::SessionOptions trace_options(const base::Config& config, const TracePlace
   if (topology != nullptr) {
     options.cpu = topology->cpu_model();
     options.cores = static_cast<unsigned>(topology->cores().size());
-    for (const base::Core& core : topology->cores()) options.pus.insert(options.pus.end(), core.pus.begin(), core.pus.end());
+    for (const base::Core& core : topology->cores())
+      options.pus.insert(options.pus.end(), core.pus.begin(), core.pus.end());
     options.numa_nodes = static_cast<unsigned>(std::max<std::size_t>(1, topology->numa_nodes().size()));
     options.context = const_cast<base::Topology*>(topology);
     if (options.numa_nodes > 1)

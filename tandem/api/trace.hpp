@@ -32,7 +32,8 @@ struct TracePlace {
 
 /// The session's options by the configuration: `trace`, `trace.folder` and so on. Throws UsageError for a selection
 /// that is none.
-trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place, const base::Topology* topology);
+trace::SessionOptions trace_options(const base::Config& config, const TracePlace& place,
+                                    const base::Topology* topology);
 
 /// A program's trace. `Runtime::trace()` returns it. Without option `trace` nothing is recorded, and all of this does
 /// nothing, until `start`.
@@ -145,7 +146,9 @@ class Trace {
     return {stream, name.number_};
   }
   /// A span of this thread, with a look-up of the name.
-  [[nodiscard]] Span span(std::string_view text) { return span(records<trace::Type::span_began>() ? name(text) : Name()); }
+  [[nodiscard]] Span span(std::string_view text) {
+    return span(records<trace::Type::span_began>() ? name(text) : Name());
+  }
 
   /// Opens a stream with this name for the calling thread of the program.
   void name_thread(std::string_view text);

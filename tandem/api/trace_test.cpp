@@ -75,14 +75,15 @@ class TraceTest : public ::testing::Test {
           if (one.type == Type::task_ended) around.pop_back();
           if (one.spec().category != trace::Category::user || one.type == Type::declared) continue;
           if (static_cast<std::size_t>(one.type) >= trace::kFirstDeclared) {
-            recorded.push_back(
-                {one.type, actor.kind, actor.actor, actor.name, std::string(one.spec().name) + " " + one.described(), 0, around});
+            recorded.push_back({one.type, actor.kind, actor.actor, actor.name,
+                                std::string(one.spec().name) + " " + one.described(), 0, around});
             continue;
           }
           const std::string name = rank->names.at(one.number(0)).second;
           if (one.type == Type::span_ended) around.pop_back();
           const bool has_value = one.type == Type::mark || one.type == Type::counter;
-          recorded.push_back({one.type, actor.kind, actor.actor, actor.name, name, has_value ? one.real(1) : 0, around});
+          recorded.push_back(
+              {one.type, actor.kind, actor.actor, actor.name, name, has_value ? one.real(1) : 0, around});
           if (one.type == Type::span_began) around.push_back(name);
         }
         if (!around.empty()) throw std::runtime_error(around.back() + " has no end");
@@ -222,7 +223,9 @@ TEST_F(TraceTest, AMachineWithoutCountersSaysSoOnceAndRuns) {
   Options options = this->options();
   options.workers = 2;
   for (const char* const name : {"ranks", "trace.counters", "trace"})
-    options.more.emplace_back(name, name == std::string_view("ranks") ? "alone" : name == std::string_view("trace") ? "task" : "true");
+    options.more.emplace_back(name, name == std::string_view("ranks")   ? "alone"
+                                    : name == std::string_view("trace") ? "task"
+                                                                        : "true");
   testing::internal::CaptureStderr();
   {
     Runtime rt(options);
@@ -250,7 +253,9 @@ TEST_F(TraceTest, TheCallersWorkerIsInTheProgramUntilTheFirstWait) {
   auto run = trace::TraceReader::open(folder_);
   ASSERT_TRUE(run);
   const auto& streams = run.value()->ranks.at(0)->streams;
-  const auto first = std::ranges::find_if(streams, [](const auto& stream) { return stream->summary().kind == trace::ActorKind::worker && stream->summary().index == 0; });
+  const auto first = std::ranges::find_if(streams, [](const auto& stream) {
+    return stream->summary().kind == trace::ActorKind::worker && stream->summary().index == 0;
+  });
   ASSERT_NE(first, streams.end());
   const auto event = (*first)->next();
   ASSERT_TRUE(event && event.value());
@@ -348,8 +353,9 @@ TEST_F(TraceTest, EachPacketTellsTheIterationAnew) {
   {
     Options options = this->options();
     options.workers = 1;
-    options.more.insert(options.more.end(), {{"trace.buffer", "8KiB"}, {"trace.memory", "64KiB"}, {"trace.when_full", "newest"},
-                                             {"ranks", "alone"}});
+    options.more.insert(
+        options.more.end(),
+        {{"trace.buffer", "8KiB"}, {"trace.memory", "64KiB"}, {"trace.when_full", "newest"}, {"ranks", "alone"}});
     Runtime rt(options);
     rt.trace().start("task");
     const auto iteration = rt.iteration(12);
@@ -369,7 +375,8 @@ TEST_F(TraceTest, EventsOfKernelsLieWithinTheirTasksOnTheirWorkers) {
   constexpr unsigned tasks = 300;
   {
     const auto rt = threads();
-    const Trace::Name part = rt->trace().name("part"), piece = rt->trace().name("piece"), step = rt->trace().name("step");
+    const Trace::Name part = rt->trace().name("part"), piece = rt->trace().name("piece"),
+                      step = rt->trace().name("step");
     rt->trace().start("task,user");
     for (unsigned i = 0; i < tasks; ++i)
       rt->submit(Codelet("kernel",
@@ -431,9 +438,15 @@ TEST_F(TraceTest, WhatASchedulerExpectsIsRecorded) {
   constexpr unsigned tasks = 40;
   {
     auto resources = test::test_resources();
-    runtime::World world = make_test_world({.workers = 2, .sched = "dmda", .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 1'000}}, *resources);
+    runtime::World world = make_test_world({.workers = 2,
+                                            .sched = "dmda",
+                                            .devices = 1,
+                                            .link = runtime::MachineLink{.bytes_per_ns = 1, .latency_ns = 1'000}},
+                                           *resources);
     runtime::CoreOptions options;
-    options.emulation = [](const runtime::EmulatedTask& task) { return task.device == DeviceKind::cpu ? 15'000 : 10'000; };
+    options.emulation = [](const runtime::EmulatedTask& task) {
+      return task.device == DeviceKind::cpu ? 15'000 : 10'000;
+    };
     Runtime rt(std::move(resources), std::move(world), options);
     rt.trace().start("task,sched", folder_);
     const auto kernel = [](const double&, double&) {};
@@ -548,7 +561,9 @@ struct Submissions {
       }
     }
   }
-  std::size_t distinct(std::size_t count) const { return std::set(stamps.begin(), stamps.begin() + static_cast<std::ptrdiff_t>(count)).size(); }
+  std::size_t distinct(std::size_t count) const {
+    return std::set(stamps.begin(), stamps.begin() + static_cast<std::ptrdiff_t>(count)).size();
+  }
 };
 
 TEST_F(TraceTest, SubmissionsThatNoWorkerWaitsForShareStamps) {
@@ -574,7 +589,8 @@ TEST_F(TraceTest, ASubmissionForSomeWorkersOnlyHasItsOwnStamp) {
   {
     const auto rt = threads(2);
     rt->trace().start("task");
-    const Codelet work = Codelet("work", [] {}).can_run([](const WorkerDescription& worker) { return worker.worker == 0; });
+    const Codelet work =
+        Codelet("work", [] {}).can_run([](const WorkerDescription& worker) { return worker.worker == 0; });
     for (std::size_t i = 0; i < tasks; ++i) rt->submit(work);
     rt->wait();
   }
@@ -684,7 +700,8 @@ TEST_F(TraceTest, DataThatIsLetGoSaysOnWhichNumaNodeItLay) {
   auto run = trace::TraceReader::open(folder_);
   ASSERT_TRUE(run.ok());
   std::set<std::uint64_t> recorded;
-  ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
+  ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event,
+                                                                               std::int64_t) {
     if (event.type != Type::data_numa) return true;
     recorded.insert(event.number(0));
     EXPECT_LT(event.number(1), machine.value().numa_nodes().size());
@@ -705,7 +722,8 @@ TEST_F(TraceTest, SaysWhatThePoolOfPageLockedMemoryHolds) {
   {
     auto resources = test::test_resources();
     auto world = make_test_world({}, *resources);
-    world.page_locked = std::make_shared<runtime::PageLockedPool>(std::make_unique<PlainLocker>(), 3 * kBytes, *resources->log);
+    world.page_locked =
+        std::make_shared<runtime::PageLockedPool>(std::make_unique<PlainLocker>(), 3 * kBytes, *resources->log);
     Runtime rt(std::move(resources), std::move(world), {});
     rt.trace().start("data", folder_);
     for (int i = 0; i < 4; ++i) {  // the last one finds no room
@@ -717,7 +735,8 @@ TEST_F(TraceTest, SaysWhatThePoolOfPageLockedMemoryHolds) {
   auto run = trace::TraceReader::open(folder_);
   ASSERT_TRUE(run.ok());
   std::vector<std::array<std::uint64_t, 8>> recorded;
-  ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event, std::int64_t) {
+  ASSERT_TRUE(run.value()->in_order([](const trace::Event&) { return 0; }, [&](const trace::Event& event,
+                                                                               std::int64_t) {
     if (event.type != Type::data_page_locked) return true;
     auto& fields = recorded.emplace_back();
     for (unsigned i = 0; i < fields.size(); ++i) fields[i] = event.number(i);
@@ -895,8 +914,9 @@ TEST_F(TraceTest, EventsOfTheProgramsOwnComeBackWithTheirFields) {
   }
   EXPECT_EQ(residuals.size(), tasks);
   EXPECT_TRUE(residuals.contains("solver.residual iteration=17 norm=8.5"));
-  EXPECT_EQ(others, (std::vector<std::string>{"others: note text=\"elsewhere\" level=1", "submitter: early small=255 large=-3",
-                                              "submitter: note text=\"a \"text\"\" level=-7", "submitter: nothing "}));
+  EXPECT_EQ(others,
+            (std::vector<std::string>{"others: note text=\"elsewhere\" level=1", "submitter: early small=255 large=-3",
+                                      "submitter: note text=\"a \"text\"\" level=-7", "submitter: nothing "}));
 }
 
 TEST_F(TraceTest, ADeclarationThatCannotBeIsRefused) {
@@ -909,7 +929,8 @@ TEST_F(TraceTest, ADeclarationThatCannotBeIsRefused) {
   EXPECT_NE(refusal([&] { trace.event<double>("task.started", {"x"}); }).find("Tandem has a type"), std::string::npos);
   EXPECT_NE(refusal([&] { trace.event<double>("two words", {"x"}); }).find("letters, digits"), std::string::npos);
   EXPECT_NE(refusal([&] { trace.event<double>("other", {"a.b"}); }).find("no name of a field"), std::string::npos);
-  EXPECT_NE(refusal([&] { trace.event<double, double>("other", {"x"}); }).find("no name of a field"), std::string::npos);
+  EXPECT_NE(refusal([&] { trace.event<double, double>("other", {"x"}); }).find("no name of a field"),
+            std::string::npos);
   EXPECT_NE(refusal([&] { trace.event<double, double>("other", {"x", "x"}); }).find("two fields"), std::string::npos);
   for (std::size_t i = 1; i < trace::kMostDeclared; ++i) trace.event<double>("mine" + std::to_string(i), {"x"});
   EXPECT_NE(refusal([&] { trace.event<double>("one-too-many", {"x"}); }), "nothing was thrown");

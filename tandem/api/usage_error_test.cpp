@@ -70,7 +70,8 @@ TEST_F(UsageErrors, ReadingWhatNobodyWrote) {
   EXPECT_THAT(refused([&] { rt.submit(kChange, read_write(x)); }), HasSubstr("read_write"));
   EXPECT_THAT(refused([&] { rt.submit(kChange, commute(x)); }), HasSubstr("commute"));
   said = refused([&] { line = TANDEM_HERE; static_cast<void>(rt.acquire(read(x))); });
-  EXPECT_THAT(said, AllOf(testing::StartsWith("acquire (at " + line + ") sees data 'x'"), HasSubstr("nobody has written")));
+  EXPECT_THAT(said,
+              AllOf(testing::StartsWith("acquire (at " + line + ") sees data 'x'"), HasSubstr("nobody has written")));
   rt.wait(x);
   EXPECT_THAT(refused([&] { rt.submit(kSee, read(x)); }), HasSubstr("nobody has written")) << "waiting writes nothing";
   rt.submit(kChange, write(x));
@@ -102,7 +103,8 @@ TEST_F(UsageErrors, NameTheLinesOfTasksWithoutData) {
   EXPECT_EQ(line_of(task), line);
   line = TANDEM_HERE; task = rt.submit({.priority = 1}, [](double) {}, 1.0);
   EXPECT_EQ(line_of(task), line);
-  line = TANDEM_HERE; task = rt.submit(std::string("named"), [](double, const double&) {}, 1.0, read(rt.data("x", value)));
+  const auto named = [](double, const double&) {};
+  line = TANDEM_HERE; task = rt.submit(std::string("named"), named, 1.0, read(rt.data("x", value)));
   EXPECT_EQ(line_of(task), line) << "that of its access";
   rt.wait();
 }
@@ -188,7 +190,8 @@ TEST_F(UsageErrors, AnEmptyDataObject) {
   EXPECT_THAT(refused([&] { rt.wait(nothing); }), HasSubstr("empty Data"));
   EXPECT_THAT(refused([&] { static_cast<void>(rt.acquire(read(nothing))); }), HasSubstr("empty Data"));
   EXPECT_THAT(refused([&] { nothing.unregister(); }), HasSubstr("empty Data"));
-  EXPECT_THAT(refused([&] { nothing.reduction([](double&) {}, [](double&, const double&) {}); }), HasSubstr("empty Data"));
+  EXPECT_THAT(refused([&] { nothing.reduction([](double&) {}, [](double&, const double&) {}); }),
+              HasSubstr("empty Data"));
 }
 
 TEST_F(UsageErrors, MemoryThatIsNotThere) {
@@ -200,8 +203,11 @@ TEST_F(UsageErrors, MemoryThatIsNotThere) {
 
 TEST_F(UsageErrors, ALeadingDimensionBelowTheRows) {
   std::vector<double> memory(20);
-  EXPECT_THAT(refused([&] { auto m = rt.data("m", MatrixView<double>{memory.data(), 4, 3, 3}); }),
-              AllOf(HasSubstr("'m'"), HasSubstr("leading dimension 3"), HasSubstr("4 rows"), HasSubstr("usage_error_test.cpp")));
+  EXPECT_THAT(refused([&] {
+                auto m = rt.data("m", MatrixView<double>{memory.data(), 4, 3, 3});
+              }),
+              AllOf(HasSubstr("'m'"), HasSubstr("leading dimension 3"), HasSubstr("4 rows"),
+                    HasSubstr("usage_error_test.cpp")));
 }
 
 TEST_F(UsageErrors, ReduceWithoutAReduction) {
@@ -209,7 +215,8 @@ TEST_F(UsageErrors, ReduceWithoutAReduction) {
   said = refused([&] { line = TANDEM_HERE; rt.submit(kChange, reduce(x)); });
   EXPECT_THAT(said, AllOf(HasSubstr("'change'"), HasSubstr("'x'"), HasSubstr("no reduction"),
                           HasSubstr(".reduction(init, combine)"), HasSubstr(line)));
-  auto y = rt.scalar<double>("y").reduction([](double& v) { v = 0; }, [](double& into, const double& from) { into += from; });
+  auto y = rt.scalar<double>("y").reduction([](double& v) { v = 0; },
+                                            [](double& into, const double& from) { into += from; });
   EXPECT_THAT(refused([&] { rt.submit(kChange, reduce(y)); }), AllOf(HasSubstr("'y'"), HasSubstr("write it first")));
 }
 
@@ -257,11 +264,13 @@ TEST_F(UsageErrors, ChangesThatDoNotFitARecording) {
   TaskRef task;
   auto graph = rt.record([&] { task = rt.submit(Codelet("scale", [](double, double&) {}), 2.0, read_write(x)); });
   EXPECT_THAT(refused([&] { graph.set_values(task, 2); }), AllOf(HasSubstr("(double)"), HasSubstr("(int)")));
-  EXPECT_THAT(refused([&] { graph.set_values(task, 2.0, 3.0); }), AllOf(HasSubstr("(double)"), HasSubstr("(double, double)")));
+  EXPECT_THAT(refused([&] { graph.set_values(task, 2.0, 3.0); }),
+              AllOf(HasSubstr("(double)"), HasSubstr("(double, double)")));
   EXPECT_THAT(refused([&] { graph.set_priority(rt.submit(kSee, read(x)), 3); }), HasSubstr("not of its recording"));
   EXPECT_THAT(refused([&] { graph.rebind(y, x); }), AllOf(HasSubstr("'y'"), HasSubstr("does not use it")));
   auto other = rt.record([&] { rt.submit(kBoth, read(x), write(y)); });
-  EXPECT_THAT(refused([&] { other.rebind(x, y); }), AllOf(HasSubstr("'x'"), HasSubstr("'y'"), HasSubstr("uses that one too")));
+  EXPECT_THAT(refused([&] { other.rebind(x, y); }),
+              AllOf(HasSubstr("'x'"), HasSubstr("'y'"), HasSubstr("uses that one too")));
   x.unregister();
   EXPECT_THAT(refused([&] { rt.replay(graph); }), AllOf(HasSubstr("'x'"), HasSubstr("rebind")));
   graph.rebind(x, y);
@@ -276,7 +285,8 @@ TEST_F(UsageErrors, RebindWantsTheSameShape) {
   auto x = rt.data("three", three);
   auto y = rt.data("four", four);
   auto graph = rt.record([&] { rt.submit(Codelet("v", [](std::span<double>) {}), read_write(x)); });
-  EXPECT_THAT(refused([&] { graph.rebind(x, y); }), AllOf(HasSubstr("'three'"), HasSubstr("'four'"), HasSubstr("sizes differ")));
+  EXPECT_THAT(refused([&] { graph.rebind(x, y); }),
+              AllOf(HasSubstr("'three'"), HasSubstr("'four'"), HasSubstr("sizes differ")));
 }
 
 TEST_F(UsageErrors, ANameGivenToATaskIsTheOneInMessages) {
@@ -291,7 +301,8 @@ TEST(RegisteredMemory, BelongsToOneDatum) {
   auto rt = test::loop_runtime();
   std::vector<double> values(100);
   const std::string line = TANDEM_HERE; auto all = rt->data("all", values);
-  const auto is_refused = AllOf(HasSubstr("'part'"), HasSubstr("data 'all'"), HasSubstr(line), HasSubstr("one piece of data at a time"));
+  const auto is_refused =
+      AllOf(HasSubstr("'part'"), HasSubstr("data 'all'"), HasSubstr(line), HasSubstr("one piece of data at a time"));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("part", std::span<double>(values).subspan(50, 10)); }), is_refused);
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("part", values); }), AllOf(is_refused, HasSubstr("the memory of")));
   EXPECT_THAT(thrown_by<UsageError>([&] { rt->data("part", values[99]); }), is_refused);
@@ -319,8 +330,8 @@ TEST(RegisteredMemory, ThatIsConstMayBeRead) {
   };
   const auto codelet = Codelet("add", add).also(DeviceKind::user, add);
   rt->submit(codelet, read(hvalues), read(hfactor), read_write(hsum));
-  rt->submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::user; }), read(hvalues), read(hfactor),
-             read_write(hsum));
+  rt->submit(codelet.can_run([](const WorkerDescription& w) { return w.device == DeviceKind::user; }), read(hvalues),
+             read(hfactor), read_write(hsum));
   rt->wait();
   EXPECT_EQ((*rt->acquire(read(hvalues)))[2], 3);
   hsum.unregister();

@@ -41,9 +41,10 @@ void stuck_on_an_event(Runtime& rt) {
   Event event = rt.event("receive from 3", Release::separate, {}, write(x));
   rt.submit({.name = "reader"}, Codelet("see", [](const double&) {}), read(x));
   rt.submit({.name = "writer"}, kAdd, read_write(x));
-  EXPECT_THAT(thrown_by<StuckError>([&] { rt.wait(); }),
-              AllOf(HasSubstr("'reader'"), HasSubstr("'writer'"), HasSubstr("'receive from 3'"),
-                    HasSubstr("'receive from 3 (released)'"), HasSubstr("nobody has completed it"), HasSubstr("my data")));
+  EXPECT_THAT(
+      thrown_by<StuckError>([&] { rt.wait(); }),
+      AllOf(HasSubstr("'reader'"), HasSubstr("'writer'"), HasSubstr("'receive from 3'"),
+            HasSubstr("'receive from 3 (released)'"), HasSubstr("nobody has completed it"), HasSubstr("my data")));
   event.readable();
   EXPECT_THAT(thrown_by<StuckError>([&] { rt.wait(); }), AllOf(HasSubstr("'writer'"), HasSubstr("(released)")));
   event.released();
@@ -73,7 +74,8 @@ TEST(Watchdog, AWindowFullOfTasksThatWaitForTheApplicationIsExplained) {
 
 /// The links of tasks that become ready have other uses at once, so the explanation must not follow them.
 TEST(Watchdog, TasksMayEndWhileItExplains) {
-  if (base::under_thread_sanitizer) GTEST_SKIP() << "it reads links that others change, and drops what it has read then";
+  if (base::under_thread_sanitizer)
+    GTEST_SKIP() << "it reads links that others change, and drops what it has read then";
   auto rt = test::thread_runtime({.workers = 3});
   double value = 0, second = 0;
   auto x = rt->data("x", value), y = rt->data("y", second);
@@ -123,7 +125,8 @@ TEST(Watchdog, WithoutLeaveToThrowItSpeaksOnceAndWaitsOn) {
 TEST(Watchdog, AKernelThatTakesLongIsNamedAsRunning) {
   test::LogLines lines;
   auto rt = test::thread_runtime({.workers = 2, .more = {{"watchdog", "30ms"}, {"caller", "false"}}}, &lines);
-  rt->submit({.name = "slow one"}, Codelet("slow", [] { std::this_thread::sleep_for(std::chrono::milliseconds(150)); }));
+  rt->submit({.name = "slow one"},
+             Codelet("slow", [] { std::this_thread::sleep_for(std::chrono::milliseconds(150)); }));
   rt->wait();
   EXPECT_THAT(lines.all(), AllOf(HasSubstr("'slow one'"), HasSubstr("its kernel is running")));
 }

@@ -75,7 +75,8 @@ TEST(WorkerStackDeathTest, AWaitWithoutAThreadForItsWatchdogGoesOn) {
     std::fputs(said.c_str(), stderr);
     _exit(value == 4 && said.find("does not watch") == said.rfind("does not watch") ? 0 : 1);
   };
-  EXPECT_EXIT(start(), testing::ExitedWithCode(0), "the watchdog does not watch kernels of the waiting thread: cannot make thread");
+  EXPECT_EXIT(start(), testing::ExitedWithCode(0),
+              "the watchdog does not watch kernels of the waiting thread: cannot make thread");
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ class LateCopier final : public runtime::Copier {
 /// gets the rate that is free when it starts.
 class LinkCopier final : public runtime::Copier {
  public:
-  LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link, runtime::ModelledMemory* memory) : loop_(loop), link_(link), memory_(memory) {}
+  LinkCopier(base::EventLoop& loop, const runtime::MachineLink& link, runtime::ModelledMemory* memory)
+      : loop_(loop), link_(link), memory_(memory) {}
   runtime::CopyState start(const runtime::CopyRequest& request, runtime::CopyEnded ended) override {
     std::int64_t& free_ns = free_ns_[request.to_node == 0 ? 0 : 1];
     runtime::MachineLink link = link_;
@@ -109,7 +110,8 @@ std::vector<base::CoreId> cores_for_workers(const base::Topology& topology, cons
   std::vector<base::CoreId> cores;
   for (std::uint32_t core = 0; core < topology.cores().size(); ++core) {
     const auto& pus = topology.cores()[core].pus;
-    const bool reserved = progress_pu >= 0 && std::count(pus.begin(), pus.end(), static_cast<unsigned>(progress_pu)) > 0;
+    const bool reserved =
+        progress_pu >= 0 && std::count(pus.begin(), pus.end(), static_cast<unsigned>(progress_pu)) > 0;
     if (!reserved || topology.cores().size() == 1) cores.emplace_back(core);
   }
   return cores;
@@ -205,13 +207,19 @@ runtime::World make_real_world(const base::Config& config, WorldResources& resou
   runtime::Machine& machine = world.machine;
   machine.distance.resize(plan.size());
   for (std::size_t a = 0; a < plan.size(); ++a) {
-    machine.workers.push_back({DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
-                               static_cast<unsigned>(resources.topology->numa_place_of(core_of(plan[a], *resources.topology)))});
-    for (std::size_t b = 0; b < plan.size(); ++b) machine.distance[a].push_back(resources.topology->distance(core_of(plan[a], *resources.topology), core_of(plan[b], *resources.topology)));
+    machine.workers.push_back(
+        {DeviceKind::cpu, 0, plan[a].core ? static_cast<int>(plan[a].core->value()) : -1,
+         static_cast<unsigned>(resources.topology->numa_place_of(core_of(plan[a], *resources.topology)))});
+    for (std::size_t b = 0; b < plan.size(); ++b)
+      machine.distance[a].push_back(
+          resources.topology->distance(core_of(plan[a], *resources.topology), core_of(plan[b], *resources.topology)));
   }
   if (config.get_bool("numa")) divide_main_memory(world, *resources.topology);
-  if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0) limit_main_memory(world, static_cast<std::size_t>(bytes), config);
-  world.numa_node_of = [&resources](const void* memory, std::size_t bytes) { return resources.topology->numa_place_of(memory, bytes); };
+  if (const std::int64_t bytes = config.get_bytes("memory"); bytes != 0)
+    limit_main_memory(world, static_cast<std::size_t>(bytes), config);
+  world.numa_node_of = [&resources](const void* memory, std::size_t bytes) {
+    return resources.topology->numa_place_of(memory, bytes);
+  };
   return world;
 }
 
@@ -228,8 +236,8 @@ void measure_links_for_policy(runtime::World& world, base::Log& log) {
   runtime::measure_links(world);
   for (const runtime::MachineLink& link : world.machine.links)
     if (link.source == runtime::LinkSource::measured)
-      log.info("copies from {} to {}: {:.1f} GB/s and {:.0f} us", world.machine.nodes[link.from].name, world.machine.nodes[link.to].name,
-               link.bytes_per_ns, static_cast<double>(link.latency_ns) / 1e3);
+      log.info("copies from {} to {}: {:.1f} GB/s and {:.0f} us", world.machine.nodes[link.from].name,
+               world.machine.nodes[link.to].name, link.bytes_per_ns, static_cast<double>(link.latency_ns) / 1e3);
 }
 
 runtime::World make_test_world(const TestWorldOptions& options, WorldResources& resources) {
@@ -244,12 +252,14 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   world.log = resources.log.get();
   world.add_cpu_workers(options.workers);
   const auto add_memory = [&](runtime::NodeKind kind, std::size_t budget) {
-    auto memory = std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()), options.device_messages);
+    auto memory =
+        std::make_unique<DistantMemory>(static_cast<unsigned>(world.machine.nodes.size()), options.device_messages);
     std::string name = memory->name();
     std::unique_ptr<runtime::Copier> copier;
     if (options.link) copier = std::make_unique<LinkCopier>(*loop, *options.link, options.memory);
     else copier = std::make_unique<LateCopier>(*loop, options.copy_ns);
-    const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget}, std::move(memory), std::move(copier));
+    const runtime::NodeIndex node = world.add_memory({.kind = kind, .name = std::move(name), .budget = budget},
+                                                     std::move(memory), std::move(copier));
     for (runtime::NodeIndex other = 0; options.link && other < node; ++other)
       for (const auto& [from, to] : {std::pair(other, node), std::pair(node, other)}) {
         runtime::MachineLink link = *options.link;
@@ -262,7 +272,8 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   };
   for (unsigned i = 0; i < options.devices; ++i) {
     world.machine.workers.push_back({DeviceKind::user, add_memory(runtime::NodeKind::device, options.device_bytes)});
-    if (options.device_depth > 1) world.set_device(options.workers + i, std::make_unique<PlainDevice>(options.device_depth));
+    if (options.device_depth > 1)
+      world.set_device(options.workers + i, std::make_unique<PlainDevice>(options.device_depth));
   }
   world.machine.nodes[0].budget = options.main_bytes;
   if (options.main_bytes != 0) add_memory(runtime::NodeKind::storage, 0);

@@ -49,7 +49,8 @@ Result<void> set_affinity_of_this_thread(std::span<const unsigned> pus) {
   for (const unsigned pu : pus) CPU_SET_S(pu, bytes, set.get());
   if (sched_setaffinity(0, bytes, set.get()) == 0) return {};
   return Error{errno == EINVAL ? ErrorCode::invalid_argument : ErrorCode::io,
-               fmt::format("a thread cannot be bound to the hardware threads {}: {}", format_pu_list(pus), std::strerror(errno))};
+               fmt::format("a thread cannot be bound to the hardware threads {}: {}", format_pu_list(pus),
+                           std::strerror(errno))};
 }
 
 ScopedAffinity::ScopedAffinity(std::span<const unsigned> pus)

@@ -15,7 +15,8 @@ std::vector<unsigned> affinity_of_this_thread();
 /// of them exists or is allowed), io.
 Result<void> set_affinity_of_this_thread(std::span<const unsigned> pus);
 
-/// Sets the affinity of the calling thread, and restores the former one at the end. Constructed and destroyed on one thread.
+/// Sets the affinity of the calling thread, and restores the former one at the end. Constructed and destroyed on one
+/// thread.
 class ScopedAffinity {
  public:
   explicit ScopedAffinity(std::span<const unsigned> pus);

@@ -9,8 +9,8 @@ namespace tandem::base {
 
 void assertion_failed(const char* file, int line, const char* what) noexcept {
   // stdio is used because the heap and all our objects may be broken by now.
-  std::fprintf(stderr, "tandem: assertion failed at %s:%d: %s\ntandem: this is a bug in Tandem; please report it\n", file, line,
-               what);
+  std::fprintf(stderr, "tandem: assertion failed at %s:%d: %s\ntandem: this is a bug in Tandem; please report it\n",
+               file, line, what);
   std::fflush(stderr);
   std::abort();
 }

@@ -12,8 +12,10 @@ extern const bool audits;
 }  // namespace tandem::base
 
 /// Always checked: cheap, and going on would corrupt the user's results.
-#define TANDEM_ASSERT(condition) \
-  (__builtin_expect(static_cast<bool>(condition), 1) ? void(0) : ::tandem::base::assertion_failed(__FILE__, __LINE__, #condition))
+#define TANDEM_ASSERT(condition)                     \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? void(0)                                     \
+       : ::tandem::base::assertion_failed(__FILE__, __LINE__, #condition))
 
 /// Checked unless NDEBUG: on hot paths.
 #ifdef NDEBUG
@@ -23,4 +25,5 @@ extern const bool audits;
 #endif
 
 /// Checked if `audits`: invariants of whole structures, which take long. Not on hot paths.
-#define TANDEM_AUDIT_ASSERT(condition) (__builtin_expect(::tandem::base::audits, 0) ? TANDEM_ASSERT(condition) : void(0))
+#define TANDEM_AUDIT_ASSERT(condition) \
+  (__builtin_expect(::tandem::base::audits, 0) ? TANDEM_ASSERT(condition) : void(0))

@@ -10,8 +10,8 @@ namespace tandem::base {
 
 /// Work to be polled, such as a network, with a place to sleep that wakes the polling thread.
 ///
-/// One thread at a time, the attendant, polls it: only this thread calls `look` and `sleep`, between `enter` and `leave`. Any
-/// thread may call the other functions.
+/// One thread at a time, the attendant, polls it: only this thread calls `look` and `sleep`, between `enter` and
+/// `leave`. Any thread may call the other functions.
 class IdleWork {
  public:
   enum class Found {
@@ -24,8 +24,8 @@ class IdleWork {
   virtual void enter() = 0;
   /// Polls once, and does the available work.
   virtual Found look() = 0;
-  /// Sleeps until there may be something to do, until `done(context)`, or until `until_ns`. A thread that makes `done` true then
-  /// calls `wake`. May return early.
+  /// Sleeps until there may be something to do, until `done(context)`, or until `until_ns`. A thread that makes `done`
+  /// true then calls `wake`. May return early.
   virtual void sleep(bool (*done)(void*), void* context, std::int64_t until_ns) = 0;
   /// Called when the attendant has other work, perhaps for long.
   virtual void leave() = 0;

@@ -12,7 +12,8 @@ namespace tandem::base::blas_threads_test {
 namespace {
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// Number of threads detected beside a thread of that name that computes, or sleeps, until it has used 50 ms.

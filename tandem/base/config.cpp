@@ -18,16 +18,19 @@ namespace {
 constexpr std::string_view argument_prefix = "--tandem.";
 constexpr std::string_view variable_prefix = "TANDEM_";
 
-/// Variables that CMake and environment modules set for any package, to say where it is installed, and that of `audits`. No option may have
-/// these names.
+/// Variables that CMake and environment modules set for any package, to say where it is installed, and that of
+/// `audits`. No option may have these names.
 constexpr std::string_view package_variables[] = {
-    "TANDEM_ROOT",   "TANDEM_HOME", "TANDEM_DIR", "TANDEM_VERSION", "TANDEM_PREFIX",  "TANDEM_PATH",   "TANDEM_BASE",
-    "TANDEM_BIN",    "TANDEM_LIB",  "TANDEM_INC", "TANDEM_INCLUDE", "TANDEM_LIBRARY", "TANDEM_LIBDIR", "TANDEM_INCLUDE_DIR",
-    "TANDEM_SOURCE", "TANDEM_SRC",  "TANDEM_AUDIT"};
+    "TANDEM_ROOT",   "TANDEM_HOME",        "TANDEM_DIR",    "TANDEM_VERSION", "TANDEM_PREFIX",  "TANDEM_PATH",
+    "TANDEM_BASE",   "TANDEM_BIN",         "TANDEM_LIB",    "TANDEM_INC",     "TANDEM_INCLUDE", "TANDEM_LIBRARY",
+    "TANDEM_LIBDIR", "TANDEM_INCLUDE_DIR", "TANDEM_SOURCE", "TANDEM_SRC",     "TANDEM_AUDIT"};
 
-Error at(std::string_view where, const Error& error) { return {error.code, fmt::format("{}: {}", where, error.message)}; }
+Error at(std::string_view where, const Error& error) {
+  return {error.code, fmt::format("{}: {}", where, error.message)};
+}
 
-/// Options name libraries that are loaded and folders that are written: only who may decide that for this process is heard.
+/// Options name libraries that are loaded and folders that are written: only who may decide that for this process is
+/// heard.
 Result<std::vector<TomlValue>> options_in(const std::filesystem::path& path, Owners owners) {
   constexpr std::string_view remedy = "options are not taken from it: copy it, remove it, or start in another folder";
   const auto file = OwnedFile::open(path, owners);
@@ -105,17 +108,20 @@ Result<void> Config::read_environment(const ConfigSources& sources) {
     if (!std::string_view(variable).starts_with(variable_prefix)) continue;
     if (std::ranges::find(package_variables, variable) != std::end(package_variables)) continue;
     const bool others = std::any_of(reserved.begin(), reserved.end(), [&](const std::string& name) {
-      return name.ends_with('*') ? std::string_view(variable).starts_with(std::string_view(name).substr(0, name.size() - 1))
-                                 : name == variable;
+      return name.ends_with('*')
+                 ? std::string_view(variable).starts_with(std::string_view(name).substr(0, name.size() - 1))
+                 : name == variable;
     });
     if (others) continue;
-    const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](const ConfigEntry& entry) { return entry.option.environment_name() == variable; });
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const ConfigEntry& entry) {
+      return entry.option.environment_name() == variable;
+    });
     if (found == entries_.end()) {
       return Error{ErrorCode::not_found, fmt::format("environment variable {} is no option of Tandem{}", variable,
                                                      suggestion(variable, variable_prefix))};
     }
-    if (auto done = set(found->option.name, text, Origin::environment, variable); !done) return at(variable, done.error());
+    if (auto done = set(found->option.name, text, Origin::environment, variable); !done)
+      return at(variable, done.error());
   }
   return {};
 }
@@ -135,14 +141,16 @@ Result<void> Config::read_argument(const std::string& argument) {
   const std::string written = argument.substr(0, equals);
   ConfigEntry* found = find(std::string_view(written).substr(argument_prefix.size()));
   if (found == nullptr) {
-    return Error{ErrorCode::not_found, fmt::format("{} is no option of Tandem{}", written, suggestion(written, argument_prefix))};
+    return Error{ErrorCode::not_found,
+                 fmt::format("{} is no option of Tandem{}", written, suggestion(written, argument_prefix))};
   }
   if (equals == std::string::npos && found->option.type != OptionType::boolean) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("{0} needs a value: write {0}=VALUE; accepted: {1}", written, found->option.accepted())};
   }
   const std::string text = equals == std::string::npos ? "true" : argument.substr(equals + 1);
-  if (auto done = set(found->option.name, text, Origin::command_line, argument); !done) return at(written, done.error());
+  if (auto done = set(found->option.name, text, Origin::command_line, argument); !done)
+    return at(written, done.error());
   return {};
 }
 
@@ -164,8 +172,8 @@ ConfigEntry* Config::find(std::string_view name) noexcept {
   return nullptr;
 }
 
-/// "; did you mean ...?" in the spelling of the place where `word` stands, which begins with `prefix`. The prefix itself is
-/// not compared: what all names share makes none of them likelier.
+/// "; did you mean ...?" in the spelling of the place where `word` stands, which begins with `prefix`. The prefix
+/// itself is not compared: what all names share makes none of them likelier.
 std::string Config::suggestion(std::string_view word, std::string_view prefix) const {
   const bool variable = prefix == variable_prefix;
   std::vector<std::string> names;
@@ -177,7 +185,8 @@ std::string Config::suggestion(std::string_view word, std::string_view prefix) c
 
 const ConfigEntry& Config::entry(std::string_view name) const {
   const auto found =
-      std::find_if(entries_.begin(), entries_.end(), [&](const ConfigEntry& known) { return known.option.name == name; });
+      std::find_if(entries_.begin(), entries_.end(),
+                   [&](const ConfigEntry& known) { return known.option.name == name; });
   TANDEM_ASSERT(found != entries_.end());
   return *found;
 }

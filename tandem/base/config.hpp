@@ -54,8 +54,9 @@ struct ConfigEntry {
   std::string value_text() const { return option.format(value); }
 };
 
-/// All options with their values: an ordinary value, independent of the registry it was made from. Reading is thread-safe while
-/// nobody calls set(). Asking for a name that is not registered, or with the wrong type, is a bug (assertion).
+/// All options with their values: an ordinary value, independent of the registry it was made from. Reading is
+/// thread-safe while nobody calls set(). Asking for a name that is not registered, or with the wrong type, is a bug
+/// (assertion).
 ///
 ///   auto config = Config::load(registry, ConfigSources::of_process(argc, argv));
 ///   if (!config) return fail(config.error().message);
@@ -66,10 +67,11 @@ class Config {
   /// With the defaults alone.
   explicit Config(const Registry& registry);
 
-  /// Defaults, overridden by the toml file, by TANDEM_NAME, by --tandem.name=value (a boolean may leave out =value). Arguments
-  /// that do not begin with --tandem. are the program's and are left alone, as is everything after "--".
-  /// Errors: an unknown name (not_found, with the nearest known one), a value that its option refuses (invalid_argument, with
-  /// what is accepted), a file that cannot be read or is another user's (io) or is not TOML (malformed, with the line). All name the place.
+  /// Defaults, overridden by the toml file, by TANDEM_NAME, by --tandem.name=value (a boolean may leave out =value).
+  /// Arguments that do not begin with --tandem. are the program's and are left alone, as is everything after "--".
+  /// Errors: an unknown name (not_found, with the nearest known one), a value that its option refuses
+  /// (invalid_argument, with what is accepted), a file that cannot be read or is another user's (io) or is not TOML
+  /// (malformed, with the line). All name the place.
   static Result<Config> load(const Registry& registry, const ConfigSources& sources);
 
   bool get_bool(std::string_view name) const;
@@ -81,7 +83,8 @@ class Config {
   Origin origin(std::string_view name) const;
 
   /// Gives one option another value, as a person writes it. Errors: as for load().
-  Result<void> set(std::string_view name, std::string_view text, Origin origin = Origin::program, std::string where = {});
+  Result<void> set(std::string_view name, std::string_view text, Origin origin = Origin::program,
+                   std::string where = {});
 
   /// The entries in the order of registration.
   std::span<const ConfigEntry> entries() const noexcept { return entries_; }

@@ -15,15 +15,27 @@ namespace {
 
 Registry example_registry() {
   Registry registry;
-  registry.add(
-      {.name = "sched", .type = OptionType::choice, .default_value = "lws", .help = "scheduler", .choices = {"eager", "lws"}});
-  registry.add(
-      {.name = "window", .type = OptionType::integer, .default_value = "4096", .help = "unfinished tasks", .minimum = 1});
+  registry.add({.name = "sched",
+                .type = OptionType::choice,
+                .default_value = "lws",
+                .help = "scheduler",
+                .choices = {"eager", "lws"}});
+  registry.add({.name = "window",
+                .type = OptionType::integer,
+                .default_value = "4096",
+                .help = "unfinished tasks",
+                .minimum = 1});
   registry.add({.name = "bind", .type = OptionType::boolean, .default_value = "true", .help = "bind workers"});
-  registry.add({.name = "watchdog", .type = OptionType::duration, .default_value = "0", .help = "stuck after", .minimum = 0});
+  registry.add(
+      {.name = "watchdog", .type = OptionType::duration, .default_value = "0", .help = "stuck after", .minimum = 0});
   registry.add({.name = "trace.folder", .type = OptionType::text, .default_value = "", .help = "where traces go"});
   registry.add({.name = "memory", .type = OptionType::bytes, .default_value = "1GiB", .help = "limit", .minimum = 0});
-  registry.add({.name = "ratio", .type = OptionType::real, .default_value = "0.5", .help = "a part", .minimum = 0, .maximum = 1});
+  registry.add({.name = "ratio",
+                .type = OptionType::real,
+                .default_value = "0.5",
+                .help = "a part",
+                .minimum = 0,
+                .maximum = 1});
   return registry;
 }
 
@@ -86,7 +98,8 @@ TEST_F(ConfigTest, DefaultsHoldWhenNothingIsSaid) {
 
 TEST_F(ConfigTest, CommandLineOverridesEnvironmentOverridesFile) {
   write_toml("window = 1\nsched = \"eager\"\nratio = 0.25\n[trace]\nfolder = \"out\"\n");
-  const Config config = load({"--tandem.window=3"}, {{"TANDEM_WINDOW", "2"}, {"TANDEM_RATIO", "0.75"}, {"HOME", "/"}}).value();
+  const Config config =
+      load({"--tandem.window=3"}, {{"TANDEM_WINDOW", "2"}, {"TANDEM_RATIO", "0.75"}, {"HOME", "/"}}).value();
   EXPECT_EQ(config.get_int("window"), 3);
   EXPECT_EQ(config.origin("window"), Origin::command_line);
   EXPECT_DOUBLE_EQ(config.get_double("ratio"), 0.75);
@@ -125,7 +138,8 @@ TEST_F(ConfigTest, AnUnknownNameIsAnErrorThatSuggestsTheNearest) {
   EXPECT_EQ(message({"--tandem.shed=lws"}), "--tandem.shed is no option of Tandem; did you mean --tandem.sched?");
   EXPECT_EQ(message({}, {{"TANDEM_SHCED", "lws"}}),
             "environment variable TANDEM_SHCED is no option of Tandem; did you mean TANDEM_SCHED?");
-  EXPECT_EQ(message({"--tandem.colour=red"}), "--tandem.colour is no option of Tandem; `tandem config` lists the options");
+  EXPECT_EQ(message({"--tandem.colour=red"}),
+            "--tandem.colour is no option of Tandem; `tandem config` lists the options");
   write_toml("bind = false\nwidnow = 3\n");
   EXPECT_EQ(message({}), path_.string() + ":2: there is no option 'widnow'; did you mean window?");
 }
@@ -133,7 +147,8 @@ TEST_F(ConfigTest, AnUnknownNameIsAnErrorThatSuggestsTheNearest) {
 TEST_F(ConfigTest, AMalformedValueIsAnErrorThatNamesThePlaceAndWhatIsAccepted) {
   EXPECT_EQ(message({"--tandem.window=0"}),
             "--tandem.window: option window cannot be '0'; accepted: an integer, at least 1");
-  EXPECT_EQ(message({}, {{"TANDEM_RATIO", "2"}}), "TANDEM_RATIO: option ratio cannot be '2'; accepted: a number, from 0 to 1");
+  EXPECT_EQ(message({}, {{"TANDEM_RATIO", "2"}}),
+            "TANDEM_RATIO: option ratio cannot be '2'; accepted: a number, from 0 to 1");
   EXPECT_EQ(message({"--tandem.window"}),
             "--tandem.window needs a value: write --tandem.window=VALUE; accepted: an integer, at least 1");
 }
@@ -145,8 +160,11 @@ TEST_F(ConfigTest, ReservedVariablesAreLeftAlone) {
 }
 
 TEST_F(ConfigTest, VariablesThatSayWhereAPackageIsAreNoOptions) {
-  EXPECT_EQ(message({}, {{"TANDEM_ROOT", "/opt/tandem"}, {"TANDEM_HOME", "/opt"}, {"TANDEM_DIR", "/opt"}, {"TANDEM_VERSION", "0.1"}}),
-            "accepted");
+  EXPECT_EQ(
+      message(
+          {},
+          {{"TANDEM_ROOT", "/opt/tandem"}, {"TANDEM_HOME", "/opt"}, {"TANDEM_DIR", "/opt"}, {"TANDEM_VERSION", "0.1"}}),
+      "accepted");
 }
 
 TEST_F(ConfigTest, AFileThatMustExistAndDoesNotIsAnError) {
@@ -156,7 +174,8 @@ TEST_F(ConfigTest, AFileThatMustExistAndDoesNotIsAnError) {
   EXPECT_EQ(config.error().code, ErrorCode::io);
 }
 
-/// Random edits of plausible texts, so that the deeper branches are reached too. Each round is accepted or gets a message.
+/// Random edits of plausible texts, so that the deeper branches are reached too. Each round is accepted or gets a
+/// message.
 TEST_F(ConfigTest, RandomBytesAreAcceptedOrRefusedButNeverCrash) {
   const char* given = std::getenv("CONFIG_TEST_SEED");
   const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
@@ -183,7 +202,8 @@ TEST_F(ConfigTest, RandomBytesAreAcceptedOrRefusedButNeverCrash) {
   };
   for (int round = 0; round < 1000; ++round) {
     write_toml(mutated());
-    const auto config = load({mutated(), mutated()}, {{"TANDEM_" + mutated(), mutated()}, {"TANDEM_MEMORY", mutated()}});
+    const auto config =
+        load({mutated(), mutated()}, {{"TANDEM_" + mutated(), mutated()}, {"TANDEM_MEMORY", mutated()}});
     EXPECT_TRUE(config || !config.error().message.empty());
   }
 }

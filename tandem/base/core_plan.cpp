@@ -65,7 +65,8 @@ std::vector<std::vector<unsigned>> divide(const std::vector<Piece>& pieces, std:
   }
   cuts.push_back(cores);
   std::vector<std::vector<unsigned>> shares;
-  for (std::size_t i = 0; i < count; ++i) shares.push_back(pus_of(std::span(pieces).subspan(cuts[i], cuts[i + 1] - cuts[i])));
+  for (std::size_t i = 0; i < count; ++i)
+    shares.push_back(pus_of(std::span(pieces).subspan(cuts[i], cuts[i + 1] - cuts[i])));
   return shares;
 }
 
@@ -91,7 +92,8 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<Pus>& masks) {
 }
 
 /// Deals cores of masks that overlap in part: those that the fewest ranks may use come first.
-void deal(const Topology& host, const std::vector<Pus>& masks, const std::vector<std::size_t>& group, std::vector<RankCores>& plan) {
+void deal(const Topology& host, const std::vector<Pus>& masks, const std::vector<std::size_t>& group,
+          std::vector<RankCores>& plan) {
   Pus all;
   for (const std::size_t place : group) all.insert(masks[place].begin(), masks[place].end());
   std::vector<std::pair<Piece, std::vector<std::size_t>>> offers;
@@ -102,11 +104,13 @@ void deal(const Topology& host, const std::vector<Pus>& masks, const std::vector
         takers.push_back(place);
     offers.emplace_back(std::move(piece), std::move(takers));
   }
-  std::stable_sort(offers.begin(), offers.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  std::stable_sort(offers.begin(), offers.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   std::map<std::size_t, std::size_t> cores;
   for (const auto& [piece, takers] : offers) {
     const std::size_t taker =
-        *std::min_element(takers.begin(), takers.end(), [&](std::size_t a, std::size_t b) { return cores[a] < cores[b]; });
+        *std::min_element(takers.begin(), takers.end(),
+                          [&](std::size_t a, std::size_t b) { return cores[a] < cores[b]; });
     ++cores[taker];
     for (const unsigned pu : piece.pus)
       if (masks[taker].contains(pu)) plan[taker].pus.push_back(pu);
@@ -130,7 +134,8 @@ void plan_group(const Topology& host, const std::vector<Pus>& masks, const std::
     return deal(host, masks, group, plan);
   const std::vector<Piece> pieces = pieces_of(host, mask);
   const bool enough = pieces.size() >= group.size();
-  const auto shares = enough ? divide(pieces, group.size()) : std::vector<std::vector<unsigned>>(group.size(), pus_of(pieces));
+  const auto shares =
+      enough ? divide(pieces, group.size()) : std::vector<std::vector<unsigned>>(group.size(), pus_of(pieces));
   for (std::size_t i = 0; i < group.size(); ++i) {
     plan[group[i]].pus = shares[i];
     plan[group[i]].crowded = !enough;
@@ -186,7 +191,8 @@ std::vector<RankCores> plan_rank_cores(const Topology& host, std::span<const Ran
   return plan;
 }
 
-std::vector<RankCores> plan_host(const Topology& host, std::uint32_t first, std::uint32_t count, BindTo bind, MapBy map) {
+std::vector<RankCores> plan_host(const Topology& host, std::uint32_t first, std::uint32_t count, BindTo bind,
+                                 MapBy map) {
   std::vector<unsigned> all;
   for (const Core& core : host.cores()) all.insert(all.end(), core.pus.begin(), core.pus.end());
   std::sort(all.begin(), all.end());
@@ -200,7 +206,8 @@ std::vector<RankCores> plan_host(const Topology& host, std::uint32_t first, std:
   if (map != MapBy::core) {
     const std::vector<RankCores> former = shares;
     const std::vector<std::size_t> order = dealt(host, former, map);
-    for (std::size_t i = 0; i < order.size(); ++i) shares[i] = {shares[i].rank, former[order[i]].pus, former[order[i]].crowded};
+    for (std::size_t i = 0; i < order.size(); ++i)
+      shares[i] = {shares[i].rank, former[order[i]].pus, former[order[i]].crowded};
   }
   if (bind != BindTo::core)
     for (RankCores& share : shares) share.pus = widened(host, share.pus, bind);
@@ -227,7 +234,9 @@ std::string draw_plan(const Topology& host, std::span<const RankCores> plan) {
   for (std::size_t i = 0; i < host.cores().size();) {
     const Core& first = host.cores()[i];
     std::string row;
-    for (; i < host.cores().size() && host.cores()[i].package == first.package && host.cores()[i].numa_node == first.numa_node; ++i)
+    for (; i < host.cores().size() && host.cores()[i].package == first.package &&
+           host.cores()[i].numa_node == first.numa_node;
+         ++i)
       row += shown(host.cores()[i]);
     picture += fmt::format("  package {}, NUMA node {}: {}\n", first.package, first.numa_node, row);
   }

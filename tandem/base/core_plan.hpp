@@ -27,11 +27,11 @@ struct RankCores {
 /// Divides the cores of a host among the ranks on it.
 ///
 /// - A rank whose mask overlaps no other rank's gets its whole mask.
-/// - Ranks with one common mask divide its cores without overlap, in the order of the ranks. Each gets neighbouring cores, as many
-///   as the others or one more. A border between two ranks moves to a border between packages or NUMA nodes when that takes at
-///   most a quarter of a rank's share.
-/// - Ranks whose masks overlap in part get one core after the other, each core given to the rank that has the fewest of those that
-///   may use it.
+/// - Ranks with one common mask divide its cores without overlap, in the order of the ranks. Each gets neighbouring
+///   cores, as many as the others or one more. A border between two ranks moves to a border between packages or NUMA
+///   nodes when that takes at most a quarter of a rank's share.
+/// - Ranks whose masks overlap in part get one core after the other, each core given to the rank that has the fewest of
+///   those that may use it.
 /// - A group with fewer cores than ranks shares them all: each gets its whole mask, `crowded`.
 ///
 /// `host` has all cores that the masks name; others are ignored. The result is in the order of `masks`.
@@ -46,10 +46,11 @@ enum class MapBy : std::uint8_t { core, numa, package };
 /// as above, dealt out as `map` says. With `BindTo::core` each rank is bound to its share, with `numa` or `package` to
 /// all cores of the nodes or packages that contain its share (ranks that share these divide them when they start). With
 /// `none` each rank has all cores.
-std::vector<RankCores> plan_host(const Topology& host, std::uint32_t first, std::uint32_t count, BindTo bind, MapBy map);
+std::vector<RankCores> plan_host(const Topology& host, std::uint32_t first, std::uint32_t count, BindTo bind,
+                                 MapBy map);
 
-/// A plan as a picture: a line for each NUMA node with a letter for each core (of the rank that has it; `+`: several, `.`: none),
-/// then a line for each rank. Lines end with a newline.
+/// A plan as a picture: a line for each NUMA node with a letter for each core (of the rank that has it; `+`: several,
+/// `.`: none), then a line for each rank. Lines end with a newline.
 std::string draw_plan(const Topology& host, std::span<const RankCores> plan);
 
 }  // namespace tandem::base

@@ -55,7 +55,8 @@ TEST(CorePlan, HardwareThreadsOfOneCoreMayBelongToTwoRanks) {
 
 TEST(CorePlan, RanksThatShareAMaskDivideItAlongNumaNodes) {
   const Topology host = machine("package:2 numa:2 core:7 pu:1");
-  EXPECT_THAT(shown(plan_rank_cores(host, alike(4, range(0, 27)))), ElementsAre("0: 0-6", "1: 7-13", "2: 14-20", "3: 21-27"));
+  EXPECT_THAT(shown(plan_rank_cores(host, alike(4, range(0, 27)))),
+              ElementsAre("0: 0-6", "1: 7-13", "2: 14-20", "3: 21-27"));
   EXPECT_THAT(shown(plan_rank_cores(host, alike(2, range(0, 27)))), ElementsAre("0: 0-13", "1: 14-27"));
   EXPECT_THAT(shown(plan_rank_cores(host, alike(8, range(0, 27)))),
               ElementsAre("0: 0-2", "1: 3-6", "2: 7-9", "3: 10-13", "4: 14-16", "5: 17-20", "6: 21-23", "7: 24-27"));
@@ -86,12 +87,14 @@ TEST(CorePlan, MasksThatOverlapInPartAreDealtOut) {
   const auto plan = plan_rank_cores(host, std::vector<RankMask>{{0, range(0, 4)}, {1, range(3, 7)}});
   EXPECT_THAT(shown(plan), ElementsAre("0: 0-3", "1: 4-7"));
   // One rank's mask lies inside another's.
-  EXPECT_THAT(shown(plan_rank_cores(host, std::vector<RankMask>{{0, range(0, 7)}, {1, {2}}})), ElementsAre("0: 0-1,3-7", "1: 2"));
+  EXPECT_THAT(shown(plan_rank_cores(host, std::vector<RankMask>{{0, range(0, 7)}, {1, {2}}})),
+              ElementsAre("0: 0-1,3-7", "1: 2"));
 }
 
 TEST(CorePlan, MoreRanksThanCoresShareThem) {
   const Topology host = machine("core:2 pu:1");
-  EXPECT_THAT(shown(plan_rank_cores(host, alike(3, range(0, 1)))), ElementsAre("0: 0-1 crowded", "1: 0-1 crowded", "2: 0-1 crowded"));
+  EXPECT_THAT(shown(plan_rank_cores(host, alike(3, range(0, 1)))),
+              ElementsAre("0: 0-1 crowded", "1: 0-1 crowded", "2: 0-1 crowded"));
   EXPECT_THAT(shown(plan_rank_cores(host, std::vector<RankMask>{{0, {0}}, {1, {0, 1}}, {2, {1}}})),
               ElementsAre("0: 0 crowded", "1: 0-1 crowded", "2: 1 crowded"));
 }
@@ -118,17 +121,20 @@ TEST(CorePlan, NoCoreIsGivenTwiceWhateverTheMasks) {
 
 TEST(CorePlan, ALauncherBindsToCoresNodesOrPackages) {
   const Topology host = machine("package:2 numa:2 core:4 pu:1");
-  EXPECT_THAT(shown(plan_host(host, 8, 4, BindTo::core, MapBy::core)), ElementsAre("8: 0-3", "9: 4-7", "10: 8-11", "11: 12-15"));
+  EXPECT_THAT(shown(plan_host(host, 8, 4, BindTo::core, MapBy::core)),
+              ElementsAre("8: 0-3", "9: 4-7", "10: 8-11", "11: 12-15"));
   EXPECT_THAT(shown(plan_host(host, 0, 8, BindTo::numa, MapBy::core)),
               ElementsAre("0: 0-3", "1: 0-3", "2: 4-7", "3: 4-7", "4: 8-11", "5: 8-11", "6: 12-15", "7: 12-15"));
   EXPECT_THAT(shown(plan_host(host, 0, 2, BindTo::package, MapBy::core)), ElementsAre("0: 0-7", "1: 8-15"));
-  EXPECT_THAT(shown(plan_host(host, 0, 2, BindTo::none, MapBy::core)), ElementsAre("0: 0-15 crowded", "1: 0-15 crowded"));
+  EXPECT_THAT(shown(plan_host(host, 0, 2, BindTo::none, MapBy::core)),
+              ElementsAre("0: 0-15 crowded", "1: 0-15 crowded"));
   EXPECT_THAT(shown(plan_host(host, 0, 1, BindTo::none, MapBy::core)), ElementsAre("0: 0-15"));
 }
 
 TEST(CorePlan, ConsecutiveRanksGoToOneNodeAfterTheOther) {
   const Topology host = machine("package:2 numa:2 core:4 pu:1");
-  EXPECT_THAT(shown(plan_host(host, 0, 4, BindTo::core, MapBy::package)), ElementsAre("0: 0-3", "1: 8-11", "2: 4-7", "3: 12-15"));
+  EXPECT_THAT(shown(plan_host(host, 0, 4, BindTo::core, MapBy::package)),
+              ElementsAre("0: 0-3", "1: 8-11", "2: 4-7", "3: 12-15"));
   EXPECT_THAT(shown(plan_host(host, 0, 8, BindTo::core, MapBy::numa)),
               ElementsAre("0: 0-1", "1: 4-5", "2: 8-9", "3: 12-13", "4: 2-3", "5: 6-7", "6: 10-11", "7: 14-15"));
 }

@@ -28,7 +28,8 @@ std::optional<double> ratio(double quota, double period) {
 std::optional<double> quota_of_version_1(const fs::path& folder) {
   const auto quota = content_of(folder / "cpu.cfs_quota_us"), period = content_of(folder / "cpu.cfs_period_us");
   if (!quota || !period) return std::nullopt;
-  return ratio(std::strtod(quota->c_str(), nullptr), std::strtod(period->c_str(), nullptr));  // no limit is written as -1
+  // no limit is written as -1
+  return ratio(std::strtod(quota->c_str(), nullptr), std::strtod(period->c_str(), nullptr));
 }
 
 std::optional<double> quota_of_version_2(const fs::path& folder) {

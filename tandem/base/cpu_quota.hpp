@@ -14,7 +14,8 @@ namespace tandem::base {
 std::optional<double> cpu_quota(const std::filesystem::path& cgroup_root = "/sys/fs/cgroup",
                                 const std::filesystem::path& own_cgroup = "/proc/self/cgroup");
 
-/// The quota that the content of a version 2 cpu.max grants: "150000 100000" is 1.5; "max 100000", or anything else, is none.
+/// The quota that the content of a version 2 cpu.max grants: "150000 100000" is 1.5; "max 100000", or anything else, is
+/// none.
 std::optional<double> parse_cpu_max(std::string_view content);
 
 }  // namespace tandem::base

@@ -31,7 +31,8 @@ class CpuQuota : public testing::Test {
 
 TEST(CpuMax, IsARatioOrMax) {
   EXPECT_DOUBLE_EQ(parse_cpu_max("150000 100000\n").value(), 1.5);
-  for (const char* content : {"max 100000\n", "", "x", "100000", "100000 0"}) EXPECT_FALSE(parse_cpu_max(content)) << content;
+  for (const char* content : {"max 100000\n", "", "x", "100000", "100000 0"})
+    EXPECT_FALSE(parse_cpu_max(content)) << content;
 }
 
 TEST_F(CpuQuota, TheLeastOfThoseAboveHolds) {

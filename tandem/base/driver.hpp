@@ -19,8 +19,8 @@ class Steppable {
   /// Does some work. Returns the time of the next step: not after `now_ns` means at once, `kNever` means when woken. A
   /// step that returns `kNever` has already arranged that the thread that brings work wakes it.
   virtual std::int64_t step(std::int64_t now_ns) = 0;
-  /// The attendance of the network that its thread polls, where the thread sleeps between steps; null: it sleeps in its own
-  /// parker.
+  /// The attendance of the network that its thread polls, where the thread sleeps between steps; null: it sleeps in its
+  /// own parker.
   virtual Attendance* attends() noexcept { return nullptr; }
   /// After a step that names a time for the next one: whether its thread stays awake until then, or until it is woken.
   virtual bool waits_awake() const noexcept { return false; }
@@ -40,9 +40,9 @@ enum class RunEnd {
   stuck,      ///< event loop only: all sleep, so the condition can never hold
 };
 
-/// Drives steppables. The one added by `add_caller` is stepped inside `run_until` only, on the thread that calls it; those added
-/// by `add` are stepped by the driver. One thread owns a driver and calls everything but wakers, which live as long as the
-/// driver.
+/// Drives steppables. The one added by `add_caller` is stepped inside `run_until` only, on the thread that calls it;
+/// those added by `add` are stepped by the driver. One thread owns a driver and calls everything but wakers, which live
+/// as long as the driver.
 class Driver {
  public:
   struct Placement {

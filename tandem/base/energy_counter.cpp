@@ -80,13 +80,16 @@ void open_domain(const fs::path& folder, std::string name, EnergyCounters& found
   const auto first = file ? read_number(file.get()) : std::nullopt;
   if (first) {
     const auto range = number_of<std::uint64_t>(first_line(folder / "max_energy_range_uj"));
-    found.counters.push_back(std::make_unique<PowercapCounter>(std::move(name), std::move(file), *first, range.value_or(0)));
+    found.counters.push_back(
+        std::make_unique<PowercapCounter>(std::move(name), std::move(file), *first, range.value_or(0)));
     return;
   }
   const int error = errno;
   if (!found.missing.empty()) return;  // one reason is enough
   const bool is_denied = !file && (error == EACCES || error == EPERM);
-  found.missing = path.string() + (is_denied ? " is for root alone" : file ? " holds no number" : std::string(" cannot be read: ") + std::strerror(error));
+  found.missing = path.string() + (is_denied ? " is for root alone"
+                                   : file    ? " holds no number"
+                                             : std::string(" cannot be read: ") + std::strerror(error));
   if (is_denied)
     found.remedy = "as root, until the next boot: chmod a+r " + (folder.parent_path() / "intel-rapl:*").string() +
                    "/energy_uj (who can read it can guess what other users compute)";
@@ -98,7 +101,8 @@ EnergyCounters find_powercap_counters(const fs::path& folder) {
   EnergyCounters found;
   std::vector<fs::path> domains;
   std::error_code failed;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) domains.push_back(at->path());
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
+    domains.push_back(at->path());
   std::sort(domains.begin(), domains.end());
   for (const fs::path& domain : domains)
     if (std::string name = name_of_domain(domain); !name.empty()) open_domain(domain, std::move(name), found);

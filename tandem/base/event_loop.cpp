@@ -82,7 +82,8 @@ void EventLoop::set_now(std::int64_t now_ns) {
     actions_.pop_back();
   }
   if (due_actions_.size() == before) return;
-  std::sort(due_actions_.begin(), due_actions_.end(), [](const Action& a, const Action& b) { return a.order < b.order; });
+  std::sort(due_actions_.begin(), due_actions_.end(),
+            [](const Action& a, const Action& b) { return a.order < b.order; });
 }
 
 std::size_t EventLoop::due_slots(bool with_caller) const noexcept {
@@ -94,7 +95,8 @@ std::size_t EventLoop::due_slots(bool with_caller) const noexcept {
 EventLoop::Slot& EventLoop::due_slot(std::size_t number, bool with_caller) {
   for (std::size_t word = 0;; ++word) {
     std::uint64_t bits = due_[word];
-    if (!with_caller && caller_ != nullptr && caller_->index / 64 == word) bits &= ~(std::uint64_t{1} << caller_->index % 64);
+    if (!with_caller && caller_ != nullptr && caller_->index / 64 == word)
+      bits &= ~(std::uint64_t{1} << caller_->index % 64);
     const auto here = static_cast<std::size_t>(std::popcount(bits));
     if (number >= here) {
       number -= here;
@@ -145,7 +147,9 @@ bool EventLoop::advance(std::int64_t deadline_ns, bool with_caller) {
   if (due_slots(with_caller) > 0 || !due_actions_.empty()) earliest = now_ns_;
   if (!actions_.empty()) earliest = std::min(earliest, actions_.front().when_ns);
   if (!stopped_) {
-    const auto others = [&](const auto& date) { return with_caller || caller_ == nullptr || date.second != caller_->index; };
+    const auto others = [&](const auto& date) {
+      return with_caller || caller_ == nullptr || date.second != caller_->index;
+    };
     const auto next = std::find_if(dates_.begin(), dates_.end(), others);
     if (next != dates_.end()) earliest = std::min(earliest, next->first);
   }

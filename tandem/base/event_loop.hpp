@@ -15,9 +15,11 @@ namespace tandem::base {
 /// Steps all steppables on the calling thread, in an order drawn from a seed, in manual time: when all are idle, time
 /// jumps to the earliest date that a steppable asked for. Equal seeds and programs give exactly equal orders.
 ///
-/// A step looks only at slots that are due. A bit per slot says so (157 words for 10,000 slots); dates in the future are sorted.
+/// A step looks only at slots that are due. A bit per slot says so (157 words for 10,000 slots); dates in the future
+/// are sorted.
 ///
-/// Not thread-safe, except for wakers: another thread may wake a steppable, and the run is still correct but not deterministic.
+/// Not thread-safe, except for wakers: another thread may wake a steppable, and the run is still correct but not
+/// deterministic.
 class EventLoop final : public Driver {
  public:
   explicit EventLoop(std::uint64_t seed) : state_(seed * 2 + 1) {}
@@ -33,7 +35,8 @@ class EventLoop final : public Driver {
   /// Runs `action` on the loop at `when_ns` (not before now). For fakes of networks and devices.
   void at(std::int64_t when_ns, std::function<void()> action);
 
-  /// One step of one steppable other than the caller's, or one due action; false when there is nothing to do at this date.
+  /// One step of one steppable other than the caller's, or one due action; false when there is nothing to do at this
+  /// date.
   bool step_one();
 
   /// Makes a number of steps drawn from [0, `most`]: what may happen between two submissions.
@@ -41,7 +44,9 @@ class EventLoop final : public Driver {
 
   std::uint64_t random() noexcept;
   /// A number below `count`, which is not 0: drawn, or chosen by the function of `choose_with`.
-  std::size_t choose(std::size_t count) { return chooser_ ? chooser_(count) : static_cast<std::size_t>(random() % count); }
+  std::size_t choose(std::size_t count) {
+    return chooser_ ? chooser_(count) : static_cast<std::size_t>(random() % count);
+  }
   /// Makes `chooser` choose the next step from now on, so that a test can try all orders. Empty: steps are drawn.
   void choose_with(std::function<std::size_t(std::size_t count)> chooser) { chooser_ = std::move(chooser); }
 

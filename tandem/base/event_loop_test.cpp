@@ -88,7 +88,8 @@ TEST(EventLoop, OfManySleepersEachIsWokenAtItsDateOrByItsWaker) {
     for (std::size_t i = 1; i < count; i += 3) wakers[i]->wake();
   });
   EXPECT_EQ(loop.run_until(kNotYet, nullptr, kNever), RunEnd::stuck);
-  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(stepped_ns[i], i % 3 == 0 ? sleepers[i].date_ns : i % 3 == 1 ? 7 : 0) << i;
+  for (std::size_t i = 0; i < count; ++i)
+    ASSERT_EQ(stepped_ns[i], i % 3 == 0 ? sleepers[i].date_ns : i % 3 == 1 ? 7 : 0) << i;
 }
 
 TEST(EventLoop, TimeJumpsToTheEarliestDateAndStopsAtTheDeadline) {

@@ -5,14 +5,15 @@
 
 namespace tandem {
 
-/// The program uses Tandem in a way that cannot work. The message names the task, the data, the source line, and the remedy.
+/// The program uses Tandem in a way that cannot work. The message names the task, the data, the source line, and the
+/// remedy.
 class UsageError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// The runtime cannot start: an option has a wrong name or value, or the job of this rank cannot be joined. A program that does
-/// not catch it prints the message and ends with exit status 2.
+/// The runtime cannot start: an option has a wrong name or value, or the job of this rank cannot be joined. A program
+/// that does not catch it prints the message and ends with exit status 2.
 class StartError : public UsageError {
  public:
   using UsageError::UsageError;
@@ -25,8 +26,8 @@ class StuckError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The program asks for something that does not exist because its flow was cancelled: a task that did not run, or data that such
-/// a task should have written.
+/// The program asks for something that does not exist because its flow was cancelled: a task that did not run, or data
+/// that such a task should have written.
 class FlowCancelled : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -28,8 +28,8 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-/// Raises the limit of open descriptors of this process to the most that it may have; children inherit it. Without effect when the
-/// system refuses.
+/// Raises the limit of open descriptors of this process to the most that it may have; children inherit it. Without
+/// effect when the system refuses.
 void raise_descriptor_limit() noexcept;
 
 /// The text of an error code of the system. When descriptors have run out (EMFILE, ENFILE), it names the limit and the

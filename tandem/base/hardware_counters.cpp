@@ -30,8 +30,10 @@ FileDescriptor open_event(std::uint64_t event, int group) {
   attributes.read_format = PERF_FORMAT_GROUP;
   attributes.exclude_kernel = 1;  // an unprivileged process may count this much
   attributes.exclude_hv = 1;
-  if (group < 0) attributes.pinned = 1;  // all the time, or not at all: counts of parts of the time would have to be scaled
-  return FileDescriptor(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC)));
+  if (group < 0)
+    attributes.pinned = 1;  // all the time, or not at all: counts of parts of the time would have to be scaled
+  return FileDescriptor(
+      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, group, PERF_FLAG_FD_CLOEXEC)));
 }
 
 std::string why_refused(int error) {
@@ -44,8 +46,9 @@ std::string why_refused(int error) {
     case EPERM: {
       int level = -1;
       std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
-      return system + (level > 2 ? ": kernel.perf_event_paranoid is " + std::to_string(level) + ", and 2 or less is needed"
-                                 : ": this container or its security profile denies it");
+      return system + (level > 2
+                           ? ": kernel.perf_event_paranoid is " + std::to_string(level) + ", and 2 or less is needed"
+                           : ": this container or its security profile denies it");
     }
     default: return system;
   }
@@ -72,13 +75,16 @@ class PerfCounters final : public HardwareCounters {
     std::array<std::uint64_t, 1 + kEvents.size()> values{};  // their number comes first
     const ssize_t bytes = (1 + count_) * static_cast<ssize_t>(sizeof(std::uint64_t));
     if (::read(events_[0].get(), values.data(), sizeof(values)) < bytes) return {};
-    const auto value = [&](std::size_t i) { return places_[i] < 0 ? HardwareCounts::kNotCounted : values[static_cast<std::size_t>(1 + places_[i])]; };
+    const auto value = [&](std::size_t i) {
+      return places_[i] < 0 ? HardwareCounts::kNotCounted : values[static_cast<std::size_t>(1 + places_[i])];
+    };
     return {.cycles = value(0), .instructions = value(1), .stalled = value(2), .misses = value(3)};
   }
 
  private:
   std::array<FileDescriptor, kEvents.size()> events_;
-  std::array<int, kEvents.size()> places_{-1, -1, -1, -1};  ///< of each event among those of the group; -1: it is not there
+  std::array<int, kEvents.size()> places_{-1, -1, -1,
+                                          -1};  ///< of each event among those of the group; -1: it is not there
   int count_ = 0;
 };
 

@@ -10,7 +10,9 @@
 
 namespace tandem::base {
 
-std::string HostIdentity::text() const { return fmt::format("{}/{}", boot_id.empty() ? "unknown" : boot_id, namespace_inode); }
+std::string HostIdentity::text() const {
+  return fmt::format("{}/{}", boot_id.empty() ? "unknown" : boot_id, namespace_inode);
+}
 
 HostIdentity host_identity() {
   HostIdentity identity;

@@ -6,8 +6,8 @@
 
 namespace tandem::base {
 
-/// A running kernel and a network namespace of it. Two processes have equal identities when they can reach each other through
-/// loopback addresses and local sockets. A value.
+/// A running kernel and a network namespace of it. Two processes have equal identities when they can reach each other
+/// through loopback addresses and local sockets. A value.
 struct HostIdentity {
   std::string boot_id;                    ///< drawn by the kernel when it starts; empty: not known
   std::uint64_t namespace_device = 0;     ///< of /proc/self/ns/net
@@ -22,7 +22,8 @@ struct HostIdentity {
 /// Reads /proc at each call. Any thread.
 HostIdentity host_identity();
 
-/// The host's name as people know it, from gethostname(); "?" when the system has none. For messages and files. Any thread.
+/// The host's name as people know it, from gethostname(); "?" when the system has none. For messages and files. Any
+/// thread.
 std::string host_name();
 
 }  // namespace tandem::base

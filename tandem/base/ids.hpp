@@ -9,7 +9,8 @@
 
 namespace tandem::base {
 
-/// An index with a meaning. `Tag` names the meaning and is never defined. A value like any other: free to copy, not atomic.
+/// An index with a meaning. `Tag` names the meaning and is never defined. A value like any other: free to copy, not
+/// atomic.
 template <class Tag, class Value = std::uint32_t>
 class StrongId {
   static_assert(std::is_integral_v<Value>);
@@ -41,5 +42,7 @@ static_assert(std::is_trivially_copyable_v<WorkerId> && sizeof(WorkerId) == size
 
 template <class Tag, class Value>
 struct std::hash<tandem::base::StrongId<Tag, Value>> {
-  std::size_t operator()(tandem::base::StrongId<Tag, Value> id) const noexcept { return std::hash<Value>()(id.value()); }
+  std::size_t operator()(tandem::base::StrongId<Tag, Value> id) const noexcept {
+    return std::hash<Value>()(id.value());
+  }
 };

@@ -5,8 +5,8 @@
 
 namespace tandem::base {
 
-/// Many producers, many consumers; a consumer takes all entries at once, so the ABA problem cannot arise. Intrusive: `Node` has a
-/// member `Node* next`, which the inbox owns while the node is inside.
+/// Many producers, many consumers; a consumer takes all entries at once, so the ABA problem cannot arise. Intrusive:
+/// `Node` has a member `Node* next`, which the inbox owns while the node is inside.
 ///
 /// Protocol. `put` publishes a chain of nodes with one compare-exchange; `take_all` empties the inbox with one
 /// exchange. Both are sequentially consistent, so that a consumer that announces that it will sleep and then finds

@@ -37,7 +37,8 @@ class IndexStack {
       if (top == 0) return {};
       // This may be of another time: then the exchange fails.
       const std::uint64_t changed = count_after(head) | next_[top - 1].load(std::memory_order_relaxed);
-      if (head_.compare_exchange_weak(head, changed, std::memory_order_acquire, std::memory_order_acquire)) return top - 1;
+      if (head_.compare_exchange_weak(head, changed, std::memory_order_acquire, std::memory_order_acquire))
+        return top - 1;
     }
   }
 

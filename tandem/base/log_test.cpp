@@ -13,8 +13,9 @@ namespace {
 struct Lines {
   std::vector<std::string> lines;
   Log::Sink sink() {
-    return
-        [this](LogLevel level, std::string_view line) { lines.push_back(std::string(name_of(level)) + " " + std::string(line)); };
+    return [this](LogLevel level, std::string_view line) {
+      lines.push_back(std::string(name_of(level)) + " " + std::string(line));
+    };
   }
 };
 

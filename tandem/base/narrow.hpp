@@ -16,7 +16,8 @@ template <std::integral To, std::integral From>
   return static_cast<To>(value);
 }
 
-/// `value` as a `To`, or the largest or smallest `To` when it does not fit: for numbers from outside that only a message shows. Any thread.
+/// `value` as a `To`, or the largest or smallest `To` when it does not fit: for numbers from outside that only a
+/// message shows. Any thread.
 template <std::integral To, std::integral From>
 [[nodiscard]] constexpr To saturated(From value) noexcept {
   if (std::in_range<To>(value)) return static_cast<To>(value);

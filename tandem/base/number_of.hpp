@@ -15,7 +15,8 @@ template <class Number>
 std::optional<Number> number_of(std::string_view text, int radix = 10) {
   Number number{};
   std::from_chars_result read{};
-  if constexpr (std::is_floating_point_v<Number>) read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if constexpr (std::is_floating_point_v<Number>)
+    read = std::from_chars(text.data(), text.data() + text.size(), number);
   else read = std::from_chars(text.data(), text.data() + text.size(), number, radix);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return {};
   return number;

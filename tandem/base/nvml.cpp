@@ -22,8 +22,9 @@ class LoadedNvml final : public Nvml {
 
   /// Starts the library. Returns what is missing; empty: it works.
   std::string start() {
-    const bool is_whole = find(init_, "nvmlInit_v2") && find(shutdown_, "nvmlShutdown") && find(error_text_, "nvmlErrorString") &&
-                          find(count_, "nvmlDeviceGetCount_v2") && find(by_index_, "nvmlDeviceGetHandleByIndex_v2") &&
+    const bool is_whole = find(init_, "nvmlInit_v2") && find(shutdown_, "nvmlShutdown") &&
+                          find(error_text_, "nvmlErrorString") && find(count_, "nvmlDeviceGetCount_v2") &&
+                          find(by_index_, "nvmlDeviceGetHandleByIndex_v2") &&
                           find(by_address_, "nvmlDeviceGetHandleByPciBusId_v2") && find(index_, "nvmlDeviceGetIndex") &&
                           find(energy_, "nvmlDeviceGetTotalEnergyConsumption");
     if (!is_whole) return std::string("it has no function ") + missing_ + "; a driver of 2017 or later has";
@@ -82,8 +83,10 @@ class LoadedNvml final : public Nvml {
     std::string name = "nvidia " + std::to_string(number);
     unsigned long long mj = 0;
     if (const Code code = energy_(device, &mj); code != 0)
-      return Error{ErrorCode::unsupported, name + " does not count its energy (" + text_of(code) + "); devices since Volta do"};
-    return std::unique_ptr<EnergyCounter>(std::make_unique<Counter>(std::move(name), std::static_pointer_cast<LoadedNvml>(shared_from_this()), device, mj));
+      return Error{ErrorCode::unsupported,
+                   name + " does not count its energy (" + text_of(code) + "); devices since Volta do"};
+    return std::unique_ptr<EnergyCounter>(std::make_unique<Counter>(
+        std::move(name), std::static_pointer_cast<LoadedNvml>(shared_from_this()), device, mj));
   }
 
   void* const library_;
@@ -103,9 +106,11 @@ class LoadedNvml final : public Nvml {
 
 Result<std::shared_ptr<Nvml>> Nvml::load(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return Error{ErrorCode::not_found, std::string("NVIDIA's library of counters is not here: ") + ::dlerror()};
+  if (handle == nullptr)
+    return Error{ErrorCode::not_found, std::string("NVIDIA's library of counters is not here: ") + ::dlerror()};
   auto nvml = std::make_shared<LoadedNvml>(handle);
-  if (const std::string why = nvml->start(); !why.empty()) return Error{ErrorCode::unsupported, library + " does not start: " + why};
+  if (const std::string why = nvml->start(); !why.empty())
+    return Error{ErrorCode::unsupported, library + " does not start: " + why};
   return std::shared_ptr<Nvml>(std::move(nvml));
 }
 

@@ -112,7 +112,8 @@ std::string Option::accepted() const {
   if (type == OptionType::choice) return fmt::format("one of {}", fmt::join(choices, ", "));
   const bool below = std::isfinite(minimum), above = std::isfinite(maximum);
   std::string result = article_and_type(type);
-  if (below && above) result += fmt::format(", from {} to {}", format_limit(type, minimum), format_limit(type, maximum));
+  if (below && above)
+    result += fmt::format(", from {} to {}", format_limit(type, minimum), format_limit(type, maximum));
   else if (below) result += fmt::format(", at least {}", format_limit(type, minimum));
   else if (above) result += fmt::format(", at most {}", format_limit(type, maximum));
   return result;

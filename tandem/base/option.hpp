@@ -46,7 +46,8 @@ struct Option {
   std::string environment_name() const;
   /// The accepted texts, for messages: "an integer of at least 1", "one of eager, lws".
   std::string accepted() const;
-  /// Reads `text` as this option's type. Errors (invalid_argument): a sentence with the option, the text and what is accepted.
+  /// Reads `text` as this option's type. Errors (invalid_argument): a sentence with the option, the text and what is
+  /// accepted.
   Result<OptionValue> parse(std::string_view text) const;
   /// A value of this option as text for parse().
   std::string format(const OptionValue& value) const;
@@ -56,8 +57,8 @@ struct Option {
 /// thread-safe while options are added.
 class Registry {
  public:
-  /// Adds an option. A bad name, a name or environment name taken twice, or a default that its own type refuses is a bug
-  /// of the caller (assertion).
+  /// Adds an option. A bad name, a name or environment name taken twice, or a default that its own type refuses is a
+  /// bug of the caller (assertion).
   void add(Option option);
 
   /// The option of that name, or nullptr.

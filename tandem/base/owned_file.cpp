@@ -32,7 +32,8 @@ Error refused(const fs::path& path, std::string_view what) {
 }
 
 Error foreign(const fs::path& path, uid_t owner) {
-  constexpr std::string_view text = "{}: belongs to user {}, and this program runs for user {}: it is neither read nor changed";
+  constexpr std::string_view text =
+      "{}: belongs to user {}, and this program runs for user {}: it is neither read nor changed";
   return {ErrorCode::io, fmt::format(text, path.string(), owner, ::geteuid())};
 }
 
@@ -182,7 +183,8 @@ Result<OwnedFile> OwnedFolder::file(const std::string& name, int flags, Owners o
 Result<OwnedFile> OwnedFolder::new_file(const std::string& name) const {
   check_name(name);
   for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
-    FileDescriptor made(::openat(descriptor_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | kAlways, 0666));
+    FileDescriptor made(
+        ::openat(descriptor_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | kAlways, 0666));
     // The owner is not checked: on some file systems (NFS with root_squash) a new file's owner differs from the
     // process's.
     if (made || errno != EEXIST) return OwnedFile::checked(std::move(made), path_ / name, Owners::anyone, true);

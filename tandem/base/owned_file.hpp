@@ -51,7 +51,8 @@ class OwnedFile {
 
  private:
   friend class OwnedFolder;
-  static Result<OwnedFile> checked(FileDescriptor descriptor, std::filesystem::path path, Owners owners, bool is_for_writing);
+  static Result<OwnedFile> checked(FileDescriptor descriptor, std::filesystem::path path, Owners owners,
+                                   bool is_for_writing);
 
   FileDescriptor descriptor_;
   std::filesystem::path path_;  ///< for messages

@@ -32,7 +32,8 @@ class BasicParker {
  public:
   static constexpr std::int64_t kForever = SystemFutex::kForever;
 
-  /// Sleeps until there is a permit or `timeout_ns` has passed; true when it took a permit. May return early without one.
+  /// Sleeps until there is a permit or `timeout_ns` has passed; true when it took a permit. May return early without
+  /// one.
   bool park(std::int64_t timeout_ns = kForever) noexcept {
     if (try_take()) return true;
     std::uint32_t expected = kEmpty;
@@ -56,7 +57,8 @@ class BasicParker {
 
   /// Takes the permit if there is one, without sleeping. Called by the owner.
   bool try_take() noexcept {
-    return state_.load(std::memory_order_relaxed) == kPermit && state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+    return state_.load(std::memory_order_relaxed) == kPermit &&
+           state_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
   }
 
  private:

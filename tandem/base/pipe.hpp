@@ -15,12 +15,12 @@ namespace tandem::base {
 /// following links through the entries, so that the consumer fetches many entries' lines at a time, which are in the
 /// producer's cache.
 ///
-/// Protocol. Entries stand in chunks. `put` stores the entry, and then the count of entries written (sequentially consistent, so
-/// that a consumer that announces that it will sleep and then finds `empty()`, and a producer that puts and then looks for
-/// sleepers, cannot miss each other). `take_all` reads the count (acquire), visits what it has not yet visited, and then stores
-/// how many it has read: a thread that finds the two counts equal, and waits until the consumers' lock is free, sees what they
-/// did with the entries. The link to a next chunk is written before the count that includes its first entry. Chunks that were
-/// read return to the producer.
+/// Protocol. Entries stand in chunks. `put` stores the entry, and then the count of entries written (sequentially
+/// consistent, so that a consumer that announces that it will sleep and then finds `empty()`, and a producer that puts
+/// and then looks for sleepers, cannot miss each other). `take_all` reads the count (acquire), visits what it has not
+/// yet visited, and then stores how many it has read: a thread that finds the two counts equal, and waits until the
+/// consumers' lock is free, sees what they did with the entries. The link to a next chunk is written before the count
+/// that includes its first entry. Chunks that were read return to the producer.
 ///
 /// Cost: `put` is one exchange, `take_all` two loads when there is nothing.
 template <class T, template <class> class Atomic = std::atomic, unsigned kRoom = 62>

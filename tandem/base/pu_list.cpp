@@ -24,9 +24,10 @@ std::optional<unsigned> number(std::string_view text) {
 
 Result<std::vector<unsigned>> parse_pu_list(std::string_view text) {
   const auto wrong = [&](std::string_view part, std::string_view why) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("'{}' in the list of hardware threads '{}' {}; write numbers and ranges, as in '0-7,16-23'", part,
-                             text, why)};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' in the list of hardware threads '{}' {}; write numbers and ranges, as in '0-7,16-23'", part,
+                    text, why)};
   };
   std::vector<unsigned> pus;
   std::set<unsigned> seen;

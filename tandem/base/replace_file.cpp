@@ -11,7 +11,8 @@ std::filesystem::path unfinished(const std::filesystem::path& file) {
 
 Result<void> replace_file(const std::filesystem::path& file, std::string_view content) {
   const std::string name = file.filename().string();
-  if (name.empty() || name == "." || name == "..") return Error{ErrorCode::io, file.string() + ": is no name of a file"};
+  if (name.empty() || name == "." || name == "..")
+    return Error{ErrorCode::io, file.string() + ": is no name of a file"};
   const auto folder = OwnedFolder::open(file.parent_path(), Owners::anyone);
   if (!folder) return Error{ErrorCode::io, file.string() + ": cannot be written: " + folder.error().message};
   return folder.value().replace(name, content);

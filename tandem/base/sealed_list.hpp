@@ -8,7 +8,8 @@
 
 namespace tandem::base {
 
-/// An intrusive list of `Node`s (which have a member `Node* next`), filled by one producer and emptied once by one consumer.
+/// An intrusive list of `Node`s (which have a member `Node* next`), filled by one producer and emptied once by one
+/// consumer.
 ///
 /// Protocol. One thread at a time (the producer) calls `add`; one thread, once (the consumer), calls `seal`, which
 /// takes all entries and admits no further one. Both may happen at the same time: then either `seal` returns the new
@@ -47,8 +48,8 @@ class SealedList {
   /// Makes the list empty and open again. No other thread knows the list.
   void reset() noexcept { head_.store(0, std::memory_order_relaxed); }
 
-  /// The newest entry, or null. For diagnosis by the producer while the consumer cannot seal, or that tolerates a stale answer:
-  /// nodes must then outlive the walk.
+  /// The newest entry, or null. For diagnosis by the producer while the consumer cannot seal, or that tolerates a stale
+  /// answer: nodes must then outlive the walk.
   Node* peek() const noexcept {
     const std::uintptr_t head = head_.load(std::memory_order_acquire);
     return head == kSealed ? nullptr : reinterpret_cast<Node*>(head);

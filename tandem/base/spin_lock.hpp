@@ -20,7 +20,8 @@ class SpinLock {
   bool try_lock() noexcept {
     return !locked_.load(std::memory_order_relaxed) && take();
   }
-  /// Waits until the present holder has unlocked it, and acquires what was done under it until then. Does not keep others out.
+  /// Waits until the present holder has unlocked it, and acquires what was done under it until then. Does not keep
+  /// others out.
   void wait_for_holder() const noexcept {
     for (int spins = 0; locked_.load(std::memory_order_acquire);) spin(spins);  // pairs with the release of unlock
   }
@@ -28,7 +29,8 @@ class SpinLock {
 
  private:
   static constexpr int kSpinsBeforeYield = 64;
-  bool take() noexcept { return !locked_.exchange(true, std::memory_order_acquire); }  // pairs with the release of unlock
+  // pairs with the release of unlock
+  bool take() noexcept { return !locked_.exchange(true, std::memory_order_acquire); }
   [[gnu::noinline]] void spin_until_taken() noexcept {
     int spins = 0;
     do {

@@ -16,7 +16,8 @@ TEST(SplitMix64, GivesTheReferenceNumbersOfSeedZero) {
 
 TEST(SplitMix64, MixesEachBitIntoTheOthers) {
   for (unsigned bit = 0; bit < 64; ++bit) {
-    const int changed = __builtin_popcountll(mix64(0x123456789abcdefU) ^ mix64(0x123456789abcdefU ^ (std::uint64_t{1} << bit)));
+    const int changed =
+        __builtin_popcountll(mix64(0x123456789abcdefU) ^ mix64(0x123456789abcdefU ^ (std::uint64_t{1} << bit)));
     EXPECT_GT(changed, 12) << "bit " << bit;
   }
 }

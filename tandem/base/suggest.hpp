@@ -12,7 +12,8 @@ namespace tandem::base {
 /// alignment distance). O(|a| |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `word`, or "" if none is near enough to be what was meant (more than a third of the word wrong).
+/// The candidate nearest to `word`, or "" if none is near enough to be what was meant (more than a third of the word
+/// wrong).
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace tandem::base

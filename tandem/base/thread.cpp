@@ -25,11 +25,13 @@ std::size_t whole_pages(std::size_t bytes) noexcept {
 }
 
 [[noreturn]] void refuse(const Thread::Options& options, std::size_t stack_bytes, int error) {
-  const std::string what = fmt::format("cannot make thread '{}' with a stack of {} bytes: {}", options.name, stack_bytes, std::strerror(error));
-  const char* const why = error == EAGAIN
-                              ? "the limit of processes and threads of this user or container is reached (ulimit -u, pids.max), or there is no memory for the "
-                                "stack; use fewer workers (option workers), a smaller stack (option stack), or raise the limit"
-                              : "try another size (option stack)";
+  const std::string what = fmt::format("cannot make thread '{}' with a stack of {} bytes: {}", options.name,
+                                       stack_bytes, std::strerror(error));
+  const char* const why =
+      error == EAGAIN ? "the limit of processes and threads of this user or container is reached (ulimit -u, "
+                        "pids.max), or there is no memory for the "
+                        "stack; use fewer workers (option workers), a smaller stack (option stack), or raise the limit"
+                      : "try another size (option stack)";
   throw StartError(what + ": " + why);
 }
 

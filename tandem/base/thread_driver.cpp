@@ -18,7 +18,8 @@ Waker& ThreadDriver::add(Steppable& steppable, const Placement& placement) {
   Slot& slot = *made;
   slot.steppable = &steppable;
   slots_.reserve(slots_.size() + 1);
-  slot.thread = Thread({.name = placement.name.empty() ? "tandem" : placement.name, .stack_bytes = stack_bytes_}, [this, &slot, placement] {
+  slot.thread = Thread({.name = placement.name.empty() ? "tandem" : placement.name,
+                        .stack_bytes = stack_bytes_}, [this, &slot, placement] {
     if (bind_ && placement.core >= 0) bind_(placement.core);
     while (!slot.parker.park()) {
       // The first wake-up says that the owner has finished building; a sleep that ended early does not.
@@ -59,7 +60,8 @@ RunEnd ThreadDriver::run_until(bool (*done)(void*), void* context, std::int64_t 
 }
 
 void ThreadDriver::rest(Slot& slot, std::int64_t until_ns) {
-  if (Attendance* const place = slot.steppable->attends(); place != nullptr) return rest_attending(slot, *place, until_ns);
+  if (Attendance* const place = slot.steppable->attends(); place != nullptr)
+    return rest_attending(slot, *place, until_ns);
   Parker& parker = slot.parker;
   if (until_ns == kNever) {
     parker.park();

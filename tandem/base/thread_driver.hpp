@@ -15,11 +15,12 @@
 namespace tandem::base {
 
 /// Each steppable has a thread that steps it and sleeps in its own `Parker` when the step says so. Waits shorter than
-/// `spin_below_ns`, and those of a steppable that `waits_awake`, are spent polling the parker's own cache line, others in the kernel.
+/// `spin_below_ns`, and those of a steppable that `waits_awake`, are spent polling the parker's own cache line, others
+/// in the kernel.
 ///
-/// A thread that polls the network (`Attendance`) sleeps there instead, until its parker has a permit: it writes `sleeps_in`,
-/// then checks for a permit. A thread that wakes it leaves the permit, then reads `sleeps_in`. All four are sequentially
-/// consistent.
+/// A thread that polls the network (`Attendance`) sleeps there instead, until its parker has a permit: it writes
+/// `sleeps_in`, then checks for a permit. A thread that wakes it leaves the permit, then reads `sleeps_in`. All four
+/// are sequentially consistent.
 class ThreadDriver final : public Driver {
  public:
   using Binder = std::function<void(int core)>;  ///< binds the calling thread to a core

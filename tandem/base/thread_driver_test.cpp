@@ -18,7 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 
 std::int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// Calls a function at each step.
@@ -152,7 +153,8 @@ TEST(ThreadDriver, TheCallerIsWokenWhenItsConditionHolds) {
   ThreadDriver driver(&steady_ns, {});
   caller = &driver.add_caller(idle);
   driver.add(worker, {}).wake();
-  EXPECT_EQ(driver.run_until([](void* context) { return static_cast<std::atomic<int>*>(context)->load() == 1; }, &done, kNever),
+  EXPECT_EQ(driver.run_until([](void* context) { return static_cast<std::atomic<int>*>(context)->load() == 1; }, &done,
+                             kNever),
             RunEnd::done);
 }
 

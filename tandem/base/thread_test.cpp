@@ -43,7 +43,8 @@ bool limit_stack(rlim_t bytes) {
 }
 
 TEST(Thread, HasTheStackThatItAskedFor) {
-  for (const std::size_t bytes : {kLeastStackBytes, 3 * kMiB, 20 * kMiB, 80 * kMiB})  // perhaps more: that of a thread that has ended
+  // perhaps more: that of a thread that has ended
+  for (const std::size_t bytes : {kLeastStackBytes, 3 * kMiB, 20 * kMiB, 80 * kMiB})
     EXPECT_GE(stack_of_a_thread(bytes), bytes);
   EXPECT_GE(stack_of_a_thread(1), kLeastStackBytes) << "a stack that works";
 }
@@ -79,7 +80,8 @@ TEST(Thread, ThatCannotBeMadeSaysWhy) {
   } catch (const StartError& error) {
     said = error.what();
   }
-  EXPECT_THAT(said, testing::AllOf(testing::HasSubstr("cannot make thread 'too large'"), testing::HasSubstr("option stack")));
+  EXPECT_THAT(said,
+              testing::AllOf(testing::HasSubstr("cannot make thread 'too large'"), testing::HasSubstr("option stack")));
 }
 
 TEST(Thread, BeyondTheLimitOfProcessesIsAStartError) {

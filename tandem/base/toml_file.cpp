@@ -47,7 +47,8 @@ std::optional<std::string> without_underscores(std::string_view number) {
       continue;
     }
     const auto is_hexadecimal = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
-    if (i == 0 || i + 1 == number.size() || !is_hexadecimal(number[i - 1]) || !is_hexadecimal(number[i + 1])) return std::nullopt;
+    if (i == 0 || i + 1 == number.size() || !is_hexadecimal(number[i - 1]) || !is_hexadecimal(number[i + 1]))
+      return std::nullopt;
   }
   return digits;
 }
@@ -72,7 +73,9 @@ std::optional<std::string> value_of(std::string_view word) {
     const char kind = unsigned_word[1];
     if (const int base = kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 0; base != 0) {
       const auto digits = without_underscores(unsigned_word.substr(2));
-      const auto number = digits && is_bare(digits->front()) && digits->front() != '-' ? whole_number<std::int64_t>(*digits, base) : std::nullopt;
+      const auto number = digits && is_bare(digits->front()) && digits->front() != '-'
+                              ? whole_number<std::int64_t>(*digits, base)
+                              : std::nullopt;
       return number ? std::optional(fmt::format("{}", *number)) : std::nullopt;
     }
   }
@@ -88,8 +91,8 @@ std::optional<std::string> value_of(std::string_view word) {
   const std::size_t point = digits->find('.');
   if (point != digits->npos && (point + 1 == digits->size() || !is_digit((*digits)[point + 1]))) return std::nullopt;
   std::string real = sign + *digits;
-  if (const std::size_t exponent = real.find_first_of("eE"); exponent != real.npos && exponent + 2 < real.size() && real[exponent + 1] == '+' &&
-                                                                     is_digit(real[exponent + 2]))
+  if (const std::size_t exponent = real.find_first_of("eE");
+      exponent != real.npos && exponent + 2 < real.size() && real[exponent + 1] == '+' && is_digit(real[exponent + 2]))
     real.erase(exponent + 1, 1);  // std::from_chars takes no plus
   const auto number = whole_number<double>(real);
   return number ? std::optional(fmt::format("{}", *number)) : std::nullopt;
@@ -136,7 +139,8 @@ class Reader {
       if (!read_value()) return false;
     }
     skip_blanks();
-    return text_.empty() || front() == '#' || fail("the line goes on behind its value; a key and its value stand alone on a line");
+    return text_.empty() || front() == '#' ||
+           fail("the line goes on behind its value; a key and its value stand alone on a line");
   }
 
   bool check_characters() {
@@ -177,7 +181,8 @@ class Reader {
       auto plain = value_of(word);
       if (!plain && (is_date(word) || word.front() == '[' || word.front() == '{'))
         return fail(fmt::format("{} is an array, a table or a date; options take strings, numbers and booleans", name));
-      if (!plain) return fail(fmt::format("{} is no number and no boolean; a string stands in quotes: {} = \"...\"", word, key));
+      if (!plain)
+        return fail(fmt::format("{} is no number and no boolean; a string stands in quotes: {} = \"...\"", word, key));
       value = *std::move(plain);
       text_.remove_prefix(end);
     }
@@ -213,7 +218,8 @@ class Reader {
   /// Reads a string in either kind of quotes, and appends it to `value`.
   bool read_string(std::string& value) {
     const char quote = text_.front();
-    if (text_.starts_with(std::string(3, quote))) return fail("a string of several lines; options take strings of one line");
+    if (text_.starts_with(std::string(3, quote)))
+      return fail("a string of several lines; options take strings of one line");
     text_.remove_prefix(1);
     for (;;) {
       const std::size_t end = text_.find_first_of(quote == '"' ? "\"\\" : "'");
@@ -236,8 +242,9 @@ class Reader {
       return true;
     }
     const std::size_t digits = name == 'u' ? 4 : name == 'U' ? 8 : 0;
-    const auto point = digits > 0 && text_.size() >= digits && text_.front() != '-' ? whole_number<std::uint32_t>(text_.substr(0, digits), 16)
-                                                                                     : std::nullopt;
+    const auto point = digits > 0 && text_.size() >= digits && text_.front() != '-'
+                           ? whole_number<std::uint32_t>(text_.substr(0, digits), 16)
+                           : std::nullopt;
     if (!point || *point > 0x10FFFF || (*point >= 0xD800 && *point < 0xE000))
       return fail("an unknown escape; a backslash is written \\\\, or the string stands in '...'");
     append_utf8(value, *point);
@@ -265,7 +272,8 @@ Result<std::vector<TomlValue>> parse_toml(std::string_view document, std::string
 Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path) {
   const auto file = OwnedFile::open(path, Owners::anyone);
   const bool is_missing = !file && file.error().code == ErrorCode::not_found;
-  if (!file) return Error{ErrorCode::io, fmt::format("cannot read {}", is_missing ? path.string() : file.error().message)};
+  if (!file)
+    return Error{ErrorCode::io, fmt::format("cannot read {}", is_missing ? path.string() : file.error().message)};
   return read_toml(file.value());
 }
 

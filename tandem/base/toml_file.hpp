@@ -18,9 +18,10 @@ struct TomlValue {
   unsigned line = 0;
 };
 
-/// Reads a whole file: the part of TOML 1.0 that options need. Tables, dotted and quoted names, comments; values are strings of
-/// one line, numbers and booleans. An array, an inline table, a date or a string of several lines is an error, since no option
-/// takes one; so are a second value of a name and a second header of a table. Errors: io, malformed (with file and line).
+/// Reads a whole file: the part of TOML 1.0 that options need. Tables, dotted and quoted names, comments; values are
+/// strings of one line, numbers and booleans. An array, an inline table, a date or a string of several lines is an
+/// error, since no option takes one; so are a second value of a name and a second header of a table. Errors: io,
+/// malformed (with file and line).
 Result<std::vector<TomlValue>> read_toml(const std::filesystem::path& path);
 Result<std::vector<TomlValue>> read_toml(const OwnedFile& file);
 

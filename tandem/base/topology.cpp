@@ -27,7 +27,8 @@ using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 std::vector<unsigned> members(hwloc_const_bitmap_t bitmap) {
   std::vector<unsigned> result;
   if (hwloc_bitmap_weight(bitmap) < 0) return result;  // infinitely many: not a set of real hardware threads
-  for (int i = hwloc_bitmap_first(bitmap); i >= 0; i = hwloc_bitmap_next(bitmap, i)) result.push_back(static_cast<unsigned>(i));
+  for (int i = hwloc_bitmap_first(bitmap); i >= 0; i = hwloc_bitmap_next(bitmap, i))
+    result.push_back(static_cast<unsigned>(i));
   return result;
 }
 
@@ -113,7 +114,8 @@ void Topology::State::sort_cores() {
   };
   std::vector<std::pair<Core, hwloc_obj_t>> sorted;
   for (std::size_t i = 0; i < cores.size(); ++i) sorted.emplace_back(std::move(cores[i]), core_objects[i]);
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return rank_of(a.first) < rank_of(b.first); });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const auto& a, const auto& b) { return rank_of(a.first) < rank_of(b.first); });
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     cores[i] = std::move(sorted[i].first);
     cores[i].id = CoreId(static_cast<std::uint32_t>(i));
@@ -129,7 +131,8 @@ void Topology::State::read_numa_nodes() {
 }
 
 void Topology::State::read_caches() {
-  for (const auto type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
+  for (const auto type :
+       {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
     for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(hwloc.get(), type, object)) != nullptr;) {
       const auto& cache = object->attr->cache;
       caches.push_back({cache.depth, cache.size, cache.linesize, cores_within(object->cpuset)});
@@ -139,7 +142,8 @@ void Topology::State::read_caches() {
 
 void Topology::State::read_names() {
   // hwloc puts the model on the packages, or on the machine when there is no package.
-  for (hwloc_obj_t object : {hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, 0), hwloc_get_root_obj(hwloc.get())}) {
+  for (hwloc_obj_t object :
+       {hwloc_get_obj_by_type(hwloc.get(), HWLOC_OBJ_PACKAGE, 0), hwloc_get_root_obj(hwloc.get())}) {
     if (object == nullptr) continue;
     if (const char* model = hwloc_obj_get_info_by_name(object, "CPUModel")) {
       cpu_model = model;
@@ -172,8 +176,9 @@ Result<Topology> Topology::restricted_to(std::span<const unsigned> pus) const {
   for (const Core& core : state_->cores) all.insert(all.end(), core.pus.begin(), core.pus.end());
   for (const unsigned pu : wanted)
     if (std::count(all.begin(), all.end(), pu) == 0) {
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("hardware thread {} is not among those that this process may use: {}", pu, format_pu_list(all))};
+      return Error{
+          ErrorCode::invalid_argument,
+          fmt::format("hardware thread {} is not among those that this process may use: {}", pu, format_pu_list(all))};
     }
   auto state = std::make_unique<State>();
   state->synthetic = state_->synthetic;
@@ -196,8 +201,9 @@ Result<Topology> Topology::synthetic(const std::string& description) {
   if (hwloc_topology_init(&raw) != 0) return Error{ErrorCode::exhausted, "hwloc cannot start: out of memory"};
   state->hwloc.reset(raw);
   if (hwloc_topology_set_synthetic(raw, description.c_str()) != 0 || hwloc_topology_load(raw) != 0) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("'{}' is not a hwloc synthetic topology; an example is 'numa:2 l3:1 core:4 pu:1'", description)};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not a hwloc synthetic topology; an example is 'numa:2 l3:1 core:4 pu:1'", description)};
   }
   state->read();
   if (state->cores.empty()) return Error{ErrorCode::invalid_argument, fmt::format("'{}' has no core", description)};
@@ -242,7 +248,8 @@ std::vector<CoreId> Topology::nearest_first(CoreId from) const {
 Result<void> Topology::bind_this_thread(CoreId core) const {
   TANDEM_ASSERT(core.index() < state_->cores.size());
   if (state_->synthetic) return {};
-  if (hwloc_set_cpubind(state_->hwloc.get(), state_->core_objects[core.index()]->cpuset, HWLOC_CPUBIND_THREAD) == 0) return {};
+  if (hwloc_set_cpubind(state_->hwloc.get(), state_->core_objects[core.index()]->cpuset, HWLOC_CPUBIND_THREAD) == 0)
+    return {};
   const auto code = errno == ENOSYS ? ErrorCode::unsupported : ErrorCode::io;
   return Error{code, fmt::format("cannot bind a thread to core {}: {}", core.value(), std::strerror(errno))};
 }
@@ -257,11 +264,12 @@ Result<void> Topology::bind_memory(void* memory, std::size_t bytes, std::size_t 
   if (state_->synthetic) return {};
   const Bitmap nodes(hwloc_bitmap_alloc());
   hwloc_bitmap_set(nodes.get(), state_->numa_nodes[numa_place].os_index);
-  if (hwloc_set_area_membind(state_->hwloc.get(), memory, bytes, nodes.get(), HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET) == 0)
+  if (hwloc_set_area_membind(state_->hwloc.get(), memory, bytes, nodes.get(), HWLOC_MEMBIND_BIND,
+                             HWLOC_MEMBIND_BYNODESET) == 0)
     return {};
   const auto code = errno == ENOSYS ? ErrorCode::unsupported : ErrorCode::io;
-  return Error{code, fmt::format("cannot bind {} bytes to NUMA node {}: {}", bytes, state_->numa_nodes[numa_place].os_index,
-                                 std::strerror(errno))};
+  return Error{code, fmt::format("cannot bind {} bytes to NUMA node {}: {}", bytes,
+                                 state_->numa_nodes[numa_place].os_index, std::strerror(errno))};
 }
 
 std::optional<std::size_t> Topology::numa_place_of(const void* memory, std::size_t bytes) const {

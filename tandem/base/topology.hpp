@@ -36,15 +36,17 @@ struct Cache {
   std::vector<CoreId> cores = {};  ///< the allowed cores that share it
 };
 
-/// What this process may run on: the machine, less what a cgroup's cpuset forbids, less what the affinity mask of the process
-/// forbids at the time of discovery. Cores are in hwloc's logical order, so that neighbours in the list are neighbours in the
-/// machine. Invariant: at least one core. Immutable after construction, and so free to share between threads.
+/// What this process may run on: the machine, less what a cgroup's cpuset forbids, less what the affinity mask of the
+/// process forbids at the time of discovery. Cores are in hwloc's logical order, so that neighbours in the list are
+/// neighbours in the machine. Invariant: at least one core. Immutable after construction, and so free to share between
+/// threads.
 class Topology {
  public:
   /// The machine of this process. Errors: unsupported, when hwloc cannot read it.
   static Result<Topology> discover();
 
-  /// The machine, less what a cgroup's cpuset forbids: also cores that the affinity mask of the process forbids. Errors: unsupported.
+  /// The machine, less what a cgroup's cpuset forbids: also cores that the affinity mask of the process forbids.
+  /// Errors: unsupported.
   static Result<Topology> discover_host();
 
   /// Only these hardware threads of this topology, with cores in the order of the list. Errors: invalid_argument (one
@@ -71,8 +73,8 @@ class Topology {
   /// tree of machine, packages, groups and caches; 0 for one core. Only the order matters, not nanoseconds.
   unsigned distance(CoreId a, CoreId b) const;
 
-  /// All other cores, nearest first; at equal distance the next ones in the list first, round its end, so that thieves start
-  /// at different victims.
+  /// All other cores, nearest first; at equal distance the next ones in the list first, round its end, so that thieves
+  /// start at different victims.
   std::vector<CoreId> nearest_first(CoreId from) const;
 
   /// Binds the calling thread to all allowed hardware threads of a core. Errors: unsupported, io (the system refused).

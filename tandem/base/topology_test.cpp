@@ -18,7 +18,8 @@
 namespace tandem::base::topology_test {
 namespace {
 
-/// Two packages of one NUMA node and one L3 each, two L2 in each, two cores under each L2, two hardware threads per core.
+/// Two packages of one NUMA node and one L3 each, two L2 in each, two cores under each L2, two hardware threads per
+/// core.
 Topology eight_cores() { return Topology::synthetic("package:2 numa:1 l3:1 l2:2 core:2 pu:2").value(); }
 
 /// Binds all threads, like a launcher before a program starts: a sanitizer has a thread of its own in here.
@@ -39,7 +40,8 @@ TEST(Topology, ASyntheticMachineIsReadAsDescribed) {
   EXPECT_EQ(machine.numa_nodes()[1].cores.front(), CoreId(4));
   EXPECT_EQ(machine.cores()[5].package, 1U);
   EXPECT_EQ(machine.cores()[5].numa_node, 1U);
-  const auto l3 = std::count_if(machine.caches().begin(), machine.caches().end(), [](const Cache& c) { return c.level == 3; });
+  const auto l3 = std::count_if(machine.caches().begin(), machine.caches().end(),
+                                [](const Cache& c) { return c.level == 3; });
   EXPECT_EQ(l3, 2);
   EXPECT_TRUE(machine.is_synthetic());
 }
@@ -68,7 +70,8 @@ TEST(Topology, CoresKnowTheirNumaNodesPlace) {
   for (std::uint32_t core = 0; core < machine.cores().size(); ++core)
     EXPECT_EQ(machine.numa_place_of(CoreId(core)), core / (machine.cores().size() / 2)) << core;
   int there = 0;
-  EXPECT_EQ(machine.numa_place_of(&there, sizeof(there)), std::nullopt) << "nothing lies in a machine that does not exist";
+  EXPECT_EQ(machine.numa_place_of(&there, sizeof(there)), std::nullopt)
+      << "nothing lies in a machine that does not exist";
   EXPECT_TRUE(machine.bind_memory(&there, sizeof(there), 1).ok());
 }
 

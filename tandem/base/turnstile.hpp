@@ -14,16 +14,17 @@ namespace tandem::base {
 /// function `place_at_turnstile` that returns a reference to `Visitor* child` and to an unsigned `number` of at least
 /// 48 bits. Both belong to the turnstile from `enter`, if that returns false, until a `leave` returns the visitor.
 ///
-/// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. The visitor inside owns `best_` and
-/// `arrivals_`; no other thread touches them, nor the visitors in the heap `best_`. `leave` moves the stack to the heap and lets
-/// in the visitor that `better` prefers (the earliest among equals), or frees the turnstile.
+/// Protocol. The state is: free; taken; or taken with a stack of visitors that came since. The visitor inside owns
+/// `best_` and `arrivals_`; no other thread touches them, nor the visitors in the heap `best_`. `leave` moves the stack
+/// to the heap and lets in the visitor that `better` prefers (the earliest among equals), or frees the turnstile.
 ///
-/// Orders. Each change of state is acquire-release, so that what one holder did is seen by the next. The release of the exchange
-/// in `enter` pairs with the acquire of that in `collect`: the visitor inside sees what a waiting one has written before.
+/// Orders. Each change of state is acquire-release, so that what one holder did is seen by the next. The release of the
+/// exchange in `enter` pairs with the acquire of that in `collect`: the visitor inside sees what a waiting one has
+/// written before.
 ///
-/// Cost. `enter` is one exchange. `leave` is one exchange without visitors that wait; else O(log n) comparisons for n of them,
-/// amortised, since those that wait are a pairing heap (Fredman, Sedgewick, Sleator, Tarjan: The Pairing Heap, Algorithmica 1,
-/// 1986). No memory of its own.
+/// Cost. `enter` is one exchange. `leave` is one exchange without visitors that wait; else O(log n) comparisons for n
+/// of them, amortised, since those that wait are a pairing heap (Fredman, Sedgewick, Sleator, Tarjan: The Pairing Heap,
+/// Algorithmica 1, 1986). No memory of its own.
 ///
 /// Deadlock. A visitor that needs several turnstiles enters them in one global order, so no cycle can form.
 template <class Visitor, template <class> class Atomic = std::atomic>
@@ -35,7 +36,8 @@ class Turnstile {
     std::uintptr_t state = state_.load(std::memory_order_relaxed);
     for (;;) {
       if (state == kFree) {
-        if (state_.compare_exchange_weak(state, kTaken, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;
+        if (state_.compare_exchange_weak(state, kTaken, std::memory_order_acq_rel, std::memory_order_relaxed))
+          return true;
       } else {
         visitor->next = state == kTaken ? nullptr : reinterpret_cast<Visitor*>(state);
         if (state_.compare_exchange_weak(state, reinterpret_cast<std::uintptr_t>(visitor), std::memory_order_acq_rel,
@@ -52,7 +54,8 @@ class Turnstile {
     collect(better);
     if (best_ == nullptr) {
       std::uintptr_t expected = kTaken;
-      if (state_.compare_exchange_strong(expected, kFree, std::memory_order_acq_rel, std::memory_order_relaxed)) return nullptr;
+      if (state_.compare_exchange_strong(expected, kFree, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return nullptr;
       collect(better);  // a visitor came in between
     }
     TANDEM_DEBUG_ASSERT(best_ != nullptr);

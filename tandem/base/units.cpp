@@ -59,7 +59,8 @@ struct Quantity {
 std::optional<Quantity> split(std::string_view text) {
   text = trimmed(text);
   Quantity quantity{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), quantity.number, std::chars_format::fixed);
   if (error != std::errc() || !std::isfinite(quantity.number)) return std::nullopt;
   quantity.unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
   return quantity;
@@ -91,7 +92,8 @@ Result<std::int64_t> parse_duration_ns(std::string_view text) {
       if (const auto ns = whole(quantity->number, *factor)) return *ns;
   return Error{
       ErrorCode::invalid_argument,
-      fmt::format("'{}' is not a duration; write a number and a unit out of ns, us, ms, s, min, h, for example 10s", text)};
+      fmt::format("'{}' is not a duration; write a number and a unit out of ns, us, ms, s, min, h, for example 10s",
+                  text)};
 }
 
 Result<std::int64_t> parse_bytes(std::string_view text) {
@@ -101,8 +103,9 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
     if (factor)
       if (const auto bytes = whole(quantity->number, *factor)) return *bytes;
   }
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("'{}' is not a size; write bytes, or a number with KiB, MiB, GiB or TiB, for example 64KiB", text)};
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is not a size; write bytes, or a number with KiB, MiB, GiB or TiB, for example 64KiB", text)};
 }
 
 std::string format_duration_ns(std::int64_t ns) {

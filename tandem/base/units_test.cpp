@@ -22,7 +22,8 @@ TEST(Units, ADurationWithoutUnitIsRefusedBecauseItIsAmbiguous) {
 }
 
 TEST(Units, NonsenseIsRefused) {
-  for (const char* text : {"", " ", "s", "1.5.2s", "1e3s", "inf", "nan s", "3 weeks", "0.3ns", "1e400s", "99999999999999999999h"})
+  for (const char* text :
+       {"", " ", "s", "1.5.2s", "1e3s", "inf", "nan s", "3 weeks", "0.3ns", "1e400s", "99999999999999999999h"})
     EXPECT_FALSE(parse_duration_ns(text)) << text;
   for (const char* text : {"", "KiB", "1.5B", "64 kib", "7X", "--3", "99999999999999999999TiB"})
     EXPECT_FALSE(parse_bytes(text)) << text;
@@ -37,7 +38,8 @@ TEST(Units, SizesAreReadInBothFamiliesOfPrefixes) {
 }
 
 TEST(Units, WhatIsWrittenIsReadBack) {
-  for (const std::int64_t value : {0LL, 1LL, 999LL, 1'000LL, 1'024LL, 1'500'000LL, 65'536LL, 7'000'000'001LL, 1LL << 40}) {
+  for (const std::int64_t value :
+       {0LL, 1LL, 999LL, 1'000LL, 1'024LL, 1'500'000LL, 65'536LL, 7'000'000'001LL, 1LL << 40}) {
     EXPECT_EQ(parse_duration_ns(format_duration_ns(value)).value(), value);
     EXPECT_EQ(parse_bytes(format_bytes(value)).value(), value);
   }

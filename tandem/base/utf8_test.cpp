@@ -10,7 +10,10 @@ namespace tandem::base::utf8_test {
 namespace {
 
 TEST(Utf8, StaysAsItIs) {
-  for (const std::string text : {"", "plain", "gr\xC3\xBC\xC3\x9F" "e", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF"})
+  for (const std::string text : {"", "plain",
+                                 "gr\xC3\xBC\xC3\x9F"
+                                 "e",
+                                 "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF"})
     EXPECT_EQ(as_utf8(text), text);
 }
 
@@ -26,7 +29,8 @@ TEST(Utf8, WhateverGoesInIsUtf8Afterwards) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 2'000; ++trial) {
     std::string text;
-    for (auto i = random() % 12; i > 0; --i) text += static_cast<char>(random() % 3 == 0 ? random() % 128 : 0x80 + random() % 128);
+    for (auto i = random() % 12; i > 0; --i)
+      text += static_cast<char>(random() % 3 == 0 ? random() % 128 : 0x80 + random() % 128);
     const std::string valid = as_utf8(text);
     std::size_t at = 0;
     while (at < valid.size()) {

@@ -19,7 +19,9 @@ void ManualClock::set_ns(std::int64_t now_ns) noexcept {
   now_ns_.store(now_ns, std::memory_order_release);  // pairs with the acquire in now_ns()
 }
 
-void ManualClock::advance_ns(std::int64_t step_ns) noexcept { set_ns(now_ns_.load(std::memory_order_relaxed) + step_ns); }
+void ManualClock::advance_ns(std::int64_t step_ns) noexcept {
+  set_ns(now_ns_.load(std::memory_order_relaxed) + step_ns);
+}
 
 std::unique_ptr<Clock> best_clock() {
   auto tsc = TscClock::calibrate();

@@ -15,14 +15,15 @@ class Clock {
   virtual std::int64_t now_ns() const noexcept = 0;
 };
 
-/// The kernel's CLOCK_MONOTONIC_RAW: time since boot, not slewed by NTP; about 20 ns to read. All processes of a machine agree.
+/// The kernel's CLOCK_MONOTONIC_RAW: time since boot, not slewed by NTP; about 20 ns to read. All processes of a
+/// machine agree.
 class RawMonotonicClock final : public Clock {
  public:
   std::int64_t now_ns() const noexcept override;
 };
 
-/// Stands still until a caller moves it: for the test world. Thread-safe; a reader that sees a time also sees what the thread
-/// that set it had written before (release pairs with acquire).
+/// Stands still until a caller moves it: for the test world. Thread-safe; a reader that sees a time also sees what the
+/// thread that set it had written before (release pairs with acquire).
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(std::int64_t start_ns = 0) noexcept : now_ns_(start_ns) {}

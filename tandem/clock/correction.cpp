@@ -49,7 +49,8 @@ std::vector<Correction> for_all(const TracedClocks& trace, Correction (*method)(
   return corrections;
 }
 
-Violations violations(const TracedClocks& trace, const std::vector<Correction>& corrections, const CorrectionOptions& options) {
+Violations violations(const TracedClocks& trace, const std::vector<Correction>& corrections,
+                      const CorrectionOptions& options) {
   // Each rank has one cursor for sends and one for receives: a trace has each of the two in order of time, or nearly.
   std::vector<Correction::Cursor> senders(corrections.begin(), corrections.end()), receivers = senders;
   Violations found;
@@ -86,7 +87,8 @@ void fit_piecewise(const TracedClocks& trace, const CorrectionOptions& options, 
     internal::FittedClocks fit = internal::fit_clocks(trace, options, {.window_ns = window_ns, .usual_ns = usual_ns});
     std::vector<Correction> corrections(trace.rank_count());
     for (std::size_t rank = 1; rank < corrections.size(); ++rank)
-      if (!fit.knots[rank].empty()) corrections[rank] = Correction(std::move(fit.knots[rank]), Correction::Outside::hold_rate);
+      if (!fit.knots[rank].empty())
+        corrections[rank] = Correction(std::move(fit.knots[rank]), Correction::Outside::hold_rate);
     const Violations left = violations(trace, corrections, options);
     CorrectionReport& report = result.report;
     if (halvings > 0 && left.count >= report.after.count) return;

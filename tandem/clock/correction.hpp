@@ -1,37 +1,39 @@
 // tandem/clock/correction.hpp: corrects the clocks of a finished trace: from local stamps to the time of rank 0.
 //
-// Mathematics. Let theta_r(t) be the reference's time minus that of rank r when r's clock shows t; theta_0 = 0. A trace has
-// points (t_i, o_i, w_i) at which rank r was compared with the reference, |theta_r(t_i) - o_i| <= w_i (what `DriftModel` works
-// with while the program runs; afterwards there are points on both sides), and messages, none of which arrives before it was
-// sent: with t_a when a sends it, t_b when b receives it, and L the least latency,
+// Mathematics. Let theta_r(t) be the reference's time minus that of rank r when r's clock shows t; theta_0 = 0. A trace
+// has points (t_i, o_i, w_i) at which rank r was compared with the reference, |theta_r(t_i) - o_i| <= w_i (what
+// `DriftModel` works with while the program runs; afterwards there are points on both sides), and messages, none of
+// which arrives before it was sent: with t_a when a sends it, t_b when b receives it, and L the least latency,
 //
 //     t_b + theta_b(t_b)  >=  t_a + theta_a(t_a) + L(a, b).                                                                 (1)
 //
 // Method `none`: theta_r is the offset of the first point. With a rate of 20 ppm that is wrong by 20 us after a second.
-// Method `linear` (Vampir's, and the article's two synchronised barriers): theta_r is interpolated between the first and the last
-// barrier, and its value there is held before and after (figure 19: extrapolated, it may be wrong by anything). A rate that
-// changes by df over a span T leaves an error of up to df T / 8 between them.
+// Method `linear` (Vampir's, and the article's two synchronised barriers): theta_r is interpolated between the first
+// and the last barrier, and its value there is held before and after (figure 19: extrapolated, it may be wrong by
+// anything). A rate that changes by df over a span T leaves an error of up to df T / 8 between them.
 // Method `piecewise`: theta_r is linear between knots k_j, a window W apart, x_j = theta_r(k_j) being the least of
 //
 //     sum_i ((theta_r(t_i) - o_i) / s_i)^2  +  sum_j (W / T) ((x_{j+1} - 2 x_j + x_{j-1}) / (alpha W^2))^2                  (2)
 //     s_i = w / 8 + w_i - w,    w = min_i w_i,    T the usual time between points,
 //
-// under the inequalities (1). alpha is the limit on the change of a rate (`DriftLimits`), so that the second sum allows what a
-// clock may do and no more; W / T makes it the same for all W. s_i: see (3) of drift_model.hpp. Knots cover all points and
-// messages of the rank; beyond, the rate stays as it was last: what is not known then is how it changed, not the rate itself.
+// under the inequalities (1). alpha is the limit on the change of a rate (`DriftLimits`), so that the second sum allows
+// what a clock may do and no more; W / T makes it the same for all W. s_i: see (3) of drift_model.hpp. Knots cover all
+// points and messages of the rank; beyond, the rate stays as it was last: what is not known then is how it changed, not
+// the rate itself.
 //
 // Few messages matter. Between the same two knots of a and the same two of b, (1) is linear in t, so that of one pair,
-// direction and window only those on the lower convex hull of t_b - t_a bound anything (Duda et al., "Estimating global time in
-// distributed systems"); and none whose slack is more than all that the points leave open. One that they contradict by more than
-// that is *inconsistent* (a clock was set, a stamp is wrong, L is too large): it is counted, and bends nothing. When violations
-// remain since lines are too stiff, W is halved.
+// direction and window only those on the lower convex hull of t_b - t_a bound anything (Duda et al., "Estimating global
+// time in distributed systems"); and none whose slack is more than all that the points leave open. One that they
+// contradict by more than that is *inconsistent* (a clock was set, a stamp is wrong, L is too large): it is counted,
+// and bends nothing. When violations remain since lines are too stiff, W is halved.
 //
-// A path that always takes longer one way than back cannot be detected. Points err by half of the difference, within w_i, and
-// as long as both ways take longer than L no message shows it. All ranks may be shifted so, by constants.
+// A path that always takes longer one way than back cannot be detected. Points err by half of the difference, within
+// w_i, and as long as both ways take longer than L no message shows it. All ranks may be shifted so, by constants.
 //
-// Example: rank 1 has the points (0 s, 0, 100 ns) and (10 s, 50 us, 100 ns), and was 10 us off that line in between, at 5 s.
-// `none` is wrong by 50 us at 10 s, `linear` by 10 us at 5 s. A message that rank 1 sends at 5 s and that takes 4 us arrives 6 us
-// before it was sent by `linear`; `piecewise` bends the line there by those 6 us. With points every second it needs no message.
+// Example: rank 1 has the points (0 s, 0, 100 ns) and (10 s, 50 us, 100 ns), and was 10 us off that line in between, at
+// 5 s. `none` is wrong by 50 us at 10 s, `linear` by 10 us at 5 s. A message that rank 1 sends at 5 s and that takes 4
+// us arrives 6 us before it was sent by `linear`; `piecewise` bends the line there by those 6 us. With points every
+// second it needs no message.
 #pragma once
 
 #include <cstddef>
@@ -59,8 +61,8 @@ struct TracedMessage {
   std::int64_t receive_local_ns = 0;  ///< the receiver's clock, when the message was there
 };
 
-/// A continuous function from a rank's local time to the reference's, linear between knots, that never decreases. A value;
-/// reading is thread-safe.
+/// A continuous function from a rank's local time to the reference's, linear between knots, that never decreases. A
+/// value; reading is thread-safe.
 class Correction {
  public:
   struct Knot {
@@ -72,8 +74,8 @@ class Correction {
   enum class Outside : std::uint8_t { hold_offset, hold_rate };
 
   Correction() noexcept = default;  ///< the identity
-  /// `knots` in strictly increasing local order (assertion). One whose reference is before that of its predecessor is set to
-  /// that: the time of the reference stands still there.
+  /// `knots` in strictly increasing local order (assertion). One whose reference is before that of its predecessor is
+  /// set to that: the time of the reference stands still there.
   explicit Correction(std::vector<Knot> knots, Outside outside = Outside::hold_offset);
 
   /// O(log knots). Times of 70 years fit.
@@ -149,9 +151,10 @@ struct CorrectedClocks {
   CorrectionReport report;
 };
 
-/// The corrections of all ranks. Pure. Some passes over all messages, and for `piecewise` some tens of factorisations of a sparse
-/// matrix with a row per knot: 1.3 s for a million messages of 4 ranks over a minute, 2.3 s for those of 64 ranks, 19 s for those
-/// of 256 (points each second; two cores of an Intel Xeon virtual machine). Memory: 40 bytes per message that could matter.
+/// The corrections of all ranks. Pure. Some passes over all messages, and for `piecewise` some tens of factorisations
+/// of a sparse matrix with a row per knot: 1.3 s for a million messages of 4 ranks over a minute, 2.3 s for those of 64
+/// ranks, 19 s for those of 256 (points each second; two cores of an Intel Xeon virtual machine). Memory: 40 bytes per
+/// message that could matter.
 CorrectedClocks correct_clocks(const TracedClocks& trace, const CorrectionOptions& options = {});
 
 }  // namespace tandem::clock

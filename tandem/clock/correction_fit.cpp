@@ -102,7 +102,8 @@ std::vector<Inequality> lower_hulls(std::vector<Candidate>& candidates) {
   const auto in_order = [](const Candidate& a, const Candidate& b) {
     return std::tuple(a.group(), a.time(), a.inequality.gap) < std::tuple(b.group(), b.time(), b.inequality.gap);
   };
-  if (!std::is_sorted(candidates.begin(), candidates.end(), in_order)) std::sort(candidates.begin(), candidates.end(), in_order);
+  if (!std::is_sorted(candidates.begin(), candidates.end(), in_order))
+    std::sort(candidates.begin(), candidates.end(), in_order);
   std::vector<Candidate> hull;
   std::size_t group_begin = 0;
   for (const Candidate& next : candidates) {
@@ -156,7 +157,8 @@ class Fit {
 
  private:
   struct Span {
-    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max(), last_ns = std::numeric_limits<std::int64_t>::min();
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max(),
+                 last_ns = std::numeric_limits<std::int64_t>::min();
     void take(std::int64_t ns) noexcept { first_ns = std::min(first_ns, ns), last_ns = std::max(last_ns, ns); }
   };
 
@@ -202,7 +204,8 @@ class Fit {
       const double deviation = deviation_ns(point, least_ns);
       least_deviation_ns_ = std::min(least_deviation_ns_, deviation);
       const auto offset_ns = static_cast<double>(point.reference_ns - point.local_ns - curve.offset_ns);
-      squares.add_value(curve.place(point.local_ns), offset_ns - curve.tilt_ns(point.local_ns), 1 / (deviation * deviation));
+      squares.add_value(curve.place(point.local_ns), offset_ns - curve.tilt_ns(point.local_ns),
+                        1 / (deviation * deviation));
     }
     const double bend_ns = bend_ * curve.window_ns * curve.window_ns;
     const double bend_weight = curve.window_ns / windows_.usual_ns / (bend_ns * bend_ns);
@@ -252,7 +255,8 @@ class Fit {
     for (const TracedMessage& message : trace_.messages) {
       const Curve &from = curves_[message.sender.index()], &to = curves_[message.receiver.index()];
       if (message.sender == message.receiver || !from.known || !to.known) continue;
-      const std::int64_t sent_ns = message.send_local_ns + from.offset_ns, received_ns = message.receive_local_ns + to.offset_ns;
+      const std::int64_t sent_ns = message.send_local_ns + from.offset_ns,
+                         received_ns = message.receive_local_ns + to.offset_ns;
       const double latency_ns = static_cast<double>(least_latency_ns(options_, curves_.size(), message));
       const double gap_ns = elapsed(sent_ns, received_ns) + to.tilt_ns(message.receive_local_ns) -
                             from.tilt_ns(message.send_local_ns) - latency_ns - kMarginNs;
@@ -296,7 +300,8 @@ double usual_window_ns(const TracedClocks& trace) {
   for (std::size_t rank = 1; rank < trace.rank_count(); ++rank) {
     const std::vector<SyncPoint>& points = trace.points[rank];
     for (std::size_t i = 1; i < points.size(); ++i)
-      if (points[i].local_ns > points[i - 1].local_ns) between_ns.push_back(elapsed(points[i - 1].local_ns, points[i].local_ns));
+      if (points[i].local_ns > points[i - 1].local_ns)
+        between_ns.push_back(elapsed(points[i - 1].local_ns, points[i].local_ns));
   }
   if (between_ns.empty()) return 1e9;
   const auto middle = between_ns.begin() + static_cast<std::ptrdiff_t>(between_ns.size() / 2);

@@ -1,7 +1,9 @@
-// tandem/clock/correction_fit.hpp: from a trace to the least squares (2) of correction.hpp under its inequalities (1), and back.
+// tandem/clock/correction_fit.hpp: from a trace to the least squares (2) of correction.hpp under its inequalities (1),
+// and back.
 //
-// Each rank's offset is written as a straight line through its points, plus a function that is linear between knots and small:
-// what `correction_solver.hpp` finds. First without messages. Then those messages become inequalities that may matter: with
+// Each rank's offset is written as a straight line through its points, plus a function that is linear between knots and
+// small: what `correction_solver.hpp` finds. First without messages. Then those messages become inequalities that may
+// matter: with
 //
 //     open_r(t) = max(w_i, w_{i+1}) + alpha (t_{i+1} - t_i)^2 / 8 + rms of the residuals                                     (3)
 //
@@ -18,7 +20,8 @@
 
 namespace tandem::clock::internal {
 
-inline std::int64_t least_latency_ns(const CorrectionOptions& options, std::size_t ranks, const TracedMessage& message) {
+inline std::int64_t least_latency_ns(const CorrectionOptions& options, std::size_t ranks,
+                                     const TracedMessage& message) {
   if (options.least_latency_of_pair_ns.empty()) return options.least_latency_ns;
   return options.least_latency_of_pair_ns[message.sender.index() * ranks + message.receiver.index()];
 }

@@ -120,7 +120,8 @@ class Augmented {
     std::vector<double> direction = target;
     for (std::size_t i = 0; i < x.size(); ++i) direction[i] -= x[i];
     const std::vector<double> product_x = matrix_.times(x);
-    const double slope = dot(direction, product_x) - dot(direction, right_side_), bend = dot(direction, matrix_.times(direction));
+    const double slope = dot(direction, product_x) - dot(direction, right_side_),
+                 bend = dot(direction, matrix_.times(direction));
     std::vector<std::pair<double, double>> lines;  // g - z / mu at x, and its growth along the direction
     for (const Row& row : rows_)
       lines.emplace_back(row.value(x) - row.multiplier / stiffness_, product(row.normal, direction));
@@ -166,8 +167,8 @@ std::vector<double> SparseMatrix::times(const std::vector<double>& x) const {
 
 SparseFactor::SparseFactor(const SparseMatrix& matrix) : begin_(matrix.size() + 1), diagonal_(matrix.size()) {
   const std::size_t size = matrix.size();
-  // Row k of L is not zero at i where a path of parents leads from some entry (j, k) of A through i: the elimination tree, in
-  // which the parent of i is the first row below it that is not zero.
+  // Row k of L is not zero at i where a path of parents leads from some entry (j, k) of A through i: the elimination
+  // tree, in which the parent of i is the first row below it that is not zero.
   std::vector<std::size_t> parent(size, kNone), seen_for(size, kNone), used(size);
   for (std::size_t k = 0; k < size; ++k) {
     seen_for[k] = k;

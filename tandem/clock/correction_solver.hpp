@@ -4,15 +4,16 @@
 //
 //     min  x'Ax/2 - b'x    under    g_k(x) = c_k'x + d_k >= 0,
 //
-// A of half bandwidth 2 without entries between different functions; each c_k has two neighbouring entries for a place in one
-// function and two for one in another. By augmented Lagrangians (Rockafellar, 1973), with multipliers z_k >= 0, a stiffness mu,
+// A of half bandwidth 2 without entries between different functions; each c_k has two neighbouring entries for a place
+// in one function and two for one in another. By augmented Lagrangians (Rockafellar, 1973), with multipliers z_k >= 0,
+// a stiffness mu,
 //
 //     x  <-  argmin  x'Ax/2 - b'x + mu/2 sum_k min(0, g_k(x) - z_k/mu)^2,      z_k  <-  max(0, z_k - mu g_k(x)).
 //
-// The minimum is found by Newton steps, each with those k whose term is not zero at present, and as long as is best along its
-// direction: the function is convex, so that its slope has one zero there. Each step's system, A + mu sum c c', is solved by a
-// sparse L D L' (up-looking; Davis, "Direct methods for sparse linear systems", 4.7), the unknowns in order of time. So what L
-// has between different functions is due to the inequalities at work alone.
+// The minimum is found by Newton steps, each with those k whose term is not zero at present, and as long as is best
+// along its direction: the function is convex, so that its slope has one zero there. Each step's system, A + mu sum c
+// c', is solved by a sparse L D L' (up-looking; Davis, "Direct methods for sparse linear systems", 4.7), the unknowns
+// in order of time. So what L has between different functions is due to the inequalities at work alone.
 //
 // Example: x = (x_0, x_1), A = 1 and b = (0, 0), under x_1 - x_0 - 2 >= 0, has x = (-1, 1) with z = 1.
 #pragma once
@@ -70,7 +71,8 @@ class SparseFactor {
   void solve(std::vector<double>& x) const;
 
  private:
-  std::vector<std::size_t> begin_, rows_;  ///< column i of L below its diagonal of ones: rows_[begin_[i]] to before begin_[i + 1]
+  std::vector<std::size_t> begin_,
+      rows_;  ///< column i of L below its diagonal of ones: rows_[begin_[i]] to before begin_[i + 1]
   std::vector<double> values_, diagonal_;
 };
 

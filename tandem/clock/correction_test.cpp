@@ -1,7 +1,8 @@
 // tandem/clock/correction_test.cpp: traces of ranks with known wrong clocks, and the remaining errors afterwards.
 //
-// The system: every rank's clock shows a drift (drifting_clock.hpp) of one common time; rank 0's is the reference. Points are the
-// truth with noise within their error, messages take the least latency and something random. So every stamp's truth is known.
+// The system: every rank's clock shows a drift (drifting_clock.hpp) of one common time; rank 0's is the reference.
+// Points are the truth with noise within their error, messages take the least latency and something random. So every
+// stamp's truth is known.
 #include "tandem/clock/correction.hpp"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ enum class Kind { constant, linear, sinusoidal };
 Drift drift_of(unsigned rank, Kind kind) {
   Drift drift{.origin_ns = 0, .offset_ns = (rank + 1) * 777'777'777'777LL};
   if (kind != Kind::constant) drift.rate = (rank % 2 == 0 ? 1 : -1) * 5e-6 * (rank + 1);
-  if (kind == Kind::sinusoidal && rank > 0) drift.amplitude_ns = 5'000.0 + 1'000 * rank, drift.period_ns = 60 * second_ns;
+  if (kind == Kind::sinusoidal && rank > 0)
+    drift.amplitude_ns = 5'000.0 + 1'000 * rank, drift.period_ns = 60 * second_ns;
   return drift;
 }
 
@@ -61,7 +63,8 @@ struct World {
     std::uniform_int_distribution<unsigned> who(0, ranks - 1);
     std::exponential_distribution<double> more(1 / static_cast<double>(least_ns));
     for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t sent_ns = when(random), received_ns = sent_ns + least_ns + std::llround(std::ceil(more(random)));
+      const std::int64_t sent_ns = when(random),
+                         received_ns = sent_ns + least_ns + std::llround(std::ceil(more(random)));
       const unsigned from = who(random), to = (from + 1 + who(random) % (ranks - 1)) % ranks;
       messages.push_back({Rank(from), Rank(to), local(from, sent_ns), local(to, received_ns)});
     }
@@ -90,7 +93,8 @@ struct World {
 
 TEST(Correction, IsTheIdentityWithoutKnots) {
   const Correction identity;
-  for (const std::int64_t t : {-5'000'000'000LL, 0LL, 4'000'000'000'000'000'001LL}) EXPECT_EQ(identity.to_reference(t), t);
+  for (const std::int64_t t : {-5'000'000'000LL, 0LL, 4'000'000'000'000'000'001LL})
+    EXPECT_EQ(identity.to_reference(t), t);
 }
 
 TEST(Correction, IsALineBetweenKnotsAndHoldsTheOffsetOutside) {
@@ -106,7 +110,8 @@ TEST(Correction, HoldsTheRateOutsideWhenAsked) {
   const Correction correction({{100, 1'100}, {200, 1'300}, {400, 1'400}}, Correction::Outside::hold_rate);
   EXPECT_EQ(correction.to_reference(0), 900);
   EXPECT_EQ(correction.to_reference(500), 1'450);
-  EXPECT_EQ(Correction({{100, 1'100}}, Correction::Outside::hold_rate).to_reference(0), 1'000) << "one knot has no rate";
+  EXPECT_EQ(Correction({{100, 1'100}}, Correction::Outside::hold_rate).to_reference(0), 1'000)
+      << "one knot has no rate";
 }
 
 TEST(Correction, NeverDecreasesNeitherBetweenKnotsNorWhereKnotsDo) {
@@ -179,11 +184,14 @@ TEST(CorrectClocks, PiecewiseHoldsTheRateOutside) {
   world.add_barriers(0, 100);
   const CorrectedClocks clocks = world.correct({});
   for (const std::int64_t common_ns : {-5 * second_ns, 20 * second_ns})
-    EXPECT_NEAR(static_cast<double>(clocks.of_rank[1].to_reference(world.local(1, common_ns)) - world.local(0, common_ns)), 0, 2);
+    EXPECT_NEAR(
+        static_cast<double>(clocks.of_rank[1].to_reference(world.local(1, common_ns)) - world.local(0, common_ns)), 0,
+        2);
 }
 
 TEST(CorrectClocks, BehavesAsInTheHeadersExample) {
-  TracedClocks trace{.points = {{}, {{0, 0, 100, true}, {10 * second_ns, 10 * second_ns + 50 * us, 100, true}}}, .messages = {}};
+  TracedClocks trace{.points = {{}, {{0, 0, 100, true}, {10 * second_ns, 10 * second_ns + 50 * us, 100, true}}},
+                     .messages = {}};
   const auto at = [&](CorrectionMethod method, std::int64_t local_ns) {
     return correct_clocks(trace, {.method = method}).of_rank[1].to_reference(local_ns) - local_ns;
   };
@@ -231,8 +239,9 @@ TEST_P(Piecewise, LeavesNoViolationAndLittleError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Drifts, Piecewise,
-                         testing::Values(Case{Kind::constant, 2, 1}, Case{Kind::constant, 6, 2}, Case{Kind::linear, 2, 3},
-                                         Case{Kind::linear, 6, 4}, Case{Kind::sinusoidal, 2, 5}, Case{Kind::sinusoidal, 6, 6},
+                         testing::Values(Case{Kind::constant, 2, 1}, Case{Kind::constant, 6, 2},
+                                         Case{Kind::linear, 2, 3}, Case{Kind::linear, 6, 4},
+                                         Case{Kind::sinusoidal, 2, 5}, Case{Kind::sinusoidal, 6, 6},
                                          Case{Kind::sinusoidal, 16, 7}));
 
 TEST(CorrectClocks, MessagesAloneBoundWhatTwoBarriersCannotKnow) {
@@ -266,7 +275,8 @@ TEST(CorrectClocks, KnowsTheLeastLatencyOfEachPair) {
   std::vector<std::int64_t> latencies{0, 5 * us, 5 * us, 0};
   EXPECT_EQ(world.correct({.least_latency_of_pair_ns = latencies}).report.after.count, 0u);
   latencies[1] = 6 * us;
-  EXPECT_GT(world.correct({.method = CorrectionMethod::none, .least_latency_of_pair_ns = latencies}).report.after.count, 0u);
+  EXPECT_GT(world.correct({.method = CorrectionMethod::none, .least_latency_of_pair_ns = latencies}).report.after.count,
+            0u);
 }
 
 TEST(CorrectClocks, DisturbedPointsThatSaySoHardlyMatter) {
@@ -310,7 +320,9 @@ TEST(CorrectClocks, TakesWhateverThereIs) {
   for (const auto method : {CorrectionMethod::none, CorrectionMethod::linear, CorrectionMethod::piecewise}) {
     const CorrectionOptions options{.method = method};
     EXPECT_EQ(correct_clocks({.points = {{}}, .messages = {}}, options).of_rank[0].to_reference(5), 5) << "one rank";
-    const std::vector<TracedMessage> messages{{Rank(0), Rank(1), 100, 90}, {Rank(1), Rank(0), 100, 110}, {Rank(1), Rank(1), 9, 3},
+    const std::vector<TracedMessage> messages{{Rank(0), Rank(1), 100, 90},
+                                              {Rank(1), Rank(0), 100, 110},
+                                              {Rank(1), Rank(1), 9, 3},
                                               {Rank(1), Rank(0), -400 * second_ns, 400 * second_ns}};
     const CorrectedClocks none = correct_clocks({.points = {{}, {}}, .messages = messages}, options);
     EXPECT_EQ(none.of_rank[1].to_reference(5), 5) << "no points";
@@ -319,13 +331,14 @@ TEST(CorrectClocks, TakesWhateverThereIs) {
     EXPECT_EQ(none.report.message_count, 3u);
     const CorrectedClocks one = correct_clocks({.points = {{}, {{50, 1'050, 10}}}, .messages = {}}, options);
     EXPECT_EQ(one.of_rank[1].to_reference(70), 1'070) << "one point";
-    const CorrectedClocks equal =
-        correct_clocks({.points = {{}, {{50, 1'050, 10}, {50, 1'060, 10}, {50, 1'055, 10}}}, .messages = messages}, options);
+    const CorrectedClocks equal = correct_clocks(
+        {.points = {{}, {{50, 1'050, 10}, {50, 1'060, 10}, {50, 1'055, 10}}}, .messages = messages}, options);
     EXPECT_NEAR(static_cast<double>(equal.of_rank[1].to_reference(50)), 1'055, 6) << "equal local times";
     const CorrectedClocks backwards =
         correct_clocks({.points = {{}, {{0, 5'000, 0, true}, {100, 2'000, -7, true}}}, .messages = messages}, options);
     for (std::int64_t t = -100; t < 200; ++t)
-      ASSERT_LE(backwards.of_rank[1].to_reference(t), backwards.of_rank[1].to_reference(t + 1)) << "a reference that runs back";
+      ASSERT_LE(backwards.of_rank[1].to_reference(t), backwards.of_rank[1].to_reference(t + 1))
+          << "a reference that runs back";
   }
 }
 

@@ -154,7 +154,8 @@ double suspected_ns(const OffsetPoint& suspect, std::int64_t base_ns, double lik
 
 }  // namespace
 
-DriftModel::DriftModel(const DriftLimits& limits, std::size_t most_points) : limits_(limits), most_points_(most_points) {
+DriftModel::DriftModel(const DriftLimits& limits, std::size_t most_points)
+    : limits_(limits), most_points_(most_points) {
   TANDEM_ASSERT(most_points > 0 && limits.rate > 0 && limits.rate < 0.5 && limits.rate_change_per_s >= 0);
 }
 
@@ -201,8 +202,9 @@ bool DriftModel::agrees_with(const DriftLimits& limits) const {
 }
 
 double DriftModel::least_error_ns() const {
-  const auto least = std::min_element(points_.begin(), points_.end(),
-                                      [](const OffsetPoint& a, const OffsetPoint& b) { return a.error_ns < b.error_ns; });
+  const auto least = std::min_element(points_.begin(), points_.end(), [](const OffsetPoint& a, const OffsetPoint& b) {
+    return a.error_ns < b.error_ns;
+  });
   return static_cast<double>(least->error_ns);
 }
 
@@ -215,8 +217,8 @@ OffsetPoint DriftModel::at(std::int64_t local_ns) const {
   const std::int64_t base_ns = later == points_.end() ? points_.back().offset_ns : later->offset_ns;
   View view(limits_, local_ns, base_ns, least_error_ns());
   while (left != points_.begin() || right != points_.end()) {
-    const bool take_left = right == points_.end() ||
-                           (left != points_.begin() && local_ns - std::prev(left)->local_ns < right->local_ns - local_ns);
+    const bool take_left = right == points_.end() || (left != points_.begin() && local_ns - std::prev(left)->local_ns <
+                                                                                     right->local_ns - local_ns);
     view.add(take_left ? *--left : *right++);
   }
   const Extent offsets = view.offsets();

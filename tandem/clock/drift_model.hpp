@@ -1,37 +1,38 @@
-// tandem/clock/drift_model.hpp: the offset between two clocks over time, from points with error bounds and a limit on the change
-// of rate.
+// tandem/clock/drift_model.hpp: the offset between two clocks over time, from points with error bounds and a limit on
+// the change of rate.
 //
-// Mathematics. Let theta(t) be the other clock's time minus ours when ours shows t, and let its rate change by at most alpha per
-// second: |theta''| <= alpha. Around any instant t, with x = theta(t), r = theta'(t), Taylor gives for every point (t_i, o_i,
-// w_i)
+// Mathematics. Let theta(t) be the other clock's time minus ours when ours shows t, and let its rate change by at most
+// alpha per second: |theta''| <= alpha. Around any instant t, with x = theta(t), r = theta'(t), Taylor gives for every
+// point (t_i, o_i, w_i)
 //
 //     |x + r (t_i - t) - o_i|  <=  w_i + alpha (t_i - t)^2 / 2,      |r| <= rho.                                            (1)
 //
-// Each point is a strip in the plane of (x, r), and what is known is the convex polygon that they have in common (the method of
-// convex hulls of Duda et al., turned into its dual, where alpha only widens strips): between points, outside of them, near them
-// alike, for the polygon is made for that t.
+// Each point is a strip in the plane of (x, r), and what is known is the convex polygon that they have in common (the
+// method of convex hulls of Duda et al., turned into its dual, where alpha only widens strips): between points, outside
+// of them, near them alike, for the polygon is made for that t.
 //
-// For extrapolation from the last point t_n on: with x0, r0 anywhere and e, e' the distances from there to the farthest x and r
-// of the polygon for t_n,
+// For extrapolation from the last point t_n on: with x0, r0 anywhere and e, e' the distances from there to the farthest
+// x and r of the polygon for t_n,
 //
 //     |theta(t_n + s) - x0 - r0 s|  <=  e + e' |s| + alpha s^2 / 2,                                                         (2)
 //
-// which is a `GlobalClock`. The middles would make e and e' least, but not the errors: the polygon treats all offsets in a strip
-// alike, while the middle of a short round trip is nearly right and that of a long one may be anywhere. So x0 and r0 are those of
-// the parabola with the least
+// which is a `GlobalClock`. The middles would make e and e' least, but not the errors: the polygon treats all offsets
+// in a strip alike, while the middle of a short round trip is nearly right and that of a long one may be anywhere. So
+// x0 and r0 are those of the parabola with the least
 //
 //     sum_i ((x + r d_i + c d_i^2 / 2 - o_i) / s_i)^2 + (r / rho)^2 + (c / alpha)^2,    d_i = t_i - t_n,                    (3)
 //     s_i = w / 8 + w_i - w + alpha d_i^2 / 8,    w = min_j w_j,
 //
-// or, where the polygon does not contain them, the nearest of its extents. Round trips as short as the shortest are asymmetric
-// by little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a rate that changes,
-// for as long as its change is the same. This costs the bound some percent.
+// or, where the polygon does not contain them, the nearest of its extents. Round trips as short as the shortest are
+// asymmetric by little (w/8, from experience). Those longer by 2 (w_i - w) may be so by one way alone. And c follows a
+// rate that changes, for as long as its change is the same. This costs the bound some percent.
 // The offset at any t is the x of the same fit around t.
 //
-// A point that leaves the polygon empty is a *suspect*: its measurement may have been disturbed by more than it says, or the limits
-// do not hold. The next point tells. If that one agrees with the points before the suspect, the suspect was wrong and is dropped;
-// nothing else changes. Otherwise the suspect was right. If a larger alpha, at most 16 times, makes all points agree, it was too
-// small and is raised for good, with a margin; else a clock was set, and all points before the suspect are dropped.
+// A point that leaves the polygon empty is a *suspect*: its measurement may have been disturbed by more than it says,
+// or the limits do not hold. The next point tells. If that one agrees with the points before the suspect, the suspect
+// was wrong and is dropped; nothing else changes. Otherwise the suspect was right. If a larger alpha, at most 16 times,
+// makes all points agree, it was too small and is raised for good, with a margin; else a clock was set, and all points
+// before the suspect are dropped.
 //
 // Until then, from the last point that is no suspect on, the error includes both: with (t_s, o_s, w_s) the suspect,
 //
@@ -39,8 +40,9 @@
 //
 // where theta(t) is the offset of the other points. So one wrong measurement widens the error of its own interval.
 //
-// Example: points (0 s, 0, 100 ns) and (1 s, 0, 100 ns) with alpha = 0: r is in [-200, 200] ns/s at t = 1 s; one second later the
-// error is 100 + 200 = 300 ns. With alpha = 0.2 ppm/s the first strip is wider by 100 ns, and the error 100 + 300 + 100 = 500 ns.
+// Example: points (0 s, 0, 100 ns) and (1 s, 0, 100 ns) with alpha = 0: r is in [-200, 200] ns/s at t = 1 s; one second
+// later the error is 100 + 200 = 300 ns. With alpha = 0.2 ppm/s the first strip is wider by 100 ns, and the error 100 +
+// 300 + 100 = 500 ns.
 #pragma once
 
 #include <cstddef>

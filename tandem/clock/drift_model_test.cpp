@@ -1,8 +1,9 @@
-// tandem/clock/drift_model_test.cpp: the polygon by hand, then constant, linear and sinusoidal drifts, under which the bound
-// holds.
+// tandem/clock/drift_model_test.cpp: the polygon by hand, then constant, linear and sinusoidal drifts, under which the
+// bound holds.
 //
-// The system: points (t_i, theta(t_i) + n_i, w) with |n_i| <= w, theta being that of an injected drift. Whatever the noise does,
-// the true offset must be within the model's error of the model's offset: between points, after them and before them.
+// The system: points (t_i, theta(t_i) + n_i, w) with |n_i| <= w, theta being that of an injected drift. Whatever the
+// noise does, the true offset must be within the model's error of the model's offset: between points, after them and
+// before them.
 #include "tandem/clock/drift_model.hpp"
 
 #include <algorithm>
@@ -89,13 +90,15 @@ TEST(DriftModel, OneWrongMeasurementWidensTheErrorOfItsIntervalOnly) {
       }
     }
     for (std::int64_t ms = 0; ms <= 9'000; ms += 250)
-      EXPECT_EQ(model.at(ms * 1'000'000).error_ns, undisturbed.at(ms * 1'000'000).error_ns) << "before it, at " << ms << " ms";
+      EXPECT_EQ(model.at(ms * 1'000'000).error_ns, undisturbed.at(ms * 1'000'000).error_ns)
+          << "before it, at " << ms << " ms";
     EXPECT_TRUE(add(11));
     for (std::int64_t s = 12; s < 20; ++s) EXPECT_TRUE(add(s));
     EXPECT_EQ(model.limits().rate_change_per_s, limits.rate_change_per_s);
     EXPECT_EQ(model.point_count(), undisturbed.point_count());
     for (std::int64_t ms = 0; ms <= 25'000; ms += 250) {
-      EXPECT_EQ(model.at(ms * 1'000'000).error_ns, undisturbed.at(ms * 1'000'000).error_ns) << "after it, at " << ms << " ms";
+      EXPECT_EQ(model.at(ms * 1'000'000).error_ns, undisturbed.at(ms * 1'000'000).error_ns)
+          << "after it, at " << ms << " ms";
       EXPECT_EQ(model.line().error_at(ms * 1'000'000), undisturbed.line().error_at(ms * 1'000'000));
     }
   }
@@ -114,7 +117,8 @@ TEST(DriftModel, AWrongFirstMeasurementIsForgottenWhenTwoContradictIt) {
 TEST(DriftModel, RaisesItsLimitOfTheChangeOfRateWhenThatProvesTooSmall) {
   DriftModel model({.rate = 500e-6, .rate_change_per_s = 0.1e-6});
   bool agreed = true;
-  for (std::int64_t s = 0; s < 10; ++s) agreed &= model.add({s * second_ns, 250 * s * s, 100});  // the rate changes by 0.5 ppm/s
+  // the rate changes by 0.5 ppm/s
+  for (std::int64_t s = 0; s < 10; ++s) agreed &= model.add({s * second_ns, 250 * s * s, 100});
   EXPECT_FALSE(agreed);
   EXPECT_EQ(model.point_count(), 10U) << "nothing was forgotten";
   EXPECT_GE(model.limits().rate_change_per_s, 0.2e-6);
@@ -166,15 +170,18 @@ TEST_P(InjectedDrift, StaysWithinTheBoundBetweenPointsAndBeyond) {
       ASSERT_TRUE(model.add(point)) << "seed " << seed;
     for (std::int64_t local_ns = 0; local_ns < 40 * second_ns; local_ns += 37'000'000) {
       const OffsetPoint at = model.at(local_ns);
-      ASSERT_LE(std::abs(at.offset_ns - true_offset_ns(local_ns)), at.error_ns) << "seed " << seed << ", at " << local_ns;
+      ASSERT_LE(std::abs(at.offset_ns - true_offset_ns(local_ns)), at.error_ns)
+          << "seed " << seed << ", at " << local_ns;
       const GlobalTime line = model.line().to_global(local_ns);
-      ASSERT_LE(std::abs(line.ns - GetParam().drift.at(local_ns)), line.error_ns) << "seed " << seed << ", at " << local_ns;
+      ASSERT_LE(std::abs(line.ns - GetParam().drift.at(local_ns)), line.error_ns)
+          << "seed " << seed << ", at " << local_ns;
     }
   }
 }
 
 TEST_P(InjectedDrift, IsFollowedWithinHalfAMicrosecondByProbesASecondApart) {
-  // As over shared memory: half round trips of 250 ns, middles wrong by 60 ns at most. The line is used until the next probe.
+  // As over shared memory: half round trips of 250 ns, middles wrong by 60 ns at most. The line is used until the next
+  // probe.
   std::vector<std::int64_t> errors_ns;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     DriftModel model;

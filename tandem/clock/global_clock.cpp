@@ -23,25 +23,30 @@ double error_after(const GlobalClock::Terms& terms, double elapsed_ns) noexcept 
 GlobalClock GlobalClock::between(const TickScale& ours, const TickScale& theirs, std::uint64_t ticks) noexcept {
   const std::int64_t our_ns = ours.to_ns(ticks);
   // Each scale rounds down to a nanosecond; the quotient of the multipliers is right to 2e-16.
-  return GlobalClock({.origin_ns = our_ns,
-                      .offset_ns = theirs.to_ns(ticks) - our_ns,
-                      .rate = static_cast<double>(theirs.multiplier - ours.multiplier) / static_cast<double>(ours.multiplier),
-                      .error_ns = 2});
+  return GlobalClock(
+      {.origin_ns = our_ns,
+       .offset_ns = theirs.to_ns(ticks) - our_ns,
+       .rate = static_cast<double>(theirs.multiplier - ours.multiplier) / static_cast<double>(ours.multiplier),
+       .error_ns = 2});
 }
 
 GlobalTime GlobalClock::to_global(std::int64_t local_ns) const noexcept {
   const auto elapsed_ns = static_cast<double>(local_ns - terms_.origin_ns);
-  return {local_ns + terms_.offset_ns + std::llrint(terms_.rate * elapsed_ns), rounded_error(error_after(terms_, elapsed_ns))};
+  return {local_ns + terms_.offset_ns + std::llrint(terms_.rate * elapsed_ns),
+          rounded_error(error_after(terms_, elapsed_ns))};
 }
 
 GlobalTime GlobalClock::to_local(std::int64_t global_ns) const noexcept {
-  // With u = global - (t0 + offset): s = u / (1 + rate) = u - u rate / (1 + rate); the second form keeps all digits of u.
+  // With u = global - (t0 + offset): s = u / (1 + rate) = u - u rate / (1 + rate); the second form keeps all digits of
+  // u.
   const std::int64_t shifted_ns = global_ns - terms_.offset_ns;
   const auto global_elapsed_ns = static_cast<double>(shifted_ns - terms_.origin_ns);
   const double correction_ns = global_elapsed_ns * terms_.rate / (1 + terms_.rate);
   const double error_ns = error_after(terms_, global_elapsed_ns - correction_ns);
-  // An error of E in global time is one of E / (1 + true rate) in ours, and the true rate is within e' and what a adds of ours.
-  const double stretch = 1 + std::abs(terms_.rate) + terms_.error_rate + terms_.error_bend * std::abs(global_elapsed_ns);
+  // An error of E in global time is one of E / (1 + true rate) in ours, and the true rate is within e' and what a adds
+  // of ours.
+  const double stretch =
+      1 + std::abs(terms_.rate) + terms_.error_rate + terms_.error_bend * std::abs(global_elapsed_ns);
   return {shifted_ns - std::llrint(correction_ns), rounded_error(error_ns * stretch * stretch)};
 }
 

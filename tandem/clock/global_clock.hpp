@@ -1,16 +1,17 @@
-// tandem/clock/global_clock.hpp: another clock's time as a function of ours, with a bound on the error; and chains of such
-// functions.
+// tandem/clock/global_clock.hpp: another clock's time as a function of ours, with a bound on the error; and chains of
+// such functions.
 //
 // Mathematics. Around an origin t0 of our clock, with s = t - t0, the other clock shows
 //
 //     G(t) = t + offset + rate s,    wrong by at most    E(t) = e + e' |s| + a s^2 / 2,                                     (1)
 //
-// e from the measurement, e' from what is not known of the rate, a from how much the rate itself may change. Around another
-// origin t1 = t0 + d the same function has  offset + rate d  and  e + e'|d| + a d^2/2,  e' + a|d|,  a  (triangle inequality).
+// e from the measurement, e' from what is not known of the rate, a from how much the rate itself may change. Around
+// another origin t1 = t0 + d the same function has  offset + rate d  and  e + e'|d| + a d^2/2,  e' + a|d|,  a
+// (triangle inequality).
 //   (2)
 //
-// If G1 leads from our clock to a parent's and G2 from the parent's to the reference, then G = G2 . G1. With G2 around the
-// parent's time of t0, and s2 = (1 + rate1) s the parent's time since then:
+// If G1 leads from our clock to a parent's and G2 from the parent's to the reference, then G = G2 . G1. With G2 around
+// the parent's time of t0, and s2 = (1 + rate1) s the parent's time since then:
 //
 //     offset = offset1 + offset2,    rate = rate1 + rate2 + rate1 rate2,                                                    (3)
 //     E(t) = E1(t) (1 + |rate2| + e2') + E2(t0 + s2):   errors add along a path.                                            (4)
@@ -48,7 +49,8 @@ class GlobalClock {
   /// Two scales of one counter: exact but for rounding. `ours` becomes `theirs`, around `ticks`.
   static GlobalClock between(const TickScale& ours, const TickScale& theirs, std::uint64_t ticks) noexcept;
 
-  /// The other clock's time when ours shows `local_ns`; before the origin too. Some nanoseconds; rounding is in the error.
+  /// The other clock's time when ours shows `local_ns`; before the origin too. Some nanoseconds; rounding is in the
+  /// error.
   GlobalTime to_global(std::int64_t local_ns) const noexcept;
   /// Our time when the other clock shows `global_ns`.
   GlobalTime to_local(std::int64_t global_ns) const noexcept;

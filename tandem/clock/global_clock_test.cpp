@@ -54,8 +54,10 @@ TEST(GlobalClock, SaysTheSameAroundAnotherOriginWithABoundThatIsNotSmaller) {
 }
 
 TEST(GlobalClock, LeadsThroughAParentAndErrorsAdd) {
-  const GlobalClock first({.origin_ns = 1'000'000, .offset_ns = 5'000, .rate = 40e-6, .error_ns = 200, .error_rate = 1e-7});
-  const GlobalClock second({.origin_ns = 9'000'000, .offset_ns = -800, .rate = -25e-6, .error_ns = 300, .error_rate = 2e-7});
+  const GlobalClock first(
+      {.origin_ns = 1'000'000, .offset_ns = 5'000, .rate = 40e-6, .error_ns = 200, .error_rate = 1e-7});
+  const GlobalClock second(
+      {.origin_ns = 9'000'000, .offset_ns = -800, .rate = -25e-6, .error_ns = 300, .error_rate = 2e-7});
   const GlobalClock both = first.then(second);
   for (std::int64_t local_ns = 0; local_ns <= 5'000'000'000; local_ns += 98'765'432) {
     const GlobalTime parent = first.to_global(local_ns), reference = second.to_global(parent.ns);

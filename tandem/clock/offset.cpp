@@ -14,7 +14,8 @@ struct Interval {
 
 /// Equation (2).
 Interval interval_at(std::int64_t local_ns, const PingPong& sample, const OffsetOptions& options) {
-  const std::int64_t distance_ns = std::max(std::abs(sample.send_ns - local_ns), std::abs(sample.receive_ns - local_ns));
+  const std::int64_t distance_ns =
+      std::max(std::abs(sample.send_ns - local_ns), std::abs(sample.receive_ns - local_ns));
   const double drift_ns = options.rate_limit * static_cast<double>(distance_ns);
   const std::int64_t slack_ns = options.reading_ns + static_cast<std::int64_t>(std::ceil(drift_ns));
   return {sample.remote_ns - sample.receive_ns - slack_ns, sample.remote_ns - sample.send_ns + slack_ns};

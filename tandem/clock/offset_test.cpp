@@ -19,7 +19,8 @@ TEST(Offset, IsTheMiddleOfOnePingPongAndHalfItsRoundTripIsTheError) {
 }
 
 TEST(Offset, LiesInAllIntervalsAsTheHeadersExampleSays) {
-  EXPECT_EQ(estimate_offset(std::vector<PingPong>{{0, 1'050, 100}, {200, 1'290, 320}}, bare), (OffsetPoint{50, 1'010, 40}));
+  EXPECT_EQ(estimate_offset(std::vector<PingPong>{{0, 1'050, 100}, {200, 1'290, 320}}, bare),
+            (OffsetPoint{50, 1'010, 40}));
 }
 
 TEST(Offset, OfNothingIsNothing) {
@@ -34,7 +35,8 @@ TEST(Offset, IgnoresTheLongRoundTrips) {
 }
 
 TEST(Offset, TrustsTheShortestRoundTripWhenIntervalsContradict) {
-  EXPECT_EQ(estimate_offset(std::vector<PingPong>{{0, 1'050, 100}, {200, 3'250, 310}}, bare), (OffsetPoint{50, 1'000, 50}));
+  EXPECT_EQ(estimate_offset(std::vector<PingPong>{{0, 1'050, 100}, {200, 3'250, 310}}, bare),
+            (OffsetPoint{50, 1'000, 50}));
 }
 
 TEST(Offset, IsWrongByHalfOfAConstantAsymmetryWhichTheBoundCovers) {

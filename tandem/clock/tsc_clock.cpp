@@ -70,7 +70,8 @@ void sleep_ns(std::int64_t duration_ns) {
 
 }  // namespace
 
-TickScale TickScale::through(std::uint64_t early_ticks, std::int64_t early_ns, std::uint64_t late_ticks, std::int64_t late_ns) {
+TickScale TickScale::through(std::uint64_t early_ticks, std::int64_t early_ns, std::uint64_t late_ticks,
+                             std::int64_t late_ns) {
   TANDEM_ASSERT(late_ticks > early_ticks);
   const double ns_per_tick = static_cast<double>(late_ns - early_ns) / static_cast<double>(late_ticks - early_ticks);
   return {early_ticks, early_ns, static_cast<std::int64_t>(std::llround(std::ldexp(ns_per_tick, 32)))};
@@ -79,8 +80,10 @@ TickScale TickScale::through(std::uint64_t early_ticks, std::int64_t early_ns, s
 std::uint64_t TscClock::ticks() noexcept { return read_tsc(); }
 
 base::Result<TscClock> TscClock::calibrate(std::int64_t calibration_ns) {
-  if (!processor_says_invariant()) return base::Error{base::ErrorCode::unsupported, "this processor has no invariant TSC"};
-  if (kernel_has_doubts()) return base::Error{base::ErrorCode::unsupported, "the kernel does not trust this machine's TSC"};
+  if (!processor_says_invariant())
+    return base::Error{base::ErrorCode::unsupported, "this processor has no invariant TSC"};
+  if (kernel_has_doubts())
+    return base::Error{base::ErrorCode::unsupported, "the kernel does not trust this machine's TSC"};
   const Reading early = read_both();
   sleep_ns(calibration_ns);
   const Reading late = read_both();

@@ -8,15 +8,16 @@
 
 namespace tandem::clock {
 
-/// Nanoseconds as a linear function of ticks: ns = origin_ns + (ticks - origin_ticks) * multiplier / 2^32. Pure, a value; the
-/// product is computed in 128 bits, so that it holds for centuries, and for ticks before the origin.
+/// Nanoseconds as a linear function of ticks: ns = origin_ns + (ticks - origin_ticks) * multiplier / 2^32. Pure, a
+/// value; the product is computed in 128 bits, so that it holds for centuries, and for ticks before the origin.
 struct TickScale {
   std::uint64_t origin_ticks = 0;
   std::int64_t origin_ns = 0;
   std::int64_t multiplier = 0;  ///< nanoseconds per tick times 2^32
 
   /// The line through two points; `late_ticks` > `early_ticks`.
-  static TickScale through(std::uint64_t early_ticks, std::int64_t early_ns, std::uint64_t late_ticks, std::int64_t late_ns);
+  static TickScale through(std::uint64_t early_ticks, std::int64_t early_ns, std::uint64_t late_ticks,
+                           std::int64_t late_ns);
 
   std::int64_t to_ns(std::uint64_t ticks) const noexcept {
     __extension__ using Wide = __int128;
@@ -33,8 +34,8 @@ struct TickScale {
 /// instructions early or late.
 class TscClock final : public Clock {
  public:
-  /// Sleeps for `calibration_ns` between two readings of both clocks; the longer, the more exact (the readings are good to
-  /// some 50 ns). Errors: unsupported, with the reason.
+  /// Sleeps for `calibration_ns` between two readings of both clocks; the longer, the more exact (the readings are good
+  /// to some 50 ns). Errors: unsupported, with the reason.
   static base::Result<TscClock> calibrate(std::int64_t calibration_ns = 10'000'000);
 
   /// The raw counter, as trace probes store it.

@@ -31,7 +31,8 @@ TEST(TscClock, AgreesWithTheKernelsClock) {
   const std::int64_t start_ns = clock.now_ns(), reference_start_ns = reference.now_ns();
   const timespec pause{0, 50'000'000};
   nanosleep(&pause, nullptr);
-  const std::int64_t elapsed_ns = clock.now_ns() - start_ns, reference_elapsed_ns = reference.now_ns() - reference_start_ns;
+  const std::int64_t elapsed_ns = clock.now_ns() - start_ns,
+                     reference_elapsed_ns = reference.now_ns() - reference_start_ns;
   // A tenth of a percent: far above the error of calibration, far below the effect of a wrong rate; it usually covers a
   // preemption between the two reads on a busy machine, and 5 ms more cover the rest.
   EXPECT_NEAR(static_cast<double>(elapsed_ns), static_cast<double>(reference_elapsed_ns),

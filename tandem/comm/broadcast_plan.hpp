@@ -21,8 +21,8 @@ struct PlannedTree;
 /// afterwards. What the root has queued for others, which `TreeKind::automatic` considers, counts when the tree is
 /// chosen, not later.
 ///
-/// Belongs to the endpoint that sees it first. Threads: it may be given to broadcasts of any threads, any number of them under
-/// way; the endpoint guards it. Lives as long as it is referenced; broadcasts hold it until they start.
+/// Belongs to the endpoint that sees it first. Threads: it may be given to broadcasts of any threads, any number of
+/// them under way; the endpoint guards it. Lives as long as it is referenced; broadcasts hold it until they start.
 class BroadcastPlan {
  public:
   BroadcastPlan();

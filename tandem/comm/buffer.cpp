@@ -70,17 +70,20 @@ void Pieces::slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& ou
     if (bytes > 0) out.push_back(iovec{data() + offset, bytes});
     return;
   }
-  many_->for_range(offset, bytes, [&](std::byte* data, std::size_t part, std::size_t) { out.push_back(iovec{data, part}); });
+  many_->for_range(offset, bytes,
+                   [&](std::byte* data, std::size_t part, std::size_t) { out.push_back(iovec{data, part}); });
 }
 
 void Pieces::scatter(std::size_t offset, std::span<const std::byte> from) const noexcept {
-  many_->for_range(offset, from.size(),
-                   [&](std::byte* data, std::size_t part, std::size_t done) { std::memcpy(data, from.data() + done, part); });
+  many_->for_range(offset, from.size(), [&](std::byte* data, std::size_t part, std::size_t done) {
+    std::memcpy(data, from.data() + done, part);
+  });
 }
 
 void Pieces::gather(std::size_t offset, std::span<std::byte> to) const noexcept {
-  many_->for_range(offset, to.size(),
-                   [&](std::byte* data, std::size_t part, std::size_t done) { std::memcpy(to.data() + done, data, part); });
+  many_->for_range(offset, to.size(), [&](std::byte* data, std::size_t part, std::size_t done) {
+    std::memcpy(to.data() + done, data, part);
+  });
 }
 
 }  // namespace tandem::comm

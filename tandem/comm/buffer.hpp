@@ -31,7 +31,8 @@ using MutableStrided = BasicStrided<void*>;
 
 namespace internal {
 
-/// The first of `count` pieces that ends beyond `offset`; `end_of(i)` is where piece i ends. Asks for about log2(count) ends.
+/// The first of `count` pieces that ends beyond `offset`; `end_of(i)` is where piece i ends. Asks for about log2(count)
+/// ends.
 template <class EndOf>
 constexpr std::size_t piece_at(std::size_t count, std::size_t offset, EndOf end_of) {
   std::size_t first = 0;
@@ -109,13 +110,14 @@ class PieceList {
   else if (bytes == 1) *to = *from;
 }
 
-/// Where the bytes of one message lie. A value that does not own them; they must stay until the request is released. Moves
-/// cheaply; one piece needs no allocation.
+/// Where the bytes of one message lie. A value that does not own them; they must stay until the request is released.
+/// Moves cheaply; one piece needs no allocation.
 class Pieces {
  public:
   Pieces() noexcept = default;
   Pieces(void* data, std::size_t bytes) noexcept : all_{data, bytes} {}
-  Pieces(Pieces&& other) noexcept : all_{alone(other.all_.iov_base), alone(other.all_.iov_len)}, many_(std::move(other.many_)) {}
+  Pieces(Pieces&& other) noexcept
+      : all_{alone(other.all_.iov_base), alone(other.all_.iov_len)}, many_(std::move(other.many_)) {}
   Pieces& operator=(Pieces&&) noexcept = default;
   /// Both throw UsageError when the bytes are more than an address space has.
   explicit Pieces(std::span<const iovec> pieces);
@@ -127,8 +129,8 @@ class Pieces {
   /// A second view of the same memory.
   Pieces copy() const { return Pieces(*this); }
 
-  /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside. The time is that of the pieces that
-  /// are appended, and of a search (`PieceList`).
+  /// The pieces of the bytes [offset, offset + bytes), appended to `out`. The range lies inside. The time is that of
+  /// the pieces that are appended, and of a search (`PieceList`).
   void slice(std::size_t offset, std::size_t bytes, std::vector<iovec>& out) const;
   /// Copies into, or out of, the bytes from `offset` on, which are as many at least.
   [[gnu::always_inline]] void copy_in(std::size_t offset, std::span<const std::byte> from) const noexcept {
@@ -178,9 +180,10 @@ class SendBuffer {
     requires std::is_trivially_copyable_v<T>
   SendBuffer(const std::vector<T>& values) noexcept : SendBuffer(values.data(), values.size() * sizeof(T)) {}
   /// All blocks.
-  SendBuffer(const Strided& s) : pieces_(MutableStrided{const_cast<void*>(s.first), s.block_bytes, s.stride_bytes, s.count}) {}
-  /// A list of pieces, like the argument of writev(2). Allocates.
-  explicit SendBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
+    SendBuffer(const Strided& s)
+        : pieces_(MutableStrided{const_cast<void*>(s.first), s.block_bytes, s.stride_bytes, s.count}) {}
+    /// A list of pieces, like the argument of writev(2). Allocates.
+    explicit SendBuffer(std::span<const iovec> pieces) : pieces_(pieces) {}
 
   Pieces&& take() && noexcept { return std::move(pieces_); }  ///< for the library
   const Pieces& pieces() const noexcept { return pieces_; }   ///< for the library

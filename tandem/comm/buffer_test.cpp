@@ -50,7 +50,8 @@ TEST(Pieces, EmptyPiecesOfAListCountForNothing) {
 TEST(Pieces, ThePlaceOfASegmentIsFoundInStepsThatGrowWithTheLogarithm) {
   const auto steps_of = [](std::size_t pieces, std::size_t number) {
     std::size_t steps = 0;
-    const std::size_t found = internal::piece_at(pieces, 8 * number + 3, [&steps](std::size_t i) { return ++steps, 8 * (i + 1); });
+    const std::size_t found = internal::piece_at(pieces, 8 * number + 3,
+                                                 [&steps](std::size_t i) { return ++steps, 8 * (i + 1); });
     EXPECT_EQ(found, number);
     return steps;
   };
@@ -111,7 +112,8 @@ TEST(Pieces, EverySliceOfAStridedBlockIsWhatItsBytesSay) {
         joined.insert(joined.end(), data, data + piece.iov_len);
       }
       const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(first);
-      ASSERT_EQ(joined, std::vector<std::byte>(begin, begin + static_cast<std::ptrdiff_t>(length))) << first << ' ' << length;
+      ASSERT_EQ(joined, std::vector<std::byte>(begin, begin + static_cast<std::ptrdiff_t>(length)))
+          << first << ' ' << length;
     }
   }
 }

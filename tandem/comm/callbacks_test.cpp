@@ -29,7 +29,8 @@ TEST(ThrowingCallbacks, AWaitThrowsAndTheOtherCallbacksRun) {
   std::uint64_t first = 0, second = 0, third = 0;
   int ran = 0;
   const Callbacks counted{.released = [&ran](const Status&) { ++ran; }};
-  const Request one = world.at[1]->irecv(Rank{0}, Tag{1}, {&first, sizeof first}, {.callbacks = {.released = throw_boom}});
+  const Request one =
+      world.at[1]->irecv(Rank{0}, Tag{1}, {&first, sizeof first}, {.callbacks = {.released = throw_boom}});
   const Request two = world.at[1]->irecv(Rank{0}, Tag{2}, {&second, sizeof second}, {.callbacks = counted});
   for (const std::uint64_t tag : {1u, 2u}) world.at[0]->isend(Rank{1}, Tag{tag}, {&tag, sizeof tag});
   EXPECT_THROW(world.at[1]->wait_all(std::vector<Request>{one, two}), Boom);
@@ -102,7 +103,8 @@ TEST(ThrowingCallbacks, OneOnTheProgressThreadIsThrownByTheNextCall) {
   base::Log log(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
   LoopNetwork network(LoopOptions{.ranks = 2});
   std::vector<std::unique_ptr<Endpoint>> at;
-  for (std::uint32_t rank = 0; rank < 2; ++rank) at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
   std::counting_semaphore<8> ran{0};
   std::uint64_t value = 1;
   const Callbacks thrower{.released = [&ran](const Status&) { ran.release(), throw Boom(); }};
@@ -133,10 +135,12 @@ TEST(ThrowingCallbacks, OneOfTwoThreadsThatWaitThrowsAndTheOtherWaitsOn) {
   base::Log log(base::LogLevel::error, [](base::LogLevel, std::string_view) {});
   LoopNetwork network(LoopOptions{.ranks = 2});
   std::vector<std::unique_ptr<Endpoint>> at;
-  for (std::uint32_t rank = 0; rank < 2; ++rank) at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
   const std::uint64_t value = 1;
   std::uint64_t first = 0, second = 0, third = 0;
-  const Request requests[] = {at[1]->irecv(Rank{0}, Tag{1}, {&first, sizeof first}), at[1]->irecv(Rank{0}, Tag{2}, {&second, sizeof second})};
+  const Request requests[] = {at[1]->irecv(Rank{0}, Tag{1}, {&first, sizeof first}),
+                              at[1]->irecv(Rank{0}, Tag{2}, {&second, sizeof second})};
   at[1]->irecv(Rank{0}, Tag{3}, {&third, sizeof third}, {.callbacks = {.released = throw_boom}});
   std::counting_semaphore<8> caught{0};
   std::atomic<int> too_early{0};

@@ -43,7 +43,8 @@ TEST_P(Close, OfARankThatNeverSpokeIsNoDeath) {
   EXPECT_EQ(at[0]->isend(Rank{1}, Tag{1}, room).status().ending, Ending::peer_left);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Close, testing::Values("shm", "tcp"), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Transports, Close, testing::Values("shm", "tcp"),
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace tandem::comm::close_test

@@ -182,11 +182,13 @@ class LoopDirectory final : public Directory {
 
 }  // namespace
 
-std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, const EndpointOptions& options, base::Log& log,
-                                              base::EventLoop* loop) {
+std::unique_ptr<Endpoint> Endpoint::open_loop(LoopNetwork& network, Rank rank, const EndpointOptions& options,
+                                              base::Log& log, base::EventLoop* loop) {
   auto parts = std::make_unique<Parts>();
-  parts->job = Job{
-      .rank = rank, .size = network.options().ranks, .source = "threads", .directory = std::make_shared<LoopDirectory>(network)};
+  parts->job = Job{.rank = rank,
+                   .size = network.options().ranks,
+                   .source = "threads",
+                   .directory = std::make_shared<LoopDirectory>(network)};
   parts->options = options;
   parts->log = &log;
   parts->loop = loop;
@@ -227,7 +229,8 @@ Channel Endpoint::channel(std::string_view name) {
 }
 
 Request Endpoint::isend(Rank to, Tag tag, SendBuffer buffer, const SendOptions& options) {
-  return Request(parts_->post([&](internal::Engine& engine) { return engine.send(to, tag, std::move(buffer), options); }));
+  return Request(
+      parts_->post([&](internal::Engine& engine) { return engine.send(to, tag, std::move(buffer), options); }));
 }
 
 Request Endpoint::isend_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options) {
@@ -249,8 +252,8 @@ bool Endpoint::reads(Rank to, BufferMemory memory) {
 Request Endpoint::irecv(Source from, TagPattern tag, ReceiveBuffer buffer, const ReceiveOptions& options) {
   parts_->check_source("irecv", from);
   if (options.memory != BufferMemory::host) [[unlikely]] {
-    internal::RequestCore* const core =
-        parts_->post([&](internal::Engine& engine) { return engine.receive_placed(from, tag, std::move(buffer).take(), options); });
+    internal::RequestCore* const core = parts_->post(
+        [&](internal::Engine& engine) { return engine.receive_placed(from, tag, std::move(buffer).take(), options); });
     if (core == nullptr) internal::throw_not_placed();
     return Request(core);
   }
@@ -264,11 +267,12 @@ Request Endpoint::irecv_owned(Source from, TagPattern tag, const ReceiveOptions&
   return Request(parts_->post([&core](internal::Engine& engine) { return engine.receive(core); }));
 }
 
-Request Endpoint::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
+Request Endpoint::mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer,
+                        const McastOptions& options) {
   for (const Recipient& recipient : recipients) parts_->check_rank("mcast", recipient.rank);
   if (options.header.size() > max_header_bytes) internal::throw_long_header("mcast", options.header.size());
-  return Request(
-      parts_->post([&](internal::Engine& engine) { return engine.mcast(recipients, tag, std::move(buffer), options); }));
+  return Request(parts_->post(
+      [&](internal::Engine& engine) { return engine.mcast(recipients, tag, std::move(buffer), options); }));
 }
 
 bool Endpoint::append(const Request& mcast, Recipient recipient) {
@@ -281,10 +285,12 @@ void Endpoint::register_rpc(Channel channel, RpcHandler handler) {
   if (parts_->post([&](internal::Engine& engine) { return engine.register_rpc(channel, std::move(handler)); })) return;
   const std::lock_guard guard(parts_->channels_mutex);
   const auto known = parts_->channels.find(channel.value());
-  internal::throw_second_handler(known != parts_->channels.end() ? std::string_view(known->second) : std::string_view());
+  internal::throw_second_handler(known != parts_->channels.end() ? std::string_view(known->second)
+                                                                 : std::string_view());
 }
 
-Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer, int priority) {
+Request Endpoint::rpc(Rank to, Channel channel, Tag tag, std::span<const std::byte> header, SendBuffer buffer,
+                      int priority) {
   return isend(to, tag, std::move(buffer), {.channel = channel, .priority = priority, .header = header});
 }
 
@@ -404,7 +410,8 @@ std::vector<Rank> Endpoint::missing_ranks() const {
 }
 
 std::string_view Endpoint::transport_to(Rank peer) {
-  if (parts_->job.directory != nullptr) (void)parts_->job.directory->lookup(peer).ok();  // so that the engine need not wait for it
+  if (parts_->job.directory != nullptr)
+    (void)parts_->job.directory->lookup(peer).ok();  // so that the engine need not wait for it
   const std::lock_guard guard(parts_->progress->lock());
   const Transport* transport = parts_->engine->transport_to(peer);
   return transport != nullptr ? transport->name() : peer == parts_->job.rank ? "self" : "none";
@@ -430,7 +437,8 @@ void Endpoint::close() {
     parts_->post([](internal::Engine& mine) { return mine.connect_to_roots(), true; });
   }
   if (!progress.until(nothing_pending, parts_->now() + kPendingPatienceNs) && parts_->loop == nullptr) {
-    parts_->log->warn("rank {} leaves; other ranks may still wait for data that it forwards:\n{}", rank().value(), describe());
+    parts_->log->warn("rank {} leaves; other ranks may still wait for data that it forwards:\n{}", rank().value(),
+                      describe());
   }
   parts_->post([&](internal::Engine& mine) { return mine.say_goodbye(), true; });
   // A peer that is stopped cannot answer; it will find our goodbye when it goes on.

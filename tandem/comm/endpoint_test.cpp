@@ -104,12 +104,14 @@ TEST(Endpoint, BytesThatComeLaterAreAskedForOnceTheirReceiverTakesThem) {
       World world(2, {.remote_copy = remote, .copies = remote});
       const Bytes sent = pattern(bytes, 1);
       unsigned due = 0, released = 0;
-      const Request send = world.at[0]->isend_later(Rank{1}, Tag{1}, bytes, {.callbacks = {.released = [&](const Status&) { ++released; },
-                                                                                           .leaving = [&] { ++due; }}});
+      const Request send = world.at[0]->isend_later(
+          Rank{1}, Tag{1}, bytes,
+          {.callbacks = {.released = [&](const Status&) { ++released; }, .leaving = [&] { ++due; }}});
       world.settle();
       EXPECT_EQ(due, 0U) << "nobody waits for it";
       Bytes got(bytes), next(3);
-      const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, got), after = world.at[1]->irecv(Rank{0}, Tag{1}, next);
+      const Request receive = world.at[1]->irecv(Rank{0}, Tag{1}, got),
+                    after = world.at[1]->irecv(Rank{0}, Tag{1}, next);
       world.at[0]->isend(Rank{1}, Tag{1}, Bytes{1, 2, 3});
       world.settle();
       EXPECT_EQ(due, 1U);
@@ -121,7 +123,8 @@ TEST(Endpoint, BytesThatComeLaterAreAskedForOnceTheirReceiverTakesThem) {
       EXPECT_EQ(got, sent);
       EXPECT_EQ(released, 1U);
       EXPECT_FALSE(world.at[0]->supply(send, sent)) << "it has ended";
-      EXPECT_TRUE(world.at[0]->statistics().remote_copies == 0 && world.at[1]->statistics().remote_copies == 0) << "nothing to read yet";
+      EXPECT_TRUE(world.at[0]->statistics().remote_copies == 0 && world.at[1]->statistics().remote_copies == 0)
+          << "nothing to read yet";
     }
 }
 
@@ -141,7 +144,8 @@ TEST(Endpoint, BytesThatComeLaterMeetShortReceivesDeathsAndWrongWords) {
   EXPECT_THROW(world.at[0]->isend_later(Rank{0}, Tag{1}, 5), UsageError) << "to itself";
   EXPECT_THROW(world.at[0]->isend_later(Rank{7}, Tag{1}, 5), UsageError);
 
-  const Request untaken = world.at[0]->isend_later(Rank{2}, Tag{1}, 5), due = world.at[0]->isend_later(Rank{2}, Tag{2}, sent.size());
+  const Request untaken = world.at[0]->isend_later(Rank{2}, Tag{1}, 5),
+                due = world.at[0]->isend_later(Rank{2}, Tag{2}, sent.size());
   Bytes got(sent.size());
   world.at[2]->irecv(Rank{0}, Tag{2}, got);
   world.settle();
@@ -247,7 +251,9 @@ TEST(Endpoint, CallbacksAndQueueReportTheSame) {
   options.user = 42;
   world.at[1]->irecv(Rank{0}, Tag{1}, got, options);
   SendOptions send_options;
-  send_options.callbacks.released = [&](const Status& status) { reported.push_back("sent " + std::to_string(status.bytes)); };
+  send_options.callbacks.released = [&](const Status& status) {
+    reported.push_back("sent " + std::to_string(status.bytes));
+  };
   world.at[0]->isend(Rank{1}, Tag{1}, sent, send_options);
   world.settle();
   EXPECT_THAT(reported, testing::UnorderedElementsAre("arrived", "released", "sent 100000"));
@@ -263,14 +269,14 @@ TEST(Endpoint, ActiveMessageChoosesItsPlaceAndIsCalledAgain) {
   Bytes place(100000);
   std::vector<std::uint64_t> arrived;
   std::vector<std::uint64_t> done;
-  world.at[1]->register_rpc(channel,
-                            {.arrived =
-                                 [&](const RpcArrival& arrival) {
-                                   arrived.push_back(arrival.bytes);
-                                   if (arrival.tag == Tag{2}) return RpcAnswer{.wanted = false};
-                                   return RpcAnswer{.buffer = arrival.bytes > 10 ? ReceiveBuffer(place) : ReceiveBuffer()};
-                                 },
-                             .done = [&](const Status& status) { done.push_back(status.bytes); }});
+  world.at[1]->register_rpc(
+      channel, {.arrived =
+                    [&](const RpcArrival& arrival) {
+                      arrived.push_back(arrival.bytes);
+                      if (arrival.tag == Tag{2}) return RpcAnswer{.wanted = false};
+                      return RpcAnswer{.buffer = arrival.bytes > 10 ? ReceiveBuffer(place) : ReceiveBuffer()};
+                    },
+                .done = [&](const Status& status) { done.push_back(status.bytes); }});
   const Bytes large = pattern(100000, 1);
   const Bytes small = pattern(10, 1);
   for (const auto* data : {&small, &large}) world.at[0]->wait(world.at[0]->rpc(Rank{1}, channel, Tag{1}, {}, *data));
@@ -288,7 +294,8 @@ TEST(Endpoint, UnexpectedMessagesAreBoundedByCredit) {
   for (unsigned i = 0; i < 2000; ++i) sends.push_back(world.at[0]->isend(Rank{1}, Tag{i}, sent));
   world.settle();
   EXPECT_LE(world.at[1]->statistics().unexpected_bytes, 65536u);
-  for (unsigned i = 2000; i-- > 0;) EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{i})).bytes, 1000u);
+  for (unsigned i = 2000; i-- > 0;)
+    EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv_owned(Rank{0}, Tag{i})).bytes, 1000u);
   world.at[0]->wait_all(sends);
 }
 
@@ -312,7 +319,8 @@ TEST(Endpoint, WhatIsKnownOfTheNetworkCountsUntilAMessageHasShownItsRate) {
   const auto largest_of_three = [&] {
     World world(2, {.latency_min_ns = 1'000, .latency_max_ns = 1'000, .bytes_per_ns = 0.1}, options);
     std::vector<std::int64_t> expected_ns;
-    world.at[1]->on_incoming([&](Rank, Channel, Tag, std::uint64_t, std::int64_t in_ns) { expected_ns.push_back(in_ns); });
+    world.at[1]->on_incoming(
+        [&](Rank, Channel, Tag, std::uint64_t, std::int64_t in_ns) { expected_ns.push_back(in_ns); });
     const Bytes sent = pattern(1'000'000, 1);
     Bytes got(sent.size());
     for (unsigned i = 0; i < 3; ++i) {
@@ -353,7 +361,8 @@ TEST(Endpoint, ASmallUnexpectedMessageLiesInItsEnvelope) {
   for (unsigned i = 1000; i-- > 0;) {
     Bytes got(8);
     const bool owned = i % 2 == 0;
-    const Request receive = owned ? world.at[1]->irecv_owned(Rank{0}, Tag{i}) : world.at[1]->irecv(Rank{0}, Tag{i}, got);
+    const Request receive =
+        owned ? world.at[1]->irecv_owned(Rank{0}, Tag{i}) : world.at[1]->irecv(Rank{0}, Tag{i}, got);
     const Status status = world.at[1]->wait(receive);
     ASSERT_EQ(status.bytes, i % 17);
     ASSERT_EQ(status.ending, !owned && i % 17 > 8 ? Ending::truncated : Ending::done);
@@ -378,7 +387,8 @@ std::uint64_t exchange_large(const LoopOptions& network, std::uint64_t seed) {
       const Ending expected = got.size() < bytes ? Ending::truncated : Ending::done;
       EXPECT_EQ(world.at[1 - from]->wait(receive).ending, expected) << world.describe();
       EXPECT_EQ(world.at[from]->wait(send).ending, Ending::done) << world.describe();
-      EXPECT_TRUE(std::equal(got.begin(), got.end(), sent.begin())) << bytes << ", message " << count << ", seed " << seed;
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), sent.begin()))
+          << bytes << ", message " << count << ", seed " << seed;
       ++count;
     }
   }
@@ -517,7 +527,8 @@ TEST(Endpoint, LargeMessagesOfAFastNetworkArriveWhateverWaits) {
       const bool fits = talk.got.size() == talk.sent.size();
       EXPECT_EQ(world.at[1 - talk.from]->wait(talk.receive).ending, fits ? Ending::done : Ending::truncated);
       EXPECT_EQ(world.at[talk.from]->wait(talk.send).ending, Ending::done);
-      EXPECT_TRUE(std::equal(talk.got.begin(), talk.got.end(), talk.sent.begin())) << "seed " << seed << ", message " << i;
+      EXPECT_TRUE(std::equal(talk.got.begin(), talk.got.end(), talk.sent.begin()))
+          << "seed " << seed << ", message " << i;
     }
   }
 }
@@ -767,7 +778,8 @@ TEST(Endpoint, RequestsMayBeDroppedWhileTheirOperationsEnd) {
     });
     Request last;
     for (std::uint32_t i = 0; i < kMessages; ++i) {
-      last = receiver->irecv(Rank{0}, Tag{0}, std::span(&got[i], 1));  // the one before is dropped, whether it has ended or not
+      // the one before is dropped, whether it has ended or not
+      last = receiver->irecv(Rank{0}, Tag{0}, std::span(&got[i], 1));
       const Request copy = last;
       if (i % 64 == 0) receiver->wait(last);
     }
@@ -856,11 +868,13 @@ TEST(Endpoint, WrongArgumentsAreRefusedInWordsAndHaveNoEffect) {
   EXPECT_THAT(refusal_of([&] { endpoint.mcast(nobody, Tag{1}, bytes); }), testing::HasSubstr("there is no rank 2"));
   const auto too_long = testing::HasSubstr("at most 1024 bytes, and this one has 5000");
   EXPECT_THAT(refusal_of([&] { endpoint.isend(Rank{1}, Tag{1}, bytes, {.header = header}); }), too_long);
-  EXPECT_THAT(refusal_of([&] { endpoint.mcast(std::span(nobody).first(1), Tag{1}, bytes, {.header = header}); }), too_long);
+  EXPECT_THAT(refusal_of([&] { endpoint.mcast(std::span(nobody).first(1), Tag{1}, bytes, {.header = header}); }),
+              too_long);
   EXPECT_THAT(refusal_of([&] { endpoint.rpc(Rank{1}, Channel{4}, Tag{1}, header, bytes); }), too_long);
   const Channel calls = endpoint.channel("calls");
   endpoint.register_rpc(calls, {});
-  EXPECT_THAT(refusal_of([&] { endpoint.register_rpc(calls, {}); }), testing::HasSubstr("channel 'calls' has a handler already"));
+  EXPECT_THAT(refusal_of([&] { endpoint.register_rpc(calls, {}); }),
+              testing::HasSubstr("channel 'calls' has a handler already"));
   // Two names with one FNV-1a hash.
   endpoint.channel("costarring");
   EXPECT_THAT(refusal_of([&] { endpoint.channel("liquid"); }), testing::HasSubstr("'liquid' and 'costarring'"));
@@ -898,9 +912,9 @@ TEST_P(McastTest, EveryRecipientGetsEveryByte) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Trees, McastTest,
-                         testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::kary, TreeKind::binomial,
-                                         TreeKind::knomial, TreeKind::two_tree, TreeKind::delegate, TreeKind::two_groups,
-                                         TreeKind::automatic, TreeKind::ordered),
+                         testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::kary,
+                                         TreeKind::binomial, TreeKind::knomial, TreeKind::two_tree, TreeKind::delegate,
+                                         TreeKind::two_groups, TreeKind::automatic, TreeKind::ordered),
                          [](const auto& tested) { return std::string(tree_name(tested.param)); });
 
 /// Checks that the recipients of a broadcast, each of which has posted its receive, get its bytes.
@@ -959,7 +973,8 @@ std::vector<double> arrivals(TreeKind tree, bool copies) {
     receives.push_back(world.at[r]->irecv(Rank{0}, Tag{1}, got[r], {.callbacks = {.arrived = note}}));
   }
   world.settle();
-  for (double& place : at) place = static_cast<double>(world.loop.now_ns()) * bytes_per_ns / static_cast<double>(sent.size());
+  for (double& place : at)
+    place = static_cast<double>(world.loop.now_ns()) * bytes_per_ns / static_cast<double>(sent.size());
   const double start = at[0];
   world.at[0]->wait(world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree}));
   for (std::uint32_t r = 1; r < 8; ++r) {
@@ -980,7 +995,8 @@ TEST(Mcast, AFlatTreeServesOneAfterTheOther) {
 
 TEST(Mcast, AnUrgentMessageWaitsForSegmentsNotForTheBroadcast) {
   constexpr double bytes_per_ns = 0.025;
-  World world(4, {.segment_bytes = 16384, .packets_in_flight = 2, .bytes_per_ns = bytes_per_ns}, {.credit_bytes = 4'000'000});
+  World world(4, {.segment_bytes = 16384, .packets_in_flight = 2, .bytes_per_ns = bytes_per_ns},
+              {.credit_bytes = 4'000'000});
   const Bytes sent = pattern(400'000, 4), urgent = pattern(100, 5);
   std::vector<Bytes> got(4, Bytes(sent.size()));
   Bytes now(urgent.size());
@@ -989,7 +1005,8 @@ TEST(Mcast, AnUrgentMessageWaitsForSegmentsNotForTheBroadcast) {
   const Request awaited = world.at[3]->irecv(Rank{0}, Tag{2}, now);
   world.settle();
   const std::vector<Recipient> recipients{{Rank{1}, 0}, {Rank{2}, 0}, {Rank{3}, 0}};
-  const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()});
+  const Request mcast =
+      world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = TreeKind::flat, .segment_bytes = sent.size()});
   world.loop.step_some(20);
   const std::int64_t posted_ns = world.loop.now_ns();
   const Request send = world.at[0]->isend(Rank{3}, Tag{2}, urgent, {.priority = 10});
@@ -1101,8 +1118,8 @@ TEST(Mcast, DeadInteriorNodeHangsNobody) {
   }
 }
 
-/// A rank that notifies others that the data will not come may die before they receive it. The first of two deaths is the
-/// root's in half of the worlds.
+/// A rank that notifies others that the data will not come may die before they receive it. The first of two deaths is
+/// the root's in half of the worlds.
 TEST(Mcast, TwoDeathsHangNobody) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = seed % 16 < 8}, {}, seed);
@@ -1118,7 +1135,8 @@ TEST(Mcast, TwoDeathsHangNobody) {
     const Request mcast = world.at[0]->mcast(recipients, Tag{1}, sent, {.tree = tree, .segment_bytes = 8192});
     world.loop.step_some(static_cast<unsigned>(50 + seed % 97));
     const bool of_root = seed % 8 >= 4;
-    const Rank first{of_root ? 0 : static_cast<std::uint32_t>(1 + seed % 4)}, second{static_cast<std::uint32_t>(5 + seed % 3)};
+    const Rank first{of_root ? 0 : static_cast<std::uint32_t>(1 + seed % 4)},
+        second{static_cast<std::uint32_t>(5 + seed % 3)};
     world.network->kill(seed % 5 < 3 ? first : second);
     world.loop.step_some(static_cast<unsigned>(seed * 7 % 401));
     world.network->kill(seed % 5 < 3 ? second : first);
@@ -1164,8 +1182,8 @@ TEST(Mcast, ARankThatHasAllDataMayBeAdoptedInVain) {
   }
 }
 
-/// Receives that are posted when their broadcast is there already, in part, and whose rank has never spoken to the root: it dies
-/// together with all ranks through which the rest was to come.
+/// Receives that are posted when their broadcast is there already, in part, and whose rank has never spoken to the
+/// root: it dies together with all ranks through which the rest was to come.
 TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     World world(10, {.remote_copy = seed % 4 == 3, .deaths_are_seen_by_all = false},
@@ -1190,7 +1208,8 @@ TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
     }
     // The root, and a few consecutive ranks of every tree.
     std::vector<Rank> dead;
-    for (std::uint32_t i = 0; i < 2 + seed % 3; ++i) dead.push_back(Rank{i == 0 ? 0 : static_cast<std::uint32_t>(seed % 4 + i)});
+    for (std::uint32_t i = 0; i < 2 + seed % 3; ++i)
+      dead.push_back(Rank{i == 0 ? 0 : static_cast<std::uint32_t>(seed % 4 + i)});
     for (const Rank rank : dead) world.network->kill(rank);
     world.settle();
     for (std::uint32_t r = 1; r < 10; ++r) {
@@ -1203,8 +1222,8 @@ TEST(Mcast, ReceiversThatNeverSpokeToTheRootHearOfItsDeath) {
   }
 }
 
-/// Rank 3 cannot say that it has the second broadcast, since the first one of this key died with its root and with rank 4. Rank
-/// 2, from which it has the second one, never spoke to that root.
+/// Rank 3 cannot say that it has the second broadcast, since the first one of this key died with its root and with rank
+/// 4. Rank 2, from which it has the second one, never spoke to that root.
 TEST(Mcast, ALeavingRankDoesNotWaitForRanksThatADeadRootHolds) {
   World world(5, {.deaths_are_seen_by_all = false});
   const Bytes sent = pattern(900, 1);
@@ -1287,7 +1306,8 @@ TEST(Mcast, WhatIsPostedAfterGivingUpEndsToo) {
   }
 }
 
-/// A fence has nine bits: what waits for messages must not mistake hundreds that passed it for hundreds that are missing.
+/// A fence has nine bits: what waits for messages must not mistake hundreds that passed it for hundreds that are
+/// missing.
 TEST(Mcast, HundredsOfMessagesPassAForwardedBroadcast) {
   World world(3);
   const Bytes sent = pattern(1000, 1);

@@ -25,8 +25,8 @@ inline Bytes pattern(std::size_t bytes, unsigned seed) {
 
 /// Ranks of one process on one event loop.
 struct World {
-  explicit World(std::uint32_t ranks, LoopOptions network_options = {}, EndpointOptions options = {}, std::uint64_t seed = 1,
-                 bool instant = false)
+  explicit World(std::uint32_t ranks, LoopOptions network_options = {}, EndpointOptions options = {},
+                 std::uint64_t seed = 1, bool instant = false)
       : loop(seed) {
     network_options.ranks = ranks;
     if (network_options.latency_max_ns == 0 && !instant) network_options.latency_max_ns = 5'000;

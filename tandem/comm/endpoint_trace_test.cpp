@@ -48,8 +48,8 @@ class EndpointTrace : public testing::Test {
     world.emplace(ranks, LoopOptions{}, options);
     clock_.emplace(world->loop);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      auto session = trace::Session::open({.folder = folder_, .live_folder = folder_, .rank = rank, .size = ranks}, *clock_,
-                                          world->log, &world->loop);
+      auto session = trace::Session::open({.folder = folder_, .live_folder = folder_, .rank = rank, .size = ranks},
+                                          *clock_, world->log, &world->loop);
       ASSERT_TRUE(session.ok());
       sessions.push_back(std::move(session).value());
       world->at[rank]->trace_to(*sessions.back());
@@ -67,8 +67,9 @@ class EndpointTrace : public testing::Test {
                                               RecordedEvent one{event.rank, event.type, {}};
                                               for (std::size_t i = 0; i < trace::field_count(event.spec()); ++i) {
                                                 const trace::Field field = event.spec().fields[i].field;
-                                                const bool number = field == trace::Field::u8 || field == trace::Field::u16 ||
-                                                                    field == trace::Field::u32 || field == trace::Field::u64;
+                                                const bool number =
+                                                    field == trace::Field::u8 || field == trace::Field::u16 ||
+                                                    field == trace::Field::u32 || field == trace::Field::u64;
                                                 one.fields.push_back(number ? event.number(i) : 0);
                                               }
                                               all.push_back(std::move(one));
@@ -130,7 +131,8 @@ TEST_F(EndpointTrace, AMessageIsPostedSentReceivedAndReleasedOnceWhateverItsSize
       EXPECT_THAT(life_of(all, 0, i + 1), ElementsAre(Type::send_posted, Type::send_announced, Type::send_granted,
                                                       Type::message_sent, Type::message_released));
     }
-    EXPECT_THAT(life_of(all, 1, i + 1), ElementsAre(Type::receive_posted, Type::message_arrived, Type::message_released));
+    EXPECT_THAT(life_of(all, 1, i + 1),
+                ElementsAre(Type::receive_posted, Type::message_arrived, Type::message_released));
   }
   EXPECT_FALSE(of_type(all, Type::packet_sent).empty());
   EXPECT_EQ(of_type(all, Type::packet_sent).size(), of_type(all, Type::packet_received).size());

@@ -26,7 +26,8 @@ struct Way {
 class Fork : public testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    if (base::under_thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer takes threads of the parent for leaks of a child";
+    if (base::under_thread_sanitizer)
+      GTEST_SKIP() << "ThreadSanitizer takes threads of the parent for leaks of a child";
     EndpointOptions options;
     options.transports = {GetParam().transport};
     options.interface = "lo";

@@ -90,7 +90,8 @@ TEST(Iprobe, SeesBroadcastsThatAreNotAnnounced) {
 
 TEST(Iprobe, IsCancelledAndEndsWithItsRank) {
   World world(4);
-  const Request cancelled = world.at[0]->iprobe(Rank{1}, Tag{1}), dies = world.at[0]->iprobe(Rank{1}, Tag{1}), leaves = world.at[0]->iprobe(Rank{2}, Tag{1});
+  const Request cancelled = world.at[0]->iprobe(Rank{1}, Tag{1}), dies = world.at[0]->iprobe(Rank{1}, Tag{1}),
+                leaves = world.at[0]->iprobe(Rank{2}, Tag{1});
   const Request stays = world.at[0]->iprobe(Rank{3}, Tag{1});
   world.settle();
   EXPECT_TRUE(world.at[0]->cancel(cancelled));
@@ -137,7 +138,8 @@ TEST(Iprobe, AsksForMessagesThatAreHeldBack) {
     if (!early) probe = world.at[1]->iprobe(Rank{0}, Tag{99});
     EXPECT_EQ(world.at[1]->wait(*probe).ending, Ending::done);
     Bytes got(sent.size());
-    for (std::uint64_t tag = 100; tag-- > 0;) EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{tag}, got)).ending, Ending::done);
+    for (std::uint64_t tag = 100; tag-- > 0;)
+      EXPECT_EQ(world.at[1]->wait(world.at[1]->irecv(Rank{0}, Tag{tag}, got)).ending, Ending::done);
     world.at[0]->wait_all(sends);
   }
 }
@@ -187,7 +189,8 @@ TEST(Iprobe, WrongRanksAreRefused) {
 TEST(Iprobe, RandomReceivesBehindProbesLoseNothing) {
   for (std::uint64_t seed = 1; seed <= endpoint_test::seeds(100); ++seed) {
     std::mt19937_64 random(seed);
-    World world(2, {.remote_copy = seed % 2 == 0, .copies = seed % 2 == 0}, {.credit_announcements = static_cast<std::uint32_t>(1 + seed % 5)});
+    World world(2, {.remote_copy = seed % 2 == 0, .copies = seed % 2 == 0},
+                {.credit_announcements = static_cast<std::uint32_t>(1 + seed % 5)});
     constexpr std::uint64_t tags = 3;
     constexpr unsigned each = 12;
     struct Next {

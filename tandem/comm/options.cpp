@@ -24,9 +24,12 @@ void add_comm_options(base::Registry& registry) {
   registry.add({.name = "comm.progress", .type = OptionType::choice, .default_value = defaults.progress,
                 .help = "thread: a progress thread polls the network; inline: only calls of the program do",
                 .choices = {"thread", "inline"}});
-  registry.add({.name = "comm.progress_core", .default_value = "-1",
-                .help = "core that the progress thread is bound to, by the number of one of its hardware threads (-1: none; model: the task runtime "
-                        "chooses a core without a worker, and message_node, by the network card's place and the model of memory contention)"});
+  registry.add({.name = "comm.progress_core",
+                .default_value = "-1",
+                .help = "core that the progress thread is bound to, by the number of one of its hardware threads (-1: "
+                        "none; model: the task runtime "
+                        "chooses a core without a worker, and message_node, by the network card's place and the model "
+                        "of memory contention)"});
   registry.add({.name = "comm.spin", .type = OptionType::duration, .default_value = "20us",
                 .help = "how long a thread polls without traffic before it sleeps", .minimum = 0});
   registry.add({.name = "comm.eager", .type = OptionType::bytes, .default_value = "0",
@@ -40,9 +43,14 @@ void add_comm_options(base::Registry& registry) {
                 .default_value = number(defaults.credit_announcements),
                 .help = "messages announced to one peer at once for which no receive waits",
                 .minimum = 1, .maximum = 1e9});
-  registry.add({.name = "comm.forward_bytes", .type = OptionType::bytes, .default_value = number(defaults.forward_bytes),
-                .help = "memory for broadcasts that come before their receive, and for the records beside their data", .minimum = 0});
-  registry.add({.name = "comm.interface", .default_value = "", .help = "network interface or address of tcp (empty: automatic)"});
+  registry.add({.name = "comm.forward_bytes",
+                .type = OptionType::bytes,
+                .default_value = number(defaults.forward_bytes),
+                .help = "memory for broadcasts that come before their receive, and for the records beside their data",
+                .minimum = 0});
+  registry.add({.name = "comm.interface",
+                .default_value = "",
+                .help = "network interface or address of tcp (empty: automatic)"});
   registry.add({.name = "comm.ports", .default_value = "", .help = "ports of tcp, as 20000-20100 (empty: any)"});
   registry.add({.name = "comm.rails", .type = OptionType::integer, .default_value = "1", .help = "tcp connections per peer",
                 .minimum = 1, .maximum = 64});
@@ -67,7 +75,8 @@ std::optional<int> progress_core(const base::Config& config) {
   const char* const end = text.data() + text.size();
   const auto [last, failed] = std::from_chars(text.data(), end, number);
   if (failed != std::errc() || last != end || number < -1)
-    throw StartError(fmt::format("option comm.progress_core: '{}' is neither the number of a hardware thread, nor -1 (none), nor model", text));
+    throw StartError(fmt::format(
+        "option comm.progress_core: '{}' is neither the number of a hardware thread, nor -1 (none), nor model", text));
   return number;
 }
 

@@ -120,7 +120,8 @@ class Polling {
     if (--polls_left_ > 0) return Next::poll;
     const std::int64_t last_ns = now_ns_;
     now_ns_ = clock();
-    if (!std::exchange(found_since_look_, false)) patience_->looked_after(now_ns_ - last_ns);  // the work took its own time
+    // the work took its own time
+    if (!std::exchange(found_since_look_, false)) patience_->looked_after(now_ns_ - last_ns);
     polls_left_ = patience_->polls_per_look(now_ns_);
     if (found) return patience_->budget_ns(now_ns_) > 0 ? Next::poll : Next::sleep;
     if (idle_since_ns_ == 0) idle_since_ns_ = now_ns_;

@@ -1,4 +1,5 @@
-// tandem/comm/poll_set_ownership.hpp: which thread sleeps at the poll set, and how the other threads wait for their turn.
+// tandem/comm/poll_set_ownership.hpp: which thread sleeps at the poll set, and how the other threads wait for their
+// turn.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace tandem::comm::internal {
 
-/// At most one thread owns the poll set: the leader of the leader/followers pattern. The owner sleeps at the poll set for all
-/// threads that wait. The other threads park here. Thread-safe.
+/// At most one thread owns the poll set: the leader of the leader/followers pattern. The owner sleeps at the poll set
+/// for all threads that wait. The other threads park here. Thread-safe.
 ///
 /// Protocol. A thread that cannot acquire the poll set enters the list of parked threads, then checks whether the poll
 /// set is still owned, and parks. An owner that releases the poll set stores that first. Then it either makes progress
@@ -29,7 +30,8 @@ class BasicPollSetOwnership {
   void release() noexcept { owned_.store(false); }
   bool owned() const noexcept { return owned_.load(); }
 
-  /// Waits until `wake_parked`, for `most_ns` nanoseconds at most. Returns at once when the poll set is free or `done()` is true.
+  /// Waits until `wake_parked`, for `most_ns` nanoseconds at most. Returns at once when the poll set is free or
+  /// `done()` is true.
   template <class Done>
   void park(Done done, std::int64_t most_ns) {
     Parker parker;

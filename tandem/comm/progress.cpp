@@ -19,7 +19,8 @@
 #include "tandem/trace/current.hpp"
 
 namespace tandem::comm::internal {
-Progress::Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns, base::EventLoop* loop)
+Progress::Progress(Engine& engine, const EndpointOptions& options, std::function<std::int64_t()> now_ns,
+                   base::EventLoop* loop)
     : engine_(engine),
       patience_(options.spin_ns),
       core_(options.progress_core),
@@ -47,7 +48,8 @@ base::Result<void> Progress::start() {
   for (const auto& transport : engine_.transports()) {
     const int descriptor = transport->wait_descriptor();
     event.data.fd = descriptor;
-    if (descriptor >= 0 && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return failed("its wait set");
+    if (descriptor >= 0 && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+      return failed("its wait set");
   }
   try {
     if (with_thread_) thread_ = base::Thread({.name = "tandem-comm"}, [this] { run(); });
@@ -92,7 +94,8 @@ void Progress::run() {
       const bool long_rest = somebody_waits && rest_ns >= kLongestRestNs;
       enter_sleep();
       rests_.store(long_rest ? Rests::until_they_leave : Rests::shortly);
-      if ((!long_rest || waiters_.load() > 0) && !attended_.load()) parker_.park(long_rest ? kLongestAbsenceNs : rest_ns);
+      if ((!long_rest || waiters_.load() > 0) && !attended_.load())
+        parker_.park(long_rest ? kLongestAbsenceNs : rest_ns);
       rests_.store(Rests::no, std::memory_order_relaxed);
       rest_ns = std::min(2 * rest_ns, kLongestRestNs);
       polling = Polling(patience_, now_ns_());
@@ -304,7 +307,8 @@ void Progress::kick() noexcept {
 }
 
 void Progress::signal() noexcept {
-  const std::uint64_t one = 1;  // never read: epoll reports each write once, and the counter cannot overflow in 500 years
+  const std::uint64_t one =
+      1;  // never read: epoll reports each write once, and the counter cannot overflow in 500 years
   if (!wake_event_ || write(wake_event_.get(), &one, sizeof one) < 0) return;
 }
 
@@ -433,7 +437,8 @@ bool Progress::wait_for(bool (*done)(void*), void* context, std::int64_t deadlin
     if (rests_.load() == Rests::until_they_leave) parker_.unpark();
     if (thread_sleeps_.load()) leave_to_thread();
   }
-  wake_others();  // one of them acquires the poll set; else the progress thread does, when no other thread makes progress
+  wake_others();  // one of them acquires the poll set; else the progress thread does, when no other thread makes
+                  // progress
   return done(context);
 }
 
@@ -472,7 +477,8 @@ base::IdleWork::Found Progress::look() {
 
 void Progress::sleep(bool (*done)(void*), void* context, std::int64_t until_ns) {
   slice_.take();
-  if (!sleep_as_owner(*attendant_polling_, until_ns, done, context)) poll_set_.park([&] { return done(context); }, kLongestRestNs);
+  if (!sleep_as_owner(*attendant_polling_, until_ns, done, context))
+    poll_set_.park([&] { return done(context); }, kLongestRestNs);
 }
 
 void Progress::leave() {

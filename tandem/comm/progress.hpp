@@ -1,4 +1,5 @@
-// tandem/comm/progress.hpp: which threads step the engine, and how they sleep: the progress thread, and callers that wait.
+// tandem/comm/progress.hpp: which threads step the engine, and how they sleep: the progress thread, and callers that
+// wait.
 #pragma once
 
 #include <atomic>
@@ -24,23 +25,24 @@ namespace tandem::comm::internal {
 
 /// Steps one engine from several threads.
 ///
-/// Protocol. `lock` guards the engine; a thread steps the engine only while it holds the lock. Callbacks run without the lock:
-/// `dispatch_events` takes events out under the lock and calls them while `dispatching_` is set, so that one thread at a time
-/// calls callbacks. A thread that finds the flag set leaves its events to the other thread, which looks again after clearing it.
-/// What a callback throws is kept (`CallbackFailures`), and the other callbacks run.
+/// Protocol. `lock` guards the engine; a thread steps the engine only while it holds the lock. Callbacks run without
+/// the lock: `dispatch_events` takes events out under the lock and calls them while `dispatching_` is set, so that one
+/// thread at a time calls callbacks. A thread that finds the flag set leaves its events to the other thread, which
+/// looks again after clearing it. What a callback throws is kept (`CallbackFailures`), and the other callbacks run.
 ///
-/// Sleeping. There is one epoll set, with the transports' descriptors and an eventfd. Two threads may sleep at it: the owner of
-/// the poll set (`PollSetOwnership`), which is one of those that wait, and the progress thread. A thread that goes to sleep
-/// sets its flag (`owner_sleeps_`, `thread_sleeps_`), then, under the lock, arms all transports and looks a last time for work.
-/// A thread that brings work (under the lock) looks at these flags afterwards and writes the eventfd. Either the sleeper's look
-/// comes later and finds the work, or the other thread sees the flag (both are sequentially consistent). A thread whose step made
-/// something happen looks at `owner_sleeps_` afterwards as well, and the sleeper checks its condition after it has released the
-/// lock. A sleeper that no event wakes returns unused memory now and then.
+/// Sleeping. There is one epoll set, with the transports' descriptors and an eventfd. Two threads may sleep at it: the
+/// owner of the poll set (`PollSetOwnership`), which is one of those that wait, and the progress thread. A thread that
+/// goes to sleep sets its flag (`owner_sleeps_`, `thread_sleeps_`), then, under the lock, arms all transports and looks
+/// a last time for work. A thread that brings work (under the lock) looks at these flags afterwards and writes the
+/// eventfd. Either the sleeper's look comes later and finds the work, or the other thread sees the flag (both are
+/// sequentially consistent). A thread whose step made something happen looks at `owner_sleeps_` afterwards as well, and
+/// the sleeper checks its condition after it has released the lock. A sleeper that no event wakes returns unused memory
+/// now and then.
 ///
-/// The set is edge-triggered (EPOLLET), and so wakes one sleeper per event: on Linux the last one that called epoll_wait, which
-/// is the owner. When the progress thread wakes and finds that an owner sleeps, it signals again and parks. A sleeper may leave
-/// part of what an event announced; so the next thread that arms the transports asks which are readable
-/// (`events_may_be_left_`).
+/// The set is edge-triggered (EPOLLET), and so wakes one sleeper per event: on Linux the last one that called
+/// epoll_wait, which is the owner. When the progress thread wakes and finds that an owner sleeps, it signals again and
+/// parks. A sleeper may leave part of what an event announced; so the next thread that arms the transports asks which
+/// are readable (`events_may_be_left_`).
 ///
 /// A thread that steps while the transports are armed for a sleeper (a caller of `Endpoint::progress`, or one that
 /// polls briefly) may read what would have woken the sleeper, and leave the rest of it. So it arms the transports again
@@ -48,12 +50,12 @@ namespace tandem::comm::internal {
 /// thread that posts while they are armed need not: transports make what waits there wake the sleeper
 /// (`Transport::arm`).
 ///
-/// Idle workers. An idle worker (`base::Attendance`) polls as a caller does. Meanwhile the progress thread sleeps without arming
-/// the transports, so that peers do not signal. When the worker leaves, it arms them if the progress thread sleeps: the next
-/// message wakes the progress thread, and no signal was needed before. So a worker may alternate between short tasks and messages
-/// at little cost, and behind a long task progress goes on. While the progress thread sleeps, one of these holds: transports are
-/// armed; an idle worker attends and is awake; a caller waits and is awake. The thread that ends the last of these looks whether
-/// the progress thread sleeps (`hand_over`).
+/// Idle workers. An idle worker (`base::Attendance`) polls as a caller does. Meanwhile the progress thread sleeps
+/// without arming the transports, so that peers do not signal. When the worker leaves, it arms them if the progress
+/// thread sleeps: the next message wakes the progress thread, and no signal was needed before. So a worker may
+/// alternate between short tasks and messages at little cost, and behind a long task progress goes on. While the
+/// progress thread sleeps, one of these holds: transports are armed; an idle worker attends and is awake; a caller
+/// waits and is awake. The thread that ends the last of these looks whether the progress thread sleeps (`hand_over`).
 ///
 /// Sharing. A caller that waits polls until its first read of the clock, if no owner sleeps, and only then counts in
 /// `waiters_`; until then the progress thread sees by `inline_steps_` that another thread makes progress. While a
@@ -142,7 +144,8 @@ class Progress final : public base::IdleWork {
   void run();
   /// Records the state of the progress thread from the current instant on, when its states are traced.
   void enter_state(trace::ProgressState state) {
-    if (std::exchange(state_, state) != state) trace_.append<trace::Type::progress_state>(static_cast<std::uint8_t>(state));
+    if (std::exchange(state_, state) != state)
+      trace_.append<trace::Type::progress_state>(static_cast<std::uint8_t>(state));
   }
   void enter_sleep() {
     if (trace_.begin_instant<trace::Type::progress_state>()) [[unlikely]] enter_state(trace::ProgressState::sleeping);

@@ -45,7 +45,9 @@ Request::~Request() {
   if (core_ != nullptr) core_->drop();
 }
 
-bool Request::arrived() const noexcept { return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kArrived) != 0; }
+bool Request::arrived() const noexcept {
+  return core_ != nullptr && (core_->stage_now() & internal::RequestCore::kArrived) != 0;
+}
 
 bool Request::released() const noexcept { return core_ != nullptr && core_->ended(); }
 
@@ -99,7 +101,8 @@ struct Orphans {
     const std::lock_guard guard(orphans.lock);
     for (RequestCore*& one : ended) one = orphans.take_ended(1);
     orphans.all.push_back(&core);
-  } catch (const std::bad_alloc&) {  // without a place in the list it is never freed, which costs less than ending the program
+  } catch (const std::bad_alloc&) {  // without a place in the list it is never freed, which costs less than ending the
+                                     // program
   }
   for (RequestCore* one : ended) {
     if (one != nullptr) one->destroy();

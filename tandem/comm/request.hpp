@@ -79,17 +79,18 @@ struct Status {
   std::uint64_t bytes = 0;                 ///< of the message, also when the buffer was shorter
   Rank culprit{0};                         ///< of `peer_dead`: the rank that died
   std::span<const std::byte> header = {};  ///< of a receive: the message's small header; valid while the request lives
-  std::span<std::byte> owned = {};         ///< of a receive without buffer: the library's; valid while the request lives
+  std::span<std::byte> owned = {};  ///< of a receive without buffer: the library's; valid while the request lives
 };
 
-/// Functions that are called when an operation ends, each at most once. They run on the thread that made progress, one at a time
-/// per endpoint, with no lock held; they may post anything and must not block or wait. For a receive: `arrived` when the data can
-/// be read, `released` when it may be written, because the library no longer reads it (it forwards broadcasts from there). For a
-/// send: `released` alone. Instead of these: `failed`.
+/// Functions that are called when an operation ends, each at most once. They run on the thread that made progress, one
+/// at a time per endpoint, with no lock held; they may post anything and must not block or wait. For a receive:
+/// `arrived` when the data can be read, `released` when it may be written, because the library no longer reads it (it
+/// forwards broadcasts from there). For a send: `released` alone. Instead of these: `failed`.
 ///
-/// A callback that throws stops no other one. The exception is logged, and the next call that waits or makes progress throws it
-/// (`Endpoint::wait`, `wait_arrived`, `wait_all`, `progress`); a call that waits already does so at once, before its request has ended.
-/// While one exception is kept, others are only logged. A handler of active messages that throws refuses its message.
+/// A callback that throws stops no other one. The exception is logged, and the next call that waits or makes progress
+/// throws it (`Endpoint::wait`, `wait_arrived`, `wait_all`, `progress`); a call that waits already does so at once,
+/// before its request has ended. While one exception is kept, others are only logged. A handler of active messages that
+/// throws refuses its message.
 struct Callbacks {
   std::function<void(const Status&)> arrived = {};   ///< of a receive: its data can be read
   std::function<void(const Status&)> released = {};  ///< the buffer is the program's again
@@ -123,8 +124,8 @@ class RequestCore;
 class Arrivals;
 }  // namespace internal
 
-/// A reference to a posted operation. Dropping it does not cancel: the operation goes on, and its callbacks are still called.
-/// A value; copies refer to the same operation. Reading its state is thread-safe.
+/// A reference to a posted operation. Dropping it does not cancel: the operation goes on, and its callbacks are still
+/// called. A value; copies refer to the same operation. Reading its state is thread-safe.
 class Request {
  public:
   Request() noexcept = default;           ///< of no operation

@@ -67,13 +67,15 @@ std::vector<ModuleName> module_names() {
           {.transport = "mpi", .package = "libopenmpi-dev", .shares_symbols = true}};
 }
 
-Made make_from_module(const ModuleName& name, const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
+Made make_from_module(const ModuleName& name, const EndpointOptions& options, const Job& job, PacketSink& sink,
+                      base::Log& log) {
   const auto module = load_module(name, options.modules);
   if (!module) return module.error();
   return module.value()->make({.options = options, .job = job, .sink = sink, .log = log});
 }
 
-Made make_one(const std::string& name, const EndpointOptions& options, const Job& job, PacketSink& sink, base::Log& log) {
+Made make_one(const std::string& name, const EndpointOptions& options, const Job& job, PacketSink& sink,
+              base::Log& log) {
   if (name == "shm") return make_shm(options, job, sink, log);
   if (name == "tcp") return make_tcp(options, job, sink, log);
   for (const ModuleName& module : module_names()) {

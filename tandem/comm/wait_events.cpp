@@ -17,7 +17,8 @@ std::atomic<bool> has_pwait2{true};  ///< until the kernel has said no; a late r
 /// Calls epoll_pwait2 by number: glibc before 2.35 has no function for it.
 int pwait2(int epoll, std::span<epoll_event> events, const timespec* limit) noexcept {
 #ifdef SYS_epoll_pwait2
-  return static_cast<int>(syscall(SYS_epoll_pwait2, epoll, events.data(), static_cast<int>(events.size()), limit, nullptr, 0));
+  return static_cast<int>(
+      syscall(SYS_epoll_pwait2, epoll, events.data(), static_cast<int>(events.size()), limit, nullptr, 0));
 #else
   (void)epoll, (void)events, (void)limit;
   errno = ENOSYS;

@@ -52,7 +52,8 @@ int waits_and_wakes() {
   epoll_event wanted{.events = EPOLLIN | EPOLLET, .data = {.fd = event.get()}};
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, event.get(), &wanted) != 0) return 1;
   epoll_event events[8];
-  for (const std::int64_t wait_ns : {1'000, 300'000, 30'000'000}) {  // with nothing ready, the whole time passes: no spinning
+  // with nothing ready, the whole time passes: no spinning
+  for (const std::int64_t wait_ns : {1'000, 300'000, 30'000'000}) {
     const auto begun = steady_clock::now();
     if (wait_events(epoll.get(), events, wait_ns) != 0) return 2;
     if (steady_clock::now() - begun < std::chrono::nanoseconds(wait_ns)) return 3;
@@ -62,7 +63,8 @@ int waits_and_wakes() {
     if (write(event.get(), &one, sizeof one) != sizeof one) return 4;
     if (wait_events(epoll.get(), events, wait_ns) != 1 || events[0].data.fd != event.get()) return 5;
     const auto begun = steady_clock::now();  // edge-triggered: reported once, and then slept through
-    if (wait_events(epoll.get(), events, 2'000'000) != 0 || steady_clock::now() - begun < std::chrono::milliseconds(2)) return 6;
+    if (wait_events(epoll.get(), events, 2'000'000) != 0 || steady_clock::now() - begun < std::chrono::milliseconds(2))
+      return 6;
   }
   return wait_events(-1, events, 0) == -1 ? 0 : 7;
 }

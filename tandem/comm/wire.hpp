@@ -12,25 +12,26 @@
 
 namespace tandem::comm::wire {
 
-/// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ refuse
-/// each other at the first contact.
+/// Changes with every change of this file, of `sync/records.hpp`, or of `tcp/frame.hpp`; ranks whose versions differ
+/// refuse each other at the first contact.
 inline constexpr std::uint32_t version = 10;
 
-/// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian, as the
-/// machines are (asserted below).
+/// What a record is. Each record begins with a `Prefix` and takes a multiple of 8 bytes. All numbers are little-endian,
+/// as the machines are (asserted below).
 enum class Kind : std::uint8_t {
-  eager = 1,      ///< a whole message: its header and data follow, or its data is the packet's payload
-  announce,       ///< a large message: may I send it?
-  grant,          ///< you may send a stream up to some byte
-  data,           ///< the payload is a segment of a stream
-  finish,         ///< the receiver has read an announced message, or a strand, from the sender's memory
-  share,          ///< I read your announced message from its beginning; write it from its end, until we meet
-  shared,         ///< I have written what I took of it
-  mcast,          ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
-  mcast_done,     ///< my whole subtree has a strand
-  mcast_decline,  ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows, not)
-  mcast_lost,     ///< a strand will not come: a rank above you died, and no rank has the data
-  goodbye,        ///< I leave; I send nothing more
+  eager = 1,         ///< a whole message: its header and data follow, or its data is the packet's payload
+  announce,          ///< a large message: may I send it?
+  grant,             ///< you may send a stream up to some byte
+  data,              ///< the payload is a segment of a stream
+  finish,            ///< the receiver has read an announced message, or a strand, from the sender's memory
+  share,             ///< I read your announced message from its beginning; write it from its end, until we meet
+  shared,            ///< I have written what I took of it
+  mcast,             ///< a strand of a broadcast begins: its route below follows, the payload is its first segment
+  mcast_done,        ///< my whole subtree has a strand
+  mcast_decline,     ///< I cannot forward a strand: serve my subtree, and me when I ask (or when `mcast_done` follows,
+                     ///< not)
+  mcast_lost,        ///< a strand will not come: a rank above you died, and no rank has the data
+  goodbye,           ///< I leave; I send nothing more
   goodbye_answered,  ///< the answer to it
   defer,       ///< I defer messages for you that I may not announce; or, I do not any more
   want,           ///< while you defer: a receive of mine waits for a message of this channel and tag
@@ -57,8 +58,10 @@ struct BlockHead {
 
 /// Flags of `Eager`, `Announce`.
 inline constexpr std::uint8_t flag_after = 1;    ///< an `After` follows the record, before the header
-inline constexpr std::uint8_t flag_payload = 2;  ///< the packet's payload is the data, or the announced stream's beginning
-inline constexpr std::uint8_t flag_placed = 4;   ///< of an announcement: the network itself writes the payloads of its stream, also into the memory of CUDA devices
+inline constexpr std::uint8_t flag_payload =
+    2;  ///< the packet's payload is the data, or the announced stream's beginning
+inline constexpr std::uint8_t flag_placed = 4;  ///< of an announcement: the network itself writes the payloads of its
+                                                ///< stream, also into the memory of CUDA devices
 
 struct Eager {
   Prefix prefix{Kind::eager};
@@ -85,8 +88,8 @@ struct After {
 
 /// Flags of `Grant`.
 inline constexpr std::uint8_t flag_last = 1;     ///< nothing beyond `up_to` is wanted (the receive's buffer is short)
-inline constexpr std::uint8_t flag_restart = 2;  ///< from the beginning: what came with the announcement was dropped, or a
-                                                 ///< broadcast was declined (in epoch 1)
+inline constexpr std::uint8_t flag_restart = 2;  ///< from the beginning: what came with the announcement was dropped,
+                                                 ///< or a broadcast was declined (in epoch 1)
 inline constexpr std::uint8_t flag_met = 4;      ///< a receive waited for the announcement
 
 struct Grant {
@@ -114,7 +117,8 @@ struct Share {
   std::uint32_t stream = 0;
   std::uint64_t address = 0;     ///< of the receive's memory in the receiver's process
   std::uint64_t bytes = 0;       ///< of the message that are wanted
-  std::uint64_t part_bytes = 0;  ///< what each side takes at a time (engine/copy_meeting.hpp); the last part may be shorter
+  std::uint64_t part_bytes =
+      0;  ///< what each side takes at a time (engine/copy_meeting.hpp); the last part may be shorter
 };
 
 /// Flag of `Shared`.
@@ -131,8 +135,10 @@ inline constexpr std::uint8_t flag_strand = 1;      ///< the second strand
 inline constexpr std::uint8_t flag_sequential = 4;  ///< children are served one after the other, not segment by segment
 inline constexpr std::uint8_t flag_credited =
     8;  ///< the strand is sent unasked and counts against the credit, as eager messages do
-inline constexpr std::uint8_t flag_first = 32;      ///< the packet's payload is the first segment; else it is another record's
-inline constexpr std::uint8_t flag_unasked = 16;    ///< the first window is sent unasked; else only what the recipient grants
+inline constexpr std::uint8_t flag_first =
+    32;  ///< the packet's payload is the first segment; else it is another record's
+inline constexpr std::uint8_t flag_unasked =
+    16;  ///< the first window is sent unasked; else only what the recipient grants
 
 struct Mcast {
   Prefix prefix{Kind::mcast};
@@ -227,7 +233,8 @@ class Writer {
   /// Writes by words: a record assembled in memory and then copied by wider loads would wait for its own stores.
   [[gnu::always_inline]] void put(const Eager& record) noexcept {
     const auto two = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; };
-    const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) | std::uint32_t{record.prefix.flags} << 8 |
+    const std::uint32_t prefix = static_cast<std::uint32_t>(record.prefix.kind) |
+                                 std::uint32_t{record.prefix.flags} << 8 |
                                  std::uint32_t{record.prefix.header_bytes} << 16;
     put_word(two(prefix, record.bytes));
     put_word(two(record.channel, record.reserved));

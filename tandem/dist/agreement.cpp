@@ -15,9 +15,11 @@ Agreement::Agreement(comm::Endpoint& endpoint, std::string_view name)
       down_(endpoint.channel(std::string(name) + ".down")) {
   const auto listen = [this](comm::Channel channel, bool up) {
     endpoint_.register_rpc(channel, {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
-                                     .done = [this, up](const comm::Status& status) {
-                                       if (status.ending == comm::Ending::done) arrived(up, status.source.value(), status.tag.value(), status.owned);
-                                     }});
+                                     .done =
+                                         [this, up](const comm::Status& status) {
+                                           if (status.ending == comm::Ending::done)
+                                             arrived(up, status.source.value(), status.tag.value(), status.owned);
+                                         }});
   };
   listen(up_, true);
   listen(down_, false);
@@ -122,8 +124,9 @@ void Agreement::finish(std::uint64_t number, std::span<const std::byte> outcome)
 void Agreement::send(std::uint32_t to, bool up, std::uint64_t number, const Bytes& bytes) {
   const auto kept = std::make_shared<Bytes>(bytes);
   const auto drop = [kept](const comm::Status&) {};
-  endpoint_.isend(comm::Rank(to), comm::Tag(number), comm::SendBuffer(kept->data(), kept->size()),
-                  {.channel = up ? up_ : down_, .priority = kPriority, .callbacks = {.released = drop, .failed = drop}});
+  endpoint_.isend(
+      comm::Rank(to), comm::Tag(number), comm::SendBuffer(kept->data(), kept->size()),
+      {.channel = up ? up_ : down_, .priority = kPriority, .callbacks = {.released = drop, .failed = drop}});
 }
 
 }  // namespace tandem::dist

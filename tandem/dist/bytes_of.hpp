@@ -16,7 +16,9 @@ Buffer buffer_of(runtime::Handle& handle, runtime::NodeIndex node) {
 }
 
 /// Buffer that a send reads.
-inline comm::SendBuffer bytes_of(runtime::Handle& handle, runtime::NodeIndex node) { return buffer_of<comm::SendBuffer, comm::Strided>(handle, node); }
+inline comm::SendBuffer bytes_of(runtime::Handle& handle, runtime::NodeIndex node) {
+  return buffer_of<comm::SendBuffer, comm::Strided>(handle, node);
+}
 /// Buffer that a receive writes.
 inline comm::ReceiveBuffer room_of(runtime::Handle& handle, runtime::NodeIndex node) {
   return buffer_of<comm::ReceiveBuffer, comm::MutableStrided>(handle, node);

@@ -39,7 +39,8 @@ struct Reach {
 
 }  // namespace
 
-Cancellation::Cancellation(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort, FlowPosition& position)
+Cancellation::Cancellation(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort,
+                           FlowPosition& position)
     : core_(core),
       endpoint_(endpoint),
       abort_(abort),

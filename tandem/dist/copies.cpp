@@ -89,10 +89,12 @@ void Copies::check_budget(std::span<const Need> needs, const Wish& wish) {
   }
   const std::size_t budget = budget_.bytes();
   if (needed + beside <= budget) return;
-  throw UsageError(fmt::format(
-      "a task{} sees {} bytes of other ranks' data at once, {} bytes are kept for later tasks, and option copies allows {} bytes "
-      "in all; give it {} or more",
-      wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed, beside, budget, kKeptPart * needed));
+  throw UsageError(
+      fmt::format("a task{} sees {} bytes of other ranks' data at once, {} bytes are kept for later tasks, and option "
+                  "copies allows {} bytes "
+                  "in all; give it {} or more",
+                  wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", needed, beside, budget,
+                  kKeptPart * needed));
 }
 
 void Copies::become_value(Handle& handle) {
@@ -163,7 +165,8 @@ bool Copies::check_invariants(std::uint32_t rank) const {
   }
   const auto is_right = [](const auto& entry) { return entry.second.check_invariants(); };
   return to_drop_.empty() && budget_.waiting() == 0 && budget_.reserved() == reserved &&
-         std::all_of(kept_from_.begin(), kept_from_.end(), is_right) && std::all_of(kept_at_.begin(), kept_at_.end(), is_right);
+         std::all_of(kept_from_.begin(), kept_from_.end(), is_right) &&
+         std::all_of(kept_at_.begin(), kept_at_.end(), is_right);
 }
 
 void Copies::forget(Handle& handle) {

@@ -88,7 +88,9 @@ class Copies {
   static constexpr std::size_t kKeptPart = 2;
 
   using KeptByRank = std::unordered_map<std::uint32_t, KeptCopies>;
-  KeptCopies& kept(KeptByRank& by_rank, std::uint32_t rank) { return by_rank.try_emplace(rank, kept_bytes_).first->second; }
+  KeptCopies& kept(KeptByRank& by_rank, std::uint32_t rank) {
+    return by_rank.try_emplace(rank, kept_bytes_).first->second;
+  }
 
   runtime::RuntimeCore& core_;
   DataTable& table_;

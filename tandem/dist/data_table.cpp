@@ -20,14 +20,17 @@ DataTable::~DataTable() = default;
 void DataTable::add(Handle& handle, std::uint32_t owner, bool has_value) {
   if (owner != kEverywhere && owner >= ranks_)
     throw UsageError(fmt::format("{} is given to rank {}, but there are {} ranks", handle.described(), owner, ranks_));
-  const std::uint64_t kind = handle.object != nullptr ? std::uint64_t{1} << 63 : handle.layout != nullptr ? std::uint64_t{1} << 62 : 0;
+  const std::uint64_t kind = handle.object != nullptr   ? std::uint64_t{1} << 63
+                             : handle.layout != nullptr ? std::uint64_t{1} << 62
+                                                        : 0;
   const std::uint32_t id = reserve(1, std::uint64_t{owner} << 32 ^ handle.travel_bytes() ^ kind);
   put(handle, owner, has_value, id);
 }
 
 std::uint32_t DataTable::reserve(std::size_t count, std::uint64_t digest) {
   if (count > UINT32_MAX - count_)
-    throw UsageError(fmt::format("there cannot be {} more data: {} of at most {} have been registered", count, count_, UINT32_MAX));
+    throw UsageError(
+        fmt::format("there cannot be {} more data: {} of at most {} have been registered", count, count_, UINT32_MAX));
   const auto first = static_cast<std::uint32_t>(count_);
   count_ += count;
   if (const std::size_t blocks = (count_ + kBlock - 1) / kBlock; blocks != blocks_.size()) {
@@ -61,7 +64,8 @@ bool DataTable::contains(Handle& handle) const noexcept {
 }
 
 std::size_t DataTable::blocks() const noexcept {
-  return static_cast<std::size_t>(std::count_if(blocks_.begin(), blocks_.end(), [](const auto& block) { return block != nullptr; }));
+  return static_cast<std::size_t>(std::count_if(blocks_.begin(), blocks_.end(),
+                                                [](const auto& block) { return block != nullptr; }));
 }
 
 void DataTable::remove(Handle& handle) {

@@ -69,7 +69,8 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
       messages_(std::make_unique<ExplicitMessages>(*endpoint_, *transfers_, *table_)),
       reductions_(std::make_unique<Reductions>(core, *this, placement_, *pruning_, nullptr)),
       abort_(std::make_unique<JobAbort>(core, *endpoint_, *transfers_)),
-      agreement_(std::make_unique<FlowAgreement>(core, *endpoint_, *abort_, *transfers_, *table_, options.trace_sync_every_ns)),
+      agreement_(std::make_unique<FlowAgreement>(core, *endpoint_, *abort_, *transfers_, *table_,
+                                                 options.trace_sync_every_ns)),
       cancellation_(std::make_unique<Cancellation>(core, *endpoint_, *abort_, position_)),
       standstill_(std::make_unique<Standstill>(*endpoint_, *transfers_, *table_, [this] { return sketch(); })),
       enters_all_(options.check_pruning) {
@@ -82,7 +83,8 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
                       .explain = [this] { return explain_wait() + explain_missing(endpoint_->missing_ranks()); }});
   core_.data().on_end_of_data({.abandoned = [this](Handle& handle) { abandon(handle); },
                         .let_go = [this](Handle& handle) { let_go(handle); }});
-  if (options_.idle_progress) attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
+  if (options_.idle_progress)
+    attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
   if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
   most_workers_ = base::narrow<unsigned>(core_.world().machine.workers.size());
@@ -90,7 +92,8 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   if (size_ == 1) return;
   core_.memory().set_owner(fmt::format("of rank {}", rank_));
   try {
-    const FlowAgreement::Start all = agreement_->start({options_.copy_bytes, most_workers_, core_.memory().is_limited(0)});
+    const FlowAgreement::Start all =
+        agreement_->start({options_.copy_bytes, most_workers_, core_.memory().is_limited(0)});
     copies_->set_budget(all.copy_bytes);
     has_budgets_ = all.budgets;
     if (has_budgets_) transfers_->send_in_turns();
@@ -210,11 +213,14 @@ bool Flow::enter_at(std::uint32_t executor, std::span<const Use> uses, const Wis
   if (options_.check_pruning) pruning_->check_task(executor, needs_, wish);
   const bool here = executor == rank_ || executor == kEverywhere;
   for (const Need& need : needs_)
-    if (need.sees) versions_->bring(*need.handle, executor, need.makes() ? Purpose::possession : Purpose::copy, wish.priority, wish.codelet);
+    if (need.sees)
+      versions_->bring(*need.handle, executor, need.makes() ? Purpose::possession : Purpose::copy, wish.priority,
+                       wish.codelet);
   if (here) check_copies(wish);
   for (const Need& need : needs_) {
     const Place& place = place_of(*need.handle);
-    if (need.makes() && !need.sees && executor == rank_ && place.owner != kEverywhere && place.holder != rank_ && !place.copied)
+    if (need.makes() && !need.sees && executor == rank_ && place.owner != kEverywhere && place.holder != rank_ &&
+        !place.copied)
       versions_->mark_lost(*need.handle);
   }
   for (const Need& need : needs_)
@@ -248,9 +254,9 @@ void Flow::check_values(std::uint32_t executor, const Wish& wish) {
       place.unwritten = false;  // the executor knows
       continue;
     }
-    throw UsageError(fmt::format("a task{} sees {}, but nobody has written it before; write it first, or use mode write",
-                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "",
-                                 need.handle->described()));
+    throw UsageError(fmt::format(
+        "a task{} sees {}, but nobody has written it before; write it first, or use mode write",
+        wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", need.handle->described()));
   }
 }
 
@@ -299,8 +305,8 @@ Flow::SkipCheck::~SkipCheck() { flow_.pruning_->set_skipping(false); }
 
 void Flow::SkipCheck::check_count() const {
   if (flow_.recording_ != nullptr || flow_.position() == before_ + 1 || flow_.is_over()) return;
-  throw UsageError(fmt::format("a loop that is pruned to a rank submits one task per index; index {} has submitted {}", index_,
-                               flow_.position() - before_));
+  throw UsageError(fmt::format("a loop that is pruned to a rank submits one task per index; index {} has submitted {}",
+                               index_, flow_.position() - before_));
 }
 
 // --- the end
@@ -322,7 +328,8 @@ void Flow::wait() {
   try {
     wait_for_all();
   } catch (const StuckError&) {
-    transfers_->abort(fmt::format("rank {} is stuck, and its watchdog has thrown; the log of that rank says what it waits for", rank_));
+    transfers_->abort(fmt::format(
+        "rank {} is stuck, and its watchdog has thrown; the log of that rank says what it waits for", rank_));
     throw;
   }
 }
@@ -380,11 +387,13 @@ std::string Flow::explain_wait() const {
   });
   for (std::size_t i = 0; i < std::min(expected.size(), most_listed); ++i) {
     const Transfers::Expected& one = expected[i];
-    const std::string what = one.version == Transfers::kAnyVersion ? fmt::format("an explicit message with tag {}", one.tag)
-                                                                   : fmt::format("version {}", one.version);
+    const std::string what = one.version == Transfers::kAnyVersion
+                                 ? fmt::format("an explicit message with tag {}", one.tag)
+                                 : fmt::format("version {}", one.version);
     text += fmt::format("\n  rank {} waits for rank {} to send data '{}', {}", rank_, one.source, one.data, what);
   }
-  if (expected.size() > most_listed) text += fmt::format("\n  ... and for {} more messages", expected.size() - most_listed);
+  if (expected.size() > most_listed)
+    text += fmt::format("\n  ... and for {} more messages", expected.size() - most_listed);
   return text + transfers_->explain_unsent() + agreement_->explain();
 }
 
@@ -413,7 +422,9 @@ bool Flow::cancelled() {
 
 void Flow::abort(const std::string& why) { transfers_->abort(why); }
 
-void Flow::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { agreement_->agree_on_least(std::move(value)); }
+void Flow::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) {
+  agreement_->agree_on_least(std::move(value));
+}
 
 // --- what is known
 

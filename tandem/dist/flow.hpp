@@ -100,7 +100,8 @@ class Flow {
     // With a known number of accesses there is no loop, and the digest stays in a register.
     const Use* const at = uses.data();
     switch (uses.size()) {
-      case 1: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]); });
+      case 1: return try_skip_all(where, executor,
+                                  [=](const auto& call) __attribute__((always_inline)) { return call(at[0]); });
       case 2: return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) { return call(at[0]) && call(at[1]); });
       case 3:
         return try_skip_all(where, executor, [=](const auto& call) __attribute__((always_inline)) {
@@ -231,7 +232,8 @@ class Flow {
 
  private:
   /// Adds an access to `draft`. False: it concerns this rank. `executor`: known from the first access that writes.
-  [[gnu::always_inline]] bool passes(const Use& use, std::uint32_t& executor, FlowHistory::Draft& draft) const noexcept {
+  [[gnu::always_inline]] bool passes(const Use& use, std::uint32_t& executor,
+                                     FlowHistory::Draft& draft) const noexcept {
     if (use.handle == nullptr) return false;
     const Place& place = place_of(*use.handle);
     if (use.mode == AccessMode::read) {
@@ -253,7 +255,8 @@ class Flow {
   [[gnu::always_inline]] bool try_skip_all(const SourceLine& where, std::uint32_t executor, const Each& each) noexcept {
     if (!position_.next_is_free()) return false;
     FlowHistory::Draft draft(position_.history, position_.value + 1);
-    if (!each([&](const Use& use) __attribute__((always_inline)) { return passes(use, executor, draft); })) return false;
+    if (!each([&](const Use& use) __attribute__((always_inline)) { return passes(use, executor, draft); }))
+      return false;
     if (executor >= kNobody || executor == rank_) return false;
     ++position_.value;
     each([](const Use& use) __attribute__((always_inline)) { return note_write(use), true; });
@@ -265,7 +268,8 @@ class Flow {
 
   bool enter_slowly(std::span<const Use> uses, const Wish& wish);
   bool enter_at(std::uint32_t executor, std::span<const Use> uses, const Wish& wish);
-  void note(OperationKind kind, runtime::Handle& handle, AccessMode mode, std::uint32_t executor, const SourceLine& where);
+  void note(OperationKind kind, runtime::Handle& handle, AccessMode mode, std::uint32_t executor,
+            const SourceLine& where);
   void check_values(std::uint32_t executor, const Wish& wish);
   void check_copies(const Wish& wish);
   void begin_operation();

@@ -22,8 +22,8 @@ namespace tandem::dist {
 using Bytes = Agreement::Bytes;
 using runtime::Handle;
 
-FlowAgreement::FlowAgreement(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort, Transfers& transfers,
-                             const DataTable& table, std::int64_t trace_sync_every_ns)
+FlowAgreement::FlowAgreement(runtime::RuntimeCore& core, comm::Endpoint& endpoint, JobAbort& abort,
+                             Transfers& transfers, const DataTable& table, std::int64_t trace_sync_every_ns)
     : core_(core),
       endpoint_(endpoint),
       abort_(abort),
@@ -91,27 +91,31 @@ void FlowAgreement::name_difference(const std::string& what, const Diagnosis& di
     const std::lock_guard guard(waits_mutex_);
     if (!waits_) return;  // the job was aborted, and this rank knows why
     table_.for_each([&](std::uint32_t id, const Handle& handle) {
-      if (diagnosis.versions_known) mine.versions.counts.emplace_back(id, place_of(const_cast<Handle&>(handle)).version);
+      if (diagnosis.versions_known)
+        mine.versions.counts.emplace_back(id, place_of(const_cast<Handle&>(handle)).version);
       names.emplace(id, handle.described());
     });
     mine.sketch = diagnosis.sketch();
   }
   mine.versions.rank = mine.sketch.rank = endpoint_.rank().value();
   const bool versions_known = diagnosis.versions_known;
-  agreement_.begin(mine.bytes(), &DifferenceReport::merge, [this, what, names, versions_known](std::span<const std::byte> outcome) {
-    const auto name = [&](std::uint64_t id) {
-      const auto known = names.find(id);
-      return known != names.end() ? known->second : fmt::format("data number {} (dropped since)", id);
-    };
-    const DifferenceReport all = DifferenceReport::from(outcome);
-    std::string where;
-    if (all.operation.exists()) where = "; " + all.operation.described(name);
-    if (const VersionReport& found = all.versions; found.datum != VersionReport::kNone)
-      where += fmt::format("; {} was written {} times on rank {} and {} times on rank {}", name(found.datum), found.versions[0],
-                           found.ranks[0], found.versions[1], found.ranks[1]);
-    transfers_.abort(fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"
-                                 "{}", what, where, versions_known ? "" : ", or skip as many"));
-  });
+  agreement_.begin(
+      mine.bytes(), &DifferenceReport::merge, [this, what, names, versions_known](std::span<const std::byte> outcome) {
+        const auto name = [&](std::uint64_t id) {
+          const auto known = names.find(id);
+          return known != names.end() ? known->second : fmt::format("data number {} (dropped since)", id);
+        };
+        const DifferenceReport all = DifferenceReport::from(outcome);
+        std::string where;
+        if (all.operation.exists()) where = "; " + all.operation.described(name);
+        if (const VersionReport& found = all.versions; found.datum != VersionReport::kNone)
+          where += fmt::format("; {} was written {} times on rank {} and {} times on rank {}", name(found.datum),
+                               found.versions[0], found.ranks[0], found.versions[1], found.ranks[1]);
+        transfers_.abort(
+            fmt::format("ranks go through different flows: {}{}; all ranks must submit the same tasks in the same order"
+                        "{}",
+                        what, where, versions_known ? "" : ", or skip as many"));
+      });
 }
 
 std::string FlowAgreement::explain() {
@@ -119,13 +123,15 @@ std::string FlowAgreement::explain() {
   const std::uint32_t rank = endpoint_.rank().value();
   for (const Agreement::Missing& ranks : agreement_.missing()) {
     if (ranks.answered)
-      text += fmt::format("\n  rank {} waits for rank {}, which collects what all ranks report at a wait", rank, ranks.first);
+      text += fmt::format("\n  rank {} waits for rank {}, which collects what all ranks report at a wait", rank,
+                          ranks.first);
     else if (ranks.first == ranks.last)
       text += fmt::format("\n  rank {} waits for rank {}, which has not come to the same wait, or to its start", rank,
                           ranks.first);
     else
-      text += fmt::format("\n  rank {} waits for ranks {} to {}: at least one has not come to the same wait, or to its start", rank,
-                          ranks.first, ranks.last);
+      text += fmt::format(
+          "\n  rank {} waits for ranks {} to {}: at least one has not come to the same wait, or to its start", rank,
+          ranks.first, ranks.last);
   }
   return text;
 }

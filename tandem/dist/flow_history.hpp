@@ -59,7 +59,8 @@ class FlowHistory {
   /// An operation while its accesses are processed. One that is not entered leaves no trace.
   class Draft {
    public:
-    [[gnu::always_inline]] Draft(FlowHistory& history, std::uint64_t position) noexcept : entry_(history.entries_[position % kKept]) {}
+    [[gnu::always_inline]] Draft(FlowHistory& history, std::uint64_t position) noexcept
+        : entry_(history.entries_[position % kKept]) {}
     [[gnu::always_inline]] void use(const Place& place, AccessMode mode) noexcept {
       const std::uint32_t word = place.id * 8 + static_cast<std::uint32_t>(mode);
       if (uses_ < kUsesKept) entry_.kept[uses_] = word;
@@ -75,15 +76,16 @@ class FlowHistory {
     std::uint32_t uses_ = 0;
   };
   /// Enters the operation at `position`, for which `draft` was made. Positions increase.
-  [[gnu::always_inline]] void enter(const Draft& draft, std::uint64_t position, OperationKind kind, std::uint32_t executor,
-             const SourceLine& where) noexcept {
+  [[gnu::always_inline]] void enter(const Draft& draft, std::uint64_t position, OperationKind kind,
+                                    std::uint32_t executor, const SourceLine& where) noexcept {
     Entry& entry = draft.entry_;
     entry.file = where.file;
     entry.line = where.line;
     entry.executor = executor;
     entry.kind = kind;
     entry.uses = static_cast<std::uint8_t>(std::min(draft.uses_, std::uint32_t{UINT8_MAX}));
-    entry.digest = digest_ = mix(digest_, draft.digest_ ^ (std::uint64_t{executor} << 8 | static_cast<std::uint64_t>(kind)));
+    entry.digest = digest_ =
+        mix(digest_, draft.digest_ ^ (std::uint64_t{executor} << 8 | static_cast<std::uint64_t>(kind)));
     if (__builtin_expect(position >= next_checkpoint_, 0)) add_checkpoint(position);
   }
   void note(std::uint64_t position, OperationKind kind, std::uint32_t executor, const SourceLine& where,

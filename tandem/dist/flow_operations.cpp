@@ -103,7 +103,8 @@ void Flow::send(Handle& handle, std::uint32_t to, std::uint64_t tag, int priorit
 
 void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
   if (from >= size_ || from == rank_)
-    throw UsageError(fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
+    throw UsageError(
+        fmt::format("cannot receive {} on rank {} from rank {} of {}", handle.described(), rank_, from, size_));
   if (is_over()) return;
   if (recording_ == nullptr) return messages_->receive(handle, from, tag);
   recording_->add({.kind = Kind::receive, .executor = from}, handle, {.tag = tag});
@@ -113,7 +114,8 @@ void Flow::receive(Handle& handle, std::uint32_t from, std::uint64_t tag) {
 
 void Flow::refuse_recording() {
   throw UsageError(
-      "only tasks, events with a start, fetch, migrate, flush, send and receive can be recorded on several ranks: wait before or "
+      "only tasks, events with a start, fetch, migrate, flush, send and receive can be recorded on several ranks: wait "
+      "before or "
       "after; where you would acquire data, submit a task with a lambda, which gets it in each replay");
 }
 
@@ -153,7 +155,8 @@ bool Flow::replay(Recording& recording) {
     const bool elsewhere = executor != rank_ && executor != kEverywhere;
     // With a budget for copies, a copy that comes long before its task might be dropped before it.
     const bool sends_ahead = operation.sendings > 0 && copies_->keeps_all();
-    if (elsewhere && !sends_ahead && !options_.check_pruning && try_skip(operation.uses, operation.where, executor)) continue;
+    if (elsewhere && !sends_ahead && !options_.check_pruning && try_skip(operation.uses, operation.where, executor))
+      continue;
     if (!elsewhere && may_wait) core_.submission().make_room();
     std::optional<SkipCheck> skip_check;
     if (operation.skipped) skip_check.emplace(*this, 0);

@@ -20,7 +20,8 @@ Bytes StartReport::bytes() const {
 StartReport StartReport::from(std::span<const std::byte> bytes) {
   FlatReader reader(bytes);
   StartReport report;
-  for (std::uint64_t* number : {&report.copy_bytes, &report.traced, &report.workers, &report.budgets}) *number = reader.number();
+  for (std::uint64_t* number : {&report.copy_bytes, &report.traced, &report.workers, &report.budgets})
+    *number = reader.number();
   return report;
 }
 
@@ -43,8 +44,8 @@ Bytes FlowReport::bytes() const {
 FlowReport FlowReport::from(std::span<const std::byte> bytes) {
   FlatReader reader(bytes);
   FlowReport report;
-  for (std::uint64_t* number : {&report.rank, &report.positions, &report.end, &report.data, &report.data_digest, &report.digest,
-                                &report.pruned})
+  for (std::uint64_t* number : {&report.rank, &report.positions, &report.end, &report.data, &report.data_digest,
+                                &report.digest, &report.pruned})
     *number = reader.number();
   report.difference = reader.text();
   return report;
@@ -58,10 +59,11 @@ void FlowReport::merge(Bytes& into, std::span<const std::byte> from) {
   const bool comparable = a.pruned == 0 && b.pruned == 0;
   if (a.difference.empty()) {
     if (a.data != b.data)
-      a.difference = fmt::format("rank {} has registered {} data, rank {} has registered {}", a.rank, a.data, b.rank, b.data);
+      a.difference =
+          fmt::format("rank {} has registered {} data, rank {} has registered {}", a.rank, a.data, b.rank, b.data);
     else if (a.positions != b.positions)
-      a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}{}", a.rank, a.positions, b.rank,
-                                 b.positions, comparable ? "" : ", with those that were skipped");
+      a.difference = fmt::format("rank {} has submitted {} operations, rank {} has submitted {}{}", a.rank, a.positions,
+                                 b.rank, b.positions, comparable ? "" : ", with those that were skipped");
     else if (a.data_digest != b.data_digest)
       a.difference = fmt::format("ranks {} and {} have registered as many data, but not the same", a.rank, b.rank);
     else if (comparable && a.digest != b.digest)

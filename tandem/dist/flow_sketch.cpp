@@ -63,7 +63,8 @@ std::optional<std::uint64_t> FlowSketch::digest_at(std::uint64_t at) const {
   if (at == start) return 0;
   if (at > position || at < start) return {};
   if (const std::uint64_t back = position - at; back < digests.size()) return digests[digests.size() - 1 - back];
-  const auto known = std::lower_bound(checkpoints.begin(), checkpoints.end(), std::pair<std::uint64_t, std::uint64_t>(at, 0));
+  const auto known =
+      std::lower_bound(checkpoints.begin(), checkpoints.end(), std::pair<std::uint64_t, std::uint64_t>(at, 0));
   if (known == checkpoints.end() || known->first != at) return {};
   return known->second;
 }
@@ -137,7 +138,8 @@ FlowDifference first_difference(const FlowSketch& a, const FlowSketch& b) {
     for (std::uint64_t back = 0; back < sketch->digests.size(); ++back) known.push_back(sketch->position - back);
   }
   std::sort(known.begin(), known.end());
-  const auto found = std::find_if(known.begin(), known.end(), [&](std::uint64_t at) { return at <= end && differs(at); });
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](std::uint64_t at) { return at <= end && differs(at); });
   if (found == known.end()) return none;
   FlowDifference difference{.first = equal + 1, .last = *found, .ranks = {a.rank, b.rank}, .operations = {}};
   const FlowOperation *of_a = a.operation_at(*found), *of_b = b.operation_at(*found);
@@ -150,10 +152,10 @@ FlowDifference first_difference(const FlowSketch& a, const FlowSketch& b) {
 
 std::string FlowDifference::described(const std::function<std::string(std::uint32_t)>& name) const {
   if (first != last)
-    return fmt::format("the first difference between ranks {} and {} is one of operations {} to {}", ranks[0], ranks[1], first,
-                       last);
-  return fmt::format("the first difference is operation {}: rank {} has submitted {}, rank {} has submitted {}", first, ranks[0],
-                     operations[0].described(name), ranks[1], operations[1].described(name));
+    return fmt::format("the first difference between ranks {} and {} is one of operations {} to {}", ranks[0], ranks[1],
+                       first, last);
+  return fmt::format("the first difference is operation {}: rank {} has submitted {}, rank {} has submitted {}", first,
+                     ranks[0], operations[0].described(name), ranks[1], operations[1].described(name));
 }
 
 void FlowDifference::write(FlatWriter& writer) const {

@@ -70,7 +70,8 @@ void JobAbort::spread(const std::string& text) {
   const auto round = std::make_shared<Round>();
   round->text = std::make_shared<const std::string>(text);
   round->told = {endpoint_.rank().value(), told_by_.load()};
-  for (const std::uint32_t other : Agreement::neighbours_of(endpoint_.rank().value(), endpoint_.size())) tell(round, other);
+  for (const std::uint32_t other : Agreement::neighbours_of(endpoint_.rank().value(), endpoint_.size()))
+    tell(round, other);
   for (const base::Rank other : endpoint_.connected_ranks()) tell(round, other.value());
   ended(round);
   core_.executor().caller().wake();

@@ -54,7 +54,8 @@ class JobAbort {
   struct Round;
   void tell(const std::shared_ptr<Round>& round, std::uint32_t to);
   void ended(const std::shared_ptr<Round>& round);
-  void send(std::uint32_t to, const std::shared_ptr<const std::string>& text, std::function<void(const comm::Status&)> ended);
+  void send(std::uint32_t to, const std::shared_ptr<const std::string>& text,
+            std::function<void(const comm::Status&)> ended);
 
   runtime::RuntimeCore& core_;
   comm::Endpoint& endpoint_;

@@ -30,7 +30,8 @@ void gather_needs(std::span<const Use> uses, std::vector<Need>& needs) {
     if (uses.size() > kFew) {
       at = places.try_emplace(use.handle, at).first->second;
     } else {
-      const auto known = std::find_if(needs.begin(), needs.end(), [&](const Need& need) { return need.handle == use.handle; });
+      const auto known = std::find_if(needs.begin(), needs.end(),
+                                      [&](const Need& need) { return need.handle == use.handle; });
       at = static_cast<std::size_t>(known - needs.begin());
     }
     if (at == needs.size()) needs.push_back({use.handle});

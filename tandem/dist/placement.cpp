@@ -22,7 +22,8 @@ std::uint32_t Placement::executor_of(std::span<const Use> uses, const Wish& wish
   if (wish.on) {
     if (*wish.on < ranks_ || *wish.on == kEverywhere) return *wish.on;
     throw UsageError(fmt::format("a task{} is to run on rank {}, but there are {} ranks",
-                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", *wish.on, ranks_));
+                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", *wish.on,
+                                 ranks_));
   }
   std::uint32_t owner = kNobody;
   std::uint32_t read_at = kEverywhere;
@@ -45,10 +46,11 @@ std::uint32_t Placement::executor_of(std::span<const Use> uses, const Wish& wish
   if (owner == kNobody) return read_at;
   if (own != nullptr && !several) return kEverywhere;
   if (own != nullptr)
-    throw UsageError(fmt::format("a task{} writes {}, which each rank has for itself, and {}, which rank {} owns: it can run "
-                                 "neither everywhere nor on one rank; say where with TaskOptions{{.on = rank}}",
-                                 wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", own->described(),
-                                 shared->described(), owner_of(const_cast<Handle&>(*shared), recording)));
+    throw UsageError(
+        fmt::format("a task{} writes {}, which each rank has for itself, and {}, which rank {} owns: it can run "
+                    "neither everywhere nor on one rank; say where with TaskOptions{{.on = rank}}",
+                    wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "", own->described(),
+                    shared->described(), owner_of(const_cast<Handle&>(*shared), recording)));
   if (several && policy_) return by_policy(uses, recording);
   if (several || only_adds) return among_owners(uses, recording, only_adds);
   return owner;

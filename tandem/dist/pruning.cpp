@@ -56,14 +56,16 @@ void Pruning::check_task(std::uint32_t executor, std::span<const Need> needs, co
 
 void Pruning::check_known(Handle& handle, const SourceLine& where) const {
   if (!place_of(handle).stale) return;
-  throw UsageError(fmt::format("rank {} sees {}{}, but would have skipped the last task that wrote it; a rank must submit that "
-                               "task, whichever rank runs it",
-                               rank_, handle.described(), where ? fmt::format(" (at {})", runtime::describe(where)) : ""));
+  throw UsageError(
+      fmt::format("rank {} sees {}{}, but would have skipped the last task that wrote it; a rank must submit that "
+                  "task, whichever rank runs it",
+                  rank_, handle.described(), where ? fmt::format(" (at {})", runtime::describe(where)) : ""));
 }
 
 void Pruning::refuse_skip(const std::string& what, const Handle& handle, const SourceLine& where) const {
-  throw UsageError(fmt::format("rank {} would have skipped a task{} that {} {}; a rank must submit the tasks that concern it",
-                               rank_, where ? fmt::format(" (at {})", runtime::describe(where)) : "", what, handle.described()));
+  throw UsageError(
+      fmt::format("rank {} would have skipped a task{} that {} {}; a rank must submit the tasks that concern it", rank_,
+                  where ? fmt::format(" (at {})", runtime::describe(where)) : "", what, handle.described()));
 }
 
 }  // namespace tandem::dist

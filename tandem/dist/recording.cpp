@@ -65,8 +65,8 @@ TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_
   return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
 }
 
-TaskRef Recording::add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model, bool with_release,
-                             SubmitEvent submit) {
+TaskRef Recording::add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model,
+                             bool with_release, SubmitEvent submit) {
   const TaskRef name = add(uses, wish, executor, model, {});
   events_.push_back(std::move(submit));
   operations_.back().event = base::narrow<std::uint32_t>(events_.size());
@@ -111,13 +111,15 @@ std::uint32_t Recording::owner_of(Handle& handle) const {
 void Recording::check_owners() const {
   Handle* wrong = nullptr;  // the one that was registered first, so that all ranks name the same
   for (const auto& [handle, move] : moves_)
-    if (place_of(*handle).owner != move.from && (wrong == nullptr || place_of(*handle).id < place_of(*wrong).id)) wrong = handle;
+    if (place_of(*handle).owner != move.from && (wrong == nullptr || place_of(*handle).id < place_of(*wrong).id))
+      wrong = handle;
   if (wrong == nullptr) return;
   const Move& move = moves_.at(wrong);
-  throw UsageError(fmt::format(
-      "cannot replay: rank {} owns {}, but rank {} did when the graph was recorded, which migrates it and leaves it to rank {}; "
-      "migrate it back to rank {} at the end of the recording, or before each replay",
-      place_of(*wrong).owner, wrong->described(), move.from, move.to, move.from));
+  throw UsageError(
+      fmt::format("cannot replay: rank {} owns {}, but rank {} did when the graph was recorded, which migrates it and "
+                  "leaves it to rank {}; "
+                  "migrate it back to rank {} at the end of the recording, or before each replay",
+                  place_of(*wrong).owner, wrong->described(), move.from, move.to, move.from));
 }
 
 void Recording::skip(std::uint64_t tasks) {
@@ -157,7 +159,8 @@ void Recording::find_sendings() {
   std::vector<std::vector<RecordedSending>> at(operations_.size());
   const auto close = [&](Readers& readers) {
     auto& here = at[readers.first];
-    const bool several = readers.ranks.size() > 1 || (readers.ranks.size() == 1 && readers.ranks[0].recipient == kEverywhere);
+    const bool several =
+        readers.ranks.size() > 1 || (readers.ranks.size() == 1 && readers.ranks[0].recipient == kEverywhere);
     if (several) here.insert(here.end(), readers.ranks.begin(), readers.ranks.end());
     readers.ranks.clear();
   };
@@ -167,13 +170,16 @@ void Recording::find_sendings() {
       if (!sees(use.mode) || place_of(*use.handle).owner == kEverywhere) continue;
       Readers& readers = present[use.handle];
       if (readers.ranks.empty()) readers.first = i;
-      const auto known = std::find_if(readers.ranks.begin(), readers.ranks.end(),
-                                      [&](const RecordedSending& sending) { return sending.recipient == operation.executor; });
-      if (known == readers.ranks.end()) readers.ranks.push_back({use.handle, operation.executor, operation.priority, operation.codelet()});
+      const auto known = std::find_if(readers.ranks.begin(), readers.ranks.end(), [&](const RecordedSending& sending) {
+        return sending.recipient == operation.executor;
+      });
+      if (known == readers.ranks.end())
+        readers.ranks.push_back({use.handle, operation.executor, operation.priority, operation.codelet()});
       else known->priority = std::max(known->priority, operation.priority);
     }
     for (const Use& use : operation.uses)
-      if (const auto readers = present.find(use.handle); makes(use.mode) && readers != present.end()) close(readers->second);
+      if (const auto readers = present.find(use.handle); makes(use.mode) && readers != present.end())
+        close(readers->second);
   }
   // The loop follows the order of the flow, which is equal on all ranks, unlike that of a hash table.
   for (std::size_t i = 0; i < operations_.size(); ++i)
@@ -202,7 +208,8 @@ void Recording::find_ends() {
       if (use.mode == AccessMode::scratch) continue;
       Last& known = last[use.handle];
       // Members of a group of `commute` or `reduce` do not follow each other.
-      const bool orders = use.mode == AccessMode::read || use.mode == AccessMode::write || use.mode == AccessMode::read_write;
+      const bool orders =
+          use.mode == AccessMode::read || use.mode == AccessMode::write || use.mode == AccessMode::read_write;
       if (orders && known.writer != kNone && known.writer != i) followed[known.writer] = true;
       if (use.mode == AccessMode::read || !orders) {
         known.readers.push_back(i);
@@ -220,8 +227,9 @@ void Recording::find_ends() {
 Task* Recording::change(const TaskRef& task) {
   if (task.task == nullptr) return nullptr;
   if (index_of(task) == kNone)
-    throw UsageError("a change to a recorded graph names a task that is not of its recording; keep what submit returned while it "
-                     "was recorded");
+    throw UsageError(
+        "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it "
+        "was recorded");
   return task.task;
 }
 
@@ -241,17 +249,20 @@ void Recording::rebind(Handle& from, Handle& to) {
     throw UsageError(
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
-    throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
   if (!core_.data().owns(to))
-    throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   if (to.reduction == nullptr && adds_to(from))
     throw UsageError(fmt::format("cannot rebind {} to {}, which has no reduction, but tasks of the graph add to it",
                                  from.described(), to.described()));
   const auto moved = moves_.find(&from);
   const std::uint32_t owner = moved != moves_.end() ? moved->second.from : place_of(from).owner;
   if (owner != place_of(to).owner)
-    throw UsageError(fmt::format("cannot rebind {} to {}: ranks {} and {} own them, and a recording fixes where tasks run",
-                                 from.described(), to.described(), owner, place_of(to).owner));
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}: ranks {} and {} own them, and a recording fixes where tasks run",
+                    from.described(), to.described(), owner, place_of(to).owner));
   if (moved != moves_.end()) {
     moves_.emplace(&to, moved->second);
     moves_.erase(&from);
@@ -281,7 +292,8 @@ void Recording::submit(const RecordedOperation& operation) {
   std::vector<TaskRef> predecessors;
   for (const std::uint32_t before : operation.after) predecessors.push_back(submitted_[before]);
   submitted_[static_cast<std::size_t>(&operation - operations_.data())] =
-      predecessors.empty() ? core_.submission().submit(task) : core_.submission().submit_after(task, predecessors.data(), predecessors.size());
+      predecessors.empty() ? core_.submission().submit(task)
+                           : core_.submission().submit_after(task, predecessors.data(), predecessors.size());
 }
 
 std::span<const TaskRef> Recording::ends() {

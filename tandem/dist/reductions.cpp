@@ -115,9 +115,9 @@ Reductions::OwnedHandle Reductions::take_share(Handle& handle, std::uint32_t ran
 }
 
 Reductions::OwnedHandle Reductions::make_share(Handle& handle, std::uint32_t rank) {
-  OwnedHandle share(core_.data().add("share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type,
-                                   handle.registered_at,
-                                   handle.layout != nullptr ? std::make_unique<const runtime::Layout>(*handle.layout) : nullptr));
+  OwnedHandle share(core_.data().add(
+      "share of " + handle.name, handle.shape, nullptr, handle.shape.rows, *handle.type, handle.registered_at,
+      handle.layout != nullptr ? std::make_unique<const runtime::Layout>(*handle.layout) : nullptr));
   share->object = handle.object;
   share->typical_bytes = handle.typical_bytes;
   core_.memory().settle_home(*share);
@@ -154,8 +154,8 @@ void Reductions::gather_all() {
 void Reductions::forget(Handle& handle) { sums_.erase(place_of(handle).id); }
 
 /// Submits a task at this point of the flow, or of each replay.
-void Reductions::submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const TaskOps& ops, std::span<const Use> uses,
-                        const Wish& wish) {
+void Reductions::submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const TaskOps& ops,
+                        std::span<const Use> uses, const Wish& wish) {
   const bool is_here = recording_ != nullptr ? wish.on == flow_.rank() : flow_.enter(uses, wish);
   Task* task = nullptr;
   if (is_here) {

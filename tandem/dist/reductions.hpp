@@ -76,8 +76,8 @@ class Reductions {
   OwnedHandle take_share(runtime::Handle& handle, std::uint32_t rank);
   OwnedHandle make_share(runtime::Handle& handle, std::uint32_t rank);
   void gather(runtime::Handle& handle);
-  void submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops, std::span<const Use> uses,
-              const Wish& wish);
+  void submit(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
+              std::span<const Use> uses, const Wish& wish);
 
   runtime::RuntimeCore& core_;
   Flow& flow_;

@@ -57,8 +57,9 @@ void Standstill::ask(const FlowSketch& mine) {
       bytes = std::make_shared<std::vector<std::byte>>(writer.take());
     }
     const auto drop = [bytes](const comm::Status&) {};
-    endpoint_.isend(comm::Rank(expected.source), comm::Tag(0), comm::SendBuffer(bytes->data(), bytes->size()),
-                    {.channel = channel_, .priority = Agreement::kPriority, .callbacks = {.released = drop, .failed = drop}});
+    endpoint_.isend(
+        comm::Rank(expected.source), comm::Tag(0), comm::SendBuffer(bytes->data(), bytes->size()),
+        {.channel = channel_, .priority = Agreement::kPriority, .callbacks = {.released = drop, .failed = drop}});
   }
 }
 
@@ -69,7 +70,8 @@ void Standstill::compare(const FlowSketch& mine) {
     std::erase_if(arrived_, [&](const auto& from) {
       const FlowSketch& other = from.second;
       if (other.start > mine.start) return false;  // this rank will leave the wait that the other one has left
-      if (!found.exists()) found = other.rank < mine.rank ? first_difference(other, mine) : first_difference(mine, other);
+      if (!found.exists())
+        found = other.rank < mine.rank ? first_difference(other, mine) : first_difference(mine, other);
       return other.start < mine.start || other.position <= mine.position;
     });
   }
@@ -78,8 +80,9 @@ void Standstill::compare(const FlowSketch& mine) {
     const runtime::Handle* const handle = table_.handle(id);
     return handle != nullptr ? handle->described() : fmt::format("data number {} (dropped since)", id);
   };
-  transfers_.abort(fmt::format("ranks go through different flows: {}; all ranks must submit the same tasks in the same order",
-                               found.described(name)));
+  transfers_.abort(
+      fmt::format("ranks go through different flows: {}; all ranks must submit the same tasks in the same order",
+                  found.described(name)));
 }
 
 }  // namespace tandem::dist

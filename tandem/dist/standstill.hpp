@@ -31,7 +31,8 @@ class Transfers;
 class Standstill {
  public:
   /// `of_this_rank`: sketch of its submitted operations, without digests if it has skipped tasks. Called inside `look`.
-  Standstill(comm::Endpoint& endpoint, Transfers& transfers, const DataTable& table, std::function<FlowSketch()> of_this_rank);
+  Standstill(comm::Endpoint& endpoint, Transfers& transfers, const DataTable& table,
+             std::function<FlowSketch()> of_this_rank);
   Standstill(const Standstill&) = delete;
   Standstill& operator=(const Standstill&) = delete;
 

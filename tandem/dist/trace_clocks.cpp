@@ -12,8 +12,8 @@ constexpr std::int64_t kHardlyEverNs = 3'600'000'000'000;
 
 }  // namespace
 
-std::unique_ptr<TraceClocks> TraceClocks::start(comm::Endpoint& endpoint, trace::Session& session, const clock::Clock& clock,
-                                                std::int64_t every_ns, base::Log& log) {
+std::unique_ptr<TraceClocks> TraceClocks::start(comm::Endpoint& endpoint, trace::Session& session,
+                                                const clock::Clock& clock, std::int64_t every_ns, base::Log& log) {
   const comm::ClockSyncOptions options{.interval_ns = every_ns > 0 ? every_ns : kHardlyEverNs, .clock = &clock};
   auto sync = comm::ClockSync::open(endpoint, options, log);
   if (!sync) {

@@ -24,8 +24,8 @@ class TraceClocks {
  public:
   /// `clock` is the clock of the events. `every_ns`: interval of points in the background; 0: none. Null when the ranks
   /// do not find each other's time, which is logged.
-  static std::unique_ptr<TraceClocks> start(comm::Endpoint& endpoint, trace::Session& session, const clock::Clock& clock,
-                                            std::int64_t every_ns, base::Log& log);
+  static std::unique_ptr<TraceClocks> start(comm::Endpoint& endpoint, trace::Session& session,
+                                            const clock::Clock& clock, std::int64_t every_ns, base::Log& log);
   ~TraceClocks();
   TraceClocks(const TraceClocks&) = delete;
   TraceClocks& operator=(const TraceClocks&) = delete;

@@ -23,15 +23,19 @@ namespace tandem::dist {
 
 using runtime::Task;
 
-runtime::NodeIndex Transfers::node_of(const Receive& receive) { return runtime::ExternalEvents::node_of(*receive.event.readable.task); }
+runtime::NodeIndex Transfers::node_of(const Receive& receive) {
+  return runtime::ExternalEvents::node_of(*receive.event.readable.task);
+}
 
 void Transfers::Receive::unpack() const {
   const auto what_is_wrong = [this] {
-    return fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source, handle->described());
+    return fmt::format("the {} bytes that rank {} sent of {} cannot be read", packed.size(), source,
+                       handle->described());
   };
   try {
     if (handle->object != nullptr) return handle->object->read(handle->home.pointer, packed);
-    if (packed.size() != handle->shape.bytes()) throw std::length_error(fmt::format("the array has {} bytes here", handle->shape.bytes()));
+    if (packed.size() != handle->shape.bytes())
+      throw std::length_error(fmt::format("the array has {} bytes here", handle->shape.bytes()));
     handle->layout->unpack(packed.data(), handle->home.pointer);
   } catch (const std::exception& error) {
     std::throw_with_nested(SerializationError(what_is_wrong() + ": " + error.what()));
@@ -52,7 +56,8 @@ constexpr runtime::TaskId kJobFailure = 1;
 Transfers::Transfers(runtime::RuntimeCore& core, comm::Endpoint& endpoint, const TransferOptions& options)
     : core_(core), endpoint_(endpoint), options_(options) {
   if (!options_.incoming) return;
-  endpoint_.on_incoming([this](comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
+  endpoint_.on_incoming([this](comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes,
+                               std::int64_t in_ns) {
     expect(source, channel, tag, bytes, in_ns);
   });
 }
@@ -197,7 +202,8 @@ runtime::FlowFailure* Transfers::pack(Bag& bag, const Task& task) {
 }
 
 /// Posts messages; `later`: to one recipient, a plain message whose bytes follow when they are due.
-void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Content content, std::span<const std::byte> header) {
+void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Content content,
+                     std::span<const std::byte> header) {
   const bool empty = content == Content::nothing, later = content == Content::later;
   const auto buffer = [&] {
     if (empty) return comm::SendBuffer();
@@ -232,13 +238,15 @@ void Transfers::post(Bag& bag, std::span<const comm::Recipient> recipients, Cont
   } else if (later) {
     const comm::Recipient& recipient = recipients.front();
     const std::lock_guard guard(bag.lock);  // `supply` may run before this thread goes on
-    posted = bag.late = endpoint_.isend_later(recipient.rank, comm::Tag(bag.tag), bag.handle->shape.bytes(),
-                                              {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
+    posted = bag.late = endpoint_.isend_later(
+        recipient.rank, comm::Tag(bag.tag), bag.handle->shape.bytes(),
+        {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
   } else {
     for (const comm::Recipient& recipient : recipients) {
       if (posted.valid()) trace_sent(*alive, posted);
-      posted = endpoint_.isend(recipient.rank, comm::Tag(bag.tag), buffer(),
-                               {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
+      posted = endpoint_.isend(
+          recipient.rank, comm::Tag(bag.tag), buffer(),
+          {.channel = bag.channel, .priority = recipient.priority, .header = header, .callbacks = ended});
     }
   }
   trace_sent(*alive, posted);
@@ -270,7 +278,8 @@ void Transfers::sent(Bag& bag) {
 
 void Transfers::receive(runtime::Handle& handle, const Address& address, std::uint32_t source,
                         const runtime::TaskRef& after, int priority, const runtime::CodeletCore* reader) {
-  const runtime::NodeIndex wanted = reader != nullptr && !in_turns_ ? device_for(handle, *reader) : runtime::NodeIndex{0};
+  const runtime::NodeIndex wanted =
+      reader != nullptr && !in_turns_ ? device_for(handle, *reader) : runtime::NodeIndex{0};
   const auto receive = std::make_shared<Receive>();
   receive->transfers = this;
   receive->handle = &handle;
@@ -378,10 +387,11 @@ bool Transfers::post(Receive& receive, comm::ReceiveOptions options) {
 void Transfers::start(Receive& receive) {
   const std::uint32_t from = receive.source;
   const Address address = receive.address;
-  const bool is_posted =
-      post(receive, {.memory = is_cuda(node_of(receive)) ? comm::BufferMemory::cuda : comm::BufferMemory::host,
-                     .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
-                                   .released = [&receive](const comm::Status&) { receive.transfers->released(receive); }}});
+  const bool is_posted = post(
+      receive,
+      {.memory = is_cuda(node_of(receive)) ? comm::BufferMemory::cuda : comm::BufferMemory::host,
+       .callbacks = {.arrived = [&receive](const comm::Status& status) { receive.transfers->arrived(receive, status); },
+                     .released = [&receive](const comm::Status&) { receive.transfers->released(receive); }}});
   if (is_posted && in_turns_) tell_posted(from, address);  // the receive may have ended
 }
 
@@ -396,7 +406,8 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
   const runtime::Handle& handle = *receive.handle;
   const std::size_t wanted = handle.shape.bytes();
   const Address& address = receive.address;
-  record<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id, receive.request.trace_number());
+  record<trace::Type::data_received>(handle.number, head.version, receive.event.readable.id,
+                                     receive.request.trace_number());
   if (!read) {
     abort(fmt::format("rank {} sent data '{}' with a header of {} bytes, which is cut off: do all ranks run one build?",
                       receive.source, handle.name, status.header.size()));
@@ -414,17 +425,18 @@ void Transfers::arrived(Receive& receive, const comm::Status& status) {
     });
   } else if (address.version != kAnyVersion && !head.may_be(address.version, address.exact)) {
     const std::string text = fmt::format(
-        "ranks go through different flows: rank {} sent version {} of data '{}' where rank {} expects version {}; all ranks must "
-        "submit the same tasks in the same order", receive.source, head.version, handle.name, endpoint_.rank().value(),
-        address.version);
+        "ranks go through different flows: rank {} sent version {} of data '{}' where rank {} expects version {}; all "
+        "ranks must "
+        "submit the same tasks in the same order",
+        receive.source, head.version, handle.name, endpoint_.rank().value(), address.version);
     abort(text);
     receive.failure = job_failure();
   } else if (handle.travels_packed()) {
     receive.packed = status.owned;
   } else if (status.bytes != wanted) {
-    const std::string text =
-        fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
-                    receive.source, status.bytes, handle.name, wanted, endpoint_.rank().value());
+    const std::string text = fmt::format(
+        "rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
+        receive.source, status.bytes, handle.name, wanted, endpoint_.rank().value());
     abort(text);
     receive.failure = job_failure();
   }
@@ -442,9 +454,9 @@ void Transfers::failed(Receive& receive, const comm::Status& status) {
   if (receive.failure != nullptr || status.ending == comm::Ending::cancelled)
     return end(receive, receive.failure != nullptr ? receive.failure : job_failure());
   if (status.ending == comm::Ending::truncated) {
-    abort(fmt::format("rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
-                      receive.source, status.bytes, receive.handle->name, receive.handle->shape.bytes(),
-                      endpoint_.rank().value()));
+    abort(fmt::format(
+        "rank {} sent {} bytes of data '{}', which has {} bytes on rank {}; all ranks must register the same shape",
+        receive.source, status.bytes, receive.handle->name, receive.handle->shape.bytes(), endpoint_.rank().value()));
     return end(receive, job_failure());
   }
   const bool dead = status.ending == comm::Ending::peer_dead;
@@ -483,7 +495,8 @@ void Transfers::forget(Receive& receive) {
 
 /// Called when a message begins to arrive. If it is long, the scheduler expects its end. Its receive cannot end
 /// meanwhile, since the endpoint makes one callback at a time.
-void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes, std::int64_t in_ns) {
+void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, std::uint64_t bytes,
+                       std::int64_t in_ns) {
   if (in_ns < kShortNs) return;
   Receive* receive = nullptr;
   {
@@ -504,7 +517,8 @@ void Transfers::expect(comm::Rank source, comm::Channel channel, comm::Tag tag, 
 
 /// Called after the tasks that wait for the receive were released.
 void Transfers::expect_no_more(Receive& receive) {
-  if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0) core_.events().expect_no_more(expected);
+  if (const std::uint64_t expected = std::exchange(receive.expected, 0); expected != 0)
+    core_.events().expect_no_more(expected);
 }
 
 bool Transfers::abort(const std::string& text) {

@@ -90,8 +90,9 @@ class Transfers {
 
   /// Sends the current version of `handle` to `recipients`, and to those added later. `packed`: bytes of an object,
   /// shared by its sends. `plan`: shared by sends to the same recipients, or null.
-  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address, std::span<const comm::Recipient> recipients,
-                            std::shared_ptr<PackedValue> packed, std::shared_ptr<comm::BroadcastPlan> plan = {});
+  std::shared_ptr<Bag> send(runtime::Handle& handle, const Address& address,
+                            std::span<const comm::Recipient> recipients, std::shared_ptr<PackedValue> packed,
+                            std::shared_ptr<comm::BroadcastPlan> plan = {});
   /// Adds a recipient. False: too late, or it is a recipient already; it needs a separate send.
   bool add(const std::shared_ptr<Bag>& bag, comm::Recipient recipient);
   /// Raises the priority of a recipient that was added. A posted message keeps its priority.

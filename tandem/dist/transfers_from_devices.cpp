@@ -11,14 +11,17 @@ using runtime::MessageMemory;
 using runtime::NodeIndex;
 using runtime::Task;
 
-bool Transfers::is_cuda(NodeIndex node) const { return node != 0 && core_.memory().node(node).messages() == MessageMemory::cuda; }
+bool Transfers::is_cuda(NodeIndex node) const {
+  return node != 0 && core_.memory().node(node).messages() == MessageMemory::cuda;
+}
 
 /// Memories of devices in which a message with the value may be read, whatever its link; bit n: memory n.
 std::uint32_t Transfers::device_nodes(const runtime::Handle& handle) const {
   const runtime::Memory& memory = core_.memory();
   const std::uint32_t nodes = memory.message_nodes(MessageMemory::host) | memory.message_nodes(MessageMemory::cuda);
   if (nodes == 0) [[likely]] return 0;
-  const bool is_large = !handle.travels_packed() && handle.shape.bytes() != 0 && handle.shape.bytes() >= options_.device_message_bytes;
+  const bool is_large =
+      !handle.travels_packed() && handle.shape.bytes() != 0 && handle.shape.bytes() >= options_.device_message_bytes;
   return is_large ? nodes : 0;
 }
 
@@ -64,12 +67,14 @@ void Transfers::supply(Bag& bag, Task& task) {
     late = std::exchange(bag.late, {});
   }
   const auto give_up = [&](std::string_view why) {
-    abort(fmt::format("rank {} cannot read {} for the rank that waits for it: {}", endpoint_.rank().value(), bag.handle->described(), why));
+    abort(fmt::format("rank {} cannot read {} for the rank that waits for it: {}", endpoint_.rank().value(),
+                      bag.handle->described(), why));
   };
   const NodeIndex node = ExternalEvents::node_of(task);
   if (const runtime::FlowFailure* const failure = core_.executor().why_cancelled(task)) {
     give_up(failure->description);
-  } else if (endpoint_.supply(late, bytes_of(*bag.handle, node), is_cuda(node) ? comm::BufferMemory::cuda : comm::BufferMemory::host)) {
+  } else if (endpoint_.supply(late, bytes_of(*bag.handle, node),
+                              is_cuda(node) ? comm::BufferMemory::cuda : comm::BufferMemory::host)) {
     if (node != 0) sent_from_devices_.fetch_add(1, std::memory_order_relaxed);
   } else if (!late.released()) {
     give_up("its link does not read the memory of devices");

@@ -22,7 +22,8 @@ namespace {
 constexpr std::size_t kArrivingPart = 8;
 
 bool is_known(const std::vector<comm::Recipient>& recipients, comm::Rank rank) {
-  return std::any_of(recipients.begin(), recipients.end(), [&](const comm::Recipient& known) { return known.rank == rank; });
+  return std::any_of(recipients.begin(), recipients.end(),
+                     [&](const comm::Recipient& known) { return known.rank == rank; });
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ void Transfers::send_in_turns() {
   endpoint_.register_rpc(notices_, {.arrived = [](const comm::RpcArrival&) { return comm::RpcAnswer{}; },
                                     .done = [this](const comm::Status& status) {
                                       std::uint32_t channel = 0;
-                                      if (status.ending != comm::Ending::done || status.header.size() != sizeof channel) return;
+                                      if (status.ending != comm::Ending::done || status.header.size() != sizeof channel)
+                                        return;
                                       std::memcpy(&channel, status.header.data(), sizeof channel);
                                       note_posted(status.source.value(), comm::Channel(channel), status.tag.value());
                                     }});
@@ -41,7 +43,8 @@ void Transfers::send_in_turns() {
   if (!memory.is_limited(0)) return;
   most_arriving_ = std::max<std::size_t>(memory.room().budget(0) / kArrivingPart, 1);
   arriving_->set(most_arriving_);
-  memory.on_settled([arriving = arriving_, most = most_arriving_](std::size_t bytes) { arriving->give_back(std::min(bytes, most)); });
+  memory.on_settled(
+      [arriving = arriving_, most = most_arriving_](std::size_t bytes) { arriving->give_back(std::min(bytes, most)); });
 }
 
 void Transfers::lift_bound() { arriving_->lift(); }
@@ -52,7 +55,8 @@ void Transfers::lift_bound() { arriving_->lift(); }
 bool Transfers::expect_receive(const std::shared_ptr<Bag>& bag, comm::Recipient recipient) {
   {
     const std::lock_guard guard(bag->lock);
-    if (bag->ended || is_known(bag->recipients, recipient.rank) || is_known(bag->posted_at, recipient.rank)) return false;
+    if (bag->ended || is_known(bag->recipients, recipient.rank) || is_known(bag->posted_at, recipient.rank))
+      return false;
     bag->recipients.push_back(recipient);
     trace_submitter<trace::Type::bag_joined>(bag->number, recipient.rank.value(), recipient.priority);
   }
@@ -72,7 +76,8 @@ void Transfers::note_posted(std::uint32_t rank, comm::Channel channel, std::uint
 void Transfers::serve(Bag& bag, comm::Rank rank) {
   {
     const std::lock_guard guard(bag.lock);
-    const auto known = std::find_if(bag.recipients.begin(), bag.recipients.end(), [&](const comm::Recipient& one) { return one.rank == rank; });
+    const auto known = std::find_if(bag.recipients.begin(), bag.recipients.end(),
+                                    [&](const comm::Recipient& one) { return one.rank == rank; });
     if (known != bag.recipients.end()) {
       bag.posted_at.push_back(*known);
       bag.recipients.erase(known);
@@ -167,8 +172,8 @@ std::string Transfers::explain_unsent() const {
   posted_.for_each_waiting([&](const PostedReceives::Key& key, Bag& bag) {
     const std::lock_guard guard(bag.lock);
     if (!bag.started || ++count > most_listed) return;
-    text += fmt::format("\n  rank {} has data '{}' for rank {}, which has not posted its receive", endpoint_.rank().value(), bag.handle->name,
-                        key.rank);
+    text += fmt::format("\n  rank {} has data '{}' for rank {}, which has not posted its receive",
+                        endpoint_.rank().value(), bag.handle->name, key.rank);
   });
   if (count > most_listed) text += fmt::format("\n  ... and {} more messages", count - most_listed);
   return text;
@@ -179,7 +184,9 @@ std::string Transfers::explain_unsent() const {
 /// Bytes that a message into `handle` takes beside the budget, if they are counted.
 std::size_t Transfers::arriving_bytes(const runtime::Handle& handle) const {
   if (most_arriving_ == 0) return 0;
-  const std::size_t bytes = handle.travels_packed() ? handle.travel_bytes() : runtime::Room::counts(handle, 0) ? handle.shape.bytes() : 0;
+  const std::size_t bytes = handle.travels_packed()            ? handle.travel_bytes()
+                            : runtime::Room::counts(handle, 0) ? handle.shape.bytes()
+                                                               : 0;
   return std::min(bytes, most_arriving_);
 }
 

@@ -20,12 +20,14 @@ NodeIndex Transfers::device_for(const runtime::Handle& handle, const runtime::Co
 }
 
 void Transfers::await(Receive& receive) {
-  post(receive, {.callbacks = {.released = [&receive](const comm::Status&) { receive.transfers->choose_memory(receive); }}});
+  post(receive,
+       {.callbacks = {.released = [&receive](const comm::Status&) { receive.transfers->choose_memory(receive); }}});
 }
 
 /// Called when the message is announced, or has come otherwise: the receive asks for memory, and is then posted.
 void Transfers::choose_memory(Receive& receive) {
-  const auto message = endpoint_.probe(comm::Rank(receive.source), comm::Tag(receive.address.tag), receive.address.channel);
+  const auto message =
+      endpoint_.probe(comm::Rank(receive.source), comm::Tag(receive.address.tag), receive.address.channel);
   NodeIndex node = std::exchange(receive.wanted, NodeIndex{0});
   const bool is_lost = (device_nodes(*receive.handle) >> node & 1U) == 0;
   const bool may_come = message && message->announced && message->bytes == receive.handle->shape.bytes() && !is_lost;

@@ -19,8 +19,8 @@ namespace tandem::dist {
 using runtime::Handle;
 using runtime::Task;
 
-Versions::Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers, DataTable& table, Copies& copies,
-                   const Pruning& pruning)
+Versions::Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfers& transfers, DataTable& table,
+                   Copies& copies, const Pruning& pruning)
     : core_(core),
       transfers_(transfers),
       table_(table),
@@ -32,7 +32,8 @@ Versions::Versions(runtime::RuntimeCore& core, comm::Endpoint& endpoint, Transfe
 
 // --- the current version travels
 
-void Versions::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int priority, const runtime::CodeletCore* reader) {
+void Versions::bring(Handle& handle, std::uint32_t executor, Purpose purpose, int priority,
+                     const runtime::CodeletCore* reader) {
   const Place& place = place_of(handle);
   if (place.owner == kEverywhere || executor == place.holder) return;
   if (place.holder != rank_) {
@@ -52,7 +53,8 @@ void Versions::bring_recorded(std::span<RecordedSending> sendings) {
     recipients_.clear();
     for (; count < sendings.size() && sendings[count].handle == &handle; ++count) {
       const RecordedSending& sending = sendings[count];
-      if (place_of(handle).holder != rank_) bring(handle, sending.recipient, Purpose::copy, sending.priority, sending.reader);
+      if (place_of(handle).holder != rank_)
+        bring(handle, sending.recipient, Purpose::copy, sending.priority, sending.reader);
       else if (sending.recipient != rank_) add_recipients(sending.recipient, sending.priority);
     }
     if (place_of(handle).owner != kEverywhere && !recipients_.empty()) {
@@ -65,7 +67,8 @@ void Versions::bring_recorded(std::span<RecordedSending> sendings) {
 
 void Versions::add_recipients(std::uint32_t executor, int priority) {
   if (executor != kEverywhere) return recipients_.push_back({base::Rank(executor), priority});
-  for (std::uint32_t step = 1; step < size_; ++step) recipients_.push_back({base::Rank((rank_ + step) % size_), priority});
+  for (std::uint32_t step = 1; step < size_; ++step)
+    recipients_.push_back({base::Rank((rank_ + step) % size_), priority});
 }
 
 /// Sends to those of `recipients_` that do not have the version.
@@ -94,7 +97,8 @@ void Versions::receive(Handle& handle, Purpose purpose, int priority, const runt
   runtime::TaskRef room;
   if (purpose == Purpose::copy && !handle.stays()) room = copies_.reserve(handle);
   Place& place = place_of(handle);
-  transfers_.receive(handle, {place.id, channel_, place.version, pruning_.knows_version(place)}, place.holder, room, priority, reader);
+  transfers_.receive(handle, {place.id, channel_, place.version, pruning_.knows_version(place)}, place.holder, room,
+                     priority, reader);
   place.copied = true;
 }
 
@@ -190,7 +194,8 @@ bool Versions::check_invariants() const {
   const auto is_right = [&](const auto& entry) {
     Datum& datum = *entry.second;
     const Place& place = place_of(datum.handle);
-    if (datum.listed_away || (datum.bag != nullptr) != (datum.bags > 0) || datum.first_bag > datum.sent_to) return false;
+    if (datum.listed_away || (datum.bag != nullptr) != (datum.bags > 0) || datum.first_bag > datum.sent_to)
+      return false;
     if (!pruning_.ever() && place.holder != place.owner) return false;
     if (datum.recipients.contains(rank_)) return false;
     if (datum.bag == nullptr) return true;

@@ -42,7 +42,8 @@ class Versions {
   enum class Purpose { copy, possession };
   /// Brings the data to a task that sees it on `executor`, or on all ranks (`kEverywhere`). `reader`: its codelet;
   /// null: not known.
-  void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority, const runtime::CodeletCore* reader = nullptr);
+  void bring(runtime::Handle& handle, std::uint32_t executor, Purpose purpose, int priority,
+             const runtime::CodeletCore* reader = nullptr);
   /// Sends a recorded version to all its readers at once.
   void bring_recorded(std::span<RecordedSending> sendings);
 

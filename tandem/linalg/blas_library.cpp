@@ -1,4 +1,5 @@
-// tandem/linalg/blas_library.cpp: asks OpenBLAS for its name and kernels, and compares results of the BLAS with plain loops.
+// tandem/linalg/blas_library.cpp: asks OpenBLAS for its name and kernels, and compares results of the BLAS with plain
+// loops.
 #include "tandem/linalg/blas_library.hpp"
 
 #include <dlfcn.h>
@@ -44,12 +45,14 @@ struct Random {
 /// Whether a sum of `terms` products of numbers below 1 is the expected one, but for roundings.
 template <class T>
 bool agrees(T value, double expected, std::size_t terms) {
-  return std::abs(static_cast<double>(value) - expected) <= 4 * static_cast<double>(terms) * std::numeric_limits<T>::epsilon();
+  return std::abs(static_cast<double>(value) - expected) <=
+         4 * static_cast<double>(terms) * std::numeric_limits<T>::epsilon();
 }
 
 template <class T>
 void update_symmetric(int n, int k, const T* a, T* c) {
-  if constexpr (sizeof(T) == sizeof(double)) cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, 1, a, n, 0, c, n);
+  if constexpr (sizeof(T) == sizeof(double))
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, 1, a, n, 0, c, n);
   else cblas_ssyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, 1, a, n, 0, c, n);
 }
 
@@ -66,7 +69,8 @@ bool multiplies_rightly() {
   constexpr std::size_t m = 163, n = 131, k = 179;
   const Random<T> a(m, k, 1), b(k, n, 2);
   std::vector<T> product(m * n), square(m * m);
-  internal::blas_gemm(CblasNoTrans, CblasNoTrans, m, n, k, T(1), a.values.data(), m, b.values.data(), k, T(0), product.data(), m);
+  internal::blas_gemm(CblasNoTrans, CblasNoTrans, m, n, k, T(1), a.values.data(), m, b.values.data(), k, T(0),
+                      product.data(), m);
   update_symmetric<T>(m, k, a.values.data(), square.data());
   for (std::size_t j = 0; j < m; ++j)
     for (std::size_t i = 0; i < m; ++i) {
@@ -116,8 +120,9 @@ Vectors processor_vectors() noexcept {
 }
 
 Vectors kernel_vectors(std::string_view kernels) noexcept {
-  constexpr std::string_view with_sse[] = {"Katmai", "Coppermine", "Northwood", "Prescott", "Banias", "Core2", "Penryn", "Dunnington",
-                                           "Nehalem", "Athlon", "Opteron", "Opteron_SSE3", "Barcelona", "Bobcat", "Atom", "Nano"};
+  constexpr std::string_view with_sse[] = {
+      "Katmai",  "Coppermine", "Northwood", "Prescott",     "Banias",    "Core2",  "Penryn", "Dunnington",
+      "Nehalem", "Athlon",     "Opteron",   "Opteron_SSE3", "Barcelona", "Bobcat", "Atom",   "Nano"};
   constexpr std::string_view with_avx[] = {"Sandybridge", "Bulldozer", "Piledriver", "Steamroller"};
   constexpr std::string_view with_avx2[] = {"Haswell", "Zen", "Excavator"};
   const auto names = [&](const auto& list) { return std::find(std::begin(list), std::end(list), kernels) != std::end(list); };
@@ -138,12 +143,15 @@ std::vector<std::string> wider_kernels(std::string_view kernels, Vectors vectors
 std::string blas_advice() {
   const BlasLibrary& library = blas_library();
   const Vectors vectors = processor_vectors();
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr || kernel_vectors(library.kernels) >= std::min(vectors, Vectors::avx2)) return "";
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr ||
+      kernel_vectors(library.kernels) >= std::min(vectors, Vectors::avx2))
+    return "";
   const auto wider = wider_kernels(library.kernels, vectors);
   if (wider.empty()) return "";
-  return fmt::format("{} computes with kernels for a {}, several times slower than this processor could: set OPENBLAS_CORETYPE={} "
-                     "(`tandem doctor` tries whether it computes rightly then), or use a newer BLAS",
-                     library.version, library.kernels, wider.front());
+  return fmt::format(
+      "{} computes with kernels for a {}, several times slower than this processor could: set OPENBLAS_CORETYPE={} "
+      "(`tandem doctor` tries whether it computes rightly then), or use a newer BLAS",
+      library.version, library.kernels, wider.front());
 }
 
 BlasTrial try_blas() {
@@ -153,11 +161,13 @@ BlasTrial try_blas() {
   double best_s = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 4; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    internal::blas_gemm(CblasNoTrans, CblasTrans, n, n, n, 1.0, a.values.data(), n, b.values.data(), n, 0.0, c.data(), n);
+    internal::blas_gemm(CblasNoTrans, CblasTrans, n, n, n, 1.0, a.values.data(), n, b.values.data(), n, 0.0, c.data(),
+                        n);
     best_s = std::min(best_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return {.gflops = 2e-9 * n * n * n / best_s,
-          .right = multiplies_rightly<double>() && multiplies_rightly<float>() && solves_rightly<double>() && solves_rightly<float>()};
+          .right = multiplies_rightly<double>() && multiplies_rightly<float>() && solves_rightly<double>() &&
+                   solves_rightly<float>()};
 }
 
 }  // namespace tandem::linalg

@@ -26,8 +26,8 @@ Vectors processor_vectors() noexcept;
 /// that no user is told to replace the kernels of a newer processor.
 Vectors kernel_vectors(std::string_view kernels) noexcept;
 
-/// Values of the environment variable OPENBLAS_CORETYPE that give kernels with wider vectors than `kernels` on a processor that has
-/// `vectors`, the widest first. Empty where OpenBLAS has chosen well. Pure.
+/// Values of the environment variable OPENBLAS_CORETYPE that give kernels with wider vectors than `kernels` on a
+/// processor that has `vectors`, the widest first. Empty where OpenBLAS has chosen well. Pure.
 std::vector<std::string> wider_kernels(std::string_view kernels, Vectors vectors);
 
 /// A warning for people when OpenBLAS computes with kernels of a much older processor, and the variable

@@ -17,8 +17,8 @@
 namespace tandem::linalg {
 namespace {
 
-/// Threads that shared the work of one gemm of order n, the caller included. The library's own gemm, whole: our blocks are too
-/// small for any library to share.
+/// Threads that shared the work of one gemm of order n, the caller included. The library's own gemm, whole: our blocks
+/// are too small for any library to share.
 int threads_of_one_gemm(std::size_t order, std::vector<double>& storage) {
   const int n = internal::blas_int(order);
   const auto matrix = [&](std::size_t at) { return storage.data() + at * order * order; };

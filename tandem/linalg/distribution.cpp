@@ -79,14 +79,16 @@ base::Result<Distribution> Distribution::parse(const std::string& text) {
     std::size_t count = 0;
     while (words >> word) {
       if (word.find_first_not_of("0123456789") != std::string::npos || word.size() > 9)
-        return Error{ErrorCode::malformed, fmt::format("line {}: '{}' is no rank; give one number per tile", number, word)};
+        return Error{ErrorCode::malformed,
+                     fmt::format("line {}: '{}' is no rank; give one number per tile", number, word)};
       pattern.push_back(static_cast<std::uint32_t>(std::stoul(word)));
       ++count;
     }
     if (count == 0) continue;
     if (rows++ == 0) cols = count;
     if (count != cols)
-      return Error{ErrorCode::malformed, fmt::format("line {} has {} ranks, but the first row has {}", number, count, cols)};
+      return Error{ErrorCode::malformed,
+                   fmt::format("line {} has {} ranks, but the first row has {}", number, count, cols)};
   }
   if (rows == 0) return Error{ErrorCode::malformed, "there is no rank in it; give one line of ranks per tile row"};
   return Distribution(rows, cols, std::move(pattern));

@@ -11,7 +11,8 @@
 
 namespace tandem::linalg {
 
-/// Owners of the tiles of a matrix: a pattern of ranks, repeated in both directions. An immutable value; copies share it.
+/// Owners of the tiles of a matrix: a pattern of ranks, repeated in both directions. An immutable value; copies share
+/// it.
 ///
 /// The default is no distribution: every rank has the whole matrix, as a program of one rank has.
 class Distribution {
@@ -29,16 +30,17 @@ class Distribution {
   /// The grid for a number of ranks that is nearest to a square, with P <= Q.
   static Grid squarest(std::uint32_t ranks);
 
-  /// Blocks of neighbouring tiles of nearly equal size, for algorithms that exchange borders: tile (i, j) of rows x cols on rank
-  /// floor(i P / rows) Q + floor(j Q / cols). Asserts that there are tiles. With fewer tiles than ranks some ranks get none.
+  /// Blocks of neighbouring tiles of nearly equal size, for algorithms that exchange borders: tile (i, j) of rows x
+  /// cols on rank floor(i P / rows) Q + floor(j Q / cols). Asserts that there are tiles. With fewer tiles than ranks
+  /// some ranks get none.
   struct Tiles {
     std::size_t rows = 1;
     std::size_t cols = 1;
   };
   static Distribution contiguous(Grid grid, Tiles tiles);
 
-  /// Whole tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns is as
-  /// balanced as it can be (the smallest finishing time first). A single rank gets every column.
+  /// Whole tile columns, dealt out in turn in proportion to the ranks' speeds (each > 0): every prefix of the columns
+  /// is as balanced as it can be (the smallest finishing time first). A single rank gets every column.
   static Distribution columns_by_speed(const std::vector<double>& speeds, std::size_t columns);
 
   /// Reads a pattern: one line per tile row, ranks separated by blanks, as long as the first; lines that begin with #
@@ -48,7 +50,9 @@ class Distribution {
 
   /// Whether several ranks may own tiles; false: no distribution.
   bool several() const noexcept { return pattern_ != nullptr; }
-  std::uint32_t owner(std::size_t i, std::size_t j) const noexcept { return (*pattern_)[i % rows_ * cols_ + j % cols_]; }
+  std::uint32_t owner(std::size_t i, std::size_t j) const noexcept {
+    return (*pattern_)[i % rows_ * cols_ + j % cols_];
+  }
   /// One more than the highest rank that owns a tile; 0 without distribution.
   std::uint32_t ranks() const noexcept { return ranks_; }
 

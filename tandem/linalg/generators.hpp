@@ -1,4 +1,5 @@
-// tandem/linalg/generators.hpp: test matrices as functions of (i, j), so that any tile can be made anywhere and in any order.
+// tandem/linalg/generators.hpp: test matrices as functions of (i, j), so that any tile can be made anywhere and in any
+// order.
 #pragma once
 
 #include <algorithm>
@@ -48,9 +49,10 @@ struct RandomGeneral {
   }
 };
 
-/// Hermitian (symmetric in real types): elements below the diagonal of modulus at most 1 at random, and `dominance * order` on
-/// the diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or more; then its condition is near 1.
-/// Smaller values come near the edge 2 / sqrt(3 order) where it ceases to be positive definite.
+/// Hermitian (symmetric in real types): elements below the diagonal of modulus at most 1 at random, and
+/// `dominance * order` on the diagonal. Strictly diagonally dominant, so positive definite, when dominance is 1 or
+/// more; then its condition is near 1. Smaller values come near the edge 2 / sqrt(3 order) where it ceases to be
+/// positive definite.
 struct RandomPositiveDefinite {
   std::uint64_t seed = 0;  ///< equal seeds give equal matrices
   std::size_t order = 0;   ///< rows and columns of the matrix
@@ -67,8 +69,8 @@ struct RandomPositiveDefinite {
   }
 };
 
-/// General: elements beside the diagonal of modulus at most 1 at random, and `order` on the diagonal. Strictly diagonally
-/// dominant, so that elimination needs no pivoting; its condition is near 1.
+/// General: elements beside the diagonal of modulus at most 1 at random, and `order` on the diagonal. Strictly
+/// diagonally dominant, so that elimination needs no pivoting; its condition is near 1.
 struct RandomDominant {
   std::uint64_t seed = 0;  ///< equal seeds give equal matrices
   std::size_t order = 0;   ///< rows and columns of the matrix
@@ -83,8 +85,8 @@ struct RandomDominant {
   }
 };
 
-/// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 - rho))^2,
-/// and its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
+/// Kac, Murdock and Szego: a_ij = rho^|i - j|. Positive definite for |rho| < 1 with condition below ((1 + rho) / (1 -
+/// rho))^2, and its Cholesky factor is known: l_ij = rho^(i-j), times sqrt(1 - rho^2) for j > 0.
 struct Kms {
   double rho = 0.5;  ///< a_ij for |i - j| = 1
 

@@ -16,7 +16,8 @@ TEST(Generators, GiveTheSameMatrixInAnyTiling) {
   generate_tile(RandomGeneral{.seed = 42}, {}, a);
   for (std::size_t col = 0; col < n; col += 5)
     for (std::size_t row = 0; row < n; row += 5)
-      generate_tile(RandomGeneral{.seed = 42}, {row, col}, b.block(row, col, std::min(n - row, 5ul), std::min(n - col, 5ul)));
+      generate_tile(RandomGeneral{.seed = 42}, {row, col},
+                    b.block(row, col, std::min(n - row, 5ul), std::min(n - col, 5ul)));
   EXPECT_EQ(whole, tiled);
 }
 

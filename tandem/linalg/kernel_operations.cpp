@@ -21,7 +21,9 @@ double reflectors(double m, double n) {
 }  // namespace
 
 std::optional<double> kernel_operations(std::string_view codelet, std::span<const Shape> data) {
-  const auto is = [&](std::string_view name, std::size_t accesses) { return codelet == name && data.size() == accesses; };
+  const auto is = [&](std::string_view name, std::size_t accesses) {
+    return codelet == name && data.size() == accesses;
+  };
   // The inner dimension of a product is what A has beside C's rows, transposed or not.
   if (is("gemm", 3)) return 2 * size(data[2]) * (size(data[0]) / rows(data[2]));
   if (is("herk", 2) || is("syrk", 2)) return rows(data[1]) * (rows(data[1]) + 1) * (size(data[0]) / rows(data[1]));

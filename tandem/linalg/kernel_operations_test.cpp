@@ -1,4 +1,5 @@
-// tandem/linalg/kernel_operations_test.cpp: the kernels of an algorithm take the operations that LAPACK counts for the whole.
+// tandem/linalg/kernel_operations_test.cpp: the kernels of an algorithm take the operations that LAPACK counts for the
+// whole.
 #include "tandem/linalg/kernel_operations.hpp"
 
 #include <gtest/gtest.h>

@@ -43,7 +43,8 @@ std::vector<std::string_view> split(std::string_view line) {
 
 std::string lower_case(std::string_view word) {
   std::string lowered(word);
-  std::transform(lowered.begin(), lowered.end(), lowered.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  std::transform(lowered.begin(), lowered.end(), lowered.begin(),
+                 [](unsigned char c) { return char(std::tolower(c)); });
   return lowered;
 }
 
@@ -102,7 +103,8 @@ class Reader {
 
   Result<void> read_banner() {
     line_number_ = 1;
-    if (!std::getline(input_, line_)) return error("the file is empty; a Matrix Market file begins with %%MatrixMarket");
+    if (!std::getline(input_, line_))
+      return error("the file is empty; a Matrix Market file begins with %%MatrixMarket");
     words_ = split(line_);
     if (words_.size() != 5 || lower_case(words_[0]) != "%%matrixmarket" || lower_case(words_[1]) != "matrix")
       return error("expected \"%%MatrixMarket matrix coordinate|array FIELD SYMMETRY\"");
@@ -116,14 +118,16 @@ class Reader {
     else if (field == "integer") header_.field = Field::integer;
     else if (field == "complex") header_.field = Field::complex;
     else if (field == "pattern") header_.field = Field::pattern;
-    else return error(fmt::format("unknown field \"{}\": expected real, double, integer, complex or pattern", words_[3]));
+    else
+      return error(fmt::format("unknown field \"{}\": expected real, double, integer, complex or pattern", words_[3]));
 
     if (symmetry == "general") header_.symmetry = Symmetry::general;
     else if (symmetry == "symmetric") header_.symmetry = Symmetry::symmetric;
     else if (symmetry == "skew-symmetric") header_.symmetry = Symmetry::skew_symmetric;
     else if (symmetry == "hermitian") header_.symmetry = Symmetry::hermitian;
     else
-      return error(fmt::format("unknown symmetry \"{}\": expected general, symmetric, skew-symmetric or hermitian", words_[4]));
+      return error(
+          fmt::format("unknown symmetry \"{}\": expected general, symmetric, skew-symmetric or hermitian", words_[4]));
 
     if (header_.field == Field::pattern && !header_.coordinate) return error("an array cannot be a pattern");
     if (header_.field == Field::pattern && header_.symmetry == Symmetry::skew_symmetric)
@@ -148,7 +152,8 @@ class Reader {
     file_.rows = sizes[0];
     file_.cols = sizes[1];
     constexpr std::size_t largest = std::size_t(1) << 31;
-    if (file_.rows >= largest || file_.cols >= largest) return error("a matrix may have at most 2^31 - 1 rows and columns");
+    if (file_.rows >= largest || file_.cols >= largest)
+      return error("a matrix may have at most 2^31 - 1 rows and columns");
     if (header_.symmetry != Symmetry::general && file_.rows != file_.cols)
       return error(fmt::format("a matrix of {} rows and {} columns cannot have a symmetry", file_.rows, file_.cols));
     entry_count_ = header_.coordinate ? sizes[2] : array_entries();
@@ -173,7 +178,8 @@ class Reader {
     for (std::size_t k = 0; k < entry_count_; ++k) {
       if (!next_line()) return error(fmt::format("the file ends after {} of {} entries", k, entry_count_));
       MatrixMarketFile::Entry entry{row, col, 1.0};
-      if (Result<void> read = header_.coordinate ? read_coordinate_entry(entry) : read_value(entry, 0); !read) return read;
+      if (Result<void> read = header_.coordinate ? read_coordinate_entry(entry) : read_value(entry, 0); !read)
+        return read;
       file_.entries.push_back(entry);
       if (++row == file_.rows) {
         ++col;
@@ -277,21 +283,23 @@ Result<MatrixMarketFile> read_matrix_market(std::istream& input, const std::stri
 template <Scalar T>
 Result<DenseMatrix<T>> to_dense(const MatrixMarketFile& file) {
   if (file.is_complex && !is_complex<T>)
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("{}: the matrix is complex; precision {} is real, choose c or z", file.name, precision_letter<T>)};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("{}: the matrix is complex; precision {} is real, choose c or z", file.name, precision_letter<T>)};
   DenseMatrix<T> dense{file.rows, file.cols, {}};
   try {
     // Both factors are below 2^31, so the product cannot overflow.
     dense.values.assign(file.rows * file.cols, T(0));
   } catch (const std::exception&) {
-    return Error{ErrorCode::exhausted, fmt::format("{}: {} x {} elements of {} bytes do not fit in memory", file.name, file.rows,
-                                                   file.cols, sizeof(T))};
+    return Error{ErrorCode::exhausted, fmt::format("{}: {} x {} elements of {} bytes do not fit in memory", file.name,
+                                                   file.rows, file.cols, sizeof(T))};
   }
   const MatrixView<T> a = dense.view();
   for (const auto& entry : file.entries) {
     const T value = to_scalar<T>(entry.value);
     a(entry.row, entry.col) += value;
-    if (file.symmetry != Symmetry::general && entry.row != entry.col) a(entry.col, entry.row) += mirrored(file.symmetry, value);
+    if (file.symmetry != Symmetry::general && entry.row != entry.col)
+      a(entry.col, entry.row) += mirrored(file.symmetry, value);
   }
   return dense;
 }
@@ -300,7 +308,8 @@ template <Scalar T>
 Result<void> write_matrix_market(const std::string& path, MatrixView<const T> a) {
   std::ofstream output(path);
   if (!output) return Error{ErrorCode::io, fmt::format("{}: cannot be opened for writing", path)};
-  output << fmt::format("%%MatrixMarket matrix array {} general\n{} {}\n", is_complex<T> ? "complex" : "real", a.rows, a.cols);
+  output << fmt::format("%%MatrixMarket matrix array {} general\n{} {}\n", is_complex<T> ? "complex" : "real", a.rows,
+                        a.cols);
   for (std::size_t j = 0; j < a.cols; ++j) {
     for (std::size_t i = 0; i < a.rows; ++i) {
       // fmt's default is the shortest text that reads back as the same number.

@@ -30,13 +30,15 @@ struct MatrixMarketFile {
   std::size_t cols = 0;                   ///< of the matrix
   bool is_complex = false;                ///< as the banner declares
   Symmetry symmetry = Symmetry::general;  ///< as the banner declares
-  std::vector<Entry> entries;  ///< a coordinate file may list an element twice; the values are added, as in finite elements
+  std::vector<Entry>
+      entries;  ///< a coordinate file may list an element twice; the values are added, as in finite elements
 };
 
-/// Reads a file: `coordinate` or `array`; `real`, `double`, `integer`, `complex` or `pattern` (ones); any symmetry. Errors name
-/// the file, the line and what was expected there: a bad banner, text that is not a finite number, indices outside the
-/// matrix, elements above the diagonal of a symmetric file, too few or too many of them. Fortran's `1.0D+00` is understood.
-/// Format: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
+/// Reads a file: `coordinate` or `array`; `real`, `double`, `integer`, `complex` or `pattern` (ones); any symmetry.
+/// Errors name the file, the line and what was expected there: a bad banner, text that is not a finite number, indices
+/// outside the matrix, elements above the diagonal of a symmetric file, too few or too many of them. Fortran's
+/// `1.0D+00` is understood. Format: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats: Initial Design,
+/// NISTIR 5935, 1996.
 base::Result<MatrixMarketFile> read_matrix_market(const std::string& path);
 
 /// Reads from a stream; `name` stands for the file in messages.
@@ -54,8 +56,8 @@ struct DenseMatrix {
   MatrixView<const T> view() const noexcept { return {values.data(), rows, cols, rows}; }
 };
 
-/// The file's matrix with all its elements, mirrored as its symmetry says. Errors: a complex file for a real T, and a matrix that
-/// does not fit in memory when it is dense.
+/// The file's matrix with all its elements, mirrored as its symmetry says. Errors: a complex file for a real T, and a
+/// matrix that does not fit in memory when it is dense.
 template <Scalar T>
 base::Result<DenseMatrix<T>> to_dense(const MatrixMarketFile& file);
 

@@ -1,4 +1,5 @@
-// tandem/linalg/matrix_market_test.cpp: the format by example, errors with their lines, and files that are damaged at random.
+// tandem/linalg/matrix_market_test.cpp: the format by example, errors with their lines, and files that are damaged at
+// random.
 #include "tandem/linalg/matrix_market.hpp"
 
 #include <gtest/gtest.h>
@@ -37,11 +38,13 @@ using Z = std::complex<double>;
 
 TEST(MatrixMarket, ReadsCoordinates) {
   EXPECT_EQ(
-      dense<double>("%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n1 1 1.5\n2 3 -2e1\n1 2 +1.0D+00\n"),
+      dense<double>(
+          "%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n1 1 1.5\n2 3 -2e1\n1 2 +1.0D+00\n"),
       (std::vector<double>{1.5, 0, 1, 0, 0, -20}));
   EXPECT_EQ(dense<float>("%%MatrixMarket MATRIX Coordinate Pattern Symmetric\n2 2 2\n1 1\n2 1\n"),
             (std::vector<float>{1, 1, 1, 0}));
-  EXPECT_EQ(dense<double>("%%MatrixMarket matrix coordinate integer general\n1 1 2\n1 1 3\n1 1 4\n"), (std::vector<double>{7}));
+  EXPECT_EQ(dense<double>("%%MatrixMarket matrix coordinate integer general\n1 1 2\n1 1 3\n1 1 4\n"),
+            (std::vector<double>{7}));
   EXPECT_EQ(dense<Z>("%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 1 0\n2 1 2 3\n"),
             (std::vector<Z>{{1, 0}, {2, 3}, {2, -3}, {0, 0}}));
   EXPECT_EQ(dense<double>("%%MatrixMarket matrix coordinate real skew-symmetric\r\n2 2 1\r\n2 1 5\r\n"),
@@ -49,7 +52,8 @@ TEST(MatrixMarket, ReadsCoordinates) {
 }
 
 TEST(MatrixMarket, ReadsArrays) {
-  EXPECT_EQ(dense<double>("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4"), (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(dense<double>("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4"),
+            (std::vector<double>{1, 2, 3, 4}));
   EXPECT_EQ(dense<double>("%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n"),
             (std::vector<double>{1, 2, 3, 2, 4, 5, 3, 5, 6}));
   EXPECT_EQ(dense<double>("%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n"),
@@ -65,7 +69,8 @@ TEST(MatrixMarket, ErrorsNameTheLineAndWhatIsWrong) {
   EXPECT_EQ(error("%%MatrixMarket matrix coordinate reel general\n"),
             "test.mtx, line 1: unknown field \"reel\": expected real, double, integer, complex or pattern");
   EXPECT_EQ(error(real + "% comment\n2 2\n"), "test.mtx, line 3: expected the sizes: rows, columns, entries");
-  EXPECT_EQ(error(real + "2 -2 1\n"), "test.mtx, line 2: expected the sizes: rows, columns, entries; \"-2\" is not a count");
+  EXPECT_EQ(error(real + "2 -2 1\n"),
+            "test.mtx, line 2: expected the sizes: rows, columns, entries; \"-2\" is not a count");
   EXPECT_EQ(error(real + "2 2 1\n3 1 1.0\n"), "test.mtx, line 3: \"3\" is not a row from 1 to 2");
   EXPECT_EQ(error(real + "2 2 1\n1 0 1.0\n"), "test.mtx, line 3: \"0\" is not a column from 1 to 2");
   EXPECT_EQ(error(real + "2 2 1\n1 1 1.0x\n"), "test.mtx, line 3: \"1.0x\" is not a finite number");
@@ -79,7 +84,8 @@ TEST(MatrixMarket, ErrorsNameTheLineAndWhatIsWrong) {
             "test.mtx, line 2: a matrix of 2 rows and 3 columns cannot have a symmetry");
   EXPECT_EQ(error("%%MatrixMarket matrix array complex hermitian\n1 1\n1 1\n"),
             "test.mtx, line 3: the diagonal of a hermitian matrix is real");
-  EXPECT_EQ(error("%%MatrixMarket matrix array integer general\n1 1\n1.5\n"), "test.mtx, line 3: \"1.5\" is not an integer");
+  EXPECT_EQ(error("%%MatrixMarket matrix array integer general\n1 1\n1.5\n"),
+            "test.mtx, line 3: \"1.5\" is not an integer");
 }
 
 TEST(MatrixMarket, PromisesOfTheHeaderAllocateNothing) {
@@ -95,7 +101,8 @@ TEST(MatrixMarket, PromisesOfTheHeaderAllocateNothing) {
 TEST(MatrixMarket, AComplexFileNeedsAComplexPrecision) {
   const auto file = read("%%MatrixMarket matrix array complex general\n1 1\n1 1\n");
   ASSERT_TRUE(file.ok());
-  EXPECT_EQ(to_dense<float>(file.value()).error().message, "test.mtx: the matrix is complex; precision s is real, choose c or z");
+  EXPECT_EQ(to_dense<float>(file.value()).error().message,
+            "test.mtx: the matrix is complex; precision s is real, choose c or z");
 }
 
 TEST(MatrixMarket, AMissingFileIsNamed) {
@@ -145,9 +152,11 @@ TEST(MatrixMarket, DamagedFilesGiveErrorsAndNeverCrash) {
     }
     const auto file = read(text);
     if (!file.ok()) {
-      ASSERT_NE(file.error().message.find("line"), std::string::npos) << "seed " << seed << ", round " << round << "\n" << text;
+      ASSERT_NE(file.error().message.find("line"), std::string::npos) << "seed " << seed << ", round " << round << "\n"
+                                                                      << text;
     } else {
-      for (const auto& entry : file.value().entries) ASSERT_TRUE(entry.row < file.value().rows && entry.col < file.value().cols);
+      for (const auto& entry : file.value().entries)
+        ASSERT_TRUE(entry.row < file.value().rows && entry.col < file.value().cols);
     }
   }
 }

@@ -1,4 +1,5 @@
-// tandem/linalg/scalar_test_support.hpp: what tests in all precisions share: the types, and their letters in names of tests.
+// tandem/linalg/scalar_test_support.hpp: what tests in all precisions share: the types, and their letters in names of
+// tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -13,8 +13,8 @@
 
 namespace tandem::linalg {
 
-/// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle. With a
-/// `distribution` each tile has memory only on the rank that owns it; `rank` is this rank.
+/// Dimensions of a tiled matrix. `uplo` lower or upper stores only the tiles that have elements in that triangle. With
+/// a `distribution` each tile has memory only on the rank that owns it; `rank` is this rank.
 struct TileShape {
   std::size_t rows = 0;    ///< of the matrix
   std::size_t cols = 0;    ///< of the matrix
@@ -23,8 +23,8 @@ struct TileShape {
   Distribution distribution = {};  ///< which rank owns which tile
   std::uint32_t rank = 0;          ///< of this process
   std::size_t tile_rows = 0;       ///< rows of a tile that is not square (nb: its columns; only for general); 0: nb
-  /// The tiles have no memory of their own: `TiledData` leaves it to the runtime, which lets tiles go to a file where main memory is
-  /// limited (option memory). A tile has no value before a task writes it, and tasks alone reach it.
+  /// The tiles have no memory of their own: `TiledData` leaves it to the runtime, which lets tiles go to a file where
+  /// main memory is limited (option memory). A tile has no value before a task writes it, and tasks alone reach it.
   bool in_runtime = false;
 };
 
@@ -37,10 +37,10 @@ std::shared_ptr<std::byte> allocate_tiles(std::size_t bytes);
 
 }  // namespace internal
 
-/// An m x n matrix of `row_tiles()` x `col_tiles()` tiles. Tile (i, j) is column-major with ld = its rows, at an address that is
-/// a multiple of 64 bytes; elements are uninitialised until written. Moving is cheap; there is no copy (use lacpy). Not
-/// synchronised: tasks on different tiles may run at once. The addresses of tiles do not change while the matrix lives, also when
-/// it is moved.
+/// An m x n matrix of `row_tiles()` x `col_tiles()` tiles. Tile (i, j) is column-major with ld = its rows, at an
+/// address that is a multiple of 64 bytes; elements are uninitialised until written. Moving is cheap; there is no copy
+/// (use lacpy). Not synchronised: tasks on different tiles may run at once. The addresses of tiles do not change while
+/// the matrix lives, also when it is moved.
 template <Scalar T>
 class TileMatrix {
  public:
@@ -60,8 +60,8 @@ class TileMatrix {
   /// A tiled copy of a LAPACK matrix; with lower or upper, of its tiles in that triangle (whole diagonal tiles).
   static TileMatrix from_lapack(MatrixView<const T> a, Tiling tiling);
 
-  /// Copies the stored tiles of this rank to a LAPACK matrix of the same dimensions; of the diagonal tiles of a triangle, only
-  /// the triangle. Asserts that the tiles are not the runtime's.
+  /// Copies the stored tiles of this rank to a LAPACK matrix of the same dimensions; of the diagonal tiles of a
+  /// triangle, only the triangle. Asserts that the tiles are not the runtime's.
   void to_lapack(MatrixView<T> a) const;
 
   const TileShape& shape() const noexcept { return shape_; }  ///< all dimensions
@@ -69,10 +69,18 @@ class TileMatrix {
   std::size_t cols() const noexcept { return shape_.cols; }  ///< of the matrix
   std::size_t tile_size() const noexcept { return shape_.tile; }  ///< columns of a tile, and rows of a square one
   Uplo uplo() const noexcept { return shape_.uplo; }  ///< which tiles are stored
-  std::size_t tile_height() const noexcept { return shape_.tile_rows == 0 ? shape_.tile : shape_.tile_rows; }  ///< rows of a tile
-  bool has_square_tiles() const noexcept { return tile_height() == tile_size(); }  ///< rows and columns of a tile are alike
-  std::size_t row_tiles() const noexcept { return (shape_.rows + tile_height() - 1) / tile_height(); }  ///< number of tile rows
-  std::size_t col_tiles() const noexcept { return (shape_.cols + shape_.tile - 1) / shape_.tile; }  ///< number of tile columns
+  std::size_t tile_height() const noexcept {
+    return shape_.tile_rows == 0 ? shape_.tile : shape_.tile_rows;
+  }  ///< rows of a tile
+  bool has_square_tiles() const noexcept {
+    return tile_height() == tile_size();
+  }  ///< rows and columns of a tile are alike
+  std::size_t row_tiles() const noexcept {
+    return (shape_.rows + tile_height() - 1) / tile_height();
+  }  ///< number of tile rows
+  std::size_t col_tiles() const noexcept {
+    return (shape_.cols + shape_.tile - 1) / shape_.tile;
+  }  ///< number of tile columns
 
   /// Rows of the tiles of tile row i: the last ones may have fewer.
   std::size_t tile_rows(std::size_t i) const noexcept { return extent(shape_.rows, i, tile_height()); }
@@ -92,7 +100,9 @@ class TileMatrix {
   }
 
   /// Tile (i, j), which must be stored. A tile of another rank, or of the runtime, has dimensions and no memory.
-  MatrixView<T> tile(std::size_t i, std::size_t j) noexcept { return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)}; }
+  MatrixView<T> tile(std::size_t i, std::size_t j) noexcept {
+    return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};
+  }
   /// Tile (i, j), for reading only.
   MatrixView<const T> tile(std::size_t i, std::size_t j) const noexcept {
     return {data(i, j), tile_rows(i), tile_cols(j), tile_rows(i)};

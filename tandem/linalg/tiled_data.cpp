@@ -22,7 +22,8 @@ TiledData<T>::TiledData(Runtime& rt, const std::string& name, TileMatrix<T>& mat
   tiles_.resize(row_tiles() * col_tiles());
   for (std::size_t j = 0; j < col_tiles(); ++j)
     for (std::size_t i = 0; i < row_tiles(); ++i)
-      if (stores(i, j)) tiles_[i + j * row_tiles()] = rt.data(fmt::format("{}({},{})", name, i, j), matrix.tile(i, j), place(i, j));
+      if (stores(i, j))
+        tiles_[i + j * row_tiles()] = rt.data(fmt::format("{}({},{})", name, i, j), matrix.tile(i, j), place(i, j));
 }
 
 template <Scalar T>

@@ -10,10 +10,10 @@
 
 namespace tandem::linalg {
 
-/// The pivots of P A = L U, panel by panel, for an A of given dimensions and tiles. Panel k is tile column k from tile row k on;
-/// its rows are counted from 0. They have no values until getrf has been submitted; then getrs may be submitted any number of
-/// times. On several ranks a panel's pivots are on the rank of its diagonal tile. Belongs to the submitting thread; is destroyed
-/// before the runtime.
+/// The pivots of P A = L U, panel by panel, for an A of given dimensions and tiles. Panel k is tile column k from tile
+/// row k on; its rows are counted from 0. They have no values until getrf has been submitted; then getrs may be
+/// submitted any number of times. On several ranks a panel's pivots are on the rank of its diagonal tile. Belongs to
+/// the submitting thread; is destroyed before the runtime.
 class TiledPivots {
  public:
   /// For A, and matrices with its dimensions and tiles.
@@ -34,7 +34,8 @@ class TiledPivots {
   /// it (flows/row_exchanges.hpp).
   const Data<Vector<std::size_t>>& exchanges(std::size_t k) const noexcept { return exchanges_[k]; }
 
-  /// LAPACK's ipiv: row i was exchanged with row ipiv[i], i = 1, 2, ..., min(m, n), counted from 1. Waits for the pivots.
+  /// LAPACK's ipiv: row i was exchanged with row ipiv[i], i = 1, 2, ..., min(m, n), counted from 1. Waits for the
+  /// pivots.
   std::vector<std::size_t> ipiv(Runtime& rt) const;
 
  private:

@@ -3,7 +3,8 @@
 
 namespace tandem::model {
 
-/// Sums over points (u, y), whose weights are the inverse of the variance of y. Two points of different u, at least, give a line.
+/// Sums over points (u, y), whose weights are the inverse of the variance of y. Two points of different u, at least,
+/// give a line.
 struct LineSums {
   double w = 0, wu = 0, wuu = 0, wy = 0, wuy = 0;
 

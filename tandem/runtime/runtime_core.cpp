@@ -30,7 +30,8 @@ constexpr unsigned kHoldingPerWorker = 4;
 
 World checked(World world) {
   world.machine.check();
-  TANDEM_ASSERT(world.nodes.size() + 1 == world.machine.nodes.size() && world.devices.size() <= world.machine.workers.size());
+  TANDEM_ASSERT(world.nodes.size() + 1 == world.machine.nodes.size() &&
+                world.devices.size() <= world.machine.workers.size());
   return world;
 }
 
@@ -97,13 +98,15 @@ RuntimeCore::RuntimeCore(World world, const CoreOptions& options)
   if (world_.page_locked != nullptr) memory_.set_page_locked(world_.page_locked);
   for (auto& [node, copier] : world_.nodes) memory_.add_node(std::move(node), std::move(copier));
   for (NodeIndex node = 0; node < world_.machine.nodes.size(); ++node)
-    if (world_.machine.nodes[node].kind == NodeKind::numa) memory_.set_numa_place(node, world_.machine.nodes[node].numa_node);
+    if (world_.machine.nodes[node].kind == NodeKind::numa)
+      memory_.set_numa_place(node, world_.machine.nodes[node].numa_node);
   for (NodeIndex node = 0; node < world_.machine.nodes.size(); ++node)
     if (world_.machine.nodes[node].budget != 0) limit(node, world_.machine.nodes[node].budget);
   if (memory_.is_limited()) {
     const std::vector<MachineWorker>& workers = world_.machine.workers;
     const NodeIndex shared = workers[0].node;
-    submission_.expect_budgets(memory_.is_limited(shared) && std::all_of(workers.begin(), workers.end(), [&](const MachineWorker& worker) {
+    submission_.expect_budgets(memory_.is_limited(shared) &&
+                               std::all_of(workers.begin(), workers.end(), [&](const MachineWorker& worker) {
                                  return worker.kind != DeviceKind::cpu || worker.node == shared;
                                }));
   }
@@ -185,7 +188,8 @@ void RuntimeCore::pause() {
   submission_.thread().check("pause workers");
   if (workers_->are_paused()) return;
   workers_->begin_pause();
-  world_.driver->run_until([](void* workers) { return static_cast<const WorkerTeam*>(workers)->rest(); }, workers_.get(), base::kNever);
+  world_.driver->run_until([](void* workers) { return static_cast<const WorkerTeam*>(workers)->rest(); },
+                           workers_.get(), base::kNever);
   workers_->leave_caller(world_.driver->now_ns());
 }
 
@@ -207,8 +211,9 @@ void RuntimeCore::trace_to(trace::Session& session) {
   trace_.connect(session);
   submission_.flow().trace().set_session(&session);
   submission_.flow().trace().share_stamps(&executor_.queues().idle_count());
-  session.attach(submission_.trace(),
-                 {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.machine.workers[0].numa_node});
+  session.attach(
+      submission_.trace(),
+      {.kind = trace::ActorKind::submitter, .name = "submitter", .numa_node = world_.machine.workers[0].numa_node});
   workers_->trace_to(session);
   executor_.set_trace(&session);
   memory_.set_trace(&session);

@@ -18,7 +18,8 @@ void TraceLink::describe_data(const Handle& handle, std::uint32_t owner) {
 }
 
 std::uint32_t TraceLink::describe_replay(std::uint32_t graph, TaskId base, const std::vector<Task*>& tasks) {
-  if (!submissions_.stream.begin_instant<trace::Type::task_submitted, trace::Type::task_deps, trace::Type::task_replayed>())
+  if (!submissions_.stream
+           .begin_instant<trace::Type::task_submitted, trace::Type::task_deps, trace::Type::task_replayed>())
     return graph;
   if (graph == 0) {
     graph = ++graphs_;

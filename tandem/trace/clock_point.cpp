@@ -1,4 +1,5 @@
-// tandem/trace/clock_point.cpp: the line through the first and the last point, in numbers that no file can make overflow.
+// tandem/trace/clock_point.cpp: the line through the first and the last point, in numbers that no file can make
+// overflow.
 #include "tandem/trace/clock_point.hpp"
 
 #include <algorithm>

@@ -10,9 +10,9 @@ class Stream;
 /// While it lives, an actor runs on this thread: events of the program (from kernels, callbacks, conversions) go to the
 /// actor's stream, without a lock, between the actor's own events.
 ///
-/// Threads. The variable is thread-local. The destructor restores the previous stream: in an event loop all actors share a
-/// thread, and the caller's thread is a worker only while it waits. A worker sets it once per step, which is many tasks.
-/// Cost: two stores.
+/// Threads. The variable is thread-local. The destructor restores the previous stream: in an event loop all actors
+/// share a thread, and the caller's thread is a worker only while it waits. A worker sets it once per step, which is
+/// many tasks. Cost: two stores.
 class CurrentStream {
  public:
   explicit CurrentStream(Stream& stream) noexcept : before_(std::exchange(stream_, &stream)) {}

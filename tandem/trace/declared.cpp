@@ -48,8 +48,10 @@ base::Result<Type> DeclaredTypes::add(std::string_view name, std::span<const Fie
   fresh->spec.help = "of the program's own";
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto& [field, kind] = fields[i];
-    if (!is_name(field, "")) return refused(name, fmt::format("'{}' is no name of a field: letters, digits and '_'", field));
-    if (kind == Field::list16 || kind == Field::list32) return refused(name, fmt::format("its field '{}' is a list", field));
+    if (!is_name(field, ""))
+      return refused(name, fmt::format("'{}' is no name of a field: letters, digits and '_'", field));
+    if (kind == Field::list16 || kind == Field::list32)
+      return refused(name, fmt::format("its field '{}' is a list", field));
     if (std::ranges::count(fields, field, &FieldName::first) > 1)
       return refused(name, fmt::format("two fields are called '{}'", field));
     fresh->fields[i] = field;
@@ -61,7 +63,8 @@ base::Result<Type> DeclaredTypes::add(std::string_view name, std::span<const Fie
     return refused(name, "it was declared before, with other fields");
   }
   const std::size_t index = types_.size();
-  if (index == kMostDeclared) return refused(name, fmt::format("there are {} already, which is the most", kMostDeclared));
+  if (index == kMostDeclared)
+    return refused(name, fmt::format("there are {} already, which is the most", kMostDeclared));
   const auto type = static_cast<Type>(kFirstDeclared + index);
   fresh->spec.type = type;
   fresh->info = internal::describe(fresh->spec);

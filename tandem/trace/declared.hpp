@@ -19,8 +19,8 @@ namespace tandem::trace {
 
 /// Types by number, from `kFirstDeclared` on. They live as long as the table.
 ///
-/// Threads. One thread at a time adds. Any thread may `find` meanwhile: a complete entry is stored with release, and read with
-/// acquire.
+/// Threads. One thread at a time adds. Any thread may `find` meanwhile: a complete entry is stored with release, and
+/// read with acquire.
 class DeclaredTypes {
  public:
   using FieldName = std::pair<std::string_view, Field>;

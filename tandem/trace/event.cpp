@@ -15,7 +15,8 @@ constexpr bool every_type_stands_once_and_fits() {
   for (std::size_t i = 0; i < kEventSpecs; ++i) {
     const EventSpec& spec = spec_at(i);
     const auto number = static_cast<unsigned>(spec.type);
-    if (number == 0 || number >= static_cast<unsigned>(Type::extended) || spec.name.empty() || spec.help.empty()) return false;
+    if (number == 0 || number >= static_cast<unsigned>(Type::extended) || spec.name.empty() || spec.help.empty())
+      return false;
     if (i > 0 && number <= static_cast<unsigned>(spec_at(i - 1).type)) return false;
   }
   return true;

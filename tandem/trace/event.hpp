@@ -151,20 +151,25 @@ enum class Type : std::uint16_t {
   extended = 127,
 };
 inline constexpr std::size_t kTypes = 128;
-/// Types that the program has declared have the numbers from here on, in the order of their declaration (declared.hpp). Their
-/// records have extended headers, since 7 bits do not hold the number.
+/// Types that the program has declared have the numbers from here on, in the order of their declaration (declared.hpp).
+/// Their records have extended headers, since 7 bits do not hold the number.
 inline constexpr std::size_t kFirstDeclared = 128;
 inline constexpr std::size_t kMostDeclared = 256;
 
-/// Whether records of this type stand for events of other types: writers choose them, readers and selections do not know them.
+/// Whether records of this type stand for events of other types: writers choose them, readers and selections do not
+/// know them.
 constexpr bool is_compound(Type type) noexcept {
   return (type >= Type::task_ran && type <= Type::task_submitted_alike) || type == Type::task_submitted_next_wide ||
          type == Type::task_submitted_alike_wide;
 }
 /// `task.submitted_next`, with entries of either width.
-constexpr bool is_next(Type type) noexcept { return type == Type::task_submitted_next || type == Type::task_submitted_next_wide; }
+constexpr bool is_next(Type type) noexcept {
+  return type == Type::task_submitted_next || type == Type::task_submitted_next_wide;
+}
 /// `task.submitted_alike`, with entries of either width.
-constexpr bool is_alike(Type type) noexcept { return type == Type::task_submitted_alike || type == Type::task_submitted_alike_wide; }
+constexpr bool is_alike(Type type) noexcept {
+  return type == Type::task_submitted_alike || type == Type::task_submitted_alike_wide;
+}
 
 struct EventSpec {
   Type type = Type::none;
@@ -178,7 +183,8 @@ struct EventSpec {
 enum class ActorKind : std::uint8_t { catalogue, submitter, worker, progress, others, flusher, user, callbacks };
 std::string_view name_of(ActorKind kind) noexcept;
 
-/// The field of `worker_state`. Between `task.started` and `task.ended` the worker executes, and its state is not changed.
+/// The field of `worker_state`. Between `task.started` and `task.ended` the worker executes, and its state is not
+/// changed.
 enum class WorkerState : std::uint8_t {
   absent,       ///< the caller's worker, outside of waits
   scheduling,   ///< looks for a task, or prepares one
@@ -266,7 +272,8 @@ inline constexpr EventSpec event_table[] = {
     {Type::task_submitted, Category::task, "task.submitted",
      {{{"task", u32}, {"priority", i32}, {"site", u16}, {"accesses_count", u8}, {"deps_count", u8}, {"accesses", list16},
        {"deps", list16}}},
-     "submitted; accesses: data * 8 + mode; deps: this task's number minus that of each predecessor, modulo 2^32. Lists of more than 255 "
+     "submitted; accesses: data * 8 + mode; deps: this task's number minus that of each predecessor, modulo 2^32. "
+     "Lists of more than 255 "
      "continue in task.accesses and task.deps"},
     {Type::task_accesses, Category::task, "task.accesses", {{{"task", u32}, {"access", u32}}}, "one more access of a task"},
     {Type::task_deps, Category::task, "task.deps", {{{"task", u32}, {"predecessor", u32}}}, "one more predecessor"},
@@ -410,7 +417,8 @@ inline constexpr EventSpec event_table[] = {
      "a task that was taken waits for memory within a budget (0), or for its data (1), or has all (2)"},
     {Type::task_counters, Category::task, "task.counters",
      {{{"task", u32}, {"cycles", u64}, {"instructions", u64}, {"stalled", u64}, {"misses", u64}}},
-     "what the processor counted while the kernel of a task ran, on its worker; stalled: cycles; misses: of the last cache; "
+     "what the processor counted while the kernel of a task ran, on its worker; stalled: cycles; misses: of the last "
+     "cache; "
      "18446744073709551615: not counted"},
     {Type::task_expected, Category::sched, "sched.expected", {{{"task", u32}, {"kernel_ns", u64}, {"copies_ns", u64}}},
      "the scheduler chose the worker of sched.pushed for a task; it expected the kernel to take so long there, after so long a wait for "
@@ -431,10 +439,16 @@ inline constexpr EventSpec event_table[] = {
     {Type::data_page_locked, Category::data, "data.page_locked",
      {{{"used", u64}, {"most_used", u64}, {"locked", u64}, {"bound", u64}, {"allocations", u64}, {"from_driver", u64}, {"refused", u64},
        {"refused_bytes", u64}}},
-     "the rank's pool of page-locked memory, when memory for data was asked of it: bytes that data and copies have, at most so far, that are locked and "
-     "that may be; allocations so far, of these for which the driver was asked, and those that got other memory, with their bytes"},
-    {Type::task_id, Category::task, "task.id", {{{"id", u64}}},
-     "the whole id of the task that is submitted next: when it is at least 2^30 more than that of the last one, and once in each packet when it is "
+     "the rank's pool of page-locked memory, when memory for data was asked of it: bytes that data and copies have, at "
+     "most so far, that are locked and "
+     "that may be; allocations so far, of these for which the driver was asked, and those that got other memory, with "
+     "their bytes"},
+    {Type::task_id,
+     Category::task,
+     "task.id",
+     {{{"id", u64}}},
+     "the whole id of the task that is submitted next: when it is at least 2^30 more than that of the last one, and "
+     "once in each packet when it is "
      "at least 2^30"},
 };
 

@@ -40,7 +40,8 @@ std::uint64_t content_bits_of(const std::byte* buffer) noexcept {
 
 /// Iterates over the existing records, as a reader of the file will, and sets the header's sizes and counts
 /// accordingly.
-void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared, PacketHeader* header) noexcept {
+void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTypes& declared,
+                     PacketHeader* header) noexcept {
   internal::RecordEvents events;
   events.begin_packet(header->begin_ticks);
   std::size_t at = sizeof(PacketHeader);
@@ -59,7 +60,8 @@ void complete_header(const std::byte* buffer, std::size_t end, const DeclaredTyp
   header->packet_bits = (header->content_bits + 31) / 32 * 32;
 }
 
-std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes, const DeclaredTypes& declared) noexcept {
+std::optional<LivePacket> packet_in(const std::byte* buffer, std::size_t bytes,
+                                    const DeclaredTypes& declared) noexcept {
   if (acquire<std::uint32_t>(buffer) != PacketHeader::ctf_magic) return std::nullopt;
   // Read before the rest of the header: once it is set, the rest does not change.
   const std::uint64_t bits = content_bits_of(buffer);
@@ -87,7 +89,8 @@ std::vector<LivePacket> collect_live(std::span<const std::byte> file, const Decl
   for (std::size_t i = 0; i < buffers; ++i)
     if (auto packet = packet_in(file.data() + live_buffer_offset(page, i), page.buffer_bytes, declared))
       packets.push_back(*packet);
-  std::ranges::sort(packets, {}, [](const LivePacket& packet) { return std::pair(packet.header.actor, packet.header.sequence); });
+  std::ranges::sort(packets, {},
+                    [](const LivePacket& packet) { return std::pair(packet.header.actor, packet.header.sequence); });
   return packets;
 }
 
@@ -125,8 +128,8 @@ Result<std::optional<LiveFile>> find_live(const base::OwnedFolder& folder) {
   if (!live) return Error{live.error().code, link.string() + " points to its live buffers: " + live.error().message};
   if (live.value().file.owner() != folder.owner())
     return Error{ErrorCode::io, fmt::format("{}: belongs to user {}, and the folder that points to it, {}, to user {}",
-                                            live.value().file.path().string(), live.value().file.owner(), folder.path().string(),
-                                            folder.owner())};
+                                            live.value().file.path().string(), live.value().file.owner(),
+                                            folder.path().string(), folder.owner())};
   return std::optional(std::move(live).value());
 }
 
@@ -137,7 +140,8 @@ std::vector<std::filesystem::path> live_files_of(std::uint32_t process) {
   std::filesystem::directory_iterator entry(live_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     struct stat status {};
-    if (!entry->path().filename().string().starts_with(prefix) || ::lstat(entry->path().c_str(), &status) != 0) continue;
+    if (!entry->path().filename().string().starts_with(prefix) || ::lstat(entry->path().c_str(), &status) != 0)
+      continue;
     if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) files.push_back(entry->path());
   }
   std::ranges::sort(files);

@@ -27,9 +27,11 @@ struct LivePage {
   std::uint32_t process = 0;       ///< process id
   char folder[folder_bytes] = {};  ///< absolute path of the rank's folder
 };
-static_assert(sizeof(LivePage) == 4096 && std::is_trivially_copyable_v<LivePage> && std::is_standard_layout_v<LivePage>);
-static_assert(offsetof(LivePage, version) == 8 && offsetof(LivePage, buffer_bytes) == 12 && offsetof(LivePage, buffers) == 16 &&
-              offsetof(LivePage, process) == 20 && offsetof(LivePage, folder) == 24);
+static_assert(sizeof(LivePage) == 4096 && std::is_trivially_copyable_v<LivePage> &&
+              std::is_standard_layout_v<LivePage>);
+static_assert(offsetof(LivePage, version) == 8 && offsetof(LivePage, buffer_bytes) == 12 &&
+              offsetof(LivePage, buffers) == 16 && offsetof(LivePage, process) == 20 &&
+              offsetof(LivePage, folder) == 24);
 
 /// What is wrong with a page that was read from a file; empty: nothing. With a correct page no size or offset below
 /// overflows.

@@ -33,7 +33,8 @@ std::string_view name_of(WhenFull what) noexcept {
 }
 
 std::string_view name_of(Field field) noexcept {
-  static constexpr std::string_view names[] = {"u8", "u16", "u32", "u64", "i16", "i32", "i64", "f64", "text", "list16", "list32"};
+  static constexpr std::string_view names[] = {"u8",  "u16", "u32",  "u64",    "i16",   "i32",
+                                               "i64", "f64", "text", "list16", "list32"};
   return names[static_cast<std::size_t>(field)];
 }
 

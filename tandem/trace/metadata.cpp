@@ -41,7 +41,8 @@ std::string_view tsdl_type(Field field) noexcept {
 }
 
 void add_event(std::string& out, const EventSpec& spec) {
-  out += "event {\n  name = " + in_quotes(spec.name) + ";\n  id = " + std::to_string(static_cast<unsigned>(spec.type)) + ";\n";
+  out += "event {\n  name = " + in_quotes(spec.name) + ";\n  id = " + std::to_string(static_cast<unsigned>(spec.type)) +
+         ";\n";
   out += "  fields := struct {\n";
   for (std::size_t i = 0; i < field_count(spec); ++i) {
     const FieldSpec& field = spec.fields[i];
@@ -111,7 +112,8 @@ constexpr std::string_view stream =
     "  };\n"
     "  event.header := struct record_header;\n"
     "};\n\n";
-static_assert(RecordHeader::type_bits == 7 && RecordHeader::stamp_bits == 25 && static_cast<unsigned>(Type::extended) == 127);
+static_assert(RecordHeader::type_bits == 7 && RecordHeader::stamp_bits == 25 &&
+              static_cast<unsigned>(Type::extended) == 127);
 
 }  // namespace
 
@@ -142,11 +144,13 @@ std::string ctf_metadata(const MetadataOptions& options) {
   out += types;
   out += trace;
   out += "env {\n  hostname = " + in_quotes(options.hostname) + ";\n  program = " + in_quotes(options.program) +
-         ";\n  rank = " + std::to_string(options.rank) + ";\n  tandem_version = " + in_quotes(options.tandem_version) + ";\n};\n\n";
+         ";\n  rank = " + std::to_string(options.rank) + ";\n  tandem_version = " + in_quotes(options.tandem_version) +
+         ";\n};\n\n";
   out +=
       "clock {\n  name = \"tandem\";\n  description = \"rank 0's time, by the line through the first and the last "
       "comparison\";\n";
-  out += "  freq = " + std::to_string(options.clock.frequency_hz) + ";\n  offset_s = " + std::to_string(options.clock.offset_s) +
+  out += "  freq = " + std::to_string(options.clock.frequency_hz) +
+         ";\n  offset_s = " + std::to_string(options.clock.offset_s) +
          ";\n  offset = " + std::to_string(options.clock.offset_ticks) + ";\n  absolute = true;\n};\n\n";
   out += stamps;
   out += stream;

@@ -23,13 +23,13 @@ struct CtfClock {
 /// The facts about a rank's clock that metadata needs.
 struct ClockFacts {
   clock::TickScale scale = {};          ///< ticks to the rank's own clock
-  std::int64_t realtime_ns = 0;         ///< the system's date (since 1970) when the rank's clock showed `realtime_local_ns`
+  std::int64_t realtime_ns = 0;  ///< the system's date (since 1970) when the rank's clock showed `realtime_local_ns`
   std::int64_t realtime_local_ns = 0;
   ReferenceLine line = {};              ///< to rank 0's clock
   /// Date minus rank 0's clock, so that all ranks of a run show one date; without it this rank's own date is used.
   std::optional<std::int64_t> reference_realtime_offset_ns = std::nullopt;
-  /// Ticks at which the description is exact. CTF's frequencies are whole Hz, so it errs elsewhere: at 2 GHz by 0.25 ns per
-  /// second of distance. The middle of the trace is best; its first event is good enough.
+  /// Ticks at which the description is exact. CTF's frequencies are whole Hz, so it errs elsewhere: at 2 GHz by 0.25 ns
+  /// per second of distance. The middle of the trace is best; its first event is good enough.
   std::uint64_t exact_at_ticks = 0;
 };
 CtfClock ctf_clock(const ClockFacts& facts);
@@ -43,8 +43,8 @@ struct MetadataOptions {
   const DeclaredTypes* declared = nullptr;  ///< by the program; null: none
 };
 
-/// The file `metadata` of one rank: packets as in packet.hpp, events as in event.hpp. Field names get an underscore in front,
-/// since some are keywords of TSDL; readers remove it.
+/// The file `metadata` of one rank: packets as in packet.hpp, events as in event.hpp. Field names get an underscore in
+/// front, since some are keywords of TSDL; readers remove it.
 std::string ctf_metadata(const MetadataOptions& options);
 
 }  // namespace tandem::trace

@@ -22,7 +22,9 @@ std::int64_t date_ns(const CtfClock& clock, std::uint64_t ticks) {
 
 TEST(CtfClock, SaysTheRanksDateWhereThereIsNoOtherRank) {
   const CtfClock clock = ctf_clock({.scale = {1'000, 500, std::int64_t{1} << 32},  // a tick is a nanosecond
-                                    .realtime_ns = 1'700'000'000'123'456'789, .realtime_local_ns = 500, .exact_at_ticks = 1'000});
+                                    .realtime_ns = 1'700'000'000'123'456'789,
+                                    .realtime_local_ns = 500,
+                                    .exact_at_ticks = 1'000});
   EXPECT_EQ(clock.frequency_hz, 1'000'000'000u);
   EXPECT_LT(clock.offset_ticks, clock.frequency_hz);
   EXPECT_EQ(date_ns(clock, 1'000), 1'700'000'000'123'456'789);
@@ -41,8 +43,11 @@ TEST(CtfClock, FollowsRankZerosTimeAndDate) {
   const ClockPoint first{.local_ns = 1'000, .reference_ns = 51'000},
       last{.local_ns = 1'000'001'000, .reference_ns = 1'000'052'000};
   const CtfClock clock = ctf_clock({.scale = {0, 0, std::int64_t{1} << 31},  // 2 GHz
-                                    .realtime_ns = 1, .realtime_local_ns = 1, .line = {first, last},
-                                    .reference_realtime_offset_ns = 1'700'000'000'000'000'000, .exact_at_ticks = 2'000});
+                                    .realtime_ns = 1,
+                                    .realtime_local_ns = 1,
+                                    .line = {first, last},
+                                    .reference_realtime_offset_ns = 1'700'000'000'000'000'000,
+                                    .exact_at_ticks = 2'000});
   EXPECT_EQ(clock.frequency_hz, 1'999'998'000u) << "slower than it thinks, by a microsecond in a second";
   EXPECT_NEAR(static_cast<double>(date_ns(clock, 2'000) - 1'700'000'000'000'051'000), 0, 1);
   EXPECT_NEAR(static_cast<double>(date_ns(clock, 2'000'002'000) - 1'700'000'001'000'052'000), 0, 2);
@@ -60,7 +65,8 @@ TEST(CtfClock, IsRightNearWhereItIsExact) {
                                       .exact_at_ticks = uptime_ticks});
     const std::uint64_t second_later = uptime_ticks + static_cast<std::uint64_t>(1e9 * ghz);
     const std::int64_t expected = scale.to_ns(second_later) + 1'699'999'995'000'000'000;
-    EXPECT_NEAR(static_cast<double>(date_ns(clock, second_later) - expected), 0, 3) << ghz << " GHz at " << uptime_ticks;
+    EXPECT_NEAR(static_cast<double>(date_ns(clock, second_later) - expected), 0, 3)
+        << ghz << " GHz at " << uptime_ticks;
   }
 }
 
@@ -70,7 +76,8 @@ TEST(CtfClock, SurvivesAScaleThatIsNone) {
 }
 
 TEST(CtfMetadata, DescribesEveryEventWithEveryField) {
-  const std::string text = ctf_metadata({.hostname = "node1", .program = "a \"b\" \\c\n", .rank = 3, .tandem_version = "0.1.0"});
+  const std::string text =
+      ctf_metadata({.hostname = "node1", .program = "a \"b\" \\c\n", .rank = 3, .tandem_version = "0.1.0"});
   EXPECT_TRUE(text.starts_with("/* CTF 1.8 */"));
   for (std::size_t i = 0; i < kEventSpecs; ++i)
     EXPECT_NE(text.find("name = \"" + std::string(spec_at(i).name) + "\";\n  id = " +

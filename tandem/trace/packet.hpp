@@ -8,10 +8,10 @@
 
 namespace tandem::trace {
 
-/// A record begins with 32 bits: the type in the low 7, the low 25 bits of the stamp above. When the stamp is 2^25 ticks or more
-/// after the previous record's (for the first record: after the packet's beginning), the low 7 bits are `Type::extended`, the
-/// type is in the 25 bits above, and the full stamp follows in 64 bits. The fields follow. The next record begins at the next
-/// multiple of 4 bytes.
+/// A record begins with 32 bits: the type in the low 7, the low 25 bits of the stamp above. When the stamp is 2^25
+/// ticks or more after the previous record's (for the first record: after the packet's beginning), the low 7 bits are
+/// `Type::extended`, the type is in the 25 bits above, and the full stamp follows in 64 bits. The fields follow. The
+/// next record begins at the next multiple of 4 bytes.
 struct RecordHeader {
   static constexpr unsigned type_bits = 7;
   static constexpr unsigned stamp_bits = 25;

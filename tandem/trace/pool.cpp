@@ -26,9 +26,11 @@ constexpr std::align_val_t kAlignment{64};
 base::Error refused(std::string_view what, const std::filesystem::path& file, std::size_t bytes) {
   const int error = errno;
   const bool full = error == ENOSPC || error == ENOMEM;
-  return {full ? base::ErrorCode::exhausted : base::ErrorCode::io,
-          fmt::format("{} {} for the trace's live buffers ({} KiB): {}{}", what, file.string(), bytes >> 10, std::strerror(error),
-                      full ? "; ask for less by --tandem.trace.memory, or name a folder with room by --tandem.trace.live" : "")};
+  return {
+      full ? base::ErrorCode::exhausted : base::ErrorCode::io,
+      fmt::format(
+          "{} {} for the trace's live buffers ({} KiB): {}{}", what, file.string(), bytes >> 10, std::strerror(error),
+          full ? "; ask for less by --tandem.trace.memory, or name a folder with room by --tandem.trace.live" : "")};
 }
 
 constexpr unsigned kOrdinaryAttempts = 16, kMostAttempts = 32;
@@ -72,7 +74,8 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
     const std::size_t first = std::min<std::size_t>(std::size_t{node} * pool->per_node_, options.count);
     const std::size_t last = std::min<std::size_t>(first + pool->per_node_, options.count);
     if (last > first)
-      options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node, options.context);
+      options.bind(buffers + first * options.buffer_bytes, (last - first) * options.buffer_bytes, node,
+                   options.context);
   }
   // Allocates now: later, lack of memory would be a signal. This follows the binding, so that pages are on their nodes.
   const int allocated = ::posix_fallocate(file.get(), 0, static_cast<off_t>(pool->bytes_));
@@ -91,7 +94,8 @@ base::Result<std::unique_ptr<BufferPool>> BufferPool::make(const Options& option
   std::memcpy(pool->memory_, &page, sizeof(page));
 
   pool->buffers_.resize(options.count);
-  for (unsigned node = 0; node < nodes; ++node) pool->free_.push_back(std::make_unique<base::IndexStack<>>(options.count));
+  for (unsigned node = 0; node < nodes; ++node)
+    pool->free_.push_back(std::make_unique<base::IndexStack<>>(options.count));
   for (std::uint32_t i = options.count; i-- > 0;) {
     pool->buffers_[i].memory = buffers + std::size_t{i} * options.buffer_bytes;
     pool->buffers_[i].index = i;

@@ -30,8 +30,9 @@ struct Buffer {
 /// Buffers of equal size. `make` touches all their pages, so that no probe has a page fault. Contents stay until they
 /// are overwritten.
 ///
-/// Threads: any thread may call `take` and `give_back`, which do not wait (`base::IndexStack`). `take` gives the buffer that was
-/// returned last, since it is in a cache. Each NUMA node has its part; a thread that finds it empty takes from the others.
+/// Threads: any thread may call `take` and `give_back`, which do not wait (`base::IndexStack`). `take` gives the buffer
+/// that was returned last, since it is in a cache. Each NUMA node has its part; a thread that finds it empty takes from
+/// the others.
 class BufferPool {
  public:
   struct Options {
@@ -59,7 +60,9 @@ class BufferPool {
   /// Marks the buffer as empty, for a recovery of the memory.
   static void clear(Buffer& buffer) noexcept;
 
-  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }  ///< without those beyond
+  std::uint32_t count() const noexcept {
+    return static_cast<std::uint32_t>(buffers_.size());
+  }  ///< without those beyond
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
   const std::filesystem::path& live_file() const noexcept { return file_; }
   std::span<const std::byte> live_memory() const noexcept { return {memory_, bytes_}; }

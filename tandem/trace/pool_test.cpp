@@ -57,7 +57,8 @@ TEST(BufferPool, EachNumaNodesPartIsBoundBeforeItIsThereAndServesItsActorsFirst)
     ASSERT_NE(buffer, nullptr);
     nodes.push_back(node_of(buffer));
   }
-  EXPECT_EQ(nodes, (std::vector<unsigned>{1, 1, 0, 0, 0})) << "an actor takes from its own node first, then from others";
+  EXPECT_EQ(nodes, (std::vector<unsigned>{1, 1, 0, 0, 0}))
+      << "an actor takes from its own node first, then from others";
   EXPECT_EQ(pool.take(0), nullptr);
 }
 

@@ -111,15 +111,16 @@ class StreamRepair {
     return {};
   }
 
-  /// Adds the actor's packets that the file lacks and that fit between their neighbours. `packets` is in the order of sequence
-  /// numbers.
+  /// Adds the actor's packets that the file lacks and that fit between their neighbours. `packets` is in the order of
+  /// sequence numbers.
   void add(std::span<const LivePacket> packets, RecoverReport* report) {
     const std::size_t in_file = pieces_.size();
     for (const LivePacket& packet : packets) {
       const auto same = [&](const Piece& piece) { return piece.header.sequence == packet.header.sequence; };
       if (std::ranges::any_of(pieces_, same)) continue;
       const auto place =
-          std::ranges::upper_bound(pieces_, packet.header.sequence, {}, [](const Piece& p) { return p.header.sequence; });
+          std::ranges::upper_bound(pieces_, packet.header.sequence, {},
+                                   [](const Piece& p) { return p.header.sequence; });
       const bool follows = place == pieces_.begin() || (place - 1)->header.end_ticks <= packet.header.begin_ticks;
       const bool precedes = place == pieces_.end() || packet.header.end_ticks <= place->header.begin_ticks;
       if (!follows || !precedes) continue;
@@ -223,7 +224,8 @@ Result<void> repair_streams(const base::OwnedFolder& folder, std::span<const Liv
   for (const std::uint32_t actor : actors.value()) {
     StreamRepair& repair = repairs.emplace_back(folder, actor);
     if (auto read = repair.read_file(); !read) return read;
-    const auto own = std::ranges::equal_range(packets, actor, {}, [](const LivePacket& packet) { return packet.header.actor; });
+    const auto own = std::ranges::equal_range(packets, actor, {},
+                                              [](const LivePacket& packet) { return packet.header.actor; });
     repair.add({own.begin(), own.end()}, report);
   }
   for (const StreamRepair& repair : repairs)
@@ -267,12 +269,14 @@ Result<void> remove_live(const base::OwnedFolder& folder, const std::optional<Li
 }
 
 Error still_alive(const base::OwnedFolder& folder, std::uint32_t process) {
-  return {ErrorCode::unsupported, folder.path().string() + ": process " + std::to_string(process) +
-                                      " that writes it is alive: wait until it has ended. If that is another program: --force"};
+  return {ErrorCode::unsupported,
+          folder.path().string() + ": process " + std::to_string(process) +
+              " that writes it is alive: wait until it has ended. If that is another program: --force"};
 }
 
 /// The live file of a dead process; empty when there is none (any more).
-Result<std::optional<LiveFile>> live_of_the_dead(const base::OwnedFolder& folder, const Manifest& manifest, bool force) {
+Result<std::optional<LiveFile>> live_of_the_dead(const base::OwnedFolder& folder, const Manifest& manifest,
+                                                 bool force) {
   auto live = find_live(folder);
   const bool here = manifest.host == base::host_name();
   if (!live) {

@@ -30,7 +30,8 @@ struct LivePacket {
 /// acquire, which pairs with the probe's release store after the fields. Returns only well-formed packets, for any
 /// bytes. `file` is aligned to 8 bytes; while its process lives, the result may be out of date at once. `declared`: the
 /// event types that the program has declared, from rank.json.
-std::vector<LivePacket> collect_live(std::span<const std::byte> file, const DeclaredTypes& declared = DeclaredTypes::none());
+std::vector<LivePacket> collect_live(std::span<const std::byte> file,
+                                     const DeclaredTypes& declared = DeclaredTypes::none());
 
 /// A live file that is open for reading, with its page, which is valid (`problem_of`).
 struct LiveFile {

@@ -24,7 +24,9 @@ class Memory : public test::AlignedBytes {
   using AlignedBytes::AlignedBytes;
   std::vector<LivePacket> packets() const { return collect_live(bytes()); }
 };
-Memory memory_of(const std::vector<std::string>& buffers) { return Memory(test::live_file("/run", 1, buffer_bytes, buffers)); }
+Memory memory_of(const std::vector<std::string>& buffers) {
+  return Memory(test::live_file("/run", 1, buffer_bytes, buffers));
+}
 
 PacketWriter two_events(std::uint32_t actor = 1, std::uint64_t sequence = 0, std::uint64_t ticks = 2'000'000) {
   PacketWriter packet(actor, sequence, ticks);
@@ -94,8 +96,9 @@ TEST(CollectLive, KeepsABufferThatOnlySaysHowMuchWasLost) {
 }
 
 TEST(CollectLive, OrdersPacketsByActorAndNumber) {
-  const Memory memory = memory_of({two_events(2, 1).live_complete(buffer_bytes), two_events(2, 0).live_complete(buffer_bytes),
-                                   two_events(1, 5).live_complete(buffer_bytes)});
+  const Memory memory =
+      memory_of({two_events(2, 1).live_complete(buffer_bytes), two_events(2, 0).live_complete(buffer_bytes),
+                 two_events(1, 5).live_complete(buffer_bytes)});
   const auto packets = memory.packets();
   ASSERT_EQ(packets.size(), 3u);
   EXPECT_EQ(packets[0].header.actor, 1u);
@@ -194,7 +197,8 @@ TEST_F(RecoverTest, GoesOnWhereItWasInterrupted) {
 TEST_F(RecoverTest, PutsAPacketWhereItBelongsWhenTheFileIsAhead) {
   kill();
   const auto packets = test::sample_worker_packets();
-  test::write_file(test::stream_path(folder_, 1), packets[1] + packets[2] + packets[3]);  // the first is in a live buffer
+  // the first is in a live buffer
+  test::write_file(test::stream_path(folder_, 1), packets[1] + packets[2] + packets[3]);
   recover();
   EXPECT_EQ(test::read_file(test::stream_path(folder_, 1)).substr(0, packets[0].size()), packets[0]);
   EXPECT_EQ(events(), test::sample_events + 2);
@@ -237,8 +241,8 @@ TEST_F(RecoverTest, RefusesWhileTheProcessIsAliveUnlessForced) {
 TEST_F(RecoverTest, LeavesATraceThatIsCompleteAsItIs) {
   test::write_sample_rank(folder_, facts_);
   EXPECT_EQ(recover().ranks, 0u);
-  test::write_file(live_,
-                   test::live_file(folder_, dead_process(), buffer_bytes, {two_events(1, 99).live_complete(buffer_bytes)}));
+  test::write_file(
+      live_, test::live_file(folder_, dead_process(), buffer_bytes, {two_events(1, 99).live_complete(buffer_bytes)}));
   std::filesystem::create_symlink(live_, folder_ / live_link);
   EXPECT_EQ(recover().packets_added, 0u) << "killed between the end of the trace and the removal of its buffers";
   EXPECT_FALSE(std::filesystem::exists(live_));
@@ -284,7 +288,8 @@ TEST_F(RecoverTest, MakesNoFileThroughADanglingLink) {
 
 TEST_F(RecoverTest, AShortFileThatBeginsNoPacketIsLeftAsItIs) {
   kill();
-  const std::vector<std::string> contents{"short", "\xC1\x1F\xFC\xC1\x02", std::string("\xC1\x1F\xFC\xC1\x01\0\0\1", 8)};
+  const std::vector<std::string> contents{"short", "\xC1\x1F\xFC\xC1\x02",
+                                          std::string("\xC1\x1F\xFC\xC1\x01\0\0\1", 8)};
   for (const std::string& content : contents) {
     test::write_file(test::stream_path(folder_, 1), content);
     expect_error(base::ErrorCode::malformed, "no packet begins here");
@@ -333,7 +338,8 @@ TEST_F(RecoverTest, FilesOfOtherUsersAreNeitherReadNorChanged) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
   constexpr uid_t nobody = 65534;
   kill();
-  for (const auto& file : {live_, folder_, folder_ / own_folder, folder_ / manifest_file, test::stream_path(folder_, 1)}) {
+  for (const auto& file :
+       {live_, folder_, folder_ / own_folder, folder_ / manifest_file, test::stream_path(folder_, 1)}) {
     ASSERT_EQ(::lchown(file.c_str(), nobody, nobody), 0);
     const std::string before = test::read_file(test::stream_path(folder_, 1));
     expect_error(base::ErrorCode::io, "user 65534");

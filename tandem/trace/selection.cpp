@@ -101,7 +101,8 @@ std::string Selection::described() const {
     if (mostly) add_word("", name_of(category));
     for (std::size_t i = 0; i < kEventSpecs; ++i) {
       const EventSpec& spec = spec_at(i);
-      if (spec.category == category && !is_compound(spec.type) && has(spec.type) != mostly) add_word(mostly ? "-" : "", spec.name);
+      if (spec.category == category && !is_compound(spec.type) && has(spec.type) != mostly)
+        add_word(mostly ? "-" : "", spec.name);
     }
   }
   return text.empty() ? std::string(name_of(Category::about)) : text;

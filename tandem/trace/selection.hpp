@@ -19,8 +19,9 @@ struct Selection {
   static Selection all() noexcept;
   static Selection of(Category category) noexcept;
 
-  /// Reads `task,comm,-task.deps`: names of categories and events, `all`, `none`, from left to right; `-` removes. A text that
-  /// begins with `-` removes from `all`. Errors (invalid_argument): names the unknown word and the nearest known one.
+  /// Reads `task,comm,-task.deps`: names of categories and events, `all`, `none`, from left to right; `-` removes. A
+  /// text that begins with `-` removes from `all`. Errors (invalid_argument): names the unknown word and the nearest
+  /// known one.
   static base::Result<Selection> parse(std::string_view text);
 
   constexpr bool has(Type type) const noexcept {

@@ -167,8 +167,8 @@ void Session::attach(Stream& stream, const ActorSpec& spec) {
     stream.session_.store(this, std::memory_order_release);
     turn(stream, selection_);
   }
-  describe_as(Type::actor, actor, static_cast<std::uint8_t>(spec.kind), spec.index, static_cast<std::int32_t>(spec.core),
-              std::string_view(spec.name));
+  describe_as(Type::actor, actor, static_cast<std::uint8_t>(spec.kind), spec.index,
+              static_cast<std::int32_t>(spec.core), std::string_view(spec.name));
 }
 
 /// Records changes whatever is selected, since a reader must know whether events were left out for a time.
@@ -185,7 +185,8 @@ void Session::select(const Selection& selection) {
     const std::lock_guard guard(mutex_);
     selection_ = selection;
     if (!selection_.empty())
-      for (std::size_t i = 0; i < selection_.words.size(); ++i) selection_.words[i] |= Selection::of(Category::about).words[i];
+      for (std::size_t i = 0; i < selection_.words.size(); ++i)
+        selection_.words[i] |= Selection::of(Category::about).words[i];
     for (const auto& actor : actors_)
       if (actor->stream != nullptr) turn(*actor->stream, selection_);
   }
@@ -340,7 +341,8 @@ Session::Actor& Session::actor(std::uint32_t number) noexcept {
 // --- flushing
 
 std::int64_t Session::flush_step(std::int64_t now_ns) {
-  const bool now = options_.write_early && options_.when_full != WhenFull::newest && quiet_.load(std::memory_order_relaxed) == 0;
+  const bool now =
+      options_.write_early && options_.when_full != WhenFull::newest && quiet_.load(std::memory_order_relaxed) == 0;
   const std::size_t written = now ? flush(false) : 0;
   if (waker_ != nullptr) return base::kNever;
   // The period adapts so that at most an eighth of the buffers waits.
@@ -390,7 +392,8 @@ void Session::write_out(Buffer& buffer, bool quietly) {
     lost_.fetch_add(header.event_count, std::memory_order_relaxed);
     events_.fetch_sub(header.event_count, std::memory_order_relaxed);
     bytes_.fetch_sub(buffer.content_bytes, std::memory_order_relaxed);
-    if (!std::exchange(error_logged_, true)) log_.error("{}; what cannot be written is counted as lost", added.error().message);
+    if (!std::exchange(error_logged_, true))
+      log_.error("{}; what cannot be written is counted as lost", added.error().message);
   }
   in_use_.fetch_sub(1, std::memory_order_relaxed);
   if (options_.when_full == WhenFull::wait && spare_ == nullptr) {
@@ -428,7 +431,8 @@ std::uint32_t Session::name(NameKind kind, std::string_view text) {
   std::uint32_t number = 0;
   {
     const std::lock_guard guard(describe_mutex_);
-    const auto [entry, fresh] = names_.try_emplace({kind, std::string(text)}, static_cast<std::uint32_t>(names_.size()));
+    const auto [entry, fresh] =
+        names_.try_emplace({kind, std::string(text)}, static_cast<std::uint32_t>(names_.size()));
     number = entry->second;
     if (!fresh) return number;
   }
@@ -478,8 +482,8 @@ void Session::describe(const ClockPoint& point) {
     const std::lock_guard guard(mutex_);
     clock_points_.push_back(point);
   }
-  describe_as(Type::clock_point, static_cast<std::uint8_t>(point.kind), point.local_ns, point.reference_ns, point.error_ns,
-              point.late_ns);
+  describe_as(Type::clock_point, static_cast<std::uint8_t>(point.kind), point.local_ns, point.reference_ns,
+              point.error_ns, point.late_ns);
 }
 
 void Session::set_reference_date(std::int64_t offset_ns) {
@@ -508,7 +512,8 @@ Result<fs::path> Session::snapshot() {
   const fs::path rank_folder = folder / rank_folder_.filename();
   fs::create_directories(rank_folder, failed);
   if (failed)
-    return Error{ErrorCode::io, fmt::format("cannot make the snapshot's folder {}: {}", rank_folder.string(), failed.message())};
+    return Error{ErrorCode::io,
+                 fmt::format("cannot make the snapshot's folder {}: {}", rank_folder.string(), failed.message())};
   const auto run = base::OwnedFolder::open(folder, base::Owners::anyone);
   if (!run) return run.error();
   const auto rank = run.value().folder(rank_folder.filename().string(), base::Owners::self);
@@ -556,8 +561,9 @@ SessionCounts Session::close() {
   (void)own_->remove(live_name).ok();  // a dangling link is none
   const SessionCounts counted = counts();
   if (counted.lost_events > 0)
-    log_.warn("trace {}: {} of {} events were lost; --tandem.trace.memory={}MiB would have kept them all", rank_folder_.string(),
-              counted.lost_events, counted.events + counted.lost_events, (counted.needed_bytes >> 20) + 1);
+    log_.warn("trace {}: {} of {} events were lost; --tandem.trace.memory={}MiB would have kept them all",
+              rank_folder_.string(), counted.lost_events, counted.events + counted.lost_events,
+              (counted.needed_bytes >> 20) + 1);
   pool_.reset();
   return counted;
 }

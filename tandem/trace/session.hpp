@@ -53,7 +53,7 @@ struct SessionOptions {
   std::vector<std::string> arguments = {};
   std::string cpu = {};                 ///< model
   unsigned cores = 0;
-  std::vector<unsigned> pus = {};       ///< hardware threads that the rank may run on, by the operating system's numbers
+  std::vector<unsigned> pus = {};  ///< hardware threads that the rank may run on, by the operating system's numbers
   unsigned numa_nodes = 1;
   void (*bind)(void* memory, std::size_t bytes, unsigned node, void* context) = nullptr;  ///< to a NUMA node
   void* context = nullptr;
@@ -86,16 +86,16 @@ struct SessionCounts {
 /// steppable on a thread of its own, or in the event loop that `open` got. Only the flusher writes files, except with
 /// `WhenFull::wait`, where actors that wait for a buffer write, too.
 ///
-/// Invariants: 1. once it is closed, events emitted = events in files + events counted as lost. 2. Events that were emitted
-/// 100 ms before the process is killed can be recovered, except lost ones (`recover.hpp`). 3. No probe waits, except with
-/// `WhenFull::wait`.
+/// Invariants: 1. once it is closed, events emitted = events in files + events counted as lost. 2. Events that were
+/// emitted 100 ms before the process is killed can be recovered, except lost ones (`recover.hpp`). 3. No probe waits,
+/// except with `WhenFull::wait`.
 class Session {
  public:
   /// Opens a session. `clock` is the clock that the probes read; it outlives the session. `loop` steps the flusher;
   /// null: it gets a thread. Errors: io, exhausted, invalid_argument (the rank's folder exists; the message has the
   /// remedy).
-  static base::Result<std::unique_ptr<Session>> open(const SessionOptions& options, const clock::Clock& clock, base::Log& log,
-                                                     base::EventLoop* loop = nullptr);
+  static base::Result<std::unique_ptr<Session>> open(const SessionOptions& options, const clock::Clock& clock,
+                                                     base::Log& log, base::EventLoop* loop = nullptr);
   ~Session();  ///< closes the session if it is open
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

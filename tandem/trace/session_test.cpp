@@ -123,7 +123,8 @@ TEST_F(SessionTest, ThreadsThatComeAndGoDeclareTypesAndRecordThem) {
                                             [&](const Event& event, std::int64_t) {
                                               ++counts[event.spec().name];
                                               if (event.type >= static_cast<Type>(kFirstDeclared)) {
-                                                EXPECT_EQ(event.text(1), event.number(0) == rounds ? "the last" : "so it is");
+                                                EXPECT_EQ(event.text(1),
+                                                          event.number(0) == rounds ? "the last" : "so it is");
                                               }
                                               return true;
                                             });
@@ -429,7 +430,8 @@ TEST_F(SessionTest, ATraceWhoseEndDoesNotFitTheDiskSaysSoAndNotThatItsProgramWas
   }
   const auto unread = RankTrace::open(rank);
   ASSERT_FALSE(unread.ok());
-  EXPECT_NE(unread.error().message.find("the end of its trace could not be written"), std::string::npos) << unread.error().message;
+  EXPECT_NE(unread.error().message.find("the end of its trace could not be written"), std::string::npos)
+      << unread.error().message;
   ASSERT_TRUE(recover_rank(rank, {.force = true}).ok());  // this process, which wrote it, is alive
   const auto read = RankTrace::open(rank);
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -458,7 +460,8 @@ TEST_F(SessionTest, TheRunsFolderMayBeAnothersTheRanksFolderIsOurs) {
 TEST_F(SessionTest, NamesThatOthersHaveTakenAreNoHindrance) {
   const fs::path live = folder_ / "live";
   fs::create_directories(live);
-  for (int i = 0; i < 100; ++i) std::ofstream(live / (live_prefix + std::to_string(::getpid()) + "." + std::to_string(i))) << "taken";
+  for (int i = 0; i < 100; ++i)
+    std::ofstream(live / (live_prefix + std::to_string(::getpid()) + "." + std::to_string(i))) << "taken";
   options_.live_folder = live;
   EXPECT_EQ(open()->close().lost_events, 0u);
   EXPECT_EQ(std::distance(fs::directory_iterator(live), fs::directory_iterator()), 100);

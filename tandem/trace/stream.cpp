@@ -31,7 +31,8 @@ Stream::Open Stream::open_slowly(Type type, std::uint64_t ticks, std::size_t byt
     }
     // The stamp is that of the event that needed a buffer, since it happened before the wait and stamps do not
     // decrease.
-    if (waited_ns_ != 0 && any_on<Type::tracer_waited>()) write<Type::tracer_waited>(ticks, std::exchange(waited_ns_, 0));
+    if (waited_ns_ != 0 && any_on<Type::tracer_waited>())
+      write<Type::tracer_waited>(ticks, std::exchange(waited_ns_, 0));
     if (!room()) {  // more than a buffer holds
       ++lost_;
       return {};

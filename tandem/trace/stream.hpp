@@ -97,8 +97,8 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 
 }  // namespace internal
 
-/// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not selected, a
-/// probe is one load and a branch.
+/// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not
+/// selected, a probe is one load and a branch.
 /// Threads. Only the actor's thread writes. Its buffer is its own until it hands the full buffer over, so a probe takes
 /// no lock, shares no cache line and makes no system call. `Session` turns types on and off from any thread; a
 /// concurrent probe may still see the old choice. A probe that finds its type on (acquire) also sees what the session
@@ -109,19 +109,19 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 /// even after the process was killed, takes the records before the first zero, and ignores what an earlier packet has
 /// left after it.
 ///
-/// Completing a record. The last record of a stream may have a word of 32 bits that its actor stores once more (`leave_open`, then
-/// `open_word` and `complete`): the length of a task that runs, the queue of one that was submitted. While it is open, a reader of the
-/// memory may find either value:
-/// - The actor stores the word before the header word of any later record (both release). So a reader that has found a later header
-///   word (acquire) and then loads the word again has its final value; a reader that finds no later record reads this one again the
-///   next time (read/copy_records.hpp).
+/// Completing a record. The last record of a stream may have a word of 32 bits that its actor stores once more
+/// (`leave_open`, then `open_word` and `complete`): the length of a task that runs, the queue of one that was
+/// submitted. While it is open, a reader of the memory may find either value:
+/// - The actor stores the word before the header word of any later record (both release). So a reader that has found a
+///   later header word (acquire) and then loads the word again has its final value; a reader that finds no later record
+///   reads this one again the next time (read/copy_records.hpp).
 /// - Only the actor hands its buffer over. From then on `open_word` returns null, as it does when another record has
 ///   followed: nobody stores into a buffer that the flusher may be writing. What could not be completed becomes a
 ///   record of its own.
 /// - A killed program leaves the word open: the task was running.
 ///
-/// Stamps. `emit` reads the clock: 8 of its 10 ns. Immediate consequences of an event can have its stamp: `begin_instant` reads
-/// the clock if any of several types is on, and `append` uses that stamp.
+/// Stamps. `emit` reads the clock: 8 of its 10 ns. Immediate consequences of an event can have its stamp:
+/// `begin_instant` reads the clock if any of several types is on, and `append` uses that stamp.
 class Stream {
  public:
   Stream() noexcept = default;
@@ -142,7 +142,8 @@ class Stream {
   [[gnu::always_inline]] bool all_on() const noexcept {
     constexpr Selection types = selection_of<T...>();
     for (std::size_t i = 0; i < types.words.size(); ++i)
-      if (types.words[i] != 0 && (on_[i].load(std::memory_order_acquire) & types.words[i]) != types.words[i]) return false;
+      if (types.words[i] != 0 && (on_[i].load(std::memory_order_acquire) & types.words[i]) != types.words[i])
+        return false;
     return true;
   }
 
@@ -194,8 +195,8 @@ class Stream {
     return static_cast<std::uint64_t>(clock_->now_ns());
   }
 
-  /// A record whose fields the caller stores before it calls `publish`: `fields` has room for `bytes`, with zeros up to the next
-  /// multiple of 4. Null `fields`: the event is lost.
+  /// A record whose fields the caller stores before it calls `publish`: `fields` has room for `bytes`, with zeros up to
+  /// the next multiple of 4. Null `fields`: the event is lost.
   struct Open {
     std::byte* fields = nullptr;
     std::uint32_t* header = nullptr;
@@ -237,8 +238,8 @@ class Stream {
   /// Whether `open` has only its usual work for a record at `ticks` with up to `most_bytes` of fields. Then the caller
   /// may store the fields behind the header word at `draft()`, and call `publish_draft`, or not.
   [[gnu::always_inline]] bool takes_draft(std::uint64_t ticks, std::size_t most_bytes) const noexcept {
-    return static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes && ticks - last_ < RecordHeader::stamp_span &&
-           static_cast<std::int64_t>(ticks - last_event_) >= 0;
+    return static_cast<std::size_t>(end_ - at_) >= RecordHeader::compact_bytes + most_bytes &&
+           ticks - last_ < RecordHeader::stamp_span && static_cast<std::int64_t>(ticks - last_event_) >= 0;
   }
   std::byte* draft() const noexcept { return at_; }
   /// Publishes the record at `at`, which `draft` returned, with `bytes` of fields, a multiple of 4; `ticks` as for
@@ -307,7 +308,8 @@ class Stream {
 
   template <Type T, class... Fields>
   [[gnu::always_inline]] void write(std::uint64_t ticks, Fields... fields) noexcept {
-    static_assert(sizeof...(Fields) == field_count(*find_spec(T)), "an event has as many values as its specification has fields");
+    static_assert(sizeof...(Fields) == field_count(*find_spec(T)),
+                  "an event has as many values as its specification has fields");
     const Open record = open(T, ticks, internal::fixed_bytes<T>());
     if (record.fields == nullptr) [[unlikely]] return;
     internal::store_fields<T>(record.fields, fields...);

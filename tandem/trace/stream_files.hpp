@@ -13,8 +13,8 @@
 
 namespace tandem::trace {
 
-/// Opens files when they are needed, and keeps at most `most_open` of them open. One thread at a time. When the disk is full it
-/// removes the incomplete packet, so that files hold whole packets.
+/// Opens files when they are needed, and keeps at most `most_open` of them open. One thread at a time. When the disk is
+/// full it removes the incomplete packet, so that files hold whole packets.
 class StreamFiles {
  public:
   /// `folder` outlives the object.

@@ -66,7 +66,8 @@ Stream* ThreadStreams::of_this_thread(std::string_view name) {
     if (std::ranges::find(streams_, shared) == streams_.end()) streams_.push_back(shared);
   }
   const std::lock_guard guard(found->mutex);  // waits for a session that is detaching it
-  session_.attach(found->stream, {.kind = ActorKind::user, .name = name.empty() ? name_of_this_thread() : std::string(name)});
+  session_.attach(found->stream,
+                  {.kind = ActorKind::user, .name = name.empty() ? name_of_this_thread() : std::string(name)});
   return adopt(*found);
 }
 

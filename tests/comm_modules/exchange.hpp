@@ -8,8 +8,8 @@
 
 namespace tandem::comm {
 
-/// Sends messages of many sizes around a ring, and one from rank 0 to all others; called by every rank at once. What went wrong;
-/// empty when nothing did. `transport` is the one that has to speak with the others.
+/// Sends messages of many sizes around a ring, and one from rank 0 to all others; called by every rank at once. What
+/// went wrong; empty when nothing did. `transport` is the one that has to speak with the others.
 std::string exchange(Endpoint& endpoint, std::string_view transport);
 
 }  // namespace tandem::comm

@@ -36,21 +36,23 @@ std::string mappings() {
 
 TEST(CommModules, ProgramsThatDoNotAskForATransportDoNotLoadItsLibraries) {
   EXPECT_EQ(refusal({.transports = {"tcp"}}), "");
-  EXPECT_THAT(mappings(),
-              AllOf(HasSubstr("libc.so"), Not(HasSubstr("libucp")), Not(HasSubstr("libucs")), Not(HasSubstr("libmpi"))));
+  EXPECT_THAT(mappings(), AllOf(HasSubstr("libc.so"), Not(HasSubstr("libucp")), Not(HasSubstr("libucs")),
+                                Not(HasSubstr("libmpi"))));
 }
 
 TEST(CommModules, AModuleThatIsNotThereIsAnErrorWithThePackageToInstall) {
   const std::string folder = testing::TempDir();
-  EXPECT_THAT(refusal({.transports = {"ucx"}, .modules = folder}),
-              AllOf(HasSubstr(folder), HasSubstr("libtandem_comm_ucx.so"), HasSubstr("libucx-dev"), HasSubstr("comm.modules")));
+  EXPECT_THAT(
+      refusal({.transports = {"ucx"}, .modules = folder}),
+      AllOf(HasSubstr(folder), HasSubstr("libtandem_comm_ucx.so"), HasSubstr("libucx-dev"), HasSubstr("comm.modules")));
   EXPECT_THAT(refusal({.transports = {"mpi"}, .modules = folder}),
               AllOf(HasSubstr("libtandem_comm_mpi.so"), HasSubstr("libopenmpi-dev")));
 }
 
 TEST(CommModules, AModuleOfAnotherVersionIsRefusedWithBothVersionsNamed) {
-  EXPECT_THAT(refusal({.transports = {"ucx"}, .modules = OLD_MODULES}),
-              AllOf(HasSubstr(OLD_MODULES), HasSubstr("Tandem 0.0.7"), HasSubstr(std::string("Tandem ") + internal::kVersion)));
+  EXPECT_THAT(
+      refusal({.transports = {"ucx"}, .modules = OLD_MODULES}),
+      AllOf(HasSubstr(OLD_MODULES), HasSubstr("Tandem 0.0.7"), HasSubstr(std::string("Tandem ") + internal::kVersion)));
 }
 
 TEST(CommModules, AFileThatIsNoModuleIsRefused) {
@@ -58,7 +60,8 @@ TEST(CommModules, AFileThatIsNoModuleIsRefused) {
 }
 
 TEST(CommModules, AllTransportsAreNamedWhenOneIsUnknown) {
-  EXPECT_THAT(refusal({.transports = {"ucs"}}), AllOf(HasSubstr("shm, tcp, ucx and mpi"), HasSubstr("did you mean ucx?")));
+  EXPECT_THAT(refusal({.transports = {"ucs"}}),
+              AllOf(HasSubstr("shm, tcp, ucx and mpi"), HasSubstr("did you mean ucx?")));
 }
 
 TEST(CommModules, RanksSpeakOverUcxFromItsModule) {

@@ -1,4 +1,5 @@
-// tests/comm_modules/mpi_program_rank.cpp: a program that uses MPI itself hands its communicator over, and goes on using it.
+// tests/comm_modules/mpi_program_rank.cpp: a program that uses MPI itself hands its communicator over, and goes on
+// using it.
 #include <fmt/core.h>
 #include <mpi.h>
 

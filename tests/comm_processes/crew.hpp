@@ -22,7 +22,8 @@ struct Crew {
   Crew(std::uint32_t ranks, const std::string& transport) {
     if (transport == "loop") {
       network = std::make_unique<comm::LoopNetwork>(comm::LoopOptions{.ranks = ranks});
-      for (std::uint32_t i = 0; i < ranks; ++i) at.push_back(comm::Endpoint::open_loop(*network, comm::Rank{i}, {}, log, nullptr));
+      for (std::uint32_t i = 0; i < ranks; ++i)
+        at.push_back(comm::Endpoint::open_loop(*network, comm::Rank{i}, {}, log, nullptr));
       return;
     }
     for (comm::Job& job : comm::make_thread_job(ranks)) {

@@ -1,5 +1,5 @@
-// tests/comm_processes/crowd.cpp: a program for `tandem run -n N`: rounds of a ring that no rank leaves before all have come, and
-// broadcasts from changing roots.
+// tests/comm_processes/crowd.cpp: a program for `tandem run -n N`: rounds of a ring that no rank leaves before all have
+// come, and broadcasts from changing roots.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,10 +35,12 @@ void barrier(comm::Endpoint& endpoint) {
   const Rank next{(rank + 1) % size}, previous{(rank + size - 1) % size};
   for (std::uint64_t lap = 0; lap < 2; ++lap) {
     std::uint64_t token = lap;
-    if (rank == 0) expect_done(endpoint.wait(endpoint.isend(next, Tag{lap}, {&token, sizeof token})), "the token's start");
+    if (rank == 0)
+      expect_done(endpoint.wait(endpoint.isend(next, Tag{lap}, {&token, sizeof token})), "the token's start");
     expect_done(endpoint.wait(endpoint.irecv(previous, Tag{lap}, {&token, sizeof token})), "the token's arrival");
     if (token != lap) fail("another token came");
-    if (rank != 0) expect_done(endpoint.wait(endpoint.isend(next, Tag{lap}, {&token, sizeof token})), "the token's way on");
+    if (rank != 0)
+      expect_done(endpoint.wait(endpoint.isend(next, Tag{lap}, {&token, sizeof token})), "the token's way on");
   }
 }
 

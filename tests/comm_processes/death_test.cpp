@@ -29,7 +29,8 @@ class Death : public testing::TestWithParam<std::string> {
  protected:
   comm::EndpointOptions options() const { return options_for(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Over, Death, testing::Values("shm", "shm_copy", "tcp"), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Over, Death, testing::Values("shm", "shm_copy", "tcp"),
+                         [](const auto& test) { return test.param; });
 
 /// Kills the victim once it is at stage 1, and informs the others.
 std::string kill_at_stage_one(Team& team, std::chrono::milliseconds after = {}) {
@@ -189,14 +190,16 @@ TEST_P(Death, OfAFloodOfSmallMessagesEndsWithIt) {
   EXPECT_EQ(kill_at_stage_one(team, std::chrono::milliseconds(7)), "");
 }
 
-/// Broadcasts from rank 0 along a chain in the order of ranks; the victim is in its middle. Broadcasts that the root posts after it
-/// knows of the death must reach all others.
+/// Broadcasts from rank 0 along a chain in the order of ranks; the victim is in its middle. Broadcasts that the root
+/// posts after it knows of the death must reach all others.
 void broadcast_along_chain(Member& me, std::size_t bytes) {
   constexpr unsigned before = 30, after = 5;
   std::vector<comm::Recipient> recipients;
-  for (std::uint32_t rank = 1; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, static_cast<int>(me.size() - rank)});
+  for (std::uint32_t rank = 1; rank < me.size(); ++rank)
+    recipients.push_back({Rank{rank}, static_cast<int>(me.size() - rank)});
   Bytes memory(bytes);
-  // The root has a connection to the first of the chain only; a receive connects it to the victim, so it learns of the death.
+  // The root has a connection to the first of the chain only; a receive connects it to the victim, so it learns of the
+  // death.
   Bytes nothing;
   Request watch;
   if (me.is(0)) watch = me.endpoint().irecv(Rank{victim}, Tag{2'000'000}, nothing);
@@ -236,8 +239,9 @@ TEST_P(Death, OfTheRootOfABroadcastEndsTheReceivesOfItsRecipients) {
     std::vector<comm::Recipient> recipients;
     for (std::uint32_t rank = 0; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, 0});
     for (std::uint64_t i = 0;; ++i) {
-      const Request request = me.is(victim) ? me.endpoint().mcast(recipients, Tag{i}, memory, {.tree = comm::TreeKind::binomial})
-                                            : me.endpoint().irecv(Rank{victim}, Tag{i}, memory);
+      const Request request = me.is(victim)
+                                  ? me.endpoint().mcast(recipients, Tag{i}, memory, {.tree = comm::TreeKind::binomial})
+                                  : me.endpoint().irecv(Rank{victim}, Tag{i}, memory);
       if (me.endpoint().wait(request).ending == Ending::done) {
         if (me.is(victim) && i == 1) me.reach(1);
         continue;
@@ -250,9 +254,9 @@ TEST_P(Death, OfTheRootOfABroadcastEndsTheReceivesOfItsRecipients) {
   EXPECT_EQ(kill_at_stage_one(team, std::chrono::milliseconds(5)), "");
 }
 
-/// Ranks 2 and 3 know of a message, and have no room for it until they post their receives. It comes from rank 1, so the
-/// receives connect them to rank 1 alone. Rank 1 is stopped, and dies together with the root; no rank informs 2 and 3 of the
-/// root's death.
+/// Ranks 2 and 3 know of a message, and have no room for it until they post their receives. It comes from rank 1, so
+/// the receives connect them to rank 1 alone. Rank 1 is stopped, and dies together with the root; no rank informs 2 and
+/// 3 of the root's death.
 TEST_P(Death, OfTheRootAndANodeBetweenEndsReceivesThatNeverSpokeToTheRoot) {
   comm::EndpointOptions without_room = options();
   without_room.forward_bytes = 0;
@@ -297,7 +301,8 @@ TEST_P(Death, OfTheRootOfBroadcastsAndOfInteriorNodesEndsTheReceivesOfTheOthers)
     Team team(8, options(), [tree](Member& me) {
       Bytes memory(1'000'000);
       std::vector<comm::Recipient> recipients;
-      for (std::uint32_t rank = 1; rank < me.size(); ++rank) recipients.push_back({Rank{rank}, -static_cast<int>(rank)});
+      for (std::uint32_t rank = 1; rank < me.size(); ++rank)
+        recipients.push_back({Rank{rank}, -static_cast<int>(rank)});
       for (std::uint64_t i = 0;; ++i) {
         // Some post their receives late, for what is there already.
         const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
@@ -311,8 +316,8 @@ TEST_P(Death, OfTheRootOfBroadcastsAndOfInteriorNodesEndsTheReceivesOfTheOthers)
           continue;
         }
         me.expect(status.ending == Ending::peer_dead && status.culprit.value() < 3,
-                  fmt::format("broadcast {} ended as {} of rank {}, which has not been killed", i, name_of(status.ending),
-                              status.culprit.value()));
+                  fmt::format("broadcast {} ended as {} of rank {}, which has not been killed", i,
+                              name_of(status.ending), status.culprit.value()));
         if (status.culprit.value() == 0) break;
       }
       me.talk({3, 4, 5, 6, 7}, 50'000, 1'000'000);

@@ -23,7 +23,8 @@ class Exchange : public testing::TestWithParam<std::string> {
  protected:
   comm::EndpointOptions options() const { return options_for(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Over, Exchange, testing::Values("shm", "shm_copy", "tcp"), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Over, Exchange, testing::Values("shm", "shm_copy", "tcp"),
+                         [](const auto& test) { return test.param; });
 
 TEST_P(Exchange, AllToAllOfMixedSizesArrivesWhole) {
   const std::vector<std::size_t> sizes{0, 1, 100, 1024, 1025, 5000, 20'000, 70'000, 439'296, 3'000'000};
@@ -54,8 +55,9 @@ TEST_P(Exchange, AllToAllOfMixedSizesArrivesWhole) {
 }
 
 TEST_P(Exchange, BroadcastsReachEightRanksAlongEveryTree) {
-  const std::vector<comm::TreeKind> trees{comm::TreeKind::automatic, comm::TreeKind::flat,    comm::TreeKind::chain,
-                                          comm::TreeKind::binary,    comm::TreeKind::binomial, comm::TreeKind::two_tree};
+  const std::vector<comm::TreeKind> trees{comm::TreeKind::automatic, comm::TreeKind::flat,
+                                          comm::TreeKind::chain,     comm::TreeKind::binary,
+                                          comm::TreeKind::binomial,  comm::TreeKind::two_tree};
   Team team(8, options(), [&](Member& me) {
     std::vector<comm::Recipient> recipients;
     for (std::uint32_t rank = 1; rank < 8; ++rank) recipients.push_back({Rank{rank}, static_cast<int>(rank)});
@@ -65,7 +67,8 @@ TEST_P(Exchange, BroadcastsReachEightRanksAlongEveryTree) {
         ++tag;
         const Bytes sent = pattern(bytes, static_cast<unsigned>(tag));
         if (me.is(0)) {
-          me.expect_ending(me.endpoint().mcast(recipients, Tag{tag}, sent, {.tree = tree}), Ending::done, "a broadcast");
+          me.expect_ending(me.endpoint().mcast(recipients, Tag{tag}, sent, {.tree = tree}), Ending::done,
+                           "a broadcast");
           continue;
         }
         Bytes got(bytes);
@@ -93,8 +96,8 @@ TEST_P(Exchange, ARankThatLeavesEarlyIsNotDead) {
   EXPECT_EQ(team.finish(), "");
 }
 
-/// A receive connects to its source. The end of a connection that never carried a message is no death. Nor is it one when a
-/// rank that has left can no longer be reached.
+/// A receive connects to its source. The end of a connection that never carried a message is no death. Nor is it one
+/// when a rank that has left can no longer be reached.
 TEST_P(Exchange, ARankThatLeavesWithoutAWordIsNotDead) {
   Team team(3, options(), [](Member& me) {
     Bytes never(1000);
@@ -135,10 +138,12 @@ TEST_P(Exchange, WhatWasSentBeforeLeavingIsStillReceived) {
     }
     me.await(0, 1);
     Bytes got(large.size());
-    me.expect_ending(me.endpoint().irecv(Rank{0}, Tag{2}, got), Ending::done, "the large message of a rank that leaves");
+    me.expect_ending(me.endpoint().irecv(Rank{0}, Tag{2}, got), Ending::done,
+                     "the large message of a rank that leaves");
     me.expect(got == large, "wrong bytes");
     got.resize(small.size());
-    me.expect_ending(me.endpoint().irecv(Rank{0}, Tag{1}, got), Ending::done, "the small message of a rank that has left");
+    me.expect_ending(me.endpoint().irecv(Rank{0}, Tag{1}, got), Ending::done,
+                     "the small message of a rank that has left");
     me.expect(got == small, "wrong bytes");
   });
   EXPECT_EQ(team.finish(), "");

@@ -1,4 +1,5 @@
-// tests/comm_processes/many_endpoints_test.cpp: thousands of ranks in one process. COMM_PROCESSES_RANKS=n says how many.
+// tests/comm_processes/many_endpoints_test.cpp: thousands of ranks in one process. COMM_PROCESSES_RANKS=n says how
+// many.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -35,7 +36,8 @@ TEST(ManyEndpoints, ThousandsOfOneProcessPassAMessageRoundAndCostLittle) {
   comm::LoopNetwork network({.ranks = ranks, .latency_max_ns = 1'000}, &loop);
   const std::size_t before = allocated_bytes();
   std::vector<std::unique_ptr<Endpoint>> at;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, &loop));
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, &loop));
   const double idle_bytes = static_cast<double>(allocated_bytes() - before) / ranks;
 
   std::vector<std::uint64_t> got(ranks), sent(ranks);

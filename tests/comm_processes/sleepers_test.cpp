@@ -1,5 +1,6 @@
-// tests/comm_processes/sleepers_test.cpp: posts while endpoints sleep; nobody waits or polls but their progress threads.
-// COMM_SLEEPERS_SEED=n plays one seed, COMM_SLEEPERS_COUNT=n plays that many, COMM_SLEEPERS_FRESH=1 begins where nobody has begun before.
+// tests/comm_processes/sleepers_test.cpp: posts while endpoints sleep; nobody waits or polls but their progress
+// threads. COMM_SLEEPERS_SEED=n plays one seed, COMM_SLEEPERS_COUNT=n plays that many, COMM_SLEEPERS_FRESH=1 begins
+// where nobody has begun before.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +32,8 @@ using Semaphore = std::counting_semaphore<1 << 20>;
 
 /// Far beyond what any of it takes, on a machine that does other things as well.
 constexpr auto kPatience = 60s;
-/// After so long without traffic a progress thread sleeps (`EndpointOptions::spin_ns` is 20 us). When it does not yet, a test proves less.
+/// After so long without traffic a progress thread sleeps (`EndpointOptions::spin_ns` is 20 us). When it does not yet,
+/// a test proves less.
 constexpr auto kUntilAsleep = 50ms;
 
 bool acquire(Semaphore& semaphore, std::size_t times) {
@@ -62,7 +64,8 @@ TEST_P(Sleepers, WhatIsPostedWhileTheProgressThreadSleepsLeavesWithoutAnotherCal
     Crew crew(2, GetParam());
     Bytes hello(1);
     std::vector<Request> receives;
-    for (Bytes& to : in) receives.push_back(crew.at[1]->irecv(Rank{0}, Tag{1}, to, {.callbacks = counted_by(received)}));
+    for (Bytes& to : in)
+      receives.push_back(crew.at[1]->irecv(Rank{0}, Tag{1}, to, {.callbacks = counted_by(received)}));
     const Request warm = crew.at[1]->irecv(Rank{0}, Tag{2}, hello);
     crew.at[0]->isend(Rank{1}, Tag{2}, one_byte);  // connects
     crew.at[1]->wait(warm);
@@ -74,8 +77,8 @@ TEST_P(Sleepers, WhatIsPostedWhileTheProgressThreadSleepsLeavesWithoutAnotherCal
   }
 }
 
-/// The same, made certain: the receiver reads nothing before all is posted, and then has no reason of its own to send anything (an
-/// answer to 64 messages would wake the sender). So only the request for room does.
+/// The same, made certain: the receiver reads nothing before all is posted, and then has no reason of its own to send
+/// anything (an answer to 64 messages would wake the sender). So only the request for room does.
 TEST_P(Sleepers, WhatARingRefusedLeavesWhenTheReceiverReadsLate) {
   constexpr std::size_t messages = 50;
   const Bytes out = pattern(4'000, 3);
@@ -98,7 +101,8 @@ TEST_P(Sleepers, WhatARingRefusedLeavesWhenTheReceiverReadsLate) {
   for (const Bytes& got : in) EXPECT_TRUE(got == out);
 }
 
-/// A thread of the program polls while the progress thread sleeps, and stops: what comes then is for the progress thread.
+/// A thread of the program polls while the progress thread sleeps, and stops: what comes then is for the progress
+/// thread.
 TEST_P(Sleepers, ACallerThatPollsForAWhileLeavesTheProgressThreadWakeable) {
   for (const int polls : {1, 10, 1000}) {
     SCOPED_TRACE(polls);
@@ -161,7 +165,8 @@ std::vector<Burst> draw_bursts(Random& random, std::uint32_t ranks) {
   return bursts;
 }
 
-/// One rank's program: posts its part of each burst, in an order of its own, and pauses in between. It never waits for a request.
+/// One rank's program: posts its part of each burst, in an order of its own, and pauses in between. It never waits for
+/// a request.
 class Player {
  public:
   Player(Endpoint& endpoint, const std::vector<Burst>& bursts, std::uint64_t seed)

@@ -1,5 +1,5 @@
-// tests/comm_processes/stopped_test.cpp: ranks that do not answer for a while, and ranks that nobody listens to: not dead, and
-// bounded in memory.
+// tests/comm_processes/stopped_test.cpp: ranks that do not answer for a while, and ranks that nobody listens to: not
+// dead, and bounded in memory.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -28,7 +28,8 @@ class Stopped : public testing::TestWithParam<std::string> {
  protected:
   comm::EndpointOptions options() const { return options_for(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Over, Stopped, testing::Values("shm", "shm_copy", "tcp"), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Over, Stopped, testing::Values("shm", "shm_copy", "tcp"),
+                         [](const auto& test) { return test.param; });
 
 /// Memory of this process that is in use, in bytes.
 std::int64_t resident_bytes() {
@@ -56,7 +57,8 @@ TEST_P(Stopped, ARankThatIsStoppedForSecondsIsNotDead) {
       requests.push_back(me.endpoint().isend(Rank{sleeper}, Tag{messages}, large));
       me.talk({0, 2}, 1'000'000, 7);
       me.await_order(2);  // goes on by now
-      for (const Request& request : requests) me.expect_ending(request, Ending::done, "a send to a rank that was stopped");
+      for (const Request& request : requests)
+        me.expect_ending(request, Ending::done, "a send to a rank that was stopped");
       me.expect(!me.knows_death_of(sleeper), "a stopped rank was taken for dead");
       return;
     }
@@ -66,7 +68,8 @@ TEST_P(Stopped, ARankThatIsStoppedForSecondsIsNotDead) {
     }
     const comm::EndpointStatistics statistics = me.endpoint().statistics();
     me.expect(statistics.unexpected_bytes <= 2 * (chosen.credit_bytes + 64),
-              fmt::format("{} unexpected bytes are held, credit is {} a peer", statistics.unexpected_bytes, chosen.credit_bytes));
+              fmt::format("{} unexpected bytes are held, credit is {} a peer", statistics.unexpected_bytes,
+                          chosen.credit_bytes));
     for (std::uint32_t from : {0u, 2u}) {
       Bytes got(8'000'000);
       me.expect_ending(me.endpoint().irecv(Rank{from}, Tag{messages}, got), Ending::done, "the large message");
@@ -92,7 +95,8 @@ TEST_P(Stopped, AMillionMessagesThatNobodyExpectsAreBoundedAndComeInAnyOrder) {
   const unsigned messages = base::under_sanitizer ? 50'000 : 1'000'000;
   comm::EndpointOptions chosen = options();
   chosen.credit_messages = messages / 10;
-  const std::uint64_t most_held = chosen.credit_messages + chosen.credit_announcements + 1;  // the one that is probed for
+  // the one that is probed for
+  const std::uint64_t most_held = chosen.credit_messages + chosen.credit_announcements + 1;
   Team team(2, chosen, [&](Member& me) {
     me.talk({0, 1}, 100, 1'000'000'000);
     std::vector<Request> requests(messages);
@@ -112,20 +116,25 @@ TEST_P(Stopped, AMillionMessagesThatNobodyExpectsAreBoundedAndComeInAnyOrder) {
     const comm::EndpointStatistics statistics = me.endpoint().statistics();
     me.note(0, resident_bytes() - before);
     me.note(1, static_cast<std::int64_t>(statistics.unexpected_bytes));
-    me.expect(statistics.unexpected_bytes <= chosen.credit_bytes + 64,
-              fmt::format("{} unexpected bytes are held, credit is {}", statistics.unexpected_bytes, chosen.credit_bytes));
-    me.expect(statistics.unexpected_messages <= most_held,
-              fmt::format("{} unexpected messages are held, at most {} may be", statistics.unexpected_messages, most_held));
-    for (unsigned i = messages; i-- > 0;) requests[i] = me.endpoint().irecv(Rank{0}, Tag{i}, {&values[i], sizeof values[i]});
+    me.expect(
+        statistics.unexpected_bytes <= chosen.credit_bytes + 64,
+        fmt::format("{} unexpected bytes are held, credit is {}", statistics.unexpected_bytes, chosen.credit_bytes));
+    me.expect(
+        statistics.unexpected_messages <= most_held,
+        fmt::format("{} unexpected messages are held, at most {} may be", statistics.unexpected_messages, most_held));
+    for (unsigned i = messages; i-- > 0;)
+      requests[i] = me.endpoint().irecv(Rank{0}, Tag{i}, {&values[i], sizeof values[i]});
     me.endpoint().wait_all(requests);
-    for (unsigned i = 0; i < messages; ++i) me.expect(values[i] == i * 3, fmt::format("message {} brings {}", i, values[i]));
+    for (unsigned i = 0; i < messages; ++i)
+      me.expect(values[i] == i * 3, fmt::format("message {} brings {}", i, values[i]));
   });
   EXPECT_EQ(team.finish(), "");
   std::printf("%u messages: sender holds %.0f B each, receiver %.0f B each, of them %lld B data\n", messages,
               static_cast<double>(team.note(0, 0)) / messages, static_cast<double>(team.note(1, 0)) / messages,
               static_cast<long long>(team.note(1, 1)));
   if (!base::under_sanitizer) {
-    // Each an envelope and its place in the matcher, whatever the size of the message; a table that grows is there twice.
+    // Each an envelope and its place in the matcher, whatever the size of the message; a table that grows is there
+    // twice.
     EXPECT_LT(team.note(1, 0), 300LL * static_cast<std::int64_t>(most_held));
   }
 }

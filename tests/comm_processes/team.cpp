@@ -56,7 +56,8 @@ class BoardDirectory final : public comm::Directory {
   Result<comm::PeerCard> lookup(comm::Rank peer) override {
     const Board::Place& place = board_.places[peer.index()];
     while (place.card_bytes.load(std::memory_order_acquire) == 0) nap();
-    return comm::internal::decode_card({place.card.data(), place.card_bytes.load(std::memory_order_relaxed)}, own_version_);
+    return comm::internal::decode_card({place.card.data(), place.card_bytes.load(std::memory_order_relaxed)},
+                                       own_version_);
   }
 
  private:
@@ -95,14 +96,16 @@ class BoardDirectory final : public comm::Directory {
 Bytes pattern(std::size_t bytes, unsigned seed) {
   constexpr std::size_t period = 65'536;
   Bytes made(bytes);
-  for (std::size_t i = 0; i < std::min(bytes, period); ++i) made[i] = static_cast<std::uint8_t>(i * 7 + seed * 131 + (i >> 8));
+  for (std::size_t i = 0; i < std::min(bytes, period); ++i)
+    made[i] = static_cast<std::uint8_t>(i * 7 + seed * 131 + (i >> 8));
   // Copied: under sanitizers each byte that is computed costs as much as hundreds that are copied.
   for (std::size_t i = period; i < bytes; i += period) std::memcpy(&made[i], made.data(), std::min(period, bytes - i));
   return made;
 }
 
 std::int64_t steady_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 comm::EndpointOptions options_for(const std::string& transport) {
@@ -137,7 +140,8 @@ void Member::expect(bool good, std::string_view what) {
 
 comm::Status Member::expect_ending(const comm::Request& request, comm::Ending ending, std::string_view what) {
   const comm::Status status = endpoint_->wait(request);
-  expect(status.ending == ending, fmt::format("{} ended as {}, not as {}", what, name_of(status.ending), name_of(ending)));
+  expect(status.ending == ending,
+         fmt::format("{} ended as {}, not as {}", what, name_of(status.ending), name_of(ending)));
   return status;
 }
 
@@ -169,7 +173,8 @@ void Member::talk(const std::vector<std::uint32_t>& ranks, std::size_t bytes, st
     requests.push_back(endpoint_->irecv(comm::Rank{ranks[i]}, comm::Tag{tag}, got[i]));
     requests.push_back(endpoint_->isend(comm::Rank{ranks[i]}, comm::Tag{tag}, mine));
   }
-  for (const comm::Request& request : requests) expect_ending(request, comm::Ending::done, "a message of those that go on");
+  for (const comm::Request& request : requests)
+    expect_ending(request, comm::Ending::done, "a message of those that go on");
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     expect(is(ranks[i]) || got[i] == pattern(bytes, ranks[i]), fmt::format("wrong bytes from rank {}", ranks[i]));
   }

@@ -28,8 +28,8 @@ inline constexpr std::size_t most_ranks = 16;
 
 /// Memory that the test and its ranks share: cards of the ranks, how far each has come, and what went wrong.
 ///
-/// Protocol: `card_bytes` is released after the card was written and acquired before it is read; so is `failed` for `failure`.
-/// Stages and notes are sequentially consistent. A rank writes its own place only; the test reads all.
+/// Protocol: `card_bytes` is released after the card was written and acquired before it is read; so is `failed` for
+/// `failure`. Stages and notes are sequentially consistent. A rank writes its own place only; the test reads all.
 struct Board {
   struct Place {
     std::atomic<std::uint32_t> card_bytes{0};
@@ -88,7 +88,8 @@ class Team {
  public:
   using Play = std::function<void(Member&)>;
 
-  /// Forks `size` processes, each of which opens an endpoint, plays its part and closes. Only from a process without threads.
+  /// Forks `size` processes, each of which opens an endpoint, plays its part and closes. Only from a process without
+  /// threads.
   Team(std::uint32_t size, const comm::EndpointOptions& options, const Play& play);
   ~Team();
   Team(const Team&) = delete;

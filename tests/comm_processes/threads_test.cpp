@@ -1,4 +1,5 @@
-// tests/comm_processes/threads_test.cpp: several threads that post on one endpoint, and callbacks that post; for ThreadSanitizer.
+// tests/comm_processes/threads_test.cpp: several threads that post on one endpoint, and callbacks that post; for
+// ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +27,8 @@ using comm::Status;
 using comm::Tag;
 
 class Threads : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Over, Threads, testing::Values("loop", "shm", "tcp"), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Over, Threads, testing::Values("loop", "shm", "tcp"),
+                         [](const auto& test) { return test.param; });
 
 /// Runs `act` on that many threads of each rank, with the rank and the thread's number.
 void on_threads(unsigned ranks, unsigned threads, const std::function<void(unsigned rank, unsigned thread)>& act) {
@@ -75,7 +77,8 @@ TEST_P(Threads, CallbacksPostTheNextMessageOfAConversation) {
     unsigned turn = 0;
 
     void listen() {
-      endpoint.irecv(other, Tag{1}, {&value, sizeof value}, {.callbacks = {.released = [this](const Status&) { answer(); }}});
+      endpoint.irecv(other, Tag{1}, {&value, sizeof value},
+                     {.callbacks = {.released = [this](const Status&) { answer(); }}});
     }
     void answer() {
       if (++turn == turns) {
@@ -107,7 +110,8 @@ TEST_P(Threads, SomeBroadcastWhileOthersSendAndProbe) {
       std::vector<comm::Recipient> recipients{{Rank{1}, 1}, {Rank{2}, 2}, {Rank{3}, 3}};
       for (unsigned i = 0; i < rounds; ++i) {
         Bytes got(sent.size());
-        const Request request = rank == 0 ? endpoint.mcast(recipients, Tag{7}, sent) : endpoint.irecv(Rank{0}, Tag{7}, got);
+        const Request request =
+            rank == 0 ? endpoint.mcast(recipients, Tag{7}, sent) : endpoint.irecv(Rank{0}, Tag{7}, got);
         wrong += endpoint.wait(request).ending != Ending::done || (rank != 0 && got != sent);
       }
     } else if (thread == 1) {  // all send in a ring

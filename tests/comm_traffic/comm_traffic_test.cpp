@@ -31,7 +31,8 @@ Seeds seeds(std::uint64_t count) {
 template <class Play>
 void for_each_seed(std::uint64_t wanted, Play play) {
   const auto [first, count] = seeds(wanted);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) ASSERT_EQ(play(seed), "") << "COMM_TRAFFIC_SEED=" << seed;
+  for (std::uint64_t seed = first; seed < first + count; ++seed)
+    ASSERT_EQ(play(seed), "") << "COMM_TRAFFIC_SEED=" << seed;
 }
 
 std::string play(const Shape& shape, std::uint64_t seed) {
@@ -115,7 +116,8 @@ TEST(CommTraffic, DeathsOfTwoOrThreeAtOnceReachAllRanksConcerned) {
     world.stops = seed % 3 == 0;
     Runner runner(draw_plan(shape, seed), world, seed);
     std::vector<std::uint32_t> victims;
-    for (std::uint32_t i = 0; i < 2 + seed % 2; ++i) victims.push_back(static_cast<std::uint32_t>((seed + i) % shape.ranks));
+    for (std::uint32_t i = 0; i < 2 + seed % 2; ++i)
+      victims.push_back(static_cast<std::uint32_t>((seed + i) % shape.ranks));
     return runner.run_with_deaths(victims, seed % (2 * shape.messages));
   });
 }

@@ -1,5 +1,5 @@
-// tests/comm_traffic/fuzz_wire_test.cpp: engines that a lying peer sends damaged blocks to. FUZZ_WIRE_SEED=n plays one seed,
-// FUZZ_WIRE_COUNT=n that many.
+// tests/comm_traffic/fuzz_wire_test.cpp: engines that a lying peer sends damaged blocks to. FUZZ_WIRE_SEED=n plays one
+// seed, FUZZ_WIRE_COUNT=n that many.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -88,7 +88,8 @@ class Wires {
 
 class HandLink final : public Link {
  public:
-  HandLink(Wires& wires, std::uint32_t self, Rank peer, unsigned rail) noexcept : Link(peer, rail), wires_(wires), self_(self) {}
+  HandLink(Wires& wires, std::uint32_t self, Rank peer, unsigned rail) noexcept
+      : Link(peer, rail), wires_(wires), self_(self) {}
 
   SendStatus try_send(const Packet& packet) override {
     if (closed) return SendStatus::retry;
@@ -111,7 +112,8 @@ class HandLink final : public Link {
 
 class HandTransport final : public Transport {
  public:
-  HandTransport(Wires& wires, std::uint32_t self, PacketSink& sink, unsigned rails) : wires_(wires), self_(self), sink_(sink) {
+  HandTransport(Wires& wires, std::uint32_t self, PacketSink& sink, unsigned rails)
+      : wires_(wires), self_(self), sink_(sink) {
     able_ = Capabilities{.max_control_bytes = 8192,
                          .max_payload_bytes = 16384,
                          .segment_bytes = 1024,
@@ -191,7 +193,8 @@ class HandDirectory final : public Directory {
   }
 };
 
-/// Four engines, one of which seems to lie. Honest ranks talk with each other on a channel of their own, and with the liar.
+/// Four engines, one of which seems to lie. Honest ranks talk with each other on a channel of their own, and with the
+/// liar.
 class LyingWorld {
  public:
   explicit LyingWorld(std::uint64_t seed)
@@ -288,7 +291,9 @@ class LyingWorld {
     const Tag tag{below(3)};
     const auto to = static_cast<std::uint32_t>(below(kRanks));
     switch (below(4)) {
-      case 0: Held(engines_[from]->send(Rank{to}, tag, buffers_.back(), {.channel = below(4) == 0 ? kCalls : kMixed})); return;
+      case 0:
+        Held(engines_[from]->send(Rank{to}, tag, buffers_.back(), {.channel = below(4) == 0 ? kCalls : kMixed}));
+        return;
       case 1: {
         std::vector<Recipient> all;
         for (std::uint32_t rank = 0; rank < kRanks; ++rank) all.push_back({Rank{rank}, static_cast<int>(below(3))});
@@ -301,7 +306,8 @@ class LyingWorld {
         const TagPattern pattern = below(2) == 0 ? TagPattern(any_tag) : TagPattern(tag);
         const bool owned = below(2) == 0;
         Pieces pieces = owned ? Pieces() : Pieces(buffers_.back().data(), buffers_.back().size());
-        Held(engines_[from]->receive(Engine::make_receive(source, pattern, std::move(pieces), owned, {.channel = kMixed})));
+        Held(engines_[from]->receive(
+            Engine::make_receive(source, pattern, std::move(pieces), owned, {.channel = kMixed})));
       }
     }
   }

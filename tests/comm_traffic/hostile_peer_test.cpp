@@ -45,8 +45,15 @@ Block announcement(std::uint32_t stream, Channel channel = kChannel, std::uint64
 /// A small broadcast of the peer's to this rank alone, which it sends against our credit.
 Block broadcast(std::uint32_t id, std::uint32_t bytes) {
   Block block;
-  wire::Mcast record{.stream = id, .root = kPeer.value(), .id = id, .low_id = 1, .channel = kChannel.value(), .route_entries = 1,
-                     .bytes = bytes, .strand_bytes = bytes, .segment_bytes = 16384};
+  wire::Mcast record{.stream = id,
+                     .root = kPeer.value(),
+                     .id = id,
+                     .low_id = 1,
+                     .channel = kChannel.value(),
+                     .route_entries = 1,
+                     .bytes = bytes,
+                     .strand_bytes = bytes,
+                     .segment_bytes = 16384};
   record.prefix.flags = wire::flag_credited | wire::flag_unasked;
   block.writer.put(record);
   std::array<std::byte, route_entry_bytes> route;
@@ -104,13 +111,16 @@ TEST(HostilePeer, APayloadThatNoCreditCoversIsRefusedBeforeItIsKept) {
 
 TEST(HostilePeer, MoreAnnouncementsThanCanBeMeantAreRefused) {
   HostileWorld world(little());
-  EXPECT_EQ(accepted(world, [&](unsigned i) { return world.say(kPeer, announcement(i).bytes()); }), 10u + 100 + internal::Occupancy::kBeforeCard);
+  EXPECT_EQ(accepted(world, [&](unsigned i) { return world.say(kPeer, announcement(i).bytes()); }),
+            10u + 100 + internal::Occupancy::kBeforeCard);
 }
 
 TEST(HostilePeer, MoreBroadcastsThanAllowedAreRefused) {
   HostileWorld world(little());
-  EXPECT_LE(accepted(world, [&](unsigned i) { return world.say(kPeer, broadcast(i, 4096).bytes(), std::vector<std::byte>()); }),
-            16u);
+  EXPECT_LE(
+      accepted(world,
+               [&](unsigned i) { return world.say(kPeer, broadcast(i, 4096).bytes(), std::vector<std::byte>()); }),
+      16u);
 }
 
 TEST(HostilePeer, TooLargeAHeaderIsRefused) {
@@ -166,7 +176,8 @@ TEST(HostilePeer, ActiveMessagesThatHaveComeCountNoMore) {
   const std::vector<std::byte> data(1000);
   for (std::uint32_t i = 1; i <= most + 100; ++i) {
     Block block;
-    block.writer.put(wire::Announce{.stream = i, .channel = HostileWorld::kCalls.value(), .tag = 1, .bytes = data.size()});
+    block.writer.put(
+        wire::Announce{.stream = i, .channel = HostileWorld::kCalls.value(), .tag = 1, .bytes = data.size()});
     ASSERT_TRUE(world.say(kPeer, block.bytes())) << world.failure();
     Block segment;
     segment.writer.put(wire::Data{.stream = i});
@@ -203,8 +214,16 @@ TEST(HostilePeer, MoreWantsThanReceivesCanBeAreRefused) {
 /// A large broadcast of the peer's to this rank alone, of which nothing is sent unasked.
 Block offer(std::uint32_t id, std::uint64_t bytes, std::uint32_t stream, std::uint16_t deaths = 0) {
   Block block;
-  block.writer.put(wire::Mcast{.stream = stream, .root = kPeer.value(), .id = id, .low_id = 1, .channel = kChannel.value(),
-                               .route_entries = 1, .tag = 1, .bytes = bytes, .strand_bytes = bytes, .segment_bytes = 16384,
+  block.writer.put(wire::Mcast{.stream = stream,
+                               .root = kPeer.value(),
+                               .id = id,
+                               .low_id = 1,
+                               .channel = kChannel.value(),
+                               .route_entries = 1,
+                               .tag = 1,
+                               .bytes = bytes,
+                               .strand_bytes = bytes,
+                               .segment_bytes = 16384,
                                .deaths = deaths});
   std::array<std::byte, route_entry_bytes> route;
   write_route_entry({.rank = Rank{0}}, route);
@@ -221,7 +240,8 @@ Block segment(std::uint32_t stream, std::uint64_t offset = 0) {
 TEST(HostilePeer, MoreOffersOfBroadcastsThanARootMakesAreRefused) {
   HostileWorld world(little());
   std::uint32_t offers = 0;
-  while (offers < 4 * internal::kMostBroadcasts && world.say(kPeer, offer(offers + 1, 1 << 30, offers + 1).bytes())) ++offers;
+  while (offers < 4 * internal::kMostBroadcasts && world.say(kPeer, offer(offers + 1, 1 << 30, offers + 1).bytes()))
+    ++offers;
   EXPECT_EQ(world.failure(), "more broadcasts of one root at once than it may have under way");
   EXPECT_LE(offers, 2 * internal::kMostBroadcasts);
   EXPECT_GT(offers, internal::kMostBroadcasts);
@@ -237,7 +257,8 @@ TEST(HostilePeer, MoreLostOrEmptyBroadcastsThanCanBeAreRefused) {
         continue;
       }
       Block block;
-      block.writer.put(wire::McastLost{.root = kPeer.value(), .id = said + 1, .low_id = 1, .channel = kChannel.value(), .dead = 2});
+      block.writer.put(
+          wire::McastLost{.root = kPeer.value(), .id = said + 1, .low_id = 1, .channel = kChannel.value(), .dead = 2});
       open = world.say(kPeer, block.bytes());
     }
     EXPECT_EQ(world.failure(), "more broadcasts of one root at once than it may have under way") << empty;
@@ -250,7 +271,8 @@ TEST(HostilePeer, SmallBroadcastsWithoutCreditTakeTheMemoryForBroadcasts) {
   EndpointOptions options = little();
   options.forward_bytes = 100'000;
   HostileWorld world(options);
-  for (std::uint32_t id = 1; id <= 1000; ++id) ASSERT_TRUE(world.say(kPeer, offer(id, 8, id).bytes())) << world.failure();
+  for (std::uint32_t id = 1; id <= 1000; ++id)
+    ASSERT_TRUE(world.say(kPeer, offer(id, 8, id).bytes())) << world.failure();
   const std::string state = world.engine().describe();
   unsigned declined = 0;
   for (std::size_t at = 0; (at = state.find(", declined", at)) != std::string::npos; ++at) ++declined;
@@ -318,8 +340,8 @@ TEST(HostilePeer, ABroadcastWithANewParentWaitsForWhatStillLandsFromTheOldOne) {
   }
 }
 
-/// Two peers begin and finish payloads on two rails in random orders, and say everything twice. Memory is freed as soon as its
-/// receive has ended, so that AddressSanitizer sees what is written later.
+/// Two peers begin and finish payloads on two rails in random orders, and say everything twice. Memory is freed as soon
+/// as its receive has ended, so that AddressSanitizer sees what is written later.
 TEST(HostilePeer, NothingIsWrittenBehindTheEndOfAReceive) {
   unsigned ended = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
@@ -342,7 +364,8 @@ TEST(HostilePeer, NothingIsWrittenBehindTheEndOfAReceive) {
       const unsigned rail = below(2);
       const std::size_t bytes = 500 * (1 + below(2));
       const bool of_broadcast = announced[peer.value()] == 0 || below(2) == 0;
-      const Block block = segment(of_broadcast ? 100u + deaths : 1 + below(announced[peer.value()]), bytes == 1000 ? 0 : 500 * below(2));
+      const Block block = segment(of_broadcast ? 100u + deaths : 1 + below(announced[peer.value()]),
+                                  bytes == 1000 ? 0 : 500 * below(2));
       switch (below(8)) {
         case 0: world.say(peer, announcement(++announced[peer.value()]).bytes()); break;
         case 1:
@@ -396,12 +419,13 @@ TEST(HostilePeer, PiecesThatTouchAreOne) {
   ASSERT_TRUE(world.say(kPeer, offer(1, room.size(), 1).bytes()));
   const std::array<std::byte, 2> two{};
   const std::uint64_t count = room.size() / 2;
-  for (std::uint64_t i = count; i-- > 0;) ASSERT_TRUE(world.say(kPeer, segment(1, 2 * i).bytes(), two)) << world.failure();
+  for (std::uint64_t i = count; i-- > 0;)
+    ASSERT_TRUE(world.say(kPeer, segment(1, 2 * i).bytes(), two)) << world.failure();
   EXPECT_EQ(receive.ending, Ending::done);
 }
 
-/// Says one block over and over while another thread changes a word of it, for as long as it takes to meet between a check and
-/// a use. A wrong way to read crashes, or is found by a sanitizer; no time makes a right one fail.
+/// Says one block over and over while another thread changes a word of it, for as long as it takes to meet between a
+/// check and a use. A wrong way to read crashes, or is found by a sanitizer; no time makes a right one fail.
 template <class Word, class Say>
 void change_while_read(Word* at, Word one, Word other, Say say) {
   std::atomic<bool> over = false;
@@ -443,8 +467,15 @@ TEST(HostilePeer, ARouteThatChangesAfterItsCheckIsNotUsed) {
   if (base::under_thread_sanitizer) GTEST_SKIP() << "the race is the point: the thread stands for another process";
   // Rank 0 with rank 2 below it; or with a subtree that the route does not have.
   Block block;
-  wire::Mcast record{.stream = 1, .root = kPeer.value(), .id = 1, .low_id = 1, .channel = kChannel.value(), .route_entries = 2,
-                     .bytes = 8, .strand_bytes = 8, .segment_bytes = 16384};
+  wire::Mcast record{.stream = 1,
+                     .root = kPeer.value(),
+                     .id = 1,
+                     .low_id = 1,
+                     .channel = kChannel.value(),
+                     .route_entries = 2,
+                     .bytes = 8,
+                     .strand_bytes = 8,
+                     .segment_bytes = 16384};
   record.prefix.flags = wire::flag_credited | wire::flag_unasked;
   block.writer.put(record);
   std::array<std::byte, 2 * route_entry_bytes> route;

@@ -45,8 +45,8 @@ class OneSidedTransport final : public Transport {
   /// During a poll: a packet arrives.
   void say(Rank peer, unsigned rail, std::span<const std::byte> control, std::span<const std::byte> payload) {
     Link& from = link(peer, rail);
-    const Landing landing =
-        payload.empty() ? Landing{.malformed = sink_.arrived_whole(from, control)} : sink_.arrived(from, control, payload.size());
+    const Landing landing = payload.empty() ? Landing{.malformed = sink_.arrived_whole(from, control)}
+                                            : sink_.arrived(from, control, payload.size());
     if (landing.malformed != nullptr) return fail(peer, landing.malformed);
     if (payload.empty()) return;
     for (const iovec& piece : landing.pieces) {
@@ -63,7 +63,8 @@ class OneSidedTransport final : public Transport {
     begun_.push_back({peer, rail, landing.token, {landing.pieces.begin(), landing.pieces.end()}});
   }
   void finish(Rank peer, unsigned rail, std::byte value) {
-    const auto found = std::ranges::find_if(begun_, [&](const Begun& begun) { return begun.peer == peer && begun.rail == rail; });
+    const auto found =
+        std::ranges::find_if(begun_, [&](const Begun& begun) { return begun.peer == peer && begun.rail == rail; });
     if (found == begun_.end()) return;
     const Begun begun = *found;
     begun_.erase(found);
@@ -113,7 +114,8 @@ class HostileWorld {
   static constexpr std::uint32_t kRanks = 4;
   static constexpr Channel kCalls{3};
 
-  explicit HostileWorld(EndpointOptions options = {}, std::string_view strategy = "split") : log_(base::LogLevel::error, [](base::LogLevel, std::string_view) {}) {
+  explicit HostileWorld(EndpointOptions options = {}, std::string_view strategy = "split")
+      : log_(base::LogLevel::error, [](base::LogLevel, std::string_view) {}) {
     engine_ = std::make_unique<internal::Engine>(
         internal::EngineContext{.rank = Rank{0}, .size = kRanks, .options = std::move(options), .log = &log_,
                                 .directory = std::make_shared<AllAlike>(), .now_ns = [this] { return now_ns_; },
@@ -164,7 +166,8 @@ class HostileWorld {
     deliver();
   }
   internal::RequestCore& receive(Source from, TagPattern tag, std::span<std::byte> room, Channel channel) {
-    auto& core = internal::Engine::make_receive(from, tag, Pieces(room.data(), room.size()), false, {.channel = channel});
+    auto& core =
+        internal::Engine::make_receive(from, tag, Pieces(room.data(), room.size()), false, {.channel = channel});
     held_.push_back(engine_->receive(core));
     return core;
   }

@@ -17,12 +17,15 @@ std::string wrong_message(const Plan& plan, std::size_t index, const Outcome& ou
   if (*outcome.message >= plan.messages.size()) return name_of(plan, index) + " got a message that nobody sent";
   const PlannedMessage& message = plan.messages[*outcome.message];
   const std::string what = name_of(plan, index) + ", message " + std::to_string(*outcome.message) + ": ";
-  const bool meant = std::any_of(message.to.begin(), message.to.end(), [&](const Delivery& d) { return d.rank == receive.rank; });
+  const bool meant = std::any_of(message.to.begin(), message.to.end(),
+                                 [&](const Delivery& d) { return d.rank == receive.rank; });
   if (!meant) return what + "it was not sent to this rank";
   if (!receive.matches(message)) return what + "the pattern does not match";
-  if (outcome.source != message.source || outcome.tag != message.tag) return what + "the reported source or tag is wrong";
+  if (outcome.source != message.source || outcome.tag != message.tag)
+    return what + "the reported source or tag is wrong";
   if (outcome.bytes != message.bytes) return what + "the reported size is wrong: " + std::to_string(outcome.bytes);
-  if (outcome.truncated != (!receive.owned && receive.capacity_bytes < message.bytes)) return what + "the truncation is wrong";
+  if (outcome.truncated != (!receive.owned && receive.capacity_bytes < message.bytes))
+    return what + "the truncation is wrong";
   if (!outcome.content_right) return what + "the bytes are wrong";
   return "";
 }
@@ -51,8 +54,8 @@ std::string overtaking(const Plan& plan, const std::vector<Outcome>& outcomes) {
     const std::tuple key(plan.receives[i].rank, message.source, message.channel, message.tag);
     const auto [entry, is_first] = last.try_emplace(key, *outcomes[i].message);
     if (!is_first && entry->second > *outcomes[i].message) {
-      return name_of(plan, i) + " got message " + std::to_string(*outcomes[i].message) + ", and an older receive got message " +
-             std::to_string(entry->second) + " of the same key";
+      return name_of(plan, i) + " got message " + std::to_string(*outcomes[i].message) +
+             ", and an older receive got message " + std::to_string(entry->second) + " of the same key";
     }
     entry->second = *outcomes[i].message;
   }

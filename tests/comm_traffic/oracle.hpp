@@ -22,12 +22,13 @@ struct Outcome {
 };
 
 /// The first rule that is broken, or "". The rules do not depend on timing:
-///  1. a receive got a message that it matches, reports its source, tag and size, and has its bytes (the first ones if its
+///  1. a receive got a message that it matches, reports its source, tag and size, and has its bytes (the first ones if
+///     its
 ///     buffer is short);
 ///  2. every message is received exactly once by each of its recipients;
 ///  3. messages of one (source, channel, tag) are matched by a rank's receives in the order in which both were posted;
-///  4. a receive that was left matches no message that a receive posted after it has got (sweeping ones apart: they came when it
-///     was cancelled), and only those that may be left are left.
+///  4. a receive that was left matches no message that a receive posted after it has got (sweeping ones apart: they
+///     came when it was cancelled), and only those that may be left are left.
 std::string broken_rule(const Plan& plan, const std::vector<Outcome>& outcomes);
 
 }  // namespace tandem::comm_traffic

@@ -1,4 +1,5 @@
-// tests/comm_traffic/oracle_test.cpp: the oracle accepts what a plain model of matching does, and refuses it with one mistake.
+// tests/comm_traffic/oracle_test.cpp: the oracle accepts what a plain model of matching does, and refuses it with one
+// mistake.
 #include "oracle.hpp"
 
 #include <gtest/gtest.h>
@@ -24,8 +25,12 @@ class Model {
     for (std::size_t i = 0; i < outcomes_.size(); ++i) std::erase(posted_[plan_.receives[i].rank], i);  // cancelled
     for (auto& [rank, messages] : arrived_) {
       for (const std::size_t message : std::vector(messages)) {
-        plan_.receives.push_back({.rank = rank, .channel = plan_.messages[message].channel, .any_source = true, .any_tag = true,
-                                  .sweep = true, .capacity_bytes = plan_.shape.largest_bytes + plan_.shape.eager_bytes});
+        plan_.receives.push_back({.rank = rank,
+                                  .channel = plan_.messages[message].channel,
+                                  .any_source = true,
+                                  .any_tag = true,
+                                  .sweep = true,
+                                  .capacity_bytes = plan_.shape.largest_bytes + plan_.shape.eager_bytes});
         outcomes_.push_back({});
         post(plan_.receives.size() - 1);
       }
@@ -112,7 +117,8 @@ TEST(TrafficOracle, RefusesOneMistake) {
     twice[a] = right[b];
     damaged[a].content_right = false;
     ++resized[a].bytes;
-    for (const auto* wrong : {&lost, &twice, &damaged, &resized}) ASSERT_NE(broken_rule(plan, *wrong), "") << "seed " << seed;
+    for (const auto* wrong : {&lost, &twice, &damaged, &resized})
+      ASSERT_NE(broken_rule(plan, *wrong), "") << "seed " << seed;
     std::vector<Outcome> swapped = right;
     std::swap(swapped[a], swapped[b]);
     const PlannedMessage &first = plan.messages[*right[a].message], &second = plan.messages[*right[b].message];

@@ -75,8 +75,10 @@ class Drawing {
   }
 
   PlannedReceive receive_for(const PlannedMessage& message, const Delivery& delivery, Style style) {
-    PlannedReceive receive{.rank = delivery.rank, .channel = message.channel, .source = message.source, .tag = message.tag};
-    receive.any_source = style == Style::any_source || style == Style::anything || (style == Style::mixed && percent(40));
+    PlannedReceive receive{
+        .rank = delivery.rank, .channel = message.channel, .source = message.source, .tag = message.tag};
+    receive.any_source =
+        style == Style::any_source || style == Style::anything || (style == Style::mixed && percent(40));
     receive.any_tag = style == Style::any_tag || style == Style::anything || (style == Style::mixed && percent(40));
     receive.may_starve = style == Style::mixed;
     receive.owned = percent(20);
@@ -84,7 +86,8 @@ class Drawing {
     return receive;
   }
 
-  /// Messages and receives of a rank keep their own order and are merged at random, receives early or late as the shape says.
+  /// Messages and receives of a rank keep their own order and are merged at random, receives early or late as the shape
+  /// says.
   void merge_steps() {
     std::vector<std::vector<Step>> sends(plan_.shape.ranks), receives(plan_.shape.ranks);
     for (std::size_t i = 0; i < plan_.messages.size(); ++i) sends[plan_.messages[i].source].push_back({true, i});

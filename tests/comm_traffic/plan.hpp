@@ -1,4 +1,5 @@
-// tests/comm_traffic/plan.hpp: random traffic between ranks, drawn from a seed: what is sent and received, in which order. Pure.
+// tests/comm_traffic/plan.hpp: random traffic between ranks, drawn from a seed: what is sent and received, in which
+// order. Pure.
 #pragma once
 
 #include <cstddef>
@@ -72,9 +73,9 @@ struct Plan {
 /// All of a shape, from a seed.
 Shape draw_shape(std::uint64_t seed);
 
-/// Traffic of which every message is received: each group of deliveries to one (rank, channel) has as many receives as messages,
-/// by exact patterns, by one kind of wildcard that cannot take another group's messages, or by a mixture that may leave some
-/// messages and as many receives; those receives are marked.
+/// Traffic of which every message is received: each group of deliveries to one (rank, channel) has as many receives as
+/// messages, by exact patterns, by one kind of wildcard that cannot take another group's messages, or by a mixture that
+/// may leave some messages and as many receives; those receives are marked.
 Plan draw_plan(const Shape& shape, std::uint64_t seed);
 
 }  // namespace tandem::comm_traffic

@@ -49,7 +49,8 @@ WorldOptions draw_world(const Shape& shape, std::uint64_t seed) {
   options.network.remote_copy = below(3) == 0;
   options.network.copies = below(2) == 0;
   options.network.latency_max_ns = static_cast<std::int64_t>(1 + below(100'000));
-  if (options.network.remote_copy && below(2) == 0) options.network.latency_max_ns = 0;  // else nobody is in time to copy, too
+  // else nobody is in time to copy, too
+  if (options.network.remote_copy && below(2) == 0) options.network.latency_max_ns = 0;
   options.network.latency_min_ns = below(2) == 0 ? 0 : options.network.latency_max_ns / 2;
   const char* const strategies[] = {"fifo", "aggregate", "priority", "split"};
   options.endpoint.strategy = strategies[below(4)];
@@ -57,17 +58,23 @@ WorldOptions draw_world(const Shape& shape, std::uint64_t seed) {
     options.endpoint.credit_bytes = 8192 << below(4);
     options.endpoint.credit_messages = static_cast<std::uint32_t>(1 + below(8));
   }
-  if (below(2) == 0) options.endpoint.credit_announcements = static_cast<std::uint32_t>(1 + below(below(2) == 0 ? 3 : 12));
+  if (below(2) == 0)
+    options.endpoint.credit_announcements = static_cast<std::uint32_t>(1 + below(below(2) == 0 ? 3 : 12));
   if (below(3) == 0) options.endpoint.forward_bytes = below(3) == 0 ? 0 : below(200'000);
   options.network.deaths_are_seen_by_all = below(2) == 0;
   return options;
 }
 
 Runner::Runner(Plan plan, const WorldOptions& options, std::uint64_t seed)
-    : plan_(std::move(plan)), options_(options), loop_(seed), network_(options.network, &loop_), next_step_(plan_.shape.ranks) {
+    : plan_(std::move(plan)),
+      options_(options),
+      loop_(seed),
+      network_(options.network, &loop_),
+      next_step_(plan_.shape.ranks) {
   for (std::uint32_t rank = 0; rank < plan_.shape.ranks; ++rank) {
     endpoints_.push_back(comm::Endpoint::open_loop(network_, Rank{rank}, options.endpoint, log_, &loop_));
-    endpoints_.back()->on_peer_death([this](Rank dead, std::string_view why) { reported_dead_.try_emplace(dead.value(), why); });
+    endpoints_.back()->on_peer_death(
+        [this](Rank dead, std::string_view why) { reported_dead_.try_emplace(dead.value(), why); });
   }
   for (std::uint32_t channel = 0; channel < plan_.shape.channels; ++channel) {
     for (auto& endpoint : endpoints_) {
@@ -251,8 +258,9 @@ Outcome Runner::outcome_of(std::size_t receive_index) const {
              .truncated = status.ending == Ending::truncated};
   if (number >= plan_.messages.size()) return outcome;
   const Bytes& content = contents_[number];
-  const auto* const got = plan_.receives[receive_index].owned ? reinterpret_cast<const std::uint8_t*>(status.owned.data())
-                                                              : receiving.memory.data();
+  const auto* const got = plan_.receives[receive_index].owned
+                              ? reinterpret_cast<const std::uint8_t*>(status.owned.data())
+                              : receiving.memory.data();
   const std::size_t room = plan_.receives[receive_index].owned ? status.owned.size() : receiving.memory.size();
   const std::size_t compared = std::min(room, content.size());
   outcome.content_right = (compared == 0 || std::memcmp(got, content.data(), compared) == 0) &&
@@ -266,8 +274,8 @@ std::string Runner::unfinished_sends() const {
     const PlannedMessage& message = plan_.messages[i];
     if (!sends_[i].valid() || dead_.contains(message.source)) continue;
     const Ending ending = sends_[i].released() ? sends_[i].status().ending : Ending::pending;
-    const std::string what = "message " + std::to_string(i) + " of rank " + std::to_string(message.source) + " ended as " +
-                             std::string(comm::name_of(ending));
+    const std::string what = "message " + std::to_string(i) + " of rank " + std::to_string(message.source) +
+                             " ended as " + std::string(comm::name_of(ending));
     if (ending == Ending::done) continue;
     const bool to_dead =
         std::ranges::any_of(message.to, [this](const Delivery& delivery) { return dead_.contains(delivery.rank); });
@@ -303,7 +311,8 @@ std::string Runner::unended_receives() const {
     const std::string what = "receive " + std::to_string(i) + " of rank " + std::to_string(plan_.receives[i].rank);
     if (!receiving.request.arrived()) return what + " has not ended";
     const Status status = receiving.request.status();
-    if (status.ending == Ending::peer_dead && !dead_.contains(status.culprit.value())) return what + " names another dead rank";
+    if (status.ending == Ending::peer_dead && !dead_.contains(status.culprit.value()))
+      return what + " names another dead rank";
     const Outcome outcome = outcome_of(i);
     if (outcome.message && !outcome.content_right) return what + " has wrong bytes";
   }

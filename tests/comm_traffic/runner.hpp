@@ -30,19 +30,20 @@ struct WorldOptions {
 };
 WorldOptions draw_world(const Shape& shape, std::uint64_t seed);
 
-/// One plan in one world. The world's event loop, the network's delays and the interleaving of the ranks' programs all follow the
-/// seed, so that a failure replays exactly.
+/// One plan in one world. The world's event loop, the network's delays and the interleaving of the ranks' programs all
+/// follow the seed, so that a failure replays exactly.
 class Runner {
  public:
   Runner(Plan plan, const WorldOptions& options, std::uint64_t seed);
   ~Runner();
 
-  /// Everything is posted, and nothing moves any more; receives that were left are cancelled, and what they left is received.
-  /// Nobody is called dead. The first rule that was broken, or "".
+  /// Everything is posted, and nothing moves any more; receives that were left are cancelled, and what they left is
+  /// received. Nobody is called dead. The first rule that was broken, or "".
   std::string run();
 
-  /// As `run`, but `victims`, all different, die one posting after the other, after `steps_until_death` of them. Every request of
-  /// the others has to end; those that end well have the right bytes; only requests that a dead rank had a part in may fail.
+  /// As `run`, but `victims`, all different, die one posting after the other, after `steps_until_death` of them. Every
+  /// request of the others has to end; those that end well have the right bytes; only requests that a dead rank had a
+  /// part in may fail.
   std::string run_with_deaths(std::span<const std::uint32_t> victims, std::size_t steps_until_death);
 
  private:

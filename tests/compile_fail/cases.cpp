@@ -1,4 +1,5 @@
-// tests/compile_fail/cases.cpp: wrong calls, one for each value of CASE, that the compiler refuses in our words; CASE 0 is right.
+// tests/compile_fail/cases.cpp: wrong calls, one for each value of CASE, that the compiler refuses in our words; CASE 0
+// is right.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,8 +29,8 @@ void wrong(Runtime& rt, Data<double>& scalar, Data<Vector<double>>& vector, Data
   auto span_of_fixed = rt.data("span", std::span<const double>(fixed).first(0), {.owner = 0});
   auto data_of_number = rt.data(number);
   auto matrix_of_fixed = rt.data("matrix", MatrixView<const double>{nullptr, 0, 0, 0});
-  rt.submit([](std::span<const double>, const double&, MatrixView<const double>) {}, read(data_of_fixed), read(data_of_number),
-            read(matrix_of_fixed));
+  rt.submit([](std::span<const double>, const double&, MatrixView<const double>) {}, read(data_of_fixed),
+            read(data_of_number), read(matrix_of_fixed));
   rt.submit([](std::span<const double>) {}, read(span_of_fixed));
   static_cast<void>((*rt.acquire(read(data_of_fixed))).size());
   const std::vector<Data<Vector<double>>> list{vector};

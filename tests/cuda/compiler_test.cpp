@@ -70,7 +70,8 @@ TEST_F(CudaCompiler, MakesPtxForDevicesThatAreNewerThanItself) {
 TEST_F(CudaCompiler, CompilesTheKernelsOfTiles) {
   const auto expect_code = [&]<class T>(T) {
     using Symbols = linalg::internal::CudaSymbols<T>;
-    for (const char* const kernel : {Symbols::exchange_rows, Symbols::laswp}) EXPECT_FALSE(compiler.compile({kRows, kernel, ""}, 90).code.empty()) << kernel;
+    for (const char* const kernel : {Symbols::exchange_rows, Symbols::laswp})
+      EXPECT_FALSE(compiler.compile({kRows, kernel, ""}, 90).code.empty()) << kernel;
   };
   expect_code(float());
   expect_code(double());
@@ -80,7 +81,8 @@ TEST_F(CudaCompiler, CompilesTheKernelsOfTiles) {
 
 TEST_F(CudaCompiler, RepeatsWhatNvrtcSays) {
   EXPECT_THAT(failure({"__global__ void bad(int* v) { *v = nonsense; }", "bad", ""}),
-              AllOf(HasSubstr("kernel 'bad' does not compile for compute capability 8.0"), HasSubstr("nonsense"), HasSubstr("tandem.cu(1)")));
+              AllOf(HasSubstr("kernel 'bad' does not compile for compute capability 8.0"), HasSubstr("nonsense"),
+                    HasSubstr("tandem.cu(1)")));
   EXPECT_THAT(failure({kSource, "no_such", "-DBY=1"}), HasSubstr("no_such"));
   EXPECT_THAT(failure({kSource, "plain", ""}), HasSubstr("BY"));
   EXPECT_THAT(failure({kSource, "plain", "--no-such-option"}), HasSubstr("no-such-option"));

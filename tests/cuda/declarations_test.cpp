@@ -1,4 +1,5 @@
-// tests/cuda/declarations_test.cpp: our declarations of CUDA's functions against its own headers, where they are. Compiling is the test.
+// tests/cuda/declarations_test.cpp: our declarations of CUDA's functions against its own headers, where they are.
+// Compiling is the test.
 #include <cstddef>
 #include <type_traits>
 
@@ -17,9 +18,11 @@ namespace {
 
 /// Passed alike: both are pointers, or numbers (enumerations, too) of the same size.
 template <class Ours, class Theirs>
-constexpr bool same_value = std::is_pointer_v<Ours> ? std::is_pointer_v<Theirs>
-                                                    : !std::is_pointer_v<Theirs> && std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs> &&
-                                                          sizeof(Ours) == sizeof(Theirs);
+constexpr bool same_value =
+    std::is_pointer_v<Ours> ? std::is_pointer_v<Theirs>
+                            : !std::is_pointer_v<Theirs> &&
+                                  std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs> &&
+                                  sizeof(Ours) == sizeof(Theirs);
 /// What pointers point to is of one size, unless it is opaque.
 template <class Ours, class Theirs>
 constexpr bool same_target() {
@@ -29,7 +32,11 @@ constexpr bool same_target() {
     using A = std::remove_pointer_t<Ours>;
     using B = std::remove_pointer_t<Theirs>;
     if constexpr (std::is_pointer_v<A> != std::is_pointer_v<B>) return false;
-    else if constexpr (requires { sizeof(A); sizeof(B); } && !std::is_void_v<A> && !std::is_void_v<B> && !std::is_function_v<A>)
+    else if constexpr (requires {
+                         sizeof(A);
+                         sizeof(B);
+                       } &&
+                       !std::is_void_v<A> && !std::is_void_v<B> && !std::is_function_v<A>)
       return sizeof(A) == sizeof(B) && std::is_const_v<A> == std::is_const_v<B>;
     else return true;
   }

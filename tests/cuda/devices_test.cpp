@@ -1,5 +1,6 @@
-// tests/cuda/devices_test.cpp: CUDA devices: kernels from source and by functions, copies, several tasks in flight, failures. The devices are those of
-// the driver in this folder, whose kernels are the functions below. The last test needs a real one.
+// tests/cuda/devices_test.cpp: CUDA devices: kernels from source and by functions, copies, several tasks in flight,
+// failures. The devices are those of the driver in this folder, whose kernels are the functions below. The last test
+// needs a real one.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -51,8 +52,8 @@ constexpr const char* kSource = R"(
     size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
     if (i < ny) y[i] += a * x[i];
   }
-  __global__ void gemm(const size_t* a, size_t m, size_t k, size_t lda, const size_t* b, size_t kb, size_t n, size_t ldb,
-                       size_t* c, size_t mc, size_t nc, size_t ldc) {
+  __global__ void gemm(const size_t* a, size_t m, size_t k, size_t lda, const size_t* b, size_t kb, size_t n,
+                       size_t ldb, size_t* c, size_t mc, size_t nc, size_t ldc) {
     size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x, j = blockIdx.y * size_t(blockDim.y) + threadIdx.y;
     if (i >= mc || j >= nc) return;
     size_t sum = 0;
@@ -73,12 +74,13 @@ void add_kernels(fake_cuda::Control& control) {
   control.add("axpy", {{8, 8, 8, 8, 8}, [](const Launch& launch) {
                          const auto count = launch.get<std::size_t>(4);
                          if (launch.threads() < count) std::abort();
-                         for (std::size_t i = 0; i < count; ++i) launch.get<Word*>(3)[i] += launch.get<Word>(0) * launch.get<const Word*>(1)[i];
+                         for (std::size_t i = 0; i < count; ++i)
+                           launch.get<Word*>(3)[i] += launch.get<Word>(0) * launch.get<const Word*>(1)[i];
                        }});
   control.add("gemm", {std::vector<std::size_t>(12, 8), [](const Launch& launch) {
                          const auto matrix = [&](std::size_t at) {
-                           return MatrixView<Word>{launch.get<Word*>(at), launch.get<std::size_t>(at + 1), launch.get<std::size_t>(at + 2),
-                                                   launch.get<std::size_t>(at + 3)};
+                           return MatrixView<Word>{launch.get<Word*>(at), launch.get<std::size_t>(at + 1),
+                                                   launch.get<std::size_t>(at + 2), launch.get<std::size_t>(at + 3)};
                          };
                          if (launch.threads() < matrix(8).rows * matrix(8).cols) std::abort();
                          multiply(matrix(0), matrix(4), matrix(8));
@@ -90,7 +92,8 @@ void add_kernels(fake_cuda::Control& control) {
                        }});
   control.add("count", {{8, 8, 8}, [](const Launch& launch) {
                           int found = 0;
-                          for (std::size_t i = 0; i < launch.get<std::size_t>(1); ++i) found += launch.get<const Word*>(0)[i] == 7;
+                          for (std::size_t i = 0; i < launch.get<std::size_t>(1); ++i)
+                            found += launch.get<const Word*>(0)[i] == 7;
                           *launch.get<int*>(2) = found;
                         }});
 }
@@ -107,13 +110,17 @@ struct Cuda : testing::Test {
     EXPECT_EQ(control.host_blocks, 0) << "page-locked memory that was not given back";
   }
   /// On `workers` cores and devices, whose copies are counted.
-  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0", const std::string& devices = "1",
-                                 test::LogLines* lines = nullptr, std::optional<std::string> sched = {}, const std::string& graphs = "false") {
+  std::unique_ptr<Runtime> start(unsigned workers = 2, const std::string& memory = "0",
+                                 const std::string& devices = "1", test::LogLines* lines = nullptr,
+                                 std::optional<std::string> sched = {}, const std::string& graphs = "false") {
     auto resources = test::test_resources(lines);
-    const base::Config config = test::test_config(
-        {.workers = workers,
-         .sched = std::move(sched),
-         .more = {{"cuda", devices}, {"cuda.memory", memory}, {"cuda.depth", "4"}, {"cuda.graphs", graphs}, {"cuda.libraries", TANDEM_FAKE_CUDA}}});
+    const base::Config config = test::test_config({.workers = workers,
+                                                   .sched = std::move(sched),
+                                                   .more = {{"cuda", devices},
+                                                            {"cuda.memory", memory},
+                                                            {"cuda.depth", "4"},
+                                                            {"cuda.graphs", graphs},
+                                                            {"cuda.libraries", TANDEM_FAKE_CUDA}}});
     runtime::World world = make_real_world(config, *resources);
     add_cuda_devices(world, config, *resources->log);
     for (auto& [node, copier] : world.nodes) copier = std::make_unique<CountingCopier>(std::move(copier), bytes);
@@ -187,10 +194,11 @@ TEST_F(Cuda, RandomFlowsGiveWhatSequentialExecutionGives) {
     test::RandomDeviceFlow flow(seed, DeviceKind::cuda);
     control.refuse_launches = 0;
     control.memory_bytes = std::size_t{64} << 20;
-    // Sometimes with memory for few matrices at a time, by the budget or for want of more, and launches that are refused.
+    // Sometimes with memory for few matrices at a time, by the budget or for want of more, and launches that are
+    // refused.
     const unsigned devices = 1 + flow.draw(2), workers = 1 + flow.draw(3);
-    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))), std::to_string(devices),
-                    nullptr, {}, seed % 2 == 0 ? "true" : "false");
+    auto rt = start(workers, flow.draw(2) == 0 ? "0" : std::to_string(flow.bytes_of_one * (3 + flow.draw(3))),
+                    std::to_string(devices), nullptr, {}, seed % 2 == 0 ? "true" : "false");
     if (flow.draw(3) == 0) control.memory_bytes = 2 * flow.bytes_of_one * (3 + flow.draw(3));
     const bool refuses = flow.draw(2) == 0;
     const auto refuse_some = [&] {
@@ -210,18 +218,22 @@ TEST_F(Cuda, SaysWhatTheCompilerSays) {
   auto rt = start();
   int value = 1;
   auto x = rt->data("x", value);
-  const auto bad = Codelet("bad", [](int&) {}).cuda("__global__ void bad(int* v) { *v = nonsense; }", "bad", [](int&) { return 1; });
+  const auto bad = Codelet("bad", [](int&) {}).cuda("__global__ void bad(int* v) { *v = nonsense; }", "bad",
+                                                    [](int&) { return 1; });
   rt->submit(bad.can_run(on_cuda), read_write(x));
-  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), AllOf(HasSubstr("kernel 'bad' does not compile"), HasSubstr("nonsense")));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }),
+              AllOf(HasSubstr("kernel 'bad' does not compile"), HasSubstr("nonsense")));
   const auto missing_one = Codelet("missing", [](int&) {}).cuda(kSource, "no_such", [](int&) { return 1; });
   rt->submit(missing_one.can_run(on_cuda), write(x));
   EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("no_such"));
   const auto other = Codelet("other", [](int&) {}).cuda(kSource, "bump", [](int&) { return 1; });
   rt->submit(other.can_run(on_cuda), write(x));
-  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("'bump' has 2 parameters, and what is submitted makes 1"));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }),
+              HasSubstr("'bump' has 2 parameters, and what is submitted makes 1"));
   const auto wide = Codelet("wide", [](double, int&) {}).cuda(kSource, "bump", [](double, int&) { return 1; });
   rt->submit(wide.can_run(on_cuda), 1.0, write(x));
-  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }), HasSubstr("argument 1 of CUDA kernel 'bump' has 8 bytes, and its parameter 4"));
+  EXPECT_THAT(thrown_by<std::runtime_error>([&] { rt->wait(); }),
+              HasSubstr("argument 1 of CUDA kernel 'bump' has 8 bytes, and its parameter 4"));
 }
 
 TEST_F(Cuda, GivesTasksThatDoNotFitToCores) {
@@ -238,14 +250,17 @@ TEST_F(Cuda, GivesTasksThatDoNotFitToCores) {
 
 TEST_F(Cuda, IsAnOption) {
   {
-    Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
+    Runtime rt(
+        Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
     std::vector<Word> x(10, 2), y(10, 1);
     rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(rt.data(x)), read_write(rt.data(y)));
     rt.wait();
     EXPECT_EQ(y, std::vector<Word>(10, 3));
   }
   control.devices = 0;
-  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}}); }),
+  EXPECT_THAT(thrown_by<StartError>([] {
+                Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"ranks", "alone"}}});
+              }),
               HasSubstr("the CUDA driver here has none"));
 }
 
@@ -265,14 +280,19 @@ TEST_F(Cuda, WorksBesideABudgetOfMainMemory) {
 TEST_F(Cuda, ValuesGoToAnotherKindOfDevicesAndBack) {
   const auto opencl = runtime::load_opencl();
   if (!opencl.ok() || opencl.value()->find().empty()) GTEST_SKIP() << "there is no OpenCL device here";
-  const auto both = kAxpy.opencl("__kernel void axpy(ulong a, __global const ulong* x, ulong nx, __global ulong* y, ulong ny) {"
-                                 " size_t i = get_global_id(0); y[i] += a * x[i]; }",
-                                 "axpy", [](Word, std::span<const Word> x, std::span<Word>) { return x.size(); });
-  Runtime rt(Options{.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"opencl", "1"}, {"ranks", "alone"}}});
+  const auto both = kAxpy.opencl(
+      "__kernel void axpy(ulong a, __global const ulong* x, ulong nx, __global ulong* y, ulong ny) {"
+      " size_t i = get_global_id(0); y[i] += a * x[i]; }",
+      "axpy", [](Word, std::span<const Word> x, std::span<Word>) { return x.size(); });
+  Runtime rt(
+      Options{.workers = 1,
+              .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"opencl", "1"}, {"ranks", "alone"}}});
   std::vector<Word> x(1'000, 2), y(1'000, 1);
   auto hx = rt.data("x", x), hy = rt.data("y", y);
-  for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::opencl, DeviceKind::cuda, DeviceKind::cpu, DeviceKind::opencl, DeviceKind::cuda})
-    rt.submit(both.can_run([kind](const WorkerDescription& worker) { return worker.device == kind; }), Word{3}, read(hx), read_write(hy));
+  for (const DeviceKind kind :
+       {DeviceKind::cuda, DeviceKind::opencl, DeviceKind::cuda, DeviceKind::cpu, DeviceKind::opencl, DeviceKind::cuda})
+    rt.submit(both.can_run([kind](const WorkerDescription& worker) { return worker.device == kind; }), Word{3},
+              read(hx), read_write(hy));
   rt.wait(hy);
   EXPECT_EQ(y, std::vector<Word>(1'000, 37));
 }
@@ -308,7 +328,8 @@ TEST_F(Cuda, LeavesTasksToCoresWhenLaunchesAreRefused) {
   EXPECT_EQ(control.kernels, 0);
   rt->submit(kBump.can_run(on_cuda), 1, read_write(numbers.data[0]));
   EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
-              AllOf(HasSubstr("bump"), HasSubstr("cuda 0 (Fake)"), HasSubstr("the launch was refused: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")));
+              AllOf(HasSubstr("bump"), HasSubstr("cuda 0 (Fake)"),
+                    HasSubstr("the launch was refused: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")));
 }
 
 TEST_F(Cuda, LeavesTasksToCoresWhenTheDeviceHasNoMemoryLeft) {
@@ -480,24 +501,26 @@ TEST_F(Cuda, FailsTasksWhoseOnlyDeviceIsLost) {
   int value = 0;
   auto x = rt->data("x", value);
   rt->submit(kBump.can_run(on_cuda), 1, read_write(x));
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("bump"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("bump"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
 }
 
 TEST_F(Cuda, CallsFunctionsWithAStream) {
   auto rt = start();
   std::vector<double> a(6, 1), b(6, 2), c(4, 1);
-  auto ha = rt->data("a", MatrixView<double>{a.data(), 2, 3, 2}), hb = rt->data("b", MatrixView<double>{b.data(), 3, 2, 3}),
+  auto ha = rt->data("a", MatrixView<double>{a.data(), 2, 3, 2}),
+       hb = rt->data("b", MatrixView<double>{b.data(), 3, 2, 3}),
        hc = rt->data("c", MatrixView<double>{c.data(), 2, 2, 2});
   using In = MatrixView<const double>;
-  const auto multiply_by_blas = Codelet("dgemm", [](double, In, In, MatrixView<double>) {})
-                                    .cuda([](CudaQueue& queue, double alpha, In left, In right, MatrixView<double> to) {
-                                      using Gemm = int(void*, int, int, int, int, int, const double*, const double*, int, const double*, int,
-                                                       const double*, double*, int);
-                                      const double one = 1;
-                                      const int status = reinterpret_cast<Gemm*>(queue.blas_function("cublasDgemm_v2"))(
-                                          queue.blas(), 0, 0, 2, 2, 3, &alpha, left.data, 2, right.data, 3, &one, to.data, 2);
-                                      if (status != 0) throw std::runtime_error("no product");
-                                    });
+  const auto multiply_by_blas = Codelet("dgemm", [](double, In, In, MatrixView<double>) {
+                                }).cuda([](CudaQueue& queue, double alpha, In left, In right, MatrixView<double> to) {
+    using Gemm = int(void*, int, int, int, int, int, const double*, const double*, int, const double*, int,
+                     const double*, double*, int);
+    const double one = 1;
+    const int status = reinterpret_cast<Gemm*>(queue.blas_function("cublasDgemm_v2"))(
+        queue.blas(), 0, 0, 2, 2, 3, &alpha, left.data, 2, right.data, 3, &one, to.data, 2);
+    if (status != 0) throw std::runtime_error("no product");
+  });
   rt->submit(multiply_by_blas.can_run(on_cuda), 2.0, read(ha), read(hb), read_write(hc));
   rt->wait(hc);
   EXPECT_EQ(c, std::vector<double>(4, 13));
@@ -660,7 +683,8 @@ TEST_P(CudaStretches, HaveScratchMemoryThatGrows) {
   const auto count = Codelet("count", [](std::size_t, std::span<Word>) {})
                          .cuda([](CudaQueue& queue, std::size_t scratch_bytes, std::span<Word> data) {
                            const std::size_t size = data.size();
-                           const CudaArgument arguments[] = {{data.data(), 0}, {&size, sizeof(size)}, {queue.scratch(scratch_bytes), 0}};
+                           const CudaArgument arguments[] = {
+                               {data.data(), 0}, {&size, sizeof(size)}, {queue.scratch(scratch_bytes), 0}};
                            queue.launch({kSource, "count", ""}, arguments, 1);
                          })
                          .can_run(on_cuda);
@@ -708,7 +732,9 @@ struct CudaGraphs : Cuda {
     const CudaArgument arguments[] = {{&by, sizeof(by)}, address_of(value)};
     queue.launch({kSource, "step", ""}, arguments, 1);
   }
-  std::unique_ptr<Runtime> start_with_graphs(const std::string& sched = "lws") { return start(1, "0", "1", nullptr, sched, "true"); }
+  std::unique_ptr<Runtime> start_with_graphs(const std::string& sched = "lws") {
+    return start(1, "0", "1", nullptr, sched, "true");
+  }
   static std::uint64_t behind(Runtime& rt) { return rt.statistics().workers.back().posted_behind; }
 };
 
@@ -843,7 +869,8 @@ TEST_F(CudaGraphs, SayWhichTaskADeviceRefusesLater) {
   EXPECT_GT(control.graph_launches, 0);
   control.refuse_launches = 20;
   rt->replay(graph);
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("step"), HasSubstr("cuda 0 (Fake)"), HasSubstr("OUT_OF_RESOURCES")));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("step"), HasSubstr("cuda 0 (Fake)"), HasSubstr("OUT_OF_RESOURCES")));
 }
 
 TEST_F(CudaGraphs, FailWithTheDevice) {
@@ -857,7 +884,8 @@ TEST_F(CudaGraphs, FailWithTheDevice) {
   rt->wait();
   control.lose_at = 60;
   rt->replay(graph);
-  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }), AllOf(HasSubstr("step"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
+  EXPECT_THAT(thrown_by<DeviceError>([&] { rt->wait(); }),
+              AllOf(HasSubstr("step"), HasSubstr("CUDA_ERROR_LAUNCH_FAILED")));
 }
 
 TEST_F(Cuda, WaitsForWhatAFunctionHasPostedBeforeItThrew) {
@@ -1040,13 +1068,15 @@ TEST_F(PageLocked, ValuesThatLeaveADeviceGoToIt) {
   std::vector<Word> values(8), expected{0, 1, 2, 3, 4, 5, 6, 7};
   for (int round = 0; round < 3; ++round)
     for (int i = 1; i < 8; ++i) expected[i] += expected[i - 1];
-  for (int i = 0; i < 8; ++i) rt->submit("read", [&values, i](std::span<const Word> from) { values[i] = from[9'999]; }, read(all[i]));
+  for (int i = 0; i < 8; ++i)
+    rt->submit("read", [&values, i](std::span<const Word> from) { values[i] = from[9'999]; }, read(all[i]));
   rt->wait();
   EXPECT_EQ(values, expected);
   EXPECT_EQ(control.pageable_copies, 0);
 }
 
-// Three ranks, each with a device: rank 0 writes on its device, the others read what arrives on theirs, and rank 0 reads their answers.
+// Three ranks, each with a device: rank 0 writes on its device, the others read what arrives on theirs, and rank 0
+// reads their answers.
 TEST_F(PageLocked, ValuesFromOtherRanksArriveInIt) {
   constexpr std::uint32_t kRanks = 3;
   constexpr int kRounds = 4;
@@ -1057,24 +1087,29 @@ TEST_F(PageLocked, ValuesFromOtherRanksArriveInIt) {
   const auto play = [&](std::uint32_t rank) {
     auto resources = test::test_resources();
     const base::Config config = test::test_config(
-        {.workers = 1, .more = {{"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"cuda.page_locked", "64MiB"}, {"bind", "false"}}});
+        {.workers = 1,
+         .more = {
+             {"cuda", "1"}, {"cuda.libraries", TANDEM_FAKE_CUDA}, {"cuda.page_locked", "64MiB"}, {"bind", "false"}}});
     runtime::World world = make_real_world(config, *resources);
     add_cuda_devices(world, config, *resources->log);
     auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
     Runtime rt(std::move(resources), std::move(world), core_options(config), std::move(endpoint), {}, nullptr);
     auto x = rt.vector<Word>("x", kCount, DataOptions{.owner = 0});
     std::vector<Data<Vector<Word>>> answers;
-    for (std::uint32_t i = 0; i < kRanks; ++i) answers.push_back(rt.vector<Word>("answer", kCount, DataOptions{.owner = static_cast<int>(i)}));
+    for (std::uint32_t i = 0; i < kRanks; ++i)
+      answers.push_back(rt.vector<Word>("answer", kCount, DataOptions{.owner = static_cast<int>(i)}));
     const auto fill = [](std::span<Word> values) { std::fill(values.begin(), values.end(), 1); };
     rt.submit("fill", fill, write(x));
     for (const auto& answer : answers) rt.submit("fill", fill, write(answer));
     for (int round = 0; round < kRounds; ++round) {
       rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(answers[0]), read_write(x));
       for (const auto& answer : answers) rt.submit(kAxpy.can_run(on_cuda), Word{2}, read(x), read_write(answer));
-      for (std::uint32_t i = 1; i < kRanks; ++i) rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(answers[i]), read_write(x));
+      for (std::uint32_t i = 1; i < kRanks; ++i)
+        rt.submit(kAxpy.can_run(on_cuda), Word{1}, read(answers[i]), read_write(x));
     }
     auto result = rt.vector<Word>("result", 1, DataOptions{.owner = 0});
-    rt.submit("read", [&](std::span<const Word> values, std::span<Word>) { found.push_back(values[kCount - 1]); }, read(x), write(result));
+    rt.submit("read", [&](std::span<const Word> values, std::span<Word>) { found.push_back(values[kCount - 1]); },
+              read(x), write(result));
     rt.wait();
     allocations[rank] = rt.statistics().page_locked.allocations;
     EXPECT_EQ(rt.statistics().page_locked.refused, 0U);
@@ -1098,7 +1133,8 @@ TEST_F(PageLocked, ValuesFromOtherRanksArriveInIt) {
   }
   EXPECT_EQ(found, std::vector<Word>{x});
   EXPECT_EQ(control.pageable_copies, 0) << "from and to what the ranks have received";
-  for (std::uint32_t rank = 1; rank < kRanks; ++rank) EXPECT_GE(allocations[rank], 2U) << "its answer, and x that arrives";
+  for (std::uint32_t rank = 1; rank < kRanks; ++rank)
+    EXPECT_GE(allocations[rank], 2U) << "its answer, and x that arrives";
 }
 
 TEST(CudaDriver, IsNamedWhenItIsMissing) {
@@ -1107,7 +1143,9 @@ TEST(CudaDriver, IsNamedWhenItIsMissing) {
   const auto found = module.value()->find("/nonexistent");
   if (found.ok()) GTEST_SKIP() << "the driver is where the dynamic loader looks";
   EXPECT_THAT(found.error().message, AllOf(HasSubstr("CUDA driver"), HasSubstr("libcuda.so.1")));
-  EXPECT_THAT(thrown_by<StartError>([] { Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", "/nonexistent"}, {"ranks", "alone"}}}); }),
+  EXPECT_THAT(thrown_by<StartError>([] {
+                Runtime(Options{.more = {{"cuda", "1"}, {"cuda.libraries", "/nonexistent"}, {"ranks", "alone"}}});
+              }),
               HasSubstr("option cuda asks for devices, and there is no CUDA driver here"));
 }
 
@@ -1128,9 +1166,11 @@ TEST_F(RealCuda, RunsAKernelOnADevice) {
   EXPECT_EQ(y, std::vector<Word>(1'000'000, 61));
 }
 
-// What the ends of tasks in a graph rely on: its events count as recorded once it is launched, and not before they have passed.
+// What the ends of tasks in a graph rely on: its events count as recorded once it is launched, and not before they have
+// passed.
 TEST_F(RealCuda, LaunchesGraphs) {
-  Runtime rt(Options{.workers = 1, .sched = "lws", .more = {{"cuda", "1"}, {"cuda.graphs", "true"}, {"ranks", "alone"}}});
+  Runtime rt(
+      Options{.workers = 1, .sched = "lws", .more = {{"cuda", "1"}, {"cuda.graphs", "true"}, {"ranks", "alone"}}});
   int value = 1, expected = 1;
   auto x = rt.data(value);
   Graph graph = rt.record([&] {

@@ -1,4 +1,5 @@
-// tests/cuda/fake_blas.cpp: the part of cuBLAS and cuSOLVER that the tile kernels use, as loops over elements, for tests.
+// tests/cuda/fake_blas.cpp: the part of cuBLAS and cuSOLVER that the tile kernels use, as loops over elements, for
+// tests.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -48,8 +49,8 @@ int post(void* handle, Work work, Pointers... pointers) {
 }
 
 template <class T>
-int gemm(void* handle, int op_a, int op_b, int m, int n, int k, const T* alpha, const T* a, int lda, const T* b, int ldb, const T* beta, T* c,
-         int ldc) {
+int gemm(void* handle, int op_a, int op_b, int m, int n, int k, const T* alpha, const T* a, int lda, const T* b,
+         int ldb, const T* beta, T* c, int ldc) {
   return post(
       handle,
       [=, alpha = *alpha, beta = *beta] {
@@ -66,7 +67,8 @@ int gemm(void* handle, int op_a, int op_b, int m, int n, int k, const T* alpha, 
 
 /// C := alpha op(A) op(A)' + beta C, on a triangle; ' is the transpose, or the conjugate one.
 template <class T, class Factor>
-int rank_k(void* handle, int uplo, int op, int n, int k, const Factor* alpha, const T* a, int lda, const Factor* beta, T* c, int ldc, bool hermitian) {
+int rank_k(void* handle, int uplo, int op, int n, int k, const Factor* alpha, const T* a, int lda, const Factor* beta,
+           T* c, int ldc, bool hermitian) {
   return post(
       handle,
       [=, alpha = *alpha, beta = *beta] {
@@ -85,7 +87,8 @@ int rank_k(void* handle, int uplo, int op, int n, int k, const Factor* alpha, co
 }
 
 template <class T>
-int trsm(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, T* b, int ldb) {
+int trsm(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, T* b,
+         int ldb) {
   return post(
       handle,
       [=, alpha = *alpha] {
@@ -94,9 +97,12 @@ int trsm(void* handle, int side, int uplo, int op, int diag, int m, int n, const
         const bool lower = (uplo == kCublasLower) == (op == kCublasNoTrans);  // op(A)
         const bool forward = lower == left;
         const auto x = [&](int unknown, int other) -> T& {
-          return near(b)[left ? unknown + static_cast<std::ptrdiff_t>(other) * ldb : other + static_cast<std::ptrdiff_t>(unknown) * ldb];
+          return near(b)[left ? unknown + static_cast<std::ptrdiff_t>(other) * ldb
+                              : other + static_cast<std::ptrdiff_t>(unknown) * ldb];
         };
-        const auto coefficient = [&](int to, int from) { return left ? element(op, near(a), lda, to, from) : element(op, near(a), lda, from, to); };
+        const auto coefficient = [&](int to, int from) {
+          return left ? element(op, near(a), lda, to, from) : element(op, near(a), lda, from, to);
+        };
         for (int other = 0; other < others; ++other)
           for (int step = 0; step < order; ++step) {
             const int to = forward ? step : order - 1 - step;
@@ -113,7 +119,8 @@ int trsm(void* handle, int side, int uplo, int op, int diag, int m, int n, const
 
 /// C := alpha op(A) B or alpha B op(A); C may be B.
 template <class T>
-int trmm(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, const T* b, int ldb, T* c, int ldc) {
+int trmm(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda,
+         const T* b, int ldb, T* c, int ldc) {
   return post(
       handle,
       [=, alpha = *alpha] {
@@ -129,26 +136,32 @@ int trmm(void* handle, int side, int uplo, int op, int diag, int m, int n, const
           for (int i = 0; i < m; ++i) {
             T sum(0);
             for (int l = 0; l < order; ++l)
-              sum += left ? coefficient(i, l) * element(kCublasNoTrans, near(b), ldb, l, j) : element(kCublasNoTrans, near(b), ldb, i, l) * coefficient(l, j);
+              sum += left ? coefficient(i, l) * element(kCublasNoTrans, near(b), ldb, l, j)
+                          : element(kCublasNoTrans, near(b), ldb, i, l) * coefficient(l, j);
             product[static_cast<std::size_t>(i + static_cast<std::ptrdiff_t>(j) * m)] = alpha * sum;
           }
         for (int j = 0; j < n; ++j)
-          for (int i = 0; i < m; ++i) near(c)[i + static_cast<std::ptrdiff_t>(j) * ldc] = product[static_cast<std::size_t>(i + static_cast<std::ptrdiff_t>(j) * m)];
+          for (int i = 0; i < m; ++i)
+            near(c)[i + static_cast<std::ptrdiff_t>(j) * ldc] =
+                product[static_cast<std::size_t>(i + static_cast<std::ptrdiff_t>(j) * m)];
       },
       a, b, c);
 }
 
 /// C := alpha op(A) + beta op(B), and B is not read with beta 0.
 template <class T>
-int geam(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, T* c, int ldc) {
-  if ((c == a && (op_a != kCublasNoTrans || lda != ldc)) || (c == b && (op_b != kCublasNoTrans || ldb != ldc))) return kInvalidValue;
+int geam(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b,
+         int ldb, T* c, int ldc) {
+  if ((c == a && (op_a != kCublasNoTrans || lda != ldc)) || (c == b && (op_b != kCublasNoTrans || ldb != ldc)))
+    return kInvalidValue;
   return post(
       handle,
       [=, alpha = *alpha, beta = *beta] {
         for (int j = 0; j < n; ++j)
           for (int i = 0; i < m; ++i) {
             const T of_a = alpha * element(op_a, near(a), lda, i, j);
-            near(c)[i + static_cast<std::ptrdiff_t>(j) * ldc] = beta == T(0) ? of_a : of_a + beta * element(op_b, near(b), ldb, i, j);
+            near(c)[i + static_cast<std::ptrdiff_t>(j) * ldc] =
+                beta == T(0) ? of_a : of_a + beta * element(op_b, near(b), ldb, i, j);
           }
       },
       a, b, c);
@@ -160,7 +173,8 @@ int potrf_size(int n, int* count) {
   return 0;
 }
 
-/// L(j,j) := sqrt(A(j,j) - sum |L(j,l)|^2), L(i,j) := (A(i,j) - sum L(i,l) conj(L(j,l))) / L(j,j); the upper factor is its conjugate transpose.
+/// L(j,j) := sqrt(A(j,j) - sum |L(j,l)|^2), L(i,j) := (A(i,j) - sum L(i,l) conj(L(j,l))) / L(j,j); the upper factor is
+/// its conjugate transpose.
 template <class T>
 int potrf(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count, int* info) {
   if (count < 16 * n) return kInvalidValue;
@@ -169,7 +183,8 @@ int potrf(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count,
       [=] {
         near(workspace)[count - 1] = T(0);  // it is there
         const auto stored = [&](int i, int j) -> T& {
-          return near(a)[uplo == kCublasLower ? i + static_cast<std::ptrdiff_t>(j) * lda : j + static_cast<std::ptrdiff_t>(i) * lda];
+          return near(a)[uplo == kCublasLower ? i + static_cast<std::ptrdiff_t>(j) * lda
+                                              : j + static_cast<std::ptrdiff_t>(i) * lda];
         };
         const auto get = [&](int i, int j) { return uplo == kCublasLower ? stored(i, j) : conjugate(stored(i, j)); };
         for (int j = 0; j < n; ++j) {
@@ -252,43 +267,46 @@ int cublasSetPointerMode_v2(void* handle, int mode) {
 }
 int cusolverDnSetStream(void* handle, Stream stream) { return cublasSetStream_v2(handle, stream); }
 
-#define ROUTINES(T, letter)                                                                                                                     \
-  int cublas##letter##gemm_v2(void* handle, int op_a, int op_b, int m, int n, int k, const T* alpha, const T* a, int lda, const T* b, int ldb,   \
-                              const T* beta, T* c, int ldc) {                                                                                    \
-    return gemm(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                                               \
-  }                                                                                                                                              \
-  int cublas##letter##syrk_v2(void* handle, int uplo, int op, int n, int k, const T* alpha, const T* a, int lda, const T* beta, T* c, int ldc) { \
-    return rank_k(handle, uplo, op, n, k, alpha, a, lda, beta, c, ldc, false);                                                                   \
-  }                                                                                                                                              \
-  int cublas##letter##trsm_v2(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, T* b,       \
-                              int ldb) {                                                                                                         \
-    return trsm(handle, side, uplo, op, diag, m, n, alpha, a, lda, b, ldb);                                                                      \
-  }                                                                                                                                              \
-  int cublas##letter##trmm_v2(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha, const T* a, int lda, const T* b,      \
-                              int ldb, T* c, int ldc) {                                                                                           \
-    return trmm(handle, side, uplo, op, diag, m, n, alpha, a, lda, b, ldb, c, ldc);                                                               \
-  }                                                                                                                                              \
-  int cublas##letter##geam(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda, const T* beta, const T* b, int ldb, \
-                           T* c, int ldc) {                                                                                                       \
-    return geam(handle, op_a, op_b, m, n, alpha, a, lda, beta, b, ldb, c, ldc);                                                                   \
-  }                                                                                                                                              \
-  int cusolverDn##letter##getrf_bufferSize(void*, int m, int n, T*, int, int* count) { return getrf_size<T>(m, n, count); }                      \
-  int cusolverDn##letter##getrf(void* handle, int m, int n, T* a, int lda, T* workspace, int* pivots, int* info) {                               \
-    return getrf(handle, m, n, a, lda, workspace, pivots, info);                                                                                 \
-  }                                                                                                                                              \
-  int cusolverDn##letter##potrf_bufferSize(void*, int, int n, T*, int, int* count) { return potrf_size<T>(n, count); }                           \
-  int cusolverDn##letter##potrf(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count, int* info) {                              \
-    return potrf(handle, uplo, n, a, lda, workspace, count, info);                                                                               \
+#define ROUTINES(T, letter)                                                                                            \
+  int cublas##letter##gemm_v2(void* handle, int op_a, int op_b, int m, int n, int k, const T* alpha, const T* a,       \
+                              int lda, const T* b, int ldb, const T* beta, T* c, int ldc) {                            \
+    return gemm(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                     \
+  }                                                                                                                    \
+  int cublas##letter##syrk_v2(void* handle, int uplo, int op, int n, int k, const T* alpha, const T* a, int lda,       \
+                              const T* beta, T* c, int ldc) {                                                          \
+    return rank_k(handle, uplo, op, n, k, alpha, a, lda, beta, c, ldc, false);                                         \
+  }                                                                                                                    \
+  int cublas##letter##trsm_v2(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha,        \
+                              const T* a, int lda, T* b, int ldb) {                                                    \
+    return trsm(handle, side, uplo, op, diag, m, n, alpha, a, lda, b, ldb);                                            \
+  }                                                                                                                    \
+  int cublas##letter##trmm_v2(void* handle, int side, int uplo, int op, int diag, int m, int n, const T* alpha,        \
+                              const T* a, int lda, const T* b, int ldb, T* c, int ldc) {                               \
+    return trmm(handle, side, uplo, op, diag, m, n, alpha, a, lda, b, ldb, c, ldc);                                    \
+  }                                                                                                                    \
+  int cublas##letter##geam(void* handle, int op_a, int op_b, int m, int n, const T* alpha, const T* a, int lda,        \
+                           const T* beta, const T* b, int ldb, T* c, int ldc) {                                        \
+    return geam(handle, op_a, op_b, m, n, alpha, a, lda, beta, b, ldb, c, ldc);                                        \
+  }                                                                                                                    \
+  int cusolverDn##letter##getrf_bufferSize(void*, int m, int n, T*, int, int* count) {                                 \
+    return getrf_size<T>(m, n, count);                                                                                 \
+  }                                                                                                                    \
+  int cusolverDn##letter##getrf(void* handle, int m, int n, T* a, int lda, T* workspace, int* pivots, int* info) {     \
+    return getrf(handle, m, n, a, lda, workspace, pivots, info);                                                       \
+  }                                                                                                                    \
+  int cusolverDn##letter##potrf_bufferSize(void*, int, int n, T*, int, int* count) { return potrf_size<T>(n, count); } \
+  int cusolverDn##letter##potrf(void* handle, int uplo, int n, T* a, int lda, T* workspace, int count, int* info) {    \
+    return potrf(handle, uplo, n, a, lda, workspace, count, info);                                                     \
   }
 ROUTINES(float, S)
 ROUTINES(double, D)
 ROUTINES(std::complex<float>, C)
 ROUTINES(std::complex<double>, Z)
 
-#define HERMITIAN(T, letter)                                                                                                                     \
-  int cublas##letter##herk_v2(void* handle, int uplo, int op, int n, int k, const Real<T>* alpha, const T* a, int lda, const Real<T>* beta, T* c, \
-                              int ldc) {                                                                                                         \
-    return rank_k(handle, uplo, op, n, k, alpha, a, lda, beta, c, ldc, true);                                                                    \
+#define HERMITIAN(T, letter)                                                                                           \
+  int cublas##letter##herk_v2(void* handle, int uplo, int op, int n, int k, const Real<T>* alpha, const T* a, int lda, \
+                              const Real<T>* beta, T* c, int ldc) {                                                    \
+    return rank_k(handle, uplo, op, n, k, alpha, a, lda, beta, c, ldc, true);                                          \
   }
 HERMITIAN(std::complex<float>, C)
 HERMITIAN(std::complex<double>, Z)

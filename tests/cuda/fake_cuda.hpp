@@ -1,7 +1,8 @@
 // tests/cuda/fake_cuda.hpp: a CUDA driver without a device, for tests: what they can ask of it, and what they see.
 //
-// The library answers to the names of libcuda, NVRTC, cuBLAS and cuSOLVER. Memory of its devices lies in this process, but at addresses that the
-// processor refuses; streams run what is posted in order, each on a thread of its own; kernels are functions of the test, found by name.
+// The library answers to the names of libcuda, NVRTC, cuBLAS and cuSOLVER. Memory of its devices lies in this process,
+// but at addresses that the processor refuses; streams run what is posted in order, each on a thread of its own;
+// kernels are functions of the test, found by name.
 #pragma once
 
 #include <dlfcn.h>
@@ -33,7 +34,8 @@ T* near(T* address) {
 /// One run of a kernel, with all its threads.
 class Launch {
  public:
-  Launch(std::vector<void*> arguments, std::size_t blocks, std::size_t threads) : arguments_(std::move(arguments)), blocks_(blocks), threads_(threads) {}
+  Launch(std::vector<void*> arguments, std::size_t blocks, std::size_t threads)
+      : arguments_(std::move(arguments)), blocks_(blocks), threads_(threads) {}
   std::size_t blocks() const { return blocks_; }
   /// Of all blocks, in all dimensions.
   std::size_t threads() const { return threads_; }

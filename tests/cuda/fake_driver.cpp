@@ -61,7 +61,8 @@ std::set<std::pair<const char*, const char*>> pinned;  // first and last byte, u
 bool is_pinned(const void* memory) {
   const std::lock_guard guard(mutex);
   const char* const at = static_cast<const char*>(memory);
-  return std::any_of(pinned.begin(), pinned.end(), [at](const auto& range) { return range.first <= at && at < range.second; });
+  return std::any_of(pinned.begin(), pinned.end(),
+                     [at](const auto& range) { return range.first <= at && at < range.second; });
 }
 
 /// What a function of the driver says before it does anything.
@@ -301,7 +302,8 @@ Status cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
 Status cuMemHostUnregister(void* memory) {
   STATE_OR_RETURN();
   const std::lock_guard guard(mutex);
-  return std::erase_if(pinned, [memory](const auto& range) { return range.first == memory; }) == 1 ? kSuccess : kInvalidValue;
+  return std::erase_if(pinned, [memory](const auto& range) { return range.first == memory; }) == 1 ? kSuccess
+                                                                                                   : kInvalidValue;
 }
 
 Status cuMemcpyHtoDAsync_v2(Address to, const void* from, std::size_t bytes, Stream stream) {
@@ -325,15 +327,19 @@ Status cuMemcpy2DAsync_v2(const Copy2D* wanted, Stream stream) {
   const bool in = copy.from_type == kMemoryHost && copy.to_type == kMemoryDevice;
   const bool out = copy.from_type == kMemoryDevice && copy.to_type == kMemoryHost;
   if (!in && !out) return kInvalidValue;
-  if (((in ? copy.to_device : copy.from_device) & kFar) == 0 || is_far(in ? copy.from_host : copy.to_host)) return kInvalidValue;
+  if (((in ? copy.to_device : copy.from_device) & kFar) == 0 || is_far(in ? copy.from_host : copy.to_host))
+    return kInvalidValue;
   ++settings().copies_of_columns;
   return post_copy(stream, in ? copy.from_host : copy.to_host, [=] {
-    const char* const from = in ? static_cast<const char*>(copy.from_host) : near(pointer<const char>(copy.from_device));
+    const char* const from =
+        in ? static_cast<const char*>(copy.from_host) : near(pointer<const char>(copy.from_device));
     char* const to = in ? near(pointer<char>(copy.to_device)) : static_cast<char*>(copy.to_host);
-    for (std::size_t i = 0; i < copy.height; ++i) std::memcpy(to + i * copy.to_pitch, from + i * copy.from_pitch, copy.width_bytes);
+    for (std::size_t i = 0; i < copy.height; ++i)
+      std::memcpy(to + i * copy.to_pitch, from + i * copy.from_pitch, copy.width_bytes);
   });
 }
-Status cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context from_context, std::size_t bytes, Stream stream) {
+Status cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context from_context, std::size_t bytes,
+                         Stream stream) {
   ++settings().copies;
   STATE_OR_RETURN();
   if ((to & from & kFar) == 0 || to_context == from_context) return kInvalidValue;
@@ -425,10 +431,13 @@ Status cuFuncGetParamInfo(Function function, std::size_t index, std::size_t* off
   *bytes = function->kernel.parameter_bytes[index];
   return kSuccess;
 }
-Status cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                      unsigned shared_bytes, Stream stream, void** arguments, void** extra) {
+Status cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                      unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** arguments,
+                      void** extra) {
   STATE_OR_RETURN();
-  const KernelNode node{function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, extra, nullptr, nullptr};
+  const KernelNode node{
+      function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, arguments, extra, nullptr,
+      nullptr};
   if (!can_run(node)) return kInvalidValue;
   if (settings().refuse_launches > 0) {
     --settings().refuse_launches;
@@ -448,12 +457,14 @@ Status cuGraphDestroy(GraphHandle graph) {
   delete graph;
   return kSuccess;
 }
-Status cuGraphAddKernelNode_v2(GraphNode* made, GraphHandle graph, const GraphNode* before, std::size_t count, const KernelNode* node) {
+Status cuGraphAddKernelNode_v2(GraphNode* made, GraphHandle graph, const GraphNode* before, std::size_t count,
+                               const KernelNode* node) {
   STATE_OR_RETURN();
   if (!can_run(*node)) return kInvalidValue;
   return add_node(made, graph, before, count, {.kernel = work_of(*node, *current)});
 }
-Status cuGraphAddEventRecordNode(GraphNode* made, GraphHandle graph, const GraphNode* before, std::size_t count, Event event) {
+Status cuGraphAddEventRecordNode(GraphNode* made, GraphHandle graph, const GraphNode* before, std::size_t count,
+                                 Event event) {
   STATE_OR_RETURN();
   return add_node(made, graph, before, count, {.event = event});
 }

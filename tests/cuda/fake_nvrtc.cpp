@@ -32,7 +32,8 @@ int nvrtcVersion(int* major, int* minor) {
   *minor = 4;
   return 0;
 }
-int nvrtcCreateProgram(Program* program, const char* text, const char*, int headers, const char* const*, const char* const*) {
+int nvrtcCreateProgram(Program* program, const char* text, const char*, int headers, const char* const*,
+                       const char* const*) {
   if (headers != 0) return kInvalidInput;
   *program = new ProgramObject;
   (*program)->text = text;
@@ -51,7 +52,8 @@ int nvrtcAddNameExpression(Program program, const char* name) {
 int nvrtcCompileProgram(Program program, int count, const char* const* options) {
   ++tandem::fake_cuda::settings().compilations;
   if (count < 1 || std::strcmp(options[0], "--gpu-architecture=sm_90") != 0) return kInvalidOption;
-  if (program->text.find("nonsense") != std::string::npos) program->log = "tandem.cu(1): error: identifier \"nonsense\" is undefined\n";
+  if (program->text.find("nonsense") != std::string::npos)
+    program->log = "tandem.cu(1): error: identifier \"nonsense\" is undefined\n";
   else if (program->text.find(program->name.substr(0, program->name.find('<')) + "(") == std::string::npos)
     program->log = "error: identifier \"" + program->name + "\" is undefined\n";
   program->compiled = program->log.empty();

@@ -1,4 +1,5 @@
-// tests/cuda/fake_rows.cpp: the kernels that exchange rows, compiled from the text that devices get, for the driver of tests.
+// tests/cuda/fake_rows.cpp: the kernels that exchange rows, compiled from the text that devices get, for the driver of
+// tests.
 #include <complex>
 #include <cstddef>
 #include <cstdlib>
@@ -39,8 +40,9 @@ void exchange(const Launch& launch) {
   blockDim = {1, 1};
   for (blockIdx.y = 0; blockIdx.y < cols; ++blockIdx.y)
     for (blockIdx.x = 0; blockIdx.x < count; ++blockIdx.x)
-      exchange_rows(launch.get<const std::size_t*>(0), count, launch.get<std::size_t>(2), launch.get<T*>(3), launch.get<std::size_t>(4), launch.get<T*>(5),
-                    launch.get<std::size_t>(6), launch.get<std::size_t>(7), cols);
+      exchange_rows(launch.get<const std::size_t*>(0), count, launch.get<std::size_t>(2), launch.get<T*>(3),
+                    launch.get<std::size_t>(4), launch.get<T*>(5), launch.get<std::size_t>(6),
+                    launch.get<std::size_t>(7), cols);
 }
 
 template <class T>
@@ -50,7 +52,8 @@ void interchange(const Launch& launch) {
   const std::lock_guard guard(shared_mutex);
   blockDim = {1, 1};
   for (blockIdx = {0, 0}; blockIdx.x < launch.blocks(); ++blockIdx.x)
-    laswp(launch.get<const std::size_t*>(0), launch.get<std::size_t>(1), launch.get<T*>(2), launch.get<std::size_t>(3), rows);
+    laswp(launch.get<const std::size_t*>(0), launch.get<std::size_t>(1), launch.get<T*>(2), launch.get<std::size_t>(3),
+          rows);
 }
 
 template <class T>

@@ -1,4 +1,5 @@
-// tests/devices/devices_test.cpp: random flows on cores and failing devices of several depths give what sequential execution gives.
+// tests/devices/devices_test.cpp: random flows on cores and failing devices of several depths give what sequential
+// execution gives.
 //
 // DEVICES_SEED=n plays the flow of that seed alone.
 #include <algorithm>
@@ -59,10 +60,13 @@ void compute(const Spec& spec, std::span<std::uint64_t* const> data) {
 
 /// Sums of words, which are the same in any order.
 Reduction sum() {
-  return {.init = [](void* partial, std::size_t, const Shape&) { std::fill_n(static_cast<std::uint64_t*>(partial), kWords, 0); },
-          .combine = [](void* into, std::size_t, const void* from, std::size_t, const Shape&) {
-            for (std::size_t word = 0; word < kWords; ++word) static_cast<std::uint64_t*>(into)[word] += static_cast<const std::uint64_t*>(from)[word];
-          }};
+  return {.init = [](void* partial, std::size_t,
+                     const Shape&) { std::fill_n(static_cast<std::uint64_t*>(partial), kWords, 0); },
+          .combine =
+              [](void* into, std::size_t, const void* from, std::size_t, const Shape&) {
+                for (std::size_t word = 0; word < kWords; ++word)
+                  static_cast<std::uint64_t*>(into)[word] += static_cast<const std::uint64_t*>(from)[word];
+              }};
 }
 
 const Spec& spec_of(Task& task) { return *std::get<0>(*static_cast<Values*>(task.values())); }
@@ -70,7 +74,8 @@ const Spec& spec_of(Task& task) { return *std::get<0>(*static_cast<Values*>(task
 const TaskOps kOps{.invoke =
                        [](KernelCall& call) {
                          std::vector<std::uint64_t*> data;
-                         for (unsigned i = 0; i < call.task.access_count; ++i) data.push_back(static_cast<std::uint64_t*>(call.memory(i).pointer));
+                         for (unsigned i = 0; i < call.task.access_count; ++i)
+                           data.push_back(static_cast<std::uint64_t*>(call.memory(i).pointer));
                          compute(spec_of(call.task), data);
                        },
                    .value_types = &typeid(Values),
@@ -83,7 +88,8 @@ struct LoopClock final : clock::Clock {
 };
 struct SteadyClock final : clock::Clock {
   std::int64_t now_ns() const noexcept override {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
 };
 
@@ -116,10 +122,12 @@ class Flow {
                                 .lost_after = has_fallback && draw(3) == 0 ? 1 + draw(10) : 0,
                                 .in_order = draw(3) != 0,
                                 .times = draw(2) == 0};
-      DeviceUnit unit{.device = std::make_unique<FakeDevice>(*network_, i, manner, random_(), [](const DeviceTask& task) {
-        static std::atomic<unsigned> unused{0};
-        return FakeDevice::Plan{.fault = spec_of(task.task()).fault, .label = "fault", .runs_behind_broken = &unused};
-      })};
+      DeviceUnit unit{.device =
+                          std::make_unique<FakeDevice>(*network_, i, manner, random_(), [](const DeviceTask& task) {
+                            static std::atomic<unsigned> unused{0};
+                            return FakeDevice::Plan{
+                                .fault = spec_of(task.task()).fault, .label = "fault", .runs_behind_broken = &unused};
+                          })};
       if (draw(4) != 0) {
         unit.memory = make_main_memory();
         unit.copier = std::make_unique<NetworkCopier>(*network_);
@@ -150,7 +158,8 @@ class Flow {
     std::vector<Handle*> handles;
     for (unsigned i = 0; i < count; ++i) {
       for (std::size_t word = 0; word < kWords; ++word) values[i][word] = expected[i][word] = random_();
-      handles.push_back(core_->data().add("d" + std::to_string(i), {kWords, 1, sizeof(std::uint64_t)}, values[i].data(), kWords, typeid(Words), {}));
+      handles.push_back(core_->data().add("d" + std::to_string(i), {kWords, 1, sizeof(std::uint64_t)}, values[i].data(),
+                                          kWords, typeid(Words), {}));
       handles.back()->reduction = std::make_unique<Reduction>(sum());
     }
     specs_.resize(length);
@@ -161,7 +170,8 @@ class Flow {
       compute(spec, data);
       Task& task = core_->submission().begin(codelets_[spec.where], kOps, static_cast<unsigned>(spec.uses.size()));
       new (task.values()) Values(&spec);
-      for (unsigned i = 0; i < spec.uses.size(); ++i) task.accesses()[i].set(handles[spec.uses[i].first], spec.uses[i].second);
+      for (unsigned i = 0; i < spec.uses.size(); ++i)
+        task.accesses()[i].set(handles[spec.uses[i].first], spec.uses[i].second);
       task.priority = static_cast<int>(draw(5));
       core_->submission().submit(task);
       if (draw(20) == 0) core_->waits().wait_all();
@@ -177,7 +187,8 @@ class Flow {
       if (codelet.name == "combine") tasks -= codelet.durations.count;
     for (Handle* const handle : handles) DataRegistry::drop_owner(handle);
     core_.reset();
-    if (tasks != 0 && tasks != length) return std::to_string(tasks) + " tasks were counted, and " + std::to_string(length) + " ran";
+    if (tasks != 0 && tasks != length)
+      return std::to_string(tasks) + " tasks were counted, and " + std::to_string(length) + " ran";
     for (unsigned i = 0; i < count; ++i)
       if (values[i] != expected[i]) return "datum " + std::to_string(i) + " has another value";
     return "";
@@ -189,7 +200,8 @@ class Flow {
  private:
   unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
   void draw_task(Spec& spec, unsigned data) {
-    static constexpr AccessMode modes[] = {AccessMode::read, AccessMode::read_write, AccessMode::write, AccessMode::reduce, AccessMode::reduce};
+    static constexpr AccessMode modes[] = {AccessMode::read, AccessMode::read_write, AccessMode::write,
+                                           AccessMode::reduce, AccessMode::reduce};
     spec.number = static_cast<unsigned>(&spec - specs_.data());
     std::vector<unsigned> left(data);
     for (unsigned i = 0; i < data; ++i) left[i] = i;

@@ -1,4 +1,5 @@
-// tests/dist_flow/adaptive_polling_test.cpp: idle workers that leave the queues alone while ranks exchange short messages (option `polling`).
+// tests/dist_flow/adaptive_polling_test.cpp: idle workers that leave the queues alone while ranks exchange short
+// messages (option `polling`).
 //
 // ADAPTIVE_POLLING_SEED=n plays the flow of that seed alone; ADAPTIVE_POLLING_COUNT=n plays n flows.
 #include <gtest/gtest.h>
@@ -56,11 +57,12 @@ TEST(AdaptivePolling, IdleWorkersLookForTasksLessOftenWhileMessagesAreShort) {
 /// On rank 1 the worker of a device, which runs none of these tasks, polls the network when the caller's worker comes.
 TEST(AdaptivePolling, AWorkerThatTakesNoSuchTaskWakesOneThatDoes) {
   for (const unsigned workers : {1U, 2U})
-    expect_all_well(run_job({.ranks = 2, .workers = workers, .devices = 1}, [](Runtime& rt) { play_ping_pong(rt, 300); }));
+    expect_all_well(run_job({.ranks = 2, .workers = workers, .devices = 1},
+                            [](Runtime& rt) { play_ping_pong(rt, 300); }));
 }
 
-/// Random tasks on numbers of random owners, some of which also pass on a long vector, in several waits. The last number of each is as in one
-/// sequential run, on whichever rank.
+/// Random tasks on numbers of random owners, some of which also pass on a long vector, in several waits. The last
+/// number of each is as in one sequential run, on whichever rank.
 void play_random(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t count) { return random() % count; };
@@ -84,7 +86,8 @@ void play_random(std::uint64_t seed) {
   }
   expect_all_well(run_job(setup, [&](Runtime& rt) {
     std::vector<Data<std::uint64_t>> numbers;
-    for (std::size_t i = 0; i < kNumbers; ++i) numbers.push_back(rt.scalar<std::uint64_t>("number", {.owner = owners[i]}));
+    for (std::size_t i = 0; i < kNumbers; ++i)
+      numbers.push_back(rt.scalar<std::uint64_t>("number", {.owner = owners[i]}));
     auto vector = rt.vector<double>("long", kLong, {.owner = 0});
     const Codelet begin("begin", [](std::uint64_t& to) { to = 1; });
     const Codelet fill("fill", [](std::span<double> to) { std::fill(to.begin(), to.end(), 1.0); });
@@ -101,13 +104,17 @@ void play_random(std::uint64_t seed) {
         const int priority = static_cast<int>(more % 3);
         if (from != to) rt.submit({.priority = priority}, add, read(numbers[from]), read_write(numbers[to]));
         else rt.submit({.priority = priority}, alone, read_write(numbers[to]));
-        if (more % 20 == 7) rt.submit({.on = static_cast<std::uint32_t>(more / 20 % rt.size())}, pass, read_write(vector));
+        if (more % 20 == 7)
+          rt.submit({.on = static_cast<std::uint32_t>(more / 20 % rt.size())}, pass, read_write(vector));
       }
       rt.wait();
     }
     for (std::size_t i = 0; i < kNumbers; ++i)
       if (owners[i] == rt.rank())
-        rt.submit(Codelet("look", [&, i](const std::uint64_t& value) { EXPECT_EQ(value, expected[i]) << "ADAPTIVE_POLLING_SEED=" << seed; }),
+        rt.submit(Codelet("look",
+                          [&, i](const std::uint64_t& value) {
+                            EXPECT_EQ(value, expected[i]) << "ADAPTIVE_POLLING_SEED=" << seed;
+                          }),
                   read(numbers[i]));
       else
         rt.submit(Codelet("look", [](const std::uint64_t&) {}), read(numbers[i]));

@@ -1,8 +1,10 @@
-// tests/dist_flow/affinity_lu_test.cpp: the LU factorisation of the affinity paper on ranks of different speeds, with each scheduler.
+// tests/dist_flow/affinity_lu_test.cpp: the LU factorisation of the affinity paper on ranks of different speeds, with
+// each scheduler.
 //
-// L. L. Nesi, L. M. Schnorr: Detection, Evaluation and Mitigation of Resource Affinity and Communication Contention Problems in a Task-Based Runtime over
-// Heterogeneous Clusters, 2020. There 14 nodes of cluster chetemi (20 cores) and 7 of chifflet (28 cores, two GeForce 1080 Ti), 10 Gbit/s between them,
-// factorise 100 x 100 blocks of order 960; here 4 and 2 of these nodes, modelled, factorise fewer, distributed by the nodes' speeds as there.
+// L. L. Nesi, L. M. Schnorr: Detection, Evaluation and Mitigation of Resource Affinity and Communication Contention
+// Problems in a Task-Based Runtime over Heterogeneous Clusters, 2020. There 14 nodes of cluster chetemi (20 cores) and
+// 7 of chifflet (28 cores, two GeForce 1080 Ti), 10 Gbit/s between them, factorise 100 x 100 blocks of order 960; here
+// 4 and 2 of these nodes, modelled, factorise fewer, distributed by the nodes' speeds as there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,10 +87,15 @@ struct Factors {
   unsigned in_flight = 1;  ///< tasks of a card
 };
 
-/// The time of the second factorisation: by then durations are known. `seed`: of the order in which ranks and workers step.
+/// The time of the second factorisation: by then durations are known. `seed`: of the order in which ranks and workers
+/// step.
 double makespan_ms(const std::string& sched, unsigned blocks, Factors factors, std::uint64_t seed) {
   JobSetup setup{.ranks = kRanks, .caller = false, .sched = sched};
-  setup.network = {.ranks_per_host = 1, .segment_bytes = 4096, .latency_min_ns = 20'000, .latency_max_ns = 20'000, .bytes_per_ns = kBytes / kMessageNs};
+  setup.network = {.ranks_per_host = 1,
+                   .segment_bytes = 4096,
+                   .latency_min_ns = 20'000,
+                   .latency_max_ns = 20'000,
+                   .bytes_per_ns = kBytes / kMessageNs};
   setup.adjust = [&](std::uint32_t rank, TestWorldOptions& world) {
     world.workers = kNodes[rank].cores;
     world.devices = kNodes[rank].cards;
@@ -108,7 +115,8 @@ double makespan_ms(const std::string& sched, unsigned blocks, Factors factors, s
     const std::vector<std::uint32_t> owner = owners(blocks);
     std::vector<std::vector<Block>> a(blocks);
     for (auto& row : a)
-      for (unsigned j = 0; j < blocks; ++j) row.push_back(rt.matrix<double>("block", kRows, kRows, {.owner = owner[j]}));
+      for (unsigned j = 0; j < blocks; ++j)
+        row.push_back(rt.matrix<double>("block", kRows, kRows, {.owner = owner[j]}));
     lu(rt, a);
     rt.wait();
     const std::int64_t began_ns = running.loop().now_ns();
@@ -121,12 +129,14 @@ double makespan_ms(const std::string& sched, unsigned blocks, Factors factors, s
   return ms;
 }
 
-/// LU_BLOCKS: rows of blocks. LU_SEEDS: orders of steps, of which the mean counts: one alone differs by up to 4 %. In the mean of thirty, plan takes
-/// 1.001 of dmdas with 24 rows of blocks, and of five 1.007 with 40: none of them is ahead. Copies that count ten times
-/// (E) take 0.992 of dmdas, a slight gain as published, and 1.14 of plan, which had them right; two or four tasks in flight on a card (F) change less than
-/// orders of steps do, as published: the copies of the next tasks run beside kernels anyway.
+/// LU_BLOCKS: rows of blocks. LU_SEEDS: orders of steps, of which the mean counts: one alone differs by up to 4 %. In
+/// the mean of thirty, plan takes 1.001 of dmdas with 24 rows of blocks, and of five 1.007 with 40: none of them is
+/// ahead. Copies that count ten times (E) take 0.992 of dmdas, a slight gain as published, and 1.14 of plan, which had
+/// them right; two or four tasks in flight on a card (F) change less than orders of steps do, as published: the copies
+/// of the next tasks run beside kernels anyway.
 TEST(AffinityLu, PlanIsAsGoodAsDmdas) {
-  const auto blocks = static_cast<unsigned>(test::number_of("LU_BLOCKS", 24)), seeds = static_cast<unsigned>(test::number_of("LU_SEEDS", 3));
+  const auto blocks = static_cast<unsigned>(test::number_of("LU_BLOCKS", 24)),
+             seeds = static_cast<unsigned>(test::number_of("LU_SEEDS", 3));
   const auto mean_ms = [&](const char* sched, Factors factors) {
     double sum_ms = 0;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) sum_ms += makespan_ms(sched, blocks, factors, seed);
@@ -135,7 +145,8 @@ TEST(AffinityLu, PlanIsAsGoodAsDmdas) {
   double work_ms = 0, speed = 0;  // of products on cores alone, and with cards
   for (unsigned k = 0; k < blocks; ++k) work_ms += (blocks - k - 1.0) * (blocks - k - 1.0) * kKernels[2].core_ms;
   for (const Node& node : kNodes) speed += speed_of(node);
-  std::printf("%u x %u blocks; the products alone take %.0f ms on all of them\n%-12s %12s %12s\n", blocks, blocks, work_ms / speed, "scheduler", "copies x 1", "copies x 10");
+  std::printf("%u x %u blocks; the products alone take %.0f ms on all of them\n%-12s %12s %12s\n", blocks, blocks,
+              work_ms / speed, "scheduler", "copies x 1", "copies x 10");
   double dmdas = 0, plan = 0;
   for (const char* sched : {"lws", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"}) {
     const double ms = mean_ms(sched, {});
@@ -145,7 +156,9 @@ TEST(AffinityLu, PlanIsAsGoodAsDmdas) {
   }
   std::printf("plan takes %.3f of dmdas\n", plan / dmdas);
   for (const char* sched : {"dmdas", "plan"})
-    for (const unsigned in_flight : {2U, 4U}) std::printf("%-12s %12.0f with %u tasks in flight on a card\n", sched, mean_ms(sched, {.in_flight = in_flight}), in_flight);
+    for (const unsigned in_flight : {2U, 4U})
+      std::printf("%-12s %12.0f with %u tasks in flight on a card\n", sched, mean_ms(sched, {.in_flight = in_flight}),
+                  in_flight);
   EXPECT_LT(plan, 1.02 * dmdas);
 }
 

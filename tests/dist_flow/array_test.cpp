@@ -32,7 +32,9 @@ TEST(DistArray, BlocksGoFromRankToRank) {
     expect_well(run_job({.ranks = ranks}, [&](Runtime& rt) {
       const std::array<std::size_t, 3> n{4, 5, 3}, strides{1, 4, 20};
       std::vector<std::vector<int>> fields(ranks, std::vector<int>(60, -1)), expected = fields;
-      const auto block_of = [&](std::vector<int>& field) { return Block{field.data(), n, strides}.block({1, 1, 1}, kSize); };
+      const auto block_of = [&](std::vector<int>& field) {
+        return Block{field.data(), n, strides}.block({1, 1, 1}, kSize);
+      };
       std::vector<ArrayData<int, 3>> data;
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         for (std::vector<std::vector<int>>* all : {&fields, &expected})

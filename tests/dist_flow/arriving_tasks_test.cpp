@@ -1,4 +1,5 @@
-// tests/dist_flow/arriving_tasks_test.cpp: cores that wait for an urgent task whose message comes, where a policy places tasks (`PullingPolicy::holds`).
+// tests/dist_flow/arriving_tasks_test.cpp: cores that wait for an urgent task whose message comes, where a policy
+// places tasks (`PullingPolicy::holds`).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +41,8 @@ struct Result {
   std::uint64_t holds = 0;  ///< of all workers, in the second run
 };
 
-/// Two ranks with a card each. They pass a vector to each other, with an urgent task on it at each step, and each has long tasks besides.
+/// Two ranks with a card each. They pass a vector to each other, with an urgent task on it at each step, and each has
+/// long tasks besides.
 Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint64_t seed) {
   JobSetup setup{.ranks = kRanks, .caller = false, .sched = sched};
   setup.network = {.ranks_per_host = 1, .latency_min_ns = 20'000, .latency_max_ns = 20'000,
@@ -55,7 +57,8 @@ Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint
   setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
     const bool is_core = task.device == DeviceKind::cpu;
     if (task.codelet == std::string_view("step")) return is_core ? 500'000 : 5'000'000;
-    if (task.codelet == std::string_view("update")) return static_cast<std::int64_t>(flow.update_ms * 1e6 / (is_core ? 1 : flow.card_gain));
+    if (task.codelet == std::string_view("update"))
+      return static_cast<std::int64_t>(flow.update_ms * 1e6 / (is_core ? 1 : flow.card_gain));
     return 1'000;
   };
   Result result;
@@ -65,7 +68,8 @@ Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint
     const Codelet step = on_all("step", [](std::span<const double>, std::span<double>) {});
     const Codelet update = on_all("update", [](std::span<double>) {});
     std::vector<Data<Vector<double>>> passed;
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) passed.push_back(rt.vector<double>("passed", kNumbers, {.owner = rank}));
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      passed.push_back(rt.vector<double>("passed", kNumbers, {.owner = rank}));
     std::vector<Data<Vector<double>>> own;
     for (unsigned i = 0; i < kUpdates * kRanks; ++i) own.push_back(rt.vector<double>("own", 8, {.owner = i % kRanks}));
     const Codelet begin("begin", [](std::span<double>) {});
@@ -80,7 +84,8 @@ Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint
       rt.wait();
       before[rt.rank()] = holds();
       const std::int64_t began_ns = running.loop().now_ns();
-      for (unsigned i = 0; i < kSteps; ++i) rt.submit({.priority = 1}, step, read(passed[(i + 1) % kRanks]), write(passed[i % kRanks]));
+      for (unsigned i = 0; i < kSteps; ++i)
+        rt.submit({.priority = 1}, step, read(passed[(i + 1) % kRanks]), write(passed[i % kRanks]));
       for (const auto& data : own) rt.submit(update, read_write(data));
       rt.wait();
       after[rt.rank()] = holds();
@@ -95,7 +100,8 @@ Result play(const Flow& flow, const std::string& sched, bool incoming, std::uint
 
 TEST(ArrivingTasks, CoresWaitForUrgentOnesWhoseMessageComes) {
   constexpr std::uint64_t kSeeds = 1;
-  std::printf("told of messages that come / not told, in time\n%-12s %5s %10s %9s %9s %7s %6s\n", "scheduler", "cores", "message ms", "update ms", "card gain", "ratio", "holds");
+  std::printf("told of messages that come / not told, in time\n%-12s %5s %10s %9s %9s %7s %6s\n", "scheduler", "cores",
+              "message ms", "update ms", "card gain", "ratio", "holds");
   for (const char* const sched : {"plan", "heteroprio", "darts"}) {
     double log_sum = 0, worst = 0;
     unsigned flows = 0;
@@ -115,26 +121,31 @@ TEST(ArrivingTasks, CoresWaitForUrgentOnesWhoseMessageComes) {
               holds += with.holds;
             }
             const double ratio = with_ms / without_ms;
-            std::printf("%-12s %5u %10.1f %9.0f %9.1f %7.3f %6llu\n", sched, cores, message_ms, update_ms, card_gain, ratio, static_cast<unsigned long long>(holds));
+            std::printf("%-12s %5u %10.1f %9.0f %9.1f %7.3f %6llu\n", sched, cores, message_ms, update_ms, card_gain,
+                        ratio, static_cast<unsigned long long>(holds));
             log_sum += std::log(ratio);
             worst = std::max(worst, ratio);
             all_holds += holds;
             ++flows;
           }
-    std::printf("%-12s mean %.3f, worst %.3f, %llu holds\n", sched, std::exp(log_sum / flows), worst, static_cast<unsigned long long>(all_holds));
+    std::printf("%-12s mean %.3f, worst %.3f, %llu holds\n", sched, std::exp(log_sum / flows), worst,
+                static_cast<unsigned long long>(all_holds));
     EXPECT_GT(all_holds, 0U) << sched;
     EXPECT_LT(std::exp(log_sum / flows), 1) << sched;
   }
 }
 
-/// Random tasks of three kinds on vectors of all ranks, in several waits: whoever waits goes on, also where messages are late since others share the
-/// network. Returns the holds.
+/// Random tasks of three kinds on vectors of all ranks, in several waits: whoever waits goes on, also where messages
+/// are late since others share the network. Returns the holds.
 std::uint64_t play_random(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t count) { return random() % count; };
   JobSetup setup{.ranks = static_cast<std::uint32_t>(2 + below(2)), .caller = below(3) == 0,
                  .sched = std::array{"plan", "heteroprio", "darts"}[below(3)]};
-  setup.network = {.ranks_per_host = 1, .latency_min_ns = 1'000, .latency_max_ns = 100'000, .bytes_per_ns = 0.2 + 0.1 * static_cast<double>(below(10))};
+  setup.network = {.ranks_per_host = 1,
+                   .latency_min_ns = 1'000,
+                   .latency_max_ns = 100'000,
+                   .bytes_per_ns = 0.2 + 0.1 * static_cast<double>(below(10))};
   const unsigned cores = static_cast<unsigned>(1 + below(3)), cards = static_cast<unsigned>(1 + below(2));
   setup.adjust = [&](std::uint32_t, TestWorldOptions& world) {
     world.workers = cores;
@@ -143,7 +154,8 @@ std::uint64_t play_random(std::uint64_t seed) {
   setup.core.poll_for_ns = below(2) == 0 ? 0 : 50'000;
   std::array<std::int64_t, 3> on_core_ns{}, on_card_ns{};
   for (std::size_t kind = 0; kind < 3; ++kind) {
-    on_core_ns[kind] = static_cast<std::int64_t>((kind == 0 ? 20'000 : 1'000'000) << below(5));  // those of kind 0 are urgent
+    // those of kind 0 are urgent
+    on_core_ns[kind] = static_cast<std::int64_t>((kind == 0 ? 20'000 : 1'000'000) << below(5));
     on_card_ns[kind] = static_cast<std::int64_t>((kind == 0 ? 100'000 : 1'000'000) << below(6));
   }
   setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
@@ -164,8 +176,10 @@ std::uint64_t play_random(std::uint64_t seed) {
     const auto body = [](std::span<const double>, std::span<double>) {};
     const std::array codelets{on_all("kind 0", body), on_all("kind 1", body), on_all("kind 2", body)};
     std::vector<Data<Vector<double>>> vectors, short_ones;
-    for (std::size_t i = 0; i < kVectors; ++i) vectors.push_back(rt.vector<double>("vector", sizes[i], {.owner = owners[i]}));
-    for (std::uint32_t i = 0; i < kShort; ++i) short_ones.push_back(rt.vector<double>("short", 10, {.owner = i % rt.size()}));
+    for (std::size_t i = 0; i < kVectors; ++i)
+      vectors.push_back(rt.vector<double>("vector", sizes[i], {.owner = owners[i]}));
+    for (std::uint32_t i = 0; i < kShort; ++i)
+      short_ones.push_back(rt.vector<double>("short", 10, {.owner = i % rt.size()}));
     for (const auto& vector : short_ones) rt.submit(Codelet("begin 0", [](std::span<double>) {}), write(vector));
     for (const auto& vector : vectors) rt.submit(Codelet("begin 0", [](std::span<double>) {}), write(vector));
     std::mt19937_64 draw(flow);
@@ -173,7 +187,8 @@ std::uint64_t play_random(std::uint64_t seed) {
       for (std::size_t i = 0; i < tasks; ++i) {
         const std::size_t vector = draw() % kVectors, short_one = draw() % kShort, kind = draw() % 3;
         const int urgency = static_cast<int>(1 + draw() % 3);
-        if (kind == 0) rt.submit({.priority = urgency}, codelets[kind], read(vectors[vector]), write(short_ones[short_one]));
+        if (kind == 0)
+          rt.submit({.priority = urgency}, codelets[kind], read(vectors[vector]), write(short_ones[short_one]));
         else rt.submit(codelets[kind], read(short_ones[short_one]), read_write(vectors[vector]));
         job.maybe_yield(rt.rank());
       }

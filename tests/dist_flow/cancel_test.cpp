@@ -1,4 +1,5 @@
-// tests/dist_flow/cancel_test.cpp: a flow that is cancelled ends at one position on all ranks, with the values of that position.
+// tests/dist_flow/cancel_test.cpp: a flow that is cancelled ends at one position on all ranks, with the values of that
+// position.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,8 @@ JobSetup setup_of(std::uint64_t seed, std::uint32_t ranks) {
 }
 
 /// All ranks on one event loop; each is to end well.
-void run_ranks(std::uint64_t seed, const JobSetup& setup, const std::function<void(Runtime&, DeterministicJob&)>& program) {
+void run_ranks(std::uint64_t seed, const JobSetup& setup,
+               const std::function<void(Runtime&, DeterministicJob&)>& program) {
   DeterministicJob the_job(seed);
   const DeterministicJob::Outcome outcome = the_job.run(setup, program);
   if (outcome.stuck) {
@@ -51,7 +53,8 @@ void run_ranks(std::uint64_t seed, const JobSetup& setup, const std::function<vo
 
 Word mixed(Word step, Word seen, Word old) { return old * 7 + seen * 3 + step; }
 
-/// A ring of blocks, one or more per rank, through which steps go: step s changes block s by what it sees of the next one.
+/// A ring of blocks, one or more per rank, through which steps go: step s changes block s by what it sees of the next
+/// one.
 class Ring {
  public:
   Ring(Runtime& rt, std::size_t blocks, std::size_t words)
@@ -62,14 +65,15 @@ class Ring {
 
   /// `cancels`: whose kernel it is ends the flow.
   void step(bool cancels = false, int priority = 0) {
-    static const Codelet change("change", [](Word step, Runtime* to_cancel, std::span<const Word> seen, std::span<Word> block) {
+    static const Codelet change("change", [](Word step, Runtime* to_cancel, std::span<const Word> seen,
+                                             std::span<Word> block) {
       for (std::size_t i = 0; i < block.size(); ++i) block[i] = mixed(step, seen[i], block[i]);
       if (to_cancel != nullptr) to_cancel->cancel();
     });
     const Word step = steps_;
     const bool ignored = rt_.cancelled();
-    rt_.submit({.priority = priority}, change, step, cancels ? &rt_ : nullptr, read(blocks_[(step + 1) % blocks_.size()]),
-               read_write(blocks_[step % blocks_.size()]));
+    rt_.submit({.priority = priority}, change, step, cancels ? &rt_ : nullptr,
+               read(blocks_[(step + 1) % blocks_.size()]), read_write(blocks_[step % blocks_.size()]));
     if (!ignored) entered_.push_back({steps_++, rt_.position()});
   }
   /// After a wait: what is at home has the values of the tasks before the end, whichever that was.
@@ -213,7 +217,8 @@ TEST(DistCancel, WithBroadcastsAndABudgetOfCopies) {
       std::vector<std::vector<Word>> memory(ranks, std::vector<Word>(words, 1));
       std::vector<Block> blocks;
       for (std::uint32_t b = 0; b < ranks; ++b) blocks.push_back(rt.data("block", memory[b], {.owner = b}));
-      const Codelet change("change", [](Word step, Runtime* to_cancel, std::span<const Word> seen, std::span<Word> block) {
+      const Codelet change("change", [](Word step, Runtime* to_cancel, std::span<const Word> seen,
+                                        std::span<Word> block) {
         for (std::size_t i = 0; i < block.size(); ++i) block[i] = mixed(step, seen[i], block[i]);
         if (to_cancel != nullptr) to_cancel->cancel();
       });
@@ -470,7 +475,8 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatReportsIt) {
       std::optional<Killer> killer;
       const Codelet look("look", [](std::span<const Word>) {});
       const Codelet count("count", [](std::span<Word> words) { words[0] = 1; });
-      const Block counted = rt.vector<Word>("counted", 1, {.owner = 1}), fresh = rt.vector<Word>("fresh", 8, {.owner = 0});
+      const Block counted = rt.vector<Word>("counted", 1, {.owner = 1}),
+                  fresh = rt.vector<Word>("fresh", 8, {.owner = 0});
       if (rt.rank() == 0) rt.cancel();
       while (!rt.cancelled()) {
         rt.submit(count, write(counted));

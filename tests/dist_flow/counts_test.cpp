@@ -1,4 +1,5 @@
-// tests/dist_flow/counts_test.cpp: how many messages a factorisation sends, and how much memory it takes for what it receives.
+// tests/dist_flow/counts_test.cpp: how many messages a factorisation sends, and how much memory it takes for what it
+// receives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,8 +45,8 @@ dist::FlowStatistics operator-(dist::FlowStatistics a, const dist::FlowStatistic
 }
 
 /// What rank counts in a Cholesky factorisation of `tiles` x `tiles` tiles.
-std::vector<dist::FlowStatistics> count_cholesky(std::uint32_t ranks, std::size_t tiles, const Distribution& distribution,
-                                                 const JobSetup& setup = {}) {
+std::vector<dist::FlowStatistics> count_cholesky(std::uint32_t ranks, std::size_t tiles,
+                                                 const Distribution& distribution, const JobSetup& setup = {}) {
   JobSetup job = setup;
   job.ranks = ranks;
   std::vector<dist::FlowStatistics> counts(ranks);
@@ -59,8 +60,8 @@ std::vector<dist::FlowStatistics> count_cholesky(std::uint32_t ranks, std::size_
   return counts;
 }
 
-/// A. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i >= j,
-/// sends one broadcast to N - j - 1 recipients.
+/// A. Swartvagher's report of 2019, annex A.2: with one tile per rank, numbered by columns, rank n with tile (i, j), i
+/// >= j, sends one broadcast to N - j - 1 recipients.
 TEST(DistCounts, OneTilePerRankSendsOneBroadcastPerTile) {
   for (const std::uint32_t order : {1U, 2U, 3U, 4U, 5U}) {
     const auto counts =
@@ -92,7 +93,8 @@ std::set<std::uint32_t> readers(std::size_t i, std::size_t j, std::size_t tiles,
 }
 
 TEST(DistCounts, MoreTilesThanRanksSendWhatTheAlgorithmSays) {
-  for (const auto& [ranks, grid] : {std::pair<std::uint32_t, Distribution::Grid>{4, {2, 2}}, {6, {2, 3}}, {12, {4, 3}}}) {
+  for (const auto& [ranks, grid] :
+       {std::pair<std::uint32_t, Distribution::Grid>{4, {2, 2}}, {6, {2, 3}}, {12, {4, 3}}}) {
     const std::size_t tiles = 11;
     const auto distribution = Distribution::block_cyclic(grid);
     std::vector<dist::FlowStatistics> expected(ranks);
@@ -136,7 +138,8 @@ TEST(DistCounts, BroadcastsCanBeSwitchedOff) {
   for (const dist::FlowStatistics& count : counts) EXPECT_GT(count.received, 0u);
 }
 
-/// Neighbours on other ranks get a block's border once per state of the grid, the first one included; blocks stay where they are.
+/// Neighbours on other ranks get a block's border once per state of the grid, the first one included; blocks stay where
+/// they are.
 TEST(DistCounts, AJacobiStepSendsBordersAndNoBlock) {
   const std::size_t tiles = 6, nb = 64, steps = 7;
   for (const auto& [grid, distribution] :
@@ -170,7 +173,8 @@ TEST(DistCounts, AJacobiStepSendsBordersAndNoBlock) {
       EXPECT_EQ(ending.error, "");
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       EXPECT_EQ(counts[rank].received, expected[rank]) << "rank " << rank << " of " << ranks;
-      EXPECT_EQ(counts[rank].received_bytes, expected[rank] * nb * sizeof(double)) << "rank " << rank << " of " << ranks;
+      EXPECT_EQ(counts[rank].received_bytes, expected[rank] * nb * sizeof(double))
+          << "rank " << rank << " of " << ranks;
     }
   }
 }
@@ -246,7 +250,8 @@ std::size_t block_words(std::uint32_t block) { return 100 + 37 * (block * 3 % 5)
 
 using Values = std::vector<double>;
 
-/// Each rank reads its neighbour's block; every third time it works on the one after that, which moves to it for the purpose.
+/// Each rank reads its neighbour's block; every third time it works on the one after that, which moves to it for the
+/// purpose.
 Values go_round(Runtime& rt, const Distribution&) {
   const std::uint32_t blocks = 4;
   std::vector<Values> memory(blocks);
@@ -294,17 +299,19 @@ Values factor_qr(Runtime& rt, const Distribution& distribution) {
   return whole;
 }
 
-/// Which budget a refused task has named, of all ranks: the one that it needed just then, or the one that it recommends.
+/// Which budget a refused task has named, of all ranks: the one that it needed just then, or the one that it
+/// recommends.
 std::size_t named_budget(const std::vector<Ending>& endings, bool recommended) {
   std::size_t budget = 0;
   for (const Ending& ending : endings) {
     std::size_t sees = 0, kept = 0, allowed = 0, better = 0;
     const std::size_t from = ending.error.find("sees ");
     if (from == std::string::npos) continue;
-    if (std::sscanf(ending.error.c_str() + from,
-                    "sees %zu bytes of other ranks' data at once, %zu bytes are kept for later tasks, and option copies allows "
-                    "%zu bytes in all; give it %zu",
-                    &sees, &kept, &allowed, &better) == 4)
+    if (std::sscanf(
+            ending.error.c_str() + from,
+            "sees %zu bytes of other ranks' data at once, %zu bytes are kept for later tasks, and option copies allows "
+            "%zu bytes in all; give it %zu",
+            &sees, &kept, &allowed, &better) == 4)
       budget = std::max(budget, recommended ? better : sees + kept);
   }
   return budget;

@@ -17,16 +17,17 @@ namespace tandem::dist_test {
 
 /// Runs the programs of several ranks as if on one thread.
 ///
-/// A program is ordinary code that blocks in `wait()`, so each rank has a thread. One thread runs at a time: `running_` names it,
-/// under `mutex_`. A rank's thread returns the turn to the main thread when it waits, and at random in `maybe_yield`. The main
-/// thread draws what runs next: a rank's program, or steps of the event loop, which holds the workers, the progress engines and
-/// the network. The same seed gives the same order.
+/// A program is ordinary code that blocks in `wait()`, so each rank has a thread. One thread runs at a time: `running_`
+/// names it, under `mutex_`. A rank's thread returns the turn to the main thread when it waits, and at random in
+/// `maybe_yield`. The main thread draws what runs next: a rank's program, or steps of the event loop, which holds the
+/// workers, the progress engines and the network. The same seed gives the same order.
 class DeterministicJob {
  public:
   explicit DeterministicJob(std::uint64_t seed);
   ~DeterministicJob();
 
-  /// How each rank's program ended. `stuck`: some programs wait and nothing can run; `why` describes what they wait for.
+  /// How each rank's program ended. `stuck`: some programs wait and nothing can run; `why` describes what they wait
+  /// for.
   struct Outcome {
     std::vector<Ending> endings;
     bool stuck = false;
@@ -64,8 +65,8 @@ auto on_all(const char* name, Body body) {
   return Codelet(name, body).also(DeviceKind::user, body);
 }
 
-/// Kills the rank of this program after `after_ns`, unless it has ended before. No other rank hears from it again; its thread
-/// still ends, with a JobError.
+/// Kills the rank of this program after `after_ns`, unless it has ended before. No other rank hears from it again; its
+/// thread still ends, with a JobError.
 class Killer {
  public:
   Killer(Runtime& rt, DeterministicJob& job, std::int64_t after_ns);

@@ -1,4 +1,5 @@
-// tests/dist_flow/device_messages_rank.cpp: a rank whose device writes what the next rank's device adds to its own, over a real network.
+// tests/dist_flow/device_messages_rank.cpp: a rank whose device writes what the next rank's device adds to its own,
+// over a real network.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,8 @@ bool is_card(const tandem::WorkerDescription& worker) { return worker.device == 
 int main(int argc, char** argv) {
   tandem::Options options;
   options.devices = {[] {
-    return tandem::DeviceUnit{.kind = tandem::DeviceKind::user, .device = std::make_unique<Card>(), .memory = std::make_unique<CardMemory>()};
+    return tandem::DeviceUnit{
+        .kind = tandem::DeviceKind::user, .device = std::make_unique<Card>(), .memory = std::make_unique<CardMemory>()};
   }};
   tandem::Runtime rt(argc, argv, options);
   const auto fill = [](std::uint64_t first, std::span<std::uint64_t> to) {
@@ -55,8 +57,10 @@ int main(int argc, char** argv) {
   constexpr unsigned rounds = 20;
   bool is_right = true;
   for (const std::size_t words : {std::size_t{4096}, std::size_t{500'000}}) {
-    const std::uint64_t sent_before = rt.flow_statistics().sent_from_devices, received_before = rt.flow_statistics().received_in_devices;
-    const auto a = rt.vector<std::uint64_t>("a", words, {.owner = 0}), b = rt.vector<std::uint64_t>("b", words, {.owner = 1});
+    const std::uint64_t sent_before = rt.flow_statistics().sent_from_devices,
+                        received_before = rt.flow_statistics().received_in_devices;
+    const auto a = rt.vector<std::uint64_t>("a", words, {.owner = 0}),
+               b = rt.vector<std::uint64_t>("b", words, {.owner = 1});
     rt.submit(fill_there, std::uint64_t{1}, write(a));
     rt.submit(fill_there, std::uint64_t{1}, write(b));
     std::uint64_t x = 1, y = 1, times_x = 1, times_y = 1;  // the first elements, and how often i is in element i
@@ -72,9 +76,9 @@ int main(int argc, char** argv) {
     const auto& mine = rt.rank() == 0 ? a : b;
     const bool is_home = mine.handle()->valid_on(0);
     if (rt.rank() < 2 && (sent != rounds || received != rounds || is_home)) {
-      std::fprintf(stderr, "rank %u: %zu words: %llu of %u messages left from the device, %llu came into it%s\n", rt.rank(), words,
-                   static_cast<unsigned long long>(sent), rounds, static_cast<unsigned long long>(received),
-                   is_home ? ", and main memory has a copy" : "");
+      std::fprintf(stderr, "rank %u: %zu words: %llu of %u messages left from the device, %llu came into it%s\n",
+                   rt.rank(), words, static_cast<unsigned long long>(sent), rounds,
+                   static_cast<unsigned long long>(received), is_home ? ", and main memory has a copy" : "");
       is_right = false;
     }
     if (auto view = rt.acquire_at_owner(read(a)))

@@ -37,7 +37,9 @@ const auto fill_there = on_device("fill", [](std::uint64_t first, std::span<std:
 const auto add_there = on_device("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 });
-const Codelet copy("copy", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) { std::ranges::copy(from, to.begin()); });
+const Codelet copy("copy", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+  std::ranges::copy(from, to.begin());
+});
 
 void expect_well(const std::vector<Ending>& endings) {
   for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << "rank " << rank;
@@ -77,7 +79,8 @@ template <class Fill, class Add>
 Received receive_ten(const JobSetup& setup, const Fill& fill, const Add& add, std::size_t words = kWords) {
   Received received;
   expect_well(run_job(setup, [&](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", words, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", words, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", words, {.owner = 0}),
+                sum = rt.vector<std::uint64_t>("sum", words, {.owner = 1});
     rt.submit("zero", [](std::span<std::uint64_t> to) { std::ranges::fill(to, 0); }, write(sum));
     for (std::uint64_t round = 0; round < 10; ++round) {
       rt.submit(fill, 100 * round, write(value));
@@ -95,17 +98,19 @@ Received receive_ten(const JobSetup& setup, const Fill& fill, const Add& add, st
 const Codelet fill_here("fill", [](std::uint64_t first, std::span<std::uint64_t> to) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = first + i;
 });
-const auto add_anywhere = Codelet("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
-                            for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-                          }).also(DeviceKind::user, [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-});
+const auto add_anywhere =
+    Codelet("add", [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    }).also(DeviceKind::user, [](std::span<const std::uint64_t> from, std::span<std::uint64_t> to) {
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    });
 
 TEST(DeviceMessages, AValueComesIntoTheDeviceThatReadsItAndMainMemoryGetsNoCopy) {
   for (const bool copies : {true, false})
     for (const bool remote : {true, false}) {
       const JobSetup setup{.devices = 1, .network = {.remote_copy = remote, .copies = copies}};
-      const Received from_main = receive_ten(setup, fill_here, add_there), from_device = receive_ten(setup, fill_there, add_there);
+      const Received from_main = receive_ten(setup, fill_here, add_there),
+                     from_device = receive_ten(setup, fill_there, add_there);
       EXPECT_EQ(from_main.in_devices, 10U);
       EXPECT_FALSE(from_main.in_main_memory);
       EXPECT_EQ(from_device.in_devices, 10U) << "from one device to another";
@@ -114,7 +119,8 @@ TEST(DeviceMessages, AValueComesIntoTheDeviceThatReadsItAndMainMemoryGetsNoCopy)
 }
 
 TEST(DeviceMessages, WhatCoresMayReadFirstComesToMainMemory) {
-  for (const Received& received : {receive_ten({.devices = 1}, fill_here, add_anywhere), receive_ten({.devices = 2}, fill_here, add_there)}) {
+  for (const Received& received :
+       {receive_ten({.devices = 1}, fill_here, add_anywhere), receive_ten({.devices = 2}, fill_here, add_there)}) {
     EXPECT_EQ(received.in_devices, 0U);
     EXPECT_TRUE(received.in_main_memory);
   }
@@ -126,7 +132,9 @@ TEST(DeviceMessages, WhatIsNotAnnouncedComesToMainMemory) {
   setup.flow.transfers.device_message_bytes = 1;
   EXPECT_EQ(receive_ten(setup, fill_here, add_there, 16).in_devices, 0U) << "it comes with its envelope";
   EXPECT_EQ(receive_ten(setup, fill_there, add_there, 16).in_devices, 10U) << "those of devices are announced";
-  EXPECT_EQ(receive_ten({.devices = 1, .device_messages = runtime::MessageMemory::none}, fill_here, add_there).in_devices, 0U);
+  EXPECT_EQ(
+      receive_ten({.devices = 1, .device_messages = runtime::MessageMemory::none}, fill_here, add_there).in_devices,
+      0U);
 }
 
 TEST(DeviceMessages, IntoMemoryOfCudaTheNetworkWrites) {
@@ -142,15 +150,18 @@ TEST(DeviceMessages, IntoMemoryOfCudaTheNetworkWrites) {
 
 TEST(DeviceMessages, WithoutMemoryInTheDeviceMainMemoryDoes) {
   for (const std::size_t budget : {std::size_t{0}, 3 * kBytes}) {
-    // The first allocation there is that of the message: the sum of rank 1 is written by a core, and brought for the same task.
-    const Received received = receive_ten({.devices = 1, .device_bytes = budget, .device_refusals = 1}, fill_here, add_there);
+    // The first allocation there is that of the message: the sum of rank 1 is written by a core, and brought for the
+    // same task.
+    const Received received =
+        receive_ten({.devices = 1, .device_bytes = budget, .device_refusals = 1}, fill_here, add_there);
     EXPECT_EQ(received.in_devices, 9U);
   }
 }
 
 TEST(DeviceMessages, ALostDeviceReceivesNoMore) {
   expect_well(run_job({.devices = 1}, [&](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
     rt.core().memory().end_messages_from(1);
     rt.submit(fill_there, std::uint64_t{0}, write(sum));
     rt.submit(fill_here, std::uint64_t{1}, write(value));
@@ -164,7 +175,8 @@ TEST(DeviceMessages, ABroadcastComesToMainMemory) {
   expect_well(run_job({.ranks = 3, .devices = 1}, [](Runtime& rt) {
     const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0});
     std::vector<Words> sums;
-    for (std::uint32_t rank = 1; rank < 3; ++rank) sums.push_back(rt.vector<std::uint64_t>("sum", kWords, {.owner = rank}));
+    for (std::uint32_t rank = 1; rank < 3; ++rank)
+      sums.push_back(rt.vector<std::uint64_t>("sum", kWords, {.owner = rank}));
     for (const Words& sum : sums) rt.submit(fill_there, std::uint64_t{5}, write(sum));
     Graph graph = rt.record([&] {  // which knows all recipients
       rt.submit(fill_here, std::uint64_t{7}, write(value));
@@ -182,7 +194,8 @@ TEST(DeviceMessages, ABroadcastComesToMainMemory) {
 
 TEST(DeviceMessages, AFailureComesInPlaceOfTheValueThatADeviceAwaits) {
   const auto endings = run_job({.devices = 1}, [](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
     rt.submit(fill_there, std::uint64_t{5}, write(sum));
     rt.submit("bad", [](std::span<std::uint64_t>) { throw std::runtime_error("no luck"); }, write(value));
     rt.submit(add_there, read(value), read_write(sum));
@@ -193,7 +206,8 @@ TEST(DeviceMessages, AFailureComesInPlaceOfTheValueThatADeviceAwaits) {
 
 TEST(DeviceMessages, ARankThatLeavesEndsTheWaitOfADevice) {
   const auto endings = run_job({.devices = 1}, [](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
     rt.submit(fill_there, std::uint64_t{5}, write(sum));
     if (rt.rank() == 0) throw std::runtime_error("gone");
     rt.submit(fill_here, std::uint64_t{1}, write(value));
@@ -258,7 +272,8 @@ TEST(DeviceMessages, ABroadcastPassesMainMemory) {
   expect_well(run_job({.ranks = 3, .devices = 1}, [&](Runtime& rt) {
     const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0});
     std::vector<Words> seen;
-    for (std::uint32_t rank = 1; rank < 3; ++rank) seen.push_back(rt.vector<std::uint64_t>("seen", kWords, {.owner = rank}));
+    for (std::uint32_t rank = 1; rank < 3; ++rank)
+      seen.push_back(rt.vector<std::uint64_t>("seen", kWords, {.owner = rank}));
     std::atomic<bool> all_submitted{false};
     const auto fill = on_device("fill", [](const std::atomic<bool>* go, std::span<std::uint64_t> to) {
       go->wait(false);
@@ -280,7 +295,8 @@ TEST(DeviceMessages, ABroadcastPassesMainMemory) {
 
 TEST(DeviceMessages, WhatIsInMainMemoryTooLeavesFromThere) {
   expect_well(run_job({.devices = 1}, [](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
     rt.submit(fill_there, std::uint64_t{1}, write(value));
     { auto view = rt.acquire_at_owner(read(value)); }
     rt.submit(copy, read(value), write(seen));
@@ -316,9 +332,11 @@ TEST(DeviceMessages, AMatrixWithGapsInMainMemoryArrives) {
 /// All data travels between devices, again and again.
 void exchange(Runtime& rt, std::size_t count, unsigned rounds) {
   std::vector<Words> data;
-  std::vector<std::uint64_t> first, times;  // of the sequential program: each vector's first element, and how often i is in its element i
+  std::vector<std::uint64_t> first,
+      times;  // of the sequential program: each vector's first element, and how often i is in its element i
   for (std::size_t i = 0; i < count * rt.size(); ++i) {
-    data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords, {.owner = static_cast<std::uint32_t>(i % rt.size())}));
+    data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords,
+                                            {.owner = static_cast<std::uint32_t>(i % rt.size())}));
     rt.submit(fill_there, std::uint64_t{i}, write(data.back()));
     first.push_back(i);
     times.push_back(1);
@@ -333,7 +351,8 @@ void exchange(Runtime& rt, std::size_t count, unsigned rounds) {
     }
   for (std::size_t i = 0; i < data.size(); ++i) {
     auto view = rt.acquire_at_owner(read(data[i]));
-    for (std::size_t k = 0; view && k < kWords; k += 37) ASSERT_EQ((**view)[k], first[i] + times[i] * k) << i << "," << k;
+    for (std::size_t k = 0; view && k < kWords; k += 37)
+      ASSERT_EQ((**view)[k], first[i] + times[i] * k) << i << "," << k;
   }
   rt.wait();
 }
@@ -342,7 +361,8 @@ TEST(DeviceMessages, MemoriesOfFewDataAreSharedWithTasks) {
   for (const std::size_t main_bytes : {std::size_t{0}, 3 * kBytes})
     for (const std::size_t data : {2U, 5U}) {
       std::atomic<std::uint64_t> from_devices = 0, in_devices = 0;
-      expect_well(run_job({.ranks = 3, .devices = 1, .device_bytes = data * kBytes, .main_bytes = main_bytes}, [&](Runtime& rt) {
+      expect_well(run_job({.ranks = 3, .devices = 1, .device_bytes = data * kBytes,
+                           .main_bytes = main_bytes}, [&](Runtime& rt) {
         exchange(rt, 6, 4);
         from_devices += rt.flow_statistics().sent_from_devices;
         in_devices += rt.flow_statistics().received_in_devices;
@@ -363,43 +383,60 @@ TEST(DeviceMessages, SeveralDevicesOfARankAndCopiesThatAreDropped) {
   EXPECT_GT(from_devices, 0U);
 }
 
-// The receiver takes the second version of `a` once it has `b`, for which the device has no memory while it keeps that version.
+// The receiver takes the second version of `a` once it has `b`, for which the device has no memory while it keeps that
+// version.
 TEST(DeviceMessages, AMessageThatNobodyTakesKeepsNoMemoryFromTasks) {
   for (const bool in_turns : {false, true}) {
     std::atomic<bool> has_second{false};
-    expect_well(run_job({.workers = 2, .devices = 1, .device_bytes = kBytes + 64, .main_bytes = in_turns ? 4 * kBytes : 0}, [&](Runtime& rt) {
-      const Words a = rt.vector<std::uint64_t>("a", kWords, {.owner = 0}), b = rt.vector<std::uint64_t>("b", kWords, {.owner = 0});
-      const Words sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
-      int gate = 0;
-      const auto is_open = rt.data("gate", gate, {.owner = 0});
-      rt.submit(fill_there, std::uint64_t{1}, write(a));
-      rt.submit("open", [](const std::atomic<bool>* second, int& open) {
-        second->wait(false);
-        open = 1;
-      }, static_cast<const std::atomic<bool>*>(&has_second), write(is_open));
-      rt.submit(on_device("fill late", [](const int&, std::span<std::uint64_t> to) { std::ranges::fill(to, 5); }), read(is_open), write(b));
-      rt.submit("both", [](std::span<const std::uint64_t> x, std::span<const std::uint64_t> y, std::span<std::uint64_t> to) {
-        for (std::size_t i = 0; i < to.size(); ++i) to[i] = x[i] + y[i];
-      }, read(a), read(b), write(sum));
-      rt.submit(on_device("fill again", [](std::atomic<bool>* second, std::span<std::uint64_t> to) {
-                  std::ranges::fill(to, 100);
-                  second->store(true);
-                  second->notify_all();
-                }), &has_second, write(a));
-      rt.submit("more", [](std::span<const std::uint64_t> x, std::span<std::uint64_t> to) {
-        for (std::size_t i = 0; i < to.size(); ++i) to[i] += x[i];
-      }, read(a), read_write(sum));
-      if (auto view = rt.acquire_at_owner(read(sum))) {
-        EXPECT_EQ((**view)[10], 1U + 10 + 5 + 100);
-      }
-      rt.wait();
-    }));
+    expect_well(run_job(
+        {.workers = 2, .devices = 1, .device_bytes = kBytes + 64, .main_bytes = in_turns ? 4 * kBytes : 0},
+        [&](Runtime& rt) {
+          const Words a = rt.vector<std::uint64_t>("a", kWords, {.owner = 0}),
+                      b = rt.vector<std::uint64_t>("b", kWords, {.owner = 0});
+          const Words sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+          int gate = 0;
+          const auto is_open = rt.data("gate", gate, {.owner = 0});
+          rt.submit(fill_there, std::uint64_t{1}, write(a));
+          rt.submit(
+              "open",
+              [](const std::atomic<bool>* second, int& open) {
+                second->wait(false);
+                open = 1;
+              },
+              static_cast<const std::atomic<bool>*>(&has_second), write(is_open));
+          rt.submit(on_device("fill late", [](const int&, std::span<std::uint64_t> to) { std::ranges::fill(to, 5); }),
+                    read(is_open), write(b));
+          rt.submit(
+              "both",
+              [](std::span<const std::uint64_t> x, std::span<const std::uint64_t> y, std::span<std::uint64_t> to) {
+                for (std::size_t i = 0; i < to.size(); ++i) to[i] = x[i] + y[i];
+              },
+              read(a), read(b), write(sum));
+          rt.submit(on_device("fill again",
+                              [](std::atomic<bool>* second, std::span<std::uint64_t> to) {
+                                std::ranges::fill(to, 100);
+                                second->store(true);
+                                second->notify_all();
+                              }),
+                    &has_second, write(a));
+          rt.submit(
+              "more",
+              [](std::span<const std::uint64_t> x, std::span<std::uint64_t> to) {
+                for (std::size_t i = 0; i < to.size(); ++i) to[i] += x[i];
+              },
+              read(a), read_write(sum));
+          if (auto view = rt.acquire_at_owner(read(sum))) {
+            EXPECT_EQ((**view)[10], 1U + 10 + 5 + 100);
+          }
+          rt.wait();
+        }));
   }
 }
 
 TEST(DeviceMessages, AKernelThatFailsOnItsDeviceIsToldToTheReceiver) {
   const auto endings = run_job({.devices = 1}, [](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
     rt.submit(on_device("bad", [](std::span<std::uint64_t>) { throw std::runtime_error("no luck"); }), write(value));
     rt.submit(copy, read(value), write(seen));
     rt.wait();
@@ -409,7 +446,8 @@ TEST(DeviceMessages, AKernelThatFailsOnItsDeviceIsToldToTheReceiver) {
 
 TEST(DeviceMessages, ALostDeviceSendsNoMore) {
   expect_well(run_job({.devices = 1}, [&](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
+    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
     rt.core().memory().end_messages_from(1);
     rt.submit(fill_there, std::uint64_t{1}, write(value));
     rt.submit(copy, read(value), write(seen));
@@ -431,28 +469,35 @@ struct LosableCopier final : runtime::Copier {
 
 TEST(DeviceMessages, ADeviceThatIsLostBehindAnAnnouncementEndsTheJobWithTheReason) {
   std::atomic<bool> is_lost{false};
-  const auto endings = run_job({.devices = 1, .device_copier = [&] { return std::make_unique<LosableCopier>(is_lost); }}, [&](Runtime& rt) {
-    const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}), seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
-    const Words next = rt.vector<std::uint64_t>("next", kWords, {.owner = 0});
-    if (rt.rank() == 1) is_lost.wait(false);
-    rt.submit(fill_there, std::uint64_t{1}, write(value));
-    rt.submit(copy, read(value), write(seen));
-    // The device's worker announces the message at the end of its first task, and then runs the second one.
-    rt.submit(on_device("lose", [](Runtime* runtime, std::atomic<bool>* lost, std::span<const std::uint64_t>, std::span<std::uint64_t>) {
-                runtime->core().memory().end_messages_from(1);
-                lost->store(true);
-                lost->notify_all();
-              }), &rt, &is_lost, read(value), write(next));
-    rt.wait();
-  });
+  const auto endings = run_job(
+      {.devices = 1, .device_copier = [&] { return std::make_unique<LosableCopier>(is_lost); }}, [&](Runtime& rt) {
+        const Words value = rt.vector<std::uint64_t>("value", kWords, {.owner = 0}),
+                    seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
+        const Words next = rt.vector<std::uint64_t>("next", kWords, {.owner = 0});
+        if (rt.rank() == 1) is_lost.wait(false);
+        rt.submit(fill_there, std::uint64_t{1}, write(value));
+        rt.submit(copy, read(value), write(seen));
+        // The device's worker announces the message at the end of its first task, and then runs the second one.
+        rt.submit(on_device("lose",
+                            [](Runtime* runtime, std::atomic<bool>* lost, std::span<const std::uint64_t>,
+                               std::span<std::uint64_t>) {
+                              runtime->core().memory().end_messages_from(1);
+                              lost->store(true);
+                              lost->notify_all();
+                            }),
+                  &rt, &is_lost, read(value), write(next));
+        rt.wait();
+      });
   for (const Ending& ending : endings)
-    EXPECT_THAT(ending.error, testing::AllOf(HasSubstr("rank 0 cannot read"), HasSubstr("'value'"), HasSubstr("the device is lost")));
+    EXPECT_THAT(ending.error,
+                testing::AllOf(HasSubstr("rank 0 cannot read"), HasSubstr("'value'"), HasSubstr("the device is lost")));
 }
 
 TEST(DeviceMessages, ARecordedFlowSendsThem) {
   static constexpr unsigned replays = 5;
   expect_well(run_job({.devices = 1}, [](Runtime& rt) {
-    const Words a = rt.vector<std::uint64_t>("a", kWords, {.owner = 0}), b = rt.vector<std::uint64_t>("b", kWords, {.owner = 1});
+    const Words a = rt.vector<std::uint64_t>("a", kWords, {.owner = 0}),
+                b = rt.vector<std::uint64_t>("b", kWords, {.owner = 1});
     rt.submit(fill_there, std::uint64_t{1}, write(a));
     rt.submit(fill_there, std::uint64_t{1}, write(b));
     Graph graph = rt.record([&] {
@@ -477,7 +522,8 @@ TEST(DeviceMessages, ARecordedFlowSendsThem) {
 TEST(DeviceMessages, PartsOfAVectorLeaveOneByOne) {
   static constexpr std::size_t parts = 4;
   expect_well(run_job({.devices = 1}, [](Runtime& rt) {
-    const Words all = rt.vector<std::uint64_t>("all", parts * kWords, {.owner = 0}), seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
+    const Words all = rt.vector<std::uint64_t>("all", parts * kWords, {.owner = 0}),
+                seen = rt.vector<std::uint64_t>("seen", kWords, {.owner = 1});
     const auto pieces = rt.parts(all, {.rows = kWords});
     for (std::size_t i = 0; i < parts; ++i) rt.submit(fill_there, std::uint64_t{1000 * i}, write(pieces(i)));
     rt.submit(on_device("zero", [](std::span<std::uint64_t> to) { std::ranges::fill(to, 0); }), write(seen));

@@ -28,19 +28,24 @@ const Codelet increase("increase", [](std::span<double> x) {
 });
 
 void expect_all(const std::vector<Ending>& endings, const testing::Matcher<const std::string&>& matcher) {
-  for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_THAT(endings[rank].error, matcher) << "rank " << rank;
+  for (std::size_t rank = 0; rank < endings.size(); ++rank)
+    EXPECT_THAT(endings[rank].error, matcher) << "rank " << rank;
 }
 
 TEST(Difference, AReadThatDiffersIsNamed) {
-  expect_all(run_job({.ranks = 2}, [](Runtime& rt) {
-    std::vector<double> x(10, 1.0), y(10, 2.0), z(10, 0.0);
-    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 0}), hz = rt.data("z", z, {.owner = 1});
-    rt.submit(increase, read_write(hx));
-    rt.submit(copy, rt.rank() == 1 ? read(hy) : read(hx), write(hz));
-    rt.wait();
-  }), AllOf(HasSubstr("different flows"), HasSubstr("operation 2: rank 0 has submitted a task (at difference_test.cpp:"),
-            HasSubstr("with read of data 'x'"), HasSubstr("rank 1 has submitted a task"), HasSubstr("with read of data 'y'"),
-            HasSubstr("write of data 'z'")));
+  expect_all(run_job({.ranks = 2},
+                     [](Runtime& rt) {
+                       std::vector<double> x(10, 1.0), y(10, 2.0), z(10, 0.0);
+                       auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 0}),
+                            hz = rt.data("z", z, {.owner = 1});
+                       rt.submit(increase, read_write(hx));
+                       rt.submit(copy, rt.rank() == 1 ? read(hy) : read(hx), write(hz));
+                       rt.wait();
+                     }),
+             AllOf(HasSubstr("different flows"),
+                   HasSubstr("operation 2: rank 0 has submitted a task (at difference_test.cpp:"),
+                   HasSubstr("with read of data 'x'"), HasSubstr("rank 1 has submitted a task"),
+                   HasSubstr("with read of data 'y'"), HasSubstr("write of data 'z'")));
 }
 
 TEST(Difference, AReadThatDiffersBetweenRanksThatTakeNoPartIsNamed) {
@@ -62,13 +67,18 @@ TEST(Difference, ATaskThatRunsOnAnotherRankIsNamed) {
 }
 
 TEST(Difference, AnOperationThatIsNoTaskIsNamed) {
-  expect_all(run_job({.ranks = 2}, [](Runtime& rt) {
-    std::vector<double> x(10, 1.0);
-    auto hx = rt.data("x", x, {.owner = 0});
-    if (rt.rank() == 0) rt.flush(hx);
-    else rt.migrate(hx, 1);
-    rt.wait();
-  }), AllOf(HasSubstr("different flows"), HasSubstr("a flush of data 'x'"), HasSubstr("a migration"), HasSubstr("to rank 1")));
+  expect_all(run_job({.ranks = 2},
+                     [](Runtime& rt) {
+                       std::vector<double> x(10, 1.0);
+                       auto hx = rt.data("x", x, {.owner = 0});
+                       if (rt.rank() == 0)
+                         rt.flush(hx);
+                       else
+                         rt.migrate(hx, 1);
+                       rt.wait();
+                     }),
+             AllOf(HasSubstr("different flows"), HasSubstr("a flush of data 'x'"), HasSubstr("a migration"),
+                   HasSubstr("to rank 1")));
 }
 
 TEST(Difference, AWaitOfTheProgramForDataThatNobodySendsEndsTheJob) {
@@ -124,7 +134,8 @@ TEST(Difference, OfManyOperationsARangeIsNamed) {
 TEST(Difference, EqualFlowsHaveNone) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     std::vector<double> x(10, 1.0), y(10, 2.0), sum(1, 0.0);
-    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}), hsum = rt.data("sum", sum, {.owner = 2});
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}),
+         hsum = rt.data("sum", sum, {.owner = 2});
     hsum.reduction([](std::span<double> none) { none[0] = 0; },
                    [](std::span<double> all, std::span<const double> more) { all[0] += more[0]; });
     const Codelet total("total", [](std::span<const double> in, std::span<double> out) { out[0] += in[0]; });

@@ -62,7 +62,8 @@ TEST(DistFlow, ATaskThatNamesWhatItWritesTwiceCountsAlikeOnAllRanks) {
     auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}), hz = rt.data("z", z, {.owner = 2});
     const auto copy = [](const double& from, double& to) { to = from; };
     for (int round = 1; round <= 3; ++round) {
-      rt.submit([](double& one, double& same) { one = same + 1.0; }, write(hx), read_write(hx));  // ranks 1 and 2 have no part in it
+      // ranks 1 and 2 have no part in it
+      rt.submit([](double& one, double& same) { one = same + 1.0; }, write(hx), read_write(hx));
       rt.submit(copy, read(hx), write(hy));
       rt.submit(copy, read(hx), write(hz));
     }
@@ -274,7 +275,8 @@ TEST(DistFlow, ADiagnosisAfterAnAbortReadsNothingThatIsGone) {
       if (rt.rank() == 1) rt.flow()->abort("enough");
       rt.wait();
     });
-    for (const Ending& ending : endings) EXPECT_THAT(ending.error, testing::AnyOf(HasSubstr("enough"), HasSubstr("different flows")));
+    for (const Ending& ending : endings)
+      EXPECT_THAT(ending.error, testing::AnyOf(HasSubstr("enough"), HasSubstr("different flows")));
   }
 }
 
@@ -308,8 +310,10 @@ TEST(DistFlow, TheWatchdogNamesRankPeerAndDatum) {
   if (said[1].empty()) EXPECT_THAT(endings[1].error, HasSubstr("rank 2 is stuck"));
   else EXPECT_THAT(said[1], HasSubstr("rank 1 waits for rank 0 to send data 'x', version 1"));
   if (said[2].empty()) EXPECT_THAT(endings[2].error, HasSubstr("rank 1 is stuck"));
-  else EXPECT_THAT(said[2], testing::AllOf(HasSubstr("0 tasks have not ended"),
-                                      HasSubstr("rank 2 waits for rank 0, which collects what all ranks report at a wait")));
+  else
+    EXPECT_THAT(said[2],
+                testing::AllOf(HasSubstr("0 tasks have not ended"),
+                               HasSubstr("rank 2 waits for rank 0, which collects what all ranks report at a wait")));
 }
 
 TEST(DistFlow, LoopsOfRanksWithDifferentNumbersOfWorkersAreTheSameFlow) {
@@ -318,7 +322,8 @@ TEST(DistFlow, LoopsOfRanksWithDifferentNumbersOfWorkersAreTheSameFlow) {
   expect_well(run_job(setup, [](Runtime& rt) {
     std::vector<double> x(1'000, 0.0);
     rt.parallel_for(0, x.size(), [&](std::size_t i) { x[i] = 1; });
-    EXPECT_EQ(rt.map_reduce(0, x.size(), 0.0, [&](std::size_t i) { return x[i]; }, [](double a, double b) { return a + b; }), 1'000.0);
+    EXPECT_EQ(rt.map_reduce(0, x.size(), 0.0, [&](std::size_t i) { return x[i]; },
+                            [](double a, double b) { return a + b; }), 1'000.0);
     rt.wait();
   }));
 }
@@ -354,24 +359,28 @@ TEST(DistFlow, ARankThatLeavesEndsTheJob) {
     rt.wait();
   });
   EXPECT_EQ(endings[0].error, "I go");
-  for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
+  for (int rank = 1; rank < 3; ++rank)
+    EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
 }
 
 TEST(DistFlow, ARankThatLeavesDoesNotWaitForItsDataThatAreElsewhere) {
   const auto endings = run_job({.ranks = 3}, [](Runtime& rt) {
     std::vector<double> x(10, 1.0), y(10, 0.0), sum(1, 0.0);
-    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}), hsum = rt.data("sum", sum, {.owner = 0});
+    auto hx = rt.data("x", x, {.owner = 0}), hy = rt.data("y", y, {.owner = 1}),
+         hsum = rt.data("sum", sum, {.owner = 0});
     hsum.reduction([](std::span<double> none) { none[0] = 0; },
                    [](std::span<double> all, std::span<const double> more) { all[0] += more[0]; });
     rt.submit({.on = 1}, fill, 2.0, write(hx));  // it would come home to rank 0 when it is dropped
-    rt.submit({.on = 2}, Codelet("sum", [](std::span<const double> in, std::span<double> out) { out[0] += in[0]; }), read(hy),
+    rt.submit({.on = 2}, Codelet("sum",
+                                 [](std::span<const double> in, std::span<double> out) { out[0] += in[0]; }), read(hy),
               reduce(hsum));                     // and so would the share of rank 2
     if (rt.rank() == 0) throw std::runtime_error("I go");
     rt.submit(add, 1.0, read(hx), read_write(hy));
     rt.wait();
   });
   EXPECT_EQ(endings[0].error, "I go");
-  for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
+  for (int rank = 1; rank < 3; ++rank)
+    EXPECT_THAT(endings[rank].error, HasSubstr("rank 0 left in the middle of the flow"));
 }
 
 /// Power iteration, without the scaling: y_i := sum of x, x_i := y_i + i, on every rank a part of both.
@@ -548,11 +557,14 @@ TEST(DistFlow, DevicesOfRanksAddToCopiesOfShares) {
     double total = 5;
     auto sum = rt.data("total", total, {.owner = 1});
     sum.reduction([](double& share) { share = 0; }, [](double& into, double more) { into += more; });
-    const auto contribute = Codelet("add", [](double value, double& to) { to += value; }).also(DeviceKind::user, [&](double value, double& to) {
+    const auto contribute = Codelet("add", [](double value, double& to) {
+                              to += value;
+                            }).also(DeviceKind::user, [&](double value, double& to) {
       ++on_devices;
       to += value;
     });
-    const auto on_device = contribute.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
+    const auto on_device =
+        contribute.can_run([](const WorkerDescription& worker) { return worker.device == DeviceKind::user; });
     double expected = 5;
     for (int round = 0; round < rounds; ++round) {
       for (int task = 0; task < tasks; ++task)
@@ -607,7 +619,8 @@ TEST(DistFlow, WhatCannotBeRecordedSaysSo) {
     EXPECT_THAT(inside([&] { rt.migrate(data, 2); }), HasSubstr("cannot migrate"));
     EXPECT_THAT(inside([&] { rt.send(data, 1 - rt.rank()); }), HasSubstr("rank 0 owns it"));
     EXPECT_THAT(inside([&] { const Graph inner = rt.record([] {}); }), HasSubstr("while another is recorded"));
-    EXPECT_THAT(inside([&] { rt.submit({.after = {TaskRef{nullptr, 0}}}, Codelet("nothing", [] {})); }), HasSubstr("nothing was"));
+    EXPECT_THAT(inside([&] { rt.submit({.after = {TaskRef{nullptr, 0}}}, Codelet("nothing", [] {})); }),
+                HasSubstr("nothing was"));
     const Graph empty = rt.record([] {});
     EXPECT_EQ(empty.task_count(), 0U);
     rt.wait();

@@ -1,4 +1,5 @@
-// tests/dist_flow/growth_test.cpp: what a flow on several ranks costs for each datum and each access grows with neither number.
+// tests/dist_flow/growth_test.cpp: what a flow on several ranks costs for each datum and each access grows with neither
+// number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ TEST(DistGrowth, AccessesOfOneTaskAreMergedInOneStepEach) {
   std::vector<Need> needs;
   const auto merge = [&](std::size_t count) {
     std::vector<Use> uses;
-    for (std::size_t i = 0; i < count; ++i) uses.push_back({&handles[i * 7 % count], i % 2 == 0 ? AccessMode::read : AccessMode::commute});
+    for (std::size_t i = 0; i < count; ++i)
+      uses.push_back({&handles[i * 7 % count], i % 2 == 0 ? AccessMode::read : AccessMode::commute});
     uses.push_back({&handles[0], AccessMode::scratch});
     uses.push_back({&handles[0], AccessMode::write});
     dist::gather_needs(uses, needs);
@@ -62,7 +64,9 @@ TEST(DistGrowth, DataThatIsDroppedAwayFromItsOwnerIsForgottenInOneStep) {
       std::vector<double> memory(count, 1);
       std::vector<Data<double>> data;
       for (double& word : memory) data.push_back(rt.data("d", word, {.owner = 0}));
-      for (const auto& datum : data) rt.submit({.on = 1}, "change", [](double& value) { value += 1; }, read_write(datum));
+      for (const auto& datum : data)
+        rt.submit(
+            {.on = 1}, "change", [](double& value) { value += 1; }, read_write(datum));
       for (std::size_t i = 0; i < count; ++i) data[i * 7 % count] = {};
       rt.wait();
       if (rt.rank() == 0) { EXPECT_THAT(memory, testing::Each(2.0)); }

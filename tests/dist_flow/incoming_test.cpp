@@ -1,4 +1,5 @@
-// tests/dist_flow/incoming_test.cpp: what the network sees coming and the scheduler does about it, in the event loop's time.
+// tests/dist_flow/incoming_test.cpp: what the network sees coming and the scheduler does about it, in the event loop's
+// time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,8 @@ struct Times {
 
 /// Rank 0 makes 1 MB in 1 ms, which takes 10 ms to come to rank 1, where a task needs it. Rank 1 has chores of its own.
 Times last_round(const Setting& setting) {
-  JobSetup setup{.ranks = setting.for_all ? 4u : 2u, .workers = setting.workers, .caller = !setting.card, .sched = setting.sched};
+  JobSetup setup{
+      .ranks = setting.for_all ? 4u : 2u, .workers = setting.workers, .caller = !setting.card, .sched = setting.sched};
   setup.flow.transfers.incoming = setting.incoming;
   setup.network = {.latency_min_ns = 1000, .latency_max_ns = 1000, .bytes_per_ns = 0.1};
   setup.core.timeline = true;
@@ -57,7 +59,8 @@ Times last_round(const Setting& setting) {
     const Codelet use = on_all("use", [](std::span<const unsigned char>, int&) {});
     std::size_t before = 0;
     std::int64_t start_ns = 0;
-    for (int round = 0; round < (setting.card ? 24 : 3); ++round) {  // the first ones measure the rate of the network, and tasks
+    // the first ones measure the rate of the network, and tasks
+    for (int round = 0; round < (setting.card ? 24 : 3); ++round) {
       before = rt.timeline().size();
       start_ns = job.loop().now_ns();
       for (const auto& one : chores) rt.submit(chore, write(setting.chained ? chores.front() : one));
@@ -97,7 +100,8 @@ TEST(DistIncoming, AWorkerWaitsForAnUrgentTaskInsteadOfBeginningALongOne) {
 
 TEST(DistIncoming, SoItIsWherePoliciesPlaceTasks) {
   for (const char* sched : {"plan", "heteroprio", "darts"}) {
-    const Times hinted = last_round({.sched = sched, .card = true}), unhinted = last_round({.incoming = false, .sched = sched, .card = true});
+    const Times hinted = last_round({.sched = sched, .card = true}),
+                unhinted = last_round({.incoming = false, .sched = sched, .card = true});
     EXPECT_GE(unhinted.use_ms, 16) << sched;
     EXPECT_LT(hinted.use_ms, 11.5) << sched;
     EXPECT_LT(hinted.chores_ms, unhinted.chores_ms + 4) << sched;
@@ -136,13 +140,16 @@ struct Observed {
   unsigned meanwhile = 0;  ///< tasks that ended while a message of 10 ms that is sent after 1 ms was surely under way
 };
 
-/// Rank 0 makes `bytes`, which go to the other ranks at 0.1 bytes/ns. On one rank 20 tasks of 1 ms each run, one after the other.
-Observed tasks_beside_messages(std::uint32_t observer, std::size_t bytes, std::uint32_t ranks = 2, std::optional<double> beside_messages = 1) {
+/// Rank 0 makes `bytes`, which go to the other ranks at 0.1 bytes/ns. On one rank 20 tasks of 1 ms each run, one after
+/// the other.
+Observed tasks_beside_messages(std::uint32_t observer, std::size_t bytes, std::uint32_t ranks = 2,
+                               std::optional<double> beside_messages = 1) {
   JobSetup setup{.ranks = ranks, .workers = 1, .sched = "dmda"};
   setup.network = {.ranks_per_host = 1, .latency_min_ns = 1000, .latency_max_ns = 1000, .bytes_per_ns = 0.1};
   setup.adjust = [&](std::uint32_t, TestWorldOptions& world) {
     world.devices = 1;
-    world.link = runtime::MachineLink{.bytes_per_ns = 10, .latency_ns = 100, .beside_messages_bytes_per_ns = beside_messages};
+    world.link =
+        runtime::MachineLink{.bytes_per_ns = 10, .latency_ns = 100, .beside_messages_bytes_per_ns = beside_messages};
   };
   setup.core.emulation = [](const runtime::EmulatedTask&) -> std::int64_t { return kMs; };
   Observed observed;
@@ -179,7 +186,8 @@ TEST(DistIncoming, CopiesAreExpectedBesideLargeMessagesOfBothSides) {
     EXPECT_GE(tasks.beside, tasks.meanwhile) << "rank " << observer;
     EXPECT_LE(tasks.beside, tasks.meanwhile + 3) << "it has ended, rank " << observer;
     EXPECT_EQ(tasks_beside_messages(observer, 100'000).beside, 0u) << "it does not last";
-    EXPECT_EQ(tasks_beside_messages(observer, 1'000'000, 2, {}).beside, 0u) << "nothing is known of copies beside messages";
+    EXPECT_EQ(tasks_beside_messages(observer, 1'000'000, 2, {}).beside, 0u)
+        << "nothing is known of copies beside messages";
   }
 }
 

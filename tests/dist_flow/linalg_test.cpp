@@ -47,7 +47,8 @@ class DistLinalg : public testing::Test {
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
           ASSERT_EQ(endings[rank].error, "") << ranks << " ranks, rank " << rank;
           ASSERT_EQ(outcomes[rank].values.size(), alone.values.size());
-          EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(outcomes[rank].values)), std::as_bytes(std::span(alone.values))))
+          EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(outcomes[rank].values)),
+                                         std::as_bytes(std::span(alone.values))))
               << ranks << " ranks, rank " << rank;
           EXPECT_EQ(outcomes[rank].numbers, alone.numbers) << ranks << " ranks, rank " << rank;
         }
@@ -108,8 +109,8 @@ TYPED_TEST(DistLinalg, LuWithAndWithoutPivoting) {
     x.keep(rt, outcome.values);
     for (const std::size_t pivot : pivots.ipiv(rt)) outcome.numbers.push_back(static_cast<double>(pivot));
     EXPECT_LE(gesv_residual(rt, a.data, x.data, b.data), residual_limit);
-    Tiled dominant(rt, square, distribution, RandomDominant{.seed = 7, .order = n}), again(rt, square, distribution,
-                                                                                         RandomDominant{.seed = 7, .order = n});
+    Tiled dominant(rt, square, distribution, RandomDominant{.seed = 7, .order = n}),
+        again(rt, square, distribution, RandomDominant{.seed = 7, .order = n});
     outcome.numbers.push_back(static_cast<double>(getrf_nopiv(rt, dominant.data)));
     dominant.keep(rt, outcome.values);
     EXPECT_LE(getrf_nopiv_residual(rt, again.data, dominant.data), residual_limit);
@@ -170,7 +171,8 @@ TYPED_TEST(DistLinalg, CopiesBetweenDistributions) {
   using T = TypeParam;
   using Tiled = typename DistLinalg<T>::Distributed;
   this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
-    const TileShape shape{.rows = 41, .cols = 27, .tile = 7}, square{.rows = 30, .cols = 30, .tile = 7, .uplo = Uplo::lower};
+    const TileShape shape{.rows = 41, .cols = 27, .tile = 7},
+        square{.rows = 30, .cols = 30, .tile = 7, .uplo = Uplo::lower};
     std::vector<Distribution> others{distribution};
     if (distribution.several()) {
       others.push_back(Distribution::block_cyclic({rt.size(), 1}));
@@ -208,10 +210,12 @@ TYPED_TEST(DistLinalg, ConjugateGradients) {
   this->expect_same_on_all([](Runtime& rt, const Distribution& distribution, Outcome<T>& outcome) {
     const std::size_t n = 45, nb = 7;
     const auto keep = [&](const CgOutcome& ended) {
-      for (const double number : {double(ended.iterations), ended.residual, double(ended.converged), double(ended.info)})
+      for (const double number :
+           {double(ended.iterations), ended.residual, double(ended.converged), double(ended.info)})
         outcome.numbers.push_back(number);
     };
-    const RandomPositiveDefinite good{.seed = 3, .order = n, .dominance = 0.5}, bad{.seed = 3, .order = n, .dominance = 0};
+    const RandomPositiveDefinite good{.seed = 3, .order = n, .dominance = 0.5},
+        bad{.seed = 3, .order = n, .dominance = 0};
     for (const Uplo uplo : {Uplo::lower, Uplo::upper}) {
       const TileShape square{.rows = n, .cols = n, .tile = nb, .uplo = uplo}, column{.rows = n, .cols = 1, .tile = nb};
       Tiled a(rt, square, distribution, good), b(rt, column, distribution, RandomGeneral{4}),

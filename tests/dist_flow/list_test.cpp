@@ -55,7 +55,8 @@ void play(Runtime& rt, std::uint64_t seed, bool recorded) {
       switch (draw() % 3) {
         case 0:
           if (submits) rt.submit(mix, read(list), read_write(data[target]));
-          for (std::size_t i = 0; computes && i < places.size(); ++i) expected[target] = expected[target] * 5 + expected[places[i]];
+          for (std::size_t i = 0; computes && i < places.size(); ++i)
+            expected[target] = expected[target] * 5 + expected[places[i]];
           break;
         case 1:  // data of several owners, on one rank
           if (submits) rt.submit({.on = on}, shift, read_write(list), Word{3});
@@ -83,18 +84,21 @@ void play(Runtime& rt, std::uint64_t seed, bool recorded) {
     flow(true, true);
     rt.wait();
   }
-  for (std::size_t i = rt.rank(); i < kData; i += rt.size()) EXPECT_EQ(values[i], expected[i]) << "seed " << seed << ", datum " << i;
+  for (std::size_t i = rt.rank(); i < kData; i += rt.size())
+    EXPECT_EQ(values[i], expected[i]) << "seed " << seed << ", datum " << i;
   EXPECT_EQ(sum[rt.rank()], expected_sum[rt.rank()]) << "seed " << seed;
 }
 
 TEST(DistList, RandomFlowsGiveWhatTheSequentialProgramGives) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed)
-    for (const std::uint32_t ranks : {1U, 2U, 3U}) expect_well(run_job({.ranks = ranks}, [&](Runtime& rt) { play(rt, seed, false); }));
+    for (const std::uint32_t ranks : {1U, 2U, 3U})
+      expect_well(run_job({.ranks = ranks}, [&](Runtime& rt) { play(rt, seed, false); }));
 }
 
 TEST(DistList, ReplaysDoWhatTheFlowDoes) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed)
-    for (const std::uint32_t ranks : {1U, 3U}) expect_well(run_job({.ranks = ranks}, [&](Runtime& rt) { play(rt, seed, true); }));
+    for (const std::uint32_t ranks : {1U, 3U})
+      expect_well(run_job({.ranks = ranks}, [&](Runtime& rt) { play(rt, seed, true); }));
 }
 
 TEST(DistList, HundredsOfDataOfAllRanks) {

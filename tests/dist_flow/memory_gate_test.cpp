@@ -1,4 +1,5 @@
-// tests/dist_flow/memory_gate_test.cpp: flows whose kernels and messages share memory, with and without the gate, on machines of the thesis.
+// tests/dist_flow/memory_gate_test.cpp: flows whose kernels and messages share memory, with and without the gate, on
+// machines of the thesis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +95,8 @@ Tile tile_of(Runtime& rt, std::uint32_t owner, double bytes = kTileBytes) {
   return tile;
 }
 
-/// Each step makes a tile, sends it to all, and updates the tiles of all ranks with it, `per_rank` each; the next step's first.
+/// Each step makes a tile, sends it to all, and updates the tiles of all ranks with it, `per_rank` each; the next
+/// step's first.
 void updates(Runtime& rt, unsigned steps, unsigned per_rank, unsigned computing) {
   std::vector<Tile> panels;
   for (unsigned k = 0; k < steps; ++k) panels.push_back(tile_of(rt, k % kRanks));
@@ -114,8 +116,8 @@ void updates(Runtime& rt, unsigned steps, unsigned per_rank, unsigned computing)
   }
 }
 
-/// Iterations of products of each rank's rows with a vector whose blocks come from all ranks, then a sum over all ranks and an update of the blocks.
-/// The product of a block can begin when that block has come.
+/// Iterations of products of each rank's rows with a vector whose blocks come from all ranks, then a sum over all ranks
+/// and an update of the blocks. The product of a block can begin when that block has come.
 void conjugate_gradients(Runtime& rt, unsigned iterations, unsigned rows, double block_bytes) {
   std::vector<Tile> blocks;
   std::vector<std::vector<Tile>> results(kRanks);
@@ -133,10 +135,12 @@ void conjugate_gradients(Runtime& rt, unsigned iterations, unsigned rows, double
         for (std::uint32_t rank = 0; rank < kRanks; ++rank)
           rt.submit({.priority = 0}, product, read(blocks[(rank + from) % kRanks]), read_write(results[rank][i]));
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-      for (unsigned i = 0; i < rows; ++i) rt.submit({.priority = 2}, reduce_codelet, read(results[rank][i]), read_write(sums[rank]));
+      for (unsigned i = 0; i < rows; ++i)
+        rt.submit({.priority = 2}, reduce_codelet, read(results[rank][i]), read_write(sums[rank]));
       rt.submit({.priority = 3}, combine, read(sums[rank]), read_write(total));
     }
-    for (std::uint32_t rank = 0; rank < kRanks; ++rank) rt.submit({.priority = 3}, axpy, read(total), read_write(blocks[rank]));
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      rt.submit({.priority = 3}, axpy, read(total), read_write(blocks[rank]));
   }
 }
 
@@ -157,7 +161,9 @@ const std::vector<Flow>& flows() {
 /// What kernels take on a card, or alone on a core that moves `core_mb_s`.
 runtime::EmulatedWork work_of(const runtime::EmulatedTask& task, double core_mb_s) {
   if (task.device != DeviceKind::cpu) return 4'000'000;
-  const auto moving = [&](double bytes) { return runtime::EmulatedWork(static_cast<std::int64_t>(bytes / core_mb_s * 1e3), bytes); };
+  const auto moving = [&](double bytes) {
+    return runtime::EmulatedWork(static_cast<std::int64_t>(bytes / core_mb_s * 1e3), bytes);
+  };
   if (task.codelet == "update") return moving(3 * kTileBytes);
   if (task.codelet == "product") return moving(2 * kTileBytes + kScale * static_cast<double>(task.data[0].bytes()));
   if (task.codelet == "sum") return moving(kTileBytes);
@@ -175,7 +181,8 @@ runtime::MemoryGateRule rule_of(const Machine& machine) {
 }
 
 runtime::MemoryShares shares_of(const Machine& machine) {
-  runtime::MemoryShares shares = memory_shares(ThresholdModel(machine.platform().machine), {.cores = machine.workers(), .placement = machine.placement});
+  runtime::MemoryShares shares = memory_shares(ThresholdModel(machine.platform().machine),
+                                               {.cores = machine.workers(), .placement = machine.placement});
   shares.core_bytes_per_ns /= kScale;
   shares.stream_bytes_per_ns /= kScale;
   return shares;
@@ -185,13 +192,15 @@ runtime::MemoryShares shares_of(const Machine& machine) {
 double most_mb_s(const Machine& machine) {
   const ThresholdModel model(machine.platform().machine);
   double most = 0;
-  for (unsigned cores = 1; cores <= machine.workers(); ++cores) most = std::max(most, model.predict({.cores = cores, .placement = machine.placement}).computation_alone_mb_s);
+  for (unsigned cores = 1; cores <= machine.workers(); ++cores)
+    most = std::max(most, model.predict({.cores = cores, .placement = machine.placement}).computation_alone_mb_s);
   return most;
 }
 
 struct Result {
   double ms = 0;
-  double bound_ms = 0;          ///< in which the memories could serve the kernels if there were no messages, and no kernel ever waited
+  double bound_ms =
+      0;  ///< in which the memories could serve the kernels if there were no messages, and no kernel ever waited
   std::uint64_t put_aside = 0;  ///< times that a task waited for others
   Result& operator+=(const Result& other) {
     ms += other.ms;
@@ -218,7 +227,9 @@ Result play(const Machine& machine, const Flow& flow, const Way& way, std::uint6
                    .bytes_per_ns = alone.communication_alone_mb_s * 1e-3 / kScale, .rates = &hosts};
   setup.memories = hosts.memories();
   setup.core.poll_for_ns = 0;
-  setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> { return work_of(task, alone.computation_alone_mb_s); };
+  setup.core.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
+    return work_of(task, alone.computation_alone_mb_s);
+  };
   setup.core.memory_gate = way.rule;
   setup.core.memory_shares = way.shares;
   setup.adjust = [&](std::uint32_t rank, TestWorldOptions& world) {
@@ -246,11 +257,13 @@ Result play(const Machine& machine, const Flow& flow, const Way& way, std::uint6
 
 /// GATE_SEEDS: so many orders of steps for each case.
 TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
-  const std::vector<Machine> machines{{"henri", {0, 0}}, {"henri", {1, 1}}, {"henrisubnuma", {0, 0}}, {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}, {"bora", {0, 0}}};
+  const std::vector<Machine> machines{{"henri", {0, 0}},        {"henri", {1, 1}}, {"henrisubnuma", {0, 0}},
+                                      {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}, {"bora", {0, 0}}};
   const unsigned seeds = static_cast<unsigned>(test::number_of("GATE_SEEDS", 1));
   double log_sum = 0, worst = 0, best = 1;
   unsigned count = 0;
-  std::printf("%-14s %-6s %-6s  %-30s %10s %10s %8s %8s %8s\n", "machine", "nodes", "most", "flow", "dmdas ms", "gated ms", "ratio", "bound", "aside");
+  std::printf("%-14s %-6s %-6s  %-30s %10s %10s %8s %8s %8s\n", "machine", "nodes", "most", "flow", "dmdas ms",
+              "gated ms", "ratio", "bound", "aside");
   for (const Machine& machine : machines) {
     const runtime::MemoryGateRule rule = rule_of(machine);
     for (const Flow& flow : flows()) {
@@ -260,9 +273,11 @@ TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
         gated += play(machine, flow, {"dmdas", rule}, seed);
       }
       const double ratio = gated.ms / blind.ms;
-      std::printf("%-14s %u, %u   %2u, %-2u  %-30s %10.1f %10.1f %8.3f %8.3f %8llu\n", machine.name.c_str(), machine.placement.computation,
-                  machine.placement.communication, std::min(rule.most, machine.workers()), std::min(rule.most_beside_messages, machine.workers()), flow.name.c_str(), blind.ms / static_cast<double>(seeds),
-                  gated.ms / static_cast<double>(seeds), ratio, blind.bound_ms / blind.ms, static_cast<unsigned long long>(gated.put_aside / seeds));
+      std::printf("%-14s %u, %u   %2u, %-2u  %-30s %10.1f %10.1f %8.3f %8.3f %8llu\n", machine.name.c_str(),
+                  machine.placement.computation, machine.placement.communication,
+                  std::min(rule.most, machine.workers()), std::min(rule.most_beside_messages, machine.workers()),
+                  flow.name.c_str(), blind.ms / static_cast<double>(seeds), gated.ms / static_cast<double>(seeds),
+                  ratio, blind.bound_ms / blind.ms, static_cast<unsigned long long>(gated.put_aside / seeds));
       if (!rule.limits(machine.workers())) {
         EXPECT_EQ(gated.put_aside, 0U);
         EXPECT_EQ(ratio, 1);
@@ -274,19 +289,23 @@ TEST(DistMemoryGate, FlowsThatWaitForMemoryEndEarlierAndOthersNoLater) {
     }
   }
   const double mean = std::exp(log_sum / count);
-  std::printf("%u cases: with the gate %.3f of the time without in the geometric mean, %.3f at best, %.3f at worst\n", count, mean, best, worst);
+  std::printf("%u cases: with the gate %.3f of the time without in the geometric mean, %.3f at best, %.3f at worst\n",
+              count, mean, best, worst);
   EXPECT_LT(mean, 0.97);
   EXPECT_LT(best, 0.8);
   EXPECT_LT(worst, 1.05);
 }
 
-/// Each rank has a card, so a policy places tasks; it knows how kernels share memory, with the limit and without. GATE_SEEDS as above.
+/// Each rank has a card, so a policy places tasks; it knows how kernels share memory, with the limit and without.
+/// GATE_SEEDS as above.
 TEST(DistMemoryGate, BesideCardsPlacedTasksEndEarlierInTheMean) {
-  const std::vector<Machine> machines{{"henri", {0, 0}}, {"henri", {1, 1}}, {"henrisubnuma", {0, 0}}, {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}};
+  const std::vector<Machine> machines{
+      {"henri", {0, 0}}, {"henri", {1, 1}}, {"henrisubnuma", {0, 0}}, {"henrisubnuma", {2, 2}}, {"billy", {1, 1}}};
   const unsigned seeds = static_cast<unsigned>(test::number_of("GATE_SEEDS", 1));
   double log_known = 0, log_gated = 0, worst = 0, best = 1;
   unsigned count = 0;
-  std::printf("%-14s %-6s %-30s %10s %12s %8s %8s\n", "machine", "nodes", "flow", "dmdas ms", "by the model", "limited", "aside");
+  std::printf("%-14s %-6s %-30s %10s %12s %8s %8s\n", "machine", "nodes", "flow", "dmdas ms", "by the model", "limited",
+              "aside");
   for (const Machine& machine : machines) {
     const runtime::MemoryGateRule rule = rule_of(machine);
     const runtime::MemoryShares shares = shares_of(machine);
@@ -298,8 +317,9 @@ TEST(DistMemoryGate, BesideCardsPlacedTasksEndEarlierInTheMean) {
         gated += play(machine, flow, {"dmdas", rule, 1, shares}, seed);
       }
       const double of_known = known.ms / blind.ms, of_gated = gated.ms / blind.ms, ratio = gated.ms / known.ms;
-      std::printf("%-14s %u, %u   %-30s %10.1f %12.3f %8.3f %8llu\n", machine.name.c_str(), machine.placement.computation, machine.placement.communication,
-                  flow.name.c_str(), blind.ms / seeds, of_known, of_gated, static_cast<unsigned long long>(gated.put_aside / seeds));
+      std::printf("%-14s %u, %u   %-30s %10.1f %12.3f %8.3f %8llu\n", machine.name.c_str(),
+                  machine.placement.computation, machine.placement.communication, flow.name.c_str(), blind.ms / seeds,
+                  of_known, of_gated, static_cast<unsigned long long>(gated.put_aside / seeds));
       if (!rule.limits(machine.workers())) {
         EXPECT_EQ(ratio, 1);
       }
@@ -310,21 +330,30 @@ TEST(DistMemoryGate, BesideCardsPlacedTasksEndEarlierInTheMean) {
       ++count;
     }
   }
-  std::printf("%u cases: %.3f of the time of dmdas by the model, %.3f with the limit, too; limited / not limited: %.3f in the geometric mean, %.3f at best, %.3f at worst\n",
-              count, std::exp(log_known / count), std::exp(log_gated / count), std::exp((log_gated - log_known) / count), best, worst);
+  std::printf(
+      "%u cases: %.3f of the time of dmdas by the model, %.3f with the limit, too; limited / not limited: %.3f in the "
+      "geometric mean, %.3f at best, %.3f at worst\n",
+      count, std::exp(log_known / count), std::exp(log_gated / count), std::exp((log_gated - log_known) / count), best,
+      worst);
   EXPECT_LT(log_gated / count, std::log(0.98));
   EXPECT_LT(log_gated, log_known);
   EXPECT_LT(best, 0.8);
   EXPECT_LT(worst, 1.1);
 }
 
-/// Random tasks, shared and placed, memory-bound and not, of several priorities, on vectors of all ranks whose messages all count as long. The thread of the
-/// program works or not, and submits between two waits. Returns how often a task waited.
+/// Random tasks, shared and placed, memory-bound and not, of several priorities, on vectors of all ranks whose messages
+/// all count as long. The thread of the program works or not, and submits between two waits. Returns how often a task
+/// waited.
 std::uint64_t play_random(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t count) { return random() % count; };
-  JobSetup setup{.ranks = static_cast<std::uint32_t>(1 + below(3)), .caller = below(2) == 0, .sched = std::array{"dm", "dmda", "dmdar", "dmdas", "plan"}[below(5)]};
-  setup.network = {.ranks_per_host = 1, .latency_min_ns = 1'000, .latency_max_ns = 100'000, .bytes_per_ns = 0.2 + 0.1 * static_cast<double>(below(10))};
+  JobSetup setup{.ranks = static_cast<std::uint32_t>(1 + below(3)),
+                 .caller = below(2) == 0,
+                 .sched = std::array{"dm", "dmda", "dmdar", "dmdas", "plan"}[below(5)]};
+  setup.network = {.ranks_per_host = 1,
+                   .latency_min_ns = 1'000,
+                   .latency_max_ns = 100'000,
+                   .bytes_per_ns = 0.2 + 0.1 * static_cast<double>(below(10))};
   const unsigned cores = static_cast<unsigned>(2 + below(4)), cards = static_cast<unsigned>(1 + below(2));
   setup.adjust = [&](std::uint32_t, TestWorldOptions& world) {
     world.workers = cores;
@@ -335,8 +364,14 @@ std::uint64_t play_random(std::uint64_t seed) {
     return static_cast<std::int64_t>(task.codelet.size() * (task.device == DeviceKind::cpu ? 40'000 : 15'000));
   };
   const unsigned most = static_cast<unsigned>(1 + below(cores - 1));
-  setup.core.memory_gate = {.most = most, .most_beside_messages = static_cast<unsigned>(1 + below(most)), .network_bytes_per_ns = 0.001};
-  if (below(2) == 0) setup.core.memory_shares = {.core_bytes_per_ns = 1, .stream_bytes_per_ns = 1, .of_cores = {1, 1, 0.7}, .beside_messages = {1, 0.8, 0.5}, .of_streams = {1, 0.5, 0.2}};
+  setup.core.memory_gate = {
+      .most = most, .most_beside_messages = static_cast<unsigned>(1 + below(most)), .network_bytes_per_ns = 0.001};
+  if (below(2) == 0)
+    setup.core.memory_shares = {.core_bytes_per_ns = 1,
+                                .stream_bytes_per_ns = 1,
+                                .of_cores = {1, 1, 0.7},
+                                .beside_messages = {1, 0.8, 0.5},
+                                .of_streams = {1, 0.5, 0.2}};
   constexpr std::size_t kVectors = 24;
   const std::size_t waits = 2 + below(3), tasks = 60 + below(150);
   std::vector<std::uint32_t> owners;
@@ -349,17 +384,22 @@ std::uint64_t play_random(std::uint64_t seed) {
   std::uint64_t ran = 0, aside = 0;
   const DeterministicJob::Outcome outcome = DeterministicJob(seed).run(setup, [&](Runtime& rt, DeterministicJob& job) {
     const auto body = [](std::span<const double>, std::span<double>) {};
-    const auto moves = on_all("moves", body).memory_bound(), computes = on_all("computes for longer", body).memory_bound(false);
-    const auto one_core = on_all("one core", body).memory_bound().can_run([](const WorkerDescription& worker) { return worker.worker != 0; });
+    const auto moves = on_all("moves", body).memory_bound(),
+               computes = on_all("computes for longer", body).memory_bound(false);
+    const auto one_core = on_all("one core", body).memory_bound().can_run([](const WorkerDescription& worker) {
+      return worker.worker != 0;
+    });
     const Codelet shared = Codelet("moves, too", body).memory_bound();
     const Codelet begin("begin", [](std::span<double>) {});
     std::vector<Data<Vector<double>>> vectors;
-    for (std::size_t i = 0; i < kVectors; ++i) vectors.push_back(rt.vector<double>("vector", sizes[i], {.owner = owners[i]}));
+    for (std::size_t i = 0; i < kVectors; ++i)
+      vectors.push_back(rt.vector<double>("vector", sizes[i], {.owner = owners[i]}));
     for (const auto& vector : vectors) rt.submit(begin, write(vector));
     std::mt19937_64 draw(flow);
     for (std::size_t wait = 0; wait < waits; ++wait) {
       for (std::size_t i = 0; i < tasks; ++i) {
-        const std::size_t from = draw() % kVectors, to = (from + 1 + draw() % (kVectors - 1)) % kVectors, kind = draw() % 8;
+        const std::size_t from = draw() % kVectors, to = (from + 1 + draw() % (kVectors - 1)) % kVectors,
+                          kind = draw() % 8;
         const TaskOptions options{.priority = static_cast<int>(draw() % 3)};
         if (kind < 4) rt.submit(options, moves, read(vectors[from]), read_write(vectors[to]));
         else if (kind < 6) rt.submit(options, computes, read(vectors[from]), read_write(vectors[to]));

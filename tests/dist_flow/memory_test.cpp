@@ -38,14 +38,17 @@ void expect_well(const std::vector<Ending>& endings) {
   for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << "rank " << rank;
 }
 
-/// Each rank owns `count` vectors; each of them gets, again and again, one of each other rank added: all data travels, in both directions.
+/// Each rank owns `count` vectors; each of them gets, again and again, one of each other rank added: all data travels,
+/// in both directions.
 void exchange(Runtime& rt, std::size_t count, unsigned rounds, bool waits = true) {
   std::vector<Data<Vector<std::uint64_t>>> data;
-  std::vector<std::uint64_t> first;  // of the sequential program: each vector's first element, and how often i is in its element i
+  std::vector<std::uint64_t>
+      first;  // of the sequential program: each vector's first element, and how often i is in its element i
   std::vector<std::uint64_t> times;
   const std::size_t all = count * rt.size();
   for (std::size_t i = 0; i < all; ++i) {
-    data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords, {.owner = static_cast<std::uint32_t>(i % rt.size())}));
+    data.push_back(rt.vector<std::uint64_t>("v" + std::to_string(i), kWords,
+                                            {.owner = static_cast<std::uint32_t>(i % rt.size())}));
     rt.submit(fill, std::uint64_t{i}, write(data.back()));
     first.push_back(i);
     times.push_back(1);
@@ -75,7 +78,8 @@ TEST(DistMemory, WhatHasLeftIsSentAndWhatHasArrivedMayLeave) {
       exchange(rt, 16, 3);
       beside[rt.rank()] = most_beside(rt);
     }));
-    EXPECT_THAT(beside, Each(kBytes)) << "messages take as much as the largest datum beside a budget of less than eight of them";
+    EXPECT_THAT(beside, Each(kBytes))
+        << "messages take as much as the largest datum beside a budget of less than eight of them";
   }
 }
 
@@ -94,7 +98,8 @@ TEST(DistMemory, CopiesAreDroppedWhichHaveLeft) {
 }
 
 TEST(DistMemory, OneRankMayHaveLessThanTheOthers) {
-  expect_well(run_job({.ranks = 3, .main_bytes_of = {2 * kBytes, 0, 20 * kBytes}}, [](Runtime& rt) { exchange(rt, 10, 3); }));
+  expect_well(run_job({.ranks = 3, .main_bytes_of = {2 * kBytes, 0, 20 * kBytes}},
+                      [](Runtime& rt) { exchange(rt, 10, 3); }));
 }
 
 TEST(DistMemory, MessagesTakeAnEighthBesideTheBudget) {
@@ -125,8 +130,10 @@ TEST(DistMemory, ATaskThatNeedsMoreNamesItsRankAndTheNumbers) {
     rt.submit("touch", [](std::span<std::uint64_t>) {}, write(large));
     rt.wait();
   });
-  EXPECT_THAT(endings[1].error, AllOf(HasSubstr("'touch'"), HasSubstr("takes 12288 bytes in main memory of rank 1, whose budget is 8192 bytes"),
-                                      HasSubstr("option memory")));
+  EXPECT_THAT(
+      endings[1].error,
+      AllOf(HasSubstr("'touch'"), HasSubstr("takes 12288 bytes in main memory of rank 1, whose budget is 8192 bytes"),
+            HasSubstr("option memory")));
   EXPECT_THAT(endings[0].error, HasSubstr("rank 1"));
 }
 
@@ -137,13 +144,16 @@ TEST(DistMemory, AMessageThatFitsNowhereNamesItsRankAndTheNumbers) {
     rt.fetch(large, 1);
     rt.wait();
   });
-  EXPECT_THAT(endings[1].error, AllOf(HasSubstr("receive large"), HasSubstr("takes 12288 bytes in main memory of rank 1, whose budget is 8192 bytes")));
+  EXPECT_THAT(endings[1].error,
+              AllOf(HasSubstr("receive large"),
+                    HasSubstr("takes 12288 bytes in main memory of rank 1, whose budget is 8192 bytes")));
   EXPECT_THAT(endings[0].error, HasSubstr("rank 1"));
 }
 
 TEST(DistMemory, AnEventKeepsItsDataInPlaceWhileItsValueTravels) {
   expect_well(run_job({.ranks = 2, .main_bytes = 4 * kBytes}, [](Runtime& rt) {
-    const auto received = rt.vector<std::uint64_t>("received", kWords, {.owner = 0}), sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
+    const auto received = rt.vector<std::uint64_t>("received", kWords, {.owner = 0}),
+               sum = rt.vector<std::uint64_t>("sum", kWords, {.owner = 1});
     rt.submit(fill, std::uint64_t{1}, write(sum));
     std::uint64_t* place = nullptr;
     Event event = rt.event("receive", Release::separate, [&](Event here) {

@@ -1,4 +1,5 @@
-// tests/dist_flow/object_test.cpp: objects whose size changes, on several ranks: on threads, and on the event loop with seeds.
+// tests/dist_flow/object_test.cpp: objects whose size changes, on several ranks: on threads, and on the event loop with
+// seeds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +69,8 @@ using testing::HasSubstr;
 using Numbers = std::vector<std::uint64_t>;
 
 void expect_well(const std::vector<Ending>& endings, const std::string& when = {}) {
-  for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << "rank " << rank << when;
+  for (std::size_t rank = 0; rank < endings.size(); ++rank)
+    EXPECT_EQ(endings[rank].error, "") << "rank " << rank << when;
 }
 
 /// On threads, and on the event loop with some seeds.
@@ -177,8 +179,8 @@ TEST(DistObject, ContainersOfContainersAndOwnData) {
 TEST(DistObject, AVersionIsWrittenOnceForABroadcastAndReadOncePerRank) {
   static constexpr unsigned ranks = 7, rounds = 3;
   using comm::TreeKind;
-  for (const TreeKind tree : {TreeKind::automatic, TreeKind::ordered, TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::binomial,
-                              TreeKind::two_tree}) {
+  for (const TreeKind tree : {TreeKind::automatic, TreeKind::ordered, TreeKind::flat, TreeKind::chain, TreeKind::binary,
+                              TreeKind::binomial, TreeKind::two_tree}) {
     for (const bool early_read : {true, false}) {
       Fragile::written = Fragile::read = 0;
       JobSetup setup{.ranks = ranks};
@@ -279,9 +281,15 @@ void expect_told(int value, bool reader_fails, const std::string& why) {
 }
 
 TEST(DistObject, AReadThatThrowsFailsItsReaders) { expect_told(Fragile::kNotReadable, true, "broken on arrival"); }
-TEST(DistObject, AMessageThatIsTooShortFailsItsReaders) { expect_told(Fragile::kShorter, true, "ends 8 bytes too early"); }
-TEST(DistObject, AMessageThatIsTooLongFailsItsReaders) { expect_told(Fragile::kLonger, true, "4 bytes of the message are left"); }
-TEST(DistObject, AWriteThatThrowsFailsTheReaders) { expect_told(Fragile::kNotWritable, false, "too delicate to leave"); }
+TEST(DistObject, AMessageThatIsTooShortFailsItsReaders) {
+  expect_told(Fragile::kShorter, true, "ends 8 bytes too early");
+}
+TEST(DistObject, AMessageThatIsTooLongFailsItsReaders) {
+  expect_told(Fragile::kLonger, true, "4 bytes of the message are left");
+}
+TEST(DistObject, AWriteThatThrowsFailsTheReaders) {
+  expect_told(Fragile::kNotWritable, false, "too delicate to leave");
+}
 
 TEST(DistObject, TheFailureOfAReadTravelsOn) {
   run_everywhere({.ranks = 3}, [](Runtime& rt) {
@@ -290,7 +298,8 @@ TEST(DistObject, TheFailureOfAReadTravelsOn) {
     auto data = rt.object("porcelain", fragile, {.owner = 0});
     auto hlast = rt.data("last", last, {.owner = 2});
     rt.submit(Codelet("set", [](Fragile& to) { to.value = Fragile::kNotReadable; }), write(data));
-    rt.submit({.on = 1}, Codelet("add", [](Fragile& to) { ++to.value; }), read_write(data));  // cancelled: its value does not exist
+    // cancelled: its value does not exist
+    rt.submit({.on = 1}, Codelet("add", [](Fragile& to) { ++to.value; }), read_write(data));
     rt.submit(Codelet("look", [](const Fragile& from, int& to) { to = from.value; }), read(data), write(hlast));
     EXPECT_THAT(test::thrown_by<std::exception>([&] { rt.wait(); }), HasSubstr("broken on arrival"));
     rt.wait();
@@ -417,7 +426,8 @@ TEST(DistObject, ABudgetCountsEstimates) {
   });
 }
 
-/// The room for one copy comes when another one is dropped, which is submitted after both: nobody may wait for a message before.
+/// The room for one copy comes when another one is dropped, which is submitted after both: nobody may wait for a
+/// message before.
 TEST(DistObject, ABudgetAndAWindowDoNotWaitForEachOther) {
   JobSetup setup{.ranks = 2};
   setup.flow.copy_bytes = 2'000;

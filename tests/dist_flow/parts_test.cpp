@@ -31,7 +31,8 @@ const Codelet sum("sum", [](std::span<const Word> x, Word& into) {
 });
 
 void expect_well(const std::vector<Ending>& endings, const std::string& what) {
-  for (std::size_t rank = 0; rank < endings.size(); ++rank) EXPECT_EQ(endings[rank].error, "") << what << ", rank " << rank;
+  for (std::size_t rank = 0; rank < endings.size(); ++rank)
+    EXPECT_EQ(endings[rank].error, "") << what << ", rank " << rank;
 }
 
 /// Random uses of a vector of one rank and of its parts, on random ranks, against the sequential program.
@@ -132,7 +133,8 @@ TEST(DistParts, WithMemoryForFewCopies) {
 
 TEST(DistParts, InRandomFlowsWithRecordings) {
   for (std::uint64_t seed = 300; seed <= 360; ++seed)
-    expect_well(run_job({.ranks = static_cast<std::uint32_t>(1 + seed % 4), .main_bytes = seed % 2 == 0 ? 600U : 0U}, [&](Runtime& rt) { play(rt, seed, true); }),
+    expect_well(run_job({.ranks = static_cast<std::uint32_t>(1 + seed % 4), .main_bytes = seed % 2 == 0 ? 600U : 0U},
+                        [&](Runtime& rt) { play(rt, seed, true); }),
                 "seed " + std::to_string(seed));
 }
 
@@ -147,11 +149,16 @@ TEST(DistParts, WithABudgetOfMainMemory) {
   }
 }
 
-/// Random changes of a vector and of its parts in flows that ranks cancel. Parts end in cancelled flows, too, and when an exception leaves their scope.
+/// Random changes of a vector and of its parts in flows that ranks cancel. Parts end in cancelled flows, too, and when
+/// an exception leaves their scope.
 class CancelledParts {
  public:
   CancelledParts(Runtime& rt, std::uint64_t seed)
-      : rt_(rt), random_(seed), size_(1 + draw(30)), owner_(static_cast<std::uint32_t>(draw(rt.size()))), expected_(size_) {
+      : rt_(rt),
+        random_(seed),
+        size_(1 + draw(30)),
+        owner_(static_cast<std::uint32_t>(draw(rt.size()))),
+        expected_(size_) {
     for (std::size_t i = 0; i < size_; ++i) expected_[i] = i;
     const bool own_memory = draw(3) != 0;
     memory_ = expected_;
@@ -192,7 +199,8 @@ class CancelledParts {
     const auto end = rt_.cancelled_at();
     ends_ += end ? 1 : 0;
     for (const Step& step : steps_)
-      for (std::size_t i = step.first; (!end || step.position <= *end) && i < step.first + step.count; ++i) expected_[i] = expected_[i] * 3 + step.by;
+      for (std::size_t i = step.first; (!end || step.position <= *end) && i < step.first + step.count; ++i)
+        expected_[i] = expected_[i] * 3 + step.by;
     steps_.clear();
   }
 
@@ -237,7 +245,8 @@ class CancelledParts {
 TEST(DistParts, OfCancelledFlowsHaveTheValuesOfTheirEnd) {
   std::atomic<std::size_t> ends{0};
   for (std::uint64_t seed = 1; seed <= 80; ++seed) {
-    JobSetup setup{.ranks = static_cast<std::uint32_t>(1 + seed % 4), .main_bytes = seed % 3 == 0 ? 2 * 30 * sizeof(Word) : 0};
+    JobSetup setup{.ranks = static_cast<std::uint32_t>(1 + seed % 4),
+                   .main_bytes = seed % 3 == 0 ? 2 * 30 * sizeof(Word) : 0};
     setup.core.begin_ahead_ns = 0;
     expect_well(run_job(setup, [&](Runtime& rt) {
       CancelledParts program(rt, seed);

@@ -1,5 +1,5 @@
-// tests/dist_flow/prune_linalg_test.cpp: linear algebra whose loops are pruned to a rank does what it does when all ranks submit
-// everything.
+// tests/dist_flow/prune_linalg_test.cpp: linear algebra whose loops are pruned to a rank does what it does when all
+// ranks submit everything.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 /// Distributions for the matrices of a program: alike, each its own, and one that is not a grid.
 std::vector<std::vector<Distribution>> distributions_for(std::uint32_t ranks) {
   const Distribution::Grid grid = Distribution::squarest(ranks);
-  const auto square = Distribution::block_cyclic(grid), turned = Distribution::block_cyclic_by_columns({grid.q, grid.p});
+  const auto square = Distribution::block_cyclic(grid),
+             turned = Distribution::block_cyclic_by_columns({grid.q, grid.p});
   const auto columns = Distribution::block_cyclic({1, ranks}), rows = Distribution::block_cyclic({ranks, 1});
   std::string odd;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -93,7 +94,8 @@ std::uint64_t expect_same_pruned_or_not(const Program& program) {
       SCOPED_TRACE(std::to_string(ranks) + " ranks, distributions " + std::to_string(number++));
       // Little memory for copies, and not too little for a task.
       const bool tight = number == 4;
-      for (const std::size_t copy_bytes : tight ? std::vector<std::size_t>{64 * 1024, 512 * 1024} : std::vector{SIZE_MAX}) {
+      for (const std::size_t copy_bytes :
+           tight ? std::vector<std::size_t>{64 * 1024, 512 * 1024} : std::vector{SIZE_MAX}) {
         const auto all = outcomes_of(ranks, distributions, {.copy_bytes = copy_bytes, .prune = false}, program);
         const auto checked =
             outcomes_of(ranks, distributions, {.copy_bytes = copy_bytes, .check_pruning = true}, program);
@@ -227,9 +229,11 @@ TEST(PrunedLinalg, QrWhoseTilesMove) {
 TEST(PrunedLinalg, TilesThatWereMovedAndCopiedBefore) {
   const std::uint64_t skipped = expect_same_pruned_or_not([](Runtime& rt, const Places& places, Outcome& outcome) {
     const std::size_t n = 41, nb = 6;
-    const TileShape square{.rows = n, .cols = n, .tile = nb}, lower{.rows = n, .cols = n, .tile = nb, .uplo = Uplo::lower};
+    const TileShape square{.rows = n, .cols = n, .tile = nb},
+        lower{.rows = n, .cols = n, .tile = nb, .uplo = Uplo::lower};
     Tiled a(rt, square, places[0], RandomDominant{.seed = 5, .order = n}), b(rt, square, places[1], RandomGeneral{6}),
-        c(rt, square, places[2], RandomGeneral{7}), s(rt, lower, places[0], RandomPositiveDefinite{.seed = 3, .order = n});
+        c(rt, square, places[2], RandomGeneral{7}),
+        s(rt, lower, places[0], RandomPositiveDefinite{.seed = 3, .order = n});
     Tiled t(rt, geqrf_factors_shape(square, 4), places[1]);
     Info info;
     scatter(rt, s.data);

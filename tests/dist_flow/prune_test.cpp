@@ -38,8 +38,8 @@ struct Words {
   std::vector<Data<Word>> data;
 };
 
-/// Of steps in which rank i changes its word by that of the next one, whether one concerns a rank: it runs it, holds what it
-/// sees, or will see what it writes.
+/// Of steps in which rank i changes its word by that of the next one, whether one concerns a rank: it runs it, holds
+/// what it sees, or will see what it writes.
 bool step_concerns(std::uint32_t rank, std::uint32_t ranks, std::size_t i) {
   return i % ranks == rank || (i + 1) % ranks == rank || i % ranks == (rank + 1) % ranks;
 }
@@ -100,8 +100,10 @@ TEST(DistPrune, TheFailureThatIsEarliestIsThrown) {
     for (const bool late_one_first : {true, false}) {
       // Tasks of ranks 1 and 2; ranks 0 and 3 have no part in them, and read in the end.
       const auto submit = [&](std::uint32_t rank, int number) {
-        if (rt.rank() == rank || (number == 20 && rt.rank() == 0)) rt.submit(fail, number, read_write(words.data[rank]));
-        else rt.skip_tasks(1);
+        if (rt.rank() == rank || (number == 20 && rt.rank() == 0))
+          rt.submit(fail, number, read_write(words.data[rank]));
+        else
+          rt.skip_tasks(1);
       };
       submit(late_one_first ? 2 : 1, 10);
       rt.skip_tasks(3);
@@ -127,7 +129,8 @@ TEST(DistPrune, AWrongNumberIsReported) {
     rt.skip_tasks(rt.rank() == 2 ? 4 : 5);
     rt.wait();
   });
-  for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("different flows"), HasSubstr("skipped")));
+  for (const Ending& ending : endings)
+    EXPECT_THAT(ending.error, AllOf(HasSubstr("different flows"), HasSubstr("skipped")));
 }
 
 TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
@@ -145,7 +148,8 @@ TEST(DistPrune, FlowsAfterOneThatWasPrunedAreComparedAgain) {
   });
   // Which datum differs, no rank knows any more.
   for (const Ending& ending : endings)
-    EXPECT_THAT(ending.error, AllOf(HasSubstr("as many operations, but not the same"), testing::Not(HasSubstr("was written"))));
+    EXPECT_THAT(ending.error,
+                AllOf(HasSubstr("as many operations, but not the same"), testing::Not(HasSubstr("was written"))));
 }
 
 TEST(DistPrune, RanksThatSkippedNothingAreStillCompared) {
@@ -156,7 +160,8 @@ TEST(DistPrune, RanksThatSkippedNothingAreStillCompared) {
     else rt.submit(set_to, Word{1}, write(words.data[0]));
     rt.wait();
   });
-  for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("not the same"), HasSubstr("was written")));
+  for (const Ending& ending : endings)
+    EXPECT_THAT(ending.error, AllOf(HasSubstr("not the same"), HasSubstr("was written")));
 }
 
 /// Versions are known as lower bounds to senders and receivers alike.
@@ -296,7 +301,8 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
         rt.wait();
         ASSERT_TRUE(rt.cancelled_at().has_value());
         const std::uint64_t end = *rt.cancelled_at();
-        for (std::size_t i = 0; first + i + 1 <= end; ++i) model[i % ranks] = model[i % ranks] * 3 + model[(i + 1) % ranks];
+        for (std::size_t i = 0; first + i + 1 <= end; ++i)
+          model[i % ranks] = model[i % ranks] * 3 + model[(i + 1) % ranks];
         EXPECT_EQ(words.memory[rt.rank()], model[rt.rank()]) << seed;
         EXPECT_LE(end - first, 600u);
         behind += 600 - (end - first);
@@ -305,7 +311,8 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
       }
     });
     if (outcome.stuck) {
-      std::fprintf(stderr, "seed %llu: nothing goes on\n%s", static_cast<unsigned long long>(seed), outcome.why.c_str());
+      std::fprintf(stderr, "seed %llu: nothing goes on\n%s", static_cast<unsigned long long>(seed),
+                   outcome.why.c_str());
       std::abort();
     }
     expect_well(outcome.endings);

@@ -36,8 +36,8 @@ std::string label(std::size_t position);
 
 /// What a kernel does: the same for the runtime and for the oracle.
 void compute(Word factor, std::span<const std::span<const Word>> seen, AccessMode mode, std::span<Word> written);
-/// The part of an object's value that a task with `factor` computes. The size changes; commuting accesses give the same size in
-/// any order.
+/// The part of an object's value that a task with `factor` computes. The size changes; commuting accesses give the same
+/// size in any order.
 std::span<Word> resized(Word factor, AccessMode mode, Values& values);
 
 }  // namespace tandem::dist_test

@@ -73,8 +73,8 @@ Plan draw(std::uint64_t seed) {
         const bool writer = i >= uses - writes && plan.owners[datum].has_value() != own;
         AccessMode mode = AccessMode::read;
         if (writer) {
-          mode = std::vector<AccessMode>{AccessMode::write, AccessMode::read_write, AccessMode::read_write, AccessMode::commute,
-                                         AccessMode::reduce}[below(plan.faults ? 3 : 5)];
+          mode = std::vector<AccessMode>{AccessMode::write, AccessMode::read_write, AccessMode::read_write,
+                                         AccessMode::commute, AccessMode::reduce}[below(plan.faults ? 3 : 5)];
           if (unwritten[datum]) mode = AccessMode::write;
         }
         if (mode == AccessMode::read && unwritten[datum]) continue;
@@ -104,8 +104,8 @@ Plan draw(std::uint64_t seed) {
                                    : Kind::replace;
       operation.on = below(plan.ranks);
       if (operation.kind == Kind::message && (plan.owners[datum] || plan.faults)) continue;
-      const bool sees = operation.kind != Kind::wait && operation.kind != Kind::replace && operation.kind != Kind::flush &&
-                        operation.kind != Kind::migrate;
+      const bool sees = operation.kind != Kind::wait && operation.kind != Kind::replace &&
+                        operation.kind != Kind::flush && operation.kind != Kind::migrate;
       if (sees && unwritten[datum]) continue;
       if ((operation.kind == Kind::migrate || operation.kind == Kind::write_at_owner) && !plan.owners[datum]) continue;
       if (operation.kind == Kind::look && plan.faults) continue;
@@ -128,18 +128,22 @@ Plan draw(std::uint64_t seed) {
     plan.may_be_refused = eighths < 16;
   }
   // All tasks whose duration is known count as memory-bound, and all large messages as long.
-  if (seed % 3 == 1) setup.core.memory_gate = {.most = 1 + static_cast<unsigned>(seed / 3 % 2), .most_beside_messages = 1, .network_bytes_per_ns = 1e-9};
+  if (seed % 3 == 1)
+    setup.core.memory_gate = {
+        .most = 1 + static_cast<unsigned>(seed / 3 % 2), .most_beside_messages = 1, .network_bytes_per_ns = 1e-9};
   // Policies that look ahead take memory into account, and limit tasks by that.
   if (seed % 3 != 0)
     setup.core.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6},
                                   .beside_messages = {1, 0.7, 0.4}, .of_streams = {1, 0.8, 0.3}};
   if (std::mt19937_64 of_memory(seed * 191 + 3); plan.ranks > 1 && of_memory() % 3 == 0) {
-    setup.main_bytes = std::max<std::size_t>(largest_task(plan) * sizeof(Word) * std::vector<unsigned>{8, 8, 9, 12}[of_memory() % 4] / 8, 1);
+    setup.main_bytes = std::max<std::size_t>(
+        largest_task(plan) * sizeof(Word) * std::vector<unsigned>{8, 8, 9, 12}[of_memory() % 4] / 8, 1);
   }
   if (std::mt19937_64 of_devices(seed * 307 + 13); !plan.objects && of_devices() % 2 == 0) {
     setup.devices = 1 + static_cast<unsigned>(of_devices() % 2);
     setup.flow.transfers.device_message_bytes = 1 + of_devices() % 2 * 1000;
-    if (of_devices() % 2 == 0) setup.device_bytes = std::max<std::size_t>(largest_task(plan) * sizeof(Word) * (4 + of_devices() % 4) / 4, 1);
+    if (of_devices() % 2 == 0)
+      setup.device_bytes = std::max<std::size_t>(largest_task(plan) * sizeof(Word) * (4 + of_devices() % 4) / 4, 1);
     setup.network.cuda_memory = of_devices() % 2 == 0;
     if (of_devices() % 3 == 0) setup.device_messages = runtime::MessageMemory::cuda;
   }
@@ -169,17 +173,19 @@ Plan draw_with_cancels(std::uint64_t seed) {
 }
 
 void print(const Plan& plan) {
-  std::printf("%u ranks, %u workers, %u devices of %zu, %s, copies %zu, memory %zu%s\n", plan.ranks, plan.setup.workers, plan.setup.devices,
-              plan.setup.device_bytes, plan.setup.sched.c_str(), plan.setup.flow.copy_bytes, plan.setup.main_bytes, plan.objects ? ", objects" : "");
+  std::printf("%u ranks, %u workers, %u devices of %zu, %s, copies %zu, memory %zu%s\n", plan.ranks, plan.setup.workers,
+              plan.setup.devices, plan.setup.device_bytes, plan.setup.sched.c_str(), plan.setup.flow.copy_bytes,
+              plan.setup.main_bytes, plan.objects ? ", objects" : "");
   for (std::size_t i = 0; i < plan.sizes.size(); ++i)
-    std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i], plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1,
-                plan.allocated[i] ? ", allocated" : "");
+    std::printf("d%zu: %zu words, owner %d%s\n", i, plan.sizes[i],
+                plan.owners[i] ? static_cast<int>(*plan.owners[i]) : -1, plan.allocated[i] ? ", allocated" : "");
   const char* const kinds[] = {"task",    "fetch", "fetch_everywhere", "migrate",        "flush",
                                "message", "wait",  "look",             "write_at_owner", "replace"};
   for (std::size_t position = 0; position < plan.operations.size(); ++position) {
     const Operation& operation = plan.operations[position];
     if (const auto recorded = plan.recorded.find(position); recorded != plan.recorded.end())
-      std::printf("the next %zu are recorded and replayed %u times\n", recorded->second.length, recorded->second.replays);
+      std::printf("the next %zu are recorded and replayed %u times\n", recorded->second.length,
+                  recorded->second.replays);
     std::printf("%zu %s", position, kinds[static_cast<int>(operation.kind)]);
     for (std::size_t i = 0; i < operation.data.size(); ++i)
       std::printf(" d%u%s%s", operation.data[i], operation.modes.empty() ? "" : ":",

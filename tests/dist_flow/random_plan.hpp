@@ -27,7 +27,7 @@ struct Plan {
   };
   std::map<std::size_t, Recorded> recorded;
   bool faults = false;
-  bool objects = false;         ///< all data are objects, whose sizes change; `sizes` are those at first, and the estimates
+  bool objects = false;  ///< all data are objects, whose sizes change; `sizes` are those at first, and the estimates
   bool cancels = false;         ///< some operations end their flow
   bool may_be_refused = false;  ///< the budget of copies may be less than a task sees
   std::vector<std::vector<bool>> skips;  ///< by rank and operation: tasks that it skips; empty: no rank skips any

@@ -118,7 +118,8 @@ class Program {
                         (!played.over && (!end || operation.kind != Kind::task || played.position <= *end));
       if (runs) oracle_.step(played.operation, operation);
       for (std::size_t i = 0; !runs && i < operation.data.size(); ++i)
-        if (operation.kind == Kind::write_at_owner || (operation.kind == Kind::task && operation.modes[i] == AccessMode::write))
+        if (operation.kind == Kind::write_at_owner ||
+            (operation.kind == Kind::task && operation.modes[i] == AccessMode::write))
           lost[operation.data[i]] = true;
     }
     played_.clear();
@@ -142,7 +143,8 @@ class Program {
     if constexpr (!objects) {
       runtime::Handle& handle = *data_[datum].handle();
       for (runtime::NodeIndex node = 1; node <= plan_.setup.devices && !handle.valid_on(0); ++node)
-        if (handle.valid_on(node)) return std::equal(expected.begin(), expected.end(), static_cast<const Word*>(handle.replica(node).pointer));
+        if (handle.valid_on(node))
+          return std::equal(expected.begin(), expected.end(), static_cast<const Word*>(handle.replica(node).pointer));
     }
     return memory_[datum] == expected;
   }
@@ -239,7 +241,8 @@ class Program {
 
   void submit(std::size_t position, const Operation& operation) {
     const bool skips = !plan_.skips.empty() && plan_.skips[rt_.rank()][position];
-    for_tasks_of(rt_, 0, 1, [&](std::size_t) { return !skips; }, [&](std::size_t) { submit_task<objects>(rt_, data_, position, operation); });
+    for_tasks_of(rt_, 0, 1, [&](std::size_t) { return !skips; },
+                 [&](std::size_t) { submit_task<objects>(rt_, data_, position, operation); });
   }
 
   const Plan& plan_;

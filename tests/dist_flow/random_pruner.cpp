@@ -121,7 +121,11 @@ class Pruner {
 
   void go_through(std::size_t position, bool recorded) {
     const Operation& operation = plan_.operations[position];
-    Step step{.operation = position, .may_be_skipped = operation.kind == Kind::task, .gathered = {}, .written = {}, .seen = {}};
+    Step step{.operation = position,
+              .may_be_skipped = operation.kind == Kind::task,
+              .gathered = {},
+              .written = {},
+              .seen = {}};
     if (operation.kind == Kind::task) {
       go_through_task(operation, step, recorded);
     } else if (operation.kind == Kind::wait) {
@@ -242,7 +246,8 @@ Plan with_skips(Plan plan) {
   if (plan.may_be_refused) plan.setup.flow.copy_bytes = SIZE_MAX;
   plan.may_be_refused = false;
   // Behind the end of a cancelled flow nothing migrates, and who owns what is not known before.
-  if (plan.cancels) std::erase_if(plan.operations, [](const Operation& operation) { return operation.kind == Kind::migrate; });
+  if (plan.cancels)
+    std::erase_if(plan.operations, [](const Operation& operation) { return operation.kind == Kind::migrate; });
   plan.setup.flow.check_pruning = random() % 4 == 0;
   const Pruner pruner(plan);
   for (std::uint32_t rank = 0; rank < plan.ranks; ++rank) {

@@ -17,7 +17,8 @@ void run_kernel(const Operation& operation, std::size_t position, Runtime& rt, s
     const AccessMode mode = operation.modes[i];
     if (mode == AccessMode::read) continue;
     const Word factor = operation.factor + i;
-    compute(factor, seen, mode, views[i].object != nullptr ? resized(factor, mode, *views[i].object) : views[i].written);
+    compute(factor, seen, mode,
+            views[i].object != nullptr ? resized(factor, mode, *views[i].object) : views[i].written);
   }
 }
 

@@ -18,7 +18,8 @@ using AllData = std::vector<Data<Held<objects>>>;
 
 /// Submits the task `operation`, which stands at `position` of its plan.
 ///
-/// Each list of up to `kMostUses` access modes is an instantiation of `Runtime::submit`. Two files without optimisation compile them.
+/// Each list of up to `kMostUses` access modes is an instantiation of `Runtime::submit`. Two files without optimisation
+/// compile them.
 template <bool objects>
 void submit_task(Runtime& rt, const AllData<objects>& data, std::size_t position, const Operation& operation);
 

@@ -1,4 +1,5 @@
-// tests/dist_flow/random_submit_task.hpp: the definition of `submit_task`, which random_submit_objects.cpp and random_submit_vectors.cpp compile.
+// tests/dist_flow/random_submit_task.hpp: the definition of `submit_task`, which random_submit_objects.cpp and
+// random_submit_vectors.cpp compile.
 #pragma once
 
 #include <span>
@@ -33,7 +34,8 @@ void submit_next(Runtime& rt, const AllData<objects>& data, std::size_t position
         run_kernel(*what, at, *runtime, all);
       };
       const auto submit = [&](const auto& codelet) {
-        rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt, accesses...);
+        rt.submit({.priority = operation.priority, .on = operation.on}, codelet, &operation, position, &rt,
+                  accesses...);
       };
       if constexpr (objects) return submit(Codelet("task", kernel));
       const auto everywhere = Codelet("task", kernel).also(DeviceKind::user, kernel);

@@ -1,7 +1,8 @@
-// tests/dist_flow/random_test.cpp: random flows on random owners give what their sequential execution gives, on every rank.
+// tests/dist_flow/random_test.cpp: random flows on random owners give what their sequential execution gives, on every
+// rank.
 //
-// DIST_FLOW_SEED=n plays the flow of that seed alone; DIST_FLOW_COUNT=n plays n flows per test; DIST_FLOW_FRESH=1 draws seeds that
-// no run has used. DIST_FLOW_VERBOSE=1 prints each flow.
+// DIST_FLOW_SEED=n plays the flow of that seed alone; DIST_FLOW_COUNT=n plays n flows per test; DIST_FLOW_FRESH=1 draws
+// seeds that no run has used. DIST_FLOW_VERBOSE=1 prints each flow.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,10 +47,12 @@ OfDevices play(const Plan& plan) {
     std::abort();
   }
   bool refused = false;
-  for (const Ending& ending : outcome.endings) refused |= ending.error.find("option copies allows") != std::string::npos;
+  for (const Ending& ending : outcome.endings)
+    refused |= ending.error.find("option copies allows") != std::string::npos;
   if (plan.may_be_refused && refused) return of_devices;
   for (std::uint32_t rank = 0; rank < plan.ranks; ++rank)
-    EXPECT_EQ(outcome.endings[rank].error, "") << "DIST_FLOW_SEED=" << seed << ", rank " << rank << " of " << plan.ranks;
+    EXPECT_EQ(outcome.endings[rank].error, "")
+        << "DIST_FLOW_SEED=" << seed << ", rank " << rank << " of " << plan.ranks;
   return of_devices;
 }
 
@@ -85,8 +88,8 @@ void play_with_a_death(std::uint64_t seed, Interrupted& interrupted) {
     played[rt.rank()] = true;
   });
   if (outcome.stuck) {
-    std::fprintf(stderr, "DIST_FLOW_SEED=%llu, rank %u dies: nothing goes on\n%s", static_cast<unsigned long long>(seed), victim,
-                 outcome.why.c_str());
+    std::fprintf(stderr, "DIST_FLOW_SEED=%llu, rank %u dies: nothing goes on\n%s",
+                 static_cast<unsigned long long>(seed), victim, outcome.why.c_str());
     std::abort();
   }
   for (std::uint32_t rank = 0; rank < plan.ranks; ++rank) {
@@ -119,13 +122,15 @@ TEST_P(RandomDistFlow, GivesWhatSequentialExecutionGives) {
   play_seeds(400, [](std::uint64_t seed) { play(draw(seed)); });
 }
 
-/// The flows above would else say nothing of such messages. However few of them a slow build plays: here are those that may have some.
+/// The flows above would else say nothing of such messages. However few of them a slow build plays: here are those that
+/// may have some.
 TEST(RandomDistFlows, HaveMessagesFromAndIntoTheMemoryOfDevices) {
   OfDevices all;
   unsigned flows = 0;
   for (std::uint64_t seed = 1; seed <= 2'000 && (all.sent == 0 || all.received == 0); ++seed) {
     const Plan plan = draw(seed);
-    if (plan.ranks == 1 || plan.setup.devices == 0 || plan.setup.device_messages == runtime::MessageMemory::none) continue;
+    if (plan.ranks == 1 || plan.setup.devices == 0 || plan.setup.device_messages == runtime::MessageMemory::none)
+      continue;
     const OfDevices of_devices = play(plan);
     all.sent += of_devices.sent;
     all.received += of_devices.received;
@@ -162,8 +167,8 @@ TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoCopyBehind) {
   play(draw_with_cancels(3580373312215531));  // one that is too large to be kept
 }
 
-// Of a task that was refused for its copies one receive waited for ever, and so did a later one, which waited for its bytes beside the budget of
-// main memory, and the program, which gave up its data.
+// Of a task that was refused for its copies one receive waited for ever, and so did a later one, which waited for its
+// bytes beside the budget of main memory, and the program, which gave up its data.
 TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoReceiveBehindThatOthersWaitFor) {
   play(draw(3129852539437260));
 }

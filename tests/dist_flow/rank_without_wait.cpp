@@ -1,4 +1,5 @@
-// tests/dist_flow/rank_without_wait.cpp: a program that does not wait at its end. Usage: rank_without_wait equal|differing
+// tests/dist_flow/rank_without_wait.cpp: a program that does not wait at its end. Usage: rank_without_wait
+// equal|differing
 #include <cstdio>
 #include <string_view>
 #include <vector>

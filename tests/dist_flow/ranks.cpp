@@ -42,7 +42,8 @@ class TraceFolder {
 /// Plain memory, of which messages may be read in place or not.
 class DeviceMemory final : public runtime::MemoryNode {
  public:
-  DeviceMemory(runtime::MessageMemory messages, unsigned refusals) : messages_(messages), refusals_(static_cast<int>(refusals)) {}
+  DeviceMemory(runtime::MessageMemory messages, unsigned refusals)
+      : messages_(messages), refusals_(static_cast<int>(refusals)) {}
   std::string name() const override { return "device memory"; }
   void* allocate(std::size_t bytes) override {
     if (refusals_.load() > 0 && refusals_.fetch_sub(1) > 0) return nullptr;
@@ -59,8 +60,9 @@ class DeviceMemory final : public runtime::MemoryNode {
 std::unique_ptr<trace::Session> open_session(const TraceFolder& folder, std::uint32_t rank, std::uint32_t ranks,
                                              WorldResources& resources) {
   if (folder.path().empty()) return nullptr;
-  auto session = trace::Session::open({.folder = folder.path(), .live_folder = folder.path(), .rank = rank, .size = ranks},
-                                      *resources.clock, *resources.log);
+  auto session =
+      trace::Session::open({.folder = folder.path(), .live_folder = folder.path(), .rank = rank, .size = ranks},
+                           *resources.clock, *resources.log);
   if (!session.ok()) throw std::runtime_error(session.error().message);
   return std::move(session).value();
 }
@@ -86,12 +88,14 @@ std::vector<Ending> run_job(const JobSetup& setup, const std::function<void(Runt
         auto world = make_real_world(config, *resources);
         for (unsigned i = 0; i < setup.devices; ++i)
           world.machine.workers.push_back(
-              {DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = "device", .budget = setup.device_bytes},
-                                                  std::make_unique<DeviceMemory>(setup.device_messages, setup.device_refusals),
-                                                  setup.device_copier ? setup.device_copier() : runtime::make_processor_copier())});
+              {DeviceKind::user,
+               world.add_memory({.kind = runtime::NodeKind::device, .name = "device", .budget = setup.device_bytes},
+                                std::make_unique<DeviceMemory>(setup.device_messages, setup.device_refusals),
+                                setup.device_copier ? setup.device_copier() : runtime::make_processor_copier())});
         auto endpoint = comm::Endpoint::open_loop(network, comm::Rank(rank), {}, *resources->log, nullptr);
         auto session = open_session(trace, rank, setup.ranks, *resources);
-        Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow, std::move(session));
+        Runtime rt(std::move(resources), std::move(world), setup.core, std::move(endpoint), setup.flow,
+                   std::move(session));
         program(rt);
       } catch (const std::exception& error) {
         endings[rank].error = error.what();

@@ -1,4 +1,5 @@
-// tests/dist_flow/recorded_test.cpp: what a recording on several ranks keeps beside tasks: fetch, migrate, flush, messages.
+// tests/dist_flow/recorded_test.cpp: what a recording on several ranks keeps beside tasks: fetch, migrate, flush,
+// messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -378,7 +379,8 @@ TEST(DistRecorded, OnOneRankTheyAreNothingOrRefusedAsElsewhere) {
     rt.flush(hx);
   });
   EXPECT_EQ(graph.task_count(), 1U);
-  EXPECT_THAT(refused([&] { const Graph with_send = rt.record([&] { rt.send(hx, 0); }); }), HasSubstr("there is one rank only"));
+  EXPECT_THAT(refused([&] { const Graph with_send = rt.record([&] { rt.send(hx, 0); }); }),
+              HasSubstr("there is one rank only"));
   for (int replay = 0; replay < 3; ++replay) rt.replay(graph);
   rt.wait();
   EXPECT_EQ(x, 4U);

@@ -48,7 +48,8 @@ const Codelet twice("twice", [](std::span<Word> words) {
 
 /// Blocks that go round the ranks, and a sum.
 struct Blocks {
-  Blocks(Runtime& rt, std::size_t count, std::size_t length, std::uint32_t owner_of_sum, std::size_t of_sum = 32) : memory(count) {
+  Blocks(Runtime& rt, std::size_t count, std::size_t length, std::uint32_t owner_of_sum, std::size_t of_sum = 32)
+      : memory(count) {
     for (std::size_t i = 0; i < count; ++i) {
       memory[i].resize(length);
       std::iota(memory[i].begin(), memory[i].end(), i * 1'000);
@@ -91,7 +92,8 @@ TEST(DistReduce, ContributionsTravelInsteadOfInputs) {
       rt.wait();
       if (rt.rank() == 1) { EXPECT_EQ(all.total, all.folded(7)); }
     });
-    EXPECT_EQ(bytes, (ranks - 1) * of_sum * sizeof(Word)) << "one share of each other rank; the inputs are " << blocks * length * sizeof(Word);
+    EXPECT_EQ(bytes, (ranks - 1) * of_sum * sizeof(Word))
+        << "one share of each other rank; the inputs are " << blocks * length * sizeof(Word);
   }
 }
 
@@ -143,25 +145,33 @@ TEST(DistReduce, ConjugateGradientsSendBordersAndScalars) {
         }, read(a[i]), read(b[i]), reduce(into));
     };
     for (std::size_t i = 0; i < blocks; ++i)
-      rt.submit("start", [](std::size_t block, std::span<double> one, std::span<double> two, std::span<double> three) {
-        for (std::size_t k = 0; k < one.size(); ++k) one[k] = 0, two[k] = three[k] = static_cast<double>((block * 7 + k) % 11);
-      }, i, write(x[i]), write(r[i]), write(p[i]));
+      rt.submit(
+          "start",
+          [](std::size_t block, std::span<double> one, std::span<double> two, std::span<double> three) {
+            for (std::size_t k = 0; k < one.size(); ++k)
+              one[k] = 0, two[k] = three[k] = static_cast<double>((block * 7 + k) % 11);
+          },
+          i, write(x[i]), write(r[i]), write(p[i]));
     rt.submit("zero", [](double& value) { value = 1; }, write(before));
     for (std::size_t iteration = 0; iteration < iterations; ++iteration) {
       for (std::size_t i = 0; i < blocks; ++i)
-        rt.submit("multiply", [](bool first, bool last, std::span<const double> left, std::span<const double> own, std::span<const double> right,
-                                 std::span<double> out) {
-          for (std::size_t k = 0; k < out.size(); ++k) {
-            const double a = k > 0 ? own[k - 1] : first ? 0 : left.back();
-            const double b = k + 1 < out.size() ? own[k + 1] : last ? 0 : right.front();
-            out[k] = 2.5 * own[k] - a - b;
-          }
-        }, i == 0, i + 1 == blocks, read(p[i == 0 ? 0 : i - 1]), read(p[i]), read(p[i + 1 == blocks ? i : i + 1]), write(q[i]));
+        rt.submit(
+            "multiply",
+            [](bool first, bool last, std::span<const double> left, std::span<const double> own,
+               std::span<const double> right, std::span<double> out) {
+              for (std::size_t k = 0; k < out.size(); ++k) {
+                const double a = k > 0 ? own[k - 1] : first ? 0 : left.back();
+                const double b = k + 1 < out.size() ? own[k + 1] : last ? 0 : right.front();
+                out[k] = 2.5 * own[k] - a - b;
+              }
+            },
+            i == 0, i + 1 == blocks, read(p[i == 0 ? 0 : i - 1]), read(p[i]), read(p[i + 1 == blocks ? i : i + 1]),
+            write(q[i]));
       dot(r, r, rr);
       dot(p, q, pq);
       for (std::size_t i = 0; i < blocks; ++i)
-        rt.submit("step", [](double above, double below, std::span<const double> from, std::span<const double> image, std::span<double> to,
-                             std::span<double> rest) {
+        rt.submit("step", [](double above, double below, std::span<const double> from, std::span<const double> image,
+                             std::span<double> to, std::span<double> rest) {
           const double alpha = above / below;
           for (std::size_t k = 0; k < to.size(); ++k) to[k] += alpha * from[k], rest[k] -= alpha * image[k];
         }, read(rr), read(pq), read(p[i]), read(q[i]), read_write(x[i]), read_write(r[i]));
@@ -181,7 +191,8 @@ TEST(DistReduce, ConjugateGradientsSendBordersAndScalars) {
   for (std::size_t i = 0; i < parallel.size(); ++i) EXPECT_NEAR(parallel[i] / sequential[i], 1, 1e-9) << i;
   const std::uint64_t borders = iterations * 2 * (ranks - 1) * length * sizeof(double);
   EXPECT_GE(bytes, borders);
-  EXPECT_LE(bytes, borders + iterations * 8 * (ranks - 1) * sizeof(double)) << "three sums, and four scalars that all ranks read";
+  EXPECT_LE(bytes, borders + iterations * 8 * (ranks - 1) * sizeof(double))
+      << "three sums, and four scalars that all ranks read";
 }
 
 // --- where a task runs
@@ -196,7 +207,9 @@ bool runs_here(Runtime& rt, const std::function<void()>& submit) {
 TEST(DistReduce, ATaskThatOnlyAddsRunsWhereMostOfItsInputIs) {
   run_everywhere({.ranks = 4}, [](Runtime& rt) {
     Words memory(100, 1), bins(10, 0), more(10, 0);
-    const auto on = [&](std::uint32_t owner, std::size_t words) { return rt.data("d", std::span(memory).first(words), {.owner = owner}); };
+    const auto on = [&](std::uint32_t owner, std::size_t words) {
+      return rt.data("d", std::span(memory).first(words), {.owner = owner});
+    };
     auto sum = rt.data("sum", bins, {.owner = 0}), other = rt.data("other", more, {.owner = 3});
     add_up(sum), add_up(other);
     const auto runs_on = [&](std::uint32_t rank, const auto&... submitted) {
@@ -210,12 +223,14 @@ TEST(DistReduce, ATaskThatOnlyAddsRunsWhereMostOfItsInputIs) {
       runs_on(1, "one input", add1, read(a), reduce(sum));
       runs_on(2, TaskOptions{.on = 2}, "as the program says", add1, read(a), reduce(sum));
       runs_on(0, "nothing else", [](std::span<Word>) {}, reduce(sum));
-      runs_on(1, "and two sums", [](std::span<const Word>, std::span<Word>, std::span<Word>) {}, read(a), reduce(sum), reduce(other));
+      runs_on(1, "and two sums", [](std::span<const Word>, std::span<Word>, std::span<Word>) {}, read(a), reduce(sum),
+              reduce(other));
     }
     rt.wait();
     Words first(10, 1), second(30, 1), third(25, 1), own(50, 1), empty;
     const auto of1 = rt.data("first", first, {.owner = 1}), of2 = rt.data("second", second, {.owner = 2}),
-               again = rt.data("third", third, {.owner = 1}), own_data = rt.data("own", own), none = rt.data("empty", empty, {.owner = 2});
+               again = rt.data("third", third, {.owner = 1}), own_data = rt.data("own", own),
+               none = rt.data("empty", empty, {.owner = 2});
     runs_on(2, "the larger one", add2, read(of1), read(of2), reduce(sum));
     runs_on(1, "two together are larger", add3, read(of1), read(of2), read(again), reduce(sum));
     runs_on(0, "what each rank has does not count", add1, read(own_data), reduce(sum));
@@ -225,7 +240,8 @@ TEST(DistReduce, ATaskThatOnlyAddsRunsWhereMostOfItsInputIs) {
     auto out = rt.data("out", result, {.owner = 1});
     runs_on(0, "as many bytes: where the sum is", add2, read(of3), read(of0), reduce(sum));
     runs_on(3, "as many bytes: where the last sum is", add2, read(of2), read(of3), reduce(other));
-    runs_on(1, "where it writes something else", [](std::span<const Word>, std::span<Word>, std::span<Word>) {}, read(of2), reduce(sum), write(out));
+    runs_on(1, "where it writes something else", [](std::span<const Word>, std::span<Word>, std::span<Word>) {},
+            read(of2), reduce(sum), write(out));
     rt.wait();
   });
 }
@@ -237,7 +253,12 @@ TEST(DistReduce, ThePolicyOfTheProgramIsAskedForSumsOfSeveralOwners) {
     auto other = rt.data("other", more, {.owner = 1});
     add_up(other);
     rt.set_placement([](std::span<const dist::PlacementUse>) { return 2U; });
-    EXPECT_EQ(runs_here(rt, [&] { rt.submit("both", [](std::span<Word>, std::span<Word>) {}, reduce(all.sum), reduce(other)); }), rt.rank() == 2);
+    EXPECT_EQ(runs_here(rt,
+                        [&] {
+                          rt.submit(
+                              "both", [](std::span<Word>, std::span<Word>) {}, reduce(all.sum), reduce(other));
+                        }),
+              rt.rank() == 2);
     EXPECT_EQ(runs_here(rt, [&] { rt.submit(fold, read(all.blocks[1]), reduce(all.sum)); }), rt.rank() == 1);
     rt.wait();
   });
@@ -331,7 +352,8 @@ TEST(DistReduce, ARecordedSumWithoutAValueIsRefusedOnEveryRank) {
     rt.wait();
   });
   for (const Ending& ending : endings)
-    EXPECT_THAT(ending.error, AllOf(HasSubstr("'empty'"), HasSubstr("nobody has written it"), HasSubstr("reduce_test.cpp")));
+    EXPECT_THAT(ending.error,
+                AllOf(HasSubstr("'empty'"), HasSubstr("nobody has written it"), HasSubstr("reduce_test.cpp")));
 }
 
 TEST(DistReduce, ALoopMayNotSkipTasksThatAdd) {
@@ -373,7 +395,8 @@ TEST(DistReduce, ASumThatATaskNamesTwiceIsRefusedOnEveryRank) {
     const auto endings = run_job({.ranks = 3}, [&](Runtime& rt) {
       Blocks all(rt, 3, 100, 0);
       const auto submit = [&] {
-        rt.submit("both", [](std::span<const Word>, std::span<const Word>, std::span<Word>) {}, read(all.blocks[1]), read(all.sum), reduce(all.sum));
+        rt.submit("both", [](std::span<const Word>, std::span<const Word>, std::span<Word>) {}, read(all.blocks[1]),
+                  read(all.sum), reduce(all.sum));
       };
       if (recorded) static_cast<void>(rt.record(submit));
       else submit();
@@ -392,7 +415,9 @@ TEST(DistReduce, ManyOpenSumsCostNoMoreEach) {
           sums.push_back(rt.data("sum", word, {.owner = 0}));
           sums.back().reduction([](Word& share) { share = 0; }, [](Word& into, const Word& from) { into += from; });
         }
-        for (const auto& sum : sums) rt.submit({.on = rt.size() - 1}, "add", [](Word& share) { share += 2; }, reduce(sum));
+        for (const auto& sum : sums)
+          rt.submit(
+              {.on = rt.size() - 1}, "add", [](Word& share) { share += 2; }, reduce(sum));
         rt.wait();
         if (rt.rank() == 0) { EXPECT_THAT(memory, Each(Word{3})); }
       };
@@ -416,7 +441,8 @@ TEST(DistReduce, AContributionThatFailsTakesTheSumWithIt) {
             if (fails && i == 5) throw std::runtime_error("block 5");
             for (std::size_t k = 0; k < from.size(); ++k) sum[k % sum.size()] += from[k];
           }, read(all.blocks[i]), reduce(all.sum));
-        rt.submit("copy", [](std::span<const Word> from, std::span<Word> to) { std::ranges::copy(from, to.begin()); }, read(all.sum), write(seen));
+        rt.submit("copy", [](std::span<const Word> from, std::span<Word> to) { std::ranges::copy(from, to.begin()); },
+                  read(all.sum), write(seen));
       };
       Graph graph;
       if (recorded) graph = rt.record(flow);
@@ -460,11 +486,15 @@ TEST(DistReduce, RandomSumsAreThoseOfTheSequentialProgram) {
       }
       const auto add = [&](std::size_t from, std::size_t to, bool submits) {
         if (submits) rt.submit(fold, read(data[from]), reduce(totals[to]));
-        else for (std::size_t k = 0; k < expected[from].size(); ++k) expected_sums[to][k % expected_sums[to].size()] += expected[from][k];
+        else
+          for (std::size_t k = 0; k < expected[from].size(); ++k)
+            expected_sums[to][k % expected_sums[to].size()] += expected[from][k];
       };
       const auto spread = [&](std::size_t from, std::size_t to, bool submits) {  // of a sum into data
         if (submits) rt.submit(fold, read(totals[from]), read_write(data[to]));
-        else for (std::size_t k = 0; k < expected_sums[from].size(); ++k) expected[to][k % expected[to].size()] += expected_sums[from][k];
+        else
+          for (std::size_t k = 0; k < expected_sums[from].size(); ++k)
+            expected[to][k % expected[to].size()] += expected_sums[from][k];
       };
       for (int phase = 0; phase < 4; ++phase) {
         const std::uint64_t of_phase = draw();

@@ -44,7 +44,8 @@ TEST(DistTiles, WhoeverUsesATileFirstItIsTheSame) {
         for (std::size_t j = 0; j <= i; ++j) rt.submit(set_to, static_cast<double>(i * n + j), write(a(i, j)));
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < i; ++j) rt.submit(add, read(a(i, j)), read_write(a(i, i)));
-      rt.submit("sum", [](MatrixView<const double> tile, double& sum) { sum += tile.data[0]; }, read(a(n - 1, n - 1)), read_write(c));
+      rt.submit("sum", [](MatrixView<const double> tile, double& sum) { sum += tile.data[0]; }, read(a(n - 1, n - 1)),
+                read_write(c));
       rt.submit("one", [](double& value) { value = 1; }, write(b));
       rt.wait();
       EXPECT_EQ(a.registered(), n * (n + 1) / 2);
@@ -61,14 +62,19 @@ constexpr std::size_t kTiles = 4'000;
 /// A ring of tiles: each gets its successor's value; a rank submits the tasks of its tiles and of their neighbours.
 TEST(DistTiles, ARankThatSkipsTasksRegistersWhatItUses) {
   expect_well(run_job({.ranks = kRanks}, [&](Runtime& rt) {
-    auto a = rt.tiles<double>("A", {.rows = kTiles, .cols = 1'000, .tile_rows = 1, .tile_cols = 1, .owner = [](std::size_t i, std::size_t) {
-                                      return static_cast<std::uint32_t>(i / (kTiles / kRanks));
-                                    }});
+    auto a = rt.tiles<double>(
+        "A", {.rows = kTiles, .cols = 1'000, .tile_rows = 1, .tile_cols = 1, .owner = [](std::size_t i, std::size_t) {
+                return static_cast<std::uint32_t>(i / (kTiles / kRanks));
+              }});
     const auto owner = [](std::size_t i) { return static_cast<std::uint32_t>(i % kTiles / (kTiles / kRanks)); };
-    const auto mine = [&](std::size_t i) { return owner(i) == rt.rank() || owner(i + 1) == rt.rank() || owner(i + kTiles - 1) == rt.rank(); };
+    const auto mine = [&](std::size_t i) {
+      return owner(i) == rt.rank() || owner(i + 1) == rt.rank() || owner(i + kTiles - 1) == rt.rank();
+    };
     for (int round = 0; round < 3; ++round) {
-      for_tasks_of(rt, 0, kTiles, mine, [&](std::size_t i) { rt.submit(set_to, static_cast<double>(i), write(a(i, 0))); });
-      for_tasks_of(rt, 0, kTiles, mine, [&](std::size_t i) { rt.submit(add, read(a((i + 1) % kTiles, 0)), read_write(a(i, 0))); });
+      for_tasks_of(rt, 0, kTiles, mine,
+                   [&](std::size_t i) { rt.submit(set_to, static_cast<double>(i), write(a(i, 0))); });
+      for_tasks_of(rt, 0, kTiles, mine,
+                   [&](std::size_t i) { rt.submit(add, read(a((i + 1) % kTiles, 0)), read_write(a(i, 0))); });
       rt.wait();
     }
     for (std::size_t i = 0; i < kTiles; ++i) {
@@ -85,7 +91,8 @@ TEST(DistTiles, ARankThatSkipsTasksRegistersWhatItUses) {
 
 TEST(DistTiles, RanksThatDifferAboutOwnersAreTold) {
   const auto endings = run_job({.ranks = 2}, [](Runtime& rt) {
-    auto a = rt.tiles<double>("A", {.rows = 4, .cols = 4, .tile_rows = 1, .tile_cols = 1, .owner = [&](std::size_t i, std::size_t) {
+    auto a = rt.tiles<double>("A", {.rows = 4, .cols = 4, .tile_rows = 1, .tile_cols = 1, .owner = [&](std::size_t i,
+                                                                                                       std::size_t) {
                                       return i == 3 && rt.rank() == 1 ? 1U : 0U;
                                     }});
     rt.wait();
@@ -95,8 +102,9 @@ TEST(DistTiles, RanksThatDifferAboutOwnersAreTold) {
 
 TEST(DistTiles, AnOwnerThatDoesNotExistIsNamed) {
   const auto endings = run_job({.ranks = 2}, [](Runtime& rt) {
-    EXPECT_THAT(test::thrown_by<UsageError>([&] { rt.tiles<double>("A", grid_of(3, 4)); }),
-                AllOf(HasSubstr("tile (2,0) of 'A'"), HasSubstr("tiles_test.cpp"), HasSubstr("rank 2, but there are 2 ranks")));
+    EXPECT_THAT(
+        test::thrown_by<UsageError>([&] { rt.tiles<double>("A", grid_of(3, 4)); }),
+        AllOf(HasSubstr("tile (2,0) of 'A'"), HasSubstr("tiles_test.cpp"), HasSubstr("rank 2, but there are 2 ranks")));
   });
   expect_well(endings);
 }

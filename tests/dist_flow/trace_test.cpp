@@ -290,7 +290,8 @@ TEST(DistTrace, ReceivedCopiesSayOnWhichNumaNodeTheyLay) {
 
 TEST(DistTrace, ARankThatLeavesByAnExceptionKeepsNobodyWaiting) {
   const Folder folder;
-  std::barrier begun(kRanks);  // a rank that leaves while others are in the first barrier of the clocks takes that point from them
+  std::barrier begun(
+      kRanks);  // a rank that leaves while others are in the first barrier of the clocks takes that point from them
   const auto endings = run_job({.ranks = kRanks, .trace = folder.path}, [&](Runtime& rt) {
     begun.arrive_and_wait();
     if (rt.rank() == 2) throw std::runtime_error("enough");

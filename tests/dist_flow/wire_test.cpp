@@ -67,7 +67,8 @@ TEST(DistWire, AMessageThatEndsWithinANumberEnds) {
 
 TEST(DistWire, ReportsThatAreCutAnywhereAreReadAndMerged) {
   DifferenceReport difference;
-  difference.versions = {.rank = 1, .datum = 4, .versions = {1, 2}, .ranks = {0, 1}, .counts = {{1, 2}, {3, 4}, {5, 6}}};
+  difference.versions = {
+      .rank = 1, .datum = 4, .versions = {1, 2}, .ranks = {0, 1}, .counts = {{1, 2}, {3, 4}, {5, 6}}};
   Outcome outcome{.failure = 7, .description = "a reason", .least = {3, 0, 9}};
   FlowReport flow{.rank = 1, .positions = 3, .difference = "they differ"};
   const auto check = [](const auto& report) {

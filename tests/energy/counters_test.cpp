@@ -131,9 +131,11 @@ TEST(NvmlCounters, ADeviceCountsSinceItWasOpened) {
 TEST(NvmlCounters, DevicesThatDoNotCountAndThatAreNotThereAreNamed) {
   const auto nvml = Nvml::load(TANDEM_FAKE_NVML);
   ASSERT_TRUE(nvml.ok());
-  EXPECT_THAT(nvml.value()->counter(1).error().message, HasSubstr("nvidia 1 does not count its energy (Not Supported)"));
+  EXPECT_THAT(nvml.value()->counter(1).error().message,
+              HasSubstr("nvidia 1 does not count its energy (Not Supported)"));
   EXPECT_THAT(nvml.value()->counter(2).error().message, HasSubstr("no device 2"));
-  EXPECT_THAT(nvml.value()->counter_at("0000:00:00.0").error().message, HasSubstr("no device at 0000:00:00.0: Not Found"));
+  EXPECT_THAT(nvml.value()->counter_at("0000:00:00.0").error().message,
+              HasSubstr("no device at 0000:00:00.0: Not Found"));
 }
 
 TEST(NvmlCounters, ALibraryThatIsNotThereIsNamed) {

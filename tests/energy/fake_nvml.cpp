@@ -1,4 +1,5 @@
-// tests/energy/fake_nvml.cpp: libnvidia-ml.so.1 for tests. Two devices: the first draws 100 W in the time of `tandem_fake_nvml_pass`, the second counts nothing.
+// tests/energy/fake_nvml.cpp: libnvidia-ml.so.1 for tests. Two devices: the first draws 100 W in the time of
+// `tandem_fake_nvml_pass`, the second counts nothing.
 #include <cstring>
 
 namespace {

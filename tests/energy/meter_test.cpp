@@ -1,4 +1,5 @@
-// tests/energy/meter_test.cpp: runs whose counters are files that a test moves: statistics, models, traces, and a schedule by what was learnt.
+// tests/energy/meter_test.cpp: runs whose counters are files that a test moves: statistics, models, traces, and a
+// schedule by what was learnt.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -36,7 +37,8 @@ using testing::HasSubstr;
 /// Shows what `joules` says at the time of the loop.
 class ModelledCounter final : public base::EnergyCounter {
  public:
-  ModelledCounter(std::string name, std::function<std::optional<double>()> joules) : EnergyCounter(std::move(name)), joules_(std::move(joules)) {}
+  ModelledCounter(std::string name, std::function<std::optional<double>()> joules)
+      : EnergyCounter(std::move(name)), joules_(std::move(joules)) {}
   std::optional<std::uint64_t> read_uj() noexcept override {
     const auto joules = joules_();
     return joules ? std::optional(static_cast<std::uint64_t>(*joules * 1e6)) : std::nullopt;
@@ -151,7 +153,8 @@ TEST(LearntPowers, KnowMeansAndTotals) {
   model::PowerTable known;
   known.idle["cpu"] = {40, 1, 10};
   known.kernels[{"cpu", "a"}] = {10, 1, 10};
-  const std::vector<runtime::WorkerSpec> workers{{.device = DeviceKind::cpu}, {.device = DeviceKind::cpu}, {.device = DeviceKind::cuda}};
+  const std::vector<runtime::WorkerSpec> workers{
+      {.device = DeviceKind::cpu}, {.device = DeviceKind::cpu}, {.device = DeviceKind::cuda}};
   runtime::LearntPowers powers(workers, known);
   EXPECT_EQ(powers.kernel_watts("a", DeviceKind::cpu), 10);
   EXPECT_EQ(powers.kernel_watts("b", DeviceKind::cpu), 10) << "the mean";
@@ -167,7 +170,8 @@ TEST(LearntPowers, KnowMeansAndTotals) {
 
 // --- runs
 
-/// On a modelled machine whose one counter shows 15 W while nothing runs, and 8 W for each core that runs `small`, 25 W for each that runs `large`.
+/// On a modelled machine whose one counter shows 15 W while nothing runs, and 8 W for each core that runs `small`, 25 W
+/// for each that runs `large`.
 struct ModelledRun {
   runtime::EnergyReport report;
   model::PowerTable powers;
@@ -175,7 +179,8 @@ struct ModelledRun {
 ModelledRun run_modelled() {
   runtime::CoreOptions options;
   options.emulation = [](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
-    return task.codelet == "small" ? 7'000'000 : task.codelet == "large" ? 230'000'000 : 41'000'000;  // `large` is longer than the time between two samples
+    // `large` is longer than the time between two samples
+    return task.codelet == "small" ? 7'000'000 : task.codelet == "large" ? 230'000'000 : 41'000'000;
   };
   options.tasks_per_step = 1;
   auto resources = test::test_resources();
@@ -269,8 +274,14 @@ TEST(MeteredRun, OfAProgramHasStatisticsAModelAndATrace) {
   const std::filesystem::path models = files.folder() / "models", folder = files.folder() / "trace";
   const auto options = [&](const std::string& more) {
     return Options{.workers = 2,
-                   .more = {{"energy.powercap", files.folder().string()}, {"energy.every", "10ms"}, {"models", "true"}, {"model.folder", models.string()}, {"ranks", "alone"},
-                            {"bind", "false"}, {"trace", more}, {"trace.folder", folder.string()}}};
+                   .more = {{"energy.powercap", files.folder().string()},
+                            {"energy.every", "10ms"},
+                            {"models", "true"},
+                            {"model.folder", models.string()},
+                            {"ranks", "alone"},
+                            {"bind", "false"},
+                            {"trace", more},
+                            {"trace.folder", folder.string()}}};
   };
   {
     const MovingCounter moves(files);
@@ -292,14 +303,22 @@ TEST(MeteredRun, OfAProgramHasStatisticsAModelAndATrace) {
 TEST(MeteredRun, OptionEnergyTurnsItOff) {
   FakePowercap files;
   files.add("intel-rapl:0", "package-0", 0);
-  Runtime rt({.workers = 1, .more = {{"energy.powercap", files.folder().string()}, {"energy", "false"}, {"objective", "energy"}, {"ranks", "alone"}, {"log", "error"}}});
+  Runtime rt({.workers = 1,
+              .more = {{"energy.powercap", files.folder().string()},
+                       {"energy", "false"},
+                       {"objective", "energy"},
+                       {"ranks", "alone"},
+                       {"log", "error"}}});
   EXPECT_TRUE(rt.statistics().energy.kinds.empty());
 }
 
 TEST(MeteredRun, WithoutCountersRunsAsBefore) {
   const FakePowercap files;  // none
   Runtime rt({.workers = 1,
-              .more = {{"energy.powercap", files.folder().string()}, {"models", "true"}, {"model.folder", (files.folder() / "models").string()}, {"ranks", "alone"}}});
+              .more = {{"energy.powercap", files.folder().string()},
+                       {"models", "true"},
+                       {"model.folder", (files.folder() / "models").string()},
+                       {"ranks", "alone"}}});
   double value = 1;
   auto data = rt.data(value);
   rt.submit(Codelet("add", [](double& x) { x += 1; }), read_write(data));

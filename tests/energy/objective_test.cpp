@@ -1,4 +1,5 @@
-// tests/energy/objective_test.cpp: schedules by energy and by time on modelled machines whose workers' powers are known.
+// tests/energy/objective_test.cpp: schedules by energy and by time on modelled machines whose workers' powers are
+// known.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,7 +29,8 @@ using testing::HasSubstr;
 /// Four cores and a card. Times are of a kernel, powers of a worker.
 struct Modelled {
   std::int64_t core_ns = 40'000'000, card_ns = 4'000'000;
-  std::optional<WorkerPower> core = WorkerPower{.running_watts = 6, .idle_watts = 1}, card = WorkerPower{.running_watts = 320, .idle_watts = 20};
+  std::optional<WorkerPower> core = WorkerPower{.running_watts = 6, .idle_watts = 1},
+                             card = WorkerPower{.running_watts = 320, .idle_watts = 20};
 };
 
 /// What earlier runs have measured.
@@ -36,7 +38,9 @@ class Known final : public runtime::Estimates {
  public:
   explicit Known(const Modelled& modelled) : modelled_(modelled) {}
   runtime::Estimate expected_ns(std::string_view codelet, model::Footprint, DeviceKind kind) const override {
-    return {codelet != "work" ? 1'000 : static_cast<double>(kind == DeviceKind::cpu ? modelled_.core_ns : modelled_.card_ns), 0, true};
+    return {codelet != "work" ? 1'000
+                              : static_cast<double>(kind == DeviceKind::cpu ? modelled_.core_ns : modelled_.card_ns),
+            0, true};
   }
 
  private:
@@ -51,7 +55,8 @@ struct Outcome {
 };
 
 /// Independent tasks, or a chain of them.
-Outcome run(const Modelled& modelled, const std::string& sched, Objective objective, unsigned tasks = 400, bool is_chain = false) {
+Outcome run(const Modelled& modelled, const std::string& sched, Objective objective, unsigned tasks = 400,
+            bool is_chain = false) {
   runtime::CoreOptions options;
   options.emulation = [&](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
     if (task.codelet != "work") return {};
@@ -61,8 +66,13 @@ Outcome run(const Modelled& modelled, const std::string& sched, Objective object
   options.objective = objective;
   test::LogLines lines;
   auto resources = test::test_resources(&lines);
-  runtime::World world = make_test_world({.workers = 4, .sched = sched, .devices = 1, .link = runtime::MachineLink{.bytes_per_ns = 10, .latency_ns = 1'000}}, *resources);
-  for (runtime::MachineWorker& worker : world.machine.workers) worker.power = worker.kind == DeviceKind::cpu ? modelled.core : modelled.card;
+  runtime::World world = make_test_world({.workers = 4,
+                                          .sched = sched,
+                                          .devices = 1,
+                                          .link = runtime::MachineLink{.bytes_per_ns = 10, .latency_ns = 1'000}},
+                                         *resources);
+  for (runtime::MachineWorker& worker : world.machine.workers)
+    worker.power = worker.kind == DeviceKind::cpu ? modelled.core : modelled.card;
   world.estimates = std::make_unique<Known>(modelled);
   world.caller_works = false;  // all four cores are there from the first task on
   base::EventLoop& loop = *resources->loop;
@@ -94,7 +104,8 @@ Outcome run(const Modelled& modelled, const std::string& sched, Objective object
 const std::vector<std::string> kPolicies{"dm", "dmda", "dmdas", "dmdar", "plan", "heteroprio", "darts"};
 
 TEST(Objective, WhereSlowWorkersTakeLessEnergyTakesLessEnergyAndByTimeIsFaster) {
-  // A kernel adds 5 W * 40 ms = 0.2 J on a core, 300 W * 4 ms = 1.2 J on the card; the machine draws 24 W while it is idle.
+  // A kernel adds 5 W * 40 ms = 0.2 J on a core, 300 W * 4 ms = 1.2 J on the card; the machine draws 24 W while it is
+  // idle.
   for (const std::string& sched : kPolicies) {
     const Outcome by_time = run({}, sched, Objective::time), by_energy = run({}, sched, Objective::energy);
     EXPECT_LT(by_energy.joules, 0.8 * by_time.joules) << sched;
@@ -107,7 +118,8 @@ TEST(Objective, WhereSlowWorkersTakeLessEnergyTakesLessEnergyAndByTimeIsFaster) 
 }
 
 TEST(Objective, WhereTheFastWorkersTakeLessEnergyTheSlowOnesMayStayIdle) {
-  const Modelled modelled{.core = WorkerPower{.running_watts = 31, .idle_watts = 1}, .card = WorkerPower{.running_watts = 70, .idle_watts = 20}};
+  const Modelled modelled{.core = WorkerPower{.running_watts = 31, .idle_watts = 1},
+                          .card = WorkerPower{.running_watts = 70, .idle_watts = 20}};
   // 1.2 J on a core, 0.2 J on the card, and 24 W: a core that runs a task saves the card 4 ms, or 0.096 J.
   for (const std::string& sched : kPolicies) {
     const Outcome by_time = run(modelled, sched, Objective::time), by_energy = run(modelled, sched, Objective::energy);
@@ -119,7 +131,8 @@ TEST(Objective, WhereTheFastWorkersTakeLessEnergyTheSlowOnesMayStayIdle) {
 
 TEST(Objective, WithEqualPowersAndNoDynamicPowerIsThatOfTime) {
   // What is drawn does not depend on what runs: the least energy is the least time.
-  const Modelled modelled{.core = WorkerPower{.running_watts = 10, .idle_watts = 10}, .card = WorkerPower{.running_watts = 10, .idle_watts = 10}};
+  const Modelled modelled{.core = WorkerPower{.running_watts = 10, .idle_watts = 10},
+                          .card = WorkerPower{.running_watts = 10, .idle_watts = 10}};
   for (const std::string& sched : kPolicies) {
     const Outcome by_time = run(modelled, sched, Objective::time), by_energy = run(modelled, sched, Objective::energy);
     EXPECT_NEAR(by_energy.seconds, by_time.seconds, 0.06 * by_time.seconds) << sched;
@@ -137,17 +150,21 @@ TEST(Objective, WithEqualWorkersIsThatOfTime) {
 }
 
 TEST(Objective, OfAChainIsDecidedByEachTask) {
-  // On a core: 0.2 J, and 24 W * 40 ms = 0.96 J. On the card: 1.2 J, and 24 W * 4 ms = 0.096 J: less than 1.16 J by a cheaper card alone.
+  // On a core: 0.2 J, and 24 W * 40 ms = 0.96 J. On the card: 1.2 J, and 24 W * 4 ms = 0.096 J: less than 1.16 J by a
+  // cheaper card alone.
   Modelled modelled;
   modelled.card->running_watts = 420;  // 1.6 J, and 0.096 J
-  for (const std::string& sched : kPolicies) EXPECT_LT(run(modelled, sched, Objective::energy, 100, true).on_card, 10U) << sched;
+  for (const std::string& sched : kPolicies)
+    EXPECT_LT(run(modelled, sched, Objective::energy, 100, true).on_card, 10U) << sched;
   modelled.card->running_watts = 120;  // 0.4 J, and 0.096 J
-  for (const std::string& sched : kPolicies) EXPECT_GT(run(modelled, sched, Objective::energy, 100, true).on_card, 90U) << sched;
+  for (const std::string& sched : kPolicies)
+    EXPECT_GT(run(modelled, sched, Objective::energy, 100, true).on_card, 90U) << sched;
 }
 
 TEST(Objective, OfTheProductIsBetweenTimeAndEnergy) {
   for (const std::string sched : {"dmda", "plan", "heteroprio", "darts"}) {
-    const Outcome by_time = run({}, sched, Objective::time), by_product = run({}, sched, Objective::edp), by_energy = run({}, sched, Objective::energy);
+    const Outcome by_time = run({}, sched, Objective::time), by_product = run({}, sched, Objective::edp),
+                  by_energy = run({}, sched, Objective::energy);
     const auto product = [](const Outcome& one) { return one.joules * one.seconds; };
     EXPECT_LE(by_product.seconds, 1.01 * by_energy.seconds) << sched;
     EXPECT_GE(by_product.seconds, 0.99 * by_time.seconds) << sched;
@@ -159,19 +176,24 @@ TEST(Objective, OfEnergyTakesNoMoreOfItThanThatOfTimeOnRandomMachines) {
   double log_ratios = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
-    const auto real = [&](double from, double to) { return from * std::pow(to / from, static_cast<double>(random() >> 11) * 0x1p-53); };
+    const auto real = [&](double from, double to) {
+      return from * std::pow(to / from, static_cast<double>(random() >> 11) * 0x1p-53);
+    };
     const auto power = [&](double most) {
       const double idle = real(0.5, most / 4);
       return WorkerPower{.running_watts = idle + real(0.5, most), .idle_watts = idle};
     };
-    const auto core_ns = static_cast<std::int64_t>(real(2e6, 60e6)), card_ns = static_cast<std::int64_t>(real(2e6, 20e6));
+    const auto core_ns = static_cast<std::int64_t>(real(2e6, 60e6)),
+               card_ns = static_cast<std::int64_t>(real(2e6, 20e6));
     const Modelled modelled{.core_ns = core_ns, .card_ns = card_ns, .core = power(30), .card = power(400)};
     const bool is_chain = seed % 3 == 0;
     const unsigned tasks = is_chain ? 40 : 20 + static_cast<unsigned>(random() % 300);
     for (const std::string sched : {"dm", "dmda", "plan", "heteroprio", "darts"}) {
-      const Outcome by_time = run(modelled, sched, Objective::time, tasks, is_chain), by_energy = run(modelled, sched, Objective::energy, tasks, is_chain);
+      const Outcome by_time = run(modelled, sched, Objective::time, tasks, is_chain),
+                    by_energy = run(modelled, sched, Objective::energy, tasks, is_chain);
       EXPECT_LT(by_energy.joules, 1.05 * by_time.joules) << sched << ", seed " << seed;
-      EXPECT_LT(by_time.seconds, 1.25 * by_energy.seconds) << sched << ", seed " << seed << ": no policy is the best everywhere, in time either";
+      EXPECT_LT(by_time.seconds, 1.25 * by_energy.seconds)
+          << sched << ", seed " << seed << ": no policy is the best everywhere, in time either";
       log_ratios += std::log(by_energy.seconds / by_time.seconds);
     }
   }
@@ -184,14 +206,17 @@ TEST(Objective, WithoutKnownPowersWarnsOnceAndIsTime) {
     const Outcome by_time = run(modelled, sched, Objective::time), by_energy = run(modelled, sched, Objective::energy);
     EXPECT_EQ(by_time.seconds, by_energy.seconds) << sched;
     EXPECT_EQ(by_time.log, "");
-    EXPECT_THAT(by_energy.log, HasSubstr("option objective=energy: tasks are placed by time, since nothing is known of what workers draw"));
+    EXPECT_THAT(
+        by_energy.log,
+        HasSubstr("option objective=energy: tasks are placed by time, since nothing is known of what workers draw"));
     EXPECT_EQ(std::count(by_energy.log.begin(), by_energy.log.end(), '\n'), 1);
     EXPECT_TRUE(by_energy.energy.kinds.empty());
   }
 }
 
 TEST(Objective, OfAPolicyThatDoesNotCountEnergyWarns) {
-  EXPECT_THAT(run({}, "prio", Objective::edp).log, HasSubstr("option objective=edp changes nothing: scheduling policy prio does not count energy"));
+  EXPECT_THAT(run({}, "prio", Objective::edp).log,
+              HasSubstr("option objective=edp changes nothing: scheduling policy prio does not count energy"));
   EXPECT_THAT(run({}, "lws", Objective::energy).log, HasSubstr("scheduling policy lws does not count energy"));
 }
 
@@ -211,7 +236,8 @@ TEST(EnergyReport, ByTheFiguresOfTheMachineAddsUp) {
   EXPECT_NEAR(kernels + idle, energy.joules(), 1e-6 * energy.joules());
   EXPECT_NEAR(of_card, 1.2 * static_cast<double>(one.on_card), 0.01 * of_card);
   EXPECT_NEAR(idle, 24 * one.seconds, 0.05 * idle);
-  EXPECT_THAT(energy.table(), testing::AllOf(HasSubstr("energy, by the machine's figures"), HasSubstr("work"), HasSubstr("(idle)"), HasSubstr("all")));
+  EXPECT_THAT(energy.table(), testing::AllOf(HasSubstr("energy, by the machine's figures"), HasSubstr("work"),
+                                             HasSubstr("(idle)"), HasSubstr("all")));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// tests/fuzz/trace_target.cpp: one file of a trace's folder, or the buffers of a program that was killed. The first byte says which.
+// tests/fuzz/trace_target.cpp: one file of a trace's folder, or the buffers of a program that was killed. The first
+// byte says which.
 #include <cstring>
 #include <memory>
 #include <span>
@@ -20,8 +21,8 @@ struct Sample {
     test::write_sample_run(run);
     std::filesystem::remove_all(test::sample_rank_folder(run, 0));
     const auto rank = test::sample_rank_folder(run, 1);
-    files = {test::stream_path(rank, 0), test::stream_path(rank, 1), test::stream_path(rank, 2), test::stream_path(rank, 3),
-             rank / manifest_file};
+    files = {test::stream_path(rank, 0), test::stream_path(rank, 1), test::stream_path(rank, 2),
+             test::stream_path(rank, 3), rank / manifest_file};
     for (const auto& file : files) originals.push_back(test::read_file(file));
   }
   test::TempFolder folder;

@@ -1,5 +1,6 @@
-// tests/fuzz/wire_target.cpp: packets of a peer to an engine that has receives, sends and handlers. Each packet is a byte (bits 0
-// and 1: the peer, bit 2: the rail), the lengths of its control block and of its payload (16 bits each), and these.
+// tests/fuzz/wire_target.cpp: packets of a peer to an engine that has receives, sends and handlers. Each packet is a
+// byte (bits 0 and 1: the peer, bit 2: the rail), the lengths of its control block and of its payload (16 bits each),
+// and these.
 #include <array>
 #include <cstring>
 #include <span>

@@ -1,4 +1,5 @@
-// tests/interleave/attendance_interleave_test.cpp: who attends and who takes the work away, under every order of their steps.
+// tests/interleave/attendance_interleave_test.cpp: who attends and who takes the work away, under every order of their
+// steps.
 #include "tandem/base/attendance.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// tests/interleave/copy_meeting_interleave_test.cpp: two sides copy from both ends and meet, under every order of steps.
+// tests/interleave/copy_meeting_interleave_test.cpp: two sides copy from both ends and meet, under every order of
+// steps.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,8 +13,8 @@ namespace {
 
 using Meeting = comm::internal::CopyMeeting<ModelAtomic<std::uint64_t>>;
 
-/// Two messages, one after the other, of three parts and of two. The sender may hear of each when it is over, or when the next
-/// one has begun.
+/// Two messages, one after the other, of three parts and of two. The sender may hear of each when it is over, or when
+/// the next one has begun.
 struct TwoMessages : Program {
   static constexpr std::array<std::uint32_t, 2> kParts{3, 2};
   ModelAtomic<std::uint64_t> word{0};
@@ -76,12 +77,14 @@ struct Liar : Program {
   unsigned threads() const override { return 2; }
   void run(unsigned thread) override {
     if (thread == 1) {
-      for (const std::uint64_t lie : {std::uint64_t{1} << 32 | 0xffff, std::uint64_t{1} << 32 | 2 << 16 | 3, std::uint64_t{0}})
+      for (const std::uint64_t lie :
+           {std::uint64_t{1} << 32 | 0xffff, std::uint64_t{1} << 32 | 2 << 16 | 3, std::uint64_t{0}})
         word.store(lie, std::memory_order_relaxed);
       return;
     }
     Meeting meeting = Meeting::begin(word, 1, 3);
-    while (const auto part = meeting.take()) require(*part == next++ && *part < 3, "a part beyond the message, or twice");
+    while (const auto part = meeting.take())
+      require(*part == next++ && *part < 3, "a part beyond the message, or twice");
   }
   void check() override {}
 };

@@ -41,8 +41,8 @@ void after_switch([[maybe_unused]] bool from_main, [[maybe_unused]] void* saved)
 #endif
 }
 
-/// A schedule that is abandoned in the middle of a function leaves what this function holds at that moment: no leak of the code. Leaks
-/// of the code itself are found by its other tests.
+/// A schedule that is abandoned in the middle of a function leaves what this function holds at that moment: no leak of
+/// the code. Leaks of the code itself are found by its other tests.
 class LeaksIgnored {
  public:
 #if defined(__SANITIZE_ADDRESS__)
@@ -116,7 +116,8 @@ void Explorer::buffer(Location* location, std::uint64_t bits, const VectorClock*
 
 bool Explorer::buffered(const Location* location, std::uint64_t& bits) const noexcept {
   const auto& stores = stores_[running_];
-  const auto at = std::find_if(stores.rbegin(), stores.rend(), [&](const Store& store) { return store.location == location; });
+  const auto at = std::find_if(stores.rbegin(), stores.rend(),
+                               [&](const Store& store) { return store.location == location; });
   if (at == stores.rend()) return false;
   bits = at->bits;
   return true;
@@ -177,7 +178,9 @@ bool Explorer::independent(const Node& node, Choice a, Choice b) {
   const auto location = [&](Choice c) {
     return c % kKinds == kFlush ? node.flushes[c / kKinds] : node.operations[c / kKinds].location;
   };
-  const auto access = [&](Choice c) { return c % kKinds == kFlush ? Access::write : node.operations[c / kKinds].access; };
+  const auto access = [&](Choice c) {
+    return c % kKinds == kFlush ? Access::write : node.operations[c / kKinds].access;
+  };
   if (access(a) == Access::none || access(b) == Access::none || location(a) != location(b)) return true;
   return access(a) == Access::read && access(b) == Access::read;
 }
@@ -203,7 +206,8 @@ bool Explorer::decide(Choice& choice) {
   }
   const Choices all = enabled();
   if (all == 0) {
-    end_ = std::all_of(ended_.begin(), ended_.begin() + threads_, [](bool ended) { return ended; }) ? End::ended : End::asleep;
+    end_ = std::all_of(ended_.begin(), ended_.begin() + threads_, [](bool ended) { return ended; }) ? End::ended
+                                                                                                    : End::asleep;
     return false;
   }
   Node node;
@@ -336,8 +340,8 @@ Outcome Explorer::explore() {
   return outcome;
 }
 
-// --- schedules as text: a digit is a thread that takes its step, with ! its second outcome, with ~ its oldest store reaches
-// memory
+// --- schedules as text: a digit is a thread that takes its step, with ! its second outcome, with ~ its oldest store
+// reaches memory
 
 std::string Explorer::schedule() const {
   std::string text;

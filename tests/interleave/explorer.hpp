@@ -46,9 +46,11 @@ struct Operation {
 };
 
 struct Options {
-  int most_preemptions = -1;          ///< how often a thread that could go on is interrupted; -1: any number, then it is a proof
+  int most_preemptions =
+      -1;  ///< how often a thread that could go on is interrupted; -1: any number, then it is a proof
   unsigned most_failures = 1;         ///< second outcomes (see `Operation::may_fail`) per thread
-  bool store_buffers = false;         ///< stores weaker than seq_cst reach memory later, in order (total store order, as on x86)
+  bool store_buffers =
+      false;  ///< stores weaker than seq_cst reach memory later, in order (total store order, as on x86)
   std::uint64_t most_schedules = 30'000'000;
   std::string replay{};               ///< only this schedule, with a trace
 };
@@ -62,8 +64,8 @@ struct Outcome {
   std::uint64_t schedules = 0;  ///< run in all, those cut short as equivalent to an earlier one included
 };
 
-/// A program of a few threads. Made anew for each schedule, always at the same address. Bodies are deterministic, allocate
-/// nothing (a schedule may be cut short in their middle), and share only model types and what these protect.
+/// A program of a few threads. Made anew for each schedule, always at the same address. Bodies are deterministic,
+/// allocate nothing (a schedule may be cut short in their middle), and share only model types and what these protect.
 class Program {
  public:
   virtual ~Program() = default;
@@ -75,17 +77,18 @@ class Program {
   virtual bool may_end_asleep() const { return false; }
 };
 
-/// Depth-first search over the schedules of a program. Threads are fibers of the calling thread; each `point` is a place where
-/// another may be chosen to go on. One exploration at a time in a process.
+/// Depth-first search over the schedules of a program. Threads are fibers of the calling thread; each `point` is a
+/// place where another may be chosen to go on. One exploration at a time in a process.
 ///
 /// What is explored. Each operation on an atomic acts on one memory, so values are sequentially consistent; with
-/// `Options::store_buffers` they are those of total store order. The orders given to the operations decide what a thread knows
-/// (vector clocks): a plain field whose accesses no acquire and release orders is a race, on every machine, and fails. Values
-/// that only a weaker machine could return are not explored: they are the business of ThreadSanitizer and of the comments.
+/// `Options::store_buffers` they are those of total store order. The orders given to the operations decide what a
+/// thread knows (vector clocks): a plain field whose accesses no acquire and release orders is a race, on every
+/// machine, and fails. Values that only a weaker machine could return are not explored: they are the business of
+/// ThreadSanitizer and of the comments.
 ///
-/// Reduction. Without a bound on preemptions, of the schedules that differ only in the order of independent operations one is run
-/// (sleep sets: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter 5). With a bound this
-/// would lose schedules, so all within the bound are run (Musuvathi, Qadeer, PLDI 2007).
+/// Reduction. Without a bound on preemptions, of the schedules that differ only in the order of independent operations
+/// one is run (sleep sets: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter
+/// 5). With a bound this would lose schedules, so all within the bound are run (Musuvathi, Qadeer, PLDI 2007).
 class Explorer {
  public:
   using Make = Program* (*)(void* memory);
@@ -94,7 +97,9 @@ class Explorer {
   Outcome explore();
 
   /// The exploration under way whose program runs a thread at this moment, or null: then model operations act at once.
-  static Explorer* active() noexcept { return current_ != nullptr && current_->running_ < kMostThreads ? current_ : nullptr; }
+  static Explorer* active() noexcept {
+    return current_ != nullptr && current_->running_ < kMostThreads ? current_ : nullptr;
+  }
 
   // For model types, by the running thread.
 

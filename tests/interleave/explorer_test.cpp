@@ -1,4 +1,5 @@
-// tests/interleave/explorer_test.cpp: the explorer finds what it is there to find, and counts schedules as combinatorics does.
+// tests/interleave/explorer_test.cpp: the explorer finds what it is there to find, and counts schedules as
+// combinatorics does.
 #include <atomic>
 
 #include <gtest/gtest.h>
@@ -31,7 +32,8 @@ TEST(Explorer, FindsALostUpdate) {
   expect_holds<Count<true>>();
 }
 
-/// Two threads of three steps each. On one location all 6! / (3! 3!) = 20 orders differ; on two, one order stands for all.
+/// Two threads of three steps each. On one location all 6! / (3! 3!) = 20 orders differ; on two, one order stands for
+/// all.
 template <bool OneLocation>
 struct Orders : Program {
   std::array<ModelAtomic<int>, 2> at;

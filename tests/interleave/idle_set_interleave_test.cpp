@@ -41,7 +41,8 @@ struct Flow : Program {
   /// May find nothing for no reason, as a worker that meets a thief at a queue.
   bool pop() {
     int seen = queue.load(std::memory_order_relaxed);
-    return seen > 0 && queue.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed);
+    return seen > 0 &&
+           queue.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_relaxed);
   }
   bool looks_empty() const { return queue.load(std::memory_order_seq_cst) == 0; }
 
@@ -141,7 +142,8 @@ TEST(IdleSetUnderEveryOrder, WakeUpsCascadeUntilAllTasksRun) {
   expect_found<TwoTasksRunAtOnce<1, false>>("deadlock", {.most_preemptions = 4});
 }
 
-/// The last worker is the caller's: when it is woken it leaves, its wait being over, and passes the wake-up on or does not.
+/// The last worker is the caller's: when it is woken it leaves, its wait being over, and passes the wake-up on or does
+/// not.
 template <bool PassesOn>
 struct WokenWorkerLeaves : Flow<IdleSet<ModelAtomic>, 2> {
   unsigned threads() const override { return 3; }
@@ -168,8 +170,9 @@ enum class Promise {
   cannot_take,   ///< it wakes nobody, though it takes no such task itself
 };
 
-/// Worker 0 receives two tasks in one look at the network, and puts them one by one, when it has found nothing else. Without pushers they wait for
-/// each other to run: the other worker must be woken, however that meets its falling asleep. With pushers, of a task each, none may be left.
+/// Worker 0 receives two tasks in one look at the network, and puts them one by one, when it has found nothing else.
+/// Without pushers they wait for each other to run: the other worker must be woken, however that meets its falling
+/// asleep. With pushers, of a task each, none may be left.
 template <Promise What, unsigned Pushers>
 struct ReceivedTasksRun : Flow<IdleSet<ModelAtomic>, 2> {
   ModelAtomic<int> started{0};
@@ -219,7 +222,8 @@ TEST(IdleSetUnderEveryOrder, WhatAWorkerReceivesItselfRunsAndWakesTheNext) {
   expect_holds<ReceivedTasksRun<Promise::hands_on, 0>>({.most_preemptions = 4});
   expect_holds<ReceivedTasksRun<Promise::hands_on, 1>>({.most_preemptions = 3, .most_failures = 0});
   expect_found<ReceivedTasksRun<Promise::forgets, 0>>("a task is left", {.most_preemptions = 1, .most_failures = 0});
-  expect_found<ReceivedTasksRun<Promise::cannot_take, 0>>("a task is left", {.most_preemptions = 1, .most_failures = 0});
+  expect_found<ReceivedTasksRun<Promise::cannot_take, 0>>("a task is left",
+                                                          {.most_preemptions = 1, .most_failures = 0});
 }
 
 /// A worker that runs pinned tasks only is woken for these, and wake_one does not choose it.
@@ -251,7 +255,9 @@ struct PinnedOnly : Program {
   void check() override { require(done[0] == 1 && done[1] == 1, "a task is left and its worker sleeps"); }
 };
 
-TEST(IdleSetUnderEveryOrder, PinnedOnlyWorkersAreWokenForTheirOwn) { expect_holds<PinnedOnly>({.most_preemptions = 4}); }
+TEST(IdleSetUnderEveryOrder, PinnedOnlyWorkersAreWokenForTheirOwn) {
+  expect_holds<PinnedOnly>({.most_preemptions = 4});
+}
 
 /// As IdleSet, with one mistake.
 enum class Mistake {

@@ -1,4 +1,5 @@
-// tests/interleave/inbox_interleave_test.cpp: several producers and consumers of an inbox, under every order of their steps.
+// tests/interleave/inbox_interleave_test.cpp: several producers and consumers of an inbox, under every order of their
+// steps.
 #include "tandem/base/inbox.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +52,8 @@ struct PutAndTake : Program {
   void check() override {
     const bool together = nodes[0].taken == 1 && nodes[1].taken == 1 && nodes[0].position != nodes[1].position;
     if (Takers == 1 && together)
-      require((nodes[0].position < nodes[1].position) == !Chain, "not in the order in which they were put, chains reversed");
+      require((nodes[0].position < nodes[1].position) == !Chain,
+              "not in the order in which they were put, chains reversed");
     take(inbox.take_all());
     for (const Node& node : nodes) require(node.taken == 1, "a node was lost, or taken twice");
   }
@@ -67,8 +69,8 @@ TEST(InboxUnderEveryOrder, TakesInTheOrderOfPuts) {
   expect_holds<PutAndTake<1, false>>({.most_failures = 2});
 }
 
-/// One puts and then looks for a sleeper; the other says that it sleeps and then looks into the inbox. At least one sees the
-/// other.
+/// One puts and then looks for a sleeper; the other says that it sleeps and then looks into the inbox. At least one
+/// sees the other.
 struct PutOrSleep : Program {
   base::Inbox<Node, ModelAtomic> inbox;
   ModelAtomic<bool> sleeps{false};

@@ -1,4 +1,5 @@
-// tests/interleave/index_stack_interleave_test.cpp: takers and putters of a stack of indices, under every order of their steps.
+// tests/interleave/index_stack_interleave_test.cpp: takers and putters of a stack of indices, under every order of
+// their steps.
 #include "tandem/base/index_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +10,8 @@
 namespace tandem::interleave::index_stack_interleave_test {
 namespace {
 
-/// Two indices are inside. One thread takes one; another takes both and puts them back in the other order, which is what a stack
-/// without a count of changes cannot distinguish from no change.
+/// Two indices are inside. One thread takes one; another takes both and puts them back in the other order, which is
+/// what a stack without a count of changes cannot distinguish from no change.
 struct TakeWhileOthersTurnItRound : Program {
   base::IndexStack<ModelAtomic> stack{2};
   std::array<ModelPlain<int>, 2> things{ModelPlain<int>(0), ModelPlain<int>(0)};

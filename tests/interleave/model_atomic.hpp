@@ -10,8 +10,8 @@
 namespace tandem::interleave {
 
 constexpr bool acquires(std::memory_order order) noexcept {
-  return order == std::memory_order_acquire || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst ||
-         order == std::memory_order_consume;
+  return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
+         order == std::memory_order_seq_cst || order == std::memory_order_consume;
 }
 constexpr bool releases(std::memory_order order) noexcept {
   return order == std::memory_order_release || order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
@@ -19,8 +19,8 @@ constexpr bool releases(std::memory_order order) noexcept {
 
 /// Stands in for std::atomic<T>: the same names, but each operation is one step of the explorer.
 ///
-/// What orders mean here. A release leaves the thread's clock with the value, and an acquire that reads the value joins it. A
-/// plain store ends the release sequence, a read-modify-write of any order continues it (C++20 [intro.races]).
+/// What orders mean here. A release leaves the thread's clock with the value, and an acquire that reads the value joins
+/// it. A plain store ends the release sequence, a read-modify-write of any order continues it (C++20 [intro.races]).
 template <class T>
 class ModelAtomic {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
@@ -134,7 +134,8 @@ class ModelAtomic {
     Explorer* explorer = Explorer::active();
     bool spurious = false;
     if (explorer != nullptr)
-      spurious = explorer->point({.name = name, .location = &at_, .access = Access::write, .may_fail = weak, .drains = true});
+      spurious =
+          explorer->point({.name = name, .location = &at_, .access = Access::write, .may_fail = weak, .drains = true});
     if (at_.bits == bits_of(expected) && !spurious) {
       if (explorer != nullptr) replace(*explorer, success, [desired](T) { return desired; });
       else at_.bits = bits_of(desired);
@@ -194,21 +195,24 @@ class ModelPlain {
   mutable Accesses reads_;
 };
 
-/// The kernel's futex, for `base::BasicParker`. A sleep may end early once per thread, as signals and old wake-ups make it.
+/// The kernel's futex, for `base::BasicParker`. A sleep may end early once per thread, as signals and old wake-ups make
+/// it.
 struct ModelFutex {
   static void wait(ModelAtomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
     Explorer& explorer = *Explorer::active();
     Location& at = word.location();
     const std::uint32_t me = 1U << explorer.thread();
-    if (explorer.point({.name = "futex wait", .location = &at, .access = Access::write, .may_fail = true, .drains = true}))
+    if (explorer.point(
+            {.name = "futex wait", .location = &at, .access = Access::write, .may_fail = true, .drains = true}))
       return;
     if (word.peek() != expected) return;
     at.sleepers |= me;
-    explorer.point({.name = "futex sleep",
-                    .location = &at,
-                    .access = Access::write,
-                    .may_fail = timeout_ns != INT64_MAX,
-                    .ready = [](const Location& slept_at, unsigned thread) { return (slept_at.sleepers >> thread & 1) == 0; }});
+    explorer.point(
+        {.name = "futex sleep",
+         .location = &at,
+         .access = Access::write,
+         .may_fail = timeout_ns != INT64_MAX,
+         .ready = [](const Location& slept_at, unsigned thread) { return (slept_at.sleepers >> thread & 1) == 0; }});
     at.sleepers &= ~me;
   }
   static void wake_one(ModelAtomic<std::uint32_t>& word) noexcept {

@@ -63,7 +63,9 @@ struct PermitCarriesOrder : Program {
   }
 };
 
-TEST(ParkerUnderEveryOrder, WhatTheWakerWroteIsSeen) { expect_holds<PermitCarriesOrder<ModelParker>>({.most_failures = 2}); }
+TEST(ParkerUnderEveryOrder, WhatTheWakerWroteIsSeen) {
+  expect_holds<PermitCarriesOrder<ModelParker>>({.most_failures = 2});
+}
 
 /// A second wake-up finds the permit of the first, or the owner asleep again: it is never left asleep with a permit.
 struct PermitsCountAsOne : Program {

@@ -1,4 +1,5 @@
-// tests/interleave/pipe_interleave_test.cpp: the producer and the consumers of a pipe, under every order of their steps.
+// tests/interleave/pipe_interleave_test.cpp: the producer and the consumers of a pipe, under every order of their
+// steps.
 #include "tandem/base/pipe.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +15,8 @@ struct Entry {
   int taken = 0;
 };
 
-/// One puts three entries, the others take under a lock, as often as they get it at once. Chunks of two: one ends in between, and
-/// is perhaps used again.
+/// One puts three entries, the others take under a lock, as often as they get it at once. Chunks of two: one ends in
+/// between, and is perhaps used again.
 template <unsigned Takers>
 struct PutAndTake : Program {
   base::Pipe<Entry, ModelAtomic, 2> pipe;
@@ -85,10 +86,10 @@ TEST(PipeUnderEveryOrder, ProducerAndSleeperDoNotMissEachOther) {
   expect_holds<PutOrSleep>({.store_buffers = true});
 }
 
-/// A worker (thread 1) that has tasks looks into the pipe only if it has none of the priority that it took from there last, or if
-/// it was notified of another priority: runtime::ReadyQueues. This models the steps, not the code itself. Priorities 1, 1, 2 are
-/// put. After a look that was not needed, an entry left in the pipe must not be more urgent than the entry taken last, once the
-/// submitting thread (thread 0) has ended its put.
+/// A worker (thread 1) that has tasks looks into the pipe only if it has none of the priority that it took from there
+/// last, or if it was notified of another priority: runtime::ReadyQueues. This models the steps, not the code itself.
+/// Priorities 1, 1, 2 are put. After a look that was not needed, an entry left in the pipe must not be more urgent than
+/// the entry taken last, once the submitting thread (thread 0) has ended its put.
 template <bool NotifiesAfterPut>
 struct LooksWhenPrioritiesChange : Program {
   base::Pipe<Entry, ModelAtomic, 4> pipe;
@@ -113,7 +114,8 @@ struct LooksWhenPrioritiesChange : Program {
     if (NotifiesAfterPut && priority != before) changes.store(true, std::memory_order_release);
   }
   void look() {
-    if (taken_last != 0 && !changes.load(std::memory_order_relaxed)) return;  // it has another task of priority `taken_last`
+    // it has another task of priority `taken_last`
+    if (taken_last != 0 && !changes.load(std::memory_order_relaxed)) return;
     if (changes.load(std::memory_order_relaxed)) changes.exchange(false, std::memory_order_acquire);
     pipe.take_all([&](Entry* entry) { taken_last = entry->payload; });
   }

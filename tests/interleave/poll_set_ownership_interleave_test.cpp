@@ -1,4 +1,5 @@
-// tests/interleave/poll_set_ownership_interleave_test.cpp: acquire, release, park and wake, under every order of their steps.
+// tests/interleave/poll_set_ownership_interleave_test.cpp: acquire, release, park and wake, under every order of their
+// steps.
 #include "tandem/comm/poll_set_ownership.hpp"
 
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ class ModelMutex {
 
 using ModelOwnership = comm::internal::BasicPollSetOwnership<ModelAtomic, ModelParker, ModelMutex>;
 
-/// Thread 0, the progress thread, owns the poll set and releases it for good, as it does when callers wait. Each caller acquires
-/// it once, releases it, and wakes the others. No thread may stay parked for ever.
+/// Thread 0, the progress thread, owns the poll set and releases it for good, as it does when callers wait. Each caller
+/// acquires it once, releases it, and wakes the others. No thread may stay parked for ever.
 template <class Ownership, unsigned Callers>
 struct EachAcquiresIt : Program {
   Ownership poll_set;
@@ -83,7 +84,8 @@ struct WrongOwnership : ModelOwnership {
 TEST(PollSetOwnershipUnderEveryOrder, MistakesAreFound) {
   expect_found<EachAcquiresIt<WrongOwnership<Mistake::wakes_no_thread>, 1>>("deadlock", {.most_failures = 0});
   expect_found<EachAcquiresIt<WrongOwnership<Mistake::looks_before_it_releases>, 1>>("deadlock", {.most_failures = 0});
-  expect_found<EachAcquiresIt<WrongOwnership<Mistake::release_only>, 1>>("deadlock", {.most_failures = 0, .store_buffers = true});
+  expect_found<EachAcquiresIt<WrongOwnership<Mistake::release_only>, 1>>("deadlock",
+                                                                         {.most_failures = 0, .store_buffers = true});
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ enum class Look {
   at_once,           ///< without regard to the lock
 };
 
-/// The steps of a queue of runtime::ReadyQueues with two tasks in its inbox: its owner (thread 0) takes one of them, another
-/// worker (thread 1) announces that it will sleep and looks. The model is of the steps, not the code itself. If the sleeper
-/// sleeps, it must be because its look came after a moment when no task waited, or somebody wakes it: here nobody pushes again,
-/// so a task that waits beside the sleeper waits until the owner has ended the first one.
+/// The steps of a queue of runtime::ReadyQueues with two tasks in its inbox: its owner (thread 0) takes one of them,
+/// another worker (thread 1) announces that it will sleep and looks. The model is of the steps, not the code itself. If
+/// the sleeper sleeps, it must be because its look came after a moment when no task waited, or somebody wakes it: here
+/// nobody pushes again, so a task that waits beside the sleeper waits until the owner has ended the first one.
 template <Look How>
 struct OwnerPopsWhileAnotherLooks : Program {
   base::Inbox<Node, ModelAtomic> inbox;
@@ -70,7 +70,8 @@ TEST(QueueLookUnderEveryOrder, TasksOnTheirWayFromTheInboxAreSeen) {
   expect_found<OwnerPopsWhileAnotherLooks<Look::at_once>>("sleeps beside a task");
 }
 
-/// A thief has taken two tasks from a victim's queue, runs one and puts the other into its own; meanwhile another worker looks.
+/// A thief has taken two tasks from a victim's queue, runs one and puts the other into its own; meanwhile another
+/// worker looks.
 template <bool WakesOne>
 struct ThiefMovesWhileAnotherLooks : Program {
   ModelAtomic<unsigned> victim{2};

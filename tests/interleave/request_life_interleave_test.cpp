@@ -1,4 +1,5 @@
-// tests/interleave/request_life_interleave_test.cpp: an operation ends while its users drop it, under every order of steps.
+// tests/interleave/request_life_interleave_test.cpp: an operation ends while its users drop it, under every order of
+// steps.
 #include <gtest/gtest.h>
 
 #include "tandem/comm/engine/request_life.hpp"

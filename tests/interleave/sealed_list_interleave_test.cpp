@@ -1,4 +1,5 @@
-// tests/interleave/sealed_list_interleave_test.cpp: a task's list of successors, under every order of adding and sealing.
+// tests/interleave/sealed_list_interleave_test.cpp: a task's list of successors, under every order of adding and
+// sealing.
 #include "tandem/base/sealed_list.hpp"
 
 #include <gtest/gtest.h>
@@ -88,7 +89,8 @@ TEST(SealedListUnderEveryOrder, EachMemoryOrderIsNeeded) {
   constexpr auto acq_rel = std::memory_order_acq_rel;
   expect_holds<AddAndSeal<Weaker<release, acquire, acq_rel>::List>>();
   expect_found<AddAndSeal<Weaker<release, acquire, relaxed>::List>>("race");
-  expect_found<AddAndSeal<Weaker<release, acquire, acquire>::List>>("race");  // the producer does not see the consumer's work
+  // the producer does not see the consumer's work
+  expect_found<AddAndSeal<Weaker<release, acquire, acquire>::List>>("race");
   expect_found<AddAndSeal<Weaker<release, acquire, release>::List>>("race");  // the consumer does not see the node
   expect_found<AddAndSeal<Weaker<relaxed, acquire, acq_rel>::List>>("race");
   expect_found<AddAndSeal<Weaker<release, relaxed, acq_rel>::List>>("race");

@@ -1,4 +1,5 @@
-// tests/interleave/shm_ring_interleave_test.cpp: ring and bell of the shared-memory transport, under every order of steps.
+// tests/interleave/shm_ring_interleave_test.cpp: ring and bell of the shared-memory transport, under every order of
+// steps.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -171,9 +172,9 @@ struct NoFence {
   static void full() noexcept {}
 };
 
-/// Three threads of two ranks. The sender's endpoint (thread 0) falls asleep with nothing to send. Meanwhile a thread of its program
-/// (1) sends until the ring is full, and does nothing more: the endpoint is to send the rest. A lock orders the two, as the engine's
-/// does. The receiver (2) polls.
+/// Three threads of two ranks. The sender's endpoint (thread 0) falls asleep with nothing to send. Meanwhile a thread
+/// of its program (1) sends until the ring is full, and does nothing more: the endpoint is to send the rest. A lock
+/// orders the two, as the engine's does. The receiver (2) polls.
 template <Asking How>
 struct SendWhileAsleep : Program {
   static constexpr std::uint64_t kRecords = 2;
@@ -275,7 +276,8 @@ struct TwoRing : Program {
       return;
     }
     bell.fall_asleep();
-    if (published[0].load(std::memory_order_acquire) == 0 && published[1].load(std::memory_order_acquire) == 0) door.sleep();
+    if (published[0].load(std::memory_order_acquire) == 0 && published[1].load(std::memory_order_acquire) == 0)
+      door.sleep();
     bell.wake_up();
   }
   void check() override { require(door.rings.peek() <= 1, "a sleep was rung twice"); }

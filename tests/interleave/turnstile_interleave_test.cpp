@@ -1,4 +1,5 @@
-// tests/interleave/turnstile_interleave_test.cpp: visitors of one and of two turnstiles, under every order of their steps.
+// tests/interleave/turnstile_interleave_test.cpp: visitors of one and of two turnstiles, under every order of their
+// steps.
 #include "tandem/base/turnstile.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ struct Visitor {
   };
 
   ModelPlain<Visitor*> next{nullptr};
-  ModelPlain<int> priority{0};  ///< written by the visitor before it enters, read by the one that chooses among the waiting
+  ModelPlain<int> priority{
+      0};  ///< written by the visitor before it enters, read by the one that chooses among the waiting
   unsigned first = 0;           ///< the turnstiles that it needs: [first, last)
   unsigned last = 0;
   unsigned at = 0;              ///< the one that it stands before; those from `first` to here are its own
@@ -27,8 +29,8 @@ struct Visitor {
   Place& place_at_turnstile() { return place; }
 };
 
-/// Each thread brings a visitor. Visitor v needs the turnstiles that `Needs` has as bits at 4 v, in order. A visitor that is
-/// handed a turnstile goes on in the thread that left it, as a task goes on in the worker that made it ready.
+/// Each thread brings a visitor. Visitor v needs the turnstiles that `Needs` has as bits at 4 v, in order. A visitor
+/// that is handed a turnstile goes on in the thread that left it, as a task goes on in the worker that made it ready.
 template <unsigned Visitors, unsigned Needs>
 struct Visit : Program {
   static constexpr unsigned kTurnstiles = 2;
@@ -127,7 +129,8 @@ struct BetterFirst : Program {
 
 TEST(TurnstileUnderEveryOrder, TheBetterOfThoseWhoWaitGoesFirst) { expect_holds<BetterFirst>({.most_failures = 0}); }
 
-/// One is inside, and three come while it leaves: the heap of those that wait is built and taken apart by several threads.
+/// One is inside, and three come while it leaves: the heap of those that wait is built and taken apart by several
+/// threads.
 struct ThreeWait : Program {
   base::Turnstile<Visitor, ModelAtomic> turnstile;
   std::array<Visitor, 4> visitors;

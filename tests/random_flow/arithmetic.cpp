@@ -31,7 +31,8 @@ void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, co
   if (fault == Fault::before) throw Thrown(label);
   std::uint64_t seen = factor;
   for (std::size_t u = 0; u < uses.size(); ++u) {
-    if (uses[u].mode == AccessMode::read || uses[u].mode == AccessMode::read_write) seen = seen * 1'000'003 + digest(cells[u]);
+    if (uses[u].mode == AccessMode::read || uses[u].mode == AccessMode::read_write)
+      seen = seen * 1'000'003 + digest(cells[u]);
     if (uses[u].mode != AccessMode::scratch) continue;
     for (std::size_t i = 0; i < cells[u].size(); ++i) cells[u][i] = factor + u * 100 + i;
   }
@@ -42,7 +43,8 @@ void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, co
   for (std::size_t u = 0; u < uses.size(); ++u) {
     if (uses[u].mode != AccessMode::scratch) continue;
     for (std::size_t i = 0; i < cells[u].size(); ++i)
-      if (cells[u][i] != factor + u * 100 + i) throw std::logic_error("somebody else wrote into the scratch memory of " + label);
+      if (cells[u][i] != factor + u * 100 + i)
+        throw std::logic_error("somebody else wrote into the scratch memory of " + label);
   }
   if (fault == Fault::halfway) throw Thrown(label);
 }

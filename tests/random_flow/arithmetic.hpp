@@ -52,7 +52,8 @@ struct TaskSpec {
   unsigned number = 0;
 
   std::atomic<unsigned> runs{0};
-  std::atomic<unsigned> runs_behind_broken{0};  ///< of `runs`, behind a task that the device had broken: they count only if they see nothing of that
+  std::atomic<unsigned> runs_behind_broken{
+      0};  ///< of `runs`, behind a task that the device had broken: they count only if they see nothing of that
   std::atomic<unsigned> callbacks{0};
   unsigned expected_runs = 0;
   unsigned expected_callbacks = 0;
@@ -66,8 +67,8 @@ struct Thrown : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Does the work of a task on `cells`, one for each use. Private memory of `scratch` is checked to be the task's own; that of
-/// `reduce` is added to. Throws `Thrown(label)` as `fault` says.
+/// Does the work of a task on `cells`, one for each use. Private memory of `scratch` is checked to be the task's own;
+/// that of `reduce` is added to. Throws `Thrown(label)` as `fault` says.
 void compute(const std::vector<Use>& uses, std::uint64_t factor, Fault fault, const std::string& label,
              std::span<const Cells> cells);
 

@@ -1,4 +1,5 @@
-// tests/random_flow/divided.cpp: a datum of a random flow is divided into parts for a while, which tasks use beside the whole.
+// tests/random_flow/divided.cpp: a datum of a random flow is divided into parts for a while, which tasks use beside the
+// whole.
 #include <algorithm>
 #include <utility>
 
@@ -49,8 +50,10 @@ void RandomFlow::divide() {
   const unsigned number = pick_slot();
   const Model::Datum& model = model_.datum(number);
   if (model.has_value && model.rows > 0 && model.cols > 0) {
-    if (const auto* const vector = std::get_if<Data<Vector<Word>>>(&data_[number].data)) play_divided(number, Data<Vector<Word>>(*vector));
-    else if (const auto* const matrix = std::get_if<Data<Matrix<Word>>>(&data_[number].data)) play_divided(number, Data<Matrix<Word>>(*matrix));
+    if (const auto* const vector = std::get_if<Data<Vector<Word>>>(&data_[number].data))
+      play_divided(number, Data<Vector<Word>>(*vector));
+    else if (const auto* const matrix = std::get_if<Data<Matrix<Word>>>(&data_[number].data))
+      play_divided(number, Data<Matrix<Word>>(*matrix));
   }
   std::swap(random_, random_of_parts_);
 }
@@ -59,7 +62,8 @@ template <class Kind>
 void RandomFlow::draw_partition(unsigned whole, const Data<Kind>& data, Divided<Kind>& divided) {
   const std::size_t rows = model_.datum(whole).rows, cols = model_.datum(whole).cols;
   Partition partition;
-  if (!is_matrix<Kind> || chance(60)) (chance(50) ? partition.rows : partition.row_parts) = 1 + draw(static_cast<unsigned>(rows));
+  if (!is_matrix<Kind> || chance(60))
+    (chance(50) ? partition.rows : partition.row_parts) = 1 + draw(static_cast<unsigned>(rows));
   else partition.cols = 1 + draw(static_cast<unsigned>(cols));
   if (is_matrix<Kind> && partition.cols == 0 && chance(50)) partition.col_parts = 1 + draw(static_cast<unsigned>(cols));
   const bool has_halo = partition.row_parts != 0 && partition.row_parts <= rows && chance(40);
@@ -92,7 +96,8 @@ void RandomFlow::use_divided(unsigned whole, const Data<Kind>& data, Divided<Kin
       compare(number, Player::cells_of(used.handle()->home, used.handle()->shape), "while it is divided");
     });
   }
-  static constexpr AccessMode kModes[] = {AccessMode::read, AccessMode::write, AccessMode::read_write, AccessMode::commute};
+  static constexpr AccessMode kModes[] = {AccessMode::read, AccessMode::write, AccessMode::read_write,
+                                          AccessMode::commute};
   const AccessMode mode = one != nullptr && one->has_halo ? AccessMode::read : kModes[draw(4)];
   std::vector<Use> uses{{mode, number}};
   std::vector<runtime::Handle*> handles{used.handle()};

@@ -1,4 +1,5 @@
-// tests/random_flow/fake_device.hpp: a device that a fake network drives: tasks end later and in any order, and some never run.
+// tests/random_flow/fake_device.hpp: a device that a fake network drives: tasks end later and in any order, and some
+// never run.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,8 @@ struct DeviceManner {
   unsigned depth = 1;
   bool wakes = true;             ///< wakes its worker; else it says when to poll next
   std::uint64_t lost_after = 0;  ///< it is lost at a launch after so many; 0: never
-  bool in_order = false;         ///< tasks may be posted behind others; kernels run in `launch`, and their ends and faults are reported later, in any order
+  bool in_order = false;  ///< tasks may be posted behind others; kernels run in `launch`, and their ends and faults are
+                          ///< reported later, in any order
   bool times = false;            ///< it says how long kernels ran
   bool main_memory_is_limited = false;  ///< a value that is there, too, may leave it while the task runs
 };
@@ -45,7 +47,12 @@ class FakeDevice final : public Device {
   using PlanOf = std::function<Plan(const DeviceTask&)>;
 
   FakeDevice(FakeNetwork& network, unsigned number, const DeviceManner& manner, std::uint64_t seed, PlanOf plan_of)
-      : network_(network), number_(number), manner_(manner), random_(seed), plan_of_(std::move(plan_of)), lanes_(manner.depth) {}
+      : network_(network),
+        number_(number),
+        manner_(manner),
+        random_(seed),
+        plan_of_(std::move(plan_of)),
+        lanes_(manner.depth) {}
 
   std::string name() const override { return "fake " + std::to_string(number_); }
   unsigned depth() const noexcept override { return manner_.depth; }
@@ -56,7 +63,8 @@ class FakeDevice final : public Device {
     const std::string& label = plan.label;
     DeviceFault fault = plan.fault;
     ++launches_;
-    if (manner_.lost_after != 0 && launches_ > manner_.lost_after && in_flight_ == 0 && fault == DeviceFault::none && inputs_are_elsewhere(task)) {
+    if (manner_.lost_after != 0 && launches_ > manner_.lost_after && in_flight_ == 0 && fault == DeviceFault::none &&
+        inputs_are_elsewhere(task)) {
       damage(task);
       throw DeviceError(DeviceEffect::lost, label);
     }
@@ -65,7 +73,8 @@ class FakeDevice final : public Device {
     if (!is_behind) lane.is_broken = false;
     // Its inputs are valid elsewhere if it is to run there; in a stretch it may fail for good, too.
     const bool may_fail = manner_.in_order && plan.fails_anyway;
-    if (fault == DeviceFault::broken && !may_fail && (is_behind || !inputs_are_elsewhere(task))) fault = DeviceFault::refused;
+    if (fault == DeviceFault::broken && !may_fail && (is_behind || !inputs_are_elsewhere(task)))
+      fault = DeviceFault::refused;
     if (fault == DeviceFault::refused_later && manner_.in_order) fault = DeviceFault::refused;
     if (fault == DeviceFault::refused) throw DeviceError(DeviceEffect::refused, label);
     if (fault == DeviceFault::none && lane.is_broken) plan.runs_behind_broken->fetch_add(1, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-// tests/random_flow/fake_network.hpp: something outside the runtime that ends what was posted to it, later and in any order.
+// tests/random_flow/fake_network.hpp: something outside the runtime that ends what was posted to it, later and in any
+// order.
 #pragma once
 
 #include <chrono>

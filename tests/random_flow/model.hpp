@@ -22,8 +22,10 @@ struct Failure {
 
 /// Runs tasks one after the other, as they are submitted, and keeps the rules for failures:
 ///
-/// - A task whose input does not exist is cancelled; its outputs do not exist, because of the earliest failure among its inputs.
-/// - Tasks of one group of commuting or reducing accesses do not stop each other; what comes after the group sees their failures.
+/// - A task whose input does not exist is cancelled; its outputs do not exist, because of the earliest failure among
+///   its inputs.
+/// - Tasks of one group of commuting or reducing accesses do not stop each other; what comes after the group sees their
+///   failures.
 /// - A version that is written without being looked at exists again.
 /// - A wait throws the earliest failure that no wait has thrown, or that has since cancelled something.
 class Model {
@@ -44,8 +46,8 @@ class Model {
   Datum& datum(unsigned number) { return data_[number]; }
   const Datum& datum(unsigned number) const { return data_[number]; }
 
-  /// One task, at the next position. `after`: the failure among the tasks that it explicitly follows, or null. Returns why it
-  /// failed or was cancelled, or null.
+  /// One task, at the next position. `after`: the failure among the tasks that it explicitly follows, or null. Returns
+  /// why it failed or was cancelled, or null.
   Failure* run(TaskSpec& spec, const std::vector<Use>& uses, std::uint64_t factor, Fault fault, Failure* after);
 
   /// Ends an open group of reductions. Returns why the result does not exist, or null.
@@ -77,7 +79,9 @@ class Model {
   }
   Failure* end_of(unsigned key) const;
 
-  static Failure* earliest(Failure* a, Failure* b) { return a == nullptr || (b != nullptr && b->position < a->position) ? b : a; }
+  static Failure* earliest(Failure* a, Failure* b) {
+    return a == nullptr || (b != nullptr && b->position < a->position) ? b : a;
+  }
 
  private:
   Failure* look(const Use& use);

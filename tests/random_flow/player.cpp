@@ -53,7 +53,9 @@ struct PlayedCore final : runtime::CodeletCore {
   Player& player;
 };
 
-Player* player_of(const runtime::KernelCall& call) { return &static_cast<const PlayedCore&>(*call.task.codelet).player; }
+Player* player_of(const runtime::KernelCall& call) {
+  return &static_cast<const PlayedCore&>(*call.task.codelet).player;
+}
 
 void invoke(runtime::KernelCall& call) {
   const Values& values = std::get<0>(*static_cast<ValueTuple*>(call.task.values()));
@@ -95,8 +97,8 @@ Cells seen(MatrixView<const Word> view) { return {const_cast<Word*>(view.data), 
 
 namespace {
 
-/// Spreads the workers over main memory and further NUMA nodes, each with the budget of main memory. Memory of the program's lies on any of
-/// them.
+/// Spreads the workers over main memory and further NUMA nodes, each with the budget of main memory. Memory of the
+/// program's lies on any of them.
 void add_numa_nodes(runtime::World& world, unsigned workers, unsigned count) {
   std::vector<runtime::NodeIndex> nodes{0};
   while (nodes.size() < count) {
@@ -133,10 +135,12 @@ std::unique_ptr<runtime::MemoryNode> device_memory(const FlowSetup& setup, unsig
 }  // namespace
 
 std::string FlowSetup::described() const {
-  return fmt::format("RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {} and stretch {}{}{}{}, {}, window {}, {} tasks per step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)", seed,
-                     threads ? "threads" : "event loop", workers, devices, depth, stretch, device_faults ? " that fail" : "",
-                     devices_at_home ? " in main memory" : "", refuses_memory ? " whose memory refuses" : "", sched, window, tasks_per_step,
-                     caller_works ? "works" : "does not work", device_bytes, main_bytes, numa_nodes);
+  return fmt::format(
+      "RANDOM_FLOW_SEED={} ({}, {} workers, {} devices of depth {} and stretch {}{}{}{}, {}, window {}, {} tasks per "
+      "step, the caller {}, {} bytes per device, {} bytes of main memory, {} NUMA nodes)",
+      seed, threads ? "threads" : "event loop", workers, devices, depth, stretch, device_faults ? " that fail" : "",
+      devices_at_home ? " in main memory" : "", refuses_memory ? " whose memory refuses" : "", sched, window,
+      tasks_per_step, caller_works ? "works" : "does not work", device_bytes, main_bytes, numa_nodes);
 }
 
 void Guards::begin_reading(unsigned datum) {
@@ -153,16 +157,19 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
   runtime::World world;
   runtime::CoreOptions options;
   if (setup.threads) {
-    const auto config = test::test_config({.workers = setup.workers,
-                                           .sched = setup.sched,
-                                           .more = {{"bind", "false"}, {"caller", setup.caller_works ? "true" : "false"}}});
+    const auto config =
+        test::test_config({.workers = setup.workers,
+                           .sched = setup.sched,
+                           .more = {{"bind", "false"}, {"caller", setup.caller_works ? "true" : "false"}}});
     world = make_real_world(config, *resources);
     options.poll_for_ns = setup.seed % 3 == 0 ? 0 : 20'000;
     network_ = std::make_unique<ThreadNetwork>(setup.seed);
     for (unsigned i = 0; i < setup.devices; ++i)
       world.machine.workers.push_back(
-          {DeviceKind::user, world.add_memory({.kind = runtime::NodeKind::device, .name = fmt::format("memory {}", i), .budget = setup.device_bytes},
-                                              device_memory(setup, i), std::make_unique<NetworkCopier>(*network_))});
+          {DeviceKind::user,
+           world.add_memory(
+               {.kind = runtime::NodeKind::device, .name = fmt::format("memory {}", i), .budget = setup.device_bytes},
+               device_memory(setup, i), std::make_unique<NetworkCopier>(*network_))});
     world.machine.nodes[0].budget = setup.main_bytes;
     if (setup.main_bytes != 0) {
       const runtime::MachineNode storage{.kind = runtime::NodeKind::storage, .name = "storage"};
@@ -195,7 +202,8 @@ Player::Player(const FlowSetup& setup) : setup_(setup) {
   options.tasks_per_step = setup.tasks_per_step;
   options.seed = setup.seed;
   // All whose duration is known count as memory-bound.
-  if (setup.seed % 3 == 1) options.memory_gate = {.most = 1 + static_cast<unsigned>(setup.seed / 3 % 2), .most_beside_messages = 1};
+  if (setup.seed % 3 == 1)
+    options.memory_gate = {.most = 1 + static_cast<unsigned>(setup.seed / 3 % 2), .most_beside_messages = 1};
   // Policies that look ahead take memory into account, and limit tasks by that.
   if (setup.seed % 3 != 0)
     options.memory_shares = {.core_bytes_per_ns = 1e-3, .stream_bytes_per_ns = 1e-3, .of_cores = {1, 1, 0.6},
@@ -227,13 +235,15 @@ void Player::breathe(unsigned most) {
 /// It is one that the codelet's predicate agrees to.
 void Player::check_worker(const runtime::KernelCall& call) const {
   const auto& can_run = call.task.codelet->can_run;
-  if (can_run && !can_run({call.worker, call.worker < setup_.workers ? DeviceKind::cpu : DeviceKind::user})) throw std::logic_error("a worker that cannot run it");
+  if (can_run && !can_run({call.worker, call.worker < setup_.workers ? DeviceKind::cpu : DeviceKind::user}))
+    throw std::logic_error("a worker that cannot run it");
 }
 
 /// A device adds to copies in its own memory.
 void Player::check_private_copies(const runtime::KernelCall& call, const std::vector<Use>& uses) const {
   for (unsigned i = 0; i < uses.size(); ++i)
-    if (uses[i].mode == AccessMode::reduce && (call.worker >= setup_.workers) != (call.task.accesses()[i].handle()->private_copy != nullptr))
+    if (uses[i].mode == AccessMode::reduce &&
+        (call.worker >= setup_.workers) != (call.task.accesses()[i].handle()->private_copy != nullptr))
       throw std::logic_error("a private copy of another kind");
 }
 
@@ -271,29 +281,37 @@ AnyData Player::add(const PlayedDatum& datum, unsigned number) {
     }
     case DatumKind::matrix: break;
   }
-  auto data = datum.owned ? runtime_->matrix<Word>(name, datum.rows, datum.cols)
-                          : runtime_->data(name, MatrixView<Word>{datum.memory->data(), datum.rows, datum.cols, datum.ld});
+  auto data = datum.owned
+                  ? runtime_->matrix<Word>(name, datum.rows, datum.cols)
+                  : runtime_->data(name, MatrixView<Word>{datum.memory->data(), datum.rows, datum.cols, datum.ld});
   data.reduction(init, combine);
   return data;
 }
 
 /// Both ways to hear of ends, several depths, and the first of two devices may be lost.
 std::unique_ptr<Device> Player::make_device(unsigned number) {
-  const DeviceManner manner{.depth = 1 + (setup_.depth - 1 + number) % 4,
-                            .wakes = (setup_.seed + number) % 2 == 0,
-                            .lost_after = setup_.device_faults && setup_.devices == 2 && number == 0 ? 1 + setup_.seed % 20 : 0,
-                            .in_order = setup_.stretch > 1,
-                            .times = setup_.seed % 5 < 3,
-                            .main_memory_is_limited = setup_.main_bytes != 0};
-  return std::make_unique<FakeDevice>(*network_, number, manner, setup_.seed + number, [](const DeviceTask& task) -> FakeDevice::Plan {
-    TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;
-    return {.fault = spec.device_fault, .label = spec.label, .fails_anyway = spec.fails_on_devices(), .runs_behind_broken = &spec.runs_behind_broken};
-  });
+  const DeviceManner manner{
+      .depth = 1 + (setup_.depth - 1 + number) % 4,
+      .wakes = (setup_.seed + number) % 2 == 0,
+      .lost_after = setup_.device_faults && setup_.devices == 2 && number == 0 ? 1 + setup_.seed % 20 : 0,
+      .in_order = setup_.stretch > 1,
+      .times = setup_.seed % 5 < 3,
+      .main_memory_is_limited = setup_.main_bytes != 0};
+  return std::make_unique<FakeDevice>(
+      *network_, number, manner, setup_.seed + number, [](const DeviceTask& task) -> FakeDevice::Plan {
+        TaskSpec& spec = *std::get<0>(*static_cast<ValueTuple*>(task.task().values())).spec;
+        return {.fault = spec.device_fault,
+                .label = spec.label,
+                .fails_anyway = spec.fails_on_devices(),
+                .runs_behind_broken = &spec.runs_behind_broken};
+      });
 }
 
-TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles, const std::vector<TaskRef>& after) {
+TaskRef Player::submit(TaskSpec& spec, const std::vector<runtime::Handle*>& handles,
+                       const std::vector<TaskRef>& after) {
   runtime::RuntimeCore& core = runtime_->core();
-  runtime::Task& task = core.submission().begin(codelets_[static_cast<std::size_t>(spec.where)], kOps, static_cast<unsigned>(handles.size()));
+  runtime::Task& task = core.submission().begin(codelets_[static_cast<std::size_t>(spec.where)], kOps,
+                                                static_cast<unsigned>(handles.size()));
   new (task.values()) ValueTuple(Values{&spec, spec.factor, spec.fault, "tag of " + spec.label});
   for (unsigned i = 0; i < handles.size(); ++i) task.accesses()[i].set(handles[i], spec.uses[i].mode);
   task.priority = spec.priority;
@@ -339,7 +357,8 @@ TaskRef Player::submit_with(TaskSpec& spec, const std::vector<TaskRef>& after, c
   return runtime_->submit(options, codelet, this, &spec, spec.factor, "tag of " + spec.label, accesses...);
 }
 
-TaskRef Player::submit_typed(TaskSpec& spec, const std::vector<const AnyData*>& data, const std::vector<TaskRef>& after) {
+TaskRef Player::submit_typed(TaskSpec& spec, const std::vector<const AnyData*>& data,
+                             const std::vector<TaskRef>& after) {
   const auto with_last = [&](AccessMode mode, const auto& last, const auto&... first) {
     switch (mode) {
       case AccessMode::write: return submit_with(spec, after, first..., write(last));
@@ -356,12 +375,13 @@ TaskRef Player::submit_typed(TaskSpec& spec, const std::vector<const AnyData*>& 
   };
   const AccessMode mode = spec.uses.back().mode;
   if (data.size() == 1) return std::visit([&](const auto& last) { return with_last(mode, last); }, *data[0]);
-  return std::visit([&](const auto& first, const auto& last) { return with_last(mode, last, read(first)); }, *data[0], *data[1]);
+  return std::visit([&](const auto& first, const auto& last) { return with_last(mode, last, read(first)); }, *data[0],
+                    *data[1]);
 }
 
 template <class... Accesses>
-TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, const std::vector<runtime::Handle*>& handles,
-                            const Accesses&... accesses) {
+TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner,
+                            const std::vector<runtime::Handle*>& handles, const Accesses&... accesses) {
   struct Progress {
     std::atomic<int> missing{2};
     const Word* place = nullptr;   ///< of what was written, between the two completions
@@ -370,7 +390,8 @@ TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, co
   const auto start = [this, &spec, release, manner, handles](Event event) mutable {
     note_run(spec);
     for (std::size_t i = 0; i < handles.size(); ++i)
-      makes_value(spec.uses[i].mode) ? guards_.begin_writing(spec.uses[i].datum) : guards_.begin_reading(spec.uses[i].datum);
+      makes_value(spec.uses[i].mode) ? guards_.begin_writing(spec.uses[i].datum)
+                                     : guards_.begin_reading(spec.uses[i].datum);
     const auto progress = std::make_shared<Progress>();
     // The first completion leaves what was written readable, the last one gives it up.
     const auto leave_written = [this, &spec, progress] {
@@ -389,7 +410,8 @@ TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, co
       } catch (...) {
         failure = std::current_exception();
       }
-      for (const Use& use : spec.uses) makes_value(use.mode) ? guards_.write_to_read(use.datum) : guards_.end_reading(use.datum);
+      for (const Use& use : spec.uses)
+        makes_value(use.mode) ? guards_.write_to_read(use.datum) : guards_.end_reading(use.datum);
       leave_written();
       if (release == Release::with_readable) leave_written();
       event.readable(failure);
@@ -412,7 +434,8 @@ TaskRef Player::start_event(TaskSpec& spec, Release release, unsigned manner, co
   return runtime_->event(spec.label, release, start, accesses...).task();
 }
 
-TaskRef Player::submit_event(TaskSpec& spec, const std::vector<const AnyData*>& data, Release release, unsigned manner) {
+TaskRef Player::submit_event(TaskSpec& spec, const std::vector<const AnyData*>& data, Release release,
+                             unsigned manner) {
   std::vector<runtime::Handle*> handles;
   for (const AnyData* datum : data) handles.push_back(handle_of(*datum));
   const auto with = [&](const auto& first, const auto&... more) {
@@ -423,7 +446,8 @@ TaskRef Player::submit_event(TaskSpec& spec, const std::vector<const AnyData*>& 
     }
   };
   if (data.size() == 1) return std::visit([&](const auto& first) { return with(first); }, *data[0]);
-  return std::visit([&](const auto& first, const auto& second) { return with(first, read(second)); }, *data[0], *data[1]);
+  return std::visit([&](const auto& first, const auto& second) { return with(first, read(second)); }, *data[0],
+                    *data[1]);
 }
 
 }  // namespace tandem::random_flow

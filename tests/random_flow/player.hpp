@@ -1,4 +1,5 @@
-// tests/random_flow/player.hpp: the runtime's side of a random flow: its data, tasks, events, and what is checked while they run.
+// tests/random_flow/player.hpp: the runtime's side of a random flow: its data, tasks, events, and what is checked while
+// they run.
 #pragma once
 
 #include <array>
@@ -43,7 +44,8 @@ struct FlowSetup {
   std::string described() const;
 };
 
-/// Values of a task whose accesses are set by hand: trivial ones, and one that must be constructed, copied and destroyed.
+/// Values of a task whose accesses are set by hand: trivial ones, and one that must be constructed, copied and
+/// destroyed.
 struct Values {
   TaskSpec* spec = nullptr;
   Word factor = 0;

@@ -97,7 +97,8 @@ Outcome RandomFlow::play(unsigned length) {
   } catch (const std::exception& error) {
     outcome.mistake = fmt::format("unexpected exception: {}", error.what());
   }
-  if (player_.guards().broken() != 0) outcome.mistake += fmt::format("; {} forbidden overlaps", player_.guards().broken());
+  if (player_.guards().broken() != 0)
+    outcome.mistake += fmt::format("; {} forbidden overlaps", player_.guards().broken());
   held_scalar_.reset();
   held_vector_.reset();
   graphs_.clear();
@@ -184,7 +185,8 @@ void RandomFlow::replace_data() {
     datum.registered = false;
   }
   datum.data = AnyData();  // the last owner goes, but for recorded graphs
-  if (!datum.owned && model_.datum(number).poison == nullptr) compare(number, datum.home(), "after its last handle went");
+  if (!datum.owned && model_.datum(number).poison == nullptr)
+    compare(number, datum.home(), "after its last handle went");
   slots_[at] = add_datum(nullptr, nullptr);
 }
 
@@ -238,11 +240,16 @@ TaskSpec& RandomFlow::draw_task(const std::vector<Use>& uses, const std::string&
   spec.with_callback = chance(15);
   spec.where = static_cast<Where>(chance(recorded ? 80 : setup_.depth != 0 ? 40 : 70) ? 0 : draw(4));
   if ((setup_.devices == 0 || setup_.refuses_memory) && spec.where == Where::device) spec.where = Where::cpu_or_device;
-  if (setup_.device_faults && spec.where >= Where::cpu_or_device && chance(spec.where == Where::cpu_or_device ? 40 : setup_.stretch > 1 ? 15 : 5))
+  if (setup_.device_faults && spec.where >= Where::cpu_or_device &&
+      chance(spec.where == Where::cpu_or_device ? 40
+             : setup_.stretch > 1               ? 15
+                                                : 5))
     spec.device_fault = static_cast<DeviceFault>(1 + draw(3));
   // Meanwhile a copy in a limited main memory may leave, and the task would fail.
-  if (setup_.main_bytes != 0 && spec.device_fault == DeviceFault::broken && !spec.fails_on_devices()) spec.device_fault = DeviceFault::refused_later;
-  if (chance(5)) spec.fault = chance(50) ? Fault::before : spec.with_callback && !recorded ? Fault::callback : Fault::halfway;
+  if (setup_.main_bytes != 0 && spec.device_fault == DeviceFault::broken && !spec.fails_on_devices())
+    spec.device_fault = DeviceFault::refused_later;
+  if (chance(5))
+    spec.fault = chance(50) ? Fault::before : spec.with_callback && !recorded ? Fault::callback : Fault::halfway;
   return spec;
 }
 
@@ -411,7 +418,8 @@ void RandomFlow::record() {
   std::vector<bool> values = values_now();
   if (chance(30)) values.assign(values.size(), true);  // replayed only when there are values by then
   // What the runtime cannot know to have a value must be written first, in the recording too.
-  for (unsigned number = 0; number < values.size(); ++number) values[number] = values[number] && model_.datum(number).has_value;
+  for (unsigned number = 0; number < values.size(); ++number)
+    values[number] = values[number] && model_.datum(number).has_value;
   played->graph = player_.runtime().record([&] {
     for (unsigned count = 1 + draw(12); count > 0; --count) {
       RecordedTask& task = played->tasks.emplace_back();
@@ -466,7 +474,8 @@ void RandomFlow::replay() {
     for (const unsigned before : task.after) after = Model::earliest(after, ends[before]);
     // A combination inside the recording that fails counts for the whole replay.
     for (const Use& use : task.uses)
-      if (use.mode != AccessMode::reduce && use.mode != AccessMode::scratch) any = Model::earliest(any, model_.close(use.datum));
+      if (use.mode != AccessMode::reduce && use.mode != AccessMode::scratch)
+        any = Model::earliest(any, model_.close(use.datum));
     ends.push_back(model_.run(*task.spec, task.uses, task.factor, task.fault, after));
     say("  replayed {}", described(*task.spec, task.uses, ends.back()));
     any = Model::earliest(any, ends.back());
@@ -534,8 +543,8 @@ void RandomFlow::compare(unsigned number, const Cells& cells, const char* when) 
   const Cells expected = model_.datum(number).view();
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (cells[i] == expected[i]) continue;
-    throw mistake(fmt::format("datum {} {}: element {} of {} is {} instead of {}", number, when, i, expected.size(), cells[i],
-                              expected[i]));
+    throw mistake(fmt::format("datum {} {}: element {} of {} is {} instead of {}", number, when, i, expected.size(),
+                              cells[i], expected[i]));
   }
 }
 
@@ -576,7 +585,8 @@ void RandomFlow::finish() {
   player_.end();
   for (const unsigned number : slots_) {
     const PlayedDatum& datum = data_[number];
-    if (!datum.owned && model_.datum(number).poison == nullptr) compare(number, datum.home(), "after the runtime's end");
+    if (!datum.owned && model_.datum(number).poison == nullptr)
+      compare(number, datum.home(), "after the runtime's end");
   }
 }
 

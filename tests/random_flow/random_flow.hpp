@@ -1,4 +1,5 @@
-// tests/random_flow/random_flow.hpp: one random flow, played on a runtime and on the sequential interpreter side by side.
+// tests/random_flow/random_flow.hpp: one random flow, played on a runtime and on the sequential interpreter side by
+// side.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // tests/random_flow/random_flow_test.cpp: random flows give what their sequential execution gives, on every schedule.
 //
-// RANDOM_FLOW_SEED=n plays the flow of that seed alone. RANDOM_FLOW_COUNT=n plays n flows per test, and RANDOM_FLOW_FRESH=1 those
-// of seeds that were never played before, for stress. RANDOM_FLOW_VERBOSE=1 says what a flow does.
+// RANDOM_FLOW_SEED=n plays the flow of that seed alone. RANDOM_FLOW_COUNT=n plays n flows per test, and
+// RANDOM_FLOW_FRESH=1 those of seeds that were never played before, for stress. RANDOM_FLOW_VERBOSE=1 says what a flow
+// does.
 #include "random_flow.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,9 @@ namespace {
 
 constexpr std::uint64_t kNoSeed = ~std::uint64_t{0};
 
-Outcome play(const FlowSetup& setup) { return RandomFlow(setup).play(20 + static_cast<unsigned>(setup.seed * 37 % 140)); }
+Outcome play(const FlowSetup& setup) {
+  return RandomFlow(setup).play(20 + static_cast<unsigned>(setup.seed * 37 % 140));
+}
 
 void play_chunk(std::uint64_t chunk, std::uint64_t count, bool threads) {
   count = test::number_of("RANDOM_FLOW_COUNT", count);
@@ -40,11 +43,15 @@ void play_chunk(std::uint64_t chunk, std::uint64_t count, bool threads) {
 }
 
 class EventLoopFlows : public testing::TestWithParam<unsigned> {};
-TEST_P(EventLoopFlows, GiveWhatSequentialExecutionGives) { play_chunk(GetParam(), base::under_sanitizer ? 200 : 1'000, false); }
+TEST_P(EventLoopFlows, GiveWhatSequentialExecutionGives) {
+  play_chunk(GetParam(), base::under_sanitizer ? 200 : 1'000, false);
+}
 INSTANTIATE_TEST_SUITE_P(Chunk, EventLoopFlows, testing::Range(0U, 10U));
 
 class ThreadFlows : public testing::TestWithParam<unsigned> {};
-TEST_P(ThreadFlows, GiveWhatSequentialExecutionGives) { play_chunk(1'000 + GetParam(), base::under_sanitizer ? 40 : 150, true); }
+TEST_P(ThreadFlows, GiveWhatSequentialExecutionGives) {
+  play_chunk(1'000 + GetParam(), base::under_sanitizer ? 40 : 150, true);
+}
 INSTANTIATE_TEST_SUITE_P(Chunk, ThreadFlows, testing::Range(0U, 4U));
 
 /// A failed value was moved from a device into memory that its data had given back. One run in six does not show it.

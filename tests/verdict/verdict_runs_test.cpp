@@ -1,7 +1,8 @@
-// tests/verdict/verdict_runs_test.cpp: runs with a fault that was put into them: the verdict names it first. Clean runs are not accused.
+// tests/verdict/verdict_runs_test.cpp: runs with a fault that was put into them: the verdict names it first. Clean runs
+// are not accused.
 //
-// Kernels take modelled times, and jobs run in manual time, over a network with a latency and a rate: nothing depends on this machine. One
-// run has real workers, since a model of times does not know which worker asks.
+// Kernels take modelled times, and jobs run in manual time, over a network with a latency and a rate: nothing depends
+// on this machine. One run has real workers, since a model of times does not know which worker asks.
 #include <stdlib.h>
 
 #include <array>
@@ -60,19 +61,27 @@ Judged judge(const std::filesystem::path& folder) {
   const Summary summary(*history.value());
   Judged judged{.findings = verdict(*history.value(), summary), .first = {}, .text = {}};
   if (!judged.findings.empty()) judged.first = judged.findings.front().key;
-  judged.text = "makespan " + std::to_string(summary.split.makespan_ns / 1000) + " us, " + std::to_string(history.value()->tasks.size()) + " tasks\n";
+  judged.text = "makespan " + std::to_string(summary.split.makespan_ns / 1000) + " us, " +
+                std::to_string(history.value()->tasks.size()) + " tasks\n";
   for (const Finding& finding : judged.findings)
-    judged.text += std::string(finding.key) + " " + std::to_string(finding.lost_ns / 1000) + " us: " + finding.what + "\n";
+    judged.text +=
+        std::string(finding.key) + " " + std::to_string(finding.lost_ns / 1000) + " us: " + finding.what + "\n";
   return judged;
 }
 
 /// One rank with real workers. `memory`: the budget of main memory.
-Judged real(unsigned workers, const runtime::Emulation& emulation, const std::function<void(Runtime&)>& program, const std::string& memory = "0") {
+Judged real(unsigned workers, const runtime::Emulation& emulation, const std::function<void(Runtime&)>& program,
+            const std::string& memory = "0") {
   const Folder folder;
   {
     Runtime rt(Options{.workers = workers,
-                       .more = {{"trace", "all"}, {"trace.folder", (folder.path / "run").string()}, {"trace.live", folder.path.string()},
-                                {"bind", "false"}, {"ranks", "alone"}, {"memory", memory}, {"spill", folder.path.string()}},
+                       .more = {{"trace", "all"},
+                                {"trace.folder", (folder.path / "run").string()},
+                                {"trace.live", folder.path.string()},
+                                {"bind", "false"},
+                                {"ranks", "alone"},
+                                {"memory", memory},
+                                {"spill", folder.path.string()}},
                        .emulation = emulation});
     program(rt);
     rt.wait();
@@ -160,7 +169,8 @@ TEST(PlantedFault, ASlowCore) {
   EXPECT_EQ(judged.first, "slow_worker") << judged.text;
 }
 
-/// Named, but not always first: workers and file are real, and what else a run costs depends on the machine and its load.
+/// Named, but not always first: workers and file are real, and what else a run costs depends on the machine and its
+/// load.
 TEST(PlantedFault, ASmallBudgetOfMemory) {
   constexpr std::size_t count = 48, words = 1 << 17;  // of 1 MiB
   const auto program = [](Runtime& rt) {
@@ -195,7 +205,8 @@ TEST(PlantedFault, ALateLink) {
 
 TEST(PlantedFault, APriorityInverted) {
   // A chain of tasks is needed last of all by the order of the queue, and first by the graph.
-  const Judged judged = job({.ranks = 1, .workers = 4, .sched = "prio"}, all_take(2 * kMs), [](Runtime& rt, DeterministicJob&) {
+  const Judged judged = job({.ranks = 1, .workers = 4, .sched = "prio"}, all_take(2 * kMs), [](Runtime& rt,
+                                                                                               DeterministicJob&) {
     const Values data(rt, 120);
     const Values chain(rt, 1);
     for (const auto& x : data) rt.submit({.priority = 10}, work, write(x));
@@ -205,7 +216,8 @@ TEST(PlantedFault, APriorityInverted) {
 }
 
 TEST(PlantedFault, SubmissionTooSlow) {
-  const Judged judged = job({.ranks = 1, .workers = 4, .sched = "prio"}, all_take(2 * kMs), [](Runtime& rt, DeterministicJob& mine) {
+  const Judged judged = job({.ranks = 1, .workers = 4, .sched = "prio"}, all_take(2 * kMs), [](Runtime& rt,
+                                                                                               DeterministicJob& mine) {
     const Values data(rt, 60);
     for (const auto& x : data) {
       // The program thinks for 3 ms.
@@ -324,7 +336,8 @@ TEST(PlantedFault, PollingNeighbours) {
   EXPECT_EQ(judged.first, "polling_neighbours") << judged.text;
 }
 
-/// Ranks that compute all the time, and a vector that travels for 8 ms, ten times. `slow_ns`: what their kernels take meanwhile instead of 1 ms.
+/// Ranks that compute all the time, and a vector that travels for 8 ms, ten times. `slow_ns`: what their kernels take
+/// meanwhile instead of 1 ms.
 Judged beside_messages(std::int64_t slow_ns) {
   constexpr std::size_t words = 1'000'000;
   DeterministicJob* the_job = nullptr;
@@ -374,11 +387,14 @@ TEST(CleanRun, IndependentTasks) {
 
 TEST(CleanRun, ManyChains) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Judged judged = job({.ranks = 2, .workers = static_cast<unsigned>(seed)}, all_take(kMs), [](Runtime& rt, DeterministicJob&) {
-      const Values data(rt, 24, [](std::size_t i) { return static_cast<std::uint32_t>(i % 2); });
-      for (int round = 0; round < 40; ++round)
-        for (const auto& x : data) rt.submit(work, read_write(x));
-    }, seed);
+    const Judged judged = job(
+        {.ranks = 2, .workers = static_cast<unsigned>(seed)}, all_take(kMs),
+        [](Runtime& rt, DeterministicJob&) {
+          const Values data(rt, 24, [](std::size_t i) { return static_cast<std::uint32_t>(i % 2); });
+          for (int round = 0; round < 40; ++round)
+            for (const auto& x : data) rt.submit(work, read_write(x));
+        },
+        seed);
     EXPECT_THAT(judged.findings, IsEmpty()) << "seed " << seed << '\n' << judged.text;
   }
 }

@@ -1,4 +1,5 @@
-// tools/contention/application_job.cpp: a runtime for each run, meetings of the ranks between them, and the trace of the run.
+// tools/contention/application_job.cpp: a runtime for each run, meetings of the ranks between them, and the trace of
+// the run.
 #include "tools/contention/application_job.hpp"
 
 #include <algorithm>
@@ -54,10 +55,13 @@ class Meeting {
     return Meeting(std::move(endpoint).value());
   }
 
-  Result<void> send(const Order& order) { return done(endpoint_->wait(endpoint_->isend(other, order_tag, {&order, sizeof order}))); }
+  Result<void> send(const Order& order) {
+    return done(endpoint_->wait(endpoint_->isend(other, order_tag, {&order, sizeof order})));
+  }
   Result<Order> receive_order() {
     Order order;
-    if (const auto good = done(endpoint_->wait(endpoint_->irecv(measured, order_tag, {&order, sizeof order}))); !good) return good.error();
+    if (const auto good = done(endpoint_->wait(endpoint_->irecv(measured, order_tag, {&order, sizeof order}))); !good)
+      return good.error();
     return order;
   }
 
@@ -87,7 +91,8 @@ class Meeting {
  private:
   explicit Meeting(std::unique_ptr<comm::Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
   Result<void> send_file(const std::string& name, const std::vector<char>& bytes) {
-    return done(endpoint_->wait(endpoint_->isend(other_than_this(), file_tag, comm::SendBuffer(bytes), {.header = std::as_bytes(std::span(name))})));
+    return done(endpoint_->wait(endpoint_->isend(other_than_this(), file_tag, comm::SendBuffer(bytes),
+                                                 {.header = std::as_bytes(std::span(name))})));
   }
   Rank other_than_this() const { return endpoint_->rank() == measured ? other : measured; }
 
@@ -96,7 +101,8 @@ class Meeting {
 
 /// Runs the application on this rank, with a trace of the repetition that is measured; generating the matrices and a
 /// first repetition are not.
-Result<LinalgOutcome> run_here(const ToolContext& context, const ApplicationOptions& options, const ApplicationRun& run, const fs::path& traced) {
+Result<LinalgOutcome> run_here(const ToolContext& context, const ApplicationOptions& options, const ApplicationRun& run,
+                               const fs::path& traced) {
   const bool counts = why_no_counters().empty();
   Options chosen{.workers = run.workers,
                  .more = {{"trace", ""}, {"report", ""}, {"trace.when_full", "wait"}, {"trace.counters", counts ? "true" : "false"}, {"watchdog_throws", "true"}}};
@@ -128,7 +134,8 @@ Result<LinalgOutcome> run_here(const ToolContext& context, const ApplicationOpti
   } catch (const StartError& error) {
     return Error{ErrorCode::invalid_argument, error.what()};
   } catch (const std::exception& error) {
-    return Error{ErrorCode::io, fmt::format("contention measure: {} with {} workers failed: {}", run.application, run.workers, error.what())};
+    return Error{ErrorCode::io, fmt::format("contention measure: {} with {} workers failed: {}", run.application,
+                                            run.workers, error.what())};
   }
 }
 
@@ -139,7 +146,8 @@ Result<void> run_with_other(const ToolContext& context, const ApplicationOptions
   {
     auto meeting = Meeting::open(context);
     if (!meeting) return meeting.error();
-    if (const auto good = meeting.value().send({.is_gemm = run.application == "gemm", .workers = run.workers}); !good) return good;
+    if (const auto good = meeting.value().send({.is_gemm = run.application == "gemm", .workers = run.workers}); !good)
+      return good;
   }
   const fs::path traced = work.value().path() / "trace";
   const auto outcome = run_here(context, options, run, traced);
@@ -147,7 +155,8 @@ Result<void> run_with_other(const ToolContext& context, const ApplicationOptions
   {
     auto meeting = Meeting::open(context);
     if (!meeting) return meeting.error();
-    if (const auto good = meeting.value().receive_files(traced / trace::rank_folder_name(other.value())); !good) return good;
+    if (const auto good = meeting.value().receive_files(traced / trace::rank_folder_name(other.value())); !good)
+      return good;
   }
   run.seconds = outcome.value().seconds.front();
   run.gflop_s = outcome.value().work / run.seconds / 1e9;
@@ -160,13 +169,16 @@ Result<void> run_with_other(const ToolContext& context, const ApplicationOptions
 std::string why_no_counters() {
   const auto counters = base::open_hardware_counters();
   if (!counters) return counters.error().message;
-  if (counters.value()->read().stalled == base::HardwareCounts::kNotCounted) return "this processor does not count stalled cycles";
+  if (counters.value()->read().stalled == base::HardwareCounts::kNotCounted)
+    return "this processor does not count stalled cycles";
   return "";
 }
 
-Result<void> run_applications(const ToolContext& context, const ApplicationOptions& options, const std::vector<ApplicationRun>& plan,
-                              RowFile<ApplicationRun>& results, const std::function<Result<void>(const ApplicationRun&, std::size_t left)>& made) {
-  auto left = static_cast<std::size_t>(std::ranges::count_if(plan, [&](const ApplicationRun& run) { return !results.has(run); }));
+Result<void> run_applications(const ToolContext& context, const ApplicationOptions& options,
+                              const std::vector<ApplicationRun>& plan, RowFile<ApplicationRun>& results,
+                              const std::function<Result<void>(const ApplicationRun&, std::size_t left)>& made) {
+  auto left = static_cast<std::size_t>(
+      std::ranges::count_if(plan, [&](const ApplicationRun& run) { return !results.has(run); }));
   for (ApplicationRun run : plan) {
     if (results.has(run)) continue;
     if (const auto good = run_with_other(context, options, run); !good) return good;
@@ -192,11 +204,13 @@ Result<void> serve_applications(const ToolContext& context, const ApplicationOpt
     const auto work = WorkFolder::create(fs::temp_directory_path(), "tandem-contention-");
     if (!work) return work.error();
     const fs::path traced = work.value().path() / "trace";
-    const auto outcome = run_here(context, options, {.application = order.is_gemm ? "gemm" : "cg", .workers = order.workers}, traced);
+    const auto outcome =
+        run_here(context, options, {.application = order.is_gemm ? "gemm" : "cg", .workers = order.workers}, traced);
     if (!outcome) return outcome.error();
     auto meeting = Meeting::open(context);
     if (!meeting) return meeting.error();
-    if (const auto good = meeting.value().send_files(traced / trace::rank_folder_name(other.value())); !good) return good;
+    if (const auto good = meeting.value().send_files(traced / trace::rank_folder_name(other.value())); !good)
+      return good;
   }
 }
 

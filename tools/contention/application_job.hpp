@@ -18,8 +18,10 @@ std::string why_no_counters();
 /// ranks meet to exchange data. A run in which no task ends for the time of option `watchdog` fails. `made` is called
 /// after each run with the number of the remaining ones; its error ends all. Errors: io, when rank 1 is gone;
 /// invalid_argument, an option of the runtime; those of an application.
-base::Result<void> run_applications(const ToolContext& context, const ApplicationOptions& options, const std::vector<ApplicationRun>& plan,
-                                    RowFile<ApplicationRun>& results, const std::function<base::Result<void>(const ApplicationRun&, std::size_t left)>& made);
+base::Result<void> run_applications(
+    const ToolContext& context, const ApplicationOptions& options, const std::vector<ApplicationRun>& plan,
+    RowFile<ApplicationRun>& results,
+    const std::function<base::Result<void>(const ApplicationRun&, std::size_t left)>& made);
 /// Rank 1: takes part until rank 0 has no more runs. Errors: as for `run_applications`.
 base::Result<void> serve_applications(const ToolContext& context, const ApplicationOptions& options);
 

@@ -20,9 +20,9 @@ constexpr std::array run_columns{"application", "workers", "repetition", "second
 std::string header_of_runs() { return fmt::format("{}\n", fmt::join(run_columns, ",")); }
 
 std::string line_of_run(const ApplicationRun& run) {
-  return fmt::format("{},{},{},{:.6g},{:.6g},{},{},{},{},{},{}\n", run.application, run.workers, run.repetition, run.seconds, run.gflop_s,
-                     cell_text(run.iterations_per_s), run.messages, run.message_bytes, cell_text(run.send_mb_s), cell_text(run.delivered_mb_s),
-                     cell_text(run.stalled));
+  return fmt::format("{},{},{},{:.6g},{:.6g},{},{},{},{},{},{}\n", run.application, run.workers, run.repetition,
+                     run.seconds, run.gflop_s, cell_text(run.iterations_per_s), run.messages, run.message_bytes,
+                     cell_text(run.send_mb_s), cell_text(run.delivered_mb_s), cell_text(run.stalled));
 }
 
 /// The name of a cell that is wrong; null if none is.
@@ -46,9 +46,12 @@ const char* parse(const std::vector<std::string_view>& cells, ApplicationRun& ru
 base::Result<std::vector<ApplicationRun>> read_runs(std::string_view text, const std::string& name) {
   const std::string first = header_of_runs();
   if (!text.starts_with(std::string_view(first).substr(0, first.size() - 1)))
-    return Error{ErrorCode::malformed, fmt::format("{}: its first line is not that of applications: {}", name, first.substr(0, first.size() - 1))};
+    return Error{ErrorCode::malformed, fmt::format("{}: its first line is not that of applications: {}", name,
+                                                   first.substr(0, first.size() - 1))};
   std::vector<ApplicationRun> runs;
-  const auto lines = read_lines(text, name, run_columns.size(), [&](const std::vector<std::string_view>& cells) { return parse(cells, runs.emplace_back()); });
+  const auto lines = read_lines(text, name, run_columns.size(), [&](const std::vector<std::string_view>& cells) {
+    return parse(cells, runs.emplace_back());
+  });
   if (!lines) return lines.error();
   return runs;
 }
@@ -66,17 +69,23 @@ base::Result<std::vector<ApplicationRun>> read_applications(const std::string& f
 }
 
 base::Result<void> check(const ApplicationOptions& options, unsigned cores) {
-  const auto wrong = [](std::string what) { return Error{ErrorCode::invalid_argument, "contention measure: " + std::move(what)}; };
+  const auto wrong = [](std::string what) {
+    return Error{ErrorCode::invalid_argument, "contention measure: " + std::move(what)};
+  };
   if (options.applications.empty()) {
-    if (!options.workers.empty()) return wrong("--workers is for applications: name them, as in --applications cg,gemm");
+    if (!options.workers.empty())
+      return wrong("--workers is for applications: name them, as in --applications cg,gemm");
     return {};
   }
   for (const std::string& application : options.applications)
     if (options.order(application) <= options.tile)
-      return wrong(fmt::format("--{}-order {} with tiles of {} (--nb) makes one tile, which no other rank needs: take a larger matrix or smaller tiles",
-                               application, options.order(application), options.tile));
+      return wrong(
+          fmt::format("--{}-order {} with tiles of {} (--nb) makes one tile, which no other rank needs: take a larger "
+                      "matrix or smaller tiles",
+                      application, options.order(application), options.tile));
   for (const unsigned count : options.workers)
-    if (count == 0 || count > cores) return wrong(fmt::format("--workers {}: from 1 to {}, the cores that this process may use", count, cores));
+    if (count == 0 || count > cores)
+      return wrong(fmt::format("--workers {}: from 1 to {}, the cores that this process may use", count, cores));
   return {};
 }
 
@@ -91,29 +100,39 @@ std::vector<unsigned> worker_counts(const ApplicationOptions& options, unsigned 
   return counts;
 }
 
-std::vector<ApplicationRun> plan_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers, unsigned repetitions) {
+std::vector<ApplicationRun> plan_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers,
+                                              unsigned repetitions) {
   std::vector<ApplicationRun> plan;
   for (unsigned repetition = 0; repetition < repetitions; ++repetition)
     for (const std::string& application : options.applications)
       for (const unsigned count : workers) {
         ApplicationRun run{.application = application, .workers = count, .repetition = repetition};
-        if (std::ranges::none_of(plan, [&](const ApplicationRun& other) { return other.key() == run.key(); })) plan.push_back(std::move(run));
+        if (std::ranges::none_of(plan, [&](const ApplicationRun& other) { return other.key() == run.key(); }))
+          plan.push_back(std::move(run));
       }
   return plan;
 }
 
-std::vector<std::string> notes_of_applications(const std::vector<unsigned>& workers, unsigned cores, bool one_host, const std::string& no_counters) {
+std::vector<std::string> notes_of_applications(const std::vector<unsigned>& workers, unsigned cores, bool one_host,
+                                               const std::string& no_counters) {
   std::vector<std::string> notes;
   const unsigned most = workers.empty() ? 0 : workers.back();
   if (one_host)
-    notes.push_back(fmt::format("applications: both ranks share this host, {} for each, and their messages are copies in its memory; two hosts measure the network",
-                                counted(cores, "core")));
+    notes.push_back(
+        fmt::format("applications: both ranks share this host, {} for each, and their messages are copies in its "
+                    "memory; two hosts measure the network",
+                    counted(cores, "core")));
   if (most > cores)
-    notes.push_back(fmt::format("applications: {} on {} of a rank share cores, and so do the threads that serve messages: what they lose is not contention for memory alone",
-                                counted(most, "worker"), counted(cores, "core")));
+    notes.push_back(
+        fmt::format("applications: {} on {} of a rank share cores, and so do the threads that serve messages: what "
+                    "they lose is not contention for memory alone",
+                    counted(most, "worker"), counted(cores, "core")));
   else if (most == cores)
-    notes.push_back(fmt::format("applications: with {} a rank has no core left for the thread that serves messages while all workers compute", counted(most, "worker")));
-  if (!no_counters.empty()) notes.push_back("applications: how long kernels are stalled on memory is not known here: " + no_counters);
+    notes.push_back(fmt::format(
+        "applications: with {} a rank has no core left for the thread that serves messages while all workers compute",
+        counted(most, "worker")));
+  if (!no_counters.empty())
+    notes.push_back("applications: how long kernels are stalled on memory is not known here: " + no_counters);
   return notes;
 }
 
@@ -139,7 +158,8 @@ std::vector<ApplicationRow> summary_of(const std::vector<ApplicationRun>& runs) 
 }
 
 std::string application_title(std::size_t repetitions) {
-  return fmt::format("applications on two ranks: medians [least, greatest] of {}; messages in GB/s", counted(repetitions, "repetition"));
+  return fmt::format("applications on two ranks: medians [least, greatest] of {}; messages in GB/s",
+                     counted(repetitions, "repetition"));
 }
 
 std::array<std::string, application_columns> application_names() {

@@ -69,11 +69,13 @@ base::Result<void> check(const ApplicationOptions& options, unsigned cores);
 std::vector<unsigned> worker_counts(const ApplicationOptions& options, unsigned cores);
 
 /// All runs, without values: one repetition after the other, so that changes over time affect all.
-std::vector<ApplicationRun> plan_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers, unsigned repetitions);
+std::vector<ApplicationRun> plan_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers,
+                                              unsigned repetitions);
 
 /// Sentences for people about what the results lack, by the machine, and the reason why counters cannot be read (or an
 /// empty text).
-std::vector<std::string> notes_of_applications(const std::vector<unsigned>& workers, unsigned cores, bool one_host, const std::string& no_counters);
+std::vector<std::string> notes_of_applications(const std::vector<unsigned>& workers, unsigned cores, bool one_host,
+                                               const std::string& no_counters);
 
 /// An application with a number of workers, over repetitions.
 struct ApplicationRow {

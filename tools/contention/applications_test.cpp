@@ -22,8 +22,17 @@ using trace::Type;
 const std::string header = application_format.header();
 
 ApplicationRun some_run(unsigned workers = 2, unsigned repetition = 0) {
-  return {.application = "cg", .workers = workers, .repetition = repetition, .seconds = 0.5, .gflop_s = 12.25, .iterations_per_s = 80,
-          .messages = 640, .message_bytes = 1310720, .send_mb_s = {}, .delivered_mb_s = 950.5, .stalled = 0.25};
+  return {.application = "cg",
+          .workers = workers,
+          .repetition = repetition,
+          .seconds = 0.5,
+          .gflop_s = 12.25,
+          .iterations_per_s = 80,
+          .messages = 640,
+          .message_bytes = 1310720,
+          .send_mb_s = {},
+          .delivered_mb_s = 950.5,
+          .stalled = 0.25};
 }
 
 TEST(Applications, RunWithPowersOfTwoAndAllCores) {
@@ -46,8 +55,10 @@ TEST(Applications, ArePlannedARepetitionAfterTheOther) {
 TEST(Applications, ThatMakeNoSenseAreRefused) {
   EXPECT_TRUE(check({}, 2).ok());
   EXPECT_TRUE(check({.applications = {"cg", "gemm"}, .workers = {1, 2}}, 2).ok());
-  EXPECT_EQ(check({.workers = {1}}, 2).error().message, "contention measure: --workers is for applications: name them, as in --applications cg,gemm");
-  EXPECT_EQ(check({.applications = {"cg"}, .workers = {1, 3}}, 2).error().message, "contention measure: --workers 3: from 1 to 2, the cores that this process may use");
+  EXPECT_EQ(check({.workers = {1}}, 2).error().message,
+            "contention measure: --workers is for applications: name them, as in --applications cg,gemm");
+  EXPECT_EQ(check({.applications = {"cg"}, .workers = {1, 3}}, 2).error().message,
+            "contention measure: --workers 3: from 1 to 2, the cores that this process may use");
   const auto small = check({.applications = {"gemm"}, .gemm_order = 256, .tile = 256}, 2);
   ASSERT_FALSE(small.ok());
   EXPECT_NE(small.error().message.find("--gemm-order 256 with tiles of 256 (--nb) makes one tile"), std::string::npos);
@@ -61,7 +72,8 @@ TEST(Applications, SayWhatTheHostCannotShow) {
   EXPECT_NE(notes[0].find("both ranks share this host, 1 core for each"), std::string::npos);
   EXPECT_NE(notes[1].find("2 workers on 1 core of a rank share cores"), std::string::npos);
   EXPECT_NE(notes[2].find("no such counters"), std::string::npos);
-  EXPECT_NE(notes_of_applications({4}, 4, false, "").at(0).find("no core left for the thread that serves messages"), std::string::npos);
+  EXPECT_NE(notes_of_applications({4}, 4, false, "").at(0).find("no core left for the thread that serves messages"),
+            std::string::npos);
 }
 
 TEST(Applications, AreReadAsTheyWereWritten) {
@@ -121,8 +133,9 @@ TEST(Applications, AreSummarisedByNumberOfWorkers) {
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].workers, 1u);
   EXPECT_EQ(rows[1].workers, 2u);
-  EXPECT_EQ(cells_of(rows[1]), (std::array<std::string, application_columns>{"cg", "2", "1.000 [0.500, 2.000]", "12.25 [12.25, 12.25]", "-", "0.951 [0.951, 0.951]",
-                                                                             "25 [25, 25] %"}));
+  EXPECT_EQ(cells_of(rows[1]),
+            (std::array<std::string, application_columns>{"cg", "2", "1.000 [0.500, 2.000]", "12.25 [12.25, 12.25]",
+                                                          "-", "0.951 [0.951, 0.951]", "25 [25, 25] %"}));
 }
 
 TEST(Applications, TakeMessagesAndStallsFromTheTrace) {
@@ -131,12 +144,19 @@ TEST(Applications, TakeMessagesAndStallsFromTheTrace) {
   written.submit(0, 0, 1, 1).execute(0, 2, 1, 10, 20).submit(1, 0, 1, 1).execute(1, 2, 1, 10, 20);
   written.stream(0, 2).add(Type::task_counters, at(20), {1, 300, 250, 30, 4});
   written.stream(1, 2).add(Type::task_counters, at(20), {1, 100, 250, 70, 4});
-  // Rank 0 sends 6000 bytes in 100 ns, which take 200 ns to arrive; rank 1 sends 1000 bytes, which leave at once and take 400 ns.
-  written.stream(0, 4).add(Type::receive_posted, at(20), {2, 1, 0, 8}).add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 6000}).add(Type::message_sent, at(200), {1});
-  written.stream(1, 4).add(Type::receive_posted, at(20), {1, 0, 0, 7}).add(Type::message_arrived, at(300), {1, 0, 0, 7, 6000});
+  // Rank 0 sends 6000 bytes in 100 ns, which take 200 ns to arrive; rank 1 sends 1000 bytes, which leave at once and
+  // take 400 ns.
+  written.stream(0, 4)
+      .add(Type::receive_posted, at(20), {2, 1, 0, 8})
+      .add(Type::send_posted, at(100), {1, 1, 0, 0, 7, 6000})
+      .add(Type::message_sent, at(200), {1});
+  written.stream(1, 4)
+      .add(Type::receive_posted, at(20), {1, 0, 0, 7})
+      .add(Type::message_arrived, at(300), {1, 0, 0, 7, 6000});
   written.stream(1, 4).add(Type::send_posted, at(400), {2, 0, 0, 0, 8, 1000}).add(Type::message_sent, at(400), {2});
   written.stream(0, 4).add(Type::message_arrived, at(800), {2, 1, 0, 8, 1000});
-  written.stream(0, 4).add(Type::data_sent, at(800), {0, 1, 3, 1}).add(Type::send_posted, at(900), {3, 1, 0, 0, 9, 16});  // the last one carries no data
+  // the last one carries no data
+  written.stream(0, 4).add(Type::data_sent, at(800), {0, 1, 3, 1}).add(Type::send_posted, at(900), {3, 1, 0, 0, 9, 16});
   written.stream(1, 4).add(Type::data_sent, at(800), {1, 1, 4, 2});
   ApplicationRun run{.application = "cg"};
   const auto read = read_messages(written.write(), run);

@@ -60,7 +60,8 @@ const char* parse(const std::vector<std::string_view>& cells, Measurement& m) {
 
 base::Result<std::string> content_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) return Error{fs::exists(file) ? ErrorCode::io : ErrorCode::not_found, file.string() + ": cannot be read"};
+  if (!stream)
+    return Error{fs::exists(file) ? ErrorCode::io : ErrorCode::not_found, file.string() + ": cannot be read"};
   return std::string(std::istreambuf_iterator<char>(stream), {});
 }
 
@@ -71,22 +72,26 @@ bool moves_data(const std::string& kernel) { return kernel != "primes" && kernel
 std::string header_line() { return fmt::format("{}\n", fmt::join(names, ",")); }
 
 std::string line_of(const Measurement& m) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", m.kernel, m.cursor, m.message_bytes, cell_text(m.computation_node),
-                     cell_text(m.communication_node), m.cores, m.step, m.repetition, cell_text(m.computation_mb_s),
-                     cell_text(m.iterations_per_s), cell_text(m.communication_mb_s), cell_text(m.latency_us), cell_text(m.cpu_share), cell_text(m.computing_mhz), cell_text(m.communicating_mhz), cell_text(m.uncore_mhz));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", m.kernel, m.cursor, m.message_bytes,
+                     cell_text(m.computation_node), cell_text(m.communication_node), m.cores, m.step, m.repetition,
+                     cell_text(m.computation_mb_s), cell_text(m.iterations_per_s), cell_text(m.communication_mb_s),
+                     cell_text(m.latency_us), cell_text(m.cpu_share), cell_text(m.computing_mhz),
+                     cell_text(m.communicating_mhz), cell_text(m.uncore_mhz));
 }
 
 base::Result<std::vector<Measurement>> read_samples(std::string_view text, const std::string& name) {
-  const std::string header = header_line(), former = fmt::format("{}", fmt::join(std::span(names).first(former_names), ","));
+  const std::string header = header_line(),
+                    former = fmt::format("{}", fmt::join(std::span(names).first(former_names), ","));
   const bool is_whole = text.starts_with(std::string_view(header).substr(0, header.size() - 1));
   if (!is_whole && !text.starts_with(former))
-    return Error{ErrorCode::malformed,
-                 fmt::format("{}: its first line is not that of a campaign: {}", name, header.substr(0, header.size() - 1))};
+    return Error{ErrorCode::malformed, fmt::format("{}: its first line is not that of a campaign: {}", name,
+                                                   header.substr(0, header.size() - 1))};
   std::vector<Measurement> all;
-  const auto read = read_lines(text, name, is_whole ? names.size() : former_names, [&](std::vector<std::string_view> cells) {
-    cells.resize(names.size());
-    return parse(cells, all.emplace_back());
-  });
+  const auto read =
+      read_lines(text, name, is_whole ? names.size() : former_names, [&](std::vector<std::string_view> cells) {
+        cells.resize(names.size());
+        return parse(cells, all.emplace_back());
+      });
   if (!read) return read.error();
   return all;
 }
@@ -97,14 +102,15 @@ base::Result<Campaign> read_campaign(const fs::path& source) {
   if (fs::is_directory(source)) {
     samples = source / samples_file;
     if (!fs::exists(samples))
-      return Error{ErrorCode::not_found,
-                   fmt::format("{} has no {}: it is no folder of `tandem contention measure`", source.string(), samples_file)};
+      return Error{ErrorCode::not_found, fmt::format("{} has no {}: it is no folder of `tandem contention measure`",
+                                                     source.string(), samples_file)};
     const auto text = content_of(source / campaign_file);
     if (!text) return text.error();
     const auto about = Json::parse(text.value());
     const Json* nodes = about ? about->find("nodes_per_socket") : nullptr;
     const Json* cores = about ? about->find("cores_per_socket") : nullptr;
-    if (nodes == nullptr || !nodes->is_unsigned() || nodes->unsigned_number() == 0 || cores == nullptr || !cores->is_unsigned())
+    if (nodes == nullptr || !nodes->is_unsigned() || nodes->unsigned_number() == 0 || cores == nullptr ||
+        !cores->is_unsigned())
       return Error{ErrorCode::malformed,
                    fmt::format("{}: no nodes_per_socket and cores_per_socket", (source / campaign_file).string())};
     campaign.about = *about;
@@ -141,8 +147,8 @@ base::Result<CurveChoice> choose(const Campaign& campaign, CurveChoice choice) {
                  fmt::format("the campaign has no cursor {}; there are {}", *choice.cursor, fmt::join(cursors, ", "))};
   if (choice.message_bytes == 0) choice.message_bytes = *sizes.rbegin();
   if (!sizes.contains(choice.message_bytes))
-    return Error{ErrorCode::not_found, fmt::format("the campaign has no messages of {} bytes; there are {}", choice.message_bytes,
-                                                   fmt::join(sizes, ", "))};
+    return Error{ErrorCode::not_found, fmt::format("the campaign has no messages of {} bytes; there are {}",
+                                                   choice.message_bytes, fmt::join(sizes, ", "))};
   return choice;
 }
 
@@ -166,13 +172,15 @@ std::vector<Curve> curves_of(const Campaign& campaign, const CurveChoice& choice
   std::vector<Curve> curves;
   for (auto& [nodes, samples] : both) {
     Curve curve{{.computation = nodes.second, .communication = nodes.first}};
-    std::set<unsigned> with_network;  // it is measured once for all numbers of cores, and so counts once in each repetition
+    std::set<unsigned>
+        with_network;  // it is measured once for all numbers of cores, and so counts once in each repetition
     for (auto& [place, sample] : samples) {
       const auto [cores, repetition] = place;
       if (const auto found = computation.find({nodes.second, cores, repetition}); found != computation.end())
         sample.computation_alone_mb_s = found->second;
       const auto found = communication.find({nodes.first, repetition});
-      if (found != communication.end() && with_network.insert(repetition).second) sample.communication_alone_mb_s = found->second;
+      if (found != communication.end() && with_network.insert(repetition).second)
+        sample.communication_alone_mb_s = found->second;
       curve.samples.push_back(sample);
     }
     curves.push_back(std::move(curve));

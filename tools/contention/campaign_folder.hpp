@@ -51,7 +51,8 @@ struct Measurement {
   unsigned cores = 0;
   std::string step = {};
   unsigned repetition = 0;
-  std::optional<double> computation_mb_s = {}, iterations_per_s = {}, communication_mb_s = {}, latency_us = {}, cpu_share = {};
+  std::optional<double> computation_mb_s = {}, iterations_per_s = {}, communication_mb_s = {}, latency_us = {},
+                        cpu_share = {};
   std::optional<double> computing_mhz = {}, communicating_mhz = {}, uncore_mhz = {};
 
   /// The part of the key that measurements with several numbers of cores share.

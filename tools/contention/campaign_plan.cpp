@@ -22,16 +22,19 @@ std::vector<std::string> notes_for(const Layout& layout, std::size_t cores, bool
   std::vector<std::string> notes;
   if (one_host)
     notes.push_back(
-        "both ranks run on one host: what the sender reads uses the same memory as what is measured; two hosts measure the network");
+        "both ranks run on one host: what the sender reads uses the same memory as what is measured; two hosts measure "
+        "the network");
   if (cores == 1)
     notes.push_back(
-        "there is one core: computing and communicating threads take turns on it, so nothing measured here is contention for memory");
+        "there is one core: computing and communicating threads take turns on it, so nothing measured here is "
+        "contention for memory");
   else if (one_host && cores < least_for_own_sender)
-    notes.push_back(fmt::format("there are {} cores: both ranks communicate on core {}", cores, layout.communicating.value()));
+    notes.push_back(
+        fmt::format("there are {} cores: both ranks communicate on core {}", cores, layout.communicating.value()));
   if (layout.cores_per_socket < least_for_fit)
-    notes.push_back(fmt::format("{} of one socket can compute: a fit of the models needs {}",
-                                layout.cores_per_socket == 1 ? "1 core" : fmt::format("{} cores", layout.cores_per_socket),
-                                least_for_fit));
+    notes.push_back(fmt::format(
+        "{} of one socket can compute: a fit of the models needs {}",
+        layout.cores_per_socket == 1 ? "1 core" : fmt::format("{} cores", layout.cores_per_socket), least_for_fit));
   if (layout.nodes == 1) notes.push_back("there is one NUMA node: one placement, and no remote parameters");
   return notes;
 }
@@ -40,7 +43,8 @@ std::vector<Placement> placements(const Layout& layout, bool samples_only) {
   std::vector<Placement> all;
   for (unsigned comm = 0; comm < layout.nodes; ++comm)
     for (unsigned comp = 0; comp < layout.nodes; ++comp)
-      if (!samples_only || (comp == comm && (comp == 0 || comp == layout.nodes_per_socket))) all.push_back({comp, comm});
+      if (!samples_only || (comp == comm && (comp == 0 || comp == layout.nodes_per_socket)))
+        all.push_back({comp, comm});
   return all;
 }
 
@@ -49,7 +53,8 @@ std::vector<Placement> placements(const Layout& layout, bool samples_only) {
 base::Result<Layout> lay_out(const base::Topology& topology, bool one_host, int communicating) {
   const std::size_t count = topology.cores().size();
   if (communicating >= static_cast<int>(count))
-    return Error{ErrorCode::invalid_argument, fmt::format("--communication-core {}: there are {} cores", communicating, count)};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("--communication-core {}: there are {} cores", communicating, count)};
   Layout layout;
   const std::size_t receives = communicating >= 0 ? static_cast<std::size_t>(communicating) : count - 1;
   std::size_t sends = receives;
@@ -75,8 +80,8 @@ base::Result<Layout> lay_out(const base::Topology& topology, bool one_host, int 
 void keep_if_bound(Layout& layout, const std::function<base::Result<void>(unsigned node)>& bind) {
   for (unsigned node = 0; node < layout.nodes && layout.nodes > 1; ++node)
     if (const auto bound = bind(node); !bound) {
-      layout.notes.push_back(fmt::format("memory cannot be bound to NUMA nodes ({}): one placement, and no remote parameters",
-                                         bound.error().message));
+      layout.notes.push_back(fmt::format(
+          "memory cannot be bound to NUMA nodes ({}): one placement, and no remote parameters", bound.error().message));
       layout.nodes = layout.nodes_per_socket = 1;
     }
 }
@@ -147,7 +152,8 @@ bool is_past_peaks(const std::vector<Measurement>& made, const Measurement& next
   };
   std::map<std::pair<std::optional<unsigned>, std::uint64_t>, Peak> peaks;  // of each curve: node and size of messages
   for (const Measurement& m : made) {
-    const bool alike = m.kernel == next.kernel && m.cursor == next.cursor && m.computation_node == next.computation_node;
+    const bool alike =
+        m.kernel == next.kernel && m.cursor == next.cursor && m.computation_node == next.computation_node;
     if (!alike || m.repetition != 0 || m.cores >= next.cores) continue;
     const double computed = m.computation_mb_s ? *m.computation_mb_s : m.iterations_per_s.value_or(0);
     const double height = m.computation_mb_s ? computed + m.communication_mb_s.value_or(0) : computed;
@@ -155,7 +161,8 @@ bool is_past_peaks(const std::vector<Measurement>& made, const Measurement& next
     if (height > peak.height) peak = {height, 0};
     else ++peak.numbers_since;
   }
-  return !peaks.empty() && std::ranges::all_of(peaks, [](const auto& one) { return one.second.numbers_since >= certain_after; });
+  return !peaks.empty() &&
+         std::ranges::all_of(peaks, [](const auto& one) { return one.second.numbers_since >= certain_after; });
 }
 
 }  // namespace tandem::tools::contention

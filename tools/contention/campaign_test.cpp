@@ -116,8 +116,10 @@ TEST(Samples, OtherProgramsOnTheirCoresAreTold) {
   all[1].cpu_share = 0.98;
   EXPECT_EQ(other_programs(all), std::nullopt);
   all[2].cpu_share = 0.25;
-  EXPECT_EQ(other_programs(all), "other programs ran on the computing cores: in 1 of 3 measurements a core had less than 97 % of its time, 25 % at least "
-                                 "(column cpu_share): measure again on an idle host");
+  EXPECT_EQ(other_programs(all),
+            "other programs ran on the computing cores: in 1 of 3 measurements a core had less than 97 % of its time, "
+            "25 % at least "
+            "(column cpu_share): measure again on an idle host");
 }
 
 TEST(Samples, AreReadAsTheyWereWritten) {
@@ -133,7 +135,8 @@ TEST(Samples, AreReadAsTheyWereWritten) {
                          .iterations_per_s = 10.25,
                          .communication_mb_s = 99.5,
                          .cpu_share = 0.75};
-  const Measurement alone{.kernel = "primes", .computation_node = 0, .cores = 1, .step = "computation", .iterations_per_s = 3};
+  const Measurement alone{
+      .kernel = "primes", .computation_node = 0, .cores = 1, .step = "computation", .iterations_per_s = 3};
   const auto read = read_samples(header_line() + line_of(both) + line_of(alone) + "memset,1,0", "s");
   ASSERT_TRUE(read.ok()) << read.error().message;
   ASSERT_EQ(read.value().size(), 2u) << "the last line has no end";
@@ -150,14 +153,16 @@ TEST(Samples, OfAnotherFormatAreRefusedWithTheirLine) {
   EXPECT_EQ(read_samples(header_line() + "memset,1,0\n", "s").error().message, "s, line 2: 3 cells instead of 16");
   EXPECT_EQ(read_samples(header_line() + "memset,x,0,0,,1,computation,0,1,1,,,,,,\n", "s").error().message,
             "s, line 2: cursor is wrong");
-  EXPECT_EQ(read_samples(header_line() + "memset,1,0,0,,1,sleep,0,1,1,,,,,,\n", "s").error().message, "s, line 2: step is wrong");
+  EXPECT_EQ(read_samples(header_line() + "memset,1,0,0,,1,sleep,0,1,1,,,,,,\n", "s").error().message,
+            "s, line 2: step is wrong");
   EXPECT_EQ(read_samples(header_line() + "memset,1,0,,,1,computation,0,1,1,,,,,,\n", "s").error().message,
             "s, line 2: computation_node is wrong");
 }
 
 TEST(Samples, OfCampaignsWithoutFrequenciesAreRead) {
   const std::string text =
-      "kernel,cursor,message_bytes,computation_node,communication_node,cores,step,repetition,computation_mb_s,iterations_per_s,communication_mb_s,latency_us,cpu_share\n"
+      "kernel,cursor,message_bytes,computation_node,communication_node,cores,step,repetition,computation_mb_s,"
+      "iterations_per_s,communication_mb_s,latency_us,cpu_share\n"
       "memset,1,64,0,1,3,both,0,9000,10,700,,0.5\n";
   const auto read = read_samples(text, "s");
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -169,7 +174,8 @@ TEST(Samples, OfCampaignsWithoutFrequenciesAreRead) {
 struct Frequencies : testing::Test {
   Frequencies() {
     for (const char* const cpu : {"cpu0", "cpu1"})
-      for (const auto& [file, khz] : {std::pair{"scaling_cur_freq", "2300000"}, {"scaling_min_freq", "1000000"}, {"scaling_max_freq", "3000000"}})
+      for (const auto& [file, khz] :
+           {std::pair{"scaling_cur_freq", "2300000"}, {"scaling_min_freq", "1000000"}, {"scaling_max_freq", "3000000"}})
         write(cpus / cpu / "cpufreq" / file, khz);
     write(cpus / "intel_uncore_frequency/package_00_die_00/current_freq_khz", "2400000");
     write(cpus / "intel_uncore_frequency/package_00_die_00/min_freq_khz", "1200000");
@@ -226,7 +232,8 @@ TEST_F(Frequencies, AreSetAndPutBack) {
   {
     const auto setting = FrequencySetting::apply({.core_mhz = 2000, .uncore_mhz = 1500, .turbo = false}, {0, 1}, root);
     ASSERT_TRUE(setting.ok()) << setting.error().message;
-    for (const char* const file : {"cpu0/cpufreq/scaling_min_freq", "cpu1/cpufreq/scaling_max_freq"}) EXPECT_EQ(at(file), "2000000");
+    for (const char* const file : {"cpu0/cpufreq/scaling_min_freq", "cpu1/cpufreq/scaling_max_freq"})
+      EXPECT_EQ(at(file), "2000000");
     EXPECT_EQ(at("intel_uncore_frequency/package_00_die_00/max_freq_khz"), "1500000");
     EXPECT_EQ(at("intel_pstate/no_turbo"), "1");
   }
@@ -243,7 +250,8 @@ TEST_F(Frequencies, ThatCannotBeSetLeaveNothingChanged) {
   EXPECT_NE(refused.error().message.find("intel_uncore_frequency"), std::string::npos);
   EXPECT_EQ(at("cpu0/cpufreq/scaling_min_freq"), "1000000");
   fs::remove_all(cpus);
-  EXPECT_NE(FrequencySetting::apply({.turbo = true}, {0}, root).error().message.find("cannot be set on this machine"), std::string::npos);
+  EXPECT_NE(FrequencySetting::apply({.turbo = true}, {0}, root).error().message.find("cannot be set on this machine"),
+            std::string::npos);
 }
 
 TEST(Curves, JoinWhatWasMeasuredAloneAndTogether) {
@@ -323,7 +331,8 @@ TEST(Kernels, DoWhatTheyAreNamedAfter) {
 TEST(Team, ComputesUntilTheCallerIsDone) {
   const base::Topology topology = machine("numa:1 core:2 pu:1");
   auto team = Team::create(
-      topology, {.cores = {base::CoreId{0}, base::CoreId{1}}, .numa_place = 0, .array_bytes = 1 << 16, .kernel = Kernel::memset});
+      topology,
+      {.cores = {base::CoreId{0}, base::CoreId{1}}, .numa_place = 0, .array_bytes = 1 << 16, .kernel = Kernel::memset});
   ASSERT_TRUE(team.ok());
   bool ran = false;
   const TeamRate rate = team.value().run(2, 0.01, [&] { ran = true; });

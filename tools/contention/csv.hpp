@@ -1,4 +1,5 @@
-// tools/contention/csv.hpp: the lines of a campaign's files: a header, numbers with commas, empty cells where a value has no meaning.
+// tools/contention/csv.hpp: the lines of a campaign's files: a header, numbers with commas, empty cells where a value
+// has no meaning.
 #pragma once
 
 #include <cerrno>
@@ -68,7 +69,8 @@ base::Result<void> read_lines(std::string_view text, const std::string& name, st
       begin = comma + 1;
     }
     if (cells.size() != columns)
-      return base::Error{base::ErrorCode::malformed, fmt::format("{}, line {}: {} cells instead of {}", name, number, cells.size(), columns)};
+      return base::Error{base::ErrorCode::malformed,
+                         fmt::format("{}, line {}: {} cells instead of {}", name, number, cells.size(), columns)};
     if (const char* const wrong = parse(std::move(cells)))
       return base::Error{base::ErrorCode::malformed, fmt::format("{}, line {}: {} is wrong", name, number, wrong)};
   }

@@ -65,7 +65,8 @@ std::optional<double> median_of_known(std::vector<double> values) {
 
 // --- reading
 
-FrequencyReader::FrequencyReader(std::vector<unsigned> pus, fs::path root) : pus_(std::move(pus)), root_(std::move(root)) {
+FrequencyReader::FrequencyReader(std::vector<unsigned> pus, fs::path root)
+    : pus_(std::move(pus)), root_(std::move(root)) {
   for (const unsigned pu : pus_) files_.push_back(cpufreq_of(root_, pu) / "scaling_cur_freq");
   if (std::ranges::all_of(files_, [](const fs::path& file) { return mhz_in(file) > 0; })) {
     source_ = "cpufreq";
@@ -74,7 +75,8 @@ FrequencyReader::FrequencyReader(std::vector<unsigned> pus, fs::path root) : pus
     if (!mhz_in_cpuinfo(root_).empty()) source_ = "/proc/cpuinfo";
   }
   const auto uncores = uncores_in(root_);
-  if (!uncores.empty() && mhz_in(uncores.front() / "current_freq_khz") > 0) uncore_ = uncores.front() / "current_freq_khz";
+  if (!uncores.empty() && mhz_in(uncores.front() / "current_freq_khz") > 0)
+    uncore_ = uncores.front() / "current_freq_khz";
 }
 
 FrequencyReader::Reading FrequencyReader::read() const {
@@ -90,10 +92,14 @@ FrequencyReader::Reading FrequencyReader::read() const {
 }
 
 std::string FrequencyReader::missing() const {
-  if (source_.empty()) return "frequencies are not known here: there is neither cpufreq nor a frequency in /proc/cpuinfo";
+  if (source_.empty())
+    return "frequencies are not known here: there is neither cpufreq nor a frequency in /proc/cpuinfo";
   std::string text;
-  if (source_ != "cpufreq") text = "there is no cpufreq here: frequencies of cores are those of /proc/cpuinfo, which may be nominal";
-  if (uncore_.empty()) text += std::string(text.empty() ? "" : "; ") + "the frequency of the uncore is not known here (driver intel_uncore_frequency)";
+  if (source_ != "cpufreq")
+    text = "there is no cpufreq here: frequencies of cores are those of /proc/cpuinfo, which may be nominal";
+  if (uncore_.empty())
+    text += std::string(text.empty() ? "" : "; ") +
+            "the frequency of the uncore is not known here (driver intel_uncore_frequency)";
   return text;
 }
 
@@ -131,7 +137,8 @@ std::vector<FrequencyReader::Reading> FrequencyLog::finish() {
   return std::move(state_->readings);
 }
 
-std::optional<double> typical_mhz(const std::vector<FrequencyReader::Reading>& readings, const std::vector<std::size_t>& places) {
+std::optional<double> typical_mhz(const std::vector<FrequencyReader::Reading>& readings,
+                                  const std::vector<std::size_t>& places) {
   std::vector<double> means;
   for (const FrequencyReader::Reading& reading : readings) {
     double sum = 0;
@@ -155,11 +162,14 @@ std::optional<double> typical_uncore_mhz(const std::vector<FrequencyReader::Read
 
 Result<void> FrequencySetting::write(const fs::path& file, const std::string& text) {
   const auto before = first_word(file);
-  if (!before) return Error{ErrorCode::unsupported, fmt::format("{} is not there: frequencies cannot be set on this machine", file.string())};
+  if (!before)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{} is not there: frequencies cannot be set on this machine", file.string())};
   if (*before == text) return {};
   std::ofstream stream(file);
   stream << text << std::flush;
-  if (!stream) return Error{ErrorCode::io, fmt::format("{} cannot be written: frequencies are set by root alone", file.string())};
+  if (!stream)
+    return Error{ErrorCode::io, fmt::format("{} cannot be written: frequencies are set by root alone", file.string())};
   written_.push_back({file, *before});
   return {};
 }
@@ -172,24 +182,32 @@ Result<void> FrequencySetting::set_range(const fs::path& least, const fs::path& 
   return write(rises ? least : most, khz);
 }
 
-Result<FrequencySetting> FrequencySetting::apply(const FrequencyWish& wish, const std::vector<unsigned>& pus, const fs::path& root) {
+Result<FrequencySetting> FrequencySetting::apply(const FrequencyWish& wish, const std::vector<unsigned>& pus,
+                                                 const fs::path& root) {
   FrequencySetting setting;
   if (wish.turbo) {
     const fs::path no_turbo = root / kCpus / "intel_pstate/no_turbo", boost = root / kCpus / "cpufreq/boost";
-    if (const auto done = fs::exists(no_turbo) ? setting.write(no_turbo, *wish.turbo ? "0" : "1") : setting.write(boost, *wish.turbo ? "1" : "0"); !done)
+    if (const auto done = fs::exists(no_turbo) ? setting.write(no_turbo, *wish.turbo ? "0" : "1")
+                                               : setting.write(boost, *wish.turbo ? "1" : "0");
+        !done)
       return done.error();
   }
   if (wish.core_mhz)
     for (const unsigned pu : pus) {
       const fs::path folder = cpufreq_of(root, pu);
-      if (const auto done = setting.set_range(folder / "scaling_min_freq", folder / "scaling_max_freq", *wish.core_mhz); !done) return done.error();
+      if (const auto done = setting.set_range(folder / "scaling_min_freq", folder / "scaling_max_freq", *wish.core_mhz);
+          !done)
+        return done.error();
     }
   if (wish.uncore_mhz) {
     const auto uncores = uncores_in(root);
     if (uncores.empty())
-      return Error{ErrorCode::unsupported, "the uncore's frequency cannot be set on this machine: it has no driver intel_uncore_frequency"};
+      return Error{ErrorCode::unsupported,
+                   "the uncore's frequency cannot be set on this machine: it has no driver intel_uncore_frequency"};
     for (const fs::path& folder : uncores)
-      if (const auto done = setting.set_range(folder / "min_freq_khz", folder / "max_freq_khz", *wish.uncore_mhz); !done) return done.error();
+      if (const auto done = setting.set_range(folder / "min_freq_khz", folder / "max_freq_khz", *wish.uncore_mhz);
+          !done)
+        return done.error();
   }
   return setting;
 }

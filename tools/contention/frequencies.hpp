@@ -56,7 +56,8 @@ class FrequencyLog {
 
 /// The typical frequency of some hardware threads, given by their indices: the median over time of their mean. Empty:
 /// not known.
-std::optional<double> typical_mhz(const std::vector<FrequencyReader::Reading>& readings, const std::vector<std::size_t>& places);
+std::optional<double> typical_mhz(const std::vector<FrequencyReader::Reading>& readings,
+                                  const std::vector<std::size_t>& places);
 std::optional<double> typical_uncore_mhz(const std::vector<FrequencyReader::Reading>& readings);
 
 /// The requested frequencies of a processor.
@@ -71,7 +72,8 @@ struct FrequencyWish {
 class FrequencySetting {
  public:
   /// Sets frequencies. Errors: unsupported, io (not permitted), with a remedy; nothing has changed then.
-  static base::Result<FrequencySetting> apply(const FrequencyWish& wish, const std::vector<unsigned>& pus, const std::filesystem::path& root = "/");
+  static base::Result<FrequencySetting> apply(const FrequencyWish& wish, const std::vector<unsigned>& pus,
+                                              const std::filesystem::path& root = "/");
   FrequencySetting(FrequencySetting&&) noexcept = default;
   FrequencySetting& operator=(FrequencySetting&&) = delete;
   ~FrequencySetting();

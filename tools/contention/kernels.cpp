@@ -34,7 +34,8 @@ double count_primes() {
 }
 
 /// 64 independent sums, which is enough for two units of 512 bits with a latency of four cycles.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)
 __attribute__((target_clones("avx512f", "arch=haswell", "default")))
 #endif
 double multiply_and_add() {
@@ -94,7 +95,9 @@ std::optional<Kernel> kernel_named(std::string_view name) {
 
 std::string name_of(Kernel kernel) { return std::string(kernels[static_cast<std::size_t>(kernel)].name); }
 
-std::uint64_t bytes_of(Kernel kernel, std::size_t count) { return std::uint64_t{kernels[static_cast<std::size_t>(kernel)].arrays} * count * sizeof(double); }
+std::uint64_t bytes_of(Kernel kernel, std::size_t count) {
+  return std::uint64_t{kernels[static_cast<std::size_t>(kernel)].arrays} * count * sizeof(double);
+}
 
 double run_once(Kernel kernel, const Arrays& arrays, unsigned cursor) {
   switch (kernel) {

@@ -1,4 +1,5 @@
-// tools/contention/measure.cpp: `tandem contention measure`: the campaign of chapters 5 and 6 of the thesis on two ranks.
+// tools/contention/measure.cpp: `tandem contention measure`: the campaign of chapters 5 and 6 of the thesis on two
+// ranks.
 #include "tools/contention/measure.hpp"
 
 #include <unistd.h>
@@ -66,13 +67,16 @@ struct MeasureOptions {
   bool json = false;
 
   FrequencyWish frequencies() const {
-    return {.core_mhz = core_mhz, .uncore_mhz = uncore_mhz, .turbo = turbo.empty() ? std::nullopt : std::optional(turbo == "on")};
+    return {.core_mhz = core_mhz,
+            .uncore_mhz = uncore_mhz,
+            .turbo = turbo.empty() ? std::nullopt : std::optional(turbo == "on")};
   }
 };
 
 /// Set by SIGINT and SIGTERM while frequencies are set, so that they are restored.
 volatile std::sig_atomic_t is_interrupted = 0;
-constexpr const char* interrupted = "interrupted: the same command goes on with the campaign; frequencies are as they were before";
+constexpr const char* interrupted =
+    "interrupted: the same command goes on with the campaign; frequencies are as they were before";
 
 Result<void> read_sizes(MeasureOptions& options) {
   options.plan.message_bytes.clear();
@@ -114,10 +118,13 @@ Json protocol_of(const MeasureOptions& options, const Layout& layout, std::strin
 }
 
 /// Members that must be equal when applications are continued, and the notes about them.
-Json about_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers, const std::vector<std::string>& notes) {
+Json about_applications(const ApplicationOptions& options, const std::vector<unsigned>& workers,
+                        const std::vector<std::string>& notes) {
   Json protocol{{"applications", Json(options.applications)}, {"workers", Json(workers)}, {"tile", options.tile}};
-  for (const std::string& application : options.applications) protocol[application + "_order"] = options.order(application);
-  if (std::ranges::find(options.applications, "cg") != options.applications.end()) protocol["cg_iterations"] = options.cg_iterations;
+  for (const std::string& application : options.applications)
+    protocol[application + "_order"] = options.order(application);
+  if (std::ranges::find(options.applications, "cg") != options.applications.end())
+    protocol["cg_iterations"] = options.cg_iterations;
   return {{"protocol", std::move(protocol)}, {"notes", Json(notes)}, {"runs", applications_file}};
 }
 
@@ -126,7 +133,8 @@ const RowFormat<Measurement> sample_format{.header = header_line, .line = line_o
 /// The file of samples, to which each measurement is added when it is made, and that of frequencies.
 class Results {
  public:
-  Results(Results&& other) noexcept : samples_(std::move(other.samples_)), frequencies_(std::exchange(other.frequencies_, nullptr)) {}
+  Results(Results&& other) noexcept
+      : samples_(std::move(other.samples_)), frequencies_(std::exchange(other.frequencies_, nullptr)) {}
   Results& operator=(Results&&) = delete;
   ~Results() {
     if (frequencies_ != nullptr) std::fclose(frequencies_);
@@ -149,7 +157,8 @@ class Results {
         const Json* const former = applications->find("protocol");
         if (!about.contains("applications")) about["applications"] = *applications;
         else if (former == nullptr || former->dump() != about["applications"]["protocol"].dump())
-          return another(folder, "campaign of applications", former != nullptr ? former->dump() : "its campaign.json is damaged");
+          return another(folder, "campaign of applications",
+                         former != nullptr ? former->dump() : "its campaign.json is damaged");
       }
     } else if (fs::exists(samples)) {
       return Error{ErrorCode::invalid_argument,
@@ -175,8 +184,10 @@ class Results {
     for (const FrequencyReader::Reading& reading : readings) {
       const double seconds = static_cast<double>(reading.at_ns - readings.front().at_ns) / 1e9;
       for (std::size_t i = 0; i < cores.size(); ++i)
-        if (reading.mhz[i] > 0) text += fmt::format("{},{:.3f},{},{:.0f}\n", all().size(), seconds, cores[i], reading.mhz[i]);
-      if (reading.uncore_mhz) text += fmt::format("{},{:.3f},uncore,{:.0f}\n", all().size(), seconds, *reading.uncore_mhz);
+        if (reading.mhz[i] > 0)
+          text += fmt::format("{},{:.3f},{},{:.0f}\n", all().size(), seconds, cores[i], reading.mhz[i]);
+      if (reading.uncore_mhz)
+        text += fmt::format("{},{:.3f},uncore,{:.0f}\n", all().size(), seconds, *reading.uncore_mhz);
     }
     if (std::fwrite(text.data(), 1, text.size(), frequencies_) != text.size() || std::fflush(frequencies_) != 0)
       return Error{ErrorCode::io, fmt::format("{} cannot be written: {}", frequencies_file, std::strerror(errno))};
@@ -188,7 +199,8 @@ class Results {
   explicit Results(RowFile<Measurement> samples) : samples_(std::move(samples)) {}
   static Error another(const fs::path& folder, const char* what, const std::string& options) {
     return {ErrorCode::invalid_argument,
-            fmt::format("{} holds another {}: choose another folder, or give the options of that one: {}", folder.string(), what, options)};
+            fmt::format("{} holds another {}: choose another folder, or give the options of that one: {}",
+                        folder.string(), what, options)};
   }
   RowFile<Measurement> samples_;
   std::FILE* frequencies_ = nullptr;
@@ -297,7 +309,8 @@ class Runner {
       });
       m.iterations_per_s = rate.per_second;
       m.cpu_share = rate.cpu_share;
-      const double bytes = static_cast<double>(bytes_of(team_->options().kernel, team_->options().array_bytes / sizeof(double)));
+      const double bytes =
+          static_cast<double>(bytes_of(team_->options().kernel, team_->options().array_bytes / sizeof(double)));
       if (bytes > 0) m.computation_mb_s = *m.iterations_per_s * bytes / 1e6;
     }
     m.communication_mb_s = network.mb_s;
@@ -318,12 +331,12 @@ class Runner {
     std::size_t most = 1;
     if (options_.plan.cores.empty()) most = layout_.cores_per_socket;
     for (const unsigned n : options_.plan.cores) most = std::max<std::size_t>(most, n);
-    auto team = Team::create(topology_,
-                             {.cores = {layout_.computing.begin(), layout_.computing.begin() + static_cast<std::ptrdiff_t>(most)},
-                              .numa_place = place_of(m.computation_node),
-                              .array_bytes = static_cast<std::size_t>(base::parse_bytes(options_.array).value()),
-                              .kernel = *kernel_named(m.kernel),
-                              .cursor = m.cursor});
+    auto team = Team::create(
+        topology_, {.cores = {layout_.computing.begin(), layout_.computing.begin() + static_cast<std::ptrdiff_t>(most)},
+                    .numa_place = place_of(m.computation_node),
+                    .array_bytes = static_cast<std::size_t>(base::parse_bytes(options_.array).value()),
+                    .kernel = *kernel_named(m.kernel),
+                    .cursor = m.cursor});
     if (!team) return team.error();
     team_.emplace(std::move(team).value());
     team_kind_ = kind;
@@ -333,7 +346,9 @@ class Runner {
   /// Makes memory for each message, if that is requested.
   Partner::MakeMemory fresh_memory(const Measurement& m) const {
     if (options_.buffers != "fresh") return {};
-    return [this, place = place_of(m.communication_node)](std::size_t bytes) { return NodeMemory::create(topology_, bytes, place); };
+    return [this, place = place_of(m.communication_node)](std::size_t bytes) {
+      return NodeMemory::create(topology_, bytes, place);
+    };
   }
 
   Result<void> message_memory(const Measurement& m) {
@@ -363,7 +378,8 @@ class Runner {
 void print_summary(const std::vector<SummaryRow>& rows, std::size_t repetitions) {
   fmt::print("\n{}\n", summary_title(repetitions));
   const auto line = [](const std::array<std::string, summary_columns>& cells) {
-    fmt::print("{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]);
+    fmt::print("{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4],
+               cells[5], cells[6], cells[7]);
   };
   line(summary_names());
   for (const SummaryRow& row : rows) line(cells_of(row));
@@ -372,15 +388,20 @@ void print_summary(const std::vector<SummaryRow>& rows, std::size_t repetitions)
 Json applications_json(const std::vector<ApplicationRow>& rows, const ApplicationOptions& options) {
   Json results = Json::array();
   for (const ApplicationRow& row : rows) {
-    const Json params{{"application", row.application}, {"workers", row.workers}, {"n", options.order(row.application)}, {"nb", options.tile}};
-    const std::tuple<const char*, const Cell&, const char*> cells[] = {{"application_time", row.seconds, "s"},
-                                                                       {"application_rate", row.gflop_s, "GFlop/s"},
-                                                                       {"application_iterations", row.iterations_per_s, "iterations/s"},
-                                                                       {"send_bandwidth", row.send_mb_s, "MB/s"},
-                                                                       {"delivered_bandwidth", row.delivered_mb_s, "MB/s"},
-                                                                       {"stalled", row.stalled, "share"}};
+    const Json params{{"application", row.application},
+                      {"workers", row.workers},
+                      {"n", options.order(row.application)},
+                      {"nb", options.tile}};
+    const std::tuple<const char*, const Cell&, const char*> cells[] = {
+        {"application_time", row.seconds, "s"},
+        {"application_rate", row.gflop_s, "GFlop/s"},
+        {"application_iterations", row.iterations_per_s, "iterations/s"},
+        {"send_bandwidth", row.send_mb_s, "MB/s"},
+        {"delivered_bandwidth", row.delivered_mb_s, "MB/s"},
+        {"stalled", row.stalled, "share"}};
     for (const auto& [name, cell, unit] : cells)
-      if (!cell.values.empty()) results.push_back(result_json({.name = name, .params = params, .unit = unit, .samples = cell.values}));
+      if (!cell.values.empty())
+        results.push_back(result_json({.name = name, .params = params, .unit = unit, .samples = cell.values}));
   }
   return results;
 }
@@ -423,9 +444,11 @@ unsigned cores_of_rank(const base::Topology& topology, bool one_host) {
 }
 
 /// Rank 0: measures kernels. The folder then contains this campaign, or is made.
-Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& topology, const MeasureOptions& options) {
+Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& topology,
+                                const MeasureOptions& options) {
   const bool one_host = endpoint.same_host(comm::Rank{0}, comm::Rank{1});
-  auto layout = lay_out(topology, one_host, options.communication_core ? static_cast<int>(*options.communication_core) : -1);
+  auto layout =
+      lay_out(topology, one_host, options.communication_core ? static_cast<int>(*options.communication_core) : -1);
   if (!layout) return layout.error();
   keep_if_bound(layout.value(), [&](unsigned node) -> Result<void> {
     const auto made = NodeMemory::create(topology, 4096, node);
@@ -434,7 +457,8 @@ Result<Kernels> measure_kernels(comm::Endpoint& endpoint, const base::Topology& 
   const auto steps = plan(layout.value(), options.plan);
   if (!steps) return steps.error();
   if (!has_non_temporal_stores() && std::ranges::find(options.plan.kernels, "memset") != options.plan.kernels.end())
-    layout.value().notes.push_back("no non-temporal stores on this processor: what memset writes goes through the caches");
+    layout.value().notes.push_back(
+        "no non-temporal stores on this processor: what memset writes goes through the caches");
   if (const auto bound = topology.bind_this_thread(layout.value().communicating); !bound)
     layout.value().notes.push_back("threads cannot be bound to cores (" + bound.error().message + "): they move");
   Partner partner(endpoint);
@@ -479,30 +503,35 @@ std::string values_of(const ApplicationRun& run) {
 }
 
 /// Rank 0: runs applications, after the kernels.
-Result<std::vector<ApplicationRun>> measure_applications(const ToolContext& context, const MeasureOptions& options, const std::vector<unsigned>& workers) {
+Result<std::vector<ApplicationRun>> measure_applications(const ToolContext& context, const MeasureOptions& options,
+                                                         const std::vector<unsigned>& workers) {
   auto results = RowFile<ApplicationRun>::open(fs::path(options.folder) / applications_file, application_format);
   if (!results) return results.error();
   const auto plan = plan_applications(options.applications, workers, options.plan.repetitions);
-  const auto there = static_cast<std::size_t>(std::ranges::count_if(plan, [&](const ApplicationRun& run) { return results.value().has(run); }));
+  const auto there = static_cast<std::size_t>(
+      std::ranges::count_if(plan, [&](const ApplicationRun& run) { return results.value().has(run); }));
   if (there > 0) print_note("{} of {} are there already\n", counted(there, "run"), plan.size());
   std::size_t made = 0;
   const auto start = std::chrono::steady_clock::now();
   const auto tell = [&](const ApplicationRun& run, std::size_t left) -> Result<void> {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     ++made;
-    print_note("[{}/{}] {} on {} of each rank: {}; {:.0f} s left\n", made, made + left, run.application, counted(run.workers, "worker"), values_of(run),
+    print_note("[{}/{}] {} on {} of each rank: {}; {:.0f} s left\n", made, made + left, run.application,
+               counted(run.workers, "worker"), values_of(run),
                spent.count() / static_cast<double>(made) * static_cast<double>(left));
     if (is_interrupted != 0) return Error{ErrorCode::io, interrupted};
     return {};
   };
-  if (const auto good = run_applications(context, options.applications, plan, results.value(), tell); !good) return good.error();
+  if (const auto good = run_applications(context, options.applications, plan, results.value(), tell); !good)
+    return good.error();
   return results.value().rows();
 }
 
 void print_applications(const std::vector<ApplicationRow>& rows, std::size_t repetitions) {
   fmt::print("\n{}\n", application_title(repetitions));
   const auto line = [](const std::array<std::string, application_columns>& cells) {
-    fmt::print("{:<12}{:>8}  {:<24}{:<28}{:<24}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6]);
+    fmt::print("{:<12}{:>8}  {:<24}{:<28}{:<24}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5],
+               cells[6]);
   };
   line(application_names());
   for (const ApplicationRow& row : rows) line(cells_of(row));
@@ -542,7 +571,8 @@ Result<void> run(MeasureOptions& options, ToolContext& context) {
   if (const auto good = read_sizes(options); !good) return good;
   const auto topology = base::Topology::discover();
   if (!topology) return topology.error();
-  if (const auto good = check(options.applications, static_cast<unsigned>(topology.value().cores().size())); !good) return good;
+  if (const auto good = check(options.applications, static_cast<unsigned>(topology.value().cores().size())); !good)
+    return good;
   auto job = comm::join_job({.environment = base::process_environment(), .log = context.log});
   if (!job) return job.error();
   if (job.value().size == 1) return start_both(context);
@@ -552,7 +582,8 @@ Result<void> run(MeasureOptions& options, ToolContext& context) {
   const bool has_applications = !options.applications.applications.empty();
   if (has_applications && job.value().source != "tandem run")  // other directories serve one membership of a process
     return Error{ErrorCode::invalid_argument,
-                 "contention measure: --applications needs ranks that tandem run has started, since each run joins the job anew: tandem run -n 2 --host a,b "
+                 "contention measure: --applications needs ranks that tandem run has started, since each run joins the "
+                 "job anew: tandem run -n 2 --host a,b "
                  "tandem contention measure ..."};
   const std::vector<unsigned> pus = base::affinity_of_this_thread();
   comm::EndpointOptions endpoint_options = comm::comm_options(context.config);
@@ -567,9 +598,11 @@ Result<void> run(MeasureOptions& options, ToolContext& context) {
   };
   const bool one_host = endpoint->same_host(comm::Rank{0}, comm::Rank{1});
   if (endpoint->rank().value() != 0) {
-    const auto layout = lay_out(topology.value(), one_host,
-                                one_host && options.communication_core ? static_cast<int>(*options.communication_core) : -1);
-    if (layout) (void)topology.value().bind_this_thread(layout.value().sending);  // rank 0 says whether threads can be bound
+    const auto layout =
+        lay_out(topology.value(), one_host,
+                one_host && options.communication_core ? static_cast<int>(*options.communication_core) : -1);
+    // rank 0 says whether threads can be bound
+    if (layout) (void)topology.value().bind_this_thread(layout.value().sending);
     const auto applications_follow = serve(*endpoint, topology.value());
     leave();
     if (!applications_follow) return applications_follow.error();
@@ -581,7 +614,8 @@ Result<void> run(MeasureOptions& options, ToolContext& context) {
   if (!kernels) return kernels.error();
   std::vector<ApplicationRun> runs;
   if (has_applications) {
-    auto made = measure_applications(context, options, worker_counts(options.applications, cores_of_rank(topology.value(), one_host)));
+    auto made = measure_applications(context, options,
+                                     worker_counts(options.applications, cores_of_rank(topology.value(), one_host)));
     if (!made) return made.error();
     runs = std::move(made).value();
   }
@@ -597,7 +631,9 @@ void add_measure(Subcommand contention, ToolContext& context) {
   const auto options = std::make_shared<MeasureOptions>();
   command.add_option("folder", options->folder, "Folder of the results; a campaign that was interrupted there goes on")
       .required();
-  command.add_option("--kernels", options->plan.kernels, "Kernels of the cores, separated by commas: primes, memset, copy, triad, fma")
+  command
+      .add_option("--kernels", options->plan.kernels,
+                  "Kernels of the cores, separated by commas: primes, memset, copy, triad, fma")
       .list()
       .one_of({"primes", "memset", "copy", "triad", "fma"})
       .show_default();
@@ -613,14 +649,18 @@ void add_measure(Subcommand contention, ToolContext& context) {
                   "Numbers of computing cores, separated by commas (default: all of the first socket)")
       .list()
       .positive();
-  command.add_flag("--samples", options->plan.samples_only, "Only the two placements that give the models' parameters, not all");
-  command.add_flag("--shortened", options->shortened, "Leave out numbers of cores beyond the peaks, except the last one");
+  command.add_flag("--samples", options->plan.samples_only,
+                   "Only the two placements that give the models' parameters, not all");
+  command.add_flag("--shortened", options->shortened,
+                   "Leave out numbers of cores beyond the peaks, except the last one");
   command
       .add_option("--repetitions", options->plan.repetitions,
                   "How often everything is measured; may be more when a campaign goes on")
       .positive()
       .show_default();
-  command.add_option("--seconds", options->seconds, "How long a measurement takes at least").between(0.01, 3600).show_default();
+  command.add_option("--seconds", options->seconds, "How long a measurement takes at least")
+      .between(0.01, 3600)
+      .show_default();
   command.add_option("--array", options->array, "Size of each array of a core").show_default();
   command
       .add_option("--communication-core", options->communication_core,
@@ -632,21 +672,28 @@ void add_measure(Subcommand contention, ToolContext& context) {
       .one_of({"recycled", "fresh"});
   command.add_option("--turbo", options->turbo, "on or off: whether cores may exceed their nominal frequency meanwhile (needs root)").one_of({"on", "off"});
   ApplicationOptions& applications = options->applications;
-  command.add_option("--applications", applications.applications,
-                     "Then run these on the task runtime of both ranks, separated by commas: cg, gemm (section 5.5 of the thesis)")
+  command
+      .add_option(
+          "--applications", applications.applications,
+          "Then run these on the task runtime of both ranks, separated by commas: cg, gemm (section 5.5 of the thesis)")
       .list()
       .one_of({"cg", "gemm"});
-  command.add_option("--workers", applications.workers,
-                     "Applications: numbers of workers of each rank, separated by commas (default: 1, 2, 4, ... and all cores of a rank)")
+  command
+      .add_option("--workers", applications.workers,
+                  "Applications: numbers of workers of each rank, separated by commas (default: 1, 2, 4, ... and all "
+                  "cores of a rank)")
       .list()
       .positive();
-  command.add_option("--gemm-order", applications.gemm_order, "Order of the matrices of gemm").between(2, 1e6).show_default();
+  command.add_option("--gemm-order", applications.gemm_order, "Order of the matrices of gemm")
+      .between(2, 1e6)
+      .show_default();
   command.add_option("--cg-order", applications.cg_order, "Order of the matrix of cg").between(2, 1e6).show_default();
   command.add_option("--cg-iterations", applications.cg_iterations, "Iterations of cg").between(1, 1e6).show_default();
   command.add_option("--nb", applications.tile, "Order of a tile of both").between(1, 1e5).show_default();
   command.add_flag("--json", options->json, "Print a JSON object");
   command.footer(
-      "Outside of a job, the command starts two ranks on this host. On two hosts: tandem run -n 2 --host a,b tandem contention measure ...");
+      "Outside of a job, the command starts two ranks on this host. On two hosts: tandem run -n 2 --host a,b tandem "
+      "contention measure ...");
   command.callback([options, &context] {
     if (const auto outcome = run(*options, context); !outcome) fail(context, outcome.error());
   });

@@ -39,10 +39,12 @@ Json intervals_of(const CurveFit& fit, bool soft) {
   Json json{{"n_par_max", pair_of(fit.n_par_max())}, {"n_seq_max", pair_of(fit.n_seq_max())}};
   for (const ParameterName& field : parameter_names)
     json[field.name] =
-        pair_of(within(fit.interval([&](const SoftParameters& p) { return p.bus.*field.value; }), field.least, field.most));
+        pair_of(within(fit.interval([&](const SoftParameters& p) { return p.bus.*field.value; }), field.least,
+                       field.most));
   if (soft) {
     json["softness"] = pair_of(within(fit.interval([](const SoftParameters& p) { return p.softness; }), 0, 0.5));
-    json["network_weight"] = pair_of(within(fit.interval([](const SoftParameters& p) { return p.network_weight; }), 0, 4));
+    json["network_weight"] = pair_of(within(fit.interval([](const SoftParameters& p) { return p.network_weight; }), 0,
+                                            4));
   }
   return json;
 }
@@ -63,7 +65,8 @@ Json errors_json(const ModelErrors& errors) {
 /// Reads members of one object, and remembers the first missing one.
 class Members {
  public:
-  Members(const Json* object, std::string path, std::string& wrong) : object_(object), path_(std::move(path)), wrong_(wrong) {
+  Members(const Json* object, std::string path, std::string& wrong)
+      : object_(object), path_(std::move(path)), wrong_(wrong) {
     if (object_ == nullptr || !object_->is_object()) fault("");
   }
   double number(const char* name) {
@@ -159,7 +162,8 @@ base::Result<Models> fit_campaign(const Campaign& campaign, const std::string& n
                 .curves = curves_of(campaign, choice.value()),
                 .choice = choice.value()};
   const unsigned nodes_per_socket = options.nodes_per_socket > 0 ? options.nodes_per_socket : campaign.nodes_per_socket;
-  auto fit = fit_machine(models.curves, nodes_per_socket, options.hold_out ? Calibration::two_placements : Calibration::all);
+  auto fit =
+      fit_machine(models.curves, nodes_per_socket, options.hold_out ? Calibration::two_placements : Calibration::all);
   if (!fit) return fit.error();
   models.fit = std::move(fit).value();
   models.threshold = models.fit->threshold;
@@ -177,8 +181,8 @@ base::Result<Models> read_models(const std::string& source, const FitOptions& op
     if (const Platform* platform = find_platform(source)) return models_of(*platform);
     std::vector<std::string_view> known;
     for (const Platform& platform : platforms()) known.push_back(platform.name);
-    return Error{ErrorCode::not_found,
-                 fmt::format("{}: neither a file, nor a folder, nor one of the machines {}", source, fmt::join(known, ", "))};
+    return Error{ErrorCode::not_found, fmt::format("{}: neither a file, nor a folder, nor one of the machines {}",
+                                                   source, fmt::join(known, ", "))};
   }
   if (fs::is_regular_file(source) && fs::path(source).extension() == ".json") {
     const auto json = json_in(source);
@@ -197,14 +201,15 @@ Json to_json(const Models& models) {
             {"core_gflop_s", models.soft.core_gflop_s},
             {"half_message_bytes", models.soft.half_message_bytes}};
   for (std::size_t i = 0; i < relation_count; ++i)
-    soft["between"][relation_names[i]] =
-        Json{{"computation", models.soft.between[i].computation}, {"communication", models.soft.between[i].communication}};
+    soft["between"][relation_names[i]] = Json{{"computation", models.soft.between[i].computation},
+                                              {"communication", models.soft.between[i].communication}};
   Json json{{"models", "contention"},
             {"name", models.name},
             {"nodes", models.nodes},
             {"nodes_per_socket", models.threshold.nodes_per_socket},
             {"cores", models.cores},
-            {"threshold", Json{{"local", numbers_of(models.threshold.local)}, {"remote", numbers_of(models.threshold.remote)}}},
+            {"threshold",
+             Json{{"local", numbers_of(models.threshold.local)}, {"remote", numbers_of(models.threshold.remote)}}},
             {"soft", soft}};
   if (models.choice) {
     json["kernel"] = models.choice->kernel;
@@ -233,9 +238,11 @@ base::Result<Models> models_from_json(const Json& json, const std::string& name)
   models.cores = all.count("cores");
   const unsigned nodes_per_socket = all.count("nodes_per_socket");
   Members threshold = all.object("threshold"), soft = all.object("soft"), between = soft.object("between");
-  models.threshold = {threshold_of(threshold.object("local")), threshold_of(threshold.object("remote")), nodes_per_socket};
-  models.soft = {
-      .local = soft_of(soft.object("local")), .remote = soft_of(soft.object("remote")), .nodes_per_socket = nodes_per_socket};
+  models.threshold = {threshold_of(threshold.object("local")), threshold_of(threshold.object("remote")),
+                      nodes_per_socket};
+  models.soft = {.local = soft_of(soft.object("local")),
+                 .remote = soft_of(soft.object("remote")),
+                 .nodes_per_socket = nodes_per_socket};
   models.soft.core_gflop_s = soft.number("core_gflop_s");
   models.soft.half_message_bytes = soft.number("half_message_bytes");
   for (std::size_t i = 0; i < relation_count; ++i) {
@@ -246,9 +253,11 @@ base::Result<Models> models_from_json(const Json& json, const std::string& name)
   if (networks != nullptr && networks->is_array())
     for (const Json& rate : *networks) models.soft.network_mb_s.push_back(rate.is_number() ? rate.number() : -1);
   if (!wrong.empty())
-    return Error{ErrorCode::malformed,
-                 fmt::format("{}: {} is missing or wrong; `tandem contention fit -o FILE` writes such files", name, wrong)};
-  if (models.nodes == 0 || models.cores == 0) return Error{ErrorCode::malformed, name + ": nodes and cores must be at least 1"};
+    return Error{
+        ErrorCode::malformed,
+        fmt::format("{}: {} is missing or wrong; `tandem contention fit -o FILE` writes such files", name, wrong)};
+  if (models.nodes == 0 || models.cores == 0)
+    return Error{ErrorCode::malformed, name + ": nodes and cores must be at least 1"};
   if (const auto good = ThresholdModel::create(models.threshold); !good)
     return Error{good.error().code, name + ": " + good.error().message};
   if (const auto good = SoftModel::create(models.soft); !good)

@@ -58,24 +58,28 @@ std::string origin_of(const Campaign& campaign) {
   std::string text;
   const Json* const machine = campaign.about.find("machine");
   if (machine != nullptr && machine->contains("processor") && machine->contains("core_count"))
-    text += paragraph(fmt::format("{}, {} cores here.", plain((*machine)["processor"]), plain((*machine)["core_count"])));
+    text +=
+        paragraph(fmt::format("{}, {} cores here.", plain((*machine)["processor"]), plain((*machine)["core_count"])));
   if (const Json* const notes = campaign.about.find("notes"))
     for (const Json& note : *notes) text += paragraph("Note: " + plain(note) + ".");
   if (const auto others = other_programs(campaign.measurements)) text += paragraph("Note: " + *others + ".");
   const Json* const protocol = campaign.about.find("protocol");
   if (protocol == nullptr || protocol->members().empty()) return text;
   text += "<details><summary>Protocol</summary><table>\n";
-  for (const Json::Member& member : protocol->members()) text += table_row(std::vector{member.key, plain(member.value)}, "td");
+  for (const Json::Member& member : protocol->members())
+    text += table_row(std::vector{member.key, plain(member.value)}, "td");
   return text + "</table></details>\n";
 }
 
 std::string comparison_of(const Campaign& campaign) {
   unsigned repetitions = 0;
   for (const auto& m : campaign.measurements) repetitions = std::max(repetitions, m.repetition + 1);
-  std::string text = "<h2>What kernels and messages lose beside each other</h2>\n" +
-                     paragraph(summary_title(repetitions) + ". Nodes: the NUMA nodes of the kernel's data and of the messages' data. A loss that is smaller "
-                               "than the brackets are wide may be chance.") +
-                     "<table>\n" + table_row(summary_names(), "th");
+  std::string text =
+      "<h2>What kernels and messages lose beside each other</h2>\n" +
+      paragraph(summary_title(repetitions) +
+                ". Nodes: the NUMA nodes of the kernel's data and of the messages' data. A loss that is smaller "
+                "than the brackets are wide may be chance.") +
+      "<table>\n" + table_row(summary_names(), "th");
   const auto rows = summary_of(campaign.measurements);
   std::string all;
   std::size_t shown = 0;
@@ -88,7 +92,8 @@ std::string comparison_of(const Campaign& campaign) {
   }
   text += "</table>\n";
   if (shown == rows.size()) return text;
-  return text + fmt::format("<details><summary>All numbers of cores</summary><table>\n{}{}</table></details>\n", table_row(summary_names(), "th"), all);
+  return text + fmt::format("<details><summary>All numbers of cores</summary><table>\n{}{}</table></details>\n",
+                            table_row(summary_names(), "th"), all);
 }
 
 /// Medians of the cores' frequencies, as in figures 5.2 and 5.4 of the thesis; empty where they are not known.
@@ -107,19 +112,29 @@ std::string frequencies_of(const Campaign& campaign) {
     if (m.communicating_mhz) row.network.push_back(*m.communicating_mhz);
   }
   if (rows.empty()) return "";
-  const auto cell = [](const std::vector<double>& values) { return values.empty() ? std::string() : fmt::format("{:.0f}", median(values)); };
-  std::string text = "<h2>Frequencies</h2>\n" +
-                     paragraph("Medians in MHz. Frequencies fall with the number of cores that compute, more so with wide vectors (fma); a core that only "
-                               "communicates may slow the network when it is clocked down. frequencies.csv has them over time." +
-                               (uncore.empty() ? std::string() : fmt::format(" Uncore: {:.0f} MHz.", median(uncore))) +
-                               (network_alone.empty() ? std::string() : fmt::format(" The core that communicates, alone: {:.0f} MHz.", median(network_alone)))) +
-                     "<table>\n" +
-                     table_row(std::vector<std::string>{"kernel", "cores", "computing, alone", "computing, with communication", "communicating, with computation"}, "th");
+  const auto cell = [](const std::vector<double>& values) {
+    return values.empty() ? std::string() : fmt::format("{:.0f}", median(values));
+  };
+  std::string text =
+      "<h2>Frequencies</h2>\n" +
+      paragraph(
+          "Medians in MHz. Frequencies fall with the number of cores that compute, more so with wide vectors (fma); a "
+          "core that only "
+          "communicates may slow the network when it is clocked down. frequencies.csv has them over time." +
+          (uncore.empty() ? std::string() : fmt::format(" Uncore: {:.0f} MHz.", median(uncore))) +
+          (network_alone.empty()
+               ? std::string()
+               : fmt::format(" The core that communicates, alone: {:.0f} MHz.", median(network_alone)))) +
+      "<table>\n" +
+      table_row(std::vector<std::string>{"kernel", "cores", "computing, alone", "computing, with communication",
+                                         "communicating, with computation"},
+                "th");
   for (const auto& [of, row] : rows) {
     const auto& [kernel, cursor, cores] = of;
-    text += table_row(std::vector<std::string>{cursor == 1 ? kernel : fmt::format("{} x {}", kernel, cursor), std::to_string(cores), cell(row.alone), cell(row.both),
-                                               cell(row.network)},
-                      "td");
+    text +=
+        table_row(std::vector<std::string>{cursor == 1 ? kernel : fmt::format("{} x {}", kernel, cursor),
+                                           std::to_string(cores), cell(row.alone), cell(row.both), cell(row.network)},
+                  "td");
   }
   return text + "</table>\n";
 }
@@ -138,9 +153,12 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
     if (m.step == "both" && m.computation_mb_s && m.communication_mb_s) kernels.emplace(m.kernel, m.cursor);
   if (kernels.empty()) return "";
   const std::string title = "<h2>Bandwidths by number of computing cores</h2>\n";
-  std::string text = title + paragraph("A panel for each placement of data on NUMA nodes. Communication (blue, left scale) and computation (orange, right scale) have scales of "
-                                       "their own. Round points: alone; triangles: both at once. Full lines: the soft model; dashed lines: the thesis's; panels with a "
-                                       "thick frame gave the parameters.");
+  std::string text = title + paragraph(
+                                 "A panel for each placement of data on NUMA nodes. Communication (blue, left scale) "
+                                 "and computation (orange, right scale) have scales of "
+                                 "their own. Round points: alone; triangles: both at once. Full lines: the soft model; "
+                                 "dashed lines: the thesis's; panels with a "
+                                 "thick frame gave the parameters.");
   const auto work = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
   if (!work) return title + paragraph("No pictures: " + work.error().message);
   for (const auto& [kernel, cursor] : kernels) {
@@ -153,23 +171,32 @@ std::string pictures_of(const std::string& folder, const Campaign& campaign, con
     const std::filesystem::path file = work.value().path() / "picture.svg";
     if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn)
       return title + paragraph("No pictures: " + drawn.error().message);
-    text += fmt::format("<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg_in(file), svg_text(name),
-                        picture.value().why_no_lines.empty() ? "" : svg_text(" - no lines: " + picture.value().why_no_lines));
+    text += fmt::format(
+        "<figure>{}<figcaption>{}{}</figcaption></figure>\n", svg_in(file), svg_text(name),
+        picture.value().why_no_lines.empty() ? "" : svg_text(" - no lines: " + picture.value().why_no_lines));
   }
   return text;
 }
 
 /// Section 5.5 of the thesis; empty where no application was run.
-std::string applications_of(const std::string& folder, const Campaign& campaign, const std::vector<ApplicationRun>& runs, const std::string& python) {
+std::string applications_of(const std::string& folder, const Campaign& campaign,
+                            const std::vector<ApplicationRun>& runs, const std::string& python) {
   if (runs.empty()) return "";
   unsigned repetitions = 0;
   for (const ApplicationRun& run : runs) repetitions = std::max(repetitions, run.repetition + 1);
-  std::string text = "<h2>Applications</h2>\n" +
-                     paragraph(application_title(repetitions) + ". The same matrices with each number of workers of a rank, so the messages are the same, too. Sent: "
-                               "bandwidth as the sending rank sees it, of messages that do not leave at once; delivered: until messages have arrived; both while at least "
-                               "one is under way, means of both ranks. Stalled: share of the kernels' cycles that waited, for memory above all.") +
-                     paragraph("Conjugate gradients read their matrix once in each iteration, so that some workers fill the memory bus and messages become slow; a matrix "
-                               "product computes much with each tile. On the thesis's machine (figure 5.14) messages of the first lose up to 90 %, of the second 20 %.");
+  std::string text =
+      "<h2>Applications</h2>\n" +
+      paragraph(application_title(repetitions) +
+                ". The same matrices with each number of workers of a rank, so the messages are the same, too. Sent: "
+                "bandwidth as the sending rank sees it, of messages that do not leave at once; delivered: until "
+                "messages have arrived; both while at least "
+                "one is under way, means of both ranks. Stalled: share of the kernels' cycles that waited, for memory "
+                "above all.") +
+      paragraph(
+          "Conjugate gradients read their matrix once in each iteration, so that some workers fill the memory bus and "
+          "messages become slow; a matrix "
+          "product computes much with each tile. On the thesis's machine (figure 5.14) messages of the first lose up "
+          "to 90 %, of the second 20 %.");
   const Json* const about = campaign.about.find("applications");
   if (about != nullptr && about->contains("notes"))
     for (const Json& note : (*about)["notes"]) text += paragraph("Note: " + plain(note) + ".");
@@ -181,9 +208,11 @@ std::string applications_of(const std::string& folder, const Campaign& campaign,
   const auto work = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-contention-");
   if (!work) return text + paragraph("No picture: " + work.error().message);
   const std::filesystem::path file = work.value().path() / "picture.svg";
-  if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn) return text + paragraph("No picture: " + drawn.error().message);
+  if (const auto drawn = draw(picture.value(), {"--svg=" + file.string()}, python); !drawn)
+    return text + paragraph("No picture: " + drawn.error().message);
   return text + fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg_in(file),
-                            svg_text("By number of workers of a rank: medians, and all runs as points. All but stalls are relative to the greatest median of each application."));
+                            svg_text("By number of workers of a rank: medians, and all runs as points. All but stalls "
+                                     "are relative to the greatest median of each application."));
 }
 
 std::string parameters_of(const std::string& folder, const Campaign& campaign) {
@@ -192,9 +221,11 @@ std::string parameters_of(const std::string& folder, const Campaign& campaign) {
   if (!fitted) return text + paragraph(fitted.error().message + ".");
   const MachineFit& fit = *fitted.value().fit;
   const bool has_remote = fit.remote_placement.has_value();
-  text += paragraph(fmt::format("Kernel {}, messages of {}; in brackets 95 % intervals. The soft model errs by {:.1f} % on average, the thesis's by {:.1f} %.",
-                                fitted.value().choice->kernel, short_bytes(fitted.value().choice->message_bytes), fit.soft_errors.average(),
-                                fit.threshold_errors.average()));
+  text +=
+      paragraph(fmt::format("Kernel {}, messages of {}; in brackets 95 % intervals. The soft model errs by {:.1f} % on "
+                            "average, the thesis's by {:.1f} %.",
+                            fitted.value().choice->kernel, short_bytes(fitted.value().choice->message_bytes),
+                            fit.soft_errors.average(), fit.threshold_errors.average()));
   text += "<table>\n" + table_row(std::vector<std::string>{"soft model", "local", has_remote ? "remote" : ""}, "th");
   struct Row {
     const char* name;
@@ -204,34 +235,50 @@ std::string parameters_of(const std::string& folder, const Campaign& campaign) {
     double least = 0, most = std::numeric_limits<double>::max();
   };
   const Row rows[] = {
-      {"what one core takes alone (B_comp_seq), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.b_comp_seq_mb_s; }},
-      {"what the network takes alone (B_comm_seq), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.b_comm_seq_mb_s; }},
-      {"the most that the bus carries with the network (T_par_max), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.t_par_max_mb_s; }},
+      {"what one core takes alone (B_comp_seq), GB/s", 1e-3, 2,
+       [](const SoftParameters& p) { return p.bus.b_comp_seq_mb_s; }},
+      {"what the network takes alone (B_comm_seq), GB/s", 1e-3, 2,
+       [](const SoftParameters& p) { return p.bus.b_comm_seq_mb_s; }},
+      {"the most that the bus carries with the network (T_par_max), GB/s", 1e-3, 2,
+       [](const SoftParameters& p) { return p.bus.t_par_max_mb_s; }},
       {"the most without it (T_seq_max), GB/s", 1e-3, 2, [](const SoftParameters& p) { return p.bus.t_seq_max_mb_s; }},
-      {"the share of its bandwidth that the network keeps (alpha)", 1, 3, [](const SoftParameters& p) { return p.bus.alpha; }, 0, 1},
+      {"the share of its bandwidth that the network keeps (alpha)", 1, 3,
+       [](const SoftParameters& p) { return p.bus.alpha; }, 0, 1},
       {"softness", 1, 3, [](const SoftParameters& p) { return p.softness; }, 0, 0.5},
   };
   for (const Row& row : rows) {
     const auto cell = [&](const CurveFit& curve) {
       const Interval interval = within(curve.interval(row.quantity), row.least, row.most);
-      return with_interval(row.quantity(curve.parameters()) * row.scale, {interval.low * row.scale, interval.high * row.scale}, row.digits);
+      return with_interval(row.quantity(curve.parameters()) * row.scale,
+                           {interval.low * row.scale, interval.high * row.scale}, row.digits);
     };
-    text += table_row(std::vector<std::string>{row.name, cell(fit.soft_local), has_remote ? cell(fit.soft_remote) : ""}, "td");
+    text += table_row(std::vector<std::string>{row.name, cell(fit.soft_local), has_remote ? cell(fit.soft_remote) : ""},
+                      "td");
   }
   return text + "</table>\n";
 }
 
 std::string words() {
   return "<h2>What this means</h2>\n" +
-         paragraph("Cores that compute and the network that transfers use the same memory. While both together ask for less than its bus carries, neither "
-                   "notices the other. When the bus is full, cores have what they ask for nearly in full, and the network falls to the share that it "
-                   "is sure of: large messages become several times slower, and what waits for them waits longer.") +
-         paragraph("Kernels that compute much with each number that they load (primes, triad with a high cursor) leave the bus to the network. So: larger tiles "
-                   "that stay in caches; fewer cores for memory-bound work while messages are urgent; data of kernels and messages on different NUMA "
-                   "nodes. Programs limit memory-bound work by themselves once tandem contention fit --install has stored the model of their host. tandem "
-                   "trace summary says how much longer kernels and messages of a run took beside each other.") +
-         paragraph("The method and both models: P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022, "
-                   "chapters 5 and 6.", true);
+         paragraph(
+             "Cores that compute and the network that transfers use the same memory. While both together ask for less "
+             "than its bus carries, neither "
+             "notices the other. When the bus is full, cores have what they ask for nearly in full, and the network "
+             "falls to the share that it "
+             "is sure of: large messages become several times slower, and what waits for them waits longer.") +
+         paragraph(
+             "Kernels that compute much with each number that they load (primes, triad with a high cursor) leave the "
+             "bus to the network. So: larger tiles "
+             "that stay in caches; fewer cores for memory-bound work while messages are urgent; data of kernels and "
+             "messages on different NUMA "
+             "nodes. Programs limit memory-bound work by themselves once tandem contention fit --install has stored "
+             "the model of their host. tandem "
+             "trace summary says how much longer kernels and messages of a run took beside each other.") +
+         paragraph(
+             "The method and both models: P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems "
+             "and Communication Libraries, 2022, "
+             "chapters 5 and 6.",
+             true);
 }
 
 }  // namespace
@@ -242,10 +289,11 @@ base::Result<std::string> page_of(const std::string& folder, const std::string& 
   const auto runs = read_applications(folder);
   if (!runs) return runs.error();
   const std::string title = "Memory contention: " + std::filesystem::path(folder).lexically_normal().string();
-  return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", svg_text(title)) + origin_of(campaign.value()) + comparison_of(campaign.value()) +
-         pictures_of(folder, campaign.value(), python) + parameters_of(folder, campaign.value()) +
-         applications_of(folder, campaign.value(), runs.value(), python) + frequencies_of(campaign.value()) + words() +
-         paragraph(fmt::format("Written by Tandem {}.", version), true) + "</body></html>\n";
+  return head + fmt::format("<title>{0}</title></head><body>\n<h1>{0}</h1>\n", svg_text(title)) +
+         origin_of(campaign.value()) + comparison_of(campaign.value()) + pictures_of(folder, campaign.value(), python) +
+         parameters_of(folder, campaign.value()) + applications_of(folder, campaign.value(), runs.value(), python) +
+         frequencies_of(campaign.value()) + words() + paragraph(fmt::format("Written by Tandem {}.", version), true) +
+         "</body></html>\n";
 }
 
 }  // namespace tandem::tools::contention

@@ -36,21 +36,26 @@ base::Result<void> Partner::renew(NodeMemory& memory, const MakeMemory& make, co
   if (!make) return {};
   Question first = question;
   first.renews = 1;
-  if (const auto good = done(endpoint_.wait(endpoint_.isend(sender, ask_tag, {&first, sizeof first}))); !good) return good;
+  if (const auto good = done(endpoint_.wait(endpoint_.isend(sender, ask_tag, {&first, sizeof first}))); !good)
+    return good;
   auto made = make(2 * question.bytes_one_way());
   if (!made) return made.error();
   memory = std::move(made).value();
   return done(endpoint_.wait(endpoint_.irecv(sender, ready_tag, {})));
 }
 
-base::Result<NetworkRate> Partner::receive(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds) {
-  return bytes <= latency_bytes ? round_trips(memory, make, bytes, seconds) : receive_large(memory, make, bytes, seconds);
+base::Result<NetworkRate> Partner::receive(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes,
+                                           double seconds) {
+  return bytes <= latency_bytes ? round_trips(memory, make, bytes, seconds)
+                                : receive_large(memory, make, bytes, seconds);
 }
 
-base::Result<NetworkRate> Partner::receive_large(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds) {
+base::Result<NetworkRate> Partner::receive_large(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes,
+                                                 double seconds) {
   std::vector<std::int64_t> ends;  // without the time for new memory
   std::int64_t now = steady_now_ns(), renewing_ns = 0;
-  const std::int64_t end = now + static_cast<std::int64_t>(seconds * 1e9), latest = now + static_cast<std::int64_t>(longest_step_s * 1e9);
+  const std::int64_t end = now + static_cast<std::int64_t>(seconds * 1e9),
+                     latest = now + static_cast<std::int64_t>(longest_step_s * 1e9);
   while ((ends.size() < least_repetitions || now < end) && now <= latest) {
     const Question question{.bytes = bytes};
     if (const auto good = renew(memory, make, question); !good) return good.error();
@@ -64,11 +69,13 @@ base::Result<NetworkRate> Partner::receive_large(NodeMemory& memory, const MakeM
   }
   const auto rate = steady_rate(ends);
   if (!rate)
-    return base::Error{base::ErrorCode::io, "contention measure: four messages took more than two minutes: take smaller ones"};
+    return base::Error{base::ErrorCode::io,
+                       "contention measure: four messages took more than two minutes: take smaller ones"};
   return NetworkRate{.mb_s = rate->per_second() * static_cast<double>(bytes) / 1e6, .latency_us = {}};
 }
 
-base::Result<NetworkRate> Partner::round_trips(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds) {
+base::Result<NetworkRate> Partner::round_trips(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes,
+                                               double seconds) {
   std::vector<double> halves_us;
   const std::int64_t start = steady_now_ns(), end = start + static_cast<std::int64_t>(seconds * 1e9);
   do {
@@ -114,13 +121,15 @@ base::Result<bool> serve(comm::Endpoint& endpoint, const base::Topology& topolog
       continue;
     }
     if (question.trips == 0) {
-      if (const auto good = done(endpoint.wait(endpoint.isend(measured, data_tag, {memory->data(), question.bytes}))); !good)
+      if (const auto good = done(endpoint.wait(endpoint.isend(measured, data_tag, {memory->data(), question.bytes})));
+          !good)
         return good.error();
       continue;
     }
     for (std::uint64_t i = 0; i < question.trips; ++i) {
       std::byte* const place = memory->data() + i * question.step;
-      if (const auto good = done(endpoint.wait(endpoint.irecv(measured, trip_tag, {place, question.bytes}))); !good) return good.error();
+      if (const auto good = done(endpoint.wait(endpoint.irecv(measured, trip_tag, {place, question.bytes}))); !good)
+        return good.error();
       const auto sent = endpoint.wait(endpoint.isend(measured, trip_tag, {place + one_way, question.bytes}));
       if (const auto good = done(sent); !good) return good.error();
     }

@@ -40,13 +40,16 @@ class Partner {
   void dismiss(bool applications_follow);
 
  private:
-  base::Result<NetworkRate> receive_large(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds);
-  base::Result<NetworkRate> round_trips(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes, double seconds);
+  base::Result<NetworkRate> receive_large(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes,
+                                          double seconds);
+  base::Result<NetworkRate> round_trips(NodeMemory& memory, const MakeMemory& make, std::uint64_t bytes,
+                                        double seconds);
   base::Result<void> renew(NodeMemory& memory, const MakeMemory& make, const Question& question);
   comm::Endpoint& endpoint_;
 };
 
-/// Rank 1: answers until rank 0 dismisses it, and returns whether applications follow. Errors: io, when rank 0 is gone; exhausted.
+/// Rank 1: answers until rank 0 dismisses it, and returns whether applications follow. Errors: io, when rank 0 is gone;
+/// exhausted.
 base::Result<bool> serve(comm::Endpoint& endpoint, const base::Topology& topology);
 
 }  // namespace tandem::tools::contention

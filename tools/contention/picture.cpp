@@ -42,8 +42,11 @@ Json line_json(const Model& model, const Placement& placement, unsigned most_cor
 Json picture_json(const Models& models, bool predicted) {
   Json panels = Json::array();
   const auto add = [&](const Placement& placement, const std::vector<Sample>& samples) {
-    Json panel{{"computation_node", placement.computation}, {"communication_node", placement.communication}, {"sample", false}};
-    if (models.fit) panel["sample"] = placement == models.fit->local_placement || placement == models.fit->remote_placement;
+    Json panel{{"computation_node", placement.computation},
+               {"communication_node", placement.communication},
+               {"sample", false}};
+    if (models.fit)
+      panel["sample"] = placement == models.fit->local_placement || placement == models.fit->remote_placement;
     panel["points"] = Json::array();
     for (const Sample& sample : samples) panel["points"].push_back(point_json(sample));
     if (predicted)

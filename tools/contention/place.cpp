@@ -1,4 +1,5 @@
-// tools/contention/place.cpp: the choice of programs with comm.progress_core=model, for the machines of the thesis or another one.
+// tools/contention/place.cpp: the choice of programs with comm.progress_core=model, for the machines of the thesis or
+// another one.
 #include "tools/contention/place.hpp"
 
 #include <memory>
@@ -39,7 +40,8 @@ base::Result<std::vector<Case>> cases_of(const Models& models, const PlaceOption
   const unsigned per_socket = models.soft.nodes_per_socket;
   if (options.network_node && *options.network_node >= models.nodes)
     return base::Error{base::ErrorCode::invalid_argument,
-                       fmt::format("contention place: {} has {}: --network-node must name one of them, from 0", models.name, counted(models.nodes, "NUMA node"))};
+                       fmt::format("contention place: {} has {}: --network-node must name one of them, from 0",
+                                   models.name, counted(models.nodes, "NUMA node"))};
   std::vector<Case> cases;
   for (unsigned sockets = 1; sockets * per_socket <= models.nodes; ++sockets) {
     Case one{.name = models.name, .sockets = sockets};
@@ -59,7 +61,9 @@ base::Result<std::vector<Case>> cases_of(const Models& models, const PlaceOption
 double gain(double chosen, double usual) { return 100 * (chosen / usual - 1); }
 
 void print_cases(const std::vector<Case>& cases) {
-  fmt::print("memory for messages, while all cores of the first socket compute, and of all sockets: GB/s of messages and of all computing cores\n");
+  fmt::print(
+      "memory for messages, while all cores of the first socket compute, and of all sockets: GB/s of messages and of "
+      "all computing cores\n");
   fmt::print("                             usual                     chosen                   gain (%)\n");
   fmt::print("machine         cores   node    mess.    comp.    node    mess.    comp.    mess.    comp.\n");
   for (const Case& one : cases) {
@@ -69,14 +73,18 @@ void print_cases(const std::vector<Case>& cases) {
       continue;
     }
     const Bandwidths &usual = place.usual, &chosen = place.predicted;
-    fmt::print("{:<14}{:>7}{:>7}{:>9.2f}{:>9.2f}{:>8}{:>9.2f}{:>9.2f}{:>+9.1f}{:>+9.1f}\n", one.name, one.cores, place.usual_memory, usual.communication_mb_s / 1e3,
-               usual.computation_mb_s / 1e3, *place.memory, chosen.communication_mb_s / 1e3, chosen.computation_mb_s / 1e3,
-               gain(chosen.communication_mb_s, usual.communication_mb_s), gain(chosen.computation_mb_s, usual.computation_mb_s));
+    fmt::print("{:<14}{:>7}{:>7}{:>9.2f}{:>9.2f}{:>8}{:>9.2f}{:>9.2f}{:>+9.1f}{:>+9.1f}\n", one.name, one.cores,
+               place.usual_memory, usual.communication_mb_s / 1e3, usual.computation_mb_s / 1e3, *place.memory,
+               chosen.communication_mb_s / 1e3, chosen.computation_mb_s / 1e3,
+               gain(chosen.communication_mb_s, usual.communication_mb_s),
+               gain(chosen.computation_mb_s, usual.computation_mb_s));
   }
 }
 
 Json to_json(const std::vector<Case>& cases) {
-  const auto rates = [](const Bandwidths& b) { return Json{{"communication_mb_s", b.communication_mb_s}, {"computation_mb_s", b.computation_mb_s}}; };
+  const auto rates = [](const Bandwidths& b) {
+    return Json{{"communication_mb_s", b.communication_mb_s}, {"computation_mb_s", b.computation_mb_s}};
+  };
   Json rows = Json::array();
   for (const Case& one : cases) {
     Json row{{"name", one.name}, {"sockets", one.sockets}, {"cores", one.cores}, {"reason", one.place.reason}};
@@ -111,9 +119,11 @@ void show(const PlaceOptions& options, ToolContext& context) {
 }  // namespace
 
 void add_place(Subcommand contention, ToolContext& context) {
-  Subcommand command = contention.add_subcommand("place", "On which NUMA node memory for messages should lie while cores compute, and what that gains");
+  Subcommand command = contention.add_subcommand(
+      "place", "On which NUMA node memory for messages should lie while cores compute, and what that gains");
   const auto options = std::make_shared<PlaceOptions>();
-  command.add_option("source", options->source, "A campaign, a file of `fit -o`, or a machine of the thesis (default: all nine of them)");
+  command.add_option("source", options->source,
+                     "A campaign, a file of `fit -o`, or a machine of the thesis (default: all nine of them)");
   command.add_option("--network-node", options->network_node, "NUMA node of the network card (default: not known)");
   command.add_flag("--json", options->json, "Print a JSON object");
   command.callback([options, &context] { show(*options, context); });

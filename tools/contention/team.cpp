@@ -30,14 +30,16 @@ constexpr double longest_run_s = 60;  // of one run, when iterations take long
 }  // namespace
 
 std::int64_t steady_now_ns() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 base::Result<NodeMemory> NodeMemory::create(const base::Topology& topology, std::size_t bytes,
                                             std::optional<std::size_t> numa_place) {
   void* const area = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (area == MAP_FAILED)
-    return base::Error{base::ErrorCode::exhausted, fmt::format("no memory for {} bytes: take smaller arrays or messages", bytes)};
+    return base::Error{base::ErrorCode::exhausted,
+                       fmt::format("no memory for {} bytes: take smaller arrays or messages", bytes)};
   NodeMemory memory;
   memory.data_ = static_cast<std::byte*>(area);
   memory.bytes_ = bytes;
@@ -48,7 +50,8 @@ base::Result<NodeMemory> NodeMemory::create(const base::Topology& topology, std:
   return memory;
 }
 
-NodeMemory::NodeMemory(NodeMemory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+NodeMemory::NodeMemory(NodeMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
 NodeMemory& NodeMemory::operator=(NodeMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);

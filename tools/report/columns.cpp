@@ -31,7 +31,8 @@ base::Result<std::string> compressed(std::string_view bytes) {
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_pathname(entry.get(), "columns");
   // Output without padding to tape blocks, which readers of gzip take for damage.
-  if (archive_write_set_format_raw(writer.get()) != ARCHIVE_OK || archive_write_add_filter_gzip(writer.get()) != ARCHIVE_OK ||
+  if (archive_write_set_format_raw(writer.get()) != ARCHIVE_OK ||
+      archive_write_add_filter_gzip(writer.get()) != ARCHIVE_OK ||
       archive_write_set_bytes_in_last_block(writer.get(), 1) != ARCHIVE_OK ||
       archive_write_open(writer.get(), &result, nullptr, append, nullptr) != ARCHIVE_OK ||
       archive_write_header(writer.get(), entry.get()) != ARCHIVE_OK)
@@ -51,7 +52,8 @@ std::string base64(std::string_view bytes) {
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t word = 0;
-    for (std::size_t j = 0; j < 3; ++j) word = word << 8 | (i + j < bytes.size() ? static_cast<std::uint8_t>(bytes[i + j]) : 0U);
+    for (std::size_t j = 0; j < 3; ++j)
+      word = word << 8 | (i + j < bytes.size() ? static_cast<std::uint8_t>(bytes[i + j]) : 0U);
     for (std::size_t j = 0; j < 4; ++j)
       text.push_back(i + j <= bytes.size() ? letters[word >> (18 - 6 * j) & 63U] : '=');
   }

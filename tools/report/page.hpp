@@ -20,7 +20,8 @@ struct WrittenReport {
   std::uint64_t events = 0, tasks = 0;  ///< of all runs
   double read_s = 0, analysis_s = 0;    ///< seconds to read the traces, and to analyse them
 };
-/// Reads the traces in `folders`, one, or two to compare, and writes the page. Errors: those of the reader; io, exhausted.
+/// Reads the traces in `folders`, one, or two to compare, and writes the page. Errors: those of the reader; io,
+/// exhausted.
 base::Result<WrittenReport> write_report(const std::vector<std::string>& folders, const std::filesystem::path& file);
 
 }  // namespace tandem::tools

@@ -64,7 +64,8 @@ class Tables {
     add_path();
     Json& facts = tables_.facts;
     facts["unit_ns"] = unit_ns_;
-    facts["readied"] = std::ranges::any_of(history_.tasks, [](const TaskRow& task) { return task.ready_ns != no_time; });
+    facts["readied"] = std::ranges::any_of(history_.tasks,
+                                           [](const TaskRow& task) { return task.ready_ns != no_time; });
     facts["makespan"] = in_units(summary_.split.makespan_ns);
     facts["names"] = names_.list();
     facts["sites"] = sites_;
@@ -73,7 +74,8 @@ class Tables {
     facts["columns"] = tables_.columns.index();
     Json spent = Json::array(), statuses = Json::array(), modes = Json::array(), steps = Json::array();
     for (std::size_t i = 0; i < spent_kinds; ++i) spent.push_back(name_of(static_cast<Spent>(i)));
-    for (unsigned i = 0; i <= static_cast<unsigned>(TaskStatus::cancelled); ++i) statuses.push_back(name_of(static_cast<TaskStatus>(i)));
+    for (unsigned i = 0; i <= static_cast<unsigned>(TaskStatus::cancelled); ++i)
+      statuses.push_back(name_of(static_cast<TaskStatus>(i)));
     for (std::uint8_t i = 0; i < 6; ++i) modes.push_back(name_of_mode(i));
     for (std::size_t i = 0; i < step_kinds; ++i) steps.push_back(name_of(static_cast<StepKind>(i)));
     facts["spent"] = spent;
@@ -83,7 +85,9 @@ class Tables {
     Json workers = Json::array();
     for (const WorkerTimes& worker : summary_.split.workers) {
       const ActorFacts* const actor = history_.find_actor(worker.rank, worker.actor);
-      workers.push_back({{"rank", worker.rank}, {"worker", worker.worker}, {"core", actor != nullptr ? actor->core : -1},
+      workers.push_back({{"rank", worker.rank},
+                         {"worker", worker.worker},
+                         {"core", actor != nullptr ? actor->core : -1},
                          {"kind", actor != nullptr ? actor->kind_of_worker() : ""}});
     }
     facts["workers"] = workers;
@@ -111,7 +115,8 @@ class Tables {
     const std::int64_t submit_ns = history_.tasks[row].submit_ns;
     std::int64_t at = submit_ns == no_time ? 0 : time(submit_ns);
     for (const TaskGraph::Edge& edge : graph_.into(row))
-      if (edge.message == no_number && history_.tasks[edge.from].has_run()) at = std::max(at, time(history_.tasks[edge.from].end_ns));
+      if (edge.message == no_number && history_.tasks[edge.from].has_run())
+        at = std::max(at, time(history_.tasks[edge.from].end_ns));
     return at;
   }
 
@@ -134,7 +139,8 @@ class Tables {
       codelet.push_back(names_.number(task.codelet));
       name.push_back(task.name == task.codelet ? 0 : names_.number(task.name));
       const auto [at, fresh] = sites.try_emplace({task.file, task.line}, static_cast<std::int64_t>(sites.size()));
-      if (fresh) sites_.push_back(task.line == 0 ? std::string() : history_.texts[task.file] + ":" + std::to_string(task.line));
+      if (fresh)
+        sites_.push_back(task.line == 0 ? std::string() : history_.texts[task.file] + ":" + std::to_string(task.line));
       site.push_back(at->second);
       priority.push_back(task.priority);
       id.push_back(static_cast<std::int64_t>(history_.number_of(task.id)));
@@ -186,8 +192,8 @@ class Tables {
       copies.push_back(in_units(wait.copies_ns));
     }
     add("task.last", last);
-    const std::pair<std::string_view, const Numbers*> others[] = {{"task.message", &message}, {"task.turn", &turn}, {"task.memory", &memory},
-                                                                  {"task.copies", &copies}};
+    const std::pair<std::string_view, const Numbers*> others[] = {
+        {"task.message", &message}, {"task.turn", &turn}, {"task.memory", &memory}, {"task.copies", &copies}};
     for (const auto& [name, values] : others)
       if (std::ranges::any_of(*values, [](std::int64_t value) { return value != 0; })) add(name, *values);
   }
@@ -222,7 +228,8 @@ class Tables {
         parameters.push_back(names_.number(task.parameters));
       }
       add("task.tag", tag, Coding::delta);
-      if (std::ranges::any_of(high, [](std::int64_t part) { return part != 0; })) add("task.tag_high", high, Coding::delta);
+      if (std::ranges::any_of(high, [](std::int64_t part) { return part != 0; }))
+        add("task.tag_high", high, Coding::delta);
       add("task.parameters", parameters);
     }
   }
@@ -309,7 +316,8 @@ class Tables {
         found.emplace_back(place, stretch);
     });
     std::erase_if(found, [&](const auto& entry) { return entry.second.end_ns - entry.second.start_ns < shortest_ns; });
-    std::ranges::stable_sort(found, {}, [](const auto& entry) { return std::pair(entry.first, entry.second.start_ns); });
+    std::ranges::stable_sort(found, {},
+                             [](const auto& entry) { return std::pair(entry.first, entry.second.start_ns); });
     Numbers worker, spent, start, duration;
     for (const auto& [place, stretch] : found) {
       worker.push_back(place);
@@ -397,7 +405,8 @@ class Tables {
     add("edge.begun", begun);
     add("edge.late", late);
     Json trees = Json::array();
-    for (unsigned i = 0; i < comm::tree_kind_count; ++i) trees.push_back(comm::tree_name(static_cast<comm::TreeKind>(i)));
+    for (unsigned i = 0; i < comm::tree_kind_count; ++i)
+      trees.push_back(comm::tree_name(static_cast<comm::TreeKind>(i)));
     tables_.facts["trees"] = trees;
   }
 
@@ -405,7 +414,8 @@ class Tables {
     // Sorted by rank and node, since the page draws a line for each.
     std::vector<const MemoryRow*> rows;
     for (const MemoryRow& row : history_.memory) rows.push_back(&row);
-    std::ranges::stable_sort(rows, {}, [](const MemoryRow* row) { return std::tuple(row->rank, row->node, row->time_ns); });
+    std::ranges::stable_sort(rows, {},
+                             [](const MemoryRow* row) { return std::tuple(row->rank, row->node, row->time_ns); });
     Numbers rank, node, time_, used;
     for (const MemoryRow* const row : rows) {
       rank.push_back(row->rank);
@@ -414,7 +424,8 @@ class Tables {
       used.push_back(row->used_bytes);
     }
     Json names = Json::array();
-    for (const auto& [place, name] : history_.memories) names.push_back({{"rank", place.first}, {"node", place.second}, {"name", name}});
+    for (const auto& [place, name] : history_.memories)
+      names.push_back({{"rank", place.first}, {"node", place.second}, {"name", name}});
     tables_.facts["memories"] = names;
     add("memory.rank", rank, Coding::delta);
     add("memory.node", node, Coding::delta);
@@ -454,7 +465,8 @@ class Tables {
 
 }  // namespace
 
-RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary, const Broadcasts& broadcasts) {
+RunTables tables_of(const History& history, const TaskGraph& graph, const Summary& summary,
+                    const Broadcasts& broadcasts) {
   return Tables(history, graph, summary, broadcasts).made();
 }
 

@@ -13,10 +13,11 @@ struct RunTables {
   Columns columns;  ///< tables of tasks, messages, broadcasts, idle time, memory, and of the realised path
 };
 
-/// Times are counted from the start of the makespan, in units of `facts.unit_ns`: nanoseconds, or a power of ten of them that is
-/// at most a thousandth of the median task. Of runs with more tasks than `detailed_tasks` the data that tasks access are left out.
-RunTables tables_of(const analysis::History& history, const analysis::TaskGraph& graph, const analysis::Summary& summary,
-                    const analysis::Broadcasts& broadcasts);
+/// Times are counted from the start of the makespan, in units of `facts.unit_ns`: nanoseconds, or a power of ten of
+/// them that is at most a thousandth of the median task. Of runs with more tasks than `detailed_tasks` the data that
+/// tasks access are left out.
+RunTables tables_of(const analysis::History& history, const analysis::TaskGraph& graph,
+                    const analysis::Summary& summary, const analysis::Broadcasts& broadcasts);
 
 inline constexpr std::size_t detailed_tasks = 200'000;
 

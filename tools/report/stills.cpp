@@ -16,8 +16,9 @@ std::vector<std::string> words_of(const StillOptions& options) {
   std::vector<std::string> words;
   if (options.list) words.push_back("--list");
   const std::pair<const char*, const std::string&> named[] = {
-      {"pdf", options.pdf},   {"svg", options.svg}, {"png", options.png},     {"panel", options.panels},  {"show", options.show},
-      {"from", options.from}, {"to", options.to},   {"width", options.width}, {"height", options.height}};
+      {"pdf", options.pdf},      {"svg", options.svg},     {"png", options.png},
+      {"panel", options.panels}, {"show", options.show},   {"from", options.from},
+      {"to", options.to},        {"width", options.width}, {"height", options.height}};
   for (const auto& [name, value] : named)
     if (!value.empty()) words.push_back(std::string("--") + name + "=" + value);
   return words;
@@ -33,14 +34,16 @@ base::Error without_prefix(const base::Error& error) {
 
 }  // namespace
 
-base::Result<std::string> draw_stills(const std::vector<std::string>& folders, const StillOptions& options, const std::string& python) {
+base::Result<std::string> draw_stills(const std::vector<std::string>& folders, const StillOptions& options,
+                                      const std::string& python) {
   std::vector<std::string> words = words_of(options);
   auto checked = run_python(python, "report", words);
   if (!checked) return without_prefix(checked.error());
   if (options.list) return checked;
   const auto folder = WorkFolder::create(std::filesystem::temp_directory_path(), "tandem-report-");
   if (!folder) return folder.error();
-  const std::filesystem::path page = options.page.empty() ? folder.value().path() / "report.html" : std::filesystem::path(options.page);
+  const std::filesystem::path page =
+      options.page.empty() ? folder.value().path() / "report.html" : std::filesystem::path(options.page);
   if (const auto written = write_report(folders, page); !written) return written.error();
   words.push_back(page.string());
   return run_python(python, "report", words);

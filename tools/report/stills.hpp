@@ -22,6 +22,7 @@ struct StillOptions {
 /// Draws one or two runs in `folders` by `python` (`run_python`). Checks the options before it reads a trace. Returns
 /// the names of the panels, or Python's message. Errors: invalid_argument where an option is wrong, those of the
 /// reader, of `write_report` and of `run_python`.
-base::Result<std::string> draw_stills(const std::vector<std::string>& folders, const StillOptions& options, const std::string& python);
+base::Result<std::string> draw_stills(const std::vector<std::string>& folders, const StillOptions& options,
+                                      const std::string& python);
 
 }  // namespace tandem::tools

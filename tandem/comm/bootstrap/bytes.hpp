@@ -1,4 +1,5 @@
-// tandem/comm/bootstrap/bytes.hpp: numbers and texts as bytes, and frames on a stream. For start-up, not for the fast path.
+// tandem/comm/bootstrap/bytes.hpp: numbers and texts as bytes, and frames on a stream. For start-up, not for the fast
+// path.
 #pragma once
 
 #include <array>
@@ -36,8 +37,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Reads what a ByteWriter wrote, from bytes that are not trusted: missing values read as zero or empty, and ok() is false from
-/// then on. Does not own the bytes.
+/// Reads what a ByteWriter wrote, from bytes that are not trusted: missing values read as zero or empty, and ok() is
+/// false from then on. Does not own the bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}

@@ -21,9 +21,10 @@ base::Result<std::string> encode_card(const PeerCard& card) {
   writer.u64(card.credit_bytes).u32(card.credit_messages).u32(card.credit_announcements);
   std::string encoded = writer.take();
   if (encoded.size() > most_card_bytes || card.transports.size() > most_transports) {
-    return base::Error{base::ErrorCode::invalid_argument,
-                       fmt::format("the card of this rank has {} transports in {} bytes; at most {} in {} can be published",
-                                   card.transports.size(), encoded.size(), most_transports, most_card_bytes)};
+    return base::Error{
+        base::ErrorCode::invalid_argument,
+        fmt::format("the card of this rank has {} transports in {} bytes; at most {} in {} can be published",
+                    card.transports.size(), encoded.size(), most_transports, most_card_bytes)};
   }
   return encoded;
 }
@@ -45,7 +46,8 @@ base::Result<PeerCard> decode_card(std::string_view bytes, std::uint32_t our_wir
   card.credit_messages = reader.u32();
   card.credit_announcements = reader.u32();
   if (!reader.finished() || count > most_transports)
-    return base::Error{base::ErrorCode::malformed, fmt::format("a card of {} bytes does not follow its format", bytes.size())};
+    return base::Error{base::ErrorCode::malformed,
+                       fmt::format("a card of {} bytes does not follow its format", bytes.size())};
   return card;
 }
 

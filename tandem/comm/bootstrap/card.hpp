@@ -16,8 +16,8 @@ inline constexpr std::size_t most_card_bytes = 8192;
 /// Encodes an address. Errors: invalid_argument when the result is larger than `most_card_bytes`.
 base::Result<std::string> encode_card(const PeerCard& card);
 
-/// Reads what encode_card wrote, also that of another version of Tandem: then only `wire_version` and `version` are set.
-/// Errors: malformed.
+/// Reads what encode_card wrote, also that of another version of Tandem: then only `wire_version` and `version` are
+/// set. Errors: malformed.
 base::Result<PeerCard> decode_card(std::string_view bytes, std::uint32_t our_wire_version);
 
 }  // namespace tandem::comm::internal

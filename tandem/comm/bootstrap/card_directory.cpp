@@ -32,7 +32,8 @@ std::optional<Result<PeerCard>> CardDirectory::lookup_now(Rank peer) {
   }
   const std::scoped_lock lock(mutex_);
   if (own_ == nullptr)
-    return Error{ErrorCode::invalid_argument, fmt::format("rank {} looks for others before it published", self_.value())};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("rank {} looks for others before it published", self_.value())};
   if (peer == self_) return *own_;
   if (const auto found = known_.find(peer); found != known_.end()) return found->second;
   return std::nullopt;
@@ -81,13 +82,15 @@ Result<PeerCard> CardDirectory::take(Rank peer, const std::string& bytes) {
 Result<PeerCard> CardDirectory::read(Rank peer, const std::string& bytes, const PeerCard& own) const {
   auto card = decode_card(bytes, own.wire_version);
   if (!card)
-    return Error{card.error().code, fmt::format("what rank {} published cannot be read: {}", peer.value(), card.error().message)};
+    return Error{card.error().code,
+                 fmt::format("what rank {} published cannot be read: {}", peer.value(), card.error().message)};
   if (card.value().wire_version != own.wire_version) {
-    return Error{ErrorCode::unsupported,
-                 fmt::format("rank {} runs Tandem {} with wire format {}, rank {} runs Tandem {} with wire format {}: they "
-                             "cannot speak to each other; start one build everywhere",
-                             peer.value(), card.value().version, card.value().wire_version, self_.value(), own.version,
-                             own.wire_version)};
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("rank {} runs Tandem {} with wire format {}, rank {} runs Tandem {} with wire format {}: they "
+                    "cannot speak to each other; start one build everywhere",
+                    peer.value(), card.value().version, card.value().wire_version, self_.value(), own.version,
+                    own.wire_version)};
   }
   return card;
 }

@@ -34,8 +34,8 @@ class CardStore {
 /// Reads and writes addresses, refuses those of builds with another wire format, and remembers the others: a peer is
 /// asked for once.
 ///
-/// Thread-safe. `mutex_` guards the fields below it and is not held while the store waits, so that a late peer does not delay
-/// other look-ups.
+/// Thread-safe. `mutex_` guards the fields below it and is not held while the store waits, so that a late peer does not
+/// delay other look-ups.
 class CardDirectory final : public Directory {
  public:
   CardDirectory(std::unique_ptr<CardStore> store, Rank self, std::uint32_t size)
@@ -47,8 +47,8 @@ class CardDirectory final : public Directory {
 
   /// A second address is an error (invalid_argument): peers may have read the first.
   base::Result<void> publish(const PeerCard& card) override;
-  /// Errors, beside those of Directory: invalid_argument (no such rank, or called before publish), unsupported (other wire
-  /// format), malformed.
+  /// Errors, beside those of Directory: invalid_argument (no such rank, or called before publish), unsupported (other
+  /// wire format), malformed.
   base::Result<PeerCard> lookup(Rank peer) override;
   std::optional<base::Result<PeerCard>> lookup_now(Rank peer) override;
   std::optional<base::Result<PeerCard>> lookup_for(Rank peer, std::int64_t slice_ns) override;

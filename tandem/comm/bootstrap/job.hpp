@@ -25,7 +25,7 @@ using JobSecret = std::array<std::byte, 32>;
 struct PeerCard {
   std::uint32_t wire_version = 0;  ///< of `wire.hpp`; different ones refuse each other
   std::string version;             ///< text of base::HostIdentity: equal for ranks of one host, unlike `host_name`
-  std::string host;                ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
+  std::string host;  ///< text of base::HostIdentity: equal for ranks of one host; messages show `host_name`
   std::string host_name;           ///< as people call the host
   std::vector<std::pair<std::string, std::string>> transports;  ///< name and address of each
   // What the rank keeps of one peer's unasked messages; 0 messages: not said.

@@ -36,7 +36,8 @@ Job alone() {
 }
 
 Result<JobSecret> launcher_secret(const Variables& variables) {
-  if (const std::string* text = variables.find("TANDEM_JOB_SECRET")) return internal::secret_of_text(*text, "TANDEM_JOB_SECRET");
+  if (const std::string* text = variables.find("TANDEM_JOB_SECRET"))
+    return internal::secret_of_text(*text, "TANDEM_JOB_SECRET");
   const auto descriptor = variables.number("TANDEM_JOB_SECRET_FD");
   if (!descriptor) return descriptor.error();
   const auto text = internal::read_secret_descriptor(static_cast<int>(descriptor.value()));
@@ -78,7 +79,8 @@ Result<Job> join_launcher(const Variables& variables, const BootstrapOptions& op
   Job job = internal::job_of(std::move(client).value(), secret.value(), Rank(rank), size, "tandem run");
   job.ranks_here = ranks_here(variables, "TANDEM_JOB_LOCAL_SIZE");
   const std::string* const here = variables.find("TANDEM_JOB_LOCAL_RANKS");
-  const auto listed = here != nullptr ? base::parse_pu_list(*here) : base::Result<std::vector<unsigned>>(std::vector<unsigned>());
+  const auto listed =
+      here != nullptr ? base::parse_pu_list(*here) : base::Result<std::vector<unsigned>>(std::vector<unsigned>());
   if (listed.ok())
     for (const unsigned other : listed.value())
       if (other < size) job.here.emplace_back(other);
@@ -99,21 +101,24 @@ bool says_several(const Variables& variables, std::string_view name) {
   return count.ok() && count.value() > 1;
 }
 
-/// Finds a launcher that started several processes without the variables that Tandem needs: each process would take itself for a
-/// job of one rank, and all would compute the same thing. Returns a description of the launcher; empty when there is none.
+/// Finds a launcher that started several processes without the variables that Tandem needs: each process would take
+/// itself for a job of one rank, and all would compute the same thing. Returns a description of the launcher; empty
+/// when there is none.
 std::string silent_launcher(const Variables& variables) {
   const char* tasks = variables.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   if (variables.has("SLURM_PROCID") && says_several(variables, tasks)) {
-    return fmt::format("this is task {} of {} that Slurm started ({}), but without PMIx, so that the tasks cannot find each "
-                       "other: start them with `srun --mpi=pmix`, or start `tandem run` once inside the allocation (`tandem run "
-                       "-n 1` for a program that is meant to be alone)",
-                       *variables.find("SLURM_PROCID"), *variables.find(tasks), tasks);
+    return fmt::format(
+        "this is task {} of {} that Slurm started ({}), but without PMIx, so that the tasks cannot find each "
+        "other: start them with `srun --mpi=pmix`, or start `tandem run` once inside the allocation (`tandem run "
+        "-n 1` for a program that is meant to be alone)",
+        *variables.find("SLURM_PROCID"), *variables.find(tasks), tasks);
   }
   for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (says_several(variables, size)) {
-      return fmt::format("a launcher started {} processes ({}), but does not speak PMIx, so that they cannot find each other: "
-                         "use the mpirun of Open MPI 4 or later, `prterun`, `srun --mpi=pmix` or `tandem run`",
-                         *variables.find(size), size);
+      return fmt::format(
+          "a launcher started {} processes ({}), but does not speak PMIx, so that they cannot find each other: "
+          "use the mpirun of Open MPI 4 or later, `prterun`, `srun --mpi=pmix` or `tandem run`",
+          *variables.find(size), size);
     }
   return {};
 }
@@ -125,8 +130,10 @@ Result<Job> join_job(const BootstrapOptions& options) {
   if (variables.has("TANDEM_JOB_RANK") || variables.has("TANDEM_JOB_SERVER")) {
     auto job = join_launcher(variables, options);
     if (job || job.error().code != ErrorCode::not_found) return job;
-    return Error{ErrorCode::not_found, fmt::format("`tandem run` started this process, but {}: does a wrapper program remove it "
-                                                   "from the environment?", job.error().message)};
+    return Error{ErrorCode::not_found,
+                 fmt::format("`tandem run` started this process, but {}: does a wrapper program remove it "
+                             "from the environment?",
+                             job.error().message)};
   }
   if (internal::started_by_pmix(variables)) return internal::join_pmix(variables, options);
   if (internal::started_by_master(variables)) return join_by_variables(variables, options);

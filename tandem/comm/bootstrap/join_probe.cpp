@@ -1,5 +1,5 @@
-// tandem/comm/bootstrap/join_probe.cpp: a rank that joins, publishes, looks up all others and reports; for tests of start-up.
-// Usage: join_probe [--quiet] [--publish-nothing] [--wait SECONDS] [--wire VERSION]
+// tandem/comm/bootstrap/join_probe.cpp: a rank that joins, publishes, looks up all others and reports; for tests of
+// start-up. Usage: join_probe [--quiet] [--publish-nothing] [--wait SECONDS] [--wire VERSION]
 #include <unistd.h>
 
 #include <cstdio>
@@ -54,7 +54,8 @@ base::Result<std::string> find_all(const comm::Job& job) {
 int main(int argc, char** argv) {
   const Request request = read_arguments(argc, argv);
   base::Log log;
-  const auto joined = comm::join_job({.environment = base::process_environment(), .log = log, .timeout_ns = 20'000'000'000});
+  const auto joined =
+      comm::join_job({.environment = base::process_environment(), .log = log, .timeout_ns = 20'000'000'000});
   if (!joined) return fail(joined.error());
   const comm::Job& job = joined.value();
   std::string found = "0";

@@ -40,7 +40,8 @@ class Join : public testing::Test {
       if (internal::listen_at({"127.0.0.1", port})) return std::to_string(port);
     }
   }
-  static Environment master(std::uint32_t rank, std::uint32_t size, const std::string& port, const std::string& secret) {
+  static Environment master(std::uint32_t rank, std::uint32_t size, const std::string& port,
+                            const std::string& secret) {
     return {{"RANK", std::to_string(rank)}, {"WORLD_SIZE", std::to_string(size)}, {"MASTER_ADDR", "127.0.0.1"},
             {"MASTER_PORT", port}, {"TANDEM_JOB_SECRET", secret}};
   }
@@ -146,7 +147,8 @@ TEST_F(Join, AWrongSecretIsRefused) {
 TEST_F(Join, APortThatIsTakenIsNamedWithItsVariable) {
   const auto taken = internal::listen_at({"127.0.0.1", 0});
   ASSERT_TRUE(taken);
-  EXPECT_THAT(refusal(master(0, 2, std::to_string(taken.value().port), good_secret)), HasSubstr("MASTER_PORT chose the port"));
+  EXPECT_THAT(refusal(master(0, 2, std::to_string(taken.value().port), good_secret)),
+              HasSubstr("MASTER_PORT chose the port"));
 }
 
 TEST_F(Join, AMasterThatNeverComesEndsTheWaitWithItsAddress) {

@@ -30,12 +30,13 @@ constexpr const char* names[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PO
 
 std::int64_t now_ns() { return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count(); }
 
-/// Serves a rendezvous on a thread that sleeps when nobody asks. The server is the thread's alone until the destructor has
-/// joined it.
+/// Serves a rendezvous on a thread that sleeps when nobody asks. The server is the thread's alone until the destructor
+/// has joined it.
 class ServerThread {
  public:
   explicit ServerThread(std::unique_ptr<RendezvousServer> server)
-      : server_(std::move(server)), stop_(eventfd(0, EFD_CLOEXEC)), thread_({.name = "tandem-master"}, [this] { run(); }) {}
+      : server_(std::move(server)), stop_(eventfd(0, EFD_CLOEXEC)), thread_({.name = "tandem-master"},
+                                                                            [this] { run(); }) {}
   ~ServerThread() {
     const std::uint64_t one = 1;
     (void)!write(stop_.get(), &one, sizeof one);
@@ -92,8 +93,8 @@ Result<JobSecret> base_secret(const Variables& variables) {
   return user_secret(home_folder(variables) / ".tandem");
 }
 
-Job job_with(std::unique_ptr<CardStore> store, const rendezvous::Membership& membership, const JobSecret& secret, Rank rank,
-             std::uint32_t size, std::string source) {
+Job job_with(std::unique_ptr<CardStore> store, const rendezvous::Membership& membership, const JobSecret& secret,
+             Rank rank, std::uint32_t size, std::string source) {
   Job job;
   job.rank = rank;
   job.size = size;
@@ -110,10 +111,12 @@ Result<std::unique_ptr<ServerThread>> serve(const HostPort& master, const char* 
                                           .port = master.port, .port_origin = port_origin},
                                          log);
   if (server) return std::make_unique<ServerThread>(std::move(server).value());
-  return Error{server.error().code,
-               fmt::format("rank 0 cannot serve the rendezvous of its job: {}; when the launcher itself uses that port (torchrun "
-                           "does), set TANDEM_MASTER_PORT to a free one, the same on all ranks",
-                           server.error().message)};
+  return Error{
+      server.error().code,
+      fmt::format(
+          "rank 0 cannot serve the rendezvous of its job: {}; when the launcher itself uses that port (torchrun "
+          "does), set TANDEM_MASTER_PORT to a free one, the same on all ranks",
+          server.error().message)};
 }
 
 }  // namespace
@@ -122,7 +125,8 @@ bool started_by_master(const Variables& variables) {
   return std::count_if(std::begin(names), std::end(names), [&](const char* name) { return variables.has(name); }) >= 2;
 }
 
-Job job_of(std::unique_ptr<RendezvousClient> client, const JobSecret& secret, Rank rank, std::uint32_t size, std::string source) {
+Job job_of(std::unique_ptr<RendezvousClient> client, const JobSecret& secret, Rank rank, std::uint32_t size,
+           std::string source) {
   const rendezvous::Membership membership = client->membership();
   return job_with(std::move(client), membership, secret, rank, size, std::move(source));
 }
@@ -137,8 +141,9 @@ Result<Job> join_master(const Variables& variables, const BootstrapOptions& opti
   const auto port = variables.number(port_origin);
   if (!port) return port.error();
   if (port.value() == 0 || port.value() > 65535) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("the environment variable {} is {}, which is no port from 1 to 65535", port_origin, port.value())};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("the environment variable {} is {}, which is no port from 1 to 65535", port_origin, port.value())};
   }
   const HostPort master{host.value(), static_cast<std::uint16_t>(port.value())};
   const auto own = base_secret(variables);

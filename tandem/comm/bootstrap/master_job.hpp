@@ -1,4 +1,5 @@
-// tandem/comm/bootstrap/master_job.hpp: joining by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as other launchers set them.
+// tandem/comm/bootstrap/master_job.hpp: joining by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as other launchers
+// set them.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,7 @@ bool started_by_master(const Variables& variables);
 base::Result<Job> join_master(const Variables& variables, const BootstrapOptions& options);
 
 /// Describes the job of which `client` has become a member.
-Job job_of(std::unique_ptr<RendezvousClient> client, const JobSecret& secret, Rank rank, std::uint32_t size, std::string source);
+Job job_of(std::unique_ptr<RendezvousClient> client, const JobSecret& secret, Rank rank, std::uint32_t size,
+           std::string source);
 
 }  // namespace tandem::comm::internal

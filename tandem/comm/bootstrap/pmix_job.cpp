@@ -35,8 +35,8 @@ Error pmix_error(std::string_view what, pmix_status_t status) {
   return {ErrorCode::io, fmt::format("PMIx: {}: {}", what, PMIx_Error_string(status))};
 }
 
-/// A process's membership of a PMIx namespace; PMIx counts the initialisations of a process, so that MPI may use it beside us.
-/// Thread-safe, as PMIx is.
+/// A process's membership of a PMIx namespace; PMIx counts the initialisations of a process, so that MPI may use it
+/// beside us. Thread-safe, as PMIx is.
 class PmixSession {
  public:
   explicit PmixSession(const pmix_proc_t& self) : self_(self) {}
@@ -93,20 +93,25 @@ class PmixSession {
     for (milliseconds pause = first_question_pause;; pause = std::min(2 * pause, longest_question_pause)) {
       int left_s = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(deadline - steady_clock::now()).count());
       bool refresh = true;
-      left_s = std::clamp(left_s, 1, 2);  // PMIx cannot be interrupted: between two questions this notices that the rank leaves
+      left_s = std::clamp(left_s, 1,
+                          2);  // PMIx cannot be interrupted: between two questions this notices that the rank leaves
       pmix_info_t limits[2];
       PMIX_INFO_LOAD(&limits[0], PMIX_TIMEOUT, &left_s, PMIX_INT);
       PMIX_INFO_LOAD(&limits[1], PMIX_GET_REFRESH_CACHE, &refresh, PMIX_BOOL);
       pmix_value_t* value = nullptr;
       const pmix_status_t status = PMIx_Get(&peer, key, limits, 2, &value);
       if (status == PMIX_SUCCESS) return taken(value, rank);
-      const bool not_yet = status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT || status == PMIX_ERR_NOT_AVAILABLE;
-      if (gave_up_.load()) return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", self_.rank, rank)};
+      const bool not_yet =
+          status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT || status == PMIX_ERR_NOT_AVAILABLE;
+      if (gave_up_.load())
+        return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", self_.rank, rank)};
       if (!not_yet) return pmix_error(fmt::format("what rank {} published cannot be had", rank), status);
       if (steady_clock::now() + pause >= deadline) {
-        return Error{ErrorCode::exhausted,
-                     fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
-                                 self_.rank, timeout_ns / 1'000'000'000, rank)};
+        return Error{
+            ErrorCode::exhausted,
+            fmt::format(
+                "rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
+                self_.rank, timeout_ns / 1'000'000'000, rank)};
       }
       std::this_thread::sleep_for(pause);
     }
@@ -135,7 +140,8 @@ class PmixStore final : public CardStore {
     return session_->put(entry_keys[static_cast<std::size_t>(entry)], bytes);
   }
   Result<std::string> get(Entry entry, Rank peer, std::int64_t timeout_ns) override {
-    return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)], timeout_ns == 0 ? timeout_ns_ : timeout_ns);
+    return session_->get(peer.value(), entry_keys[static_cast<std::size_t>(entry)],
+                         timeout_ns == 0 ? timeout_ns_ : timeout_ns);
   }
   std::int64_t patience_ns() const override { return timeout_ns_; }
   std::vector<Rank> missing() override { return presence_->missing(); }
@@ -171,16 +177,19 @@ Result<std::string> agree(const PmixSession& session, std::int64_t timeout_ns) {
 
 bool speaks_pmix() noexcept { return true; }
 
-bool started_by_pmix(const Variables& variables) { return variables.has("PMIX_RANK") && variables.has("PMIX_NAMESPACE"); }
+bool started_by_pmix(const Variables& variables) {
+  return variables.has("PMIX_RANK") && variables.has("PMIX_NAMESPACE");
+}
 
 Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   pmix_proc_t self;
   const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
   if (status != PMIX_SUCCESS) {
-    return Error{ErrorCode::io, fmt::format("the launcher's PMIx server, which PMIX_NAMESPACE and PMIX_RANK name, cannot be "
-                                            "joined: {}; does the launcher still run, and does its PMIx fit the one that this "
-                                            "program was linked with ({})?",
-                                            PMIx_Error_string(status), PMIx_Get_version())};
+    return Error{ErrorCode::io,
+                 fmt::format("the launcher's PMIx server, which PMIX_NAMESPACE and PMIX_RANK name, cannot be "
+                             "joined: {}; does the launcher still run, and does its PMIx fit the one that this "
+                             "program was linked with ({})?",
+                             PMIx_Error_string(status), PMIx_Get_version())};
   }
   auto session = std::make_unique<PmixSession>(self);
   const auto size = session->size();
@@ -194,7 +203,8 @@ Result<Job> join_pmix(const Variables&, const BootstrapOptions& options) {
   if (!agreed) return agreed.error();
   Job job;
   if (agreed.value().size() <= job.secret.size())
-    return Error{ErrorCode::malformed, "what rank 0 published for the job is too short: does it run another version of Tandem?"};
+    return Error{ErrorCode::malformed,
+                 "what rank 0 published for the job is too short: does it run another version of Tandem?"};
   std::memcpy(job.secret.data(), agreed.value().data(), job.secret.size());
   job.id = agreed.value().substr(job.secret.size());
   job.rank = Rank(session->rank());

@@ -37,8 +37,8 @@ std::vector<std::string> variables_of(const char* space, std::uint32_t rank) {
 
 }  // namespace
 
-PmixPresence::PmixPresence(const pmix_proc_t& self, std::uint32_t size, std::vector<std::uint32_t> here, const char* key,
-                           std::int64_t timeout_ns, base::Log& log)
+PmixPresence::PmixPresence(const pmix_proc_t& self, std::uint32_t size, std::vector<std::uint32_t> here,
+                           const char* key, std::int64_t timeout_ns, base::Log& log)
     : self_(self), key_(key), log_(log) {
   const auto look_after = [&](std::uint32_t rank) {
     if (rank == self.rank || (!neighbours_.empty() && neighbours_.front()->rank == rank)) return;
@@ -117,8 +117,8 @@ bool PmixPresence::ask(Neighbour& neighbour) {
 
 bool PmixPresence::has_ended(Neighbour& neighbour) const {
   if (!neighbour.is_here) return false;
-  const Sight sight =
-      look_for_process("/proc", getpid(), variables_of(self_.nspace, self_.rank), variables_of(self_.nspace, neighbour.rank));
+  const Sight sight = look_for_process("/proc", getpid(), variables_of(self_.nspace, self_.rank),
+                                       variables_of(self_.nspace, neighbour.rank));
   neighbour.absences = sight == Sight::absent ? neighbour.absences + 1 : 0;
   return neighbour.absences >= absences_that_count;
 }

@@ -30,10 +30,14 @@ class ProcessSight : public testing::Test {
     std::filesystem::create_directory(folder);
     std::ofstream(folder / "stat") << fmt::format("{} (a) b) {} {} 1 1", pid, state, parent);
     for (char& letter : variables) letter = letter == '|' ? '\0' : letter;
-    if (!hidden) std::ofstream(folder / "environ", std::ios::binary) << variables << (variables.empty() ? "" : std::string(1, '\0'));
+    if (!hidden)
+      std::ofstream(folder / "environ", std::ios::binary)
+          << variables << (variables.empty() ? "" : std::string(1, '\0'));
   }
   void remove(int pid) { std::filesystem::remove_all(proc_ / std::to_string(pid)); }
-  Sight look(const std::string& rank) { return look_for_process(proc_, 11, {"JOB=a", "RANK=0"}, {"JOB=a", "RANK=" + rank}); }
+  Sight look(const std::string& rank) {
+    return look_for_process(proc_, 11, {"JOB=a", "RANK=0"}, {"JOB=a", "RANK=" + rank});
+  }
 
   std::filesystem::path proc_;
 };

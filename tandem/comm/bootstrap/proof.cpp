@@ -46,7 +46,8 @@ Proof prove(const JobSecret& secret, std::string_view purpose, std::initializer_
   return proof;
 }
 
-bool proves(const JobSecret& secret, std::string_view purpose, std::initializer_list<StatementPart> parts, StatementPart proof) {
+bool proves(const JobSecret& secret, std::string_view purpose, std::initializer_list<StatementPart> parts,
+            StatementPart proof) {
   if (proof.bytes().size() != std::tuple_size_v<Proof>) return false;
   const Proof expected = prove(secret, purpose, parts);
   return sodium_memcmp(expected.data(), proof.bytes().data(), expected.size()) == 0;

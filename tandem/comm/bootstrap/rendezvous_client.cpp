@@ -24,8 +24,8 @@ Deadline RendezvousClient::deadline() const {
 Result<std::unique_ptr<RendezvousClient>> RendezvousClient::join(const RendezvousAccess& access) {
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(access.timeout_ns);
   const auto failed = [&](const Error& error) {
-    return Error{error.code, fmt::format("rank {} of {} cannot join its job by the rendezvous server at {}: {}", access.rank,
-                                         access.size, text_of(access.servers), error.message)};
+    return Error{error.code, fmt::format("rank {} of {} cannot join its job by the rendezvous server at {}: {}",
+                                         access.rank, access.size, text_of(access.servers), error.message)};
   };
   auto socket = TimedSocket::connect(access.servers, deadline);
   if (!socket) return failed(socket.error());
@@ -48,7 +48,8 @@ Result<void> RendezvousClient::prove_each_other(Deadline deadline) {
   const std::string_view answer = reader.raw(std::tuple_size_v<Proof>);
   const std::string_view bytes = reader.rest();
   if (!proves(access_.secret, rendezvous::server_purpose, {hello, challenge.value().body, bytes}, answer)) {
-    return Error{ErrorCode::invalid_argument, "it does not prove that it knows the job's secret: it belongs to another job"};
+    return Error{ErrorCode::invalid_argument,
+                 "it does not prove that it knows the job's secret: it belongs to another job"};
   }
   auto membership = rendezvous::Membership::decode(bytes);
   if (!membership) return membership.error();
@@ -87,7 +88,8 @@ Result<void> RendezvousClient::put(Entry entry, const std::string& bytes) {
   const std::string body = ByteWriter().u8(std::uint8_t(entry)).raw(bytes).take();
   auto sent = socket_.send(frame_bytes(std::uint8_t(Kind::publish), body), deadline());
   if (sent) return sent;
-  return Error{sent.error().code, fmt::format("rank {} cannot publish its card: {}", access_.rank, sent.error().message)};
+  return Error{sent.error().code,
+               fmt::format("rank {} cannot publish its card: {}", access_.rank, sent.error().message)};
 }
 
 Result<std::string> RendezvousClient::get(Entry entry, Rank peer, std::int64_t timeout_ns) {
@@ -104,17 +106,19 @@ Result<std::string> RendezvousClient::get(Entry entry, Rank peer, std::int64_t t
       return Error{ErrorCode::io, fmt::format("rank {} cannot be reached: {}", peer.value(), absent->second)};
     }
     if (gave_up_) {
-      return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", access_.rank, peer.value())};
+      return Error{ErrorCode::io,
+                   fmt::format("rank {} leaves, and looks for rank {} no more", access_.rank, peer.value())};
     }
     if (over_) {
-      return Error{ErrorCode::io, fmt::format("rank {} cannot be found: the rendezvous server at {} is gone", peer.value(),
-                                              text_of(access_.servers))};
+      return Error{ErrorCode::io, fmt::format("rank {} cannot be found: the rendezvous server at {} is gone",
+                                              peer.value(), text_of(access_.servers))};
     }
     if (std::chrono::steady_clock::now() >= until) {
       if (!reading_) answered_.notify_one();
-      return Error{ErrorCode::exhausted,
-                   fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
-                               access_.rank, timeout_ns / 1'000'000'000, peer.value())};
+      return Error{
+          ErrorCode::exhausted,
+          fmt::format("rank {} waited {} s for rank {}, which has not published where it can be reached: does it run?",
+                      access_.rank, timeout_ns / 1'000'000'000, peer.value())};
     }
     if (asked_.insert(key).second) ask(entry, peer, until);
     read_some(lock, until);
@@ -175,7 +179,8 @@ void RendezvousClient::store_frames() {
       if (reader.ok()) absent_[rank] = reader.text(rendezvous::most_reason_bytes);
     } else if (frame.kind == std::uint8_t(Kind::missing)) {
       missing_.emplace();
-      while (reader.ok() && !reader.finished() && missing_->size() < rendezvous::most_missing) missing_->emplace_back(reader.u32());
+      while (reader.ok() && !reader.finished() && missing_->size() < rendezvous::most_missing)
+        missing_->emplace_back(reader.u32());
     }
   }
   if (input_.malformed()) over_ = true;

@@ -37,8 +37,9 @@ struct RendezvousAccess {
 /// wake-up may have been meant for both.
 class RendezvousClient final : public CardStore {
  public:
-  /// Connects, and tries again while there is no listener yet. Errors: exhausted (time), unsupported (the versions differ; both
-  /// are named), invalid_argument (refused), malformed (something else answers there), io (the connection broke off).
+  /// Connects, and tries again while there is no listener yet. Errors: exhausted (time), unsupported (the versions
+  /// differ; both are named), invalid_argument (refused), malformed (something else answers there), io (the connection
+  /// broke off).
   static base::Result<std::unique_ptr<RendezvousClient>> join(const RendezvousAccess& access);
 
   const rendezvous::Membership& membership() const noexcept { return membership_; }

@@ -51,7 +51,8 @@ Result<void> RendezvousServer::open() {
   base::set_spare_descriptor_aside();
   auto listener = internal::listen_at({options_.host, options_.port});
   if (!listener) {
-    const std::string origin = options_.port_origin.empty() ? "" : fmt::format(" ({} chose the port)", options_.port_origin);
+    const std::string origin =
+        options_.port_origin.empty() ? "" : fmt::format(" ({} chose the port)", options_.port_origin);
     return Error{listener.error().code, listener.error().message + origin};
   }
   listener_ = std::move(listener).value();
@@ -167,7 +168,8 @@ void RendezvousServer::read_from(int socket) {
     complain(connection, "what it sent does not follow the format");
     connection.closing = true;
   }
-  if (connection.output.size() > most_output_bytes || (connection.closing && connection.output.empty())) return drop(socket);
+  if (connection.output.size() > most_output_bytes || (connection.closing && connection.output.empty()))
+    return drop(socket);
   write_to(connection);
 }
 
@@ -207,9 +209,10 @@ std::string RendezvousServer::welcome(Connection& connection, const std::string&
   if (!internal::proves(options_.secret, rendezvous::rank_purpose, {connection.hello, connection.challenge}, proof))
     return "its proof of the job's secret is wrong: it does not belong to this job";
   if (is_taken(connection.rank)) {
-    return fmt::format("rank {} has joined already: two processes say that they are this rank (a program started by a rank must "
-                       "not join the job while that rank is a member)",
-                       connection.rank);
+    return fmt::format(
+        "rank {} has joined already: two processes say that they are this rank (a program started by a rank must "
+        "not join the job while that rank is a member)",
+        connection.rank);
   }
   connection.generation = roll_.join(connection.rank);
   connection.state = State::member;
@@ -218,8 +221,8 @@ std::string RendezvousServer::welcome(Connection& connection, const std::string&
   members_[connection.rank] = connection.socket.get();
   forget_old_generations();
   const std::string membership = rendezvous::Membership{options_.job_id, connection.generation}.encode();
-  const auto answer =
-      internal::prove(options_.secret, rendezvous::server_purpose, {connection.hello, connection.challenge, membership});
+  const auto answer = internal::prove(options_.secret, rendezvous::server_purpose,
+                                      {connection.hello, connection.challenge, membership});
   send(connection, Kind::welcome, ByteWriter().raw(internal::text_of(answer)).raw(membership).take());
   return {};
 }
@@ -310,8 +313,8 @@ std::optional<Rank> RendezvousServer::never_came() const {
 }
 
 void RendezvousServer::hand_over() {
-  // Each connection gets its next entries when the ones before have left: all entries for all ranks at once would take memory that
-  // grows with the square of the ranks.
+  // Each connection gets its next entries when the ones before have left: all entries for all ranks at once would take
+  // memory that grows with the square of the ranks.
   constexpr std::size_t most_unsent_bytes = std::size_t{64} << 10;
   std::map<int, Key> next;  // by socket
   const auto send_more = [&](int socket, Connection& connection) {
@@ -319,7 +322,8 @@ void RendezvousServer::hand_over() {
     auto entry = entries.lower_bound(next[socket]);
     for (; entry != entries.end() && connection.output.size() < most_unsent_bytes; ++entry)
       if (!connection.sent.contains(entry->first) && entry->first.first != connection.rank)
-        send(connection, Kind::published, published(entry->first, entry->second));  // not noted: `next` goes on behind it
+        send(connection, Kind::published,
+             published(entry->first, entry->second));  // not noted: `next` goes on behind it
     next[socket] = entry != entries.end() ? entry->first : Key{options_.size, {}};
     write_to(connection);
     return connection.output.empty() && entry != entries.end();

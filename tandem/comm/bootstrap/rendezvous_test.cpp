@@ -194,7 +194,8 @@ TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
   start(2);
   // What an honest rank says, recorded by an attacker on the way.
   const std::string hello =
-      rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(internal::text_of(internal::fresh_nonce()))}.encode();
+      rendezvous::Hello{rendezvous::version, "0.1", 0, 2, std::string(internal::text_of(internal::fresh_nonce()))}
+          .encode();
   const std::string hello_frame = internal::frame_bytes(std::uint8_t(Kind::hello), hello);
   std::string proof_frame;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -224,7 +225,8 @@ TEST_F(Rendezvous, AProofCannotBeUsedAgain) {
 TEST_F(Rendezvous, BuildsOfOtherVersionsAreRefusedWithBothNamed) {
   start(2);
   TimedSocket socket = connect();
-  const std::string hello = ByteWriter().u32(rendezvous::magic).u32(rendezvous::version + 1).text("9.9").raw("more").take();
+  const std::string hello =
+      ByteWriter().u32(rendezvous::magic).u32(rendezvous::version + 1).text("9.9").raw("more").take();
   ASSERT_TRUE(socket.send(internal::frame_bytes(std::uint8_t(Kind::hello), hello), soon()));
   const std::string answer = rest_of(socket);
   EXPECT_THAT(answer, HasSubstr("Tandem 9.9 (rendezvous format 3)"));

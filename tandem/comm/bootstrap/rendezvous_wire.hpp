@@ -18,8 +18,8 @@ namespace tandem::comm::internal::rendezvous {
 //   rank    proof(of hello, challenge)                 now the server trusts the rank
 //   server  welcome(job, proof of hello, challenge, job)  and the rank trusts the server
 //   rank    publish(entry, bytes) once for each entry, lookup(entry, rank), who ...
-//   server  published(entry, rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server leaves
-//   server  missing(ranks), at once after who: those that have not published their address
+//   server  published(entry, rank, bytes) or absent(rank, reason), as soon as it is known; unasked before the server
+//   leaves server  missing(ranks), at once after who: those that have not published their address
 //
 // Instead of challenge or welcome the server may send refusal(reason) and close. Proofs: proof.hpp.
 
@@ -58,7 +58,8 @@ struct Membership {
   std::string name() const;
 };
 
-/// Purposes of the two proofs (proof.hpp). The parts are the bodies of hello and challenge; the server adds the membership.
+/// Purposes of the two proofs (proof.hpp). The parts are the bodies of hello and challenge; the server adds the
+/// membership.
 inline constexpr std::string_view rank_purpose = "tandem rendezvous: rank";
 inline constexpr std::string_view server_purpose = "tandem rendezvous: server";
 

@@ -43,7 +43,8 @@ std::string objection(const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return "is no ordinary file";
   if (status.st_uid != geteuid()) return "belongs to another user";
   if ((status.st_mode & 077) != 0)
-    return fmt::format("may be read by others (mode {:03o}): give it mode 600, and another content", status.st_mode & 0777);
+    return fmt::format("may be read by others (mode {:03o}): give it mode 600, and another content",
+                       status.st_mode & 0777);
   return {};
 }
 
@@ -68,8 +69,8 @@ Result<void> create_secret(const std::filesystem::path& file) {
   base::FileDescriptor descriptor(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!descriptor) return file_error(file, "cannot be created");
   const std::string line = random_name(32) + "\n";
-  const bool written =
-      write(descriptor.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(descriptor.get()) == 0;
+  const bool written = write(descriptor.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+                       fsync(descriptor.get()) == 0;
   descriptor.close();
   const bool linked = written && (link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST);
   const int reason = errno;
@@ -100,21 +101,24 @@ Result<JobSecret> secret_of_text(std::string_view text, std::string_view origin)
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
   text = text.substr(0, text.find_last_not_of(blanks) + 1);
   if (text.size() < fewest_characters) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("{} holds a secret of {} characters, which is too short: give at least {}, for instance of `openssl "
-                             "rand -hex 32`",
-                             origin, text.size(), fewest_characters)};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "{} holds a secret of {} characters, which is too short: give at least {}, for instance of `openssl "
+            "rand -hex 32`",
+            origin, text.size(), fewest_characters)};
   }
   JobSecret secret;
-  crypto_generichash(reinterpret_cast<unsigned char*>(secret.data()), secret.size(), bytes_at(text), text.size(), nullptr, 0);
+  crypto_generichash(reinterpret_cast<unsigned char*>(secret.data()), secret.size(), bytes_at(text), text.size(),
+                     nullptr, 0);
   return secret;
 }
 
 JobSecret derive_secret(const JobSecret& secret, std::string_view purpose) {
   prepare_sodium();
   JobSecret derived;
-  crypto_generichash(reinterpret_cast<unsigned char*>(derived.data()), derived.size(), bytes_at(purpose), purpose.size(),
-                     key_of(secret), secret.size());
+  crypto_generichash(reinterpret_cast<unsigned char*>(derived.data()), derived.size(), bytes_at(purpose),
+                     purpose.size(), key_of(secret), secret.size());
   return derived;
 }
 

@@ -1,4 +1,5 @@
-// tandem/comm/bootstrap/secret_descriptor.cpp: memfd_create, and a word in front that distinguishes it from other files.
+// tandem/comm/bootstrap/secret_descriptor.cpp: memfd_create, and a word in front that distinguishes it from other
+// files.
 #include "tandem/comm/bootstrap/secret_descriptor.hpp"
 
 #include <fcntl.h>
@@ -50,10 +51,11 @@ base::Result<std::string> read_secret_descriptor(int descriptor) {
   const ssize_t count = pread(descriptor, buffer, sizeof buffer, 0);
   const std::string_view content(buffer, count > 0 ? static_cast<std::size_t>(count) : 0);
   if (!content.starts_with(opening)) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("descriptor {} (TANDEM_JOB_SECRET_FD) does not hold the job's secret any more: a wrapper program "
-                             "between `tandem run` and this one closed it; use `tandem run --secret-in-environment`",
-                             descriptor)};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("descriptor {} (TANDEM_JOB_SECRET_FD) does not hold the job's secret any more: a wrapper program "
+                    "between `tandem run` and this one closed it; use `tandem run --secret-in-environment`",
+                    descriptor)};
   }
   return std::string(content.substr(opening.size()));
 }

@@ -46,7 +46,9 @@ bool wait_for(int socket, short events, Deadline deadline) {
 
 /// Turns on keepalives: a firewall must not forget a rank that waits for hours, and a dead host must be noticed.
 void notice_dead_host(int socket) {
-  const auto set = [&](int level, int option, int value) { (void)setsockopt(socket, level, option, &value, sizeof value); };
+  const auto set = [&](int level, int option, int value) {
+    (void)setsockopt(socket, level, option, &value, sizeof value);
+  };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);

@@ -1,4 +1,5 @@
-// tandem/comm/bootstrap/socket.hpp: TCP sockets for start-up: names, listening, and calls that wait until a deadline at most.
+// tandem/comm/bootstrap/socket.hpp: TCP sockets for start-up: names, listening, and calls that wait until a deadline at
+// most.
 #pragma once
 
 #include <chrono>
@@ -44,8 +45,8 @@ HostPort place_on_this_host(const Listener& listener);
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// A connection whose calls wait until a deadline at most. Sends may be mixed with receives of another thread; otherwise not
-/// thread-safe.
+/// A connection whose calls wait until a deadline at most. Sends may be mixed with receives of another thread;
+/// otherwise not thread-safe.
 class TimedSocket {
  public:
   /// Connects to one of the places: tries all their addresses side by side (address_race.hpp), and again while nobody

@@ -50,9 +50,11 @@ class TableStore final : public internal::CardStore {
     const auto over = [&] { return table_->entries.contains(key) || gave_up_; };
     table_->published.wait_for(lock, std::chrono::nanoseconds(timeout_ns), over);
     if (const auto found = table_->entries.find(key); found != table_->entries.end()) return found->second;
-    if (gave_up_) return Error{ErrorCode::io, fmt::format("rank {} leaves, and looks for rank {} no more", self_.value(), peer.value())};
-    return Error{ErrorCode::exhausted, fmt::format("rank {} waited {} ms for rank {}, which has not published", self_.value(),
-                                                   timeout_ns / 1'000'000, peer.value())};
+    if (gave_up_)
+      return Error{ErrorCode::io,
+                   fmt::format("rank {} leaves, and looks for rank {} no more", self_.value(), peer.value())};
+    return Error{ErrorCode::exhausted, fmt::format("rank {} waited {} ms for rank {}, which has not published",
+                                                   self_.value(), timeout_ns / 1'000'000, peer.value())};
   }
 
   std::int64_t patience_ns() const override { return timeout_ns_; }
@@ -88,8 +90,8 @@ std::vector<Job> make_thread_job(std::uint32_t size, std::int64_t timeout_ns) {
   for (std::uint32_t i = 0; i < size; ++i) {
     const Rank rank(i);
     auto store = std::make_unique<TableStore>(table, rank, timeout_ns);
-    jobs.push_back(
-        {rank, size, secret, id, "threads", std::make_shared<internal::CardDirectory>(std::move(store), rank, size), size});
+    jobs.push_back({rank, size, secret, id, "threads",
+                    std::make_shared<internal::CardDirectory>(std::move(store), rank, size), size});
   }
   return jobs;
 }

@@ -12,9 +12,9 @@ using base::ErrorCode;
 using base::Result;
 
 std::vector<std::string> job_variables() {
-  return {"TANDEM_JOB_RANK",       "TANDEM_JOB_SIZE",        "TANDEM_JOB_LOCAL_RANK",  "TANDEM_JOB_LOCAL_SIZE", "TANDEM_JOB_LOCAL_RANKS",
-          "TANDEM_JOB_ID",         "TANDEM_JOB_SERVER",      "TANDEM_JOB_SECRET",      "TANDEM_JOB_SECRET_FD",
-          "TANDEM_JOB_SECRET_FILE", "TANDEM_MASTER_PORT",    "TANDEM_RUN_SSH"};
+  return {"TANDEM_JOB_RANK",        "TANDEM_JOB_SIZE",        "TANDEM_JOB_LOCAL_RANK", "TANDEM_JOB_LOCAL_SIZE",
+          "TANDEM_JOB_LOCAL_RANKS", "TANDEM_JOB_ID",          "TANDEM_JOB_SERVER",     "TANDEM_JOB_SECRET",
+          "TANDEM_JOB_SECRET_FD",   "TANDEM_JOB_SECRET_FILE", "TANDEM_MASTER_PORT",    "TANDEM_RUN_SSH"};
 }
 
 namespace internal {
@@ -49,9 +49,10 @@ Result<Variables::Place> Variables::place(std::string_view rank_name, std::strin
   const auto size = number(size_name);
   if (!size) return size.error();
   if (rank.value() >= size.value()) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("the environment variables say {}={} and {}={}, but a rank is less than the number of ranks",
-                             rank_name, rank.value(), size_name, size.value())};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("the environment variables say {}={} and {}={}, but a rank is less than the number of ranks",
+                    rank_name, rank.value(), size_name, size.value())};
   }
   return Place{rank.value(), size.value()};
 }

@@ -12,8 +12,8 @@
 
 namespace tandem::comm {
 
-/// The TANDEM_ variables of the bootstrap: no options, so code that reads the configuration from the environment must ignore
-/// them (`ConfigSources::reserved_variables`).
+/// The TANDEM_ variables of the bootstrap: no options, so code that reads the configuration from the environment must
+/// ignore them (`ConfigSources::reserved_variables`).
 std::vector<std::string> job_variables();
 
 namespace internal {

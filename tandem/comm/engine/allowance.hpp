@@ -1,4 +1,5 @@
-// tandem/comm/engine/allowance.hpp: what a rank keeps of a peer's unasked messages, as the sender counts it and as the receiver does.
+// tandem/comm/engine/allowance.hpp: what a rank keeps of a peer's unasked messages, as the sender counts it and as the
+// receiver does.
 #pragma once
 
 #include <algorithm>
@@ -39,15 +40,16 @@ struct Allowance {
   }
 };
 
-/// What messages of one peer take of our memory now. A peer that keeps to the allowance never reaches its bounds: it counts a
-/// message from its sending until it hears that we have dropped it, and messages that met their receive, too.
+/// What messages of one peer take of our memory now. A peer that keeps to the allowance never reaches its bounds: it
+/// counts a message from its sending until it hears that we have dropped it, and messages that met their receive, too.
 ///
 /// Invariant: each part is at most what the allowance of the last `take` said.
 class Occupancy {
  public:
   /// Counts an eager message, or a strand that counts as one. False: beyond the allowance, and nothing is counted.
   bool take(std::uint32_t units, const Allowance& allowed) noexcept {
-    if (messages_ >= allowed.messages || (units != 0 && (units > allowed.units || units_ > allowed.units - units))) return false;
+    if (messages_ >= allowed.messages || (units != 0 && (units > allowed.units || units_ > allowed.units - units)))
+      return false;
     ++messages_;
     units_ += units;
     return true;

@@ -24,7 +24,8 @@ Arrivals::Arrivals(EngineParts& parts)
 /// Ends a receive or a probe that was posted for a rank that cannot be reached (null) or is gone.
 void Arrivals::fail_posted(ReceiveCore& core, const Peer* peer) {
   take_back(core);
-  completions_.fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, core.pattern.source);
+  completions_.fail_receive(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead,
+                            core.pattern.source);
 }
 
 const char* Arrivals::take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes) {
@@ -110,8 +111,8 @@ void Arrivals::notify_incoming(const Peer& peer, const MatchKey& key, std::uint6
   const double rate = std::max(peer.bytes_per_ns, 1e-6);
   // The known network counts until messages have shown how fast it is now.
   const bool by_known = !peer.measured && peer.known != nullptr && peer.known->message_ns;
-  const double takes_ns =
-      by_known ? peer.known->message_ns(bytes) : 2 * static_cast<double>(peer.latency_ns) + static_cast<double>(bytes) / rate;
+  const double takes_ns = by_known ? peer.known->message_ns(bytes)
+                                   : 2 * static_cast<double>(peer.latency_ns) + static_cast<double>(bytes) / rate;
   const std::int64_t expected_ns = context_.now() + static_cast<std::int64_t>(takes_ns);
   completions_.call_later([this, key, bytes, expected_ns] {
     completions_.on_incoming(key.source, Channel{key.channel}, Tag{key.tag}, bytes,
@@ -189,7 +190,8 @@ void Arrivals::keep(Envelope& envelope) {
 }
 
 void Arrivals::await_message(ReceiveCore& core) {
-  if (ArrivedEnvelope* const found = matcher_.peek(core.pattern)) return end_awaiting(core, static_cast<Envelope&>(*found));
+  if (ArrivedEnvelope* const found = matcher_.peek(core.pattern))
+    return end_awaiting(core, static_cast<Envelope&>(*found));
   awaiting_.emplace(core.pattern.tag, &core);
   if (deferral_.any_peer_defers()) deferral_.want_from_all(core.pattern);
 }
@@ -356,7 +358,8 @@ bool Arrivals::is_placed(const MatchPattern& pattern) {
 bool Arrivals::register_rpc(Channel channel, RpcHandler handler) {
   if (handlers_.contains(channel.value())) return false;
   handlers_.emplace(channel.value(), std::move(handler));
-  const MatchPattern everything{.source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
+  const MatchPattern everything{
+      .source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
   while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
   deferral_.want_all_from_all(channel.value());
   return true;

@@ -25,11 +25,11 @@ class IncomingTransfers;
 class BroadcastRecipient;
 struct EngineParts;
 
-/// Pairs messages with receives. A message without a receive becomes an envelope in the matcher; a message on a channel with a
-/// handler goes to the handler.
+/// Pairs messages with receives. A message without a receive becomes an envelope in the matcher; a message on a channel
+/// with a handler goes to the handler.
 ///
-/// State: the matcher, the handlers, and the envelopes whose handler is being asked. Under the endpoint's lock; handlers run
-/// without it.
+/// State: the matcher, the handlers, and the envelopes whose handler is being asked. Under the endpoint's lock;
+/// handlers run without it.
 class Arrivals {
  public:
   explicit Arrivals(EngineParts& parts);
@@ -98,7 +98,8 @@ class Arrivals {
   bool is_placed(const MatchPattern& pattern);
   bool register_rpc(Channel channel, RpcHandler handler);
   /// A receive to be posted. Thread-safe. With memory of the library (`owned`) there are no `pieces`.
-  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
+  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned,
+                                   const ReceiveOptions& options) {
     auto* core = new ReceiveCore(pattern_of(from, tag, options.channel), std::move(pieces), owned);
     core->beyond_host = options.memory != BufferMemory::host;
     Completions::keep_notify(*core, options);

@@ -1,4 +1,5 @@
-// tandem/comm/engine/arrivals_inline.hpp: the way of a small message to a posted receive, in line where its packet arrives.
+// tandem/comm/engine/arrivals_inline.hpp: the way of a small message to a posted receive, in line where its packet
+// arrives.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +47,8 @@ namespace tandem::comm::internal {
                                                                                      std::uint64_t first) {
   const wire::Eager eager = wire::plain_message(control, first);
   PostedReceive* const met =
-      handlers_.empty() ? matcher_.arrive_at_hand({.source = peer.rank, .channel = eager.channel, .tag = eager.tag}) : nullptr;
+      handlers_.empty() ? matcher_.arrive_at_hand({.source = peer.rank, .channel = eager.channel, .tag = eager.tag})
+                        : nullptr;
   if (met == nullptr) [[unlikely]] return look_up_plain_message(rail, eager, control);
   auto& receive = static_cast<ReceiveCore&>(*met);
   ++peer.head.seen;

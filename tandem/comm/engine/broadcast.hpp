@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast.hpp: one broadcast as one rank sees it: what came from above, what goes below, and in which order.
+// tandem/comm/engine/broadcast.hpp: one broadcast as one rank sees it: what came from above, what goes below, and in
+// which order.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ class BroadcastPlanner;
 /// Most entries of one route, so that it fits with the user's header into the smallest control block of a transport.
 inline constexpr std::size_t kMostPerRoute = 340;
 
-/// The tree that was chosen for a broadcast, and what it was chosen for: the content of a `BroadcastPlan`. What differs from one
-/// broadcast to the next, the order of each recipient's messages, is no part of it.
+/// The tree that was chosen for a broadcast, and what it was chosen for: the content of a `BroadcastPlan`. What differs
+/// from one broadcast to the next, the order of each recipient's messages, is no part of it.
 struct PlannedTree {
   /// The routes of one strand.
   struct Way {
@@ -143,8 +144,9 @@ struct BroadcastKeyHash {
 };
 
 /// Invariants. A broadcast exists from its first record until (1) its data was given to the receive (recipient) or
-/// is released (root), (2) all children have acknowledged, (3) the parent has our acknowledgement. `entered` means that it stands in the order
-/// of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only then.
+/// is released (root), (2) all children have acknowledged, (3) the parent has our acknowledgement. `entered` means that
+/// it stands in the order of its key: it was matched, or it waits in the matcher; a strand is acknowledged upwards only
+/// then.
 struct Broadcast {
   Rank root{0};
   std::uint64_t id = 0;
@@ -211,7 +213,8 @@ struct Broadcast {
 inline bool Broadcast::goes_to(Rank rank) const {
   constexpr std::size_t kFew = 16;
   if (recipients.size() <= kFew)
-    return std::any_of(recipients.begin(), recipients.end(), [rank](const Recipient& recipient) { return recipient.rank == rank; });
+    return std::any_of(recipients.begin(), recipients.end(),
+                       [rank](const Recipient& recipient) { return recipient.rank == rank; });
   if (sorted_ranks_.size() != recipients.size()) {
     sorted_ranks_.clear();
     for (const Recipient& recipient : recipients) sorted_ranks_.push_back(recipient.rank.value());
@@ -271,7 +274,8 @@ struct Broadcasts {
   // Broadcasts of which this rank is the root:
   std::uint64_t next_id = kFirstBroadcast;
   std::set<std::uint64_t> unacknowledged;
-  std::unordered_map<BroadcastKey, std::vector<Broadcast*>, BroadcastKeyHash> by_key;  ///< unacknowledged ones, oldest first
+  std::unordered_map<BroadcastKey, std::vector<Broadcast*>, BroadcastKeyHash>
+      by_key;           ///< unacknowledged ones, oldest first
   HeldBroadcasts held;  ///< that have not started
 
   CountedList<Child*> to_offer;                       ///< first packets to be queued when no transport is being polled

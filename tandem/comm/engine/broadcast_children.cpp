@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast_children.cpp: serving the children of a tree: offers, segments, acknowledgements, declines, adoptions.
+// tandem/comm/engine/broadcast_children.cpp: serving the children of a tree: offers, segments, acknowledgements,
+// declines, adoptions.
 #include <algorithm>
 
 #include "tandem/base/narrow.hpp"
@@ -117,8 +118,8 @@ void BroadcastChildren::offer(Child& child) {
   item.priority = priority;
   item.SendItem::kind = first > 0 ? SendKind::whole : SendKind::record;
   item.bulk_bytes = first;
-  item.control_bytes =
-      base::narrow<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) + child.route.bytes().size());
+  item.control_bytes = base::narrow<std::uint32_t>(sizeof(wire::Mcast) + wire::padded(broadcast.header.size()) +
+                                                   child.route.bytes().size());
   peer->queue.push(item);
   peers_.mark_dirty(*peer);
   if (broadcast.root == context_.rank) return;
@@ -136,8 +137,8 @@ bool BroadcastChildren::worth_pulling(const Transport& transport, std::uint64_t 
 /// for.
 bool BroadcastChildren::may_pull(const Peer& peer, const Strand& strand) const noexcept {
   const Pieces* memory = strand.broadcast->memory;
-  return incoming_.can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete && memory != nullptr &&
-         memory->contiguous();
+  return incoming_.can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete &&
+         memory != nullptr && memory->contiguous();
 }
 
 void BroadcastChildren::write_offer(Child& child, wire::Writer& writer) {
@@ -160,10 +161,10 @@ void BroadcastChildren::write_offer(Child& child, wire::Writer& writer) {
       .deaths = child.deaths,
       .address = child.address};
   record.prefix.header_bytes = base::narrow<std::uint16_t>(broadcast.header.size());
-  record.prefix.flags =
-      static_cast<std::uint8_t>((child.strand == 1 ? wire::flag_strand : 0) | (strand.sequential ? wire::flag_sequential : 0) |
-                                (child.credited ? wire::flag_credited : 0) | (child.unasked > 0 ? wire::flag_unasked : 0) |
-                                (child.offer.SendItem::kind == SendKind::whole ? wire::flag_first : 0));
+  record.prefix.flags = static_cast<std::uint8_t>(
+      (child.strand == 1 ? wire::flag_strand : 0) | (strand.sequential ? wire::flag_sequential : 0) |
+      (child.credited ? wire::flag_credited : 0) | (child.unasked > 0 ? wire::flag_unasked : 0) |
+      (child.offer.SendItem::kind == SendKind::whole ? wire::flag_first : 0));
   writer.put(record);
   writer.put_bytes(broadcast.header);
   writer.put_bytes(child.route.bytes());

@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast_children.hpp: serving the children of a tree: offers, segments, acknowledgements, declines, adoptions.
+// tandem/comm/engine/broadcast_children.hpp: serving the children of a tree: offers, segments, acknowledgements,
+// declines, adoptions.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast_ends.cpp: how broadcasts end at a recipient: arrived, released, acknowledged, forgotten; or lost.
+// tandem/comm/engine/broadcast_ends.cpp: how broadcasts end at a recipient: arrived, released, acknowledged, forgotten;
+// or lost.
 #include <algorithm>
 #include <utility>
 
@@ -107,8 +108,8 @@ void BroadcastRecipient::maybe_forget(Broadcast& broadcast) {
   broadcasts_.all.erase(found);
 }
 
-/// A rank above us may have died. While the root lives, the lowest living rank above us finds out in time that no rank serves us; at
-/// the latest that is the root. When the root is dead, it may be that no rank has what is missing here.
+/// A rank above us may have died. While the root lives, the lowest living rank above us finds out in time that no rank
+/// serves us; at the latest that is the root. When the root is dead, it may be that no rank has what is missing here.
 void BroadcastRecipient::orphan(Broadcast& broadcast) {
   if (broadcast.root == context_.rank || broadcast.lost || !orphaned(broadcast)) return;
   if (peers_.is_dead(broadcast.root)) lose(broadcast, broadcast.root);

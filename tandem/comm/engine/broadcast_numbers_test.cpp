@@ -61,7 +61,8 @@ TEST(BroadcastNumbers, BroadcastsAndSendsOfOneKeyKeepTheirOrderBeyond32Bits) {
   for (std::uint64_t i = 0; i < count; ++i) {
     sent[i] = i;
     if (i % 3 == 0) {
-      for (const Recipient& to : recipients) requests.push_back(world.at[0]->isend(to.rank, Tag{7}, {&sent[i], sizeof sent[i]}));
+      for (const Recipient& to : recipients)
+        requests.push_back(world.at[0]->isend(to.rank, Tag{7}, {&sent[i], sizeof sent[i]}));
     } else {
       requests.push_back(world.at[0]->mcast(recipients, Tag{7}, {&sent[i], sizeof sent[i]}));
     }

@@ -24,7 +24,8 @@ using Plan = std::shared_ptr<BroadcastPlan>;
 /// All ranks but the first, with falling priorities, and some that do not count.
 std::vector<Recipient> everybody(const World& world) {
   std::vector<Recipient> recipients{{Rank{0}, 3}};
-  for (std::uint32_t rank = 1; rank < world.at.size(); ++rank) recipients.push_back({Rank{rank}, -static_cast<int>(rank)});
+  for (std::uint32_t rank = 1; rank < world.at.size(); ++rank)
+    recipients.push_back({Rank{rank}, -static_cast<int>(rank)});
   recipients.push_back({Rank{1}, -100});
   return recipients;
 }
@@ -100,7 +101,8 @@ std::pair<std::int64_t, std::uint64_t> play(std::uint64_t seed, TreeKind tree, b
   for (std::uint32_t rank = 1; rank < ranks; ++rank) {
     for (const std::size_t which : expected[rank]) {
       Bytes got(sent[which].size());
-      EXPECT_EQ(world.at[rank]->wait(world.at[rank]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done) << "seed " << seed;
+      EXPECT_EQ(world.at[rank]->wait(world.at[rank]->irecv(Rank{0}, Tag{1}, got)).ending, Ending::done)
+          << "seed " << seed;
       EXPECT_EQ(got, sent[which]) << "seed " << seed << ", rank " << rank;
     }
   }
@@ -126,7 +128,8 @@ TEST_P(BroadcastPlanTest, TrafficIsTheSameWithPlansAndWithout) {
 
 INSTANTIATE_TEST_SUITE_P(Trees, BroadcastPlanTest,
                          testing::Values(TreeKind::flat, TreeKind::chain, TreeKind::kary, TreeKind::binomial,
-                                         TreeKind::two_tree, TreeKind::delegate, TreeKind::two_groups, TreeKind::automatic),
+                                         TreeKind::two_tree, TreeKind::delegate, TreeKind::two_groups,
+                                         TreeKind::automatic),
                          [](const auto& tested) { return std::string(tree_name(tested.param)); });
 
 TEST(BroadcastPlan, WhatIsNotAlikeIsChosenAnew) {
@@ -169,7 +172,8 @@ TEST(BroadcastPlan, WhatWasChosenBeforeTheNetworkWasMeasuredIsChosenAgain) {
     world.at[1]->wait(world.at[1]->isend(Rank{0}, Tag{2}, large));
     world.at[0]->wait(receive);
   }
-  EXPECT_FALSE(broadcast(world, all, 3000, options)) << "the network has turned out to be slower than its transport says";
+  EXPECT_FALSE(broadcast(world, all, 3000, options))
+      << "the network has turned out to be slower than its transport says";
   EXPECT_TRUE(broadcast(world, all, 3000, options));
 }
 
@@ -238,7 +242,8 @@ TEST(BroadcastPlan, ThreadsShareOne) {
   base::Log log{base::LogLevel::error};
   std::vector<std::unique_ptr<Endpoint>> at;
   at.reserve(ranks);
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    at.push_back(Endpoint::open_loop(network, Rank{rank}, {}, log, nullptr));
   std::vector<Recipient> recipients;
   for (std::uint32_t rank = 1; rank < ranks; ++rank) recipients.push_back({Rank{rank}, 0});
   const auto plan = std::make_shared<BroadcastPlan>();

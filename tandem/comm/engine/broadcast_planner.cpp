@@ -51,7 +51,8 @@ bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipien
     list.erase(twin);
   }
   const auto place =
-      std::find_if(list.begin(), list.end(), [&](const Recipient& other) { return other.priority < recipient.priority; });
+      std::find_if(list.begin(), list.end(),
+                   [&](const Recipient& other) { return other.priority < recipient.priority; });
   list.insert(place, recipient);
   return fresh;
 }
@@ -97,9 +98,9 @@ void BroadcastPlanner::sort_recipients(Broadcast& broadcast, std::span<const Rec
 const PlannedTree& BroadcastPlanner::planned(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
   const std::shared_ptr<BroadcastPlan> shared = std::exchange(broadcast.plan, nullptr);
   PlannedTree& plan = shared != nullptr ? *shared->tree_ : broadcasts_.unplanned;
-  if (shared != nullptr && plan.bytes == broadcast.bytes && plan.kind == broadcast.tree && plan.arity == broadcast.arity &&
-      plan.segment_wanted == broadcast.segment_wanted && are_alike(plan.recipients, recipients) &&
-      plan.costs == costs_for(broadcast, recipients, plan.one_machine)) {
+  if (shared != nullptr && plan.bytes == broadcast.bytes && plan.kind == broadcast.tree &&
+      plan.arity == broadcast.arity && plan.segment_wanted == broadcast.segment_wanted &&
+      are_alike(plan.recipients, recipients) && plan.costs == costs_for(broadcast, recipients, plan.one_machine)) {
     ++statistics_.plans_reused;
     return plan;
   }
@@ -117,7 +118,8 @@ const PlannedTree& BroadcastPlanner::planned(Broadcast& broadcast, std::span<con
 }
 
 /// Builds the tree over the recipients, sorted by priority.
-void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan) {
+void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
+                                 PlannedTree& plan) {
   const TreeChoice choice = choose_tree(broadcast, recipients, plan.costs);
   plan.chosen = choice.shape.kind;
   plan.segment_bytes = choice.segment_bytes;
@@ -130,7 +132,8 @@ void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const Rou
   for (std::size_t first = 0; first < recipients.size(); first += kMostPerRoute) {
     const auto part = std::span(bare).subspan(first, std::min(kMostPerRoute, recipients.size() - first));
     TreeShape shape = choice.shape;
-    shape.segments = segment_count(shape.kind, base::narrow<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
+    shape.segments =
+        segment_count(shape.kind, base::narrow<std::uint32_t>(part.size()), broadcast.bytes, choice.segment_bytes);
     if (hosts_.size() >= first + part.size()) {
       broadcasts_.builder.build(
           base::narrow<std::uint32_t>(part.size()), shape,
@@ -147,7 +150,8 @@ void BroadcastPlanner::make_plan(const Broadcast& broadcast, std::span<const Rou
       PlannedTree::Way& way = plan.ways[index];
       write_route(strand, part, broadcasts_.route);
       way.route.insert(way.route.end(), broadcasts_.route.begin(), broadcasts_.route.end());
-      for (const RouteNode& node : strand.nodes) way.recipients.push_back(base::narrow<std::uint32_t>(first) + node.recipient);
+      for (const RouteNode& node : strand.nodes)
+        way.recipients.push_back(base::narrow<std::uint32_t>(first) + node.recipient);
       way.sequential = !forest.interleaved;
     }
   }
@@ -202,7 +206,8 @@ TreeChoice BroadcastPlanner::choose_tree(const Broadcast& broadcast, std::span<c
   }
   if (broadcast.segment_wanted > 0) choice.segment_bytes = broadcast.segment_wanted;
   context_.log->debug(
-      "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} bytes/ns, "
+      "broadcast {} of {} bytes to {}: {}, segments of {} bytes, {:.2f} ms predicted with {:.1f} us latency, {:.4f} "
+      "bytes/ns, "
       "bursts of {:.0f} bytes, {} bytes queued",
       broadcast.id, broadcast.bytes, recipients.size(), tree_name(choice.shape.kind), choice.segment_bytes,
       choice.predicted_ns / 1e6, costs.latency_ns / 1e3, costs.bytes_per_ns, costs.burst_bytes, load.queued_bytes);
@@ -237,8 +242,10 @@ NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<c
     costs.burst_bytes = rounded(port.burst_bytes());
     costs.burst_bytes_per_ns = std::max(4.0, costs.bytes_per_ns);
   }
-  costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);  // a larger one would be several packets
-  if (incoming_.can_pull(*peer) && children_.worth_pulling(*peer->transport, broadcast.bytes) && broadcast.own.contiguous()) {
+  // a larger one would be several packets
+  costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);
+  if (incoming_.can_pull(*peer) && children_.worth_pulling(*peer->transport, broadcast.bytes) &&
+      broadcast.own.contiguous()) {
     costs.receiver_pulls = true;
     costs.max_segment_bytes = 0;  // what recipients read by themselves is not cut
   }

@@ -29,7 +29,8 @@ class BroadcastPlanner {
  private:
   std::vector<Recipient> sorted(std::span<const Recipient> given) const;
   void make_plan(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, PlannedTree& plan);
-  TreeChoice choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, const NetworkCosts& costs);
+  TreeChoice choose_tree(const Broadcast& broadcast, std::span<const RouteRecipient> recipients,
+                         const NetworkCosts& costs);
   NetworkCosts costs_for(const Broadcast& broadcast, std::span<const RouteRecipient> recipients, bool one_machine);
   bool share_machine(std::span<const RouteRecipient> recipients);
 
@@ -39,7 +40,8 @@ class BroadcastPlanner {
   Peers& peers_;
   IncomingTransfers& incoming_;
   BroadcastChildren& children_;
-  std::vector<std::uint32_t> hosts_;  ///< of the recipients of the broadcast that is being planned; empty: all different
+  std::vector<std::uint32_t>
+      hosts_;  ///< of the recipients of the broadcast that is being planned; empty: all different
   TreeKind inside_ = TreeKind::flat;
 };
 

@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast_recipient.cpp: where broadcasts arrive: their records, their memory, their place in the order.
+// tandem/comm/engine/broadcast_recipient.cpp: where broadcasts arrive: their records, their memory, their place in the
+// order.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -97,7 +98,8 @@ const char* BroadcastRecipient::take_mcast(Rail& rail, wire::Reader& reader, std
       return nullptr;
     }
     if (!may_begin(root_rank)) return kTooManyBroadcasts;
-    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, route_bytes, header)).first;
+    found = broadcasts_.all.emplace(Broadcasts::name(root_rank, record.id), broadcast_of(record, route_bytes, header))
+                .first;
     if (forgotten) {  // lost here, and begun again for those below
       Broadcast& again = *found->second;
       again.entered = again.lost = again.delivered = again.released = true;
@@ -127,17 +129,19 @@ bool BroadcastRecipient::may_begin(Rank root) {
     else if (broadcast->bytes == 0 && strands[0].credit_messages == 0) ++empty;
   }
   if (under_way > kMostBroadcasts || empty > kMostUncounted || lost > kMostUncounted) {
-    context_.log->error("rank {}: rank {} has {} broadcasts under way here, {} empty and {} lost ones that no receive has met",
-                        context_.rank.value(), root.value(), under_way, empty, lost);
+    context_.log->error(
+        "rank {}: rank {} has {} broadcasts under way here, {} empty and {} lost ones that no receive has met",
+        context_.rank.value(), root.value(), under_way, empty, lost);
     return false;
   }
   count_at_ = broadcasts_.all.size() + kMostBroadcasts / 2;
   return true;
 }
 
-const char* BroadcastRecipient::check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
-                                std::size_t payload_bytes) const {
-  if (record.root >= context_.size || record.root == context_.rank.value()) return "a broadcast from a root that cannot be";
+const char* BroadcastRecipient::check_mcast(const wire::Mcast& record, unsigned index,
+                                            std::span<const std::byte> route_bytes, std::size_t payload_bytes) const {
+  if (record.root >= context_.size || record.root == context_.rank.value())
+    return "a broadcast from a root that cannot be";
   if (record.id == 0 || record.strands < 1 || record.strands > 2 || index >= record.strands)
     return "a broadcast without number or strand";
   const std::uint64_t half = record.strands == 2 ? record.bytes / 2 + record.bytes % 2 : record.bytes;
@@ -187,9 +191,9 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
   if (!again) {
     const bool first = !broadcast.strands[0].known && !broadcast.strands[1].known;
     if (completions_.on_incoming && first && payload_bytes < broadcast.bytes)
-      arrivals_.notify_incoming(peer,
-                                {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
-                                broadcast.bytes);
+      arrivals_.notify_incoming(
+          peer, {.source = broadcast.root, .channel = broadcast.channel.value(), .tag = broadcast.tag.value()},
+          broadcast.bytes);
     strand.known = true;
     strand.first = record.strand_first;
     strand.bytes = record.strand_bytes;
@@ -201,7 +205,8 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
     freed(peer, 1, units_for(strand.bytes));
     return pass_on_loss(strand, route_bytes), nullptr;
   }
-  if (broadcast.lost || (strand.complete && !strand.serves)) {  // nothing of it is needed here, but those below may need it
+  // nothing of it is needed here, but those below may need it
+  if (broadcast.lost || (strand.complete && !strand.serves)) {
     strand.done_sent = true;
     refuse(peer, record);
     maybe_forget(broadcast);
@@ -231,11 +236,13 @@ const char* BroadcastRecipient::take_strand(Rail& rail, Broadcast& broadcast, co
     strand_landed(strand, 0, 0);
     return nullptr;
   }
-  if (record.address != 0 && incoming_.can_pull(peer)) return incoming_.start_pull(expect(strand), record.address), nullptr;
-  listen(
-      strand,
-      (record.prefix.flags & wire::flag_unasked) != 0 ? (credited ? strand.bytes : children_.window_bytes(strand.segment)) : 0,
-      0);
+  if (record.address != 0 && incoming_.can_pull(peer))
+    return incoming_.start_pull(expect(strand), record.address), nullptr;
+  listen(strand,
+         (record.prefix.flags & wire::flag_unasked) != 0
+             ? (credited ? strand.bytes : children_.window_bytes(strand.segment))
+             : 0,
+         0);
   if (payload_bytes > 0) {
     if (payload_bytes > strand.arrived) broadcast.memory->slice(strand.first, payload_bytes, rail.landing.pieces);
     incoming_.land_in(rail, *strand.incoming, 0);
@@ -304,7 +311,8 @@ void BroadcastRecipient::decline(Strand& strand) {
   note.prefix.kind = wire::Kind::mcast_decline;
   packets_.post_control(*strand.parent, note);
   const Broadcast& broadcast = *strand.broadcast;
-  trace_.stream.emit<trace::Type::mcast_declined>(broadcast.root.value(), strand.parent->rank.value(), broadcast.tag.value());
+  trace_.stream.emit<trace::Type::mcast_declined>(broadcast.root.value(), strand.parent->rank.value(),
+                                                  broadcast.tag.value());
 }
 
 /// Memory is there now: asks for the strands that were declined, from their beginning. We stay a leaf of them.
@@ -448,8 +456,8 @@ void BroadcastRecipient::end_complete(Strand& strand) {
 }
 
 const char* BroadcastRecipient::take_lost(Peer& peer, const wire::McastLost& record) {
-  if (record.root >= context_.size || record.root == context_.rank.value() || record.dead >= context_.size || record.id == 0 ||
-      record.strands < 1 || record.strands > 2) {
+  if (record.root >= context_.size || record.root == context_.rank.value() || record.dead >= context_.size ||
+      record.id == 0 || record.strands < 1 || record.strands > 2) {
     return "a lost broadcast that cannot be";
   }
   if (record.stream != 0) packets_.post_control(peer, wire::McastNote{.stream = record.stream});

@@ -1,4 +1,5 @@
-// tandem/comm/engine/broadcast_recipient.hpp: where broadcasts arrive: their place in the order, their memory, their ends.
+// tandem/comm/engine/broadcast_recipient.hpp: where broadcasts arrive: their place in the order, their memory, their
+// ends.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +59,8 @@ class BroadcastRecipient {
  private:
   const char* check_mcast(const wire::Mcast& record, unsigned index, std::span<const std::byte> route_bytes,
                           std::size_t payload_bytes) const;
-  const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record, std::span<const std::byte> route_bytes,
-                          std::size_t payload_bytes);
+  const char* take_strand(Rail& rail, Broadcast& broadcast, const wire::Mcast& record,
+                          std::span<const std::byte> route_bytes, std::size_t payload_bytes);
   void pass_on_loss(Strand& strand, std::span<const std::byte> route_bytes);
   Incoming& expect(Strand& strand);
   void listen(Strand& strand, std::uint64_t granted, std::uint8_t epoch);

@@ -7,7 +7,8 @@
 namespace tandem::comm::internal {
 namespace {
 
-static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + sizeof(wire::Mcast) + Endpoint::max_header_bytes <=
+static_assert(kMostPerRoute * route_entry_bytes + sizeof(wire::BlockHead) + sizeof(wire::Mcast) +
+                  Endpoint::max_header_bytes <=
               4096);
 /// Above this many unseen envelopes the fence of a route entry (9 bits) would be ambiguous.
 constexpr std::uint32_t kMostUnseen = 250;
@@ -111,7 +112,8 @@ void BroadcastRoot::start_waiting_broadcasts() {
 void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
   const auto* const held = broadcasts_.held.of_key({channel.value(), tag.value()});
   if (held == nullptr) return;
-  const auto last = std::find_if(held->rbegin(), held->rend(), [to](const Broadcast* broadcast) { return broadcast->goes_to(to); });
+  const auto last = std::find_if(held->rbegin(), held->rend(),
+                                 [to](const Broadcast* broadcast) { return broadcast->goes_to(to); });
   const std::vector<Broadcast*> waiting(held->begin(), last.base());
   for (Broadcast* broadcast : waiting) {
     broadcasts_.held.remove(*broadcast);
@@ -185,7 +187,9 @@ void BroadcastRoot::start(Broadcast& broadcast) {
     const std::uint64_t before = last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id);
     RouteRecipient entry{.rank = recipient.rank, .priority = recipient.priority, .ordered = before != 0, .fence = 0};
     // A recipient that has not joined yet serves none.
-    const bool by_route = !too_many && !peers_.awaits_card(recipient.rank) && (before == 0 || before == broadcast.after) && fence_for(broadcast, recipient.rank, entry.fence);
+    const bool by_route = !too_many && !peers_.awaits_card(recipient.rank) &&
+                          (before == 0 || before == broadcast.after) &&
+                          fence_for(broadcast, recipient.rank, entry.fence);
     if (by_route) by_tree.push_back(entry);
     else broadcast.plainly.insert(recipient.rank.value());
   }
@@ -195,7 +199,8 @@ void BroadcastRoot::start(Broadcast& broadcast) {
   }
   for (const Recipient& recipient : broadcast.recipients) {
     if (!broadcast.plainly.contains(recipient.rank.value())) continue;
-    send_plainly(broadcast, recipient, last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id));
+    send_plainly(broadcast, recipient,
+                 last_broadcast_to(recipient.rank, broadcast.channel, broadcast.tag, broadcast.id));
   }
   pass_fences(broadcast);
   if (!by_tree.empty()) lay_out_routes(broadcast, by_tree);

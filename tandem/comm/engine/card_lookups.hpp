@@ -32,7 +32,8 @@ class CardLookups {
       250'000'000;  ///< for one that was absent; threads that sleep so long cost nothing
 
   /// `found` gets each answer, on a thread of this object.
-  CardLookups(std::shared_ptr<Directory> directory, Found found) : directory_(std::move(directory)), found_(std::move(found)) {}
+  CardLookups(std::shared_ptr<Directory> directory, Found found)
+      : directory_(std::move(directory)), found_(std::move(found)) {}
   ~CardLookups() { stop(); }
   CardLookups(const CardLookups&) = delete;
   CardLookups& operator=(const CardLookups&) = delete;

@@ -168,7 +168,8 @@ TEST(LateRank, DelaysNoMessagesOfOthersAndGetsItsOwnInOrder) {
   job.come(1);
   const Bytes small = pattern(100, 1), middle = pattern(10'000, 2), large = pattern(1'000'000, 3);
   std::vector<Request> sends;
-  for (const Bytes* bytes : {&small, &middle, &large, &small}) sends.push_back(job.at[0]->isend(Rank{2}, Tag{1}, *bytes));
+  for (const Bytes* bytes : {&small, &middle, &large, &small})
+    sends.push_back(job.at[0]->isend(Rank{2}, Tag{1}, *bytes));
   Bytes got(100);
   const Request early = job.at[1]->irecv(Rank{0}, Tag{1}, got);
   EXPECT_EQ(job.at[0]->wait(job.at[0]->isend(Rank{1}, Tag{1}, small)).ending, Ending::done);

@@ -71,7 +71,8 @@ void check_dead(const Peer& peer) {
 void check_strand(const Strand& strand) {
   TANDEM_ASSERT(strand.arrived <= strand.bytes);
   TANDEM_ASSERT(!strand.complete || (strand.arrived == strand.bytes && strand.superseded == 0));
-  TANDEM_ASSERT(strand.incoming == nullptr || (strand.incoming->strand == &strand && strand.incoming->peer == strand.parent));
+  TANDEM_ASSERT(strand.incoming == nullptr ||
+                (strand.incoming->strand == &strand && strand.incoming->peer == strand.parent));
   TANDEM_ASSERT(strand.islands.size() <= Strand::kMostIslands);
   std::uint64_t end = strand.arrived;
   for (const auto& [first, last] : strand.islands) {
@@ -95,16 +96,19 @@ bool Engine::check_invariants() const {
   // Messages without a receive.
   matcher.check_invariants();
   TANDEM_ASSERT(parts_.completions.outstanding() >= matcher.posted_count() + parts_.arrivals.awaiting_count());
-  parts_.arrivals.for_each_awaited([&](const MatchPattern& pattern) { TANDEM_ASSERT(!pattern.any_source && !pattern.any_tag); });
+  parts_.arrivals.for_each_awaited(
+      [&](const MatchPattern& pattern) { TANDEM_ASSERT(!pattern.any_source && !pattern.any_tag); });
   std::uint64_t unexpected_bytes = 0;
   matcher.for_each_kept([&](const ArrivedEnvelope& kept) {
     const auto& envelope = static_cast<const Envelope&>(kept);
     TANDEM_ASSERT(envelope.kept && !parts_.arrivals.has_handler(envelope.key.channel));
-    TANDEM_ASSERT(envelope.kind != Envelope::Kind::broadcast || envelope.lost || envelope.broadcast->envelope == &envelope);
+    TANDEM_ASSERT(envelope.kind != Envelope::Kind::broadcast || envelope.lost ||
+                  envelope.broadcast->envelope == &envelope);
     if (envelope.data != nullptr) unexpected_bytes += envelope.bytes;
     count(envelope, found);
   });
-  TANDEM_ASSERT(statistics.unexpected_messages == matcher.kept_count() && statistics.unexpected_bytes == unexpected_bytes);
+  TANDEM_ASSERT(statistics.unexpected_messages == matcher.kept_count() &&
+                statistics.unexpected_bytes == unexpected_bytes);
   parts_.arrivals.for_each_asked([&](const Envelope& envelope) { count(envelope, found); });
 
   // Broadcasts.
@@ -137,7 +141,8 @@ bool Engine::check_invariants() const {
     for (const auto& rail : peer->all_rails) {
       const LandingPlace& place = rail->landing;
       if (place.kind == LandingPlace::Kind::superseded) --superseded[place.strand];
-      if (place.kind == LandingPlace::Kind::envelope && place.envelope->receive != nullptr) count(*place.envelope, found);
+      if (place.kind == LandingPlace::Kind::envelope && place.envelope->receive != nullptr)
+        count(*place.envelope, found);
     }
     peer->incoming.for_each([&](const Incoming& incoming) { found[peer.get()].calls += incoming.call; });
     check_outgoing(*peer);

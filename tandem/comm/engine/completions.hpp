@@ -21,11 +21,11 @@ struct Event {
   std::function<void()> call = {};  ///< instead of a request: handlers of active messages, deaths
 };
 
-/// Ends requests, and queues the callbacks that follow: the owner of the engine takes them from `events` and calls them without
-/// the lock. Counts and traces what ends.
+/// Ends requests, and queues the callbacks that follow: the owner of the engine takes them from `events` and calls them
+/// without the lock. Counts and traces what ends.
 ///
-/// State: the queue, the number of requests under way, the trace and the statistics, to which all parts write. Under the
-/// endpoint's lock.
+/// State: the queue, the number of requests under way, the trace and the statistics, to which all parts write. Under
+/// the endpoint's lock.
 class Completions {
  public:
   explicit Completions(std::size_t& work_left) noexcept : events(work_left) {}

@@ -113,7 +113,8 @@ class CopyChoice {
   static constexpr int kLeastBits = 15;
 
   Size& size_of(std::uint64_t bytes) noexcept {
-    const int index = std::clamp(static_cast<int>(std::bit_width(bytes)) - kLeastBits, 0, static_cast<int>(sizes_.size()) - 1);
+    const int index =
+        std::clamp(static_cast<int>(std::bit_width(bytes)) - kLeastBits, 0, static_cast<int>(sizes_.size()) - 1);
     return sizes_[static_cast<std::size_t>(index)];
   }
 

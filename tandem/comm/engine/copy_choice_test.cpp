@@ -1,4 +1,5 @@
-// tandem/comm/engine/copy_choice_test.cpp: the faster way of copying is found, for each size, and found again when it changes.
+// tandem/comm/engine/copy_choice_test.cpp: the faster way of copying is found, for each size, and found again when it
+// changes.
 #include "tandem/comm/engine/copy_choice.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +59,8 @@ TEST(CopyChoice, TriesOftenWhatMightSoonBeTaken) {
             10 * (CopyChoice::kOftenTriesPeriod - 1));
   // Segments would have to be much faster before they are taken.
   run(far, kSmall, 2 * kTries, 40'000, 45'000);
-  EXPECT_EQ(run(far, kSmall, 3 * (CopyChoice::kTriesPeriod + kRow - 1), 40'000, 45'000), 3 * (CopyChoice::kTriesPeriod - 1));
+  EXPECT_EQ(run(far, kSmall, 3 * (CopyChoice::kTriesPeriod + kRow - 1), 40'000, 45'000),
+            3 * (CopyChoice::kTriesPeriod - 1));
 }
 
 TEST(CopyChoice, NoticesThatTheOtherWayHasBecomeFaster) {
@@ -77,7 +79,9 @@ unsigned run_shared(CopyChoice& choice, std::uint64_t bytes, unsigned messages, 
     const CopyWay way = choice.choose(bytes, true);
     shared += way == CopyWay::both;
     choice.took(way, bytes,
-                static_cast<std::int64_t>(way == CopyWay::both ? both_ns : way == CopyWay::pull ? pull_ns : segments_ns));
+                static_cast<std::int64_t>(way == CopyWay::both   ? both_ns
+                                          : way == CopyWay::pull ? pull_ns
+                                                                 : segments_ns));
   }
   return shared;
 }

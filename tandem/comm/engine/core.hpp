@@ -41,8 +41,8 @@ struct DeleteExtra {
 
 /// What every posted operation has.
 ///
-/// Protocol. Everything but its life belongs to the engine, under its lock, until the stage is raised; a thread that reads the stage sees
-/// the status that was written before. Status fields do not change after `arrived`.
+/// Protocol. Everything but its life belongs to the engine, under its lock, until the stage is raised; a thread that
+/// reads the stage sees the status that was written before. Status fields do not change after `arrived`.
 class RequestCore : public RequestLife<std::atomic> {
  public:
   enum class Kind : std::uint8_t { send, sent, receive, broadcast };
@@ -65,7 +65,9 @@ class RequestCore : public RequestLife<std::atomic> {
   /// Requests left behind and not freed yet; outdated at once. Thread-safe.
   static std::size_t orphans() noexcept;
 
-  Status status() const { return stage_now() == 0 ? Status{} : known_status(); }  ///< thread-safe; `pending` before `arrived`
+  Status status() const {
+    return stage_now() == 0 ? Status{} : known_status();
+  }  ///< thread-safe; `pending` before `arrived`
   /// The status, called only after the stage says that it has arrived.
   Status known_status() const {
     Status status{.ending = ending, .source = other, .tag = tag, .bytes = bytes};
@@ -143,7 +145,7 @@ struct SendCore final : RequestCore, Item, Recycled<SendCore> {
   Peer* peer = nullptr;
   std::uint64_t after = 0;           ///< the broadcast that it must be matched after; 0: none
   bool whole = false;                ///< an eager message, inline or with a payload; else announced
-  bool late = false;                 ///< announced without `pieces`, which come once it is granted (`OutgoingTransfers::supply`)
+  bool late = false;  ///< announced without `pieces`, which come once it is granted (`OutgoingTransfers::supply`)
   OutgoingStream* stream = nullptr;  ///< when it is announced
   DeferredSend* held = nullptr;              ///< while it is deferred
   Broadcast* broadcast = nullptr;    ///< when it carries a broadcast to one recipient; then no user waits for this send

@@ -59,7 +59,8 @@ class Credit {
   /// Whether it covers a packet of any records.
   bool ample_for(const PacketPlan& plan) const noexcept {
     const auto items = static_cast<std::int64_t>(plan.records.size() + 1);
-    return messages_ >= items && units_ >= items + static_cast<std::int64_t>((plan.control_bytes + plan.bulk_bytes) / kUnit);
+    return messages_ >= items &&
+           units_ >= items + static_cast<std::int64_t>((plan.control_bytes + plan.bulk_bytes) / kUnit);
   }
 
  private:

@@ -69,7 +69,8 @@ void Deferral::settle_queue(Peer& peer) {
   const bool late = peer.deferred != nullptr;
   unsigned announced = 0;
   std::vector<SendCore*> held, in_exchange;
-  for (auto item = peer.queue.messages(); item && (announced < kAnnouncedAtOnce || peer.deferred != nullptr); item.advance()) {
+  for (auto item = peer.queue.messages(); item && (announced < kAnnouncedAtOnce || peer.deferred != nullptr);
+       item.advance()) {
     if (static_cast<Item&>(*item).what != ItemKind::message) continue;
     auto& core = static_cast<SendCore&>(*item);
     const bool behind = !held.empty() && peer.deferred->holds(core.SendItem::channel, core.SendItem::tag);
@@ -149,13 +150,15 @@ void Deferral::announce_calls(Peer& peer) {
 const char* Deferral::take_want(Peer& peer, const wire::Want& want) {
   if (peer.deferred == nullptr) return nullptr;  // deferral is over, as the peer will hear
   if ((want.prefix.flags & wire::flag_renew) != 0) return peer.deferred->forget_wants(), nullptr;
-  if (peer.deferred->wants() >= kWantsBeforeRefusal) return "more receives that wait for held messages than a rank may tell (wants)";
+  if (peer.deferred->wants() >= kWantsBeforeRefusal)
+    return "more receives that wait for held messages than a rank may tell (wants)";
   if ((want.prefix.flags & wire::flag_everything) != 0) {
     peer.deferred->open_everything([this](SendCore& core) { announce_deferred(core); });
   } else if ((want.prefix.flags & wire::flag_all) != 0) {
     peer.deferred->open(want.channel);
     announce_calls(peer);
-  } else if (SendCore* core = peer.deferred->want(want.channel, want.tag, (want.prefix.flags & wire::flag_any_tag) != 0)) {
+  } else if (SendCore* core =
+                 peer.deferred->want(want.channel, want.tag, (want.prefix.flags & wire::flag_any_tag) != 0)) {
     announce_deferred(*core);
   }
   stop_deferring(peer);

@@ -17,11 +17,11 @@ class OutgoingTransfers;
 class Arrivals;
 struct EngineParts;
 
-/// Both sides of deferral (see the protocol in deferral.cpp): which sends may not be announced yet, and what this rank asks those
-/// peers for that defer messages to it.
+/// Both sides of deferral (see the protocol in deferral.cpp): which sends may not be announced yet, and what this rank
+/// asks those peers for that defer messages to it.
 ///
-/// State: the peers that defer messages to this rank. What is deferred to a peer lies in `Peer::deferred`. Under the endpoint's
-/// lock.
+/// State: the peers that defer messages to this rank. What is deferred to a peer lies in `Peer::deferred`. Under the
+/// endpoint's lock.
 class Deferral {
  public:
   explicit Deferral(EngineParts& parts);

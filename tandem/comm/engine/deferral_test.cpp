@@ -52,7 +52,8 @@ TEST(Deferral, AReceiverKeepsAsManyAnnouncementsAsWasSaid) {
     EXPECT_EQ(flood.sender().statistics().deferred_messages, 1000 - at_receiver.unexpected_messages);
     for (unsigned i = 1000; i-- > 0;) {  // the opposite order: each message is wanted
       Bytes got(bytes);
-      ASSERT_EQ(flood.receiver().wait(flood.receiver().irecv(Rank{0}, Tag{i}, got)).ending, Ending::done) << world.describe();
+      ASSERT_EQ(flood.receiver().wait(flood.receiver().irecv(Rank{0}, Tag{i}, got)).ending, Ending::done)
+          << world.describe();
       ASSERT_EQ(got, flood.sent[i]) << bytes;
     }
     flood.expect_all_sent();
@@ -128,7 +129,8 @@ TEST(Deferral, AHandlerTakesAll) {
   World world(2, {}, kFew);
   const Channel early = world.at[1]->channel("early"), late = world.at[1]->channel("late");
   unsigned done = 0;
-  const RpcHandler handler{.arrived = [](const RpcArrival&) { return RpcAnswer{}; }, .done = [&](const Status&) { ++done; }};
+  const RpcHandler handler{.arrived = [](const RpcArrival&) { return RpcAnswer{}; },
+                           .done = [&](const Status&) { ++done; }};
   world.at[1]->register_rpc(early, handler);
   Flood flood(world, 100, 20'000, own_tag);
   const Bytes call = pattern(20'000, 1);
@@ -174,7 +176,8 @@ TEST(Deferral, MoreReceivesThanCanBeToldGetTheirMessages) {
   EXPECT_GT(world.at[0]->statistics().deferred_messages, 0u);
   std::vector<std::byte> room(200);
   std::vector<Request> receives;
-  for (unsigned i = 0; i < internal::kMostWants + 10; ++i) receives.push_back(world.at[1]->irecv(Rank{0}, Tag{1000 + i}, room));
+  for (unsigned i = 0; i < internal::kMostWants + 10; ++i)
+    receives.push_back(world.at[1]->irecv(Rank{0}, Tag{1000 + i}, room));
   world.settle();
   EXPECT_EQ(world.at[0]->statistics().deferred_messages, 0u);
   EXPECT_EQ(world.at[1]->statistics().unexpected_messages, 100u);

@@ -29,8 +29,8 @@ struct Want final : PostedReceive, Recycled<Want> {
 /// peer wants meanwhile. The sender matches for the receiver: to `Matcher`, deferred messages are unexpected ones, and
 /// wants are posted receives. So a message that a receive waits for goes at once, however many others wait.
 ///
-/// Messages of one (channel, tag) leave in the order of `hold`. Constant time on the average, but for `forget_wants` and
-/// `open_everything`. Not thread-safe.
+/// Messages of one (channel, tag) leave in the order of `hold`. Constant time on the average, but for `forget_wants`
+/// and `open_everything`. Not thread-safe.
 class DeferredSends {
  public:
   DeferredSends() = default;
@@ -47,7 +47,9 @@ class DeferredSends {
   SendCore* oldest() const noexcept { return oldest_ != nullptr ? oldest_->core : nullptr; }
 
   /// Whether a message of this key is deferred: later ones wait as well.
-  bool holds(std::uint32_t channel, std::uint64_t tag) { return matcher_.peek(pattern_of(channel, tag, false)) != nullptr; }
+  bool holds(std::uint32_t channel, std::uint64_t tag) {
+    return matcher_.peek(pattern_of(channel, tag, false)) != nullptr;
+  }
   /// Number of the peer's wants noted here: its receives and probes that no message has met, and its handlers.
   std::size_t wants() const noexcept { return matcher_.posted_count() + open_.size(); }
   /// Whether a handler of the peer takes all messages of the channel.
@@ -129,7 +131,8 @@ class DeferredSends {
     matcher_.check_invariants();
     std::size_t held = 0;
     for (const DeferredSend* next = oldest_; next != nullptr; next = next->younger) {
-      TANDEM_ASSERT(next->core->held == next && (next->younger != nullptr ? next->younger->older == next : youngest_ == next));
+      TANDEM_ASSERT(next->core->held == next &&
+                    (next->younger != nullptr ? next->younger->older == next : youngest_ == next));
       TANDEM_ASSERT(!takes_all(next->core->SendItem::channel) || calls_.contains(next->core->SendItem::channel));
       ++held;
     }

@@ -54,7 +54,8 @@ void Departures::say_goodbye() {
   if (peers_.leave()) return;
   root_.look_at_all_held();
   for (const auto& [rank, peer] : peers_.all()) {
-    if (!peer->dead && Peers::has_transport(*peer) && !peer->goodbye_answered) packets_.post_control(*peer, wire::Goodbye{});
+    if (!peer->dead && Peers::has_transport(*peer) && !peer->goodbye_answered)
+      packets_.post_control(*peer, wire::Goodbye{});
   }
 }
 
@@ -88,7 +89,8 @@ void Departures::end_everything() {
   for (const auto& [rank, peer] : peers_.all()) {
     if (!peer->dead) fail_peer(*peer, Ending::cancelled);
   }
-  for (ArrivedEnvelope* envelope : arrivals_.matcher().extract_all_kept()) arrivals_.discard(static_cast<Envelope*>(envelope));
+  for (ArrivedEnvelope* envelope : arrivals_.matcher().extract_all_kept())
+    arrivals_.discard(static_cast<Envelope*>(envelope));
   drop_broadcasts();
 }
 
@@ -131,9 +133,10 @@ void Departures::opened(Link& link) {
 
 void Departures::peer_needs_other_transport(Rank rank, std::string_view reason) {
   Peer& peer = peers_.make_peer(rank);
-  if (peer.dead || peer.left || peers_.leaving() || !peers_.change_transport(peer)) return peer_unreachable(rank, reason);
-  context_.log->warn("rank {} reaches rank {} by {} instead of {}: {}", context_.rank.value(), rank.value(), peer.transport->name(),
-                     peers_.polled()->name(), reason);
+  if (peer.dead || peer.left || peers_.leaving() || !peers_.change_transport(peer))
+    return peer_unreachable(rank, reason);
+  context_.log->warn("rank {} reaches rank {} by {} instead of {}: {}", context_.rank.value(), rank.value(),
+                     peer.transport->name(), peers_.polled()->name(), reason);
 }
 
 /// Ends a peer that cannot be reached. When nothing of it is needed, it does not matter whether it left or died, and
@@ -147,9 +150,12 @@ void Departures::peer_unreachable(Rank rank, std::string_view reason) {
 }
 
 bool Departures::waits_for(const Peer& peer) const {
-  const auto needs = [&](const auto& entry) { return entry.second->root == peer.rank && recipient_.orphaned(*entry.second); };
+  const auto needs = [&](const auto& entry) {
+    return entry.second->root == peer.rank && recipient_.orphaned(*entry.second);
+  };
   return !peer.queue.idle() || peer.deferred != nullptr || !peer.outgoing.empty() || !peer.incoming.empty() ||
-         arrivals_.matcher().waits_for(peer.rank) || arrivals_.awaits(peer.rank) || std::ranges::any_of(broadcasts_.all, needs);
+         arrivals_.matcher().waits_for(peer.rank) || arrivals_.awaits(peer.rank) ||
+         std::ranges::any_of(broadcasts_.all, needs);
 }
 
 /// Notes that the peer said goodbye: it will send nothing more. What is queued for it goes out until it closes.

@@ -15,7 +15,8 @@ std::string strand_words(const Strand& strand) {
     acknowledged += child->acknowledged;
   }
   return fmt::format("{} of {} bytes here{}{}{}, {} children ({} sent to, {} have acknowledged){}", strand.arrived,
-                     strand.bytes, strand.parent != nullptr ? fmt::format(" from rank {}", strand.parent->rank.value()) : "",
+                     strand.bytes,
+                     strand.parent != nullptr ? fmt::format(" from rank {}", strand.parent->rank.value()) : "",
                      strand.incoming != nullptr ? fmt::format(" ({} asked for)", strand.incoming->granted) : "",
                      strand.declined ? ", declined" : "", strand.children.size(), sent, acknowledged,
                      strand.done_sent ? ", acknowledged upwards" : "");
@@ -24,19 +25,21 @@ std::string strand_words(const Strand& strand) {
 }  // namespace
 
 std::string Engine::describe() const {
-  std::string text = fmt::format("rank {}: {} requests under way, {} receives and {} probes posted, {} messages unexpected\n",
-                                 parts_.context.rank.value(), parts_.completions.outstanding(), parts_.arrivals.matcher().posted_count(),
-                                 parts_.arrivals.awaiting_count(), parts_.arrivals.matcher().kept_count());
+  std::string text = fmt::format(
+      "rank {}: {} requests under way, {} receives and {} probes posted, {} messages unexpected\n",
+      parts_.context.rank.value(), parts_.completions.outstanding(), parts_.arrivals.matcher().posted_count(),
+      parts_.arrivals.awaiting_count(), parts_.arrivals.matcher().kept_count());
   for (const auto& [rank, peer] : parts_.peers.all()) {
     const std::size_t held = peer->deferred != nullptr ? peer->deferred->size() : 0;
     if (peer->queue.empty() && held == 0 && peer->outgoing.empty() && peer->incoming.empty() && !peer->dead) continue;
-    text += fmt::format(
-        "  rank {}{}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
-        peer->dead ? " (dead)" : "", peer->awaited ? " (has not joined the job yet)" : "", peer->queue.message_count(), peer->queue.stream_count(), held, peer->outgoing.size(),
-        peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
+    text +=
+        fmt::format("  rank {}{}{}: {} messages and {} streams queued, {} held back, {} streams out, {} in{}\n", rank,
+                    peer->dead ? " (dead)" : "", peer->awaited ? " (has not joined the job yet)" : "",
+                    peer->queue.message_count(), peer->queue.stream_count(), held, peer->outgoing.size(),
+                    peer->incoming.size(), !peer->rails.empty() && peer->rails[0]->blocked ? ", its rail is full" : "");
     peer->outgoing.for_each([&](const OutgoingStream& stream) {
-      text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", stream.id, stream.cursor, stream.limit,
-                          stream.granted, stream.available);
+      text += fmt::format("    out {}: {} of {} sent, {} granted, {} available\n", stream.id, stream.cursor,
+                          stream.limit, stream.granted, stream.available);
     });
   }
   for (const auto& [name, broadcast] : parts_.broadcasts.all) {
@@ -47,10 +50,12 @@ std::string Engine::describe() const {
         broadcast->entered ? " in order" : "",
         broadcast->waiting ? fmt::format(" waits (after {}, fence {})", broadcast->after, broadcast->self.fence) : "",
         broadcast->receive != nullptr ? " matched" : "", broadcast->released ? " released" : "");
-    for (unsigned i = 0; i < broadcast->strand_count; ++i) text += fmt::format("    {}\n", strand_words(broadcast->strands[i]));
+    for (unsigned i = 0; i < broadcast->strand_count; ++i)
+      text += fmt::format("    {}\n", strand_words(broadcast->strands[i]));
   }
   for (const auto& [rank, root] : parts_.broadcasts.roots) {
-    if (!root.plain.empty()) text += fmt::format("  {} messages of rank {} wait for broadcasts\n", root.plain.size(), rank);
+    if (!root.plain.empty())
+      text += fmt::format("  {} messages of rank {} wait for broadcasts\n", root.plain.size(), rank);
   }
   return text;
 }

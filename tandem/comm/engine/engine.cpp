@@ -16,7 +16,8 @@ constexpr const char* kInterleaved = "a packet within the payload of the one bef
 
 }  // namespace
 
-Engine::Engine(EngineContext context, std::unique_ptr<Strategy> strategy) : parts_(std::move(context), std::move(strategy)) {}
+Engine::Engine(EngineContext context, std::unique_ptr<Strategy> strategy)
+    : parts_(std::move(context), std::move(strategy)) {}
 
 Engine::~Engine() {
   stop_lookups();

@@ -1,4 +1,5 @@
-// tandem/comm/engine/engine.hpp: the progress engine: what happens between posting and completion, on no thread of its own.
+// tandem/comm/engine/engine.hpp: the progress engine: what happens between posting and completion, on no thread of its
+// own.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,13 @@
 
 namespace tandem::comm::internal {
 
-/// The progress engine of one rank: the owner of its parts (parts.hpp), and the sink of its transports. It posts, steps, and
-/// passes each record that arrives to the part whose protocol it belongs to. Not thread-safe: the endpoint holds one lock around
-/// every call. Callbacks that are due wait in `events` for the endpoint, which calls them without the lock.
+/// The progress engine of one rank: the owner of its parts (parts.hpp), and the sink of its transports. It posts,
+/// steps, and passes each record that arrives to the part whose protocol it belongs to. Not thread-safe: the endpoint
+/// holds one lock around every call. Callbacks that are due wait in `events` for the endpoint, which calls them without
+/// the lock.
 ///
-/// Requests wait in the queue of their peer, and packets are formed only when a rail can take one; when nothing waits and the
-/// rail is free, a small message goes straight to it.
+/// Requests wait in the queue of their peer, and packets are formed only when a rail can take one; when nothing waits
+/// and the rail is free, a small message goes straight to it.
 class Engine final : public PacketSink {
  public:
   Engine(EngineContext context, std::unique_ptr<Strategy> strategy);
@@ -47,7 +49,8 @@ class Engine final : public PacketSink {
     return parts_.sends.send_later(to, tag, bytes, options);
   }
   bool supply(RequestCore& core, SendBuffer&& buffer, BufferMemory memory) {
-    return core.kind == RequestCore::Kind::send && parts_.outgoing.supply(static_cast<SendCore&>(core), std::move(buffer).take(), memory);
+    return core.kind == RequestCore::Kind::send &&
+           parts_.outgoing.supply(static_cast<SendCore&>(core), std::move(buffer).take(), memory);
   }
   bool reads(Rank to, BufferMemory memory) {
     const Peer* const peer = memory == BufferMemory::host ? nullptr : parts_.peers.peer_for(to);
@@ -77,7 +80,8 @@ class Engine final : public PacketSink {
     return receive(make_receive(from, tag, std::move(pieces), false, options));
   }
   RequestCore* await_message(ReceiveCore& core);
-  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned, const ReceiveOptions& options) {
+  static ReceiveCore& make_receive(Source from, TagPattern tag, Pieces&& pieces, bool owned,
+                                   const ReceiveOptions& options) {
     return Arrivals::make_receive(from, tag, std::move(pieces), owned, options);
   }
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
@@ -95,7 +99,9 @@ class Engine final : public PacketSink {
     return parts_.arrivals.probe(from, tag, channel);
   }
   /// Registers a handler. False: the channel has one.
-  bool register_rpc(Channel channel, RpcHandler handler) { return parts_.arrivals.register_rpc(channel, std::move(handler)); }
+  bool register_rpc(Channel channel, RpcHandler handler) {
+    return parts_.arrivals.register_rpc(channel, std::move(handler));
+  }
 
   // Progress.
   /// Polls, sends what can be sent, and advances remote copies by a piece. Returns when it wants to be called again, in
@@ -149,8 +155,8 @@ class Engine final : public PacketSink {
   Transport* transport_to(Rank peer) { return parts_.peers.transport_to(peer); }
   std::uint64_t deferred_messages() const noexcept { return parts_.deferral.deferred_messages(); }
   std::string describe() const;  ///< what is under way, one line each
-  /// Stops the program unless the counts and lists of all parts agree. Between two steps; its time grows with what is under way.
-  /// With `TANDEM_AUDIT` steps call it.
+  /// Stops the program unless the counts and lists of all parts agree. Between two steps; its time grows with what is
+  /// under way. With `TANDEM_AUDIT` steps call it.
   bool check_invariants() const;
   const EndpointStatistics& statistics() const noexcept { return parts_.completions.statistics; }
   trace::Stream& trace() noexcept { return parts_.completions.trace.stream; }
@@ -170,7 +176,9 @@ class Engine final : public PacketSink {
   void writable(Link& link) override { parts_.packets.writable(link); }
   void peer_failed(Rank peer, std::string_view reason) override { parts_.departures.peer_failed(peer, reason); }
   void opened(Link& link) override { parts_.departures.opened(link); }
-  void peer_unreachable(Rank peer, std::string_view reason) override { parts_.departures.peer_unreachable(peer, reason); }
+  void peer_unreachable(Rank peer, std::string_view reason) override {
+    parts_.departures.peer_unreachable(peer, reason);
+  }
   void peer_needs_other_transport(Rank peer, std::string_view reason) override {
     parts_.departures.peer_needs_other_transport(peer, reason);
   }
@@ -184,7 +192,8 @@ class Engine final : public PacketSink {
   bool waits_for_time() const noexcept { return !parts_.broadcasts.held.empty() || parts_.pacing.waits_for_time(); }
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const std::byte* head);
-  [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind, std::size_t payload_bytes);
+  [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind,
+                                           std::size_t payload_bytes);
 
   EngineParts parts_;
   struct Polled {

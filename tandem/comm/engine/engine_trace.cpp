@@ -16,14 +16,16 @@ void EngineTrace::record_receive_posted(ReceiveCore& core) noexcept {
 }
 
 void EngineTrace::record_send_posted(SendCore& core) noexcept {
-  stream.append<trace::Type::send_posted>(number(core), core.other.value(), core.SendItem::channel, core.SendItem::priority,
-                                          core.RequestCore::tag.value(), core.bytes);
+  stream.append<trace::Type::send_posted>(number(core), core.other.value(), core.SendItem::channel,
+                                          core.SendItem::priority, core.RequestCore::tag.value(), core.bytes);
 }
 
-void EngineTrace::record_sent_at_once(SentCore& core, Channel channel, int priority, std::size_t packet_bytes) noexcept {
+void EngineTrace::record_sent_at_once(SentCore& core, Channel channel, int priority,
+                                      std::size_t packet_bytes) noexcept {
   const std::uint32_t peer = core.other.value();
   if (follows()) {
-    stream.append<trace::Type::send_posted>(number(core), peer, channel.value(), priority, core.tag.value(), core.bytes);
+    stream.append<trace::Type::send_posted>(number(core), peer, channel.value(), priority, core.tag.value(),
+                                            core.bytes);
     stream.append<message_sent>(core.request);
   } else {
     stream.set_instant(stream.read_clock());
@@ -35,7 +37,8 @@ void EngineTrace::record_sent_at_once(SentCore& core, Channel channel, int prior
 void EngineTrace::mcast_posted(RequestCore& core, Channel channel, std::span<const Recipient> recipients) noexcept {
   if (!follows()) return;
   stream.set_instant(stream.read_clock());
-  stream.append<trace::Type::mcast_posted>(number(core), channel.value(), core.tag.value(), core.bytes, recipients.size());
+  stream.append<trace::Type::mcast_posted>(number(core), channel.value(), core.tag.value(), core.bytes,
+                                           recipients.size());
   for (const Recipient& recipient : recipients) stream.append<mcast_recipient>(core.request, recipient.rank.value());
 }
 
@@ -62,7 +65,8 @@ void EngineTrace::mcast_routed(const RequestCore& core, TreeKind tree, std::uint
     std::uint8_t children;
   };
   const std::size_t listed = std::min<std::size_t>(children.size(), UINT8_MAX);
-  const trace::Stream::Open record = stream.open(trace::Type::mcast_routed, stream.read_clock(), sizeof(Fixed) + 4 * listed);
+  const trace::Stream::Open record =
+      stream.open(trace::Type::mcast_routed, stream.read_clock(), sizeof(Fixed) + 4 * listed);
   if (record.fields == nullptr) return;
   const Fixed fixed{core.request, static_cast<std::uint8_t>(tree), segment_bytes, static_cast<std::uint8_t>(listed)};
   std::memcpy(record.fields, &fixed, sizeof fixed);

@@ -13,15 +13,17 @@ namespace tandem::comm::internal {
 
 /// The engine's stream, "comm engine", and the numbers of requests in it.
 ///
-/// Protocol. Written only under the endpoint's lock, whichever thread holds it: so postings, packets and arrivals of one rank are
-/// one stream in one order. Callbacks run later, outside of the lock; the trace has the event when the engine decides it.
+/// Protocol. Written only under the endpoint's lock, whichever thread holds it: so postings, packets and arrivals of
+/// one rank are one stream in one order. Callbacks run later, outside of the lock; the trace has the event when the
+/// engine decides it.
 ///
-/// A request gets its number when it is posted, while any event that names requests is recorded; without one (0) it appears
-/// in no event. So a trace that begins in the middle of a program knows all of a request, or nothing.
+/// A request gets its number when it is posted, while any event that names requests is recorded; without one (0) it
+/// appears in no event. So a trace that begins in the middle of a program knows all of a request, or nothing.
 ///
-/// A message's send and its receive are found by their order: the nth `send_posted`, or `mcast_recipient` of a broadcast, of one
-/// rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and tag there, in the order of
-/// `receive_posted`. For a receive from any rank or with any tag, `message_arrived` says which one it met.
+/// A message's send and its receive are found by their order: the nth `send_posted`, or `mcast_recipient` of a
+/// broadcast, of one rank to another one, on a channel with a tag, belongs to the nth receive of that rank, channel and
+/// tag there, in the order of `receive_posted`. For a receive from any rank or with any tag, `message_arrived` says
+/// which one it met.
 ///
 /// Cost of what is not recorded: a load and a predicted branch per probe, of a line that no thread writes.
 class EngineTrace {
@@ -47,9 +49,11 @@ class EngineTrace {
     if (follows()) [[unlikely]] record_send_posted(core);
   }
   /// A small message that was handed to its rail while it was posted.
-  [[gnu::always_inline]] void sent_at_once(SentCore& core, Channel channel, int priority, std::size_t packet_bytes) noexcept {
+  [[gnu::always_inline]] void sent_at_once(SentCore& core, Channel channel, int priority,
+                                           std::size_t packet_bytes) noexcept {
     using enum trace::Type;
-    if (follows() || stream.any_on<packet_sent>()) [[unlikely]] record_sent_at_once(core, channel, priority, packet_bytes);
+    if (follows() || stream.any_on<packet_sent>()) [[unlikely]]
+      record_sent_at_once(core, channel, priority, packet_bytes);
   }
   void mcast_posted(RequestCore& core, Channel channel, std::span<const Recipient> recipients) noexcept;
   void mcast_joined(const RequestCore& core, Rank recipient) noexcept {

@@ -1,4 +1,5 @@
-// tandem/comm/engine/held_broadcasts.hpp: broadcasts that were posted and have not started, and when to look at each of them again.
+// tandem/comm/engine/held_broadcasts.hpp: broadcasts that were posted and have not started, and when to look at each of
+// them again.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 
 namespace tandem::comm::internal {
 
-/// Broadcasts that are held, `Held`, each with an `id` that grows in the order of posting, and a `key()`, whose broadcasts start in that
-/// order. `Key` is what `key()` returns, and `Hash` its hash.
+/// Broadcasts that are held, `Held`, each with an `id` that grows in the order of posting, and a `key()`, whose
+/// broadcasts start in that order. `Key` is what `key()` returns, and `Hash` its hash.
 ///
 /// Cost. Only the oldest of a key may start, so only that one has a time of its next look. A pass (`start_due`) checks
 /// those whose time has come, once each, and the next of a key when one has started. So all others cost a pass nothing,
@@ -84,8 +85,8 @@ class BasicHeldBroadcasts {
     return found != keys_.end() ? &found->second : nullptr;
   }
 
-  /// Calls `look(Held&) -> Look` for those whose time has come, in the order of posting. `look` may remove the one that it gets, and add
-  /// others.
+  /// Calls `look(Held&) -> Look` for those whose time has come, in the order of posting. `look` may remove the one that
+  /// it gets, and add others.
   template <class LookAt>
   void start_due(std::int64_t now_ns, LookAt look) {
     std::set<std::uint64_t> due;

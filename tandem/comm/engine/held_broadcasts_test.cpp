@@ -1,4 +1,5 @@
-// tandem/comm/engine/held_broadcasts_test.cpp: which broadcasts a pass looks at, in which order they start, and what that costs.
+// tandem/comm/engine/held_broadcasts_test.cpp: which broadcasts a pass looks at, in which order they start, and what
+// that costs.
 #include "tandem/comm/engine/held_broadcasts.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// tandem/comm/engine/incoming_transfers.cpp: large messages on their way in: grants, segments, and copies from the sender's memory.
+// tandem/comm/engine/incoming_transfers.cpp: large messages on their way in: grants, segments, and copies from the
+// sender's memory.
 #include <algorithm>
 
 #include "tandem/base/narrow.hpp"
@@ -30,8 +31,8 @@ IncomingTransfers::IncomingTransfers(EngineParts& parts)
       recipient_(parts.recipient),
       pulling_(parts.work_left) {}
 
-void IncomingTransfers::start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes,
-                                       Meets meets) {
+void IncomingTransfers::start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced,
+                                       std::uint64_t bytes, Meets meets) {
   const bool late = meets.late;
   const auto [address, number, along] = announced;
   auto* incoming = new Incoming;
@@ -123,7 +124,8 @@ const char* IncomingTransfers::take_data(Rail& rail, const wire::Data& data, std
     if (incoming.strand->islands.size() >= Strand::kMostIslands) return "a strand that comes in too many pieces";
     // What an ancestor sends again is here already, and the user may be reading it.
     if (data.offset + payload_bytes > incoming.strand->arrived) {
-      incoming.strand->broadcast->memory->slice(incoming.strand->first + data.offset, payload_bytes, rail.landing.pieces);
+      incoming.strand->broadcast->memory->slice(incoming.strand->first + data.offset, payload_bytes,
+                                                rail.landing.pieces);
     }
   } else {
     return nullptr;
@@ -145,7 +147,8 @@ void IncomingTransfers::landed_data(Incoming& incoming, std::uint64_t offset, st
   if (incoming.receive == nullptr || unfinished) return;
   ReceiveCore& core = *incoming.receive;
   peers_.measure(*incoming.peer, incoming.length, incoming.started_ns);
-  if (incoming.way) incoming.peer->port->copies.took(*incoming.way, incoming.length, context_.now() - incoming.started_ns);
+  if (incoming.way)
+    incoming.peer->port->copies.took(*incoming.way, incoming.length, context_.now() - incoming.started_ns);
   end_incoming(incoming);
   completions_.arrive(core, core.bytes > core.pieces.bytes() ? Ending::truncated : Ending::done);
 }
@@ -160,7 +163,8 @@ void IncomingTransfers::end_incoming(Incoming& incoming) {
 
 void IncomingTransfers::copy_incoming(Incoming& incoming) {
   if (incoming.meeting && !incoming.meeting->take()) return no_part_left(incoming);
-  const std::uint64_t bytes = std::min(incoming.meeting ? incoming.part_bytes : kCopyBytes, incoming.length - incoming.pull_at);
+  const std::uint64_t bytes =
+      std::min(incoming.meeting ? incoming.part_bytes : kCopyBytes, incoming.length - incoming.pull_at);
   Peer& peer = *incoming.peer;
   const Pieces& memory = incoming.strand != nullptr ? *incoming.strand->broadcast->memory : incoming.receive->pieces;
   pieces_.clear();
@@ -192,8 +196,9 @@ void IncomingTransfers::stop_pull(Incoming& incoming) {
 /// Ends a pull that is not permitted after all: everything comes as segments, and no message tries again.
 void IncomingTransfers::pull_refused(Incoming& incoming) {
   if (!incoming.peer->no_remote_copy) {
-    context_.log->info("reading the memory of rank {} is not permitted; messages from it are copied through the transport",
-                      incoming.peer->rank.value());
+    context_.log->info(
+        "reading the memory of rank {} is not permitted; messages from it are copied through the transport",
+        incoming.peer->rank.value());
   }
   incoming.peer->no_remote_copy = true;
   incoming.way.reset();
@@ -235,7 +240,8 @@ void IncomingTransfers::stop_sharing(Incoming& incoming) {
 
 /// Called when nothing is left for us to read.
 void IncomingTransfers::no_part_left(Incoming& incoming) {
-  if (incoming.landed < incoming.length) return stop_pull(incoming);  // the sender says when it has written what it took
+  // the sender says when it has written what it took
+  if (incoming.landed < incoming.length) return stop_pull(incoming);
   end_pull(incoming);
   landed_data(incoming, 0, 0);
 }

@@ -1,4 +1,5 @@
-// tandem/comm/engine/incoming_transfers.hpp: large messages on their way in: grants, segments, and copies from the sender's memory.
+// tandem/comm/engine/incoming_transfers.hpp: large messages on their way in: grants, segments, and copies from the
+// sender's memory.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class PacketSender;
 class BroadcastRecipient;
 struct EngineParts;
 
-/// The receiver's side of announced messages and of broadcasts' strands. Chooses how a message comes: in segments, read from the
-/// sender's memory, or copied by both.
+/// The receiver's side of announced messages and of broadcasts' strands. Chooses how a message comes: in segments, read
+/// from the sender's memory, or copied by both.
 ///
 /// State: the copies under way. Transfers belong to `Peer::incoming`. Under the endpoint's lock.
 class IncomingTransfers {
@@ -33,7 +34,8 @@ class IncomingTransfers {
     bool call = false;  ///< a handler's, which counts so in `Peer::occupied`
   };
   /// Starts the transfer of an announced message that a receive has matched.
-  void start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes, Meets meets);
+  void start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced, std::uint64_t bytes,
+                      Meets meets);
   /// Takes the payload of this packet as the beginning that came with an announcement.
   static void land_along(Rail& rail, Incoming& incoming, std::size_t bytes);
   /// Grants the whole strand, since its memory is there.

@@ -1,4 +1,5 @@
-// tandem/comm/engine/outgoing_transfers.cpp: large messages on their way out: streams, grants, and the sender's part of shared copies.
+// tandem/comm/engine/outgoing_transfers.cpp: large messages on their way out: streams, grants, and the sender's part of
+// shared copies.
 #include <algorithm>
 
 #include "tandem/base/narrow.hpp"
@@ -113,7 +114,8 @@ const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) 
 bool OutgoingTransfers::supply(SendCore& core, Pieces&& pieces, BufferMemory memory) {
   if (core.stream == nullptr || !Peers::reads(*core.peer, memory)) return false;
   OutgoingStream& stream = *core.stream;
-  if (!core.late || stream.granted == 0 || stream.available != 0 || pieces.bytes() != core.bytes) throw_wrong_supply(core.bytes, pieces.bytes());
+  if (!core.late || stream.granted == 0 || stream.available != 0 || pieces.bytes() != core.bytes)
+    throw_wrong_supply(core.bytes, pieces.bytes());
   core.pieces = std::move(pieces);
   stream.available = stream.length;
   stream.started_ns = context_.now();
@@ -150,13 +152,15 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
   if (found == nullptr) return nullptr;
   OutgoingStream& stream = *found;
   const bool begun = stream.granted > 0 || stream.cursor > 0;
-  if (stream.send == nullptr || stream.send->late || begun || !stream.source->contiguous()) return "a share in a message that is not shared";
+  if (stream.send == nullptr || stream.send->late || begun || !stream.source->contiguous())
+    return "a share in a message that is not shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
     return "a share in bytes that the message does not have";
   }
   const std::uint64_t parts = parts_of(share.bytes, share.part_bytes);
   std::atomic<std::uint64_t>* const word = rail.link->shared_word(Link::Direction::outgoing);
-  const bool pushed = std::any_of(pushing_.begin(), pushing_.end(), [&](const Push& push) { return push.stream == &stream; });
+  const bool pushed = std::any_of(pushing_.begin(), pushing_.end(),
+                                  [&](const Push& push) { return push.stream == &stream; });
   if (parts == 0 || parts > Meeting::kMostParts || word == nullptr || pushed) return "a share that cannot be";
   trace_.request_event<trace::Type::send_granted>(*stream.send);
   pushing_.push_back(Push{.stream = &stream,
@@ -175,7 +179,8 @@ void OutgoingTransfers::copy_outgoing(Push& push) {
   if (const auto part = push.meeting.take()) {
     const std::uint64_t at = *part * push.part_bytes;
     const auto* const from = static_cast<const std::byte*>(stream.source->data()) + stream.base + at;
-    refused = !Peers::copy_link(peer).write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)});
+    refused =
+        !Peers::copy_link(peer).write_remote(push.address + at, {from, std::min(push.part_bytes, push.bytes - at)});
     if (!refused && push.meeting.left()) return;
   }
   if (push.meeting.taken() > 0) {

@@ -1,4 +1,5 @@
-// tandem/comm/engine/outgoing_transfers.hpp: large messages on their way out: streams, grants, and the sender's part of shared copies.
+// tandem/comm/engine/outgoing_transfers.hpp: large messages on their way out: streams, grants, and the sender's part of
+// shared copies.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ class Deferral;
 class BroadcastChildren;
 struct EngineParts;
 
-/// The sender's side of announced messages and of broadcasts' segments: a stream per message, which grants of the receiver open, and
-/// the copies in which this sender takes part (copy_meeting.hpp).
+/// The sender's side of announced messages and of broadcasts' segments: a stream per message, which grants of the
+/// receiver open, and the copies in which this sender takes part (copy_meeting.hpp).
 ///
 /// State: the shared copies under way. Streams belong to `Peer::outgoing`. Under the endpoint's lock.
 class OutgoingTransfers {

@@ -45,7 +45,8 @@ bool PacketSender::announce_uncovered(Peer& peer) {
     const auto& core = static_cast<SendCore&>(item);
     return core.whole && !credit.take(core);
   };
-  bool stale = std::any_of(plan_.records.begin(), plan_.records.end(), [&](SendItem* item) { return uncovered(*item); });
+  bool stale = std::any_of(plan_.records.begin(), plan_.records.end(),
+                           [&](SendItem* item) { return uncovered(*item); });
   if (!stale && (plan_.bulk == nullptr || !uncovered(*plan_.bulk))) return false;
   deferral_.settle_queue(peer);
   return true;
@@ -107,7 +108,8 @@ bool PacketSender::pump_rail(Peer& peer, unsigned number) {
   sent_now_.assign(plan_.records.begin(), plan_.records.end());
   SendItem* const bulk = plan_.bulk;
   const std::uint64_t bulk_bytes = plan_.bulk_bytes;
-  if (bulk != nullptr && bulk->kind == SendKind::stream && pacing_.has_pacer(peer)) pacing_.note_segment(peer, bulk->priority);
+  if (bulk != nullptr && bulk->kind == SendKind::stream && pacing_.has_pacer(peer))
+    pacing_.note_segment(peer, bulk->priority);
   if (bulk != nullptr && status == SendStatus::posted) {
     peer.rail_states[number].in_flight_bytes += bulk_bytes;
     name_posted(*bulk, rail.posted[slot]);

@@ -23,8 +23,9 @@ class BroadcastChildren;
 class Departures;
 struct EngineParts;
 
-/// Forms packets from what is queued for a peer while its rails take them, and says what follows when a packet was sent. Records of
-/// the engine's own (grants, notes) enter the queue here, or go to the rail at once where that is cheap.
+/// Forms packets from what is queued for a peer while its rails take them, and says what follows when a packet was
+/// sent. Records of the engine's own (grants, notes) enter the queue here, or go to the rail at once where that is
+/// cheap.
 ///
 /// State: scratch memory of the packet that is being formed. Under the endpoint's lock.
 class PacketSender {

@@ -1,4 +1,5 @@
-// tandem/comm/engine/peer.hpp: what the engine knows of one peer that it has spoken to, and of the streams between them.
+// tandem/comm/engine/peer.hpp: what the engine knows of one peer that it has spoken to, and of the streams between
+// them.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +65,8 @@ struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   std::uint32_t posted = 0;         ///< packets that rails still read
   std::uint8_t epoch = 0;
   bool call = false;                ///< a message for a channel that the peer wants all of
-  std::int64_t started_ns = 0;      ///< when bytes could go: at the first grant, or with the announcement that met its receive
+  std::int64_t started_ns =
+      0;  ///< when bytes could go: at the first grant, or with the announcement that met its receive
   SendCore* send = nullptr;         ///< the send whose message it is, or
   Child* child = nullptr;           ///< the child whose part of a broadcast it is
   std::uint64_t expected = 0;       ///< number of its announcement to the port's pacer, until it is granted; 0: none
@@ -93,7 +95,8 @@ struct LandingPlace {
     receive,
     envelope,
     incoming,
-    superseded,  ///< a segment of a strand whose parent was replaced meanwhile: the link still writes into the broadcast's memory
+    superseded,  ///< a segment of a strand whose parent was replaced meanwhile: the link still writes into the
+                 ///< broadcast's memory
   } kind = Kind::none;
   ReceiveCore* receive = nullptr;
   Envelope* envelope = nullptr;

@@ -181,7 +181,8 @@ void Peers::use_transport(Peer& peer, Transport* transport) {
     peer.bytes_per_ns = peer.known->bytes_per_ns;
     peer.latency_ns = peer.known->latency_ns;
   }
-  for (RailState& state : peer.rail_states) state = RailState{.bytes_per_ns = peer.bytes_per_ns, .latency_ns = peer.latency_ns};
+  for (RailState& state : peer.rail_states)
+    state = RailState{.bytes_per_ns = peer.bytes_per_ns, .latency_ns = peer.latency_ns};
 }
 
 Peer* Peers::find_peer(Rank rank) {
@@ -270,7 +271,8 @@ bool Peers::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t hea
 /// Messages up to this size, in bytes, are sent without an announcement.
 std::size_t Peers::eager_limit(const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();
-  return context_.options.eager_bytes > 0 ? std::min(context_.options.eager_bytes, able.max_payload_bytes) : able.eager_bytes;
+  return context_.options.eager_bytes > 0 ? std::min(context_.options.eager_bytes, able.max_payload_bytes)
+                                          : able.eager_bytes;
 }
 
 }  // namespace tandem::comm::internal

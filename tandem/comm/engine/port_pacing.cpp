@@ -1,4 +1,5 @@
-// tandem/comm/engine/port_pacing.cpp: which large messages wait so that more urgent ones have the port of a network to themselves.
+// tandem/comm/engine/port_pacing.cpp: which large messages wait so that more urgent ones have the port of a network to
+// themselves.
 #include <algorithm>
 
 #include "tandem/base/driver.hpp"
@@ -31,8 +32,8 @@ void PortPacing::note_backlog(Peer& peer) {
 }
 
 bool PortPacing::has_pacer(const Peer& peer) const noexcept {
-  return context_.options.port_priorities && peer.transport != nullptr && !peer.transport->capabilities().shared_memory &&
-         peer.queue.order() == SendOrder::priority;
+  return context_.options.port_priorities && peer.transport != nullptr &&
+         !peer.transport->capabilities().shared_memory && peer.queue.order() == SendOrder::priority;
 }
 
 /// Tells the pacer which streams peers have ready.
@@ -89,7 +90,8 @@ void PortPacing::reserve_port(OutgoingStream& stream) {
 }
 
 void PortPacing::drop_reservation(OutgoingStream& stream) {
-  if (const std::uint64_t expected = std::exchange(stream.expected, 0); expected != 0) withdraw(*stream.peer->port, expected);
+  if (const std::uint64_t expected = std::exchange(stream.expected, 0); expected != 0)
+    withdraw(*stream.peer->port, expected);
 }
 
 void PortPacing::withdraw(Port& port, std::uint64_t announced) {

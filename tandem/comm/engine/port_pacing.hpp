@@ -1,4 +1,5 @@
-// tandem/comm/engine/port_pacing.hpp: which large messages wait so that more urgent ones have the port of a network to themselves.
+// tandem/comm/engine/port_pacing.hpp: which large messages wait so that more urgent ones have the port of a network to
+// themselves.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// tandem/comm/engine/recycled_test.cpp: memory that is freed is used again, whichever thread freed it, and returned when asked.
+// tandem/comm/engine/recycled_test.cpp: memory that is freed is used again, whichever thread freed it, and returned
+// when asked.
 #include "tandem/comm/engine/recycled.hpp"
 
 #include <gtest/gtest.h>

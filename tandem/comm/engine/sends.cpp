@@ -60,12 +60,14 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   }
   // From the end to the beginning, as `Link::reserve` wants it.
   if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
-  const std::size_t left_in_first = pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
+  const std::size_t left_in_first =
+      pieces.contiguous() && records < Link::kFirstBytes ? Link::kFirstBytes - records : 0;
   const std::size_t near = std::min(bytes, left_in_first);
   if (bytes > near) pieces.copy_out(near, block.subspan(records + near, bytes - near));
   wire::Writer writer(block);
   writer.put_head(peer.head);
-  wire::Eager eager{.bytes = base::narrow<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()};
+  wire::Eager eager{
+      .bytes = base::narrow<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()};
   if (after != 0) eager.prefix.flags = wire::flag_after;
   eager.prefix.header_bytes = base::narrow<std::uint16_t>(options.header.size());
   writer.put(eager);
@@ -111,7 +113,8 @@ inline std::uint64_t Sends::broadcast_before(Rank to, Channel channel, Tag tag) 
   return root_.last_broadcast_to(to, channel, tag);
 }
 
-inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint64_t after, const SendOptions& options) {
+inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint64_t after,
+                                       const SendOptions& options) {
   ++statistics_.messages_sent;
   core.keep();
   core.other = to;
@@ -157,8 +160,9 @@ void Sends::prepare(SendCore& core, Peer& peer) {
   }
   const bool inlined = core.bytes <= kInlineBytes;
   core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes = base::narrow<std::uint32_t>(sizeof(wire::Eager) + after_bytes(core.after) + wire::padded(core.header().size()) +
-                                                  (inlined ? wire::padded(core.bytes) : 0));
+  core.control_bytes =
+      base::narrow<std::uint32_t>(sizeof(wire::Eager) + after_bytes(core.after) + wire::padded(core.header().size()) +
+                                  (inlined ? wire::padded(core.bytes) : 0));
   core.bulk_bytes = inlined ? 0 : core.bytes;
 }
 
@@ -167,14 +171,16 @@ void Sends::prepare(SendCore& core, Peer& peer) {
 /// where receives are late, or read by themselves.
 std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();
-  if (!peer.receives_wait || able.remote_read || able.shared_memory || !peer.outgoing.empty() || !peer.queue.idle()) return 0;
+  if (!peer.receives_wait || able.remote_read || able.shared_memory || !peer.outgoing.empty() || !peer.queue.idle())
+    return 0;
   const std::size_t segment = pacing_.segment_for(peer);
   return segment > able.segment_bytes ? std::min<std::uint64_t>(segment, core.bytes) : 0;
 }
 
 /// Bytes of a message's announcement in a control block.
 std::uint32_t Sends::announced_bytes(const SendCore& core) noexcept {
-  return base::narrow<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) + wire::padded(core.header().size()));
+  return base::narrow<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) +
+                                     wire::padded(core.header().size()));
 }
 
 void Sends::make_stream(SendCore& core, Peer& peer) {

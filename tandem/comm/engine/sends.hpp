@@ -47,7 +47,8 @@ class Sends {
  private:
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint64_t after, const SendOptions& options);
   std::uint64_t broadcast_before(Rank to, Channel channel, Tag tag);
-  RequestCore* send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint64_t after, const SendOptions& options);
+  RequestCore* send_queued(SendCore& core, Rank to, Tag tag, Peer* peer, std::uint64_t after,
+                           const SendOptions& options);
   RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, std::size_t packet_bytes,
                             const SendOptions& options);
   std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;

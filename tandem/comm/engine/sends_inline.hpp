@@ -23,7 +23,8 @@ namespace tandem::comm::internal {
   if (bytes % 8 != 0) std::memset(block.data() + block.size() - 8, 0, 8);
   wire::Writer writer(block);
   writer.put_head(peer.head);
-  writer.put(wire::Eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()});
+  writer.put(
+      wire::Eager{.bytes = static_cast<std::uint32_t>(bytes), .channel = options.channel.value(), .tag = tag.value()});
   copy_few(block.data() + wire::kBeforeData, pieces.data(), bytes);
   link.send_reserved(block);
   return sent_at_once(peer, tag, bytes, 0, block.size(), options);

@@ -11,7 +11,8 @@ namespace tandem::comm::internal {
 /// A small set of (channel, class): programs register tens of channels, and few see wildcards. Not thread-safe.
 class ChannelSet {
  public:
-  /// Bit `c` is set when (channel, class c) is in the set. Constant time for an empty set and for the channel asked last.
+  /// Bit `c` is set when (channel, class c) is in the set. Constant time for an empty set and for the channel asked
+  /// last.
   unsigned classes_of(std::uint32_t channel) const noexcept {
     if (entries_.empty()) return 0;
     if (entries_[recent_].channel == channel) return entries_[recent_].classes;

@@ -14,10 +14,10 @@
 
 namespace tandem::comm::internal {
 
-/// A key and its hash. Bits of the hash, from the lowest: 2 of the class, 4 of the bucket inside its block, 57 of the block;
-/// the highest is 0. The four buckets' bits are the tag's lowest ones, exclusive-or'ed with bits of the block's hash: 16
-/// consecutive tags fill one block of 16 adjacent buckets in some order, so walking through tags walks through memory, and tags
-/// that differ only above (strides of powers of two) still spread over all buckets.
+/// A key and its hash. Bits of the hash, from the lowest: 2 of the class, 4 of the bucket inside its block, 57 of the
+/// block; the highest is 0. The four buckets' bits are the tag's lowest ones, exclusive-or'ed with bits of the block's
+/// hash: 16 consecutive tags fill one block of 16 adjacent buckets in some order, so walking through tags walks through
+/// memory, and tags that differ only above (strides of powers of two) still spread over all buckets.
 struct TableKey {
   std::uint64_t hash = 0;
   std::uint64_t tag = 0;
@@ -36,8 +36,8 @@ inline constexpr std::size_t block_buckets = std::size_t{1} << bucket_bits;
 inline TableKey make_key(unsigned wild_class, std::uint32_t source, std::uint32_t channel, std::uint64_t tag) noexcept {
   if (wild_class & wild_source) source = 0;
   if (wild_class & wild_tag) tag = 0;
-  // Two multiplications by odd constants spread each half; a last xor-shift-multiply (as in MurmurHash3's finaliser, by A.
-  // Appleby) brings the high bits down to where blocks are chosen.
+  // Two multiplications by odd constants spread each half; a last xor-shift-multiply (as in MurmurHash3's finaliser, by
+  // A. Appleby) brings the high bits down to where blocks are chosen.
   std::uint64_t mixed = ((tag >> bucket_bits) + 4 * std::uint64_t{channel} + wild_class) * 0x9e3779b97f4a7c15u;
   mixed ^= mixed >> 32;
   mixed += ((std::uint64_t{source} << 32) | channel) * 0xd6e8feb86659fd93u;
@@ -66,13 +66,13 @@ struct KeyLinks {
 
 /// Queues of `Node`s by key: `push` at the end, `front` and `back`, `remove` anywhere; each in constant time.
 ///
-/// A bucket holds a hash and the oldest node of a key; keys that share a bucket are chained through their oldest nodes. The
-/// hash in the bucket, and a bit that says whether there is a chain, keep look-ups that fail from touching any node. A key
-/// without nodes leaves nothing behind. The table holds at most as many keys as buckets, and shrinks when it has been less than
-/// an eighth full for long, or by `trim`. Resizing moves a few blocks with each `push` and `remove` (whose cost is thus
-/// bounded): blocks below `moved_` are in `table_`, others still in `old_`. Two cases cost no hashing at all: a single node
-/// stands outside the table (`lone`), and the oldest node of the key that was pushed last is known (`recent`), since streams of
-/// messages have one key.
+/// A bucket holds a hash and the oldest node of a key; keys that share a bucket are chained through their oldest nodes.
+/// The hash in the bucket, and a bit that says whether there is a chain, keep look-ups that fail from touching any
+/// node. A key without nodes leaves nothing behind. The table holds at most as many keys as buckets, and shrinks when
+/// it has been less than an eighth full for long, or by `trim`. Resizing moves a few blocks with each `push` and
+/// `remove` (whose cost is thus bounded): blocks below `moved_` are in `table_`, others still in `old_`. Two cases cost
+/// no hashing at all: a single node stands outside the table (`lone`), and the oldest node of the key that was pushed
+/// last is known (`recent`), since streams of messages have one key.
 ///
 /// `Node` derives from `KeyLinks<Node>` and has `TableKey table_key() const`, `bool same_key(const Node&) const`, and
 /// `bool has_key(const TableKey&) const`, which is asked only about keys of the node's hash.
@@ -215,14 +215,16 @@ class KeyTable {
       check_reachable(oldest);
       for (Node* node = &oldest; node; node = node->next) {
         ++nodes;
-        TANDEM_ASSERT(node->hash == oldest.hash && node->has_key(oldest.table_key()) && node->table_key().hash == node->hash);
+        TANDEM_ASSERT(node->hash == oldest.hash && node->has_key(oldest.table_key()) &&
+                      node->table_key().hash == node->hash);
         TANDEM_ASSERT(node->next ? node->next->previous == node : oldest.previous == node);
       }
     });
     TANDEM_ASSERT(keys == keys_ && nodes + (lone_ ? 1 : 0) == size_);
     TANDEM_ASSERT(!lone_ || (size_ == 1 && keys_ == 0 && lone_->previous == lone_));
     TANDEM_ASSERT(!recent_ || (!lone_ && front(recent_->table_key()) == recent_));
-    TANDEM_ASSERT(!recent_place_ || (recent_ && recent_place_ == &home(recent_->hash).head && *recent_place_ == recent_));
+    TANDEM_ASSERT(!recent_place_ ||
+                  (recent_ && recent_place_ == &home(recent_->hash).head && *recent_place_ == recent_));
     TANDEM_ASSERT(old_.blocks == 0 || moved_ < old_.blocks);
     TANDEM_ASSERT(keys_ <= table_.buckets());
   }
@@ -237,7 +239,8 @@ class KeyTable {
   /// Bucket 0 is aligned to a cache line; memory from `calloc` is clean already when it is fresh from the system.
   struct Table {
     Table() = default;
-    explicit Table(std::size_t block_count) : blocks(block_count), memory(std::calloc(1, buckets() * sizeof(Bucket) + 64)) {
+    explicit Table(std::size_t block_count)
+        : blocks(block_count), memory(std::calloc(1, buckets() * sizeof(Bucket) + 64)) {
       if (!memory) throw std::bad_alloc();
       first = reinterpret_cast<Bucket*>((reinterpret_cast<std::uintptr_t>(memory.get()) + 63) & ~std::uintptr_t{63});
     }

@@ -17,7 +17,9 @@ struct Item : KeyLinks<Item> {
   std::uint64_t tag;
   std::uint32_t source;
   TableKey table_key() const noexcept { return make_key(exact, source, 7, tag); }
-  bool has_key(const TableKey& key) const noexcept { return key.tag == tag && key.source == source && key.channel == 7; }
+  bool has_key(const TableKey& key) const noexcept {
+    return key.tag == tag && key.source == source && key.channel == 7;
+  }
   bool same_key(const Item& other) const noexcept { return tag == other.tag && source == other.source; }
 };
 

@@ -24,7 +24,10 @@ std::vector<std::uint64_t> tags_of(Tags kind, std::size_t count) {
   std::uint64_t state = 1;
   for (std::size_t i = 0; i < count; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    tags[i] = kind == Tags::opposite ? count - 1 - i : kind == Tags::same_order ? i : kind == Tags::strided ? i << 20 : state;
+    tags[i] = kind == Tags::opposite     ? count - 1 - i
+              : kind == Tags::same_order ? i
+              : kind == Tags::strided    ? i << 20
+                                         : state;
   }
   return tags;
 }

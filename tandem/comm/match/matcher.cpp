@@ -26,7 +26,8 @@ void sort_by_sequence(std::vector<Node*>& nodes) {
 PostedReceive* Matcher::arrive_among_many(MatchKey key) noexcept {
   PostedReceive* oldest = nullptr;
   PostedReceive* const recent = posted_.recent();
-  const std::size_t known = recent && recent->pattern.matches(key) ? recent->pattern.wild_class() : wild_in_class_.size();
+  const std::size_t known =
+      recent && recent->pattern.matches(key) ? recent->pattern.wild_class() : wild_in_class_.size();
   for (unsigned c = 0; c < wild_in_class_.size(); ++c) {
     if (posted_in(c) == 0) continue;
     PostedReceive* const candidate = c == known ? recent : posted_.front(key_of(key, c));
@@ -61,7 +62,8 @@ ArrivedEnvelope* Matcher::peek(const MatchPattern& pattern) {
     if (recent && pattern.matches(recent->key)) return recent;
     return kept_.front(make_key(internal::exact, pattern.source.value(), pattern.channel, pattern.tag));
   }
-  if (pattern.wild_class() == internal::wild_source && source_count_ <= few_sources) return oldest_of_few_sources(pattern);
+  if (pattern.wild_class() == internal::wild_source && source_count_ <= few_sources)
+    return oldest_of_few_sources(pattern);
   return peek_in_index(pattern);
 }
 
@@ -77,7 +79,8 @@ void Matcher::note_source(Rank source) noexcept {
 ArrivedEnvelope* Matcher::oldest_of_few_sources(const MatchPattern& pattern) const noexcept {
   ArrivedEnvelope* oldest = nullptr;
   for (unsigned i = 0; i < source_count_; ++i) {
-    ArrivedEnvelope* const candidate = kept_.front(make_key(internal::exact, sources_[i].value(), pattern.channel, pattern.tag));
+    ArrivedEnvelope* const candidate =
+        kept_.front(make_key(internal::exact, sources_[i].value(), pattern.channel, pattern.tag));
     if (candidate && (!oldest || candidate->sequence < oldest->sequence)) oldest = candidate;
   }
   return oldest;
@@ -180,7 +183,8 @@ std::vector<ArrivedEnvelope*> Matcher::extract_kept_if(Wanted&& wanted) {
 }
 
 std::size_t Matcher::memory_bytes() const noexcept {
-  return posted_.memory_bytes() + kept_.memory_bytes() + index_.memory_bytes() + pool_.memory_bytes() + indexed_.memory_bytes();
+  return posted_.memory_bytes() + kept_.memory_bytes() + index_.memory_bytes() + pool_.memory_bytes() +
+         indexed_.memory_bytes();
 }
 
 void Matcher::check_invariants() const {

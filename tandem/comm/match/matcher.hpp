@@ -23,7 +23,8 @@ struct MatchKey {
   friend bool operator==(const MatchKey&, const MatchKey&) = default;
 };
 
-/// What a receive or a probe asks for. `source` is ignored when `any_source`, `tag` when `any_tag`; the channel is always exact.
+/// What a receive or a probe asks for. `source` is ignored when `any_source`, `tag` when `any_tag`; the channel is
+/// always exact.
 struct MatchPattern {
   Rank source;
   std::uint32_t channel = 0;
@@ -40,8 +41,8 @@ struct MatchPattern {
   }
 };
 
-/// Base of the engine's receive request. Owned by the engine; the matcher links it from `Matcher::post` until it is returned by
-/// `arrive`, cancelled, or extracted, and it neither moves nor changes its pattern meanwhile.
+/// Base of the engine's receive request. Owned by the engine; the matcher links it from `Matcher::post` until it is
+/// returned by `arrive`, cancelled, or extracted, and it neither moves nor changes its pattern meanwhile.
 struct PostedReceive : internal::KeyLinks<PostedReceive> {
   PostedReceive() = default;
   explicit PostedReceive(const MatchPattern& wanted) noexcept : pattern(wanted) {}
@@ -60,13 +61,15 @@ struct PostedReceive : internal::KeyLinks<PostedReceive> {
   }
   bool same_key(const PostedReceive& other) const noexcept {
     const MatchPattern& theirs = other.pattern;
-    return pattern.channel == theirs.channel && pattern.any_tag == theirs.any_tag && pattern.any_source == theirs.any_source &&
-           (pattern.tag == theirs.tag || pattern.any_tag) && (pattern.source == theirs.source || pattern.any_source);
+    return pattern.channel == theirs.channel && pattern.any_tag == theirs.any_tag &&
+           pattern.any_source == theirs.any_source && (pattern.tag == theirs.tag || pattern.any_tag) &&
+           (pattern.source == theirs.source || pattern.any_source);
   }
 };
 
-/// Base of the engine's unexpected message (eager data or an announcement). Owned by the engine; the matcher links it from
-/// `Matcher::keep` until it is returned by `post`, removed, or extracted, and it neither moves nor changes its key meanwhile.
+/// Base of the engine's unexpected message (eager data or an announcement). Owned by the engine; the matcher links it
+/// from `Matcher::keep` until it is returned by `post`, removed, or extracted, and it neither moves nor changes its key
+/// meanwhile.
 struct ArrivedEnvelope : internal::KeyLinks<ArrivedEnvelope> {
   ArrivedEnvelope() = default;
   explicit ArrivedEnvelope(MatchKey from) noexcept : key(from) {}
@@ -98,25 +101,27 @@ inline bool internal::WildLink::has_key(const TableKey& key) const noexcept {
 inline bool internal::WildLink::same_key(const WildLink& link) const noexcept {
   const MatchKey& ours = envelope->key;
   const MatchKey& theirs = link.envelope->key;
-  return wild_class == link.wild_class && ours.channel == theirs.channel && (wild_class & wild_tag || ours.tag == theirs.tag) &&
+  return wild_class == link.wild_class && ours.channel == theirs.channel &&
+         (wild_class & wild_tag || ours.tag == theirs.tag) &&
          (wild_class & wild_source || ours.source == theirs.source);
 }
 
-/// The posted receives and the unexpected messages of one endpoint. A message goes to the oldest posted receive that matches
-/// it, a receive takes the oldest unexpected message that it matches (as in MPI; so messages of one key never overtake each
-/// other).
+/// The posted receives and the unexpected messages of one endpoint. A message goes to the oldest posted receive that
+/// matches it, a receive takes the oldest unexpected message that it matches (as in MPI; so messages of one key never
+/// overtake each other).
 ///
-/// Posted receives are in four classes: exact, any source, any tag, both. All live in one table keyed by (class, what is exact);
-/// each key holds a first-in first-out queue. An arriving message looks at the heads of at most four queues and takes the lowest
-/// sequence number; classes without a receive cost nothing. Unexpected messages are queued by their exact key, and besides by
-/// (class, what is exact) for those classes for which a wildcard receive or probe was once posted on their channel; that index is
-/// built when first needed, by one walk over all unexpected messages per (channel, class). A receive from any source with a given
-/// tag needs none while the messages are from few sources: it looks at the queue of each.
+/// Posted receives are in four classes: exact, any source, any tag, both. All live in one table keyed by (class, what
+/// is exact); each key holds a first-in first-out queue. An arriving message looks at the heads of at most four queues
+/// and takes the lowest sequence number; classes without a receive cost nothing. Unexpected messages are queued by
+/// their exact key, and besides by (class, what is exact) for those classes for which a wildcard receive or probe was
+/// once posted on their channel; that index is built when first needed, by one walk over all unexpected messages per
+/// (channel, class). A receive from any source with a given tag needs none while the messages are from few sources: it
+/// looks at the queue of each.
 ///
-/// Every operation is constant time in the number of pending requests (tables grow and shrink in small steps, so that no
-/// single operation pays for a whole resize), except the walk just named and the `extract` family. Memory is proportional to
-/// what is pending, or was until recently: up to 48 bytes of table per key while it grows; after `trim`, at most 16 KiB when
-/// nothing is pending.
+/// Every operation is constant time in the number of pending requests (tables grow and shrink in small steps, so that
+/// no single operation pays for a whole resize), except the walk just named and the `extract` family. Memory is
+/// proportional to what is pending, or was until recently: up to 48 bytes of table per key while it grows; after
+/// `trim`, at most 16 KiB when nothing is pending.
 ///
 /// Not thread-safe: called under the engine's lock. Owns no request. Allocates only to grow tables.
 class Matcher {
@@ -181,7 +186,8 @@ class Matcher {
 
   /// Whether a receive is posted for exactly this source. O(pending).
   bool waits_for(Rank source) const;
-  /// For a peer that failed: takes out all receives posted for exactly this source, in the order of posting. O(pending).
+  /// For a peer that failed: takes out all receives posted for exactly this source, in the order of posting.
+  /// O(pending).
   std::vector<PostedReceive*> extract_posted_from(Rank source);
   /// For a peer that failed: takes out all unexpected messages of a source, in the order of arrival. O(pending).
   std::vector<ArrivedEnvelope*> extract_kept_from(Rank source);
@@ -204,7 +210,8 @@ class Matcher {
   /// Calls `visit(PostedReceive&)` for each posted receive, in no order. The visitor changes nothing in the matcher.
   template <class Visit>
   void for_each_posted(Visit&& visit) const { posted_.for_each(visit); }
-  /// Calls `visit(ArrivedEnvelope&)` for each unexpected message, in no order. The visitor changes nothing in the matcher.
+  /// Calls `visit(ArrivedEnvelope&)` for each unexpected message, in no order. The visitor changes nothing in the
+  /// matcher.
   template <class Visit>
   void for_each_kept(Visit&& visit) const { kept_.for_each(visit); }
 

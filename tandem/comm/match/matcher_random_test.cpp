@@ -55,7 +55,8 @@ class ListMatcher {
   std::list<ArrivedEnvelope*> kept;
 };
 
-/// One history, drawn from a seed: how many sources, channels and tags there are, how many wildcards, and which side runs ahead.
+/// One history, drawn from a seed: how many sources, channels and tags there are, how many wildcards, and which side
+/// runs ahead.
 class History {
  public:
   explicit History(std::uint64_t seed) : random_(seed) {
@@ -92,12 +93,16 @@ class History {
  private:
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   MatchKey some_key() {
-    const auto source = static_cast<std::uint32_t>(below(sources_)), channel = static_cast<std::uint32_t>(below(channels_));
+    const auto source = static_cast<std::uint32_t>(below(sources_)),
+               channel = static_cast<std::uint32_t>(below(channels_));
     return {Rank{source}, channel, below(tags_) << tag_shift_};
   }
   MatchPattern some_pattern() {
     const MatchKey key = some_key();
-    return {.source = key.source, .channel = key.channel, .tag = key.tag, .any_source = below(100) < any_source_percent_,
+    return {.source = key.source,
+            .channel = key.channel,
+            .tag = key.tag,
+            .any_source = below(100) < any_source_percent_,
             .any_tag = below(100) < any_tag_percent_};
   }
 

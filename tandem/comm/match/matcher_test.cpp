@@ -8,7 +8,9 @@
 namespace tandem::comm::matcher_test {
 namespace {
 
-MatchKey key(std::uint32_t source, std::uint64_t tag, std::uint32_t channel = 0) { return {Rank{source}, channel, tag}; }
+MatchKey key(std::uint32_t source, std::uint64_t tag, std::uint32_t channel = 0) {
+  return {Rank{source}, channel, tag};
+}
 MatchPattern exactly(std::uint32_t source, std::uint64_t tag) { return {.source = Rank{source}, .tag = tag}; }
 MatchPattern from_any(std::uint64_t tag) { return {.source = Rank{99}, .tag = tag, .any_source = true}; }
 MatchPattern any_tag_of(std::uint32_t source) { return {.source = Rank{source}, .tag = 99, .any_tag = true}; }

@@ -37,15 +37,18 @@ std::uint32_t queue_class(std::size_t queued, std::size_t bytes) {
   return octaves < -4 ? 0 : static_cast<std::uint32_t>(std::lround(std::min(octaves, 4.0)) + 5);
 }
 std::size_t queued_bytes_of_class(std::uint32_t number, std::size_t bytes) {
-  return number == 0 ? 0 : static_cast<std::size_t>(std::ldexp(static_cast<double>(bytes), static_cast<int>(number) - 5));
+  return number == 0 ? 0
+                     : static_cast<std::size_t>(std::ldexp(static_cast<double>(bytes), static_cast<int>(number) - 5));
 }
 
 }  // namespace
 
-std::uint32_t segment_count(TreeKind kind, std::uint32_t recipients, std::size_t bytes, std::size_t segment_bytes) noexcept {
+std::uint32_t segment_count(TreeKind kind, std::uint32_t recipients, std::size_t bytes,
+                            std::size_t segment_bytes) noexcept {
   const std::size_t part = kind == TreeKind::two_tree && recipients > 1 ? (bytes + 1) / 2 : bytes;
   if (segment_bytes == 0 || part <= segment_bytes) return 1;
-  return static_cast<std::uint32_t>(std::min<std::size_t>(part / segment_bytes + (part % segment_bytes != 0), UINT32_MAX));
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>(part / segment_bytes + (part % segment_bytes != 0), UINT32_MAX));
 }
 
 void TreeChooser::set_costs(const NetworkCosts& costs) {
@@ -119,8 +122,10 @@ void TreeChooser::try_cuts(const BroadcastLoad& load, const TreeShape& shape, Tr
     best.shape.segments = segment_count(shape.kind, load.recipients, load.bytes, segment_bytes);
   };
   consider(0);
-  for (std::size_t size = std::bit_floor(costs_.max_segment_bytes); size >= costs_.min_segment_bytes && size > 0; size /= 2)
-    if (size < load.bytes && (costs_.burst_bytes <= 0 || static_cast<double>(size) <= costs_.burst_bytes / 2)) consider(size);
+  for (std::size_t size = std::bit_floor(costs_.max_segment_bytes); size >= costs_.min_segment_bytes && size > 0;
+       size /= 2)
+    if (size < load.bytes && (costs_.burst_bytes <= 0 || static_cast<double>(size) <= costs_.burst_bytes / 2))
+      consider(size);
 }
 
 TreeChoice TreeChooser::cut(const BroadcastLoad& load, const TreeShape& shape) {
@@ -157,10 +162,11 @@ TreeChoice TreeChooser::compute(const BroadcastLoad& load) {
 TreeChoice TreeChooser::choose(const BroadcastLoad& load) {
   const SizeClass size = size_class(load.bytes);
   const std::uint32_t queue = queue_class(load.queued_bytes, load.bytes);
-  const std::uint32_t hash = (load.recipients * 0x9E3779B1u) ^ (size.number * 0x85EBCA6Bu) ^ (queue * 0xC2B2AE35u) ^ (load.ordered ? 0x27D4EB2Fu : 0);
+  const std::uint32_t hash = (load.recipients * 0x9E3779B1u) ^ (size.number * 0x85EBCA6Bu) ^ (queue * 0xC2B2AE35u) ^
+                             (load.ordered ? 0x27D4EB2Fu : 0);
   Known& known = known_[hash >> 26];
-  if (!known.valid || known.recipients != load.recipients || known.size_class != size.number || known.queue_class != queue ||
-      known.ordered != load.ordered) {
+  if (!known.valid || known.recipients != load.recipients || known.size_class != size.number ||
+      known.queue_class != queue || known.ordered != load.ordered) {
     const BroadcastLoad typical{load.recipients, size.bytes, queued_bytes_of_class(queue, size.bytes), load.ordered};
     known = {true, load.recipients, size.number, queue, load.ordered, compute(typical)};
   }

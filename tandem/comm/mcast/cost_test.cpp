@@ -1,4 +1,5 @@
-// tandem/comm/mcast/cost_test.cpp: predictions equal the formulas of the literature, and choices are those of the examples.
+// tandem/comm/mcast/cost_test.cpp: predictions equal the formulas of the literature, and choices are those of the
+// examples.
 #include "tandem/comm/mcast/cost.hpp"
 
 #include <cmath>
@@ -52,7 +53,8 @@ TEST(TreeChooser, WorkedExample) {
   TreeChooser chooser(costs);
   const BroadcastLoad load{.recipients = 38, .bytes = tile_bytes};
   const double m_over_w = tile_bytes / 0.025, l = 50'000;
-  EXPECT_NEAR(chooser.predict_ns(load, {.kind = TreeKind::chain}, 8192), 38 * (m_over_w / 54 + l) + 53 * m_over_w / 54, 1);
+  EXPECT_NEAR(chooser.predict_ns(load, {.kind = TreeKind::chain}, 8192), 38 * (m_over_w / 54 + l) + 53 * m_over_w / 54,
+              1);
   EXPECT_NEAR(chooser.predict_ns(load, {.kind = TreeKind::two_tree}, 8192), 1.15 * (63 * m_over_w / 54 + 6 * l), 1);
   costs.burst_bytes = 65'536;
   costs.burst_bytes_per_ns = 4;
@@ -98,7 +100,8 @@ TEST(TreeChooser, CopiesOnSharedCoresSpeakForFewBigSegmentsAndFlatterTrees) {
   memory.receiver_pulls = false;
   chooser.set_costs(memory);
   const TreeChoice pushed = chooser.choose({.recipients = 31, .bytes = tile_bytes});
-  EXPECT_TRUE(pushed.shape.kind == TreeKind::binomial || pushed.shape.kind == TreeKind::knomial) << tree_name(pushed.shape.kind);
+  EXPECT_TRUE(pushed.shape.kind == TreeKind::binomial || pushed.shape.kind == TreeKind::knomial)
+      << tree_name(pushed.shape.kind);
 }
 
 TEST(TreeChooser, IsWithinFivePerCentOfEveryTreeAndCut) {
@@ -106,12 +109,15 @@ TEST(TreeChooser, IsWithinFivePerCentOfEveryTreeAndCut) {
   for (double rate : {0.025, 0.125, 5.0}) {
     TreeChooser chooser(namespaces(rate));
     for (std::uint32_t n : {1u, 2u, 3u, 7u, 15u, 38u}) {
-      for (std::size_t bytes : {std::size_t{0}, std::size_t{1000}, std::size_t{32'768}, tile_bytes, std::size_t{8'000'000}}) {
+      for (std::size_t bytes :
+           {std::size_t{0}, std::size_t{1000}, std::size_t{32'768}, tile_bytes, std::size_t{8'000'000}}) {
         const BroadcastLoad load{.recipients = n, .bytes = bytes};
         const TreeChoice choice = chooser.choose(load);
         const double chosen = chooser.predict_ns(load, choice.shape, choice.segment_bytes);
-        for (TreeKind kind : {TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::binomial, TreeKind::two_tree})
-          EXPECT_LE(chosen, 1.05 * chooser.cut(load, {.kind = kind}).predicted_ns) << tree_name(kind) << " " << n << " " << bytes;
+        for (TreeKind kind :
+             {TreeKind::flat, TreeKind::chain, TreeKind::binary, TreeKind::binomial, TreeKind::two_tree})
+          EXPECT_LE(chosen, 1.05 * chooser.cut(load, {.kind = kind}).predicted_ns)
+              << tree_name(kind) << " " << n << " " << bytes;
       }
     }
   }

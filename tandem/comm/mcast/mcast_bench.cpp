@@ -1,4 +1,5 @@
-// tandem/comm/mcast/mcast_bench.cpp: what a broadcast costs its root until its first packets are posted, with a plan and without.
+// tandem/comm/mcast/mcast_bench.cpp: what a broadcast costs its root until its first packets are posted, with a plan
+// and without.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -21,7 +22,8 @@ void post(benchmark::State& state, TreeKind tree, bool with_plan) {
   const endpoint_test::Bytes sent = endpoint_test::pattern(bytes, 1);
   endpoint_test::Bytes got(bytes);
   std::vector<Recipient> to;
-  for (std::uint32_t rank = 1; rank <= recipients; ++rank) to.push_back({Rank{rank}, static_cast<int>(rank * 7919 % 31)});
+  for (std::uint32_t rank = 1; rank <= recipients; ++rank)
+    to.push_back({Rank{rank}, static_cast<int>(rank * 7919 % 31)});
   McastOptions options{.tree = tree};
   if (with_plan) options.plan = std::make_shared<BroadcastPlan>();
   Tag tag{0};

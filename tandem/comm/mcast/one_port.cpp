@@ -33,7 +33,8 @@ void OnePortTimes::run(std::span<const std::uint32_t> parent, const OnePort& por
       serve_rounds(from, to, from.children, from.served);
     } else if (from.served == 0) {
       serve_rounds(from, to, 1, 0);
-      const double last_sent = std::max(from.first + port_.segments * port_.send - port_.credit, from.finish + port_.fast_send);
+      const double last_sent =
+          std::max(from.first + port_.segments * port_.send - port_.credit, from.finish + port_.fast_send);
       from.end = std::max(last_sent, from.first + port_.segments * port_.fast_send);
     } else {
       to.first = from.end + port.send + flight;

@@ -66,7 +66,8 @@ TEST(OnePortTimes, EqualsTheSimulationOfEverySegmentOnRandomTrees) {
                        .interleaved = random() % 2 == 0};
     times.run(parent, port);
     const std::vector<double> expected = simulate(parent, port, {});
-    for (std::uint32_t v = 0; v < parent.size(); ++v) ASSERT_DOUBLE_EQ(times.finish(v), expected[v]) << "round " << round;
+    for (std::uint32_t v = 0; v < parent.size(); ++v)
+      ASSERT_DOUBLE_EQ(times.finish(v), expected[v]) << "round " << round;
   }
 }
 

@@ -42,7 +42,8 @@ void PortRate::look(std::int64_t now_ns, std::size_t unsent_bytes) {
   if (look_ns_ < 0 || now_ns < look_ns_) return;
   const double bytes = unsent_when_rested_ - static_cast<double>(unsent_bytes);
   const auto took_ns = static_cast<double>(now_ns - rested_ns_);
-  look_ns_ = now_ns + static_cast<std::int64_t>(took_ns);  // twice as late, so that one look lies between the least and all
+  // twice as late, so that one look lies between the least and all
+  look_ns_ = now_ns + static_cast<std::int64_t>(took_ns);
   if (unsent_bytes > 0 && bytes < least_bytes) return;
   look_ns_ = -1;
   if (unsent_bytes == 0) return;  // it is unknown when it was empty

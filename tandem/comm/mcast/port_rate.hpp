@@ -1,18 +1,20 @@
 // tandem/comm/mcast/port_rate.hpp: the rate and the burst of this rank's way out, from when its rails take bytes. Pure.
 //
-// While there is more to send than the network takes, a rail takes bytes at the network's rate w. Before that it takes at once
-// what fits into the socket's buffer, and, behind a rate limiter that was left to rest, a burst of B bytes. With x(t) the bytes
-// taken since a rest that ended at t_0, t_1 the first time at which a rail refuses, and S those of x(t_1) that are still in
-// buffers,
+// While there is more to send than the network takes, a rail takes bytes at the network's rate w. Before that it takes
+// at once what fits into the socket's buffer, and, behind a rate limiter that was left to rest, a burst of B bytes.
+// With x(t) the bytes taken since a rest that ended at t_0, t_1 the first time at which a rail refuses, and S those of
+// x(t_1) that are still in buffers,
 //
 //   w = (x(t) - x(t_1)) / (t - t_1)        B = x(t_1) - S - w (t_1 - t_0)
 //
-// Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt from how
-// they drain behind the last byte: with S(t) still in buffers, w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r) - S(t_r) -
-// w (t_r - t_0). Receivers that have no core make this too slow, so the first busy time that can be learnt from replaces it.
+// Where buffers take nearly everything, so that no rail refuses for long enough, a rate that is not known yet is learnt
+// from how they drain behind the last byte: with S(t) still in buffers, w = (S(t_r) - S(t)) / (t - t_r), and B = x(t_r)
+// - S(t_r) - w (t_r - t_0). Receivers that have no core make this too slow, so the first busy time that can be learnt
+//   from replaces it.
 //
-// The burst counts only if it was taken at four times the rate at least: without a limiter there is no such bend, and B is 0.
-// Worked example (test): 25 bytes per us, a bucket of 64 KiB, a buffer of 32 KiB: refused after 96 KiB, then 25 bytes per us.
+// The burst counts only if it was taken at four times the rate at least: without a limiter there is no such bend, and B
+// is 0. Worked example (test): 25 bytes per us, a bucket of 64 KiB, a buffer of 32 KiB: refused after 96 KiB, then 25
+// bytes per us.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// tandem/comm/mcast/port_rate_test.cpp: a socket's buffer before a limiter with a bucket of tokens, and what is learnt of it.
+// tandem/comm/mcast/port_rate_test.cpp: a socket's buffer before a limiter with a bucket of tokens, and what is learnt
+// of it.
 #include "tandem/comm/mcast/port_rate.hpp"
 
 #include <algorithm>

@@ -15,7 +15,9 @@ constexpr unsigned fence_at = ordered_at + ordered_bits;
 static_assert(fence_at + fence_bits == 8 * route_entry_bytes);
 static_assert(max_route_rank == (1u << rank_bits) - 1 && max_route_entries == (1u << size_bits) - 1);
 
-constexpr std::uint64_t field(std::uint64_t word, unsigned at, unsigned bits) { return word >> at & ((1ull << bits) - 1); }
+constexpr std::uint64_t field(std::uint64_t word, unsigned at, unsigned bits) {
+  return word >> at & ((1ull << bits) - 1);
+}
 
 std::uint64_t read_word(std::span<const std::byte> bytes) {
   std::uint64_t word = 0;
@@ -42,7 +44,8 @@ void write_route_entry(const RouteEntry& entry, std::span<std::byte> bytes) {
   TANDEM_ASSERT(entry.subtree_size >= 1 && entry.subtree_size <= max_route_entries);
   TANDEM_ASSERT(entry.fence <= max_route_fence);
   using Limits = std::numeric_limits<std::int16_t>;
-  const auto priority = static_cast<std::int16_t>(std::clamp<std::int32_t>(entry.priority, Limits::min(), Limits::max()));
+  const auto priority =
+      static_cast<std::int16_t>(std::clamp<std::int32_t>(entry.priority, Limits::min(), Limits::max()));
   const std::uint64_t word = std::uint64_t{entry.rank.value()} | std::uint64_t{entry.subtree_size} << size_at |
                              std::uint64_t{static_cast<std::uint16_t>(priority)} << priority_at |
                              std::uint64_t{entry.ordered} << ordered_at | std::uint64_t{entry.fence} << fence_at;
@@ -71,14 +74,16 @@ void write_route(const Strand& strand, std::span<const RouteRecipient> recipient
   std::span<std::byte> rest = bytes;
   for (const RouteNode& node : strand.nodes) {
     const RouteRecipient& recipient = recipients[node.recipient];
-    write_route_entry({recipient.rank, node.subtree_size, recipient.priority, recipient.ordered, recipient.fence}, rest);
+    write_route_entry({recipient.rank, node.subtree_size, recipient.priority, recipient.ordered, recipient.fence},
+                      rest);
     rest = rest.subspan(route_entry_bytes);
   }
 }
 
 const char* RouteView::validate(std::uint32_t job_size, Rank self, Rank root) const {
   if (bytes_.size() % route_entry_bytes != 0) return "a route ends within an entry";
-  if (bytes_.size() / route_entry_bytes > max_route_entries) return "a route has more entries than any subtree may have";
+  if (bytes_.size() / route_entry_bytes > max_route_entries)
+    return "a route has more entries than any subtree may have";
   const std::uint32_t count = size();
   // From the back, so that the subtrees behind an entry are known to nest: stepping from one subtree to the next finds
   // an entry's children, and visits each entry as a child only once.

@@ -8,9 +8,9 @@
 //   bit  54        ordered                 opaque here: an earlier message names this one, see `fence`
 //   bits 55 .. 63  fence                   opaque here
 //
-// The message to a recipient carries the entries of its subtree: its own first, then those of its children's subtrees one after
-// the other, in the order in which it serves them. Forwarding to a child means sending a part of what came, unchanged: nothing is
-// built.
+// The message to a recipient carries the entries of its subtree: its own first, then those of its children's subtrees
+// one after the other, in the order in which it serves them. Forwarding to a child means sending a part of what came,
+// unchanged: nothing is built.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// tandem/comm/mcast/route_test.cpp: routes are read as they were written, taken apart without copies, and refused when malformed.
+// tandem/comm/mcast/route_test.cpp: routes are read as they were written, taken apart without copies, and refused when
+// malformed.
 #include "tandem/comm/mcast/route.hpp"
 
 #include <array>
@@ -55,12 +56,14 @@ TEST(Route, BitsAreWhereTheHeaderSays) {
 
 TEST(Route, OrderIsWrittenIntoAnEntryThatIsThere) {
   std::array<std::byte, 8> bytes{};
-  for (const RouteEntry& entry : {RouteEntry{Rank(max_route_rank), 65'535, -1, true, 511}, RouteEntry{Rank(5), 7, 3, false, 0}}) {
+  for (const RouteEntry& entry :
+       {RouteEntry{Rank(max_route_rank), 65'535, -1, true, 511}, RouteEntry{Rank(5), 7, 3, false, 0}}) {
     for (const std::uint16_t fence : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{511}}) {
       for (const bool ordered : {false, true}) {
         write_route_entry(entry, bytes);
         set_order(bytes, ordered, fence);
-        EXPECT_EQ(read_route_entry(bytes), (RouteEntry{entry.rank, entry.subtree_size, entry.priority, ordered, fence}));
+        EXPECT_EQ(read_route_entry(bytes),
+                  (RouteEntry{entry.rank, entry.subtree_size, entry.priority, ordered, fence}));
       }
     }
   }
@@ -89,11 +92,13 @@ TEST(Route, ReachesEverybodyOnceWhenEachForwardsPartsOfWhatCame) {
   std::vector<std::byte> bytes;
   TreeBuilder builder;
   Forest forest;
-  for (TreeKind kind : {TreeKind::flat, TreeKind::chain, TreeKind::binomial, TreeKind::two_tree, TreeKind::two_groups}) {
+  for (TreeKind kind :
+       {TreeKind::flat, TreeKind::chain, TreeKind::binomial, TreeKind::two_tree, TreeKind::two_groups}) {
     for (std::uint32_t n = 1; n <= 70; ++n) {
       builder.build(n, {.kind = kind}, forest);
       std::vector<RouteRecipient> recipients;
-      for (std::uint32_t i = 0; i < n; ++i) recipients.push_back({.rank = Rank(3 * i), .priority = 100 - static_cast<int>(i)});
+      for (std::uint32_t i = 0; i < n; ++i)
+        recipients.push_back({.rank = Rank(3 * i), .priority = 100 - static_cast<int>(i)});
       for (std::uint32_t s = 0; s < forest.strand_count; ++s) {
         write_route(forest.strands[s], recipients, bytes);
         EXPECT_EQ(bytes.size(), 8 * n);
@@ -126,8 +131,10 @@ TEST(Route, MalformedOnesAreRefusedWithTheReason) {
   const std::vector<std::byte> bytes = route_of_sizes({3, 1, 1});
   EXPECT_STREQ(RouteView(std::span(bytes).first(12)).validate(job_size, self, root), "a route ends within an entry");
   EXPECT_STREQ(RouteView(bytes).validate(2, self, root), "a route names a rank that the job does not have");
-  EXPECT_STREQ(RouteView(bytes).validate(job_size, Rank(2), root), "a route leads back to a rank that already has the data");
-  EXPECT_STREQ(RouteView(bytes).validate(job_size, self, Rank(1)), "a route leads back to a rank that already has the data");
+  EXPECT_STREQ(RouteView(bytes).validate(job_size, Rank(2), root),
+               "a route leads back to a rank that already has the data");
+  EXPECT_STREQ(RouteView(bytes).validate(job_size, self, Rank(1)),
+               "a route leads back to a rank that already has the data");
   EXPECT_EQ(RouteView(bytes).validate(3, self, root), nullptr);
   EXPECT_EQ(RouteView().validate(job_size, self, root), nullptr);
   const std::vector<std::byte> many((max_route_entries + 1) * route_entry_bytes);

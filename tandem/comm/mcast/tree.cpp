@@ -10,9 +10,9 @@
 namespace tandem::comm {
 namespace {
 
-constexpr std::array<std::string_view, tree_kind_count> names{"flat",    "chain",    "binary",   "kary",       "binomial",
-                                                              "knomial", "two_tree", "delegate", "two_groups", "automatic",
-                                                              "ordered"};
+constexpr std::array<std::string_view, tree_kind_count> names{"flat",       "chain",     "binary",   "kary",
+                                                              "binomial",   "knomial",   "two_tree", "delegate",
+                                                              "two_groups", "automatic", "ordered"};
 
 constexpr std::uint32_t no_vertex = ~0u;
 
@@ -100,7 +100,8 @@ void TreeBuilder::build(std::uint32_t recipient_count, const TreeShape& shape, c
     Plan& plan = plans_[s];
     const auto inner = static_cast<std::uint32_t>(plan.parent.size());
     recipient_.assign(1, 0);
-    for (std::uint32_t v = 1; v < inner; ++v) recipient_.push_back(by_host_[hosts_[number_at_place_[plan.place[v]]].first]);
+    for (std::uint32_t v = 1; v < inner; ++v)
+      recipient_.push_back(by_host_[hosts_[number_at_place_[plan.place[v]]].first]);
     for (std::uint32_t v = 1; v < inner; ++v) {
       const HostRange& host = hosts_[number_at_place_[plan.place[v]]];
       append_members(plan, v, host.first + 1, host.end, groups.inside);
@@ -163,8 +164,8 @@ void TreeBuilder::make_two_groups(std::uint32_t count, const TreeShape& shape) {
   plan.second_wave = first < count ? first + 1 : no_vertex;
 }
 
-/// Both trees from one in-order tree over the positions 1 .. count, made from the top so that parents come first: the root of
-/// positions base + 1 .. base + size is the one with the highest lowest bit.
+/// Both trees from one in-order tree over the positions 1 .. count, made from the top so that parents come first: the
+/// root of positions base + 1 .. base + size is the one with the highest lowest bit.
 void TreeBuilder::make_two_tree(std::uint32_t count, const TreeShape& shape) {
   for (Plan& plan : plans_) {
     plan.parent.assign(1, 0);
@@ -239,7 +240,8 @@ void TreeBuilder::sort_hosts(std::uint32_t recipient_count, const HostGroups& gr
             [&](const HostRange& a, const HostRange& b) { return by_host_[a.first] < by_host_[b.first]; });
 }
 
-void TreeBuilder::append_members(Plan& plan, std::uint32_t vertex, std::uint32_t first, std::uint32_t end, TreeKind inside) {
+void TreeBuilder::append_members(Plan& plan, std::uint32_t vertex, std::uint32_t first, std::uint32_t end,
+                                 TreeKind inside) {
   for (std::uint32_t i = first; i < end; ++i) {
     plan.parent.push_back(vertex);
     recipient_.push_back(by_host_[i]);
@@ -247,7 +249,8 @@ void TreeBuilder::append_members(Plan& plan, std::uint32_t vertex, std::uint32_t
   }
 }
 
-/// Preorder without recursion: subtree sizes from the last vertex up, then each vertex takes the next free place of its parent's.
+/// Preorder without recursion: subtree sizes from the last vertex up, then each vertex takes the next free place of its
+/// parent's.
 void TreeBuilder::emit(const Plan& plan, Strand& out) {
   const auto vertices = static_cast<std::uint32_t>(plan.parent.size());
   sizes_.assign(vertices, 1);

@@ -1,4 +1,5 @@
-// tandem/comm/mcast/tree_test.cpp: every tree holds every recipient once, nests, keeps its bounds, and respects priorities.
+// tandem/comm/mcast/tree_test.cpp: every tree holds every recipient once, nests, keeps its bounds, and respects
+// priorities.
 #include "tandem/comm/mcast/tree.hpp"
 
 #include <algorithm>
@@ -22,12 +23,14 @@ struct Reading {
   std::vector<std::uint32_t> parent_array{0};                    ///< vertices in preorder, as `OnePortTimes` wants them
   std::vector<std::uint32_t> recipient{root};                    ///< of each vertex
 
-  void read(const std::vector<RouteNode>& nodes, std::size_t first, std::size_t end, std::uint32_t vertex, std::uint32_t level) {
+  void read(const std::vector<RouteNode>& nodes, std::size_t first, std::size_t end, std::uint32_t vertex,
+            std::uint32_t level) {
     const std::uint32_t above = recipient[vertex];
     for (std::size_t i = first; i < end; i += nodes[i].subtree_size) {
       ASSERT_GE(nodes[i].subtree_size, 1u);
       ASSERT_LE(i + nodes[i].subtree_size, end);
-      ASSERT_TRUE(parent.emplace(nodes[i].recipient, above).second) << "recipient " << nodes[i].recipient << " comes twice";
+      ASSERT_TRUE(parent.emplace(nodes[i].recipient, above).second)
+          << "recipient " << nodes[i].recipient << " comes twice";
       children[above].push_back(nodes[i].recipient);
       depth[nodes[i].recipient] = level;
       parent_array.push_back(vertex);
@@ -166,7 +169,8 @@ TEST(Tree, TwoTreeHasEachRecipientInBothTreesAndInteriorInOneAtMost) {
       EXPECT_LE(widest(readings[s]), 2u);
       EXPECT_LE(height(readings[s]), log2_floor(n) + 1);
     }
-    for (std::uint32_t i = 0; i < n; ++i) EXPECT_FALSE(readings[0].children.contains(i) && readings[1].children.contains(i));
+    for (std::uint32_t i = 0; i < n; ++i)
+      EXPECT_FALSE(readings[0].children.contains(i) && readings[1].children.contains(i));
     const std::vector<double> one = finishes(readings[0], 20, true, {.slots_before = 0, .slots = 2});
     const std::vector<double> other = finishes(readings[1], 20, true, {.slots_before = 1, .slots = 2});
     for (std::uint32_t i = 1; i < n; ++i) EXPECT_LE(std::max(one[i - 1], other[i - 1]), std::max(one[i], other[i]));
@@ -186,8 +190,9 @@ TEST(Tree, TwoGroupsAreServedOneAfterTheOther) {
     for (std::uint32_t first : {0u, 1u, 5u, 70u}) {
       SCOPED_TRACE(testing::Message() << n << " recipients, first group of " << first);
       const std::uint32_t size = std::min(first == 0 ? (n + 1) / 2 : first, n);
-      const Forest forest =
-          build(n, {.kind = TreeKind::two_groups, .above = TreeKind::binomial, .below = TreeKind::binary, .first_group = first});
+      const Forest forest = build(
+          n,
+          {.kind = TreeKind::two_groups, .above = TreeKind::binomial, .below = TreeKind::binary, .first_group = first});
       expect_all_once(read(forest.strands[0]), n);
       const auto& nodes = forest.strands[0].nodes;
       EXPECT_EQ(forest.strands[0].second_wave, size);
@@ -240,7 +245,8 @@ TEST(Tree, OneCopyFromTheNetworkForEachHost) {
       for (const auto& [each, count] : copies) EXPECT_EQ(count, 1) << "host " << each;
       for (const auto& [above, children] : reading.children) {  // the wire before the neighbours
         const auto is_near = [&](std::uint32_t c) { return host[c] == (above == root ? 100 : host[above]); };
-        EXPECT_TRUE(std::is_partitioned(children.begin(), children.end(), [&](std::uint32_t c) { return !is_near(c); }));
+        EXPECT_TRUE(std::is_partitioned(children.begin(), children.end(),
+                                        [&](std::uint32_t c) { return !is_near(c); }));
       }
     }
   }

@@ -4,9 +4,9 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Messages go in the order of posting, as many as the control block holds; a segment of the oldest ready stream rides behind
-/// them. So messages do not wait for streams, and streams share packets with messages: whole messages and segments take turns.
-/// Streams go one after the other. Rail 0 alone is used. Nothing starves while streams end.
+/// Messages go in the order of posting, as many as the control block holds; a segment of the oldest ready stream rides
+/// behind them. So messages do not wait for streams, and streams share packets with messages: whole messages and
+/// segments take turns. Streams go one after the other. Rail 0 alone is used. Nothing starves while streams end.
 class Aggregate final : public Strategy {
  public:
   std::string_view name() const noexcept override { return "aggregate"; }

@@ -4,7 +4,8 @@
 namespace tandem::comm::internal {
 namespace {
 
-/// Whether a message fits behind what is planned, so that the stream's record still does. An empty packet takes any message.
+/// Whether a message fits behind what is planned, so that the stream's record still does. An empty packet takes any
+/// message.
 bool fits(const PacketPlan& plan, const SendItem& item, const SendItem* stream, const RailView& view) noexcept {
   const std::size_t reserved = stream && item.kind == SendKind::record ? stream->control_bytes : 0;
   return plan.empty() || plan.control_bytes + item.control_bytes + reserved <= view.max_control_bytes;
@@ -19,7 +20,8 @@ bool stream_goes_first(const SendQueue& queue, const SendQueue::Cursor& whole, c
 
 }  // namespace
 
-void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream, std::uint64_t segment_bytes, PacketPlan& out) {
+void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream, std::uint64_t segment_bytes,
+                 PacketPlan& out) {
   const bool by_priority = queue.order() == SendOrder::priority;
   for (SendQueue::Cursor message = queue.messages(); message; message.advance()) {
     if (stream && by_priority && message.priority() < stream->priority) break;

@@ -1,4 +1,5 @@
-// tandem/comm/schedule/port_pacer.hpp: which large messages go to a port that several peers share, and which wait. Pure.
+// tandem/comm/schedule/port_pacer.hpp: which large messages go to a port that several peers share, and which wait.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,9 @@ namespace tandem::comm {
 ///  - another peer has bulk of higher priority, and that moves. When nothing of it has gone for `grace_ns`, its
 ///    receiver is slow, and bulk may go until something of it goes again. So no two ranks can wait for each other here,
 ///    and the port is not idle for long;
-///  - a more urgent message was announced, and the port would not finish the bulk before it begins; until that message is
-///    withdrawn, or is later than was announced. Users announce what they will post; the engine announces what is posted, until
-///    its receiver has granted it.
+///  - a more urgent message was announced, and the port would not finish the bulk before it begins; until that message
+///    is withdrawn, or is later than was announced. Users announce what they will post; the engine announces what is
+///    posted, until its receiver has granted it.
 ///
 /// Bulk of equal priority shares the port. Not thread-safe. Costs: O(log P), P being the number of different priorities
 /// present.

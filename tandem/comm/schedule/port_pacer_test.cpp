@@ -30,7 +30,8 @@ TEST(PortPacer, TheLessUrgentWaitsWhileTheUrgentMoves) {
   EXPECT_TRUE(pacer.holds(4, 100, 0));
   EXPECT_FALSE(pacer.holds(5, 100, 0));
   EXPECT_EQ(pacer.due_ns(100), 100 + kGrace);
-  EXPECT_EQ(pacer.due_ns(100 + kGrace), PortPacer::kNever) << "else bulk that waits for another reason would be asked for ever";
+  EXPECT_EQ(pacer.due_ns(100 + kGrace), PortPacer::kNever)
+      << "else bulk that waits for another reason would be asked for ever";
   EXPECT_FALSE(pacer.holds(0, 100 + kGrace, 0)) << "its receiver is slow";
   pacer.moved(0, 100 + kGrace, kGrace);
   EXPECT_FALSE(pacer.holds(0, 100 + kGrace, 0)) << "what is not urgent is no sign that the urgent moves";

@@ -8,10 +8,10 @@ namespace {
 /// first ready stream, and a segment of that stream; so urgent items wait for the rail's current packet, one segment at
 /// most.
 ///
-/// Streams of one priority go one after the other, the oldest first, since sharing the rail would end none of them earlier and
-/// all but the last later (of n equal ones, the mean end comes at (n+1)/2n of the time that fair shares need). Whole messages
-/// and segments of one priority take turns. A lower priority waits while a higher one has anything ready, however long: the
-/// program that sets priorities decides so. Rail 0 alone is used.
+/// Streams of one priority go one after the other, the oldest first, since sharing the rail would end none of them
+/// earlier and all but the last later (of n equal ones, the mean end comes at (n+1)/2n of the time that fair shares
+/// need). Whole messages and segments of one priority take turns. A lower priority waits while a higher one has
+/// anything ready, however long: the program that sets priorities decides so. Rail 0 alone is used.
 class Priority final : public Strategy {
  public:
   std::string_view name() const noexcept override { return "priority"; }

@@ -16,7 +16,9 @@ struct Pipe {
   double start_ns = 0;
   bool takes_part = true;
 
-  double carried_until(double end_ns) const noexcept { return takes_part ? std::max(0.0, bandwidth * (end_ns - start_ns)) : 0; }
+  double carried_until(double end_ns) const noexcept {
+    return takes_part ? std::max(0.0, bandwidth * (end_ns - start_ns)) : 0;
+  }
   double end_alone_ns(double bytes) const noexcept { return start_ns + bytes / bandwidth; }
 };
 
@@ -51,7 +53,8 @@ double common_end_ns(std::span<const Pipe> pipes, double bytes) noexcept {
 
 }  // namespace
 
-double share_of_rail(std::span<const RailState> rails, unsigned rail, std::uint64_t bytes, std::uint64_t least_bytes) noexcept {
+double share_of_rail(std::span<const RailState> rails, unsigned rail, std::uint64_t bytes,
+                     std::uint64_t least_bytes) noexcept {
   TANDEM_DEBUG_ASSERT(rail < rails.size() && rails.size() <= max_rails);
   const double whole = static_cast<double>(bytes), guess = guess_of_unknown(rails);
   std::array<Pipe, max_rails> storage;

@@ -19,7 +19,8 @@ struct Item : SendItem {
 enum class Priorities : std::size_t { equal = 1, two = 2, many = 1000 };
 
 RailView first_of(std::span<const RailState> rails) {
-  return {.rail = 0, .rails = rails, .max_control_bytes = 4096, .max_payload_bytes = 1 << 20, .segment_bytes = 64 << 10};
+  return {
+      .rail = 0, .rails = rails, .max_control_bytes = 4096, .max_payload_bytes = 1 << 20, .segment_bytes = 64 << 10};
 }
 
 /// Pushes n small ordered messages of different tags, then plans and commits until none is left.

@@ -278,7 +278,8 @@ void SendQueue::heap_place(std::size_t index, SendItem& item) noexcept {
 
 void SendQueue::heap_up(std::size_t index) noexcept {
   SendItem& item = *heap_[index];
-  for (; index > 0 && before(item, *heap_[(index - 1) / 2]); index = (index - 1) / 2) heap_place(index, *heap_[(index - 1) / 2]);
+  for (; index > 0 && before(item, *heap_[(index - 1) / 2]); index = (index - 1) / 2)
+    heap_place(index, *heap_[(index - 1) / 2]);
   heap_place(index, item);
 }
 
@@ -320,7 +321,8 @@ void SendQueue::check_invariants() const {
       TANDEM_ASSERT(run->linked() == (run->ordered && keys_indexed_));
       runs += run->linked();
       if (const SendItem* const older = run->linked() ? runs_by_key_.older(*run) : nullptr) {
-        TANDEM_ASSERT(older->effective_priority >= run->effective_priority && older->sequence < run->run_next->sequence);
+        TANDEM_ASSERT(older->effective_priority >= run->effective_priority &&
+                      older->sequence < run->run_next->sequence);
       }
       for (const SendItem* item = run->run_next;; item = item->run_next) {
         TANDEM_ASSERT(item->run_next->run_previous == item && item->last_of_run == (item == run));

@@ -20,13 +20,15 @@ struct SendLevel;
 
 enum class SendKind : std::uint8_t {
   record,  ///< a record of `control_bytes` and nothing else: control records, small eager messages, announcements
-  whole,   ///< a record, and `bulk_bytes` that are the payload of the same packet, uncut: an eager message sent without a copy
-  stream,  ///< `bulk_bytes` that are cut into segments, each with its own record of `control_bytes`; may be ready in parts
+  whole,   ///< a record, and `bulk_bytes` that are the payload of the same packet, uncut: an eager message sent without
+           ///< a copy
+  stream,  ///< `bulk_bytes` that are cut into segments, each with its own record of `control_bytes`; may be ready in
+           ///< parts
 };
 
-/// Base of what the engine has to send. Owned by the engine; linked from `SendQueue::push` until it is committed (record,
-/// whole) or removed (stream), and not moved meanwhile. The fields above the line are set before `push` and belong to the queue
-/// afterwards.
+/// Base of what the engine has to send. Owned by the engine; linked from `SendQueue::push` until it is committed
+/// (record, whole) or removed (stream), and not moved meanwhile. The fields above the line are set before `push` and
+/// belong to the queue afterwards.
 struct SendItem : internal::KeyLinks<SendItem> {
   std::uint32_t channel = 0;
   std::uint64_t tag = 0;
@@ -80,17 +82,19 @@ enum class SendOrder : std::uint8_t {
 ///  - messages (kinds record and whole): one list per priority, read in order through `messages()`;
 ///  - ready streams: a heap by (priority, age); a stream with nothing ready waits outside, and resumes by its age.
 ///
-/// Order and priority. Ordered items of one (channel, tag) leave in the order of `push`. When one is pushed behind older ones of
-/// lower priority, those go first, and with its priority (as NewMadeleine's prio strategy): they and it become one *run*, which
-/// stands where the new item alone would stand, at the end of its priority. A run is cut by nothing but commits and removals; an
-/// inherited priority is not taken back when the urgent item is removed. Thus the effective priorities of the runs of a key fall
-/// from old to new, and a push only ever merges the youngest runs of its key: amortised constant.
+/// Order and priority. Ordered items of one (channel, tag) leave in the order of `push`. When one is pushed behind
+/// older ones of lower priority, those go first, and with its priority (as NewMadeleine's prio strategy): they and it
+/// become one *run*, which stands where the new item alone would stand, at the end of its priority. A run is cut by
+/// nothing but commits and removals; an inherited priority is not taken back when the urgent item is removed. Thus the
+/// effective priorities of the runs of a key fall from old to new, and a push only ever merges the youngest runs of its
+/// key: amortised constant.
 ///
-/// Cost: push, commit and remove of one item are constant while all priorities are equal (a plain list, no hashing); otherwise
-/// plus one hash look-up for ordered items, and O(log P) for the first item of a priority, P being the number of different ones
-/// that are pending. Streams: O(log S). The steady state allocates nothing.
+/// Cost: push, commit and remove of one item are constant while all priorities are equal (a plain list, no hashing);
+/// otherwise plus one hash look-up for ordered items, and O(log P) for the first item of a priority, P being the number
+/// of different ones that are pending. Streams: O(log S). The steady state allocates nothing.
 ///
-/// Not thread-safe: called under the engine's lock. Owns no item. Destroyed empty or not; items left are simply forgotten.
+/// Not thread-safe: called under the engine's lock. Owns no item. Destroyed empty or not; items left are simply
+/// forgotten.
 class SendQueue {
  public:
   explicit SendQueue(SendOrder order = SendOrder::priority) noexcept : order_(order) {}
@@ -159,7 +163,9 @@ class SendQueue {
  private:
   using Levels = std::map<std::int32_t, internal::SendLevel>;
 
-  std::int32_t priority_of(const SendItem& item) const noexcept { return order_ == SendOrder::posting ? 0 : item.priority; }
+  std::int32_t priority_of(const SendItem& item) const noexcept {
+    return order_ == SendOrder::posting ? 0 : item.priority;
+  }
   void push_message(SendItem& item);
   void index_keys();
   void absorb_older_runs(SendItem& last);

@@ -11,7 +11,8 @@
 namespace tandem::comm::send_queue_random_test {
 namespace {
 
-/// The order as a sort key: effective priority, then place; items of a run share the place of its youngest, and go by age.
+/// The order as a sort key: effective priority, then place; items of a run share the place of its youngest, and go by
+/// age.
 struct Entry {
   SendItem* item;
   std::int32_t priority;
@@ -91,7 +92,8 @@ void run_history(std::uint64_t seed, int operations) {
   SendQueue queue;
   SortedModel model;
   std::vector<std::unique_ptr<SendItem>> items;
-  const std::uint64_t priorities = 1 + below(6), tags = 1 + below(8), ordered_percent = below(101), pending = 1 + below(60);
+  const std::uint64_t priorities = 1 + below(6), tags = 1 + below(8), ordered_percent = below(101),
+                      pending = 1 + below(60);
   for (int operation = 0; operation < operations; ++operation) {
     const std::uint64_t dice = below(100);
     if (model.entries.empty() || (dice < 55 && model.entries.size() < pending)) {

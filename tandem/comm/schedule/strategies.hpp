@@ -31,11 +31,12 @@ inline void add_bulk(PacketPlan& plan, SendItem& item, std::uint64_t bytes) noex
   plan.control_bytes += item.control_bytes;
 }
 
-/// Fills a packet of rail 0 with as many messages as fit, in the queue's order and beside the record of `stream`; the payload
-/// is the first whole message's or a segment of `segment_bytes` of `stream` (null: none wants the rail). Messages that go by
-/// less than the stream's priority wait; those of the same priority go first, but their payloads take turns with the stream's
-/// segments.
-void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream, std::uint64_t segment_bytes, PacketPlan& out);
+/// Fills a packet of rail 0 with as many messages as fit, in the queue's order and beside the record of `stream`; the
+/// payload is the first whole message's or a segment of `segment_bytes` of `stream` (null: none wants the rail).
+/// Messages that go by less than the stream's priority wait; those of the same priority go first, but their payloads
+/// take turns with the stream's segments.
+void fill_packet(const SendQueue& queue, const RailView& view, SendItem* stream, std::uint64_t segment_bytes,
+                 PacketPlan& out);
 
 /// The plan of strategies that use rail 0 alone: `fill_packet`, with the stream that the queue's order puts first.
 void plan_one_rail(const SendQueue& queue, const RailView& view, PacketPlan& out);

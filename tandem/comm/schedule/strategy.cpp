@@ -30,7 +30,8 @@ Result<void> StrategyRegistry::add(std::string name, Factory factory) {
   if (name.empty()) return Error{ErrorCode::invalid_argument, "a packet strategy needs a name that is not empty"};
   const auto [place, added] = factories_.try_emplace(std::move(name), std::move(factory));
   if (!added) {
-    return Error{ErrorCode::invalid_argument, "there is a packet strategy '" + place->first + "' already: choose another name"};
+    return Error{ErrorCode::invalid_argument,
+                 "there is a packet strategy '" + place->first + "' already: choose another name"};
   }
   return {};
 }

@@ -33,8 +33,8 @@ struct RailView {
   bool streams_wait = false;             ///< plan no stream: others of the port go first (`PortPacer`)
 };
 
-/// What goes into a packet: `records`, in this order, then the record of `bulk` with `bulk_bytes` of its payload. Reused
-/// from packet to packet, so that it allocates nothing in the steady state.
+/// What goes into a packet: `records`, in this order, then the record of `bulk` with `bulk_bytes` of its payload.
+/// Reused from packet to packet, so that it allocates nothing in the steady state.
 struct PacketPlan {
   std::vector<SendItem*> records;  ///< kind `record`
   SendItem* bulk = nullptr;        ///< kind `whole` or `stream`, or null
@@ -45,14 +45,14 @@ struct PacketPlan {
   void clear() noexcept;
 };
 
-/// A way to form packets. Pure: the answer depends on the arguments alone, nothing is changed, and there are no clocks, threads
-/// or input and output. So one object may serve any number of queues and threads.
+/// A way to form packets. Pure: the answer depends on the arguments alone, nothing is changed, and there are no clocks,
+/// threads or input and output. So one object may serve any number of queues and threads.
 ///
-/// Every strategy promises: a plan holds items of the queue, each once; ordered items of a key are planned in their order (an
-/// item is planned only with or after all older ones of its key); `control_bytes` is at most `max_control_bytes`, `bulk_bytes`
-/// at most `max_payload_bytes`, and a stream's at most `segment_bytes`; messages go on rail 0 alone; and while the queue is not
-/// idle some rail's plan is not empty, unless it holds streams alone and they wait. An item needs a record that fits into an
-/// empty packet: the engine sees to it.
+/// Every strategy promises: a plan holds items of the queue, each once; ordered items of a key are planned in their
+/// order (an item is planned only with or after all older ones of its key); `control_bytes` is at most
+/// `max_control_bytes`, `bulk_bytes` at most `max_payload_bytes`, and a stream's at most `segment_bytes`; messages go
+/// on rail 0 alone; and while the queue is not idle some rail's plan is not empty, unless it holds streams alone and
+/// they wait. An item needs a record that fits into an empty packet: the engine sees to it.
 class Strategy {
  public:
   virtual ~Strategy() = default;

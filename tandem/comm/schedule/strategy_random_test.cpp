@@ -18,9 +18,13 @@ namespace {
 class Traffic {
  public:
   Traffic(const std::string& name, std::uint64_t seed)
-      : random_(seed), strategy_(std::move(make_strategy(name).value())), queue_(strategy_->order()), rails_(1 + below(3)) {
+      : random_(seed),
+        strategy_(std::move(make_strategy(name).value())),
+        queue_(strategy_->order()),
+        rails_(1 + below(3)) {
     for (RailState& rail : rails_) {
-      rail = {.bytes_per_ns = static_cast<double>(below(8)) / 2, .latency_ns = static_cast<std::int64_t>(below(10'000))};
+      rail = {.bytes_per_ns = static_cast<double>(below(8)) / 2,
+              .latency_ns = static_cast<std::int64_t>(below(10'000))};
     }
     max_control_bytes_ = 256 + below(4096);
     max_payload_bytes_ = 1 + below(100'000);

@@ -1,4 +1,5 @@
-// tandem/comm/schedule/strategy_test.cpp: each strategy by example, by its promises over random queues, and in a model of rails.
+// tandem/comm/schedule/strategy_test.cpp: each strategy by example, by its promises over random queues, and in a model
+// of rails.
 #include "tandem/comm/schedule/strategy.hpp"
 
 #include <gtest/gtest.h>
@@ -23,10 +24,15 @@ struct Item : SendItem {
   static Item message(std::int32_t priority, std::uint64_t tag = 0, std::uint32_t bytes = 32) {
     return Item(SendKind::record, priority, tag, bytes, 0);
   }
-  static Item whole(std::int32_t priority, std::uint64_t bytes) { return Item(SendKind::whole, priority, 0, 32, bytes); }
-  static Item stream(std::int32_t priority, std::uint64_t bytes) { return Item(SendKind::stream, priority, 0, 24, bytes); }
+  static Item whole(std::int32_t priority, std::uint64_t bytes) {
+    return Item(SendKind::whole, priority, 0, 32, bytes);
+  }
+  static Item stream(std::int32_t priority, std::uint64_t bytes) {
+    return Item(SendKind::stream, priority, 0, 24, bytes);
+  }
 
-  Item(SendKind of_kind, std::int32_t with_priority, std::uint64_t with_tag, std::uint32_t control, std::uint64_t bulk) {
+  Item(SendKind of_kind, std::int32_t with_priority, std::uint64_t with_tag, std::uint32_t control,
+       std::uint64_t bulk) {
     kind = of_kind;
     ordered = of_kind != SendKind::stream;
     priority = with_priority;
@@ -138,8 +144,9 @@ TEST(Strategy, AnUnknownNameIsRefusedWithTheNearest) {
   const auto refused = make_strategy("agregate");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, base::ErrorCode::not_found);
-  EXPECT_EQ(refused.error().message,
-            "no packet strategy is called 'agregate'; did you mean 'aggregate'? Known: aggregate, fifo, priority, split");
+  EXPECT_EQ(
+      refused.error().message,
+      "no packet strategy is called 'agregate'; did you mean 'aggregate'? Known: aggregate, fifo, priority, split");
 }
 
 TEST(Strategy, UsersRegisterTheirOwn) {
@@ -170,7 +177,8 @@ TEST(RailShare, PartsAddUp) {
   for (int round = 0; round < 2000; ++round) {
     std::vector<RailState> rails(1 + random() % 6);
     for (RailState& rail : rails) {
-      rail = {.bytes_per_ns = static_cast<double>(random() % 20) / 4, .latency_ns = static_cast<std::int64_t>(random() % 20'000),
+      rail = {.bytes_per_ns = static_cast<double>(random() % 20) / 4,
+              .latency_ns = static_cast<std::int64_t>(random() % 20'000),
               .in_flight_bytes = random() % 3 == 0 ? random() % 1'000'000 : 0};
     }
     const std::uint64_t bytes = 1 + random() % 10'000'000, least = random() % 100'000;
@@ -185,7 +193,8 @@ TEST(RailShare, PartsAddUp) {
 }
 
 /// Rails that send packets one after the other in model time, and ask the strategy when they are free.
-double time_to_send_ns(std::vector<RailState> states, std::uint64_t bytes, std::vector<std::uint64_t>* carried = nullptr) {
+double time_to_send_ns(std::vector<RailState> states, std::uint64_t bytes,
+                       std::vector<std::uint64_t>* carried = nullptr) {
   const auto split = strategy("split");
   SendQueue queue(split->order());
   Item stream = Item::stream(0, bytes);
@@ -229,7 +238,8 @@ TEST(Split, RailsShareALargeStreamByTheirBandwidth) {
   for (const auto& [fast, slow] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {10.0, 1.0}, {3.0, 0.1}}) {
     std::vector<std::uint64_t> carried(2);
     const double bytes = 64 << 20;
-    const std::vector<RailState> rails{{.bytes_per_ns = slow, .latency_ns = 5000}, {.bytes_per_ns = fast, .latency_ns = 1000}};
+    const std::vector<RailState> rails{{.bytes_per_ns = slow, .latency_ns = 5000},
+                                       {.bytes_per_ns = fast, .latency_ns = 1000}};
     const double ns = time_to_send_ns(rails, 64 << 20, &carried);
     EXPECT_LE(ns, 1.02 * bytes / (fast + slow) + 6000) << fast << " and " << slow;
     EXPECT_NEAR(static_cast<double>(carried[1]) / bytes, fast / (fast + slow), 0.02);
@@ -245,7 +255,8 @@ TEST(Split, NeverLaterThanTheBestRailAlone) {
     for (RailState& rail : rails) {
       rail = {.bytes_per_ns = static_cast<double>(1 + random() % 40) / 4,
               .latency_ns = static_cast<std::int64_t>(100 + random() % 20'000)};
-      alone_ns = std::min(alone_ns, static_cast<double>(bytes) / rail.bytes_per_ns + static_cast<double>(rail.latency_ns));
+      alone_ns =
+          std::min(alone_ns, static_cast<double>(bytes) / rail.bytes_per_ns + static_cast<double>(rail.latency_ns));
     }
     ASSERT_LE(time_to_send_ns(rails, bytes), alone_ns + 512)  // parts are cut to whole cache lines
         << bytes << " bytes over " << rails.size() << " rails, round " << round;
@@ -254,7 +265,8 @@ TEST(Split, NeverLaterThanTheBestRailAlone) {
 
 TEST(Split, ASmallStreamStaysWholeOnTheRailThatEndsFirst) {
   std::vector<std::uint64_t> carried(2);
-  time_to_send_ns({{.bytes_per_ns = 1, .latency_ns = 20'000}, {.bytes_per_ns = 0.5, .latency_ns = 1000}}, 8000, &carried);
+  time_to_send_ns({{.bytes_per_ns = 1, .latency_ns = 20'000}, {.bytes_per_ns = 0.5, .latency_ns = 1000}}, 8000,
+                  &carried);
   EXPECT_EQ(carried, (std::vector<std::uint64_t>{0, 8000}));
 }
 

@@ -29,7 +29,8 @@ void BarrierNode::enter(std::int64_t now_ns, const clock::GlobalClock& clock, Ou
   advance(now_ns, clock, outbox);
 }
 
-void BarrierNode::take(Rank from, const Record& record, std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
+void BarrierNode::take(Rank from, const Record& record, std::int64_t now_ns, const clock::GlobalClock& clock,
+                       Outbox& outbox) {
   const bool from_parent = !is_reference() && from == parent_of(rank_);
   Child* const sender = child(from);
   if (const auto* ready = std::get_if<Ready>(&record); ready != nullptr && sender != nullptr) {
@@ -51,7 +52,8 @@ void BarrierNode::take(Rank from, const Record& record, std::int64_t now_ns, con
 
 /// Proceeds when this rank and all children have come.
 void BarrierNode::advance(std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
-  const bool all_here = std::all_of(children_.begin(), children_.end(), [&](const Child& c) { return c.ready >= barrier_; });
+  const bool all_here = std::all_of(children_.begin(), children_.end(),
+                                    [&](const Child& c) { return c.ready >= barrier_; });
   if (!inside_ || sent_ready_ || !all_here) return;
   sent_ready_ = true;
   if (is_reference()) propose(now_ns, clock, outbox);
@@ -64,7 +66,8 @@ void BarrierNode::propose(std::int64_t now_ns, const clock::GlobalClock& clock, 
   consider({barrier_, round, clock.to_global(now_ns).ns + window_ns_}, now_ns, clock, outbox);
 }
 
-void BarrierNode::consider(const Propose& proposal, std::int64_t now_ns, const clock::GlobalClock& clock, Outbox& outbox) {
+void BarrierNode::consider(const Propose& proposal, std::int64_t now_ns, const clock::GlobalClock& clock,
+                           Outbox& outbox) {
   if (proposal_ && proposal.round <= proposal_->round) return;
   proposal_ = proposal;
   voted_ = false;
@@ -94,8 +97,8 @@ void BarrierNode::decide(std::int64_t now_ns, const clock::GlobalClock& clock, O
     return;
   }
   const std::int64_t leave_ns = proposal_->leave_ns;
-  // The next barrier begins with what this one needed. The window shrinks slowly, so that after one quick barrier the next one
-  // need not repeat.
+  // The next barrier begins with what this one needed. The window shrinks slowly, so that after one quick barrier the
+  // next one need not repeat.
   window_ns_ = std::max({least_window_ns, 4 * trip_ns, window_ns_ / 2});
   commit(leave_ns, now_ns, clock, outbox);
 }
@@ -111,7 +114,8 @@ std::int64_t BarrierNode::step(std::int64_t now_ns, Outbox& outbox) {
   if (!inside_ || broken_) return base::kNever;
   if (now_ns < repeat_due_ns_) return repeat_due_ns_;
   repeat_due_ns_ = now_ns + repeat_ns;
-  if (!is_reference() && voted_) outbox.push_back({parent_of(rank_), Vote{barrier_, proposal_->round, slack_ns_}, true});
+  if (!is_reference() && voted_)
+    outbox.push_back({parent_of(rank_), Vote{barrier_, proposal_->round, slack_ns_}, true});
   else if (!is_reference() && sent_ready_) outbox.push_back({parent_of(rank_), Ready{barrier_}, true});
   for (const Child& child : children_)
     if (child.ready < barrier_ || (proposal_ && !child.voted)) outbox.push_back({child.rank, Nudge{barrier_}, true});

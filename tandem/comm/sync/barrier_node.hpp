@@ -27,12 +27,13 @@ struct BarrierBreak {
   bool left = false;  ///< it said goodbye; else it died
 };
 
-/// The window-based barrier of thesis 3.4.2 (Hunold and Carpen-Amarie), with a vote. Four trips of log p messages along the
-/// tree:
+/// The window-based barrier of thesis 3.4.2 (Hunold and Carpen-Amarie), with a vote. Four trips of log p messages along
+/// the tree:
 ///   up    each rank is ready;
 ///   down  the reference proposes a time;
 ///   up    each rank votes: how much time it had left when it received the proposal;
-///   down  if that suffices for one more trip, the reference commits; else it proposes a later time, with the window doubled.
+///   down  if that suffices for one more trip, the reference commits; else it proposes a later time, with the window
+///   doubled.
 /// No rank leaves before all can. A rank that was not running when the commit came leaves late, and learns by how much.
 ///
 /// When a neighbour in the tree is gone, all ranks learn it, and barriers fail from then on. While a rank waits, it

@@ -80,7 +80,8 @@ TEST(BarrierNode, ARankThatWasNotRunningLeavesLateAndIsNotified) {
   ranks.enter_barrier(0);
   ranks.run(ranks.now_ns() + 700);  // the vote is on its way
   ranks.stop_until(1, ranks.now_ns() + 50'000'000);
-  ASSERT_TRUE(ranks.run(ranks.now_ns() + second_ns, [&] { return !ranks.barrier(0).inside() && !ranks.barrier(1).inside(); }));
+  ASSERT_TRUE(ranks.run(ranks.now_ns() + second_ns,
+                        [&] { return !ranks.barrier(0).inside() && !ranks.barrier(1).inside(); }));
   EXPECT_EQ(ranks.barrier(0).agreement()->late_ns, 0);
   EXPECT_GT(ranks.barrier(1).agreement()->late_ns, 40'000'000);
   EXPECT_EQ(ranks.barrier(0).agreement()->global_ns, ranks.barrier(1).agreement()->global_ns);

@@ -117,7 +117,8 @@ void ClockNode::grant_next(std::int64_t now_ns, Outbox& outbox) {
 // As a child.
 
 bool ClockNode::shares_counter(const Turn& turn) const noexcept {
-  return same_host_ && environment_.counter.kind != SharedCounter::none && environment_.counter.kind == turn.counter.kind &&
+  return same_host_ && environment_.counter.kind != SharedCounter::none &&
+         environment_.counter.kind == turn.counter.kind &&
          (environment_.counter.kind != SharedCounter::tsc || turn.counter.scale.multiplier > 0);
 }
 
@@ -144,7 +145,8 @@ void ClockNode::take_turn(const Turn& turn, std::int64_t now_ns, Outbox& outbox)
 void ClockNode::take_pong(const Pong& pong, std::int64_t now_ns, Outbox& outbox) {
   if (state_ != State::measuring || pong.attempt != attempt_) return;
   samples_.push_back({pong.send_ns, pong.remote_ns, now_ns});
-  if (same_host_ && environment_.leave_processor && moves_ < most_moves && environment_.leave_processor(pong.processor)) ++moves_;
+  if (same_host_ && environment_.leave_processor && moves_ < most_moves && environment_.leave_processor(pong.processor))
+    ++moves_;
   const unsigned wanted = model_.empty() ? options_.first_ping_pongs : options_.ping_pongs;
   if (samples_.size() < wanted && now_ns < due_ns_) outbox.push_back({*parent_, Ping{attempt_}, false});
   else finish(now_ns, outbox);

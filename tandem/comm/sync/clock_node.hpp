@@ -1,5 +1,5 @@
-// tandem/comm/sync/clock_node.hpp: one rank's part in the synchronisation of clocks, as a state machine without threads or
-// messages.
+// tandem/comm/sync/clock_node.hpp: one rank's part in the synchronisation of clocks, as a state machine without threads
+// or messages.
 #pragma once
 
 #include <cstddef>
@@ -39,13 +39,14 @@ using Outbox = std::vector<Outgoing>;
 ///
 /// Not thread-safe: its owner calls one member at a time, and then sends what the outbox holds. Times are this rank's.
 ///
-/// Invariant: once known, `to_reference` stays known: its bound grows with time, also when the reference cannot be reached any
-/// more.
+/// Invariant: once known, `to_reference` stays known: its bound grows with time, also when the reference cannot be
+/// reached any more.
 class ClockNode {
  public:
   struct Options {
     std::int64_t interval_ns = 1'000'000'000;  ///< between measurements in the long run
-    std::int64_t first_interval_ns = 10'000'000;  ///< between the first two, while the rate is hardly known; doubles from then on
+    std::int64_t first_interval_ns =
+        10'000'000;  ///< between the first two, while the rate is hardly known; doubles from then on
     unsigned first_ping_pongs = 128;
     unsigned ping_pongs = 48;                  ///< of every later measurement
     clock::DriftLimits limits = {};
@@ -55,7 +56,8 @@ class ClockNode {
     SharedCounter counter = {};
     std::function<bool(Rank)> same_host = {};         ///< called from `step` only; may block
     std::function<std::uint64_t()> ticks = {};  ///< of the TSC, when that is the counter
-    /// Moves the calling thread to another processor if it runs on this one; whether it did. Called from `take`; may block.
+    /// Moves the calling thread to another processor if it runs on this one; whether it did. Called from `take`; may
+    /// block.
     std::function<bool(std::uint64_t processor)> leave_processor = {};
   };
 

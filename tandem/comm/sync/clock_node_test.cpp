@@ -1,5 +1,5 @@
-// tandem/comm/sync/clock_node_test.cpp: synchronisation among simulated ranks whose truth is known: rounds, bounds, accuracy,
-// deaths.
+// tandem/comm/sync/clock_node_test.cpp: synchronisation among simulated ranks whose truth is known: rounds, bounds,
+// accuracy, deaths.
 #include "tandem/comm/sync/clock_node.hpp"
 
 #include <algorithm>
@@ -153,9 +153,12 @@ void measure_once(ClockNode& node, Outbox& outbox, std::int64_t now_ns, std::int
 }
 
 TEST(ClockNode, SetClocksAreMeasuredAnew) {
-  ClockNode node({.rank = Rank{1}}, {.interval_ns = second_ns, .first_interval_ns = 10'000'000, .ping_pongs = 1, .limits = {}});
+  ClockNode node({.rank = Rank{1}},
+                 {.interval_ns = second_ns, .first_interval_ns = 10'000'000, .ping_pongs = 1, .limits = {}});
   Outbox outbox;
-  const auto measure = [&](std::int64_t now_ns, std::int64_t offset_ns) { measure_once(node, outbox, now_ns, offset_ns); };
+  const auto measure = [&](std::int64_t now_ns, std::int64_t offset_ns) {
+    measure_once(node, outbox, now_ns, offset_ns);
+  };
   std::int64_t now_ns = 0;
   for (int i = 0; i < 12; ++i, now_ns = node.next_due_ns()) measure(now_ns, 1'000);
   EXPECT_EQ(node.next_due_ns() - now_ns, 0);
@@ -171,9 +174,12 @@ TEST(ClockNode, SetClocksAreMeasuredAnew) {
 }
 
 TEST(ClockNode, OneDisturbedMeasurementChangesNothingForLong) {
-  ClockNode node({.rank = Rank{1}}, {.interval_ns = second_ns, .first_interval_ns = 10'000'000, .ping_pongs = 1, .limits = {}});
+  ClockNode node({.rank = Rank{1}},
+                 {.interval_ns = second_ns, .first_interval_ns = 10'000'000, .ping_pongs = 1, .limits = {}});
   Outbox outbox;
-  const auto measure = [&](std::int64_t now_ns, std::int64_t offset_ns) { measure_once(node, outbox, now_ns, offset_ns); };
+  const auto measure = [&](std::int64_t now_ns, std::int64_t offset_ns) {
+    measure_once(node, outbox, now_ns, offset_ns);
+  };
   std::int64_t now_ns = 0;
   for (int i = 0; i < 12; ++i, now_ns = node.next_due_ns()) measure(now_ns, 1'000);
   const double usual_ns = static_cast<double>(node.to_reference().error_at(node.model().last().local_ns));

@@ -26,8 +26,8 @@ SharedCounter counter_of(const clock::Clock& clock) {
   return {};
 }
 
-/// Records as active messages of the highest priority on a channel of their own. Shared with the endpoint's handler, which may
-/// run until the endpoint is closed.
+/// Records as active messages of the highest priority on a channel of their own. Shared with the endpoint's handler,
+/// which may run until the endpoint is closed.
 struct Channelled final : internal::sync::Messenger, std::enable_shared_from_this<Channelled> {
   Channelled(Endpoint& endpoint_of, Channel channel_of) : endpoint(endpoint_of), channel(channel_of) {}
 
@@ -77,18 +77,20 @@ void add_clock_options(base::Registry& registry) {
                 .help = "number of ping-pongs per measurement",
                 .minimum = 1,
                 .maximum = 100'000});
-  registry.add({.name = "clock.rate_limit_ppm",
-                .type = base::OptionType::real,
-                .default_value = "500",
-                .help = "largest difference between the rates of two clocks, in parts per million; error bounds rely on it",
-                .minimum = 0.001,
-                .maximum = 100'000});
-  registry.add({.name = "clock.rate_change_ppm_per_s",
-                .type = base::OptionType::real,
-                .default_value = "0.2",
-                .help = "largest change of the rate difference in a second, in parts per million; error bounds rely on it",
-                .minimum = 0,
-                .maximum = 100'000});
+  registry.add(
+      {.name = "clock.rate_limit_ppm",
+       .type = base::OptionType::real,
+       .default_value = "500",
+       .help = "largest difference between the rates of two clocks, in parts per million; error bounds rely on it",
+       .minimum = 0.001,
+       .maximum = 100'000});
+  registry.add(
+      {.name = "clock.rate_change_ppm_per_s",
+       .type = base::OptionType::real,
+       .default_value = "0.2",
+       .help = "largest change of the rate difference in a second, in parts per million; error bounds rely on it",
+       .minimum = 0,
+       .maximum = 100'000});
 }
 
 ClockSyncOptions clock_options(const base::Config& config) {
@@ -98,7 +100,8 @@ ClockSyncOptions clock_options(const base::Config& config) {
           .rate_change_per_s = config.get_double("clock.rate_change_ppm_per_s") * 1e-6};
 }
 
-base::Result<std::unique_ptr<ClockSync>> ClockSync::open(Endpoint& endpoint, const ClockSyncOptions& options, base::Log& log) {
+base::Result<std::unique_ptr<ClockSync>> ClockSync::open(Endpoint& endpoint, const ClockSyncOptions& options,
+                                                         base::Log& log) {
   auto messenger = std::make_shared<Channelled>(endpoint, endpoint.channel("tandem.clock"));
   if (options.clock == nullptr) messenger->own_clock = clock::best_clock();
   const clock::Clock& local = options.clock != nullptr ? *options.clock : *messenger->own_clock;
@@ -132,8 +135,12 @@ clock::GlobalTime ClockSync::global_now() const noexcept {
   return engine.to_reference().to_global(engine.clock().now_ns());
 }
 
-clock::GlobalTime ClockSync::to_global(std::int64_t local_ns) const noexcept { return global_clock().to_global(local_ns); }
-clock::GlobalTime ClockSync::to_local(std::int64_t global_ns) const noexcept { return global_clock().to_local(global_ns); }
+clock::GlobalTime ClockSync::to_global(std::int64_t local_ns) const noexcept {
+  return global_clock().to_global(local_ns);
+}
+clock::GlobalTime ClockSync::to_local(std::int64_t global_ns) const noexcept {
+  return global_clock().to_local(global_ns);
+}
 clock::GlobalClock ClockSync::global_clock() const noexcept { return parts_->engine().to_reference(); }
 const clock::Clock& ClockSync::local_clock() const noexcept { return parts_->engine().clock(); }
 

@@ -18,7 +18,8 @@ namespace tandem::comm {
 
 /// How ranks follow the clock of rank 0. The options `clock.*` set these.
 struct ClockSyncOptions {
-  std::int64_t interval_ns = 1'000'000'000;  ///< between measurements of the offset to the parent in the tree, in the long run
+  std::int64_t interval_ns =
+      1'000'000'000;  ///< between measurements of the offset to the parent in the tree, in the long run
   unsigned ping_pongs = 48;                  ///< per measurement; the first one takes more
   double rate_limit = 500e-6;                ///< what the bounds assume: most difference of two clocks' rates,
   double rate_change_per_s = 0.2e-6;         ///<   and most change of that difference in a second
@@ -47,17 +48,19 @@ struct BarrierExit {
 /// `clock/offset.hpp`), and follow its rate (`clock/drift_model.hpp`). Ranks of one host that read one counter know
 /// their offset exactly.
 ///
-/// The bounds hold for all delays of messages, within the limits of the options. The estimates assume that the shortest round
-/// trips took as long there as back. When a parent dies or leaves, its parent takes its place; without any, time goes on at the
-/// last known rate and its bound grows.
+/// The bounds hold for all delays of messages, within the limits of the options. The estimates assume that the shortest
+/// round trips took as long there as back. When a parent dies or leaves, its parent takes its place; without any, time
+/// goes on at the last known rate and its bound grows.
 ///
 /// Thread-safe. One per endpoint, ever; all ranks open one. Times are nanoseconds of `local_clock()` or of the
 /// reference. Corrections are not smooth: a new measurement may set global time back by as much as its error was.
 class ClockSync {
  public:
-  /// Returns when this rank knows the time: after about log2(ranks) measurements of 0.1 ms over shared memory. Makes progress on
-  /// the endpoint, which outlives the object. Errors: exhausted (the ranks between this one and rank 0 did not answer in time).
-  static base::Result<std::unique_ptr<ClockSync>> open(Endpoint& endpoint, const ClockSyncOptions& options, base::Log& log);
+  /// Returns when this rank knows the time: after about log2(ranks) measurements of 0.1 ms over shared memory. Makes
+  /// progress on the endpoint, which outlives the object. Errors: exhausted (the ranks between this one and rank 0 did
+  /// not answer in time).
+  static base::Result<std::unique_ptr<ClockSync>> open(Endpoint& endpoint, const ClockSyncOptions& options,
+                                                       base::Log& log);
 
   /// Notifies the neighbours. Barriers of other ranks fail from then on; their clocks continue.
   ~ClockSync();

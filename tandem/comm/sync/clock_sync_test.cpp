@@ -1,5 +1,5 @@
-// tandem/comm/sync/clock_sync_test.cpp: one time over endpoints of this process: drifts, exactness on one host, barriers,
-// leaving.
+// tandem/comm/sync/clock_sync_test.cpp: one time over endpoints of this process: drifts, exactness on one host,
+// barriers, leaving.
 #include "tandem/comm/sync/clock_sync.hpp"
 
 #include <chrono>
@@ -126,7 +126,8 @@ TEST(ClockSync, ARankAloneHasItsOwnTime) {
 TEST(ClockSync, SaysWhoDoesNotAnswer) {
   base::Log log;
   LoopNetwork network({.ranks = 2});
-  const auto reference = Endpoint::open_loop(network, Rank{0}, {}, log, nullptr);  // which opens no clock synchronisation
+  const auto reference =
+      Endpoint::open_loop(network, Rank{0}, {}, log, nullptr);  // which opens no clock synchronisation
   const auto endpoint = Endpoint::open_loop(network, Rank{1}, {}, log, nullptr);
   const auto sync = ClockSync::open(*endpoint, {.timeout_ns = 50'000'000}, log);
   ASSERT_FALSE(sync.ok());

@@ -1,4 +1,5 @@
-// tandem/comm/sync/published_clock.hpp: the line to the reference's time, written by one thread at a time and read by all.
+// tandem/comm/sync/published_clock.hpp: the line to the reference's time, written by one thread at a time and read by
+// all.
 #pragma once
 
 #include <array>
@@ -48,7 +49,8 @@ class PublishedClock {
 
  private:
   static constexpr std::size_t kWords = sizeof(clock::GlobalClock) / sizeof(std::uint64_t);
-  static_assert(sizeof(clock::GlobalClock) % sizeof(std::uint64_t) == 0 && std::is_trivially_copyable_v<clock::GlobalClock>);
+  static_assert(sizeof(clock::GlobalClock) % sizeof(std::uint64_t) == 0 &&
+                std::is_trivially_copyable_v<clock::GlobalClock>);
 
   alignas(64) std::atomic<std::uint64_t> sequence_{0};
   std::array<std::atomic<std::uint64_t>, kWords> words_{};

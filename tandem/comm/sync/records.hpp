@@ -15,8 +15,8 @@
 
 namespace tandem::comm::internal::sync {
 
-/// A counter that all processes of a host share, and how a rank's clock follows from it: two ranks of one host that read the same
-/// counter know their offset by arithmetic.
+/// A counter that all processes of a host share, and how a rank's clock follows from it: two ranks of one host that
+/// read the same counter know their offset by arithmetic.
 struct SharedCounter {
   enum Kind : std::uint64_t { none, tsc, kernel_clock };
   std::uint64_t kind = none;

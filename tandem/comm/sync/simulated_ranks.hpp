@@ -1,5 +1,5 @@
-// tandem/comm/sync/simulated_ranks.hpp: for tests: nodes with wrong clocks, joined by messages whose delays are drawn from a
-// seed.
+// tandem/comm/sync/simulated_ranks.hpp: for tests: nodes with wrong clocks, joined by messages whose delays are drawn
+// from a seed.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ struct SimulationOptions {
   ClockNode::Options node = {};
 };
 
-/// Ranks in a time that is simulated exactly: `now_ns()` is the truth, each rank sees its own drift of it. Messages of a pair of
-/// ranks keep their order, as the library's do. Everything follows from the seed.
+/// Ranks in a time that is simulated exactly: `now_ns()` is the truth, each rank sees its own drift of it. Messages of
+/// a pair of ranks keep their order, as the library's do. Everything follows from the seed.
 class SimulatedRanks {
  public:
   using Options = SimulationOptions;
@@ -54,7 +54,8 @@ class SimulatedRanks {
   std::uint64_t messages() const noexcept { return messages_; }
 
   bool all_known() const {
-    return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->alive || rank->node.known(); });
+    return std::all_of(ranks_.begin(), ranks_.end(),
+                       [](const auto& rank) { return !rank->alive || rank->node.known(); });
   }
   void enter_barrier(std::uint32_t rank) {
     Member& member = *ranks_[rank];
@@ -68,7 +69,9 @@ class SimulatedRanks {
   /// Stops a rank (SIGSTOP): its messages wait until then.
   void stop_until(std::uint32_t rank, std::int64_t until_ns) { ranks_[rank]->stopped_until_ns = until_ns; }
 
-  void at(std::int64_t when_ns, std::function<void()> action) { events_.emplace(std::max(when_ns, now_ns_), std::move(action)); }
+  void at(std::int64_t when_ns, std::function<void()> action) {
+    events_.emplace(std::max(when_ns, now_ns_), std::move(action));
+  }
 
   /// Runs until `done` or until that time; returns whether it is done.
   bool run(std::int64_t until_ns, const std::function<bool()>& done = [] { return false; }) {
@@ -100,7 +103,8 @@ class SimulatedRanks {
   std::int64_t delay_ns() {
     std::exponential_distribution<double> extra(1 / options_.mean_extra_ns);
     std::bernoulli_distribution sleepy(options_.sleepy_share);
-    return options_.least_delay_ns + static_cast<std::int64_t>(extra(random_)) + (sleepy(random_) ? options_.sleepy_ns : 0);
+    return options_.least_delay_ns + static_cast<std::int64_t>(extra(random_)) +
+           (sleepy(random_) ? options_.sleepy_ns : 0);
   }
 
   void plan_step(std::uint32_t rank, std::int64_t after_ns) {

@@ -24,7 +24,8 @@ constexpr std::int64_t kNapNs = 500'000;
 constexpr std::int64_t kWakeNs = 80'000;
 /// Without a pong for this long, the synchronisation thread polls for it.
 constexpr std::int64_t kPatienceNs = 200'000;
-/// How long to poll for the next record of a measurement: as long as the peer may take to wake up or to change processors.
+/// How long to poll for the next record of a measurement: as long as the peer may take to wake up or to change
+/// processors.
 constexpr std::int64_t kNextRecordNs = 300'000;
 constexpr int kTriesBeforeYield = 64;
 
@@ -33,9 +34,9 @@ std::uint64_t own_processor() noexcept {
   return number >= 0 ? static_cast<std::uint64_t>(number) : Pong::no_processor;
 }
 
-/// Linux on virtual machines often wakes a thread on the processor of the thread that wakes it, even if another one is idle;
-/// while both run they stay there. To leave, this thread excludes the processor from its mask for a moment, which takes about
-/// 100 us.
+/// Linux on virtual machines often wakes a thread on the processor of the thread that wakes it, even if another one is
+/// idle; while both run they stay there. To leave, this thread excludes the processor from its mask for a moment, which
+/// takes about 100 us.
 bool leave_processor(std::uint64_t processor) {
   if (own_processor() != processor || processor >= CPU_SETSIZE) return false;
   cpu_set_t allowed;
@@ -64,8 +65,9 @@ void wait_until(const clock::Clock& clock, std::int64_t until_ns) {
 SyncEngine::SyncEngine(Environment environment, const ClockNode::Options& options, Messenger& messenger)
     : environment_(std::move(environment)),
       messenger_(messenger),
-      node_({environment_.rank, environment_.counter, environment_.same_host, &clock::TscClock::ticks, &leave_processor},
-            options),
+      node_(
+          {environment_.rank, environment_.counter, environment_.same_host, &clock::TscClock::ticks, &leave_processor},
+          options),
       barrier_(environment_.rank, environment_.size) {
   publish();
 }
@@ -212,8 +214,8 @@ bool SyncEngine::wait_known(std::int64_t timeout_ns) {
 }
 
 base::Error SyncEngine::barrier_error(const BarrierBreak& why) const {
-  return {base::ErrorCode::io, fmt::format("a barrier of {} ranks cannot complete: rank {} {}", environment_.size, why.rank.value(),
-                                           why.left ? "has left" : "died")};
+  return {base::ErrorCode::io, fmt::format("a barrier of {} ranks cannot complete: rank {} {}", environment_.size,
+                                           why.rank.value(), why.left ? "has left" : "died")};
 }
 
 base::Result<BarrierAgreement> SyncEngine::barrier() {

@@ -1,4 +1,5 @@
-// tandem/comm/sync/sync_engine.hpp: the state machines of one rank with their lock, their thread, and what they publish.
+// tandem/comm/sync/sync_engine.hpp: the state machines of one rank with their lock, their thread, and what they
+// publish.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,8 @@ namespace tandem::comm::internal::sync {
 class Messenger {
  public:
   virtual ~Messenger() = default;
-  /// Sends as soon as possible, in order per peer. `watched`: calls `SyncEngine::gone` when the peer cannot be reached any more.
+  /// Sends as soon as possible, in order per peer. `watched`: calls `SyncEngine::gone` when the peer cannot be reached
+  /// any more.
   virtual void send(Rank to, std::span<const std::byte> bytes, bool watched) = 0;
   /// Makes progress; true when something had arrived. May call `SyncEngine::arrived`.
   virtual bool progress() = 0;
@@ -37,9 +39,9 @@ class Messenger {
 /// One rank's clock synchronisation over a messenger.
 ///
 /// Threads. The thread that makes progress calls `arrived` and `gone`. Any thread may read; one thread at a time calls
-/// `barrier`. The synchronisation thread steps the nodes, and makes progress during a measurement when no other thread does.
-/// `mutex_` guards the nodes. Records are sent after its release, so that a messenger may call back from inside `send`.
-/// `published_` is written under `mutex_`.
+/// `barrier`. The synchronisation thread steps the nodes, and makes progress during a measurement when no other thread
+/// does. `mutex_` guards the nodes. Records are sent after its release, so that a messenger may call back from inside
+/// `send`. `published_` is written under `mutex_`.
 class SyncEngine {
  public:
   struct Environment {
@@ -56,7 +58,8 @@ class SyncEngine {
   SyncEngine& operator=(const SyncEngine&) = delete;
 
   void start();
-  /// Notifies the neighbours that this rank leaves, and ends the thread. `arrived` may still be called, and does nothing.
+  /// Notifies the neighbours that this rank leaves, and ends the thread. `arrived` may still be called, and does
+  /// nothing.
   void close();
 
   /// Takes a message; call it first of all on arrival, since it reads the time.

@@ -1,4 +1,5 @@
-// tandem/comm/sync/sync_engine_test.cpp: engines with their threads over queues of this process: time, barriers, leaving.
+// tandem/comm/sync/sync_engine_test.cpp: engines with their threads over queues of this process: time, barriers,
+// leaving.
 #include "tandem/comm/sync/sync_engine.hpp"
 
 #include <atomic>
@@ -26,9 +27,12 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 /// A rank with a clock of its own, a queue of messages, and a thread that takes them when no other thread does.
 class ThreadRank final : public Messenger {
  public:
-  ThreadRank(std::vector<std::unique_ptr<ThreadRank>>& ranks, std::uint32_t rank, std::uint32_t size, const clock::Drift& drift,
-             const ClockNode::Options& options)
-      : clock_(truth, drift), ranks_(ranks), rank_(rank), engine_({Rank{rank}, size, &clock_, {}, {}}, options, *this) {}
+  ThreadRank(std::vector<std::unique_ptr<ThreadRank>>& ranks, std::uint32_t rank, std::uint32_t size,
+             const clock::Drift& drift, const ClockNode::Options& options)
+      : clock_(truth, drift),
+        ranks_(ranks),
+        rank_(rank),
+        engine_({Rank{rank}, size, &clock_, {}, {}}, options, *this) {}
   /// Called before any rank is destroyed, since engines say goodbye to each other.
   void stop() {
     engine_.close();

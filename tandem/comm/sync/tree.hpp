@@ -1,7 +1,8 @@
 // tandem/comm/sync/tree.hpp: the binomial tree along which clocks are compared.
 //
-// The parent of rank r > 0 is r without its highest bit. In round j the ranks 2^j .. 2^(j+1) - 1 measure against ranks below 2^j,
-// each of which has one partner in that round and has been synchronised before: ceil(log2 p) rounds for p ranks.
+// The parent of rank r > 0 is r without its highest bit. In round j the ranks 2^j .. 2^(j+1) - 1 measure against ranks
+// below 2^j, each of which has one partner in that round and has been synchronised before: ceil(log2 p) rounds for p
+// ranks.
 #pragma once
 
 #include <bit>
@@ -13,7 +14,9 @@
 namespace tandem::comm::internal::sync {
 
 /// The parent of a rank other than 0.
-constexpr base::Rank parent_of(base::Rank rank) noexcept { return base::Rank{rank.value() ^ std::bit_floor(rank.value())}; }
+constexpr base::Rank parent_of(base::Rank rank) noexcept {
+  return base::Rank{rank.value() ^ std::bit_floor(rank.value())};
+}
 
 /// The children of a rank in the order of their rounds.
 inline std::vector<base::Rank> children_of(base::Rank rank, std::uint32_t size) {

@@ -16,7 +16,8 @@ namespace tandem::comm {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the proof's numbers are sent in little-endian order as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "the proof's numbers are sent in little-endian order as they lie");
 static_assert(ConnectionProof::proof_bytes == std::tuple_size_v<internal::Proof>);
 
 // The last byte counts versions of the proof itself. Software that takes the bytes for text damages a carriage return
@@ -150,8 +151,8 @@ void ConnectionProof::take_proof() {
   }
   const std::uint32_t wanted = get(hello_.data() + to_at);
   if (wanted != party_->rank.value()) {
-    return refuse(fmt::format("is rank {} of this job and was looking for rank {}, not for rank {} that is here", peer_.value(),
-                              wanted, party_->rank.value()));
+    return refuse(fmt::format("is rank {} of this job and was looking for rank {}, not for rank {} that is here",
+                              peer_.value(), wanted, party_->rank.value()));
   }
   if (peer_.value() >= party_->size || peer_ == party_->rank) {
     return refuse(fmt::format("calls itself rank {}, which cannot be in a job of {} seen from rank {}", peer_.value(),
@@ -165,7 +166,8 @@ void ConnectionProof::take_proof() {
 }
 
 void ConnectionProof::take_welcome() {
-  if (std::memcmp(input_.data(), welcome.data(), welcome.size()) != 0) return refuse("did not follow the connection proof");
+  if (std::memcmp(input_.data(), welcome.data(), welcome.size()) != 0)
+    return refuse("did not follow the connection proof");
   state_ = State::proved;
 }
 
@@ -174,8 +176,9 @@ void ConnectionProof::check_versions(const std::byte* message) {
   if (wire == party_->wire_version) return;
   const char* text = reinterpret_cast<const char*>(message + version_at);
   const std::string_view version(text, strnlen(text, version_bytes));
-  refuse(fmt::format("runs Tandem {} with wire format {}, and rank {} runs Tandem {} with wire format {}: use one build", version,
-                     wire, party_->rank.value(), party_->version, party_->wire_version));
+  refuse(
+      fmt::format("runs Tandem {} with wire format {}, and rank {} runs Tandem {} with wire format {}: use one build",
+                  version, wire, party_->rank.value(), party_->version, party_->wire_version));
 }
 
 void ConnectionProof::refuse(std::string reason) {

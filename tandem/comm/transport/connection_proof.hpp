@@ -24,8 +24,8 @@ struct ProofParty {
   JobSecret secret{};
 };
 
-/// One end's part of the proof, without any I/O: the owner moves bytes from `output` to the connection and from the connection
-/// to `input`, in any pieces, until the state is not `working` and the output is empty. Not thread-safe.
+/// One end's part of the proof, without any I/O: the owner moves bytes from `output` to the connection and from the
+/// connection to `input`, in any pieces, until the state is not `working` and the output is empty. Not thread-safe.
 ///
 ///     opener    hello    magic, wire version, version, own rank, peer's rank, rail, nonce      88 bytes
 ///     accepter  answer   magic, wire version, version, nonce, proof of (job, hello, answer)     104 bytes
@@ -51,7 +51,9 @@ class ConnectionProof {
 
   State state() const noexcept { return state_; }
   /// Bytes to send next; empty: nothing now.
-  std::span<const std::byte> output() const noexcept { return std::span(output_).first(output_end_).subspan(output_begin_); }
+  std::span<const std::byte> output() const noexcept {
+    return std::span(output_).first(output_end_).subspan(output_begin_);
+  }
   void sent(std::size_t bytes) noexcept;
   /// Where bytes from the connection go; never longer than what belongs to the proof, and empty unless `working`.
   std::span<std::byte> input() noexcept;

@@ -12,7 +12,8 @@ namespace {
 using State = ConnectionProof::State;
 
 ProofParty party(unsigned rank) {
-  ProofParty result{.rank = base::Rank(rank), .size = 8, .wire_version = 3, .version = "0.9", .job_id = "job", .secret = {}};
+  ProofParty result{
+      .rank = base::Rank(rank), .size = 8, .wire_version = 3, .version = "0.9", .job_id = "job", .secret = {}};
   result.secret.fill(std::byte{42});
   return result;
 }
@@ -69,7 +70,8 @@ TEST(Proof, TheSecretAndItsProofsAreNeverTheSameBytesTwice) {
   const auto first = ConnectionProof::opener(two, five.rank, 0);
   const auto second = ConnectionProof::opener(two, five.rank, 0);
   EXPECT_FALSE(std::equal(first.output().begin(), first.output().end(), second.output().begin()));
-  const auto found = std::search(first.output().begin(), first.output().end(), two.secret.begin(), two.secret.begin() + 8);
+  const auto found =
+      std::search(first.output().begin(), first.output().end(), two.secret.begin(), two.secret.begin() + 8);
   EXPECT_EQ(found, first.output().end());
 }
 

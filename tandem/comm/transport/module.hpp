@@ -16,8 +16,8 @@
 
 namespace tandem::comm::internal {
 
-/// Changes with every change of `transport.hpp`, of `TransportNeeds` and of the types in them: the program calls the module's
-/// objects directly, and the module calls the program's.
+/// Changes with every change of `transport.hpp`, of `TransportNeeds` and of the types in them: the program calls the
+/// module's objects directly, and the module calls the program's.
 inline constexpr std::uint32_t transport_interface = 2;
 
 /// What a transport is made from. Valid during the call; `sink` and `log` outlive the transport.
@@ -32,16 +32,17 @@ struct TransportNeeds {
 /// header or another standard library.
 inline constexpr std::uint32_t transport_layout = [] {
   std::uint32_t hash = 0;
-  for (const std::size_t bytes : {sizeof(EndpointOptions), sizeof(Job), sizeof(PeerCard), sizeof(base::Log), sizeof(base::Error),
-                                  sizeof(Link), sizeof(Packet), sizeof(Landing), sizeof(Capabilities), sizeof(std::string)}) {
+  for (const std::size_t bytes :
+       {sizeof(EndpointOptions), sizeof(Job), sizeof(PeerCard), sizeof(base::Log), sizeof(base::Error), sizeof(Link),
+        sizeof(Packet), sizeof(Landing), sizeof(Capabilities), sizeof(std::string)}) {
     hash = hash * 16777619U + static_cast<std::uint32_t>(bytes);
   }
   return hash;
 }();
 
-/// What a module says of itself. The first three members never change their places, so that a program can name the version of
-/// any module. A program calls `make` only if all members before it equal its own. A module has no state except its transports,
-/// which the caller deletes. It is never unloaded, so its code may run until the process ends.
+/// What a module says of itself. The first three members never change their places, so that a program can name the
+/// version of any module. A program calls `make` only if all members before it equal its own. A module has no state
+/// except its transports, which the caller deletes. It is never unloaded, so its code may run until the process ends.
 struct TransportModule {
   std::uint32_t interface = transport_interface;
   std::uint32_t wire_version = wire::version;
@@ -57,4 +58,5 @@ inline constexpr const char* module_entry = "tandem_comm_transport_module";
 }  // namespace tandem::comm::internal
 
 /// Defined by each module; never called by name.
-extern "C" [[gnu::visibility("default")]] const tandem::comm::internal::TransportModule* tandem_comm_transport_module() noexcept;
+extern "C" [[gnu::visibility("default")]] const tandem::comm::internal::TransportModule*
+tandem_comm_transport_module() noexcept;

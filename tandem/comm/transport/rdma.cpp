@@ -13,9 +13,11 @@ namespace fs = std::filesystem;
 std::vector<std::string> active_rdma_ports(const fs::path& root) {
   std::vector<std::string> active;
   std::error_code failed;
-  for (fs::directory_iterator card(root / "sys/class/infiniband", failed), end; !failed && card != end; card.increment(failed)) {
+  for (fs::directory_iterator card(root / "sys/class/infiniband", failed), end; !failed && card != end;
+       card.increment(failed)) {
     std::error_code no_ports;
-    for (fs::directory_iterator port(card->path() / "ports", no_ports); !no_ports && port != end; port.increment(no_ports)) {
+    for (fs::directory_iterator port(card->path() / "ports", no_ports); !no_ports && port != end;
+         port.increment(no_ports)) {
       std::ifstream stream(port->path() / "state");
       std::string state;  // "4: ACTIVE"
       if (std::getline(stream, state) && state.find("ACTIVE") != std::string::npos)

@@ -7,8 +7,8 @@
 
 namespace tandem::comm::internal {
 
-/// The ports that are connected ("mlx5_0:1"), in the order of their names. Reads /sys/class/infiniband below `root`, a test's folder or
-/// "/".
+/// The ports that are connected ("mlx5_0:1"), in the order of their names. Reads /sys/class/infiniband below `root`, a
+/// test's folder or "/".
 std::vector<std::string> active_rdma_ports(const std::filesystem::path& root = "/");
 
 /// The transports of a host with these ports, in order of preference: memory, then the faster network.

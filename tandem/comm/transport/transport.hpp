@@ -1,4 +1,5 @@
-// tandem/comm/transport/transport.hpp: what carries packets between two ranks, and how it reports to the engine above it.
+// tandem/comm/transport/transport.hpp: what carries packets between two ranks, and how it reports to the engine above
+// it.
 #pragma once
 
 #include <sys/uio.h>
@@ -23,33 +24,37 @@ using base::Rank;
 /// the payload that belongs to the block's last record. The transport keeps the boundary between the two and between
 /// packets.
 struct Packet {
-  std::span<const std::byte> control;      ///< at most `Capabilities::max_control_bytes`; free again when `try_send` returns
-  std::span<const iovec> payload = {};     ///< pieces; the array is free again when `try_send` returns, the bytes are not
+  std::span<const std::byte>
+      control;  ///< at most `Capabilities::max_control_bytes`; free again when `try_send` returns
+  std::span<const iovec> payload = {};  ///< pieces; the array is free again when `try_send` returns, the bytes are not
   std::size_t payload_bytes = 0;           ///< sum over `payload`, at most `Capabilities::max_payload_bytes`
   std::uint64_t cookie = 0;                ///< returned by `PacketSink::sent` when the answer was `posted`
 };
 
 enum class SendStatus {
   done,    ///< everything was taken: the payload may be reused at once
-  posted,  ///< taken, but the payload is read until `PacketSink::sent(link, cookie)`; later packets may be tried at once
+  posted,  ///< taken, but the payload is read until `PacketSink::sent(link, cookie)`; later packets may be tried at
+           ///< once
   retry,   ///< nothing was taken, nothing has changed; `PacketSink::writable(link)` says when to try again
 };
 
-/// Where a payload goes. `pieces` stay valid until `landed` (or until the link is gone); bytes beyond their sum are dropped.
+/// Where a payload goes. `pieces` stay valid until `landed` (or until the link is gone); bytes beyond their sum are
+/// dropped.
 struct Landing {
   std::span<const iovec> pieces = {};  ///< empty: the payload is read and dropped
   std::uint64_t token = 0;             ///< passed to `landed`
-  const char* malformed = nullptr;     ///< not null: the block does not follow its format, for this reason; the link is closed
+  const char* malformed =
+      nullptr;  ///< not null: the block does not follow its format, for this reason; the link is closed
 };
 
-/// One rail to one peer. Owned by its transport, and valid until the transport is destroyed, also after the peer failed (then
-/// `try_send` always answers `retry`, and the sink gets nothing more about it).
+/// One rail to one peer. Owned by its transport, and valid until the transport is destroyed, also after the peer failed
+/// (then `try_send` always answers `retry`, and the sink gets nothing more about it).
 class Link {
  public:
   virtual ~Link() = default;
 
-  /// Gives a packet to the rail. Packets of one link arrive whole and in order. Never blocks. A link that is still connecting
-  /// answers `retry`, and `writable` follows.
+  /// Gives a packet to the rail. Packets of one link arrive whole and in order. Never blocks. A link that is still
+  /// connecting answers `retry`, and `writable` follows.
   virtual SendStatus try_send(const Packet& packet) = 0;
 
   /// Room where the caller writes the control block of a packet without payload; `send_reserved` then sends it. Nothing
@@ -60,12 +65,12 @@ class Link {
   virtual std::span<std::byte> reserve(std::span<std::byte> own) { return own; }
   virtual SendStatus send_reserved(std::span<const std::byte> block) { return try_send(Packet{.control = block}); }
   static constexpr std::size_t kFirstBytes = 56;
-  /// What `reserve` would return for a block of up to `kFirstBytes`, for callers that skip that call; null: call it. Set by the
-  /// link during calls to it or to its transport.
+  /// What `reserve` would return for a block of up to `kFirstBytes`, for callers that skip that call; null: call it.
+  /// Set by the link during calls to it or to its transport.
   std::byte* line = nullptr;
 
-  /// After `retry`: whether the link would take that packet now; then no `writable` follows. For a thread that posts and may
-  /// not poll. Costs almost nothing; false where only a poll can find out.
+  /// After `retry`: whether the link would take that packet now; then no `writable` follows. For a thread that posts
+  /// and may not poll. Costs almost nothing; false where only a poll can find out.
   virtual bool has_room_again() { return false; }
 
   /// Reads memory of the peer's process (capability `remote_read`): `to.size()` bytes at `address` there. Blocks for
@@ -75,7 +80,9 @@ class Link {
 
   /// Writes into memory of the peer's process; counterpart of `read_remote`. Nothing is written once the peer is seen
   /// to be gone.
-  virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) { return (void)address, (void)from, false; }
+  virtual bool write_remote(std::uint64_t address, std::span<const std::byte> from) {
+    return (void)address, (void)from, false;
+  }
 
   /// A word, zero at first, that both sides share and that transports do not use: one for messages to the peer, one for
   /// messages from it. Valid while the link is. Null: none, or not connected yet.
@@ -98,8 +105,8 @@ class Link {
   unsigned rail_;
 };
 
-/// What a transport reports to the engine. Called only from inside calls to the transport (mostly `poll`), on that thread. From
-/// inside, the sink may call `Link::try_send` of any link, and nothing else.
+/// What a transport reports to the engine. Called only from inside calls to the transport (mostly `poll`), on that
+/// thread. From inside, the sink may call `Link::try_send` of any link, and nothing else.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
@@ -133,22 +140,25 @@ class PacketSink {
 struct Capabilities {
   std::size_t max_control_bytes = 0;   ///< at least 4096
   std::size_t max_payload_bytes = 0;   ///< largest payload of one packet
-  std::size_t segment_bytes = 0;       ///< payload of a packet: keeps the rail busy, and lets an urgent message wait little
+  std::size_t segment_bytes = 0;  ///< payload of a packet: keeps the rail busy, and lets an urgent message wait little
   std::size_t eager_bytes = 0;         ///< messages up to this size are sent eagerly
-  unsigned rails = 1;                  ///< links per peer that may share a large message; rail 0 carries everything else
+  unsigned rails = 1;  ///< links per peer that may share a large message; rail 0 carries everything else
   bool poll_is_costly = false;         ///< a `poll` that finds nothing takes a system call
-  bool remote_read = false;            ///< `Link::read_remote` may work, and `write_remote`, where links have shared words
+  bool remote_read = false;  ///< `Link::read_remote` may work, and `write_remote`, where links have shared words
   std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads may be faster than segments; 0: never
   std::size_t remote_broadcast_bytes = 0;  ///< from this size on, recipients of broadcasts read remotely; 0: never
-  bool cuda_memory = false;            ///< payloads may lie in the memory of CUDA devices on either side, if both say so, on all rails
-  bool shared_memory = false;          ///< no network in between: how fast rails take packets depends on cores, so they have no rate
+  bool cuda_memory =
+      false;  ///< payloads may lie in the memory of CUDA devices on either side, if both say so, on all rails
+  bool shared_memory =
+      false;  ///< no network in between: how fast rails take packets depends on cores, so they have no rate
   std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement
   double bytes_per_ns = 0;             ///< first guess of the bandwidth, replaced by measurement
   double message_ns = 1000;            ///< work of one packet on one side, beside its bytes
   double copy_ns_per_byte = 0.1;       ///< work of a byte, both sides together
 };
 
-/// A way to move packets. All calls on a transport and its links are serialised by the caller (the engine's lock); none blocks.
+/// A way to move packets. All calls on a transport and its links are serialised by the caller (the engine's lock); none
+/// blocks.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -156,19 +166,22 @@ class Transport {
   virtual std::string_view name() const noexcept = 0;  ///< "loop", "shm", "tcp", "ucx", "mpi"
   virtual const Capabilities& capabilities() const noexcept = 0;
 
-  /// What peers need to reach this rank: opaque bytes, at most 4096, published by the bootstrap under the transport's name.
+  /// What peers need to reach this rank: opaque bytes, at most 4096, published by the bootstrap under the transport's
+  /// name.
   virtual std::string card() const = 0;
   /// Whether a peer with this address can be reached by this transport (for shm: same host, same namespace, segment
   /// mappable).
   virtual bool reaches(Rank peer, std::string_view card) = 0;
 
-  /// The link to a peer on a rail, made on first use; the existing one (for instance, one that the peer opened) if there is one.
+  /// The link to a peer on a rail, made on first use; the existing one (for instance, one that the peer opened) if
+  /// there is one.
   virtual Link& connect(Rank peer, std::string_view card, unsigned rail) = 0;
 
   /// Whether a peer is making a connection with this rank. A rank that leaves tells that peer so first.
   virtual bool accepts_now() const noexcept { return false; }
 
-  /// Reads what arrived, finishes what was posted, accepts connections. Returns the number of calls to the sink. Bounded work.
+  /// Reads what arrived, finishes what was posted, accepts connections. Returns the number of calls to the sink.
+  /// Bounded work.
   virtual unsigned poll(std::int64_t now_ns) = 0;
 
   /// Wakes the peers that sleep, after sends that no `poll` follows soon. Peers that fall asleep at this moment may be
@@ -184,8 +197,8 @@ class Transport {
 
   /// A descriptor that becomes readable when `poll` would find something after `arm`; -1: none.
   virtual int wait_descriptor() const noexcept = 0;
-  /// Whether a sleeping engine is woken when there is something to poll, by the descriptor or by its waker. False: the engine
-  /// polls with bounded back-off.
+  /// Whether a sleeping engine is woken when there is something to poll, by the descriptor or by its waker. False: the
+  /// engine polls with bounded back-off.
   virtual bool rings() const noexcept { return wait_descriptor() >= 0; }
   /// Declares that polling stops. False: something is already there, so polling must go on; then nothing is declared.
   /// Links may be made and packets sent meanwhile: whatever then waits for a `poll` (room for what was refused, the

@@ -1,4 +1,5 @@
-// tandem/linalg/flows/cg.cpp: an iteration as tasks; products and sums as trees; scalars as data that one rank computes for all.
+// tandem/linalg/flows/cg.cpp: an iteration as tasks; products and sums as trees; scalars as data that one rank computes
+// for all.
 #include "tandem/linalg/flows/cg.hpp"
 
 #include <array>
@@ -40,7 +41,8 @@ struct Advance {
   std::uint64_t stopped = 0;
 };
 
-// Tasks that others wait for come first: the scalars, for which all ranks wait, then r, then x, which only the next p needs.
+// Tasks that others wait for come first: the scalars, for which all ranks wait, then r, then x, which only the next p
+// needs.
 constexpr int product_priority = 0, x_priority = 1, sum_priority = 2, vector_priority = 3, scalar_priority = 4;
 
 /// Number of iterations that are submitted before the end of one is tested.
@@ -152,7 +154,8 @@ const auto& guess_codelet() {
 /// r := p := b - q, and the squares of b and r
 template <Scalar T>
 const auto& residual_codelet() {
-  static const Codelet codelet("residual", [](MatrixView<const T> b, In<T> q, Out<T> r, Out<T> p, double& of_b, double& of_r) {
+  static const Codelet codelet("residual", [](MatrixView<const T> b, In<T> q, Out<T> r, Out<T> p, double& of_b,
+                                              double& of_r) {
     for (std::size_t i = 0; i < r.size(); ++i) p[i] = r[i] = b(i, 0) - q[i];
     of_b = kernels::real_dot(column(b), column(b));
     of_r = kernels::real_dot(In<T>(r), r);
@@ -216,7 +219,8 @@ class Solution {
       r_.push_back(rt.vector<T>("r", rows, place));
       sigma_.push_back(rt.scalar<double>("p^H A p", place));
       rho_.push_back(rt.scalar<double>("r^H r", place));
-      for (std::size_t j = 0; j < tiles(); ++j) parts_.push_back(rt.vector<T>("part of A p", rows, rt.beside(tile(i, j))));
+      for (std::size_t j = 0; j < tiles(); ++j)
+        parts_.push_back(rt.vector<T>("part of A p", rows, rt.beside(tile(i, j))));
     }
     const DataOptions place = rt.beside(x(0, 0));
     state_ = rt.scalar<State>("state", place);
@@ -230,12 +234,12 @@ class Solution {
     submit_product();
     // sigma: here the squares of b
     for (std::size_t i = 0; i < tiles(); ++i)
-      rt_.submit({.priority = vector_priority}, residual_codelet<T>(), read(b(i, 0)), read(q(i)), write(r_[i]), write(p_[i]),
-                 write(sigma_[i]), write(rho_[i]));
+      rt_.submit({.priority = vector_priority}, residual_codelet<T>(), read(b(i, 0)), read(q(i)), write(r_[i]),
+                 write(p_[i]), write(sigma_[i]), write(rho_[i]));
     submit_sum(sigma_);
     submit_sum(rho_);
-    rt_.submit({.priority = scalar_priority}, begin_codelet(), tolerance, read(rho_[0]), read(sigma_[0]), read_write(state_),
-               write(seen_[0]));
+    rt_.submit({.priority = scalar_priority}, begin_codelet(), tolerance, read(rho_[0]), read(sigma_[0]),
+               read_write(state_), write(seen_[0]));
   }
 
   /// Iteration k = 1, 2, ....
@@ -243,7 +247,8 @@ class Solution {
     const auto iteration = rt_.iteration(k);
     submit_product();
     for (std::size_t i = 0; i < tiles(); ++i)
-      rt_.submit({.priority = vector_priority}, dot_codelet<T>(), read(state_), read(p_[i]), read(q(i)), write(sigma_[i]));
+      rt_.submit({.priority = vector_priority}, dot_codelet<T>(), read(state_), read(p_[i]), read(q(i)),
+                 write(sigma_[i]));
     submit_sum(sigma_);
     rt_.submit({.priority = scalar_priority}, advance_codelet(), read(sigma_[0]), read(state_), write(advance_));
     for (std::size_t i = 0; i < tiles(); ++i)
@@ -252,7 +257,8 @@ class Solution {
     for (std::size_t i = 0; i < tiles(); ++i)
       rt_.submit({.priority = x_priority}, advance_x_codelet<T>(), read(advance_), read(p_[i]), read_write(x_(i, 0)));
     submit_sum(rho_);
-    rt_.submit({.priority = scalar_priority}, turn_codelet(), read(rho_[0]), read(advance_), read_write(state_), write(seen(k)));
+    rt_.submit({.priority = scalar_priority}, turn_codelet(), read(rho_[0]), read(advance_), read_write(state_),
+               write(seen(k)));
     for (std::size_t i = 0; i < tiles(); ++i)
       rt_.submit({.priority = vector_priority}, turn_p_codelet<T>(), read(state_), read(r_[i]), read_write(p_[i]));
   }
@@ -278,15 +284,15 @@ class Solution {
   void submit_product() {
     const Op op = uplo_ == Uplo::lower ? Op::no_trans : Op::conj_trans;
     for (std::size_t j = 0; j < tiles(); ++j) {
-      rt_.submit({.priority = product_priority}, diagonal_product_codelet<T>(), uplo_, read(state_), read(a_(j, j)), read(p_[j]),
-                 write(part(j, j)));
+      rt_.submit({.priority = product_priority}, diagonal_product_codelet<T>(), uplo_, read(state_), read(a_(j, j)),
+                 read(p_[j]), write(part(j, j)));
       for (std::size_t i = j + 1; i < tiles(); ++i)
-        rt_.submit({.priority = product_priority}, product_codelet<T>(), op, read(state_), read(tile(i, j)), read(p_[j]),
-                   write(part(i, j)), read(p_[i]), write(part(j, i)));
+        rt_.submit({.priority = product_priority}, product_codelet<T>(), op, read(state_), read(tile(i, j)),
+                   read(p_[j]), write(part(i, j)), read(p_[i]), write(part(j, i)));
     }
     for (std::size_t i = 0; i < tiles(); ++i)
-      submit_combine_tree(rt_, {.priority = sum_priority}, tiles(), [&](std::size_t j) -> const Block& { return part(i, j); },
-                          add_codelet<T>());
+      submit_combine_tree(rt_, {.priority = sum_priority}, tiles(),
+                          [&](std::size_t j) -> const Block& { return part(i, j); }, add_codelet<T>());
   }
 
   /// numbers[0] := their sum
@@ -321,7 +327,8 @@ void require_vectors(const TiledData<T>& a, Uplo uplo, const TiledData<T>& b, co
 }  // namespace
 
 template <Scalar T>
-CgOutcome cg(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& b, TiledData<T>& x, const CgOptions& options) {
+CgOutcome cg(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& b, TiledData<T>& x,
+             const CgOptions& options) {
   require_vectors(a, uplo, b, x);
   const double tolerance = options.tolerance.value_or(10 * static_cast<double>(epsilon<T>));
   require(tolerance >= 0, "cg: the tolerance has to be a number that is not negative");
@@ -337,12 +344,15 @@ CgOutcome cg(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& 
   const State end = solution.state(submitted);
   rt.wait();
   const double size = std::sqrt(end.rho);
-  return {.iterations = end.iterations, .residual = end.norm > 0 ? size / end.norm : size, .converged = end.converged != 0,
+  return {.iterations = end.iterations,
+          .residual = end.norm > 0 ? size / end.norm : size,
+          .converged = end.converged != 0,
           .info = end.info};
 }
 
 template <Scalar T>
-Real<T> cg_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b, double reached) {
+Real<T> cg_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b,
+                    double reached) {
   require_vectors(a, uplo, b, x);
   const Real<T> of_b = norm_one(rt, b), of_product = norm_one_hermitian(rt, uplo, a) * norm_one(rt, x);
   submit_hemm(rt, uplo, T(-1), a, x, T(1), b);  // B := B - A X
@@ -350,8 +360,8 @@ Real<T> cg_residual(Runtime& rt, Uplo uplo, const TiledData<T>& a, const TiledDa
   return scaled_residual(norm_one(rt, b), size, a.matrix().rows(), epsilon<T>);
 }
 
-#define INSTANTIATE(T)                                                                                                   \
-  template CgOutcome cg<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&, const CgOptions&);   \
+#define INSTANTIATE(T)                                                                                                 \
+  template CgOutcome cg<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&, const CgOptions&); \
   template Real<T> cg_residual<T>(Runtime&, Uplo, const TiledData<T>&, const TiledData<T>&, TiledData<T>&, double);
 TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE

@@ -1,4 +1,5 @@
-// tandem/linalg/flows/cg_test.cpp: conjugate gradients against the textbook's loops and the Cholesky solution, and how they end.
+// tandem/linalg/flows/cg_test.cpp: conjugate gradients against the textbook's loops and the Cholesky solution, and how
+// they end.
 #include "tandem/linalg/flows/cg.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,9 @@ class Cg : public testing::Test {
  protected:
   using R = Real<T>;
 
-  static TileShape square(std::size_t n, std::size_t nb, Uplo uplo) { return {.rows = n, .cols = n, .tile = nb, .uplo = uplo}; }
+  static TileShape square(std::size_t n, std::size_t nb, Uplo uplo) {
+    return {.rows = n, .cols = n, .tile = nb, .uplo = uplo};
+  }
   static TileShape column(std::size_t n, std::size_t nb) { return {.rows = n, .cols = 1, .tile = nb}; }
 
   /// The algorithm on the whole matrix, from x = 0. Returns the iterations, and x in `x`.
@@ -208,8 +211,8 @@ TYPED_TEST(Cg, RefusesWhatDoesNotFit) {
   using T = TypeParam;
   Runtime rt(test::options({1, "lws"}));
   Tiled<T> lower(rt, this->square(8, 4, Uplo::lower)), wide(rt, {.rows = 8, .cols = 9, .tile = 4}),
-      b(rt, this->column(8, 4), RandomGeneral{1}), x(rt, this->column(8, 4), Zeros{}), two(rt, {.rows = 8, .cols = 2, .tile = 4}),
-      tiles(rt, this->column(8, 8)), shorter(rt, this->column(7, 4));
+      b(rt, this->column(8, 4), RandomGeneral{1}), x(rt, this->column(8, 4), Zeros{}),
+      two(rt, {.rows = 8, .cols = 2, .tile = 4}), tiles(rt, this->column(8, 8)), shorter(rt, this->column(7, 4));
   EXPECT_THROW(cg(rt, Uplo::upper, lower.data, b.data, x.data), UsageError);
   EXPECT_THROW(cg(rt, Uplo::lower, wide.data, b.data, x.data), UsageError);
   EXPECT_THROW(cg(rt, Uplo::lower, lower.data, two.data, x.data), UsageError);

@@ -17,7 +17,8 @@ inline void require(bool holds, const char* what) {
 template <Scalar T>
 bool has_triangle(const TiledData<T>& a, Uplo uplo) noexcept {
   const TileMatrix<T>& m = a.matrix();
-  return m.rows() == m.cols() && m.has_square_tiles() && (m.uplo() == Uplo::general || m.uplo() == uplo) && uplo != Uplo::general;
+  return m.rows() == m.cols() && m.has_square_tiles() && (m.uplo() == Uplo::general || m.uplo() == uplo) &&
+         uplo != Uplo::general;
 }
 
 /// Whether all tiles exist, and are square.

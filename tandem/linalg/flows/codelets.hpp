@@ -39,40 +39,53 @@ inline bool skipped(const Info* info) noexcept { return info != nullptr && info-
 
 template <Scalar T>
 const auto& gemm_codelet() {
-  static const auto codelet = counted<T>("gemm", [](Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
-                                          MatrixView<T> c, const Info* info) {
-    if (!skipped(info)) kernels::gemm(op_a, op_b, alpha, a, b, beta, c);
-  }).cuda([](CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c, const Info* info) {
-    if (!skipped(info)) kernels::cuda::gemm(queue, op_a, op_b, alpha, a, b, beta, c);
-  }).prefer_devices();
+  static const auto codelet = counted<T>("gemm",
+                                         [](Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b,
+                                            T beta, MatrixView<T> c, const Info* info) {
+                                           if (!skipped(info)) kernels::gemm(op_a, op_b, alpha, a, b, beta, c);
+                                         })
+                                  .cuda([](CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a,
+                                           MatrixView<const T> b, T beta, MatrixView<T> c, const Info* info) {
+                                    if (!skipped(info)) kernels::cuda::gemm(queue, op_a, op_b, alpha, a, b, beta, c);
+                                  })
+                                  .prefer_devices();
   return codelet;
 }
 
 template <Scalar T>
 const auto& trsm_codelet() {
-  static const auto codelet = counted<T>("trsm", [](Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b,
-                                          const Info* info) {
-    if (!skipped(info)) kernels::trsm(side, uplo, op, diag, alpha, a, b);
-  }).cuda([](CudaQueue& queue, Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a, MatrixView<T> b, const Info* info) {
-    if (!skipped(info)) kernels::cuda::trsm(queue, side, uplo, op, diag, alpha, a, b);
-  }).prefer_devices();
+  static const auto codelet = counted<T>("trsm",
+                                         [](Side side, Uplo uplo, Op op, Diag diag, T alpha, MatrixView<const T> a,
+                                            MatrixView<T> b, const Info* info) {
+                                           if (!skipped(info)) kernels::trsm(side, uplo, op, diag, alpha, a, b);
+                                         })
+                                  .cuda([](CudaQueue& queue, Side side, Uplo uplo, Op op, Diag diag, T alpha,
+                                           MatrixView<const T> a, MatrixView<T> b, const Info* info) {
+                                    if (!skipped(info)) kernels::cuda::trsm(queue, side, uplo, op, diag, alpha, a, b);
+                                  })
+                                  .prefer_devices();
   return codelet;
 }
 
 template <Scalar T>
 const auto& herk_codelet() {
-  static const auto codelet = counted<T>("herk", [](Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c,
-                                          const Info* info) {
-    if (!skipped(info)) kernels::herk(uplo, op, alpha, a, beta, c);
-  }).cuda([](CudaQueue& queue, Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta, MatrixView<T> c, const Info* info) {
-    if (!skipped(info)) kernels::cuda::herk(queue, uplo, op, alpha, a, beta, c);
-  }).prefer_devices();
+  static const auto codelet = counted<T>("herk",
+                                         [](Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a, Real<T> beta,
+                                            MatrixView<T> c, const Info* info) {
+                                           if (!skipped(info)) kernels::herk(uplo, op, alpha, a, beta, c);
+                                         })
+                                  .cuda([](CudaQueue& queue, Uplo uplo, Op op, Real<T> alpha, MatrixView<const T> a,
+                                           Real<T> beta, MatrixView<T> c, const Info* info) {
+                                    if (!skipped(info)) kernels::cuda::herk(queue, uplo, op, alpha, a, beta, c);
+                                  })
+                                  .prefer_devices();
   return codelet;
 }
 
 template <Scalar T>
 const auto& syrk_codelet() {
-  static const auto codelet = counted<T>("syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
+  static const auto codelet = counted<T>("syrk", [](Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta,
+                                                    MatrixView<T> c) {
     kernels::syrk(uplo, op, alpha, a, beta, c);
   }).cuda([](CudaQueue& queue, Uplo uplo, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
     kernels::cuda::syrk(queue, uplo, op, alpha, a, beta, c);
@@ -101,7 +114,8 @@ const auto& potrf_codelet() {
 
 template <Scalar T>
 const auto& lacpy_codelet() {
-  static const Codelet codelet("lacpy", [](Uplo uplo, MatrixView<const T> a, MatrixView<T> b) { kernels::lacpy(uplo, a, b); });
+  static const Codelet codelet("lacpy",
+                               [](Uplo uplo, MatrixView<const T> a, MatrixView<T> b) { kernels::lacpy(uplo, a, b); });
   return codelet;
 }
 

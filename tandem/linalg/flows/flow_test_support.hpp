@@ -1,4 +1,5 @@
-// tandem/linalg/flows/flow_test_support.hpp: what tests of flows share: matrices with data, and the runtimes they run on.
+// tandem/linalg/flows/flow_test_support.hpp: what tests of flows share: matrices with data, and the runtimes they run
+// on.
 #pragma once
 
 #include <complex>
@@ -11,7 +12,8 @@
 
 namespace tandem::linalg::test {
 
-/// A tiled matrix, its data, and LAPACK's layout of it. Compiled in flow_test_support.cpp: tests have hundreds of these.
+/// A tiled matrix, its data, and LAPACK's layout of it. Compiled in flow_test_support.cpp: tests have hundreds of
+/// these.
 template <Scalar T>
 struct Tiled {
   Tiled(Runtime& rt, TileShape shape);

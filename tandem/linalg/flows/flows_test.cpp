@@ -1,5 +1,5 @@
-// tandem/linalg/flows/flows_test.cpp: gemm, trsm, herk, syrk, lacpy and the generator on tiled matrices, against the tile kernels
-// applied to the whole matrix at once.
+// tandem/linalg/flows/flows_test.cpp: gemm, trsm, herk, syrk, lacpy and the generator on tiled matrices, against the
+// tile kernels applied to the whole matrix at once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,8 +55,8 @@ TYPED_TEST(Flows, GemmOfAllOps) {
           Tiled<T> c(rt, {.rows = m, .cols = n, .tile = nb}, RandomGeneral{3});
           auto da = a.dense(), db = b.dense(), dc = c.dense();
           gemm(rt, op_a, op_b, alpha, a.data, b.data, beta, c.data);
-          kernels::gemm(op_a, op_b, alpha, this->whole(da, ta ? k : m, ta ? m : k), this->whole(db, tb ? n : k, tb ? k : n), beta,
-                        this->whole(dc, m, n));
+          kernels::gemm(op_a, op_b, alpha, this->whole(da, ta ? k : m, ta ? m : k),
+                        this->whole(db, tb ? n : k, tb ? k : n), beta, this->whole(dc, m, n));
           this->expect_close(c.dense(), dc, std::string("gemm ") + char(op_a) + char(op_b));
         }
   }
@@ -95,7 +95,8 @@ TYPED_TEST(Flows, RankUpdatesOfBothTriangles) {
             const Op op = plain ? Op::no_trans : hermitian ? Op::conj_trans : Op::trans;
             const std::size_t rows = plain ? n : k, cols = plain ? k : n;
             Tiled<T> a(rt, {.rows = rows, .cols = cols, .tile = nb}, RandomGeneral{1});
-            Tiled<T> c(rt, {.rows = n, .cols = n, .tile = nb, .uplo = uplo}, RandomPositiveDefinite{.seed = 2, .order = 1});
+            Tiled<T> c(rt, {.rows = n, .cols = n, .tile = nb, .uplo = uplo},
+                       RandomPositiveDefinite{.seed = 2, .order = 1});
             auto da = a.dense(), dc = c.dense();
             if (hermitian) {
               herk(rt, uplo, op, Real<T>(0.5), a.data, Real<T>(2), c.data);
@@ -124,7 +125,8 @@ TYPED_TEST(Flows, HemmReadsOneTriangle) {
     this->expect_close(c.dense(), dc, "hemm");
     const Real<T> norm = kernels::lanhe(Norm::one, uplo, this->whole(da, n, n));
     EXPECT_NEAR(norm_one_hermitian(rt, uplo, a.data), norm, norm * 100 * epsilon<T>);
-    EXPECT_NEAR(norm_one(rt, b.data), kernels::lange(Norm::one, this->whole(db, n, rhs)), 100 * epsilon<T> * Real<T>(n));
+    EXPECT_NEAR(norm_one(rt, b.data), kernels::lange(Norm::one, this->whole(db, n, rhs)),
+                100 * epsilon<T> * Real<T>(n));
   }
 }
 

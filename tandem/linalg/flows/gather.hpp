@@ -7,8 +7,8 @@
 
 namespace tandem::linalg {
 
-/// Copies the stored tiles, diagonal tiles of a triangle only in the triangle, to a LAPACK matrix of the same dimensions; on
-/// every rank, after the tasks that write them.
+/// Copies the stored tiles, diagonal tiles of a triangle only in the triangle, to a LAPACK matrix of the same
+/// dimensions; on every rank, after the tasks that write them.
 template <Scalar T>
 void gather(Runtime& rt, const TiledData<T>& a, MatrixView<T> to) {
   const TileMatrix<T>& matrix = a.matrix();

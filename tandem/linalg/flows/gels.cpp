@@ -1,5 +1,5 @@
-// tandem/linalg/flows/gels.cpp: Q by unmqr, R by substitution in the leading n rows of B (Golub, Van Loan: Matrix Computations,
-// 4th ed., sections 5.3.2 and 5.6.2).
+// tandem/linalg/flows/gels.cpp: Q by unmqr, R by substitution in the leading n rows of B (Golub, Van Loan: Matrix
+// Computations, 4th ed., sections 5.3.2 and 5.6.2).
 #include "tandem/linalg/flows/gels.hpp"
 
 #include "tandem/api/codelet.hpp"
@@ -15,8 +15,8 @@ namespace {
 
 using namespace internal;
 
-// R is the upper triangle of A's first n rows, and X or B the first n rows of a matrix of m. The last tiles of both may have
-// further rows, which the kernels must not touch; therefore this is not submit_trsm.
+// R is the upper triangle of A's first n rows, and X or B the first n rows of a matrix of m. The last tiles of both may
+// have further rows, which the kernels must not touch; therefore this is not submit_trsm.
 
 /// The first `rows` rows.
 template <class T>
@@ -65,7 +65,8 @@ void submit_solve(Runtime& rt, const TiledData<T>& r, TiledData<T>& b) {
     }
     for (std::size_t i = k; i-- > 0;) {
       for (std::size_t j = 0; j < b.col_tiles(); ++j) {
-        rt.submit({.priority = update_level(i)}, update_codelet<T>(), read(r(i, k)), read(b(k, j)), read_write(b(i, j)));
+        rt.submit({.priority = update_level(i)}, update_codelet<T>(), read(r(i, k)), read(b(k, j)),
+                  read_write(b(i, j)));
       }
     }
   }
@@ -79,7 +80,8 @@ void submit_conj_solve(Runtime& rt, const TiledData<T>& r, TiledData<T>& b) {
     const auto iteration = rt.iteration(k);
     for (std::size_t j = 0; j < b.col_tiles(); ++j) {
       // R(k,k)^H X(k,j) = B(k,j)
-      rt.submit({.priority = solve_level(nt - 1 - k)}, solve_codelet<T>(), Op::conj_trans, read(r(k, k)), read_write(b(k, j)));
+      rt.submit({.priority = solve_level(nt - 1 - k)}, solve_codelet<T>(), Op::conj_trans, read(r(k, k)),
+                read_write(b(k, j)));
     }
     for (std::size_t i = k + 1; i < nt; ++i) {
       for (std::size_t j = 0; j < b.col_tiles(); ++j) {
@@ -112,7 +114,9 @@ template <Scalar T>
 void submit_geqrs(Runtime& rt, Op op, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& b) {
   const std::size_t m = a.matrix().rows(), n = a.matrix().cols();
   require(!is_complex<T> || op != Op::trans, "gels: op is no_trans or conj_trans for complex matrices");
-  require(m >= n, "gels: A has fewer rows than columns; to solve A X = B with the least norm, factorise A^H and give conj_trans");
+  require(
+      m >= n,
+      "gels: A has fewer rows than columns; to solve A X = B with the least norm, factorise A^H and give conj_trans");
   require(is_general(a) && is_general(b), "gels: the matrices have to store all their tiles");
   require(has_factors_shape(t, a), "gels: T has to be of A's geqrf_factors_shape");
   require(a.matrix().tile_size() == b.matrix().tile_size(), "gels: the tile sizes differ");

@@ -12,8 +12,8 @@ namespace tandem::linalg {
 using namespace internal;
 
 template <Scalar T>
-void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, const TiledData<T>& a, const TiledData<T>& b,
-                 std::type_identity_t<T> beta, TiledData<T>& c) {
+void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, const TiledData<T>& a,
+                 const TiledData<T>& b, std::type_identity_t<T> beta, TiledData<T>& c) {
   const TileMatrix<T>&ma = a.matrix(), &mb = b.matrix(), &mc = c.matrix();
   require(is_general(a) && is_general(b) && is_general(c), "gemm: the matrices have to store all their tiles");
   require(ma.tile_size() == mc.tile_size() && mb.tile_size() == mc.tile_size(), "gemm: the tile sizes differ");
@@ -22,7 +22,8 @@ void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, c
           "gemm: the dimensions of op(A), op(B) and C do not fit");
   const std::size_t kt = op_cols(op_a, a.row_tiles(), a.col_tiles());
   if (kt == 0) return submit_scale(rt, Uplo::general, beta, c);
-  const OwnTiles own_a(rt, a, OwnTiles::Use::read), own_b(rt, b, OwnTiles::Use::read), own_c(rt, c, OwnTiles::Use::written);
+  const OwnTiles own_a(rt, a, OwnTiles::Use::read), own_b(rt, b, OwnTiles::Use::read),
+      own_c(rt, c, OwnTiles::Use::written);
   const bool all = own_a.everything() || own_b.everything() || own_c.everything();
   const LastIndex last(kt);
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
@@ -37,8 +38,8 @@ void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, c
         // C(i,j) := alpha op(A)(i,k) op(B)(k,j) + beta C(i,j), and beta once only
         const auto& a_ik = op_a == Op::no_trans ? a(i, k) : a(k, i);
         const auto& b_kj = op_b == Op::no_trans ? b(k, j) : b(j, k);
-        rt.submit({.priority = static_cast<int>(kt - k)}, gemm_codelet<T>(), op_a, op_b, T(alpha), read(a_ik), read(b_kj),
-                  k == 0 ? T(beta) : T(1), read_write(c(i, j)), no_info);
+        rt.submit({.priority = static_cast<int>(kt - k)}, gemm_codelet<T>(), op_a, op_b, T(alpha), read(a_ik),
+                  read(b_kj), k == 0 ? T(beta) : T(1), read_write(c(i, j)), no_info);
       });
     }
   }

@@ -10,8 +10,8 @@ namespace tandem::linalg {
 /// Submits C := alpha op_a(A) op_b(B) + beta C; all general, of equal tile size, op_a(A) m x k, op_b(B) k x n, C m x n.
 /// UsageError: shapes that do not fit.
 template <Scalar T>
-void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, const TiledData<T>& a, const TiledData<T>& b,
-                 std::type_identity_t<T> beta, TiledData<T>& c);
+void submit_gemm(Runtime& rt, Op op_a, Op op_b, std::type_identity_t<T> alpha, const TiledData<T>& a,
+                 const TiledData<T>& b, std::type_identity_t<T> beta, TiledData<T>& c);
 
 /// Multiplies and waits.
 template <Scalar T>

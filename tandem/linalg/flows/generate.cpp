@@ -18,7 +18,9 @@ void submit_fill(Runtime& rt, const TileFill<T>& fill, TiledData<T>& a) {
 
 template void submit_fill<float>(Runtime&, const TileFill<float>&, TiledData<float>&);
 template void submit_fill<double>(Runtime&, const TileFill<double>&, TiledData<double>&);
-template void submit_fill<std::complex<float>>(Runtime&, const TileFill<std::complex<float>>&, TiledData<std::complex<float>>&);
-template void submit_fill<std::complex<double>>(Runtime&, const TileFill<std::complex<double>>&, TiledData<std::complex<double>>&);
+template void submit_fill<std::complex<float>>(Runtime&, const TileFill<std::complex<float>>&,
+                                               TiledData<std::complex<float>>&);
+template void submit_fill<std::complex<double>>(Runtime&, const TileFill<std::complex<double>>&,
+                                                TiledData<std::complex<double>>&);
 
 }  // namespace tandem::linalg::internal

@@ -11,8 +11,8 @@ namespace tandem::linalg {
 
 namespace internal {
 
-/// A generator with its type erased, so that the code that submits the tasks is compiled once per precision. All tasks of a call
-/// share the generator.
+/// A generator with its type erased, so that the code that submits the tasks is compiled once per precision. All tasks
+/// of a call share the generator.
 template <Scalar T>
 struct TileFill {
   std::shared_ptr<const void> generator;
@@ -31,9 +31,9 @@ extern template void submit_fill<std::complex<double>>(Runtime&, const TileFill<
 
 }  // namespace internal
 
-/// Submits a_ij := generator.element(i, j) for all elements of stored tiles. The generator is copied once and lives until its tasks
-/// have ended; any type with `element<T>(i, j)` will do, and several threads call it at once. The worker that fills a tile is the
-/// first to touch its memory. Submitting thread.
+/// Submits a_ij := generator.element(i, j) for all elements of stored tiles. The generator is copied once and lives
+/// until its tasks have ended; any type with `element<T>(i, j)` will do, and several threads call it at once. The
+/// worker that fills a tile is the first to touch its memory. Submitting thread.
 template <Scalar T, class G>
   requires Generator<G, T>
 void submit_generate(Runtime& rt, const G& generator, TiledData<T>& a) {

@@ -1,5 +1,5 @@
-// tandem/linalg/flows/geqrf.cpp: the tiled QR with a flat tree (Buttari, Langou, Kurzak, Dongarra: A class of parallel tiled
-// linear algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.2).
+// tandem/linalg/flows/geqrf.cpp: the tiled QR with a flat tree (Buttari, Langou, Kurzak, Dongarra: A class of parallel
+// tiled linear algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.2).
 #include "tandem/linalg/flows/geqrf.hpp"
 
 #include <algorithm>
@@ -29,8 +29,8 @@ TileShape geqrf_factors_shape(const TileShape& a, std::size_t ib) {
 
 namespace {
 
-/// The columns in which this rank must submit updates: a tile of A concerns it (tiles of A move from rank to rank), or a tile of
-/// T, where the panel's tasks may run.
+/// The columns in which this rank must submit updates: a tile of A concerns it (tiles of A move from rank to rank), or
+/// a tile of T, where the panel's tasks may run.
 template <Scalar T>
 std::vector<std::uint32_t> own_columns(const OwnTiles& a, const OwnTiles& t, const TiledData<T>& stored) {
   std::vector<std::uint32_t> columns;
@@ -65,8 +65,10 @@ void submit_geqrf(Runtime& rt, TiledData<T>& a, TiledData<T>& t) {
     }
     for (std::size_t i = k + 1; i < mt; ++i) {
       // [R(k,k); A(i,k)] = Q(i,k) [R(k,k); 0]
-      rt.submit({.priority = level.tpqrt(k, i)}, tpqrt_codelet<T>(), read_write(a(k, k)), read_write(a(i, k)), write(t(i, k)));
-      // A rank with tiles of column j submits the whole column, one with the reflectors all columns; the last task leaves A(k,j).
+      rt.submit({.priority = level.tpqrt(k, i)}, tpqrt_codelet<T>(), read_write(a(k, k)), read_write(a(i, k)),
+                write(t(i, k)));
+      // A rank with tiles of column j submits the whole column, one with the reflectors all columns; the last task
+      // leaves A(k,j).
       const bool sees_all = all || i == mt - 1 || rt.concerned_by(read(a(i, k)), read(t(i, k)));
       for_tasks_of(rt, k + 1, nt, sees_all ? TaskIndices::all() : TaskIndices{columns}, [&](std::size_t j) {
         // [A(k,j); A(i,j)] := Q(i,k)^H [A(k,j); A(i,j)]

@@ -5,9 +5,9 @@
 
 namespace tandem::linalg {
 
-/// The shape of T, the triangular factors of Q's block reflectors that geqrf computes for an A of shape `a`. Tile (i, k) has
-/// `ib` rows (LAPACK's inner block size, at most 32) and the columns of A's tile; tiles above the diagonal are not used. T is
-/// distributed as A is.
+/// The shape of T, the triangular factors of Q's block reflectors that geqrf computes for an A of shape `a`. Tile (i,
+/// k) has `ib` rows (LAPACK's inner block size, at most 32) and the columns of A's tile; tiles above the diagonal are
+/// not used. T is distributed as A is.
 TileShape geqrf_factors_shape(const TileShape& a, std::size_t ib = 32);
 
 /// Submits A = Q R for general m x n A, wide or tall. R replaces the upper triangle (trapezoid) of A, and the

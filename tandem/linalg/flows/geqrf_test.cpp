@@ -39,9 +39,10 @@ TYPED_TEST_SUITE(GeqrfFlow, test::Scalars, test::Letters);
 struct Size {
   std::size_t m, n, nb, ib = 32;
 };
-constexpr Size sizes[] = {{0, 0, 8},        {0, 5, 8},      {5, 0, 8},       {1, 1, 8},     {7, 7, 8},    {8, 8, 8},
-                          {9, 9, 8},        {65, 65, 16, 5}, {150, 40, 16, 4}, {40, 150, 16}, {40, 150, 40}, {150, 40, 40, 32},
-                          {50, 47, 16, 16}, {47, 50, 16, 3}, {1, 30, 8},      {30, 1, 8},    {64, 64, 64}, {90, 90, 100}};
+constexpr Size sizes[] = {{0, 0, 8},     {0, 5, 8},         {5, 0, 8},        {1, 1, 8},        {7, 7, 8},
+                          {8, 8, 8},     {9, 9, 8},         {65, 65, 16, 5},  {150, 40, 16, 4}, {40, 150, 16},
+                          {40, 150, 40}, {150, 40, 40, 32}, {50, 47, 16, 16}, {47, 50, 16, 3},  {1, 30, 8},
+                          {30, 1, 8},    {64, 64, 64},      {90, 90, 100}};
 
 TYPED_TEST(GeqrfFlow, FactorsEveryShapeInEverySchedule) {
   using T = TypeParam;
@@ -50,7 +51,8 @@ TYPED_TEST(GeqrfFlow, FactorsEveryShapeInEverySchedule) {
     for (const auto [m, n, nb, ib] : sizes) {
       Factorised<T> f(rt, {.rows = m, .cols = n, .tile = nb}, ib);
       geqrf(rt, f.a.data, f.t.data);
-      EXPECT_LE(geqrf_residual(rt, f.before.data, f.a.data, f.t.data), residual_limit) << m << " x " << n << ", nb " << nb;
+      EXPECT_LE(geqrf_residual(rt, f.before.data, f.a.data, f.t.data), residual_limit)
+          << m << " x " << n << ", nb " << nb;
       EXPECT_LE(geqrf_orthogonality(rt, f.a.data, f.t.data), residual_limit) << m << " x " << n << ", nb " << nb;
     }
   }
@@ -68,7 +70,8 @@ TYPED_TEST(GeqrfFlow, GivesTheFactorOfTheWholeMatrix) {
     const auto factor = f.a.dense();
     // R is unique but for the signs of its rows, which the two choose differently.
     for (std::size_t i = 0; i < std::min(m, n); ++i) {
-      const T sign = std::signbit(real_part(factor[i + i * m])) == std::signbit(real_part(whole[i + i * m])) ? T(1) : T(-1);
+      const T sign =
+          std::signbit(real_part(factor[i + i * m])) == std::signbit(real_part(whole[i + i * m])) ? T(1) : T(-1);
       for (std::size_t j = i; j < n; ++j)
         EXPECT_LE(std::abs(sign * factor[i + j * m] - whole[i + j * m]), 2000 * epsilon<T>) << i << ", " << j;
     }
@@ -145,7 +148,8 @@ TYPED_TEST(GeqrfFlow, GelsFindsTheSolutionOfLeastNorm) {
   using T = TypeParam;
   for (const auto& setting : test::settings) {
     Runtime rt(test::options(setting));
-    for (auto [m, n, rhs] : {std::array<std::size_t, 3>{1, 1, 1}, {50, 50, 1}, {48, 32, 2}, {150, 40, 3}, {61, 60, 20}}) {
+    for (auto [m, n, rhs] :
+         {std::array<std::size_t, 3>{1, 1, 1}, {50, 50, 1}, {48, 32, 2}, {150, 40, 3}, {61, 60, 20}}) {
       Factorised<T> f(rt, {.rows = m, .cols = n, .tile = 16}, 8);
       const TileShape side{.rows = m, .cols = rhs, .tile = 16};
       Tiled<T> b(rt, side, RandomGeneral{6}), x(rt, side, RandomGeneral{6});
@@ -194,8 +198,9 @@ TEST(GeqrfFlow, RefusesMatricesThatDoNotFit) {
   Runtime rt(test::options({1, "lws"}));
   const TileShape tall{.rows = 10, .cols = 6, .tile = 4}, wide{.rows = 6, .cols = 10, .tile = 4};
   Tiled<double> a(rt, tall), t(rt, geqrf_factors_shape(tall)), w(rt, wide), tw(rt, geqrf_factors_shape(wide));
-  Tiled<double> lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower}), b(rt, {.rows = 9, .cols = 1, .tile = 4}),
-      other_tile(rt, {.rows = 10, .cols = 1, .tile = 5}), right(rt, {.rows = 10, .cols = 1, .tile = 4}, RandomGeneral{1});
+  Tiled<double> lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower}),
+      b(rt, {.rows = 9, .cols = 1, .tile = 4}), other_tile(rt, {.rows = 10, .cols = 1, .tile = 5}),
+      right(rt, {.rows = 10, .cols = 1, .tile = 4}, RandomGeneral{1});
   EXPECT_THROW(geqrf(rt, a.data, tw.data), UsageError);
   EXPECT_THROW(geqrf(rt, a.data, a.data), UsageError);
   EXPECT_THROW(geqrf(rt, lower.data, t.data), UsageError);

@@ -7,9 +7,9 @@
 
 namespace tandem::linalg {
 
-/// Submits the factorisation of A, square and general, with tournament pivoting (getrf), and the solution of A X = B; X replaces
-/// B, which is general and has A's tile size. The solve starts on tiles that are final while the factorisation goes on. When A is
-/// singular, `info` says so and B's content is undefined. UsageError: shapes that do not fit.
+/// Submits the factorisation of A, square and general, with tournament pivoting (getrf), and the solution of A X = B; X
+/// replaces B, which is general and has A's tile size. The solve starts on tiles that are final while the factorisation
+/// goes on. When A is singular, `info` says so and B's content is undefined. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_gesv(Runtime& rt, TiledData<T>& a, TiledPivots& pivots, TiledData<T>& b, Info& info);
 

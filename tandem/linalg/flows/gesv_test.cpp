@@ -31,8 +31,8 @@ TYPED_TEST(GetrfFlow, PivotsAreLapacksInterchanges) {
   using T = TypeParam;
   Runtime rt(options({3, "random"}));
   const std::size_t rows = 75, cols = 60;
-  Tiled<T> a(rt, {.rows = rows, .cols = cols, .tile = 16}, RandomGeneral{2}), b(rt, {.rows = rows, .cols = 21, .tile = 16},
-                                                                               RandomGeneral{3});
+  Tiled<T> a(rt, {.rows = rows, .cols = cols, .tile = 16}, RandomGeneral{2}),
+      b(rt, {.rows = rows, .cols = 21, .tile = 16}, RandomGeneral{3});
   TiledPivots pivots(rt, a.data);
   ASSERT_EQ(getrf(rt, a.data, pivots), 0u);
   auto wanted = b.dense();
@@ -118,8 +118,8 @@ TYPED_TEST(GetrfFlow, PivotsMayBeUsedForAnotherFactorisation) {
 
 TEST(GetrfFlow, RefusesMatricesThatDoNotFit) {
   Runtime rt(options({1, "lws"}));
-  Tiled<double> a(rt, {.rows = 10, .cols = 10, .tile = 4}, RandomGeneral{1}), wide(rt, {.rows = 4, .cols = 10, .tile = 4}),
-      lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower});
+  Tiled<double> a(rt, {.rows = 10, .cols = 10, .tile = 4}, RandomGeneral{1}),
+      wide(rt, {.rows = 4, .cols = 10, .tile = 4}), lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower});
   Tiled<double> short_b(rt, {.rows = 9, .cols = 1, .tile = 4}), other_tile(rt, {.rows = 10, .cols = 1, .tile = 5});
   TiledPivots pivots(rt, a.data), of_wide(rt, wide.data);
   Info info;

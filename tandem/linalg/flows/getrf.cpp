@@ -1,5 +1,5 @@
-// tandem/linalg/flows/getrf.cpp: for each panel a tournament chooses the pivot rows, and tasks exchange them to the top; the
-// rest is LU without pivoting.
+// tandem/linalg/flows/getrf.cpp: for each panel a tournament chooses the pivot rows, and tasks exchange them to the
+// top; the rest is LU without pivoting.
 #include "tandem/linalg/flows/getrf.hpp"
 
 #include <algorithm>
@@ -91,23 +91,24 @@ class Factorisation {
 
   void submit_panel(std::size_t k) {
     // A(k,k) = L(k,k) U(k,k): its rows are in the order in which the tournament eliminated them.
-    rt_.submit({.priority = level_.getrf(k)}, getrf_nopiv_codelet<T>(), k * a_.matrix().tile_size(), read_write(a_(k, k)), info_);
+    rt_.submit({.priority = level_.getrf(k)}, getrf_nopiv_codelet<T>(), k * a_.matrix().tile_size(),
+               read_write(a_(k, k)), info_);
     for (std::size_t i = k + 1; i < row_tiles(); ++i) {
       // L(i,k) := A(i,k) U(k,k)^-1
-      rt_.submit({.priority = level_.column(k)}, trsm_codelet<T>(), Side::right, Uplo::upper, Op::no_trans, Diag::non_unit, T(1),
-                 read(a_(k, k)), read_write(a_(i, k)), info_);
+      rt_.submit({.priority = level_.column(k)}, trsm_codelet<T>(), Side::right, Uplo::upper, Op::no_trans,
+                 Diag::non_unit, T(1), read(a_(k, k)), read_write(a_(i, k)), info_);
     }
   }
 
   void submit_rest(std::size_t k) {
     for (std::size_t j = k + 1; j < col_tiles(); ++j) {
       // U(k,j) := L(k,k)^-1 A(k,j)
-      rt_.submit({.priority = level_.row(k, j)}, trsm_codelet<T>(), Side::left, Uplo::lower, Op::no_trans, Diag::unit, T(1),
-                 read(a_(k, k)), read_write(a_(k, j)), info_);
+      rt_.submit({.priority = level_.row(k, j)}, trsm_codelet<T>(), Side::left, Uplo::lower, Op::no_trans, Diag::unit,
+                 T(1), read(a_(k, k)), read_write(a_(k, j)), info_);
       for (std::size_t i = k + 1; i < row_tiles(); ++i) {
         // A(i,j) := A(i,j) - L(i,k) U(k,j)
-        rt_.submit({.priority = level_.gemm(k, j)}, gemm_codelet<T>(), Op::no_trans, Op::no_trans, T(-1), read(a_(i, k)),
-                   read(a_(k, j)), T(1), read_write(a_(i, j)), info_);
+        rt_.submit({.priority = level_.gemm(k, j)}, gemm_codelet<T>(), Op::no_trans, Op::no_trans, T(-1),
+                   read(a_(i, k)), read(a_(k, j)), T(1), read_write(a_(i, j)), info_);
       }
     }
   }

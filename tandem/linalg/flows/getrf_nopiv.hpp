@@ -6,11 +6,11 @@
 
 namespace tandem::linalg {
 
-/// Submits A = L U; L, unit lower trapezoidal, and U, upper trapezoidal, replace A, which is m x n and general. Stable for
-/// matrices that need no pivoting, such as diagonally dominant ones; getrf takes any. `info` lives until the flow has been waited
-/// for and says then which pivot was the first that is exactly zero; what follows it is left undone. Tasks, of nt x nt tiles: nt
-/// getrf, nt (nt - 1) trsm, nt (nt - 1) (2 nt - 1) / 6 gemm, prioritised by the longest path to the end (LuPriorities).
-/// UsageError: A not general.
+/// Submits A = L U; L, unit lower trapezoidal, and U, upper trapezoidal, replace A, which is m x n and general. Stable
+/// for matrices that need no pivoting, such as diagonally dominant ones; getrf takes any. `info` lives until the flow
+/// has been waited for and says then which pivot was the first that is exactly zero; what follows it is left undone.
+/// Tasks, of nt x nt tiles: nt getrf, nt (nt - 1) trsm, nt (nt - 1) (2 nt - 1) / 6 gemm, prioritised by the longest
+/// path to the end (LuPriorities). UsageError: A not general.
 template <Scalar T>
 void submit_getrf_nopiv(Runtime& rt, TiledData<T>& a, Info& info);
 

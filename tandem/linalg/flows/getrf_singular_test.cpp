@@ -1,4 +1,5 @@
-// tandem/linalg/flows/getrf_singular_test.cpp: LU factorisations of singular matrices, of NaNs, and replayed with other values.
+// tandem/linalg/flows/getrf_singular_test.cpp: LU factorisations of singular matrices, of NaNs, and replayed with other
+// values.
 #include "tandem/linalg/flows/getrf.hpp"
 
 #include <gtest/gtest.h>

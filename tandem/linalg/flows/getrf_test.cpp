@@ -30,10 +30,12 @@ const Case cases[] = {{0, 0, 8},      {0, 5, 8},     {1, 1, 8},     {7, 7, 8},  
                       {65, 65, 16},   {150, 150, 40}, {90, 90, 90},  {100, 40, 16}, {40, 100, 16}, {100, 16, 16},
                       {16, 100, 16},  {100, 5, 16},  {5, 100, 16},  {33, 32, 16}};
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.rows << " x " << c.cols << " in " << c.nb; }
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.rows << " x " << c.cols << " in " << c.nb;
+}
 
-/// Wilkinson's: the last column doubles at each step of partial pivoting, up to 2^(n-1) (Higham, Accuracy and Stability of
-/// Numerical Algorithms, 2nd ed., section 9.4).
+/// Wilkinson's: the last column doubles at each step of partial pivoting, up to 2^(n-1) (Higham, Accuracy and Stability
+/// of Numerical Algorithms, 2nd ed., section 9.4).
 struct Wilkinson {
   std::size_t order = 0;
   template <Scalar T>
@@ -142,8 +144,8 @@ TYPED_TEST(GetrfFlow, GrowsLittleMoreThanPartialPivoting) {
   Runtime rt(options({2, "lws"}));
   const std::size_t n = 160;
   for (std::uint64_t seed : {1, 2, 3}) {
-    Tiled<T> a(rt, {.rows = n, .cols = n, .tile = 16}, RandomGeneral{seed}), again(rt, {.rows = n, .cols = n, .tile = 16},
-                                                                                  RandomGeneral{seed});
+    Tiled<T> a(rt, {.rows = n, .cols = n, .tile = 16}, RandomGeneral{seed}),
+        again(rt, {.rows = n, .cols = n, .tile = 16}, RandomGeneral{seed});
     const auto before = a.dense();
     auto partial = before;
     std::vector<std::size_t> interchanges(n);

@@ -1,4 +1,5 @@
-// tandem/linalg/flows/getrf_test_support.hpp: the fixture of the tests of LU flows, and matrices that need exchanges of rows.
+// tandem/linalg/flows/getrf_test_support.hpp: the fixture of the tests of LU flows, and matrices that need exchanges of
+// rows.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -11,7 +11,8 @@ namespace tandem::linalg {
 using namespace internal;
 
 template <Scalar T>
-void submit_getrs(Runtime& rt, const TiledData<T>& factors, const TiledPivots& pivots, TiledData<T>& b, const Info* after) {
+void submit_getrs(Runtime& rt, const TiledData<T>& factors, const TiledPivots& pivots, TiledData<T>& b,
+                  const Info* after) {
   require_system("getrs", factors, b);
   submit_laswp(rt, pivots, b, after);         // B := P B
   submit_getrs_nopiv(rt, factors, b, after);  // L U X = P B

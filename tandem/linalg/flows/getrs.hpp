@@ -7,8 +7,8 @@
 
 namespace tandem::linalg {
 
-/// Submits A X = B for the factors of a square A that getrf left, and its pivots; X replaces B, which is general and has A's tile
-/// size. With an `after` that has failed nothing is done. UsageError: shapes that do not fit.
+/// Submits A X = B for the factors of a square A that getrf left, and its pivots; X replaces B, which is general and
+/// has A's tile size. With an `after` that has failed nothing is done. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_getrs(Runtime& rt, const TiledData<T>& factors, const TiledPivots& pivots, TiledData<T>& b,
                   const Info* after = nullptr);

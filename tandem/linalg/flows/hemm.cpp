@@ -19,14 +19,16 @@ void submit_hemm(Runtime& rt, Uplo uplo, std::type_identity_t<T> alpha, const Ti
   require(ma.tile_size() == mc.tile_size() && mb.tile_size() == mc.tile_size(), "hemm: the tile sizes differ");
   require(ma.rows() == mc.rows() && mb.rows() == mc.rows() && mb.cols() == mc.cols(),
           "hemm: the dimensions of A, B and C do not fit");
-  const OwnTiles own_a(rt, a, OwnTiles::Use::read), own_b(rt, b, OwnTiles::Use::read), own_c(rt, c, OwnTiles::Use::written);
+  const OwnTiles own_a(rt, a, OwnTiles::Use::read), own_b(rt, b, OwnTiles::Use::read),
+      own_c(rt, c, OwnTiles::Use::written);
   const bool all = own_a.everything() || own_b.everything() || own_c.everything();
   const LastIndex last(a.row_tiles());
   for (std::size_t j = 0; j < c.col_tiles(); ++j) {
     for (std::size_t i = 0; i < c.row_tiles(); ++i) {
       // As in gemm; row i of A is stored in row i and in column i.
-      const TaskIndices products =
-          all || own_c.has(i, j) ? TaskIndices::all() : TaskIndices{own_a.row(i), own_a.col(i), own_b.col(j), last.list()};
+      const TaskIndices products = all || own_c.has(i, j)
+                                       ? TaskIndices::all()
+                                       : TaskIndices{own_a.row(i), own_a.col(i), own_b.col(j), last.list()};
       for_tasks_of(rt, 0, a.row_tiles(), products, [&](std::size_t k) {
         const T once = k == 0 ? T(beta) : T(1);
         if (i == k) {

@@ -12,11 +12,11 @@ namespace {
 
 using namespace internal;
 
-/// The loops that both updates share. `update_diagonal(a_ik, beta, c_ii)` submits a diagonal task; `op` is op(A)'s and `other`
-/// that of the second factor.
+/// The loops that both updates share. `update_diagonal(a_ik, beta, c_ii)` submits a diagonal task; `op` is op(A)'s and
+/// `other` that of the second factor.
 template <Scalar T, class UpdateDiagonal>
-void submit_rank_update(Runtime& rt, Uplo uplo, Op op, Op other, T alpha, const TiledData<T>& a, T beta, TiledData<T>& c,
-                        UpdateDiagonal update_diagonal) {
+void submit_rank_update(Runtime& rt, Uplo uplo, Op op, Op other, T alpha, const TiledData<T>& a, T beta,
+                        TiledData<T>& c, UpdateDiagonal update_diagonal) {
   const TileMatrix<T>&ma = a.matrix(), &mc = c.matrix();
   require(has_triangle(c, uplo), "herk or syrk: C has to be square and store the triangle that is updated");
   require(is_general(a), "herk or syrk: A has to store all its tiles");
@@ -52,18 +52,21 @@ void submit_rank_update(Runtime& rt, Uplo uplo, Op op, Op other, T alpha, const 
 
 template <Scalar T>
 void submit_herk(Runtime& rt, Uplo uplo, Op op, Real<T> alpha, const TiledData<T>& a, Real<T> beta, TiledData<T>& c) {
-  require(!is_complex<T> || op != Op::trans, "herk: op is no_trans or conj_trans for complex matrices; syrk transposes");
+  require(!is_complex<T> || op != Op::trans,
+          "herk: op is no_trans or conj_trans for complex matrices; syrk transposes");
   const Op other = op == Op::no_trans ? Op::conj_trans : Op::no_trans;
   submit_rank_update(rt, uplo, op, other, T(alpha), a, T(beta), c,
                      [&](const Data<Matrix<T>>& a_ik, T once, const Data<Matrix<T>>& c_ii) {
-                       rt.submit(herk_codelet<T>(), uplo, op, alpha, read(a_ik), real_part(once), read_write(c_ii), no_info);
+                       rt.submit(herk_codelet<T>(), uplo, op, alpha, read(a_ik), real_part(once), read_write(c_ii),
+                                 no_info);
                      });
 }
 
 template <Scalar T>
 void submit_syrk(Runtime& rt, Uplo uplo, Op op, std::type_identity_t<T> alpha, const TiledData<T>& a,
                  std::type_identity_t<T> beta, TiledData<T>& c) {
-  require(!is_complex<T> || op != Op::conj_trans, "syrk: op is no_trans or trans for complex matrices; herk conjugates");
+  require(!is_complex<T> || op != Op::conj_trans,
+          "syrk: op is no_trans or trans for complex matrices; herk conjugates");
   const Op other = op == Op::no_trans ? Op::trans : Op::no_trans;
   submit_rank_update(rt, uplo, op, other, T(alpha), a, T(beta), c,
                      [&](const Data<Matrix<T>>& a_ik, T once, const Data<Matrix<T>>& c_ii) {

@@ -7,8 +7,8 @@
 
 namespace tandem::linalg {
 
-/// Submits C := alpha A A^H + beta C (no_trans) or C := alpha A^H A + beta C (conj_trans) on the `uplo` triangle of C, which
-/// stores it; A is general and has C's tile size. For real T this is syrk. UsageError: shapes that do not fit.
+/// Submits C := alpha A A^H + beta C (no_trans) or C := alpha A^H A + beta C (conj_trans) on the `uplo` triangle of C,
+/// which stores it; A is general and has C's tile size. For real T this is syrk. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_herk(Runtime& rt, Uplo uplo, Op op, Real<T> alpha, const TiledData<T>& a, Real<T> beta, TiledData<T>& c);
 
@@ -25,8 +25,8 @@ void herk(Runtime& rt, Uplo uplo, Op op, Real<T> alpha, const TiledData<T>& a, R
 }
 /// Updates and waits.
 template <Scalar T>
-void syrk(Runtime& rt, Uplo uplo, Op op, std::type_identity_t<T> alpha, const TiledData<T>& a, std::type_identity_t<T> beta,
-          TiledData<T>& c) {
+void syrk(Runtime& rt, Uplo uplo, Op op, std::type_identity_t<T> alpha, const TiledData<T>& a,
+          std::type_identity_t<T> beta, TiledData<T>& c) {
   submit_syrk(rt, uplo, op, alpha, a, beta, c);
   rt.wait();
 }

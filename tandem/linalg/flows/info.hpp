@@ -8,9 +8,9 @@
 
 namespace tandem::linalg {
 
-/// Whether a factorisation succeeded: 0, or for Cholesky the order of the first leading minor that is not positive definite, for
-/// LU the number, from 1, of the first pivot that is exactly zero. A numerical outcome, not an error: once it is set, the kernels
-/// of the flows that use it return at once, and the flow ends soon.
+/// Whether a factorisation succeeded: 0, or for Cholesky the order of the first leading minor that is not positive
+/// definite, for LU the number, from 1, of the first pivot that is exactly zero. A numerical outcome, not an error:
+/// once it is set, the kernels of the flows that use it return at once, and the flow ends soon.
 ///
 /// Lives until the program has waited for those flows; read it then. Only factorisations of diagonal tiles write it.
 /// The flow orders these tasks, so the first failure is kept, and it is the same in every schedule. Tasks that do not

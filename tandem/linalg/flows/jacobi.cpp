@@ -27,8 +27,8 @@ struct Neighbours {
 };
 
 template <class R>
-kernels::Halo<R> halo_of(const Neighbours& has, std::span<const R> above, std::span<const R> below, std::span<const R> left,
-                         std::span<const R> right) noexcept {
+kernels::Halo<R> halo_of(const Neighbours& has, std::span<const R> above, std::span<const R> below,
+                         std::span<const R> left, std::span<const R> right) noexcept {
   return {has.above ? above.data() : nullptr, has.below ? below.data() : nullptr, has.left ? left.data() : nullptr,
           has.right ? right.data() : nullptr};
 }
@@ -46,8 +46,8 @@ template <class R>
 const auto& borders_codelet() {
   using In = std::span<const R>;
   using Out = std::span<R>;
-  static const Codelet codelet("borders", [](Neighbours has, MatrixView<const R> u, In above, In below, In before, In behind,
-                                             Out top, Out bottom, Out left, Out right) {
+  static const Codelet codelet("borders", [](Neighbours has, MatrixView<const R> u, In above, In below, In before,
+                                             In behind, Out top, Out bottom, Out left, Out right) {
     kernels::jacobi_borders<R>(u, halo_of<R>(has, above, below, before, behind), {top, bottom, left, right});
   });
   return codelet;
@@ -65,8 +65,9 @@ const auto& sweep_codelet() {
 
 template <class R>
 const auto& change_codelet() {
-  static const Codelet codelet(
-      "change", [](MatrixView<const R> u, MatrixView<const R> v, R& change) { change = kernels::largest_difference(u, v); });
+  static const Codelet codelet("change", [](MatrixView<const R> u, MatrixView<const R> v, R& change) {
+    change = kernels::largest_difference(u, v);
+  });
   return codelet;
 }
 
@@ -89,8 +90,8 @@ class Grid {
       }
     for_each_block([&](std::size_t i, std::size_t j) {
       const Edges& to = border(0, i, j);
-      rt_.submit({.priority = border_priority}, first_borders_codelet<R>(), read(u(i, j)), write(to.top), write(to.bottom),
-                 write(to.left), write(to.right));
+      rt_.submit({.priority = border_priority}, first_borders_codelet<R>(), read(u(i, j)), write(to.top),
+                 write(to.bottom), write(to.left), write(to.right));
     });
   }
 
@@ -103,7 +104,8 @@ class Grid {
 
   std::size_t steps() const noexcept { return steps_; }
 
-  /// Submits the test of the largest change in the last submitted step. Read it with `change` before the test after the next.
+  /// Submits the test of the largest change in the last submitted step. Read it with `change` before the test after the
+  /// next.
   void submit_change() {
     const auto& changes = changes_[looks_++ % 2];
     for_each_block([&](std::size_t i, std::size_t j) {
@@ -144,23 +146,25 @@ class Grid {
   Edges borders_of(std::size_t i, std::size_t j) {
     const DataOptions place = rt_.beside((*grids_[0])(i, j));
     const std::size_t height = grids_[0]->matrix().tile_rows(i), width = grids_[0]->matrix().tile_cols(j);
-    return {rt_.vector<R>("top", width, place), rt_.vector<R>("bottom", width, place), rt_.vector<R>("left", height, place),
-            rt_.vector<R>("right", height, place)};
+    return {rt_.vector<R>("top", width, place), rt_.vector<R>("bottom", width, place),
+            rt_.vector<R>("left", height, place), rt_.vector<R>("right", height, place)};
   }
 
   Neighbours neighbours(std::size_t i, std::size_t j) const noexcept {
     return {i > 0, i + 1 < rows(), j > 0, j + 1 < cols()};
   }
 
-  /// The points around block (i, j): the neighbours' borders; where there is no neighbour the block's own, which are not read.
+  /// The points around block (i, j): the neighbours' borders; where there is no neighbour the block's own, which are
+  /// not read.
   struct Around {
     const Border &above, &below, &left, &right;
   };
   Around around(std::size_t i, std::size_t j) const noexcept {
     const Neighbours has = neighbours(i, j);
     const Edges& own = border(steps_, i, j);
-    return {has.above ? border(steps_, i - 1, j).bottom : own.top, has.below ? border(steps_, i + 1, j).top : own.bottom,
-            has.left ? border(steps_, i, j - 1).right : own.left, has.right ? border(steps_, i, j + 1).left : own.right};
+    return {has.above ? border(steps_, i - 1, j).bottom : own.top,
+            has.below ? border(steps_, i + 1, j).top : own.bottom, has.left ? border(steps_, i, j - 1).right : own.left,
+            has.right ? border(steps_, i, j + 1).left : own.right};
   }
 
   /// Whether another rank waits for the block's borders.
@@ -176,9 +180,9 @@ class Grid {
   void submit_borders(std::size_t i, std::size_t j) {
     const Around from = around(i, j);
     const Edges& to = border(steps_ + 1, i, j);
-    rt_.submit({.priority = is_sent(i, j) ? sent_border_priority : border_priority}, borders_codelet<R>(), neighbours(i, j),
-               read(now()(i, j)), read(from.above), read(from.below), read(from.left), read(from.right), write(to.top),
-               write(to.bottom), write(to.left), write(to.right));
+    rt_.submit({.priority = is_sent(i, j) ? sent_border_priority : border_priority}, borders_codelet<R>(),
+               neighbours(i, j), read(now()(i, j)), read(from.above), read(from.below), read(from.left),
+               read(from.right), write(to.top), write(to.bottom), write(to.left), write(to.right));
   }
 
   void submit_sweep(std::size_t i, std::size_t j) {

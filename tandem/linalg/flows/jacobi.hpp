@@ -26,23 +26,25 @@ struct JacobiOutcome {
   bool converged = false;         ///< that change was within the tolerance, which is above 0
 };
 
-/// Jacobi's iteration for Laplace's equation on a grid of rows x cols points: in each step every inner point becomes the mean of
-/// its four neighbours; points at the edges keep their values. Submits and waits; the result is in `u`, and
-/// `work`, of the same shape and distribution, is overwritten. R is float or double. The bits are those of a sequential sweep in
-/// kernels::jacobi's order, for all tilings, workers and ranks.
+/// Jacobi's iteration for Laplace's equation on a grid of rows x cols points: in each step every inner point becomes
+/// the mean of its four neighbours; points at the edges keep their values. Submits and waits; the result is in `u`, and
+/// `work`, of the same shape and distribution, is overwritten. R is float or double. The bits are those of a sequential
+/// sweep in kernels::jacobi's order, for all tilings, workers and ranks.
 ///
-/// The four borders of each block are vectors of their own, twice, so that blocks are never sent: at most 2 (rows + cols) numbers
-/// per block and step are. Each step has two tasks per block: its new borders, with a high priority, since the neighbours' next
-/// step needs them, and the block itself. The test runs while the next `interval` steps go on, so up to that many steps are done
-/// too many; their number is the same on all ranks. Any size is allowed, also 0 and sizes that the tile does not divide.
+/// The four borders of each block are vectors of their own, twice, so that blocks are never sent: at most 2 (rows +
+/// cols) numbers per block and step are. Each step has two tasks per block: its new borders, with a high priority,
+/// since the neighbours' next step needs them, and the block itself. The test runs while the next `interval` steps go
+/// on, so up to that many steps are done too many; their number is the same on all ranks. Any size is allowed, also 0
+/// and sizes that the tile does not divide.
 ///
-/// UsageError: a matrix without all its tiles, shapes or distributions that differ, a tolerance that is negative or not a number,
-/// an interval of 0.
+/// UsageError: a matrix without all its tiles, shapes or distributions that differ, a tolerance that is negative or not
+/// a number, an interval of 0.
 template <std::floating_point R>
 JacobiOutcome jacobi(Runtime& rt, TiledData<R>& u, TiledData<R>& work, const JacobiOptions& options = {});
 
-/// A grid whose Jacobi steps are known; generates its state after `steps` steps: x y - x / 2, which a step does not change, and
-/// sin(a pi x) sin(b pi y) / 2 for some whole a and b, which a step multiplies by (cos(a pi / (rows - 1)) + cos(b pi / (cols
+/// A grid whose Jacobi steps are known; generates its state after `steps` steps: x y - x / 2, which a step does not
+/// change, and sin(a pi x) sin(b pi y) / 2 for some whole a and b, which a step multiplies by (cos(a pi / (rows - 1)) +
+/// cos(b pi / (cols
 /// - 1))) / 2; with x = i / (rows - 1) and y = j / (cols - 1). Immutable; copies share tables of rows + cols sines.
 class JacobiModes {
  public:
@@ -75,8 +77,8 @@ class JacobiModes {
   std::shared_ptr<const Tables> tables_;
 };
 
-/// max |u - exact| / ((steps + 1) max |exact| eps) after `steps` steps from JacobiModes in u: below 30 if correct. Submits
-/// and waits; `work`, of u's shape, is overwritten.
+/// max |u - exact| / ((steps + 1) max |exact| eps) after `steps` steps from JacobiModes in u: below 30 if correct.
+/// Submits and waits; `work`, of u's shape, is overwritten.
 template <std::floating_point R>
 R jacobi_residual(Runtime& rt, const TiledData<R>& u, std::size_t steps, TiledData<R>& work);
 

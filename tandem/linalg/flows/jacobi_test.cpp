@@ -1,4 +1,5 @@
-// tandem/linalg/flows/jacobi_test.cpp: Jacobi steps in blocks against a sequential sweep, bit by bit, and Laplace's equation.
+// tandem/linalg/flows/jacobi_test.cpp: Jacobi steps in blocks against a sequential sweep, bit by bit, and Laplace's
+// equation.
 #include "tandem/linalg/flows/jacobi.hpp"
 
 #include <gtest/gtest.h>
@@ -49,8 +50,14 @@ TYPED_TEST(JacobiFlow, BlocksGiveTheBitsOfASequentialSweep) {
   using R = TypeParam;
   for (const auto& setting : test::settings) {
     Runtime rt(test::options(setting));
-    for (const auto& [rows, cols, tile] :
-         {std::array<std::size_t, 3>{21, 13, 4}, {16, 16, 8}, {5, 33, 3}, {9, 9, 16}, {7, 8, 1}, {2, 6, 4}, {1, 9, 4}, {1, 1, 1}})
+    for (const auto& [rows, cols, tile] : {std::array<std::size_t, 3>{21, 13, 4},
+                                           {16, 16, 8},
+                                           {5, 33, 3},
+                                           {9, 9, 16},
+                                           {7, 8, 1},
+                                           {2, 6, 4},
+                                           {1, 9, 4},
+                                           {1, 1, 1}})
       for (const std::size_t steps : {0, 1, 2, 7}) {
         const TileShape shape{.rows = rows, .cols = cols, .tile = tile};
         Tiled<R> u(rt, shape, RandomGeneral{5}), work(rt, shape, RandomGeneral{6});
@@ -93,7 +100,8 @@ TYPED_TEST(JacobiFlow, ConvergesToTheSolutionOfLaplacesEquation) {
   const TileShape shape{.rows = 19, .cols = 15, .tile = 6};
   const double tolerance = 20 * static_cast<double>(epsilon<R>);
   Tiled<R> u(rt, shape, Harmonic{true}), work(rt, shape), exact(rt, shape, Harmonic{false});
-  const JacobiOutcome outcome = jacobi(rt, u.data, work.data, {.steps = 100'000, .tolerance = tolerance, .interval = 25});
+  const JacobiOutcome outcome =
+      jacobi(rt, u.data, work.data, {.steps = 100'000, .tolerance = tolerance, .interval = 25});
   EXPECT_TRUE(outcome.converged);
   EXPECT_LT(outcome.steps, 10'000u);
   EXPECT_EQ(outcome.steps % 25, 0u);
@@ -115,7 +123,8 @@ TYPED_TEST(JacobiFlow, StopsSoonAfterNothingChangesAndNotBeforeItsSteps) {
   EXPECT_EQ(u.dense(), expected);
   // The largest change is that of the last step.
   const auto before = this->sweep(Tiled<R>(rt, shape, MinIj{}).dense(), 12, 12, 6);
-  EXPECT_EQ(*few.change, double(kernels::largest_difference<R>({before.data(), 12, 12, 12}, {expected.data(), 12, 12, 12})));
+  EXPECT_EQ(*few.change,
+            double(kernels::largest_difference<R>({before.data(), 12, 12, 12}, {expected.data(), 12, 12, 12})));
   // A constant does not change: the first test shows that, while the next steps go on.
   Tiled<R> flat(rt, shape, Kms{.rho = 1});
   const JacobiOutcome none = jacobi(rt, flat.data, work.data, {.steps = 1000, .tolerance = 1e-9, .interval = 3});

@@ -13,9 +13,10 @@ template <Scalar T>
 void submit_interchanges(Runtime& rt, const TiledPivots& pivots, PanelColumn where, TiledData<T>& a, const Info* info) {
   const std::size_t k = where.panel, j = where.column, nb = a.matrix().tile_size();
   for (std::size_t i = k + 1; i < a.row_tiles(); ++i)
-    rt.submit({.priority = where.priority}, exchange_codelet<T>(), read(pivots.exchanges(k)), (i - k) * nb, read_write(a(k, j)),
-              read_write(a(i, j)), info);
-  rt.submit({.priority = where.priority}, interchange_codelet<T>(), read(pivots.exchanges(k)), read_write(a(k, j)), info);
+    rt.submit({.priority = where.priority}, exchange_codelet<T>(), read(pivots.exchanges(k)), (i - k) * nb,
+              read_write(a(k, j)), read_write(a(i, j)), info);
+  rt.submit({.priority = where.priority}, interchange_codelet<T>(), read(pivots.exchanges(k)), read_write(a(k, j)),
+            info);
 }
 
 }  // namespace internal
@@ -33,8 +34,9 @@ void submit_laswp(Runtime& rt, const TiledPivots& pivots, TiledData<T>& b, const
       submit_interchanges(rt, pivots, {.panel = k, .column = j, .priority = panels - static_cast<int>(k)}, b, after);
 }
 
-#define INSTANTIATE(T)                                                                                                       \
-  template void internal::submit_interchanges<T>(Runtime&, const TiledPivots&, PanelColumn, TiledData<T>&, const Info*);     \
+#define INSTANTIATE(T)                                                                                     \
+  template void internal::submit_interchanges<T>(Runtime&, const TiledPivots&, PanelColumn, TiledData<T>&, \
+                                                 const Info*);                                             \
   template void submit_laswp<T>(Runtime&, const TiledPivots&, TiledData<T>&, const Info*);
 TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE

@@ -7,8 +7,8 @@
 
 namespace tandem::linalg {
 
-/// Submits B := P B for the P of P A = L U; B is general, with A's rows and tile size. With an `after` that has failed the
-/// tasks do nothing. UsageError: shapes that do not fit, or pivots without values.
+/// Submits B := P B for the P of P A = L U; B is general, with A's rows and tile size. With an `after` that has failed
+/// the tasks do nothing. UsageError: shapes that do not fit, or pivots without values.
 template <Scalar T>
 void submit_laswp(Runtime& rt, const TiledPivots& pivots, TiledData<T>& b, const Info* after = nullptr);
 
@@ -21,8 +21,9 @@ struct PanelColumn {
   int priority = 0;
 };
 
-/// Submits the interchanges of one panel on one tile column: for each tile below the panel's first a task that exchanges rows
-/// with it (the rows are known only at run time and may be none), then a task for the interchanges within the first tile.
+/// Submits the interchanges of one panel on one tile column: for each tile below the panel's first a task that
+/// exchanges rows with it (the rows are known only at run time and may be none), then a task for the interchanges
+/// within the first tile.
 template <Scalar T>
 void submit_interchanges(Runtime& rt, const TiledPivots& pivots, PanelColumn where, TiledData<T>& a, const Info* info);
 

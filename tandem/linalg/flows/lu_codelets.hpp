@@ -34,7 +34,8 @@ const auto& getrf_nopiv_codelet() {
 
 // Matches. Their scratch memory is one matrix and one vector: MatchMemory has the size, and match_space divides them.
 
-/// With as many rows as a match has candidates, columns would lie at distances of a power of two, all in one set of a cache.
+/// With as many rows as a match has candidates, columns would lie at distances of a power of two, all in one set of a
+/// cache.
 inline constexpr std::size_t match_padding = 8;
 
 template <Scalar T>
@@ -52,20 +53,21 @@ void forfeit(std::size_t first, MatrixView<T> winners, Indices rows) noexcept {
 /// Rows `first`, ... of the panel are those of tile a and then of tile b.
 template <Scalar T>
 const auto& first_match_codelet() {
-  static const Codelet codelet("tournament", [](std::size_t first, MatrixView<const T> a, MatrixView<const T> b,
-                                                MatrixView<T> winners, Indices rows, MatrixView<T> values, Indices numbers,
-                                                const Info* info) {
-    if (skipped(info)) return forfeit(first, winners, rows);
-    kernels::play_first_match<T>({a, first}, {b, first + a.rows}, {winners, rows}, match_space(a.rows + b.rows, values, numbers));
-  });
+  static const Codelet codelet(
+      "tournament", [](std::size_t first, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> winners,
+                       Indices rows, MatrixView<T> values, Indices numbers, const Info* info) {
+        if (skipped(info)) return forfeit(first, winners, rows);
+        kernels::play_first_match<T>({a, first}, {b, first + a.rows}, {winners, rows},
+                                     match_space(a.rows + b.rows, values, numbers));
+      });
   return codelet;
 }
 
 /// A match for the last tile of an odd number.
 template <Scalar T>
 const auto& lone_match_codelet() {
-  static const Codelet codelet("tournament", [](std::size_t first, MatrixView<const T> a, MatrixView<T> winners, Indices rows,
-                                                MatrixView<T> values, Indices numbers, const Info* info) {
+  static const Codelet codelet("tournament", [](std::size_t first, MatrixView<const T> a, MatrixView<T> winners,
+                                                Indices rows, MatrixView<T> values, Indices numbers, const Info* info) {
     if (skipped(info)) return forfeit(first, winners, rows);
     kernels::play_first_match<T>({a, first}, {}, {winners, rows}, match_space(a.rows, values, numbers));
   });
@@ -74,7 +76,8 @@ const auto& lone_match_codelet() {
 
 template <Scalar T>
 const auto& match_codelet() {
-  static const Codelet codelet("tournament", [](MatrixView<T> a, Indices rows_a, MatrixView<const T> b, ConstIndices rows_b,
+  static const Codelet codelet("tournament", [](MatrixView<T> a, Indices rows_a, MatrixView<const T> b,
+                                                ConstIndices rows_b,
                                                 MatrixView<T> values, Indices numbers, const Info* info) {
     if (!skipped(info))
       kernels::play_match<T>({a, rows_a}, {b, rows_b}, match_space(rows_a.size() + rows_b.size(), values, numbers));
@@ -94,8 +97,8 @@ inline const auto& pivots_codelet() {
 /// Exchanges rows of tile a, the panel's first, and tile b, whose first row is the panel's row `first`.
 template <Scalar T>
 const auto& exchange_codelet() {
-  static const auto codelet = Codelet("laswp", [](ConstIndices exchanges, std::size_t first, MatrixView<T> a, MatrixView<T> b,
-                                                  const Info* info) {
+  static const auto codelet = Codelet("laswp", [](ConstIndices exchanges, std::size_t first, MatrixView<T> a,
+                                                  MatrixView<T> b, const Info* info) {
     if (!skipped(info)) kernels::exchange_rows(exchanges.first(exchanges.size() / 2), first, a, b);
   }).cuda([](CudaQueue& queue, ConstIndices exchanges, std::size_t first, MatrixView<T> a, MatrixView<T> b, const Info* info) {
     if (!skipped(info)) kernels::cuda::exchange_rows(queue, exchanges.first(exchanges.size() / 2), first, a, b);

@@ -1,4 +1,5 @@
-// tandem/linalg/flows/norms.cpp: one task per tile, on the tile's rank; sums of columns are added in the order of the flow.
+// tandem/linalg/flows/norms.cpp: one task per tile, on the tile's rank; sums of columns are added in the order of the
+// flow.
 #include "tandem/linalg/flows/norms.hpp"
 
 #include <algorithm>
@@ -47,7 +48,9 @@ class ColumnSums {
   Data<Vector<R>> part(const TiledData<T>& a, std::size_t row, std::size_t col, std::size_t j) {
     return rt_.vector<R>("part of sums", data_[j].rows(), rt_.beside(a(row, col)));
   }
-  void add(std::size_t j, const Data<Vector<R>>& part) { rt_.submit(add_codelet<R>(), read(part), read_write(data_[j])); }
+  void add(std::size_t j, const Data<Vector<R>>& part) {
+    rt_.submit(add_codelet<R>(), read(part), read_write(data_[j]));
+  }
 
   /// The largest sum, on every rank after the flow's end. A NaN anywhere gives NaN.
   R largest() {
@@ -124,9 +127,11 @@ Real<T> norm_one_hermitian(Runtime& rt, Uplo uplo, const TiledData<T>& a) {
 template <Scalar T>
 Real<T> norm_max(Runtime& rt, const TiledData<T>& a) {
   using R = Real<T>;
-  static const Codelet largest("lange", [](MatrixView<const T> tile, R& result) { result = kernels::lange(Norm::max, tile); });
+  static const Codelet largest("lange",
+                               [](MatrixView<const T> tile, R& result) { result = kernels::lange(Norm::max, tile); });
   static const Codelet zero("zero", [](R& value) { value = 0; });
-  static const Codelet larger("larger", [](const R& value, R& most) { most = most > value || std::isnan(most) ? most : value; });
+  static const Codelet larger("larger",
+                              [](const R& value, R& most) { most = most > value || std::isnan(most) ? most : value; });
   // One number per tile column, on the rank of its first tile, so that few of them are sent.
   std::vector<Data<R>> columns;
   for (std::size_t j = 0; j < a.col_tiles() && a.row_tiles() > 0; ++j) {

@@ -1,5 +1,5 @@
-// tandem/linalg/flows/own_tiles.hpp: the tiles of a matrix that concern this rank, by rows and by columns. Private to the
-// flows.
+// tandem/linalg/flows/own_tiles.hpp: the tiles of a matrix that concern this rank, by rows and by columns. Private to
+// the flows.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace tandem::linalg::internal {
 /// has and, in a matrix that the flow writes, those of which it has copies. It may skip tasks that only use other
 /// tiles, except the last ones to write a tile that it reads later (`Runtime::skip_tasks`).
 ///
-/// `everything()`: nothing may be skipped. That holds on one rank, for tiles without owners, with option `prune` off, and
-/// while a graph is recorded, since the ranks of tiles at a replay are not known.
+/// `everything()`: nothing may be skipped. That holds on one rank, for tiles without owners, with option `prune` off,
+/// and while a graph is recorded, since the ranks of tiles at a replay are not known.
 class OwnTiles {
  public:
   using Indices = std::span<const std::uint32_t>;

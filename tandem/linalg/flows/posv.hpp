@@ -9,8 +9,8 @@
 
 namespace tandem::linalg {
 
-/// Submits A X = B for the factor of A that potrf left in the `uplo` triangle; X replaces B, which is general and has A's tile
-/// size. With an `after` that has failed the tasks do nothing. UsageError: shapes that do not fit.
+/// Submits A X = B for the factor of A that potrf left in the `uplo` triangle; X replaces B, which is general and has
+/// A's tile size. With an `after` that has failed the tasks do nothing. UsageError: shapes that do not fit.
 template <Scalar T>
 void submit_potrs(Runtime& rt, Uplo uplo, const TiledData<T>& factor, TiledData<T>& b, const Info* after = nullptr) {
   if (uplo == Uplo::lower) {
@@ -29,9 +29,9 @@ void potrs(Runtime& rt, Uplo uplo, const TiledData<T>& factor, TiledData<T>& b) 
   rt.wait();
 }
 
-/// Submits the factorisation of A, positive definite, and the solution of A X = B. The solve starts on finished tiles while
-/// the factorisation goes on. When A is not positive definite, `info` says so and B's content is undefined. UsageError: shapes that
-/// do not fit; then nothing is submitted.
+/// Submits the factorisation of A, positive definite, and the solution of A X = B. The solve starts on finished tiles
+/// while the factorisation goes on. When A is not positive definite, `info` says so and B's content is undefined.
+/// UsageError: shapes that do not fit; then nothing is submitted.
 template <Scalar T>
 void submit_posv(Runtime& rt, Uplo uplo, TiledData<T>& a, TiledData<T>& b, Info& info) {
   internal::require_right_side("posv", a, b);

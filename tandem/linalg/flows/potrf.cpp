@@ -1,5 +1,5 @@
-// tandem/linalg/flows/potrf.cpp: the right-looking tiled Cholesky (Buttari, Langou, Kurzak, Dongarra: A class of parallel tiled
-// linear algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.1).
+// tandem/linalg/flows/potrf.cpp: the right-looking tiled Cholesky (Buttari, Langou, Kurzak, Dongarra: A class of
+// parallel tiled linear algebra algorithms for multicore architectures, Parallel Computing 35, 2009, section 2.1).
 #include "tandem/linalg/flows/potrf.hpp"
 
 #include "tandem/linalg/flows/check_shapes.hpp"
@@ -15,9 +15,9 @@ using namespace internal;
 
 constexpr Op conj_trans = Op::conj_trans, no_trans = Op::no_trans;
 
-/// The updates of row m (lower) or column m (upper) in step k that use a tile of this rank. All ranks submit the panels and the
-/// diagonal, which write each tile last. `own_line` are the rank's tiles in that row or column, `own_panel` those in the panel of
-/// step k.
+/// The updates of row m (lower) or column m (upper) in step k that use a tile of this rank. All ranks submit the panels
+/// and the diagonal, which write each tile last. `own_line` are the rank's tiles in that row or column, `own_panel`
+/// those in the panel of step k.
 TaskIndices own_updates(bool sees_all, OwnTiles::Indices own_line, OwnTiles::Indices own_panel) {
   return sees_all ? TaskIndices::all() : TaskIndices{own_line, own_panel};
 }
@@ -40,12 +40,12 @@ void submit_lower(Runtime& rt, const TiledData<T>& a, Info* info) {
     for (std::size_t m = k + 1; m < nt; ++m) {
       for_tasks_of(rt, k + 1, m, own_updates(own.has(m, k), own.row(m), own.col(k)), [&](std::size_t n) {
         // A(m,n) := A(m,n) - L(m,k) L(n,k)^H
-        rt.submit({.priority = level.gemm(k, m, n)}, gemm_codelet<T>(), no_trans, conj_trans, T(-1), read(a(m, k)), read(a(n, k)),
-                  T(1), read_write(a(m, n)), info);
+        rt.submit({.priority = level.gemm(k, m, n)}, gemm_codelet<T>(), no_trans, conj_trans, T(-1), read(a(m, k)),
+                  read(a(n, k)), T(1), read_write(a(m, n)), info);
       });
       // A(m,m) := A(m,m) - L(m,k) L(m,k)^H
-      rt.submit({.priority = level.herk(k, m)}, herk_codelet<T>(), uplo, no_trans, Real<T>(-1), read(a(m, k)), Real<T>(1),
-                read_write(a(m, m)), info);
+      rt.submit({.priority = level.herk(k, m)}, herk_codelet<T>(), uplo, no_trans, Real<T>(-1), read(a(m, k)),
+                Real<T>(1), read_write(a(m, m)), info);
     }
   }
 }
@@ -68,12 +68,12 @@ void submit_upper(Runtime& rt, const TiledData<T>& a, Info* info) {
     for (std::size_t m = k + 1; m < nt; ++m) {
       for_tasks_of(rt, k + 1, m, own_updates(own.has(k, m), own.col(m), own.row(k)), [&](std::size_t n) {
         // A(n,m) := A(n,m) - U(k,n)^H U(k,m)
-        rt.submit({.priority = level.gemm(k, m, n)}, gemm_codelet<T>(), conj_trans, no_trans, T(-1), read(a(k, n)), read(a(k, m)),
-                  T(1), read_write(a(n, m)), info);
+        rt.submit({.priority = level.gemm(k, m, n)}, gemm_codelet<T>(), conj_trans, no_trans, T(-1), read(a(k, n)),
+                  read(a(k, m)), T(1), read_write(a(n, m)), info);
       });
       // A(m,m) := A(m,m) - U(k,m)^H U(k,m)
-      rt.submit({.priority = level.herk(k, m)}, herk_codelet<T>(), uplo, conj_trans, Real<T>(-1), read(a(k, m)), Real<T>(1),
-                read_write(a(m, m)), info);
+      rt.submit({.priority = level.herk(k, m)}, herk_codelet<T>(), uplo, conj_trans, Real<T>(-1), read(a(k, m)),
+                Real<T>(1), read_write(a(m, m)), info);
     }
   }
 }

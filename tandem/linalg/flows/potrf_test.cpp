@@ -24,7 +24,8 @@ TYPED_TEST(PotrfFlow, FactorsEverySizeInEverySchedule) {
   for (const auto& setting : test::settings) {
     Runtime rt(test::options(setting));
     for (Uplo uplo : {Uplo::lower, Uplo::upper}) {
-      for (auto [n, nb] : {std::pair<std::size_t, std::size_t>{0, 8}, {1, 8}, {7, 8}, {8, 8}, {65, 16}, {150, 40}, {90, 90}}) {
+      for (auto [n, nb] :
+           {std::pair<std::size_t, std::size_t>{0, 8}, {1, 8}, {7, 8}, {8, 8}, {65, 16}, {150, 40}, {90, 90}}) {
         const RandomPositiveDefinite generator{.seed = n, .order = n};
         const TileShape shape{.rows = n, .cols = n, .tile = nb, .uplo = uplo};
         Tiled<T> a(rt, shape, generator), factor(rt, shape, generator);
@@ -41,7 +42,8 @@ TYPED_TEST(PotrfFlow, EveryScheduleGivesTheSameBits) {
   std::vector<T> first;
   for (const auto& setting : test::settings) {
     Runtime rt(test::options(setting));
-    Tiled<T> a(rt, {.rows = 130, .cols = 130, .tile = 24, .uplo = Uplo::lower}, RandomPositiveDefinite{.seed = 1, .order = 130});
+    Tiled<T> a(rt, {.rows = 130, .cols = 130, .tile = 24, .uplo = Uplo::lower},
+               RandomPositiveDefinite{.seed = 1, .order = 130});
     ASSERT_EQ(potrf(rt, Uplo::lower, a.data), 0u);
     if (first.empty()) first = a.dense();
     EXPECT_EQ(a.dense(), first) << setting.workers << " workers, " << setting.sched;
@@ -85,7 +87,8 @@ TYPED_TEST(PotrfFlow, PosvSolvesTheSystem) {
     for (Uplo uplo : {Uplo::lower, Uplo::upper}) {
       for (auto [n, rhs] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 1}, {50, 0}, {50, 1}, {61, 30}}) {
         const RandomPositiveDefinite generator{.seed = 5, .order = n};
-        const TileShape square{.rows = n, .cols = n, .tile = 16, .uplo = uplo}, tall{.rows = n, .cols = rhs, .tile = 16};
+        const TileShape square{.rows = n, .cols = n, .tile = 16, .uplo = uplo},
+            tall{.rows = n, .cols = rhs, .tile = 16};
         Tiled<T> a(rt, square, generator), factor(rt, square, generator);
         Tiled<T> b(rt, tall, RandomGeneral{6}), x(rt, tall, RandomGeneral{6});
         ASSERT_EQ(posv(rt, uplo, factor.data, x.data), 0u);
@@ -121,8 +124,9 @@ TEST(PotrfFlow, ASystemWhosePartsDoNotFitIsRefusedBeforeAnythingIsFactorised) {
   Runtime rt(test::options({2, "lws"}));
   Tiled<double> a(rt, {.rows = 40, .cols = 40, .tile = 8, .uplo = Uplo::lower}, MinIj{});
   const auto before = a.dense();
-  for (const TileShape& shape : {TileShape{.rows = 39, .cols = 2, .tile = 8}, TileShape{.rows = 40, .cols = 2, .tile = 10},
-                                 TileShape{.rows = 40, .cols = 40, .tile = 8, .uplo = Uplo::lower}}) {
+  for (const TileShape& shape :
+       {TileShape{.rows = 39, .cols = 2, .tile = 8}, TileShape{.rows = 40, .cols = 2, .tile = 10},
+        TileShape{.rows = 40, .cols = 40, .tile = 8, .uplo = Uplo::lower}}) {
     Tiled<double> b(rt, shape, RandomGeneral{1});
     EXPECT_THROW(posv(rt, Uplo::lower, a.data, b.data), UsageError);
   }
@@ -132,7 +136,8 @@ TEST(PotrfFlow, ASystemWhosePartsDoNotFitIsRefusedBeforeAnythingIsFactorised) {
 
 TEST(PotrfFlow, RefusesMatricesThatDoNotFit) {
   Runtime rt(test::options({1, "lws"}));
-  Tiled<double> lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower}), wide(rt, {.rows = 4, .cols = 10, .tile = 4});
+  Tiled<double> lower(rt, {.rows = 10, .cols = 10, .tile = 4, .uplo = Uplo::lower}),
+      wide(rt, {.rows = 4, .cols = 10, .tile = 4});
   Tiled<double> b(rt, {.rows = 9, .cols = 1, .tile = 4}), other_tile(rt, {.rows = 10, .cols = 1, .tile = 5});
   EXPECT_THROW(potrf(rt, Uplo::upper, lower.data), UsageError);
   EXPECT_THROW(potrf(rt, Uplo::lower, wide.data), UsageError);

@@ -13,7 +13,8 @@
 
 namespace tandem::linalg::internal {
 
-// Codelets are immutable and shared by all runtimes; each is built at its first use. Panels are factorised on cores, and CUDA devices take updates.
+// Codelets are immutable and shared by all runtimes; each is built at its first use. Panels are factorised on cores,
+// and CUDA devices take updates.
 
 template <Scalar T>
 const auto& geqrt_codelet() {
@@ -23,7 +24,8 @@ const auto& geqrt_codelet() {
 
 template <Scalar T>
 const auto& unmqr_codelet() {
-  static const auto codelet = counted<T>("unmqr", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
+  static const auto codelet = counted<T>("unmqr", [](Op op, MatrixView<const T> v, MatrixView<const T> t,
+                                                     MatrixView<T> c) {
     kernels::unmqr(op, v, t, c);
   }).cuda([](CudaQueue& queue, Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> c) {
     kernels::cuda::unmqr(queue, op, v, t, c);
@@ -33,17 +35,19 @@ const auto& unmqr_codelet() {
 
 template <Scalar T>
 const auto& tpqrt_codelet() {
-  static const auto codelet = counted<T>("tpqrt", [](MatrixView<T> a, MatrixView<T> b, MatrixView<T> t) { kernels::tpqrt(a, b, t); });
+  static const auto codelet = counted<T>("tpqrt", [](MatrixView<T> a, MatrixView<T> b,
+                                                     MatrixView<T> t) { kernels::tpqrt(a, b, t); });
   return codelet;
 }
 
 template <Scalar T>
 const auto& tpmqrt_codelet() {
-  static const auto codelet = counted<T>("tpmqrt", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
-                                            MatrixView<T> b) { kernels::tpmqrt(op, v, t, a, b); })
-      .cuda([](CudaQueue& queue, Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a, MatrixView<T> b) {
-        kernels::cuda::tpmqrt(queue, op, v, t, a, b);
-      }).prefer_devices();
+  static const auto codelet =
+      counted<T>("tpmqrt", [](Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
+                              MatrixView<T> b) { kernels::tpmqrt(op, v, t, a, b); })
+          .cuda([](CudaQueue& queue, Op op, MatrixView<const T> v, MatrixView<const T> t, MatrixView<T> a,
+                   MatrixView<T> b) { kernels::cuda::tpmqrt(queue, op, v, t, a, b); })
+          .prefer_devices();
   return codelet;
 }
 

@@ -6,9 +6,9 @@
 
 namespace tandem::linalg {
 
-/// Bottom levels in the graph of the tiled QR factorisation of row_tiles x col_tiles tiles (geqrf.cpp), in units of nb^3 / 3
-/// operations, of which geqrt takes 4, unmqr and tpqrt 6, tpmqrt 12. A task's level is its own time and the largest level of a
-/// task that waits for it:
+/// Bottom levels in the graph of the tiled QR factorisation of row_tiles x col_tiles tiles (geqrf.cpp), in units of
+/// nb^3 / 3 operations, of which geqrt takes 4, unmqr and tpqrt 6, tpmqrt 12. A task's level is its own time and the
+/// largest level of a task that waits for it:
 ///
 ///   geqrt(k)        =  4 + max( tpqrt(k, k+1), max_j unmqr(k, j) )               i, j > k
 ///   unmqr(k, j)     =  6 + max( tpqrt(k, k+1), tpmqrt(k, k+1, j) )

@@ -88,7 +88,8 @@ template <Scalar T>
 Real<T> gels_residual(Runtime& rt, Op op, const TiledData<T>& a, const TiledData<T>& x, TiledData<T>& b) {
   const std::size_t m = a.matrix().rows(), n = a.matrix().cols(), nrhs = b.matrix().cols(), nb = a.matrix().tile_size();
   const auto fits = [&](const TiledData<T>& side) {
-    return is_general(side) && side.matrix().rows() == m && side.matrix().cols() == nrhs && side.matrix().tile_size() == nb;
+    return is_general(side) && side.matrix().rows() == m && side.matrix().cols() == nrhs &&
+           side.matrix().tile_size() == nb;
   };
   require(m >= n && is_general(a) && fits(x) && fits(b), "gels_residual: the shapes of A, X and B do not fit");
   const Real<T> size_a = norm_one(rt, a);

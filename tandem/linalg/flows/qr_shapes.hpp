@@ -14,7 +14,8 @@ bool has_factors_shape(const TiledData<T>& t, const TiledData<T>& a) {
   const std::size_t ib = t.matrix().tile_height();
   if (ib > block_reflector_max) return false;
   const TileShape wanted = geqrf_factors_shape(a.matrix().shape(), ib);
-  return shape.uplo == Uplo::general && shape.rows == wanted.rows && shape.cols == wanted.cols && shape.tile == wanted.tile;
+  return shape.uplo == Uplo::general && shape.rows == wanted.rows && shape.cols == wanted.cols &&
+         shape.tile == wanted.tile;
 }
 
 }  // namespace tandem::linalg::internal

@@ -63,7 +63,8 @@ void require_same_shape(const TiledData<T>& a, const TiledData<T>& factors) {
 
 template <Scalar T>
 Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<T>& factor) {
-  require(has_triangle(a, uplo) && has_triangle(factor, uplo), "potrf_residual: the matrices have to store the triangle");
+  require(has_triangle(a, uplo) && has_triangle(factor, uplo),
+          "potrf_residual: the matrices have to store the triangle");
   const std::size_t n = a.matrix().rows(), nt = a.row_tiles();
   const Real<T> size = norm_one_hermitian(rt, uplo, a);
   const bool lower = uplo == Uplo::lower;
@@ -82,8 +83,8 @@ Real<T> potrf_residual(Runtime& rt, Uplo uplo, TiledData<T>& a, const TiledData<
     };
     for (std::size_t n_tile = k; n_tile < nt; ++n_tile) {
       // A(n,n) := A(n,n) - L(n,k) L(n,k)^H
-      rt.submit(herk_codelet<T>(), uplo, op, Real<T>(-1), read(factor_tile(n_tile)), Real<T>(1), read_write(a(n_tile, n_tile)),
-                no_info);
+      rt.submit(herk_codelet<T>(), uplo, op, Real<T>(-1), read(factor_tile(n_tile)), Real<T>(1),
+                read_write(a(n_tile, n_tile)), no_info);
       for (std::size_t m = n_tile + 1; m < nt; ++m) {
         // A(m,n) := A(m,n) - L(m,k) L(n,k)^H, or the transpose of this
         const std::size_t row = lower ? m : n_tile, col = lower ? n_tile : m;
@@ -125,8 +126,8 @@ Real<T> gesv_residual(Runtime& rt, const TiledData<T>& a, const TiledData<T>& x,
 }
 
 template <Scalar T>
-Real<T> trsm_residual(Runtime& rt, Op op, std::type_identity_t<T> alpha, const TiledData<T>& triangle, const TiledData<T>& x,
-                      TiledData<T>& b) {
+Real<T> trsm_residual(Runtime& rt, Op op, std::type_identity_t<T> alpha, const TiledData<T>& triangle,
+                      const TiledData<T>& x, TiledData<T>& b) {
   const Real<T> size = norm_one(rt, triangle) * norm_one(rt, x);
   submit_gemm(rt, op, Op::no_trans, T(-1), triangle, x, alpha, b);  // B := alpha B - op(A) X
   return scaled_residual(norm_one(rt, b), size, triangle.matrix().rows(), epsilon<T>);

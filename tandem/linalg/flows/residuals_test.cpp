@@ -49,7 +49,8 @@ TYPED_TEST(Residuals, OfProductsSeeOneWrongElement) {
   Runtime rt(test::options({2, "lws"}));
   Tiled<T> a(rt, shape, RandomGeneral{1}), b(rt, shape, RandomGeneral{2}), before(rt, shape, RandomGeneral{3}),
       c(rt, shape, RandomGeneral{3});
-  const Product<T> product{.op_a = Op::conj_trans, .op_b = Op::no_trans, .alpha = T(2), .a = a.data, .b = b.data, .beta = T(-1)};
+  const Product<T> product{
+      .op_a = Op::conj_trans, .op_b = Op::no_trans, .alpha = T(2), .a = a.data, .b = b.data, .beta = T(-1)};
   gemm(rt, product.op_a, product.op_b, product.alpha, a.data, b.data, product.beta, c.data);
   EXPECT_LE(gemm_residual(rt, product, before.data, c.data), 3);
   auto tile = rt.acquire(read_write(c.data(2, 1)));
@@ -71,8 +72,12 @@ TYPED_TEST(Residuals, OfRankUpdatesGoByTheExpandedMatrix) {
       if (hermitian) herk(rt, uplo, Op::no_trans, Real<T>(2), a.data, Real<T>(1), c.data);
       else syrk(rt, uplo, Op::no_trans, T(2), a.data, T(1), c.data);
       submit_expand(rt, uplo, mirror, c.data, after.data);
-      const Product<T> product{.op_a = Op::no_trans, .op_b = hermitian ? Op::conj_trans : Op::trans, .alpha = T(2), .a = a.data,
-                               .b = a.data, .beta = T(1)};
+      const Product<T> product{.op_a = Op::no_trans,
+                               .op_b = hermitian ? Op::conj_trans : Op::trans,
+                               .alpha = T(2),
+                               .a = a.data,
+                               .b = a.data,
+                               .beta = T(1)};
       EXPECT_LE(gemm_residual(rt, product, before.data, after.data), 3);
     }
 }

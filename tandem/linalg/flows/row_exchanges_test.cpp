@@ -45,8 +45,10 @@ TEST(RowExchanges, OfTilesGiveTheSamePermutationAsInterchanges) {
     const std::size_t tile = 1 + random() % 12, rows = tile + random() % 40, pivots = 1 + random() % tile;
     auto candidates = identity(rows);
     // Some rounds choose among few rows, so that most pivot rows are in the first tile.
-    std::shuffle(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(round % 2 == 0 ? rows : tile), random);
-    const std::vector<std::size_t> pivot_rows(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(pivots));
+    std::shuffle(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(round % 2 == 0 ? rows : tile),
+                 random);
+    const std::vector<std::size_t> pivot_rows(candidates.begin(),
+                                              candidates.begin() + static_cast<std::ptrdiff_t>(pivots));
     std::vector<std::size_t> interchanges(pivots), partners(tile), within(tile);
     interchanges_of(pivot_rows, interchanges);
     const auto wanted = interchanged(rows, interchanges);

@@ -30,14 +30,15 @@ struct Solve {
   bool forward() const { return op_is_lower() == (side == Side::left); }
 };
 
-// The longest path from step s of n goes through a solve (3) and an update (6) per step, in units of nb^3 / 3 operations.
+// The longest path from step s of n goes through a solve (3) and an update (6) per step, in units of nb^3 / 3
+// operations.
 int solve_level(std::size_t step, std::size_t steps) { return 9 * static_cast<int>(steps - 1 - step) + 3; }
 int update_level(std::size_t step, std::size_t target, std::size_t steps) {
   return 6 * static_cast<int>(target - step) + solve_level(target, steps);
 }
 
-/// Steps k = 0, 1, ... in the order of elimination; `at(k)` is the unknown of step k. All ranks submit the solves, which write
-/// each tile last, and each rank the updates that use one of its tiles.
+/// Steps k = 0, 1, ... in the order of elimination; `at(k)` is the unknown of step k. All ranks submit the solves,
+/// which write each tile last, and each rank the updates that use one of its tiles.
 template <Scalar T>
 void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
   const std::size_t steps = s.b.row_tiles();
@@ -50,8 +51,8 @@ void submit_left(Runtime& rt, const Solve<T>& s, T alpha) {
     const T once = step == 0 ? alpha : T(1);
     for (std::size_t j = 0; j < s.b.col_tiles(); ++j) {
       // op(A)(k,k) X(k,j) = B(k,j)
-      rt.submit({.priority = solve_level(step, steps)}, trsm_codelet<T>(), s.side, s.uplo, s.op, s.diag, once, read(s.a(k, k)),
-                read_write(s.b(k, j)), s.after);
+      rt.submit({.priority = solve_level(step, steps)}, trsm_codelet<T>(), s.side, s.uplo, s.op, s.diag, once,
+                read(s.a(k, k)), read_write(s.b(k, j)), s.after);
     }
     for (std::size_t later = step + 1; later < steps; ++later) {
       const std::size_t i = at(later);
@@ -78,8 +79,8 @@ void submit_right(Runtime& rt, const Solve<T>& s, T alpha) {
     const T once = step == 0 ? alpha : T(1);
     for (std::size_t i = 0; i < s.b.row_tiles(); ++i) {
       // X(i,k) op(A)(k,k) = B(i,k)
-      rt.submit({.priority = solve_level(step, steps)}, trsm_codelet<T>(), s.side, s.uplo, s.op, s.diag, once, read(s.a(k, k)),
-                read_write(s.b(i, k)), s.after);
+      rt.submit({.priority = solve_level(step, steps)}, trsm_codelet<T>(), s.side, s.uplo, s.op, s.diag, once,
+                read(s.a(k, k)), read_write(s.b(i, k)), s.after);
     }
     for (std::size_t later = step + 1; later < steps; ++later) {
       const std::size_t j = at(later);
@@ -87,8 +88,8 @@ void submit_right(Runtime& rt, const Solve<T>& s, T alpha) {
       const TaskIndices updates = sees_all ? TaskIndices::all() : TaskIndices{own_b.col(j), own_b.col(k)};
       for_tasks_of(rt, 0, s.b.row_tiles(), updates, [&](std::size_t i) {
         // B(i,j) := B(i,j) - X(i,k) op(A)(k,j)
-        rt.submit({.priority = update_level(step, later, steps)}, gemm_codelet<T>(), Op::no_trans, s.op, T(-1), read(s.b(i, k)),
-                  read(s.a_tile(k, j)), once, read_write(s.b(i, j)), s.after);
+        rt.submit({.priority = update_level(step, later, steps)}, gemm_codelet<T>(), Op::no_trans, s.op, T(-1),
+                  read(s.b(i, k)), read(s.a_tile(k, j)), once, read_write(s.b(i, j)), s.after);
       });
     }
   }
@@ -97,8 +98,8 @@ void submit_right(Runtime& rt, const Solve<T>& s, T alpha) {
 }  // namespace
 
 template <Scalar T>
-void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, const TiledData<T>& a,
-                 TiledData<T>& b, const Info* after) {
+void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha,
+                 const TiledData<T>& a, TiledData<T>& b, const Info* after) {
   require(has_triangle(a, uplo), "trsm: A has to be square and store its triangle");
   require(is_general(b), "trsm: B has to store all its tiles");
   require(a.matrix().tile_size() == b.matrix().tile_size(), "trsm: the tile sizes differ");

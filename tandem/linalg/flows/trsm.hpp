@@ -8,12 +8,12 @@
 
 namespace tandem::linalg {
 
-/// Submits op(A) X = alpha B (left) or X op(A) = alpha B (right); X replaces B, which is general. A is triangular, stores its
-/// `uplo` triangle and has B's tile size. With an `after` (a factorisation's) that has failed the tasks do nothing; it lives
-/// until the program has waited for the flow. UsageError: shapes that do not fit.
+/// Submits op(A) X = alpha B (left) or X op(A) = alpha B (right); X replaces B, which is general. A is triangular,
+/// stores its `uplo` triangle and has B's tile size. With an `after` (a factorisation's) that has failed the tasks do
+/// nothing; it lives until the program has waited for the flow. UsageError: shapes that do not fit.
 template <Scalar T>
-void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, const TiledData<T>& a,
-                 TiledData<T>& b, const Info* after = nullptr);
+void submit_trsm(Runtime& rt, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha,
+                 const TiledData<T>& a, TiledData<T>& b, const Info* after = nullptr);
 
 /// Solves and waits.
 template <Scalar T>

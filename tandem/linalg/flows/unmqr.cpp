@@ -18,8 +18,8 @@ using namespace internal;
 // The longest path, in units of nb^3 / 3 operations, goes through a task of 12 per remaining row and step.
 int level(std::size_t rows_left, std::size_t steps_left) { return 12 * static_cast<int>(rows_left + steps_left); }
 
-/// The updates that this rank submits: all with its own reflectors, all in columns of C in which it has tiles (they move from
-/// rank to rank), and those that write a tile of C last.
+/// The updates that this rank submits: all with its own reflectors, all in columns of C in which it has tiles (they
+/// move from rank to rank), and those that write a tile of C last.
 template <Scalar T>
 class OwnUpdates {
  public:
@@ -47,15 +47,15 @@ void submit_conj_trans(Runtime& rt, const TiledData<T>& a, const TiledData<T>& t
     const auto iteration = rt.iteration(k);
     for (std::size_t j = 0; j < c.col_tiles(); ++j) {
       // C(k,j) := Q(k,k)^H C(k,j)
-      rt.submit({.priority = level(mt - k, steps - k)}, unmqr_codelet<T>(), Op::conj_trans, read(a(k, k)), read(t(k, k)),
-                read_write(c(k, j)));
+      rt.submit({.priority = level(mt - k, steps - k)}, unmqr_codelet<T>(), Op::conj_trans, read(a(k, k)),
+                read(t(k, k)), read_write(c(k, j)));
     }
     for (std::size_t i = k + 1; i < mt; ++i) {
       const bool last = i == mt - 1 || k == steps - 1;
       for_tasks_of(rt, 0, c.col_tiles(), own.columns(i, k, last), [&](std::size_t j) {
         // [C(k,j); C(i,j)] := Q(i,k)^H [C(k,j); C(i,j)]
-        rt.submit({.priority = level(mt - i, steps - k)}, tpmqrt_codelet<T>(), Op::conj_trans, read(a(i, k)), read(t(i, k)),
-                  read_write(c(k, j)), read_write(c(i, j)));
+        rt.submit({.priority = level(mt - i, steps - k)}, tpmqrt_codelet<T>(), Op::conj_trans, read(a(i, k)),
+                  read(t(i, k)), read_write(c(k, j)), read_write(c(i, j)));
       });
     }
   }

@@ -5,9 +5,9 @@
 
 namespace tandem::linalg {
 
-/// Submits C := op(Q) C with the Q that geqrf left in `a`, m x n, and `t`; C is general, has m rows and A's tile size. `op` is
-/// no_trans or conj_trans; in real types trans too. Only elements below A's diagonal are read. UsageError: shapes that do not
-/// fit, trans of a complex Q.
+/// Submits C := op(Q) C with the Q that geqrf left in `a`, m x n, and `t`; C is general, has m rows and A's tile size.
+/// `op` is no_trans or conj_trans; in real types trans too. Only elements below A's diagonal are read. UsageError:
+/// shapes that do not fit, trans of a complex Q.
 template <Scalar T>
 void submit_unmqr(Runtime& rt, Op op, const TiledData<T>& a, const TiledData<T>& t, TiledData<T>& c);
 

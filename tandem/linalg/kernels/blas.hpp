@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/blas.hpp: the BLAS routines we stand on, as overloads for s, d, c and z. Private to the kernels.
+// tandem/linalg/kernels/blas.hpp: the BLAS routines we stand on, as overloads for s, d, c and z. Private to the
+// kernels.
 #pragma once
 
 #if __has_include(<cblas.h>)
@@ -35,12 +36,17 @@ inline CBLAS_TRANSPOSE blas_op(Op op) noexcept {
 
 inline CBLAS_UPLO blas_uplo(Uplo uplo) noexcept { return uplo == Uplo::lower ? CblasLower : CblasUpper; }
 
-inline std::size_t op_rows(Op op, std::size_t rows, std::size_t cols) noexcept { return op == Op::no_trans ? rows : cols; }
-inline std::size_t op_cols(Op op, std::size_t rows, std::size_t cols) noexcept { return op == Op::no_trans ? cols : rows; }
+inline std::size_t op_rows(Op op, std::size_t rows, std::size_t cols) noexcept {
+  return op == Op::no_trans ? rows : cols;
+}
+inline std::size_t op_cols(Op op, std::size_t rows, std::size_t cols) noexcept {
+  return op == Op::no_trans ? cols : rows;
+}
 
 /// The block of the stored A whose op() is rows [row, row + rows) and columns [col, col + cols) of op(A).
 template <class T>
-MatrixView<T> op_block(Op op, MatrixView<T> a, std::size_t row, std::size_t col, std::size_t rows, std::size_t cols) noexcept {
+MatrixView<T> op_block(Op op, MatrixView<T> a, std::size_t row, std::size_t col, std::size_t rows,
+                       std::size_t cols) noexcept {
   return op == Op::no_trans ? a.block(row, col, rows, cols) : a.block(col, row, cols, rows);
 }
 

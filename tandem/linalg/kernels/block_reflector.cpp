@@ -1,7 +1,8 @@
-// tandem/linalg/kernels/block_reflector.cpp: recursive factorisation of a panel, and the application of its reflectors by gemm.
+// tandem/linalg/kernels/block_reflector.cpp: recursive factorisation of a panel, and the application of its reflectors
+// by gemm.
 //
-// Halves of a panel are factorised and joined (Elmroth, Gustavson: Applying recursion to serial and parallel QR factorization
-// leads to better performance, IBM J. Res. Dev. 44, 2000):
+// Halves of a panel are factorised and joined (Elmroth, Gustavson: Applying recursion to serial and parallel QR
+// factorization leads to better performance, IBM J. Res. Dev. 44, 2000):
 //   Q_1^H [A_1 A_2] = [R_11 R_12; 0 A'_2],   Q_2^H A'_2 = [R_22; 0],   T = [T_1  -T_1 (V_1^H V_2) T_2; 0  T_2].
 #include "tandem/linalg/kernels/block_reflector.hpp"
 
@@ -50,7 +51,8 @@ void subtract_outer(int m, int n, const float* x, const float* y, float* a, int 
 void subtract_outer(int m, int n, const double* x, const double* y, double* a, int lda) {
   cblas_dger(CblasColMajor, m, n, -1, x, 1, y, 1, a, lda);
 }
-void subtract_outer(int m, int n, const std::complex<float>* x, const std::complex<float>* y, std::complex<float>* a, int lda) {
+void subtract_outer(int m, int n, const std::complex<float>* x, const std::complex<float>* y, std::complex<float>* a,
+                    int lda) {
   const std::complex<float> minus_one = -1;
   cblas_cgeru(CblasColMajor, m, n, &minus_one, x, 1, y, 1, a, lda);
 }
@@ -74,7 +76,8 @@ class Local {
   MatrixView<T> view() noexcept { return view_; }
 
  private:
-  alignas(64) std::byte storage_[max_rows * max_cols * sizeof(T)];  // an array of std::complex would be filled with zeros
+  alignas(
+      64) std::byte storage_[max_rows * max_cols * sizeof(T)];  // an array of std::complex would be filled with zeros
   MatrixView<T> view_;
 };
 
@@ -92,7 +95,8 @@ void copy_unit_lower(MatrixView<const T> stored, MatrixView<T> v0) noexcept {
 template <Scalar T>
 Real<T> column_norm(MatrixView<const T> x) {
   using R = Real<T>;
-  constexpr R least = std::numeric_limits<R>::min() / (std::numeric_limits<R>::epsilon() * std::numeric_limits<R>::epsilon());
+  constexpr R least =
+      std::numeric_limits<R>::min() / (std::numeric_limits<R>::epsilon() * std::numeric_limits<R>::epsilon());
   const std::size_t parts = x.rows * (is_complex<T> ? 2 : 1);
   const R sum = sum_of_squares(blas_int(parts), reinterpret_cast<const R*>(x.data));
   return sum >= least && sum <= std::numeric_limits<R>::max() ? std::sqrt(sum) : kernels::lange(Norm::frobenius, x);
@@ -103,7 +107,8 @@ void scale(T factor, MatrixView<T> x) noexcept {
   for (std::size_t i = 0; i < x.rows; ++i) x(i, 0) = multiply(factor, x(i, 0));
 }
 
-/// LAPACK's larfg: H^H [alpha; x] = [beta; 0] with real beta, H = 1 - tau [1; v] [1; v]^H. v replaces x, beta alpha. Returns tau.
+/// LAPACK's larfg: H^H [alpha; x] = [beta; 0] with real beta, H = 1 - tau [1; v] [1; v]^H. v replaces x, beta alpha.
+/// Returns tau.
 template <Scalar T>
 T make_reflector(T& alpha, MatrixView<T> x) {
   using R = Real<T>;
@@ -131,7 +136,8 @@ T make_reflector(T& alpha, MatrixView<T> x) {
 /// they save.
 constexpr std::size_t leaf = 8;
 
-/// LAPACK's geqr2 and larft in one: column j of T comes from the same product V^H v_j that updates the columns to the right.
+/// LAPACK's geqr2 and larft in one: column j of T comes from the same product V^H v_j that updates the columns to the
+/// right.
 template <Scalar T>
 void factorise_leaf(const Panel<T>& panel, MatrixView<T> t) {
   const std::size_t k = panel.count();
@@ -175,7 +181,8 @@ void join(const Panel<T>& panel, std::size_t k1, MatrixView<T> t) {
     gemm<T>(conj_trans, no_trans, T(1), panel.r.block(k1, 0, k2, k1), v0.view(), T(0), product.view());
     beta = T(1);
   }
-  gemm<T>(conj_trans, no_trans, T(1), panel.below.block(0, 0, m, k1), panel.below.block(0, k1, m, k2), beta, product.view());
+  gemm<T>(conj_trans, no_trans, T(1), panel.below.block(0, 0, m, k1), panel.below.block(0, k1, m, k2), beta,
+          product.view());
   gemm<T>(no_trans, no_trans, T(1), product.view(), t.block(k1, k1, k2, k2), T(0), times_t2.view());
   gemm<T>(no_trans, no_trans, T(-1), t.block(0, 0, k1, k1), times_t2.view(), T(0), t.block(0, k1, k1, k2));
 }

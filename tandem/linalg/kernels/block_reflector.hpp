@@ -1,10 +1,10 @@
-// tandem/linalg/kernels/block_reflector.hpp: products of Householder reflectors in compact form, of which the tile kernels of QR
-// are made. Private to the kernels.
+// tandem/linalg/kernels/block_reflector.hpp: products of Householder reflectors in compact form, of which the tile
+// kernels of QR are made. Private to the kernels.
 //
 // A reflector H = 1 - tau v v^H takes a column to a multiple of the first unit vector. The product of k of them is
 //   Q = H_1 H_2 ... H_k = 1 - V T V^H,   V = [v_1 ... v_k],   T upper triangular
-// (Schreiber, Van Loan: A storage-efficient WY representation for products of Householder transformations, SIAM J. Sci. Stat.
-// Comput. 10, 1989), which is applied to many columns by products of matrices.
+// (Schreiber, Van Loan: A storage-efficient WY representation for products of Householder transformations, SIAM J. Sci.
+// Stat. Comput. 10, 1989), which is applied to many columns by products of matrices.
 #pragma once
 
 #include <algorithm>
@@ -63,8 +63,8 @@ Panel<T> stacked_panel(MatrixView<T> a, MatrixView<T> b, std::size_t at, std::si
   return {a.block(at, at, k, k), b.block(0, at, b.rows, k), false};
 }
 
-/// Calls `visit(first, count)` for blocks of `ib` out of `reflectors` in the order in which op(Q) = op(Q_1 Q_2 ...) is applied:
-/// from the first one on for conj_trans, from the last one back for no_trans.
+/// Calls `visit(first, count)` for blocks of `ib` out of `reflectors` in the order in which op(Q) = op(Q_1 Q_2 ...) is
+/// applied: from the first one on for conj_trans, from the last one back for no_trans.
 template <class Visit>
 void for_each_block(Op op, std::size_t reflectors, std::size_t ib, const Visit& visit) {
   const std::size_t blocks = reflectors == 0 ? 0 : (reflectors + ib - 1) / ib;
@@ -74,9 +74,9 @@ void for_each_block(Op op, std::size_t reflectors, std::size_t ib, const Visit& 
   }
 }
 
-/// Factorises a panel of at most block_reflector_max columns: R and V replace it, and T, with zeros beneath its diagonal,
-/// replaces `t`, k x k. As in LAPACK, Q^H [R; below] = [R'; 0], the diagonal of R' is real, and each reflector's tau has a real
-/// part from 1 to 2 or is 0.
+/// Factorises a panel of at most block_reflector_max columns: R and V replace it, and T, with zeros beneath its
+/// diagonal, replaces `t`, k x k. As in LAPACK, Q^H [R; below] = [R'; 0], the diagonal of R' is real, and each
+/// reflector's tau has a real part from 1 to 2 or is 0.
 template <Scalar T>
 void factorise_panel(const Panel<T>& panel, MatrixView<T> t);
 

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/cuda.cpp: calls of cuBLAS and cuSOLVER, whose functions the device finds, and kernels that NVRTC compiles.
+// tandem/linalg/kernels/cuda.cpp: calls of cuBLAS and cuSOLVER, whose functions the device finds, and kernels that
+// NVRTC compiles.
 #include "tandem/linalg/kernels/cuda.hpp"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ int cublas_uplo(Uplo uplo) { return uplo == Uplo::lower ? kCublasLower : kCublas
 int cublas_diag(Diag diag) { return diag == Diag::unit ? kCublasUnit : kCublasNonUnit; }
 
 void check(int status, const char* symbol) {
-  if (status != 0) throw DeviceError(DeviceEffect::refused, fmt::format("{} has refused its work: its status is {}", symbol, status));
+  if (status != 0)
+    throw DeviceError(DeviceEffect::refused, fmt::format("{} has refused its work: its status is {}", symbol, status));
 }
 
 /// Calls a function of cuBLAS with its handle and `arguments`.
@@ -59,39 +61,46 @@ void report(CudaQueue& queue, const int* info, std::function<void(std::size_t)> 
 
 /// C := alpha op(A) op(B) + beta C; does nothing if a size is zero.
 template <Scalar T>
-void multiply(CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
-  call_blas<CublasGemm<T>>(queue, CudaSymbols<T>::gemm, cublas_op(op_a), cublas_op(op_b), blas_int(c.rows), blas_int(c.cols),
-                           blas_int(op_cols(op_a, a.rows, a.cols)), &alpha, a.data, blas_ld(a.ld), b.data, blas_ld(b.ld), &beta, c.data, blas_ld(c.ld));
+void multiply(CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
+              MatrixView<T> c) {
+  call_blas<CublasGemm<T>>(queue, CudaSymbols<T>::gemm, cublas_op(op_a), cublas_op(op_b), blas_int(c.rows),
+                           blas_int(c.cols), blas_int(op_cols(op_a, a.rows, a.cols)), &alpha, a.data, blas_ld(a.ld),
+                           b.data, blas_ld(b.ld), &beta, c.data, blas_ld(c.ld));
 }
 
 /// C := op(A) B with a triangular A.
 template <Scalar T>
-void multiply_triangle(CudaQueue& queue, Uplo uplo, Op op, Diag diag, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c) {
+void multiply_triangle(CudaQueue& queue, Uplo uplo, Op op, Diag diag, MatrixView<const T> a, MatrixView<const T> b,
+                       MatrixView<T> c) {
   const T one(1);
-  call_blas<CublasTrmm<T>>(queue, CudaSymbols<T>::trmm, kCublasLeft, cublas_uplo(uplo), cublas_op(op), cublas_diag(diag), blas_int(c.rows),
-                           blas_int(c.cols), &one, a.data, blas_ld(a.ld), b.data, blas_ld(b.ld), c.data, blas_ld(c.ld));
+  call_blas<CublasTrmm<T>>(queue, CudaSymbols<T>::trmm, kCublasLeft, cublas_uplo(uplo), cublas_op(op),
+                           cublas_diag(diag), blas_int(c.rows), blas_int(c.cols), &one, a.data, blas_ld(a.ld), b.data,
+                           blas_ld(b.ld), c.data, blas_ld(c.ld));
 }
 
 /// C := A + beta B.
 template <Scalar T>
 void add(CudaQueue& queue, MatrixView<const T> a, T beta, MatrixView<const T> b, MatrixView<T> c) {
   const T one(1);
-  call_blas<CublasGeam<T>>(queue, CudaSymbols<T>::geam, kCublasNoTrans, kCublasNoTrans, blas_int(c.rows), blas_int(c.cols), &one, a.data, blas_ld(a.ld),
-                           &beta, b.data, blas_ld(b.ld), c.data, blas_ld(c.ld));
+  call_blas<CublasGeam<T>>(queue, CudaSymbols<T>::geam, kCublasNoTrans, kCublasNoTrans, blas_int(c.rows),
+                           blas_int(c.cols), &one, a.data, blas_ld(a.ld), &beta, b.data, blas_ld(b.ld), c.data,
+                           blas_ld(c.ld));
 }
 
 /// Memory for products of a block of reflectors with the columns that it is applied to.
 template <Scalar T>
 struct Products {
   Products(CudaQueue& queue, std::size_t ib, std::size_t cols)
-      : first{static_cast<T*>(queue.scratch(2 * ib * cols * sizeof(T))), ib, cols, ib}, second{first.data + ib * cols, ib, cols, ib} {}
+      : first{static_cast<T*>(queue.scratch(2 * ib * cols * sizeof(T))), ib, cols, ib},
+        second{first.data + ib * cols, ib, cols, ib} {}
   MatrixView<T> first, second;
 };
 
-/// [C0; C1] := op(1 - V T V^H) [C0; C1] (block_reflector.hpp); V = [V0; V1], V0 being the identity, or for a trapezoid unit lower triangular.
+/// [C0; C1] := op(1 - V T V^H) [C0; C1] (block_reflector.hpp); V = [V0; V1], V0 being the identity, or for a trapezoid
+/// unit lower triangular.
 template <Scalar T>
-void apply_reflectors(CudaQueue& queue, Op op, const Panel<const T>& v, MatrixView<const T> t, const Products<T>& space, MatrixView<T> c0,
-                      MatrixView<T> c1) {
+void apply_reflectors(CudaQueue& queue, Op op, const Panel<const T>& v, MatrixView<const T> t, const Products<T>& space,
+                      MatrixView<T> c0, MatrixView<T> c1) {
   const MatrixView<T> w = space.first.block(0, 0, c0.rows, c0.cols), tw = space.second.block(0, 0, c0.rows, c0.cols);
   if (v.trapezoid) multiply_triangle<T>(queue, Uplo::lower, Op::conj_trans, Diag::unit, v.r, c0, w);
   else add<T>(queue, c0, T(0), c0, w);
@@ -132,32 +141,37 @@ class RowsLaunch {
 }  // namespace
 
 template <Scalar T>
-void gemm(CudaQueue& queue, Op op_a, Op op_b, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
-          std::type_identity_t<MatrixView<const T>> b, std::type_identity_t<T> beta, MatrixView<T> c) {
+void gemm(CudaQueue& queue, Op op_a, Op op_b, std::type_identity_t<T> alpha,
+          std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b,
+          std::type_identity_t<T> beta, MatrixView<T> c) {
   if (!c.empty()) multiply<T>(queue, op_a, op_b, alpha, a, b, beta, c);
 }
 
 template <Scalar T>
-void herk(CudaQueue& queue, Uplo uplo, Op op, Real<T> alpha, std::type_identity_t<MatrixView<const T>> a, Real<T> beta, MatrixView<T> c) {
-  if (c.empty()) return;
-  call_blas<CublasHerk<T>>(queue, CudaSymbols<T>::herk, cublas_uplo(uplo), cublas_op(op), blas_int(c.rows), blas_int(op_cols(op, a.rows, a.cols)), &alpha,
-                           a.data, blas_ld(a.ld), &beta, c.data, blas_ld(c.ld));
-}
-
-template <Scalar T>
-void syrk(CudaQueue& queue, Uplo uplo, Op op, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<T> beta,
+void herk(CudaQueue& queue, Uplo uplo, Op op, Real<T> alpha, std::type_identity_t<MatrixView<const T>> a, Real<T> beta,
           MatrixView<T> c) {
   if (c.empty()) return;
-  call_blas<CublasSyrk<T>>(queue, CudaSymbols<T>::syrk, cublas_uplo(uplo), cublas_op(op), blas_int(c.rows), blas_int(op_cols(op, a.rows, a.cols)), &alpha,
-                           a.data, blas_ld(a.ld), &beta, c.data, blas_ld(c.ld));
+  call_blas<CublasHerk<T>>(queue, CudaSymbols<T>::herk, cublas_uplo(uplo), cublas_op(op), blas_int(c.rows),
+                           blas_int(op_cols(op, a.rows, a.cols)), &alpha, a.data, blas_ld(a.ld), &beta, c.data,
+                           blas_ld(c.ld));
 }
 
 template <Scalar T>
-void trsm(CudaQueue& queue, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
-          MatrixView<T> b) {
+void syrk(CudaQueue& queue, Uplo uplo, Op op, std::type_identity_t<T> alpha,
+          std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<T> beta, MatrixView<T> c) {
+  if (c.empty()) return;
+  call_blas<CublasSyrk<T>>(queue, CudaSymbols<T>::syrk, cublas_uplo(uplo), cublas_op(op), blas_int(c.rows),
+                           blas_int(op_cols(op, a.rows, a.cols)), &alpha, a.data, blas_ld(a.ld), &beta, c.data,
+                           blas_ld(c.ld));
+}
+
+template <Scalar T>
+void trsm(CudaQueue& queue, Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha,
+          std::type_identity_t<MatrixView<const T>> a, MatrixView<T> b) {
   if (b.empty()) return;
-  call_blas<CublasTrsm<T>>(queue, CudaSymbols<T>::trsm, side == Side::left ? kCublasLeft : kCublasRight, cublas_uplo(uplo), cublas_op(op),
-                           cublas_diag(diag), blas_int(b.rows), blas_int(b.cols), &alpha, a.data, blas_ld(a.ld), b.data, blas_ld(b.ld));
+  call_blas<CublasTrsm<T>>(queue, CudaSymbols<T>::trsm, side == Side::left ? kCublasLeft : kCublasRight,
+                           cublas_uplo(uplo), cublas_op(op), cublas_diag(diag), blas_int(b.rows), blas_int(b.cols),
+                           &alpha, a.data, blas_ld(a.ld), b.data, blas_ld(b.ld));
 }
 
 template <Scalar T>
@@ -203,7 +217,8 @@ void laswp(CudaQueue& queue, std::span<const std::size_t> interchanges, MatrixVi
 }
 
 template <Scalar T>
-void exchange_rows(CudaQueue& queue, std::span<const std::size_t> partners, std::size_t first, MatrixView<T> a, MatrixView<T> b) {
+void exchange_rows(CudaQueue& queue, std::span<const std::size_t> partners, std::size_t first, MatrixView<T> a,
+                   MatrixView<T> b) {
   if (a.empty() || b.empty() || partners.empty()) return;
   CudaRange range(partners.size(), a.cols);
   range.block = {32, 8, 1};
@@ -220,7 +235,8 @@ void exchange_rows(CudaQueue& queue, std::span<const std::size_t> partners, std:
 }
 
 template <Scalar T>
-void unmqr(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v, std::type_identity_t<MatrixView<const T>> t, MatrixView<T> c) {
+void unmqr(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v,
+           std::type_identity_t<MatrixView<const T>> t, MatrixView<T> c) {
   const std::size_t reflectors = std::min(v.rows, v.cols);
   if (c.empty() || reflectors == 0) return;
   const Products<T> space(queue, t.rows, c.cols);
@@ -231,8 +247,8 @@ void unmqr(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v,
 }
 
 template <Scalar T>
-void tpmqrt(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v, std::type_identity_t<MatrixView<const T>> t, MatrixView<T> a,
-            MatrixView<T> b) {
+void tpmqrt(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v,
+            std::type_identity_t<MatrixView<const T>> t, MatrixView<T> a, MatrixView<T> b) {
   if (a.empty() || v.cols == 0) return;
   const Products<T> space(queue, t.rows, a.cols);
   for_each_block(op, v.cols, t.rows, [&](std::size_t p, std::size_t k) {
@@ -241,16 +257,16 @@ void tpmqrt(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v
   });
 }
 
-#define INSTANTIATE(T)                                                                                                         \
-  template void gemm<T>(CudaQueue&, Op, Op, T, MatrixView<const T>, MatrixView<const T>, T, MatrixView<T>);                     \
-  template void herk<T>(CudaQueue&, Uplo, Op, Real<T>, MatrixView<const T>, Real<T>, MatrixView<T>);                            \
-  template void syrk<T>(CudaQueue&, Uplo, Op, T, MatrixView<const T>, T, MatrixView<T>);                                        \
-  template void trsm<T>(CudaQueue&, Side, Uplo, Op, Diag, T, MatrixView<const T>, MatrixView<T>);                               \
-  template void potrf<T>(CudaQueue&, Uplo, MatrixView<T>, std::function<void(std::size_t)>);                                    \
-  template void getrf_nopiv<T>(CudaQueue&, MatrixView<T>, std::function<void(std::size_t)>);                                    \
-  template void laswp<T>(CudaQueue&, std::span<const std::size_t>, MatrixView<T>);                                              \
-  template void exchange_rows<T>(CudaQueue&, std::span<const std::size_t>, std::size_t, MatrixView<T>, MatrixView<T>);          \
-  template void unmqr<T>(CudaQueue&, Op, MatrixView<const T>, MatrixView<const T>, MatrixView<T>);                              \
+#define INSTANTIATE(T)                                                                                                 \
+  template void gemm<T>(CudaQueue&, Op, Op, T, MatrixView<const T>, MatrixView<const T>, T, MatrixView<T>);            \
+  template void herk<T>(CudaQueue&, Uplo, Op, Real<T>, MatrixView<const T>, Real<T>, MatrixView<T>);                   \
+  template void syrk<T>(CudaQueue&, Uplo, Op, T, MatrixView<const T>, T, MatrixView<T>);                               \
+  template void trsm<T>(CudaQueue&, Side, Uplo, Op, Diag, T, MatrixView<const T>, MatrixView<T>);                      \
+  template void potrf<T>(CudaQueue&, Uplo, MatrixView<T>, std::function<void(std::size_t)>);                           \
+  template void getrf_nopiv<T>(CudaQueue&, MatrixView<T>, std::function<void(std::size_t)>);                           \
+  template void laswp<T>(CudaQueue&, std::span<const std::size_t>, MatrixView<T>);                                     \
+  template void exchange_rows<T>(CudaQueue&, std::span<const std::size_t>, std::size_t, MatrixView<T>, MatrixView<T>); \
+  template void unmqr<T>(CudaQueue&, Op, MatrixView<const T>, MatrixView<const T>, MatrixView<T>);                     \
   template void tpmqrt<T>(CudaQueue&, Op, MatrixView<const T>, MatrixView<const T>, MatrixView<T>, MatrixView<T>);
 TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE

@@ -1,6 +1,8 @@
-// tandem/linalg/kernels/cuda_functions.hpp: the functions of cuBLAS and cuSOLVER behind the tile kernels, in declarations of our own.
+// tandem/linalg/kernels/cuda_functions.hpp: the functions of cuBLAS and cuSOLVER behind the tile kernels, in
+// declarations of our own.
 //
-// Enumerations are int, handles are void*, and numbers of CUDA's complex types are std::complex, which has the same layout.
+// Enumerations are int, handles are void*, and numbers of CUDA's complex types are std::complex, which has the same
+// layout.
 #pragma once
 
 #include <complex>

@@ -15,11 +15,12 @@ using namespace internal;
 template <Scalar T>
 void multiply_whole(Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
   const std::size_t k = op_cols(op_a, a.rows, a.cols);
-  blas_gemm(blas_op(op_a), blas_op(op_b), blas_int(c.rows), blas_int(c.cols), blas_int(k), alpha, a.data, blas_ld(a.ld), b.data,
-            blas_ld(b.ld), beta, c.data, blas_ld(c.ld));
+  blas_gemm(blas_op(op_a), blas_op(op_b), blas_int(c.rows), blas_int(c.cols), blas_int(k), alpha, a.data, blas_ld(a.ld),
+            b.data, blas_ld(b.ld), beta, c.data, blas_ld(c.ld));
 }
 
-/// `size` in equal parts of at most `limit`, whole vectors each: 320 in parts of at most 256 is 160 + 160 and not 256 + 64.
+/// `size` in equal parts of at most `limit`, whole vectors each: 320 in parts of at most 256 is 160 + 160 and not 256 +
+/// 64.
 std::size_t even_part(std::size_t size, std::size_t limit) noexcept {
   const std::size_t parts = (size + limit - 1) / limit;
   return std::min(limit, ((size + parts - 1) / parts + 7) / 8 * 8);
@@ -37,8 +38,8 @@ void prefetch(MatrixView<T> block) noexcept {
 /// C_IJ := alpha sum_K A_IK B_KJ + beta C_IJ. A block of B stays in the near caches while blocks of A pass by, and the
 /// next block of C is fetched during the present one. With cold tiles of C that gives 2 to 5 % more.
 template <Scalar T>
-void multiply_blocks(GemmBlocking limit, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
-                     MatrixView<T> c) {
+void multiply_blocks(GemmBlocking limit, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b,
+                     T beta, MatrixView<T> c) {
   const std::size_t depth = op_cols(op_a, a.rows, a.cols);
   const std::size_t step_k = even_part(depth, limit.k);
   for (std::size_t l = 0; l < depth; l += step_k) {
@@ -52,7 +53,8 @@ void multiply_blocks(GemmBlocking limit, Op op_a, Op op_b, T alpha, MatrixView<c
         const std::size_t next_i = last_of_column ? 0 : i + m, next_j = last_of_column ? j + n : j;
         if (next_j < c.cols)
           prefetch(c.block(next_i, next_j, std::min(limit.m, c.rows - next_i), std::min(limit.n, c.cols - next_j)));
-        multiply_whole<T>(op_a, op_b, alpha, op_block(op_a, a, i, l, m, k), b_block, l == 0 ? beta : T(1), c.block(i, j, m, n));
+        multiply_whole<T>(op_a, op_b, alpha, op_block(op_a, a, i, l, m, k), b_block, l == 0 ? beta : T(1),
+                          c.block(i, j, m, n));
       }
     }
   }

@@ -10,7 +10,8 @@
 namespace tandem::linalg::internal {
 namespace {
 
-/// Whether this is an OpenBLAS of 0.3.18 or later, the first with the small kernels on by default in builds for many cores.
+/// Whether this is an OpenBLAS of 0.3.18 or later, the first with the small kernels on by default in builds for many
+/// cores.
 bool has_small_kernels(std::string_view core, const char* config) noexcept {
   int major = 0, minor = 0, patch = 0;
   if (std::sscanf(config, "OpenBLAS %d.%d.%d", &major, &minor, &patch) != 3) return false;
@@ -43,7 +44,8 @@ GemmBlocking gemm_blocking(Op op_a, Op op_b) noexcept {
     Choices all;
     for (bool a : {false, true})
       for (bool b : {false, true})
-        all.of[a][b] = choose_gemm_blocking<T>(core, config, a ? Op::trans : Op::no_trans, b ? Op::trans : Op::no_trans);
+        all.of[a][b] =
+            choose_gemm_blocking<T>(core, config, a ? Op::trans : Op::no_trans, b ? Op::trans : Op::no_trans);
     return all;
   }();
   return choices.of[op_a != Op::no_trans][op_b != Op::no_trans];

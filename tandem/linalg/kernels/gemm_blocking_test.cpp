@@ -44,7 +44,8 @@ TEST(GemmBlocking, LargeProductsEqualTheirDefinition) {
       generate_tile(RandomGeneral{3}, {}, MatrixView<double>{c.data(), m * n, 1, m * n});
       before = c;
       const bool ta = op_a == Op::trans, tb = op_b == Op::trans;
-      const MatrixView<double> va{a.data(), ta ? k : m, ta ? m : k, ta ? k : m}, vb{b.data(), tb ? n : k, tb ? k : n, tb ? n : k};
+      const MatrixView<double> va{a.data(), ta ? k : m, ta ? m : k, ta ? k : m},
+          vb{b.data(), tb ? n : k, tb ? k : n, tb ? n : k};
       kernels::gemm(op_a, op_b, 2.0, va, vb, -1.0, MatrixView<double>{c.data(), m, n, m});
       for (std::size_t j = 0; j < n; ++j)
         for (std::size_t i = 0; i < m; ++i) {

@@ -11,7 +11,8 @@ namespace tandem::linalg::kernels {
 using namespace internal;
 
 template <Scalar T>
-void gemv(Op op, std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<std::span<const T>> x, std::span<T> y) {
+void gemv(Op op, std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<std::span<const T>> x,
+          std::span<T> y) {
   TANDEM_DEBUG_ASSERT(x.size() == op_cols(op, a.rows, a.cols) && y.size() == op_rows(op, a.rows, a.cols));
   // With beta = 0 the BLAS scales y, which in some libraries turns uninitialised content into a NaN.
   std::fill(y.begin(), y.end(), T(0));
@@ -31,7 +32,8 @@ void gemv(Op op, std::type_identity_t<MatrixView<const T>> a, std::type_identity
 }
 
 template <Scalar T>
-void hemv(Uplo uplo, std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<std::span<const T>> x, std::span<T> y) {
+void hemv(Uplo uplo, std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<std::span<const T>> x,
+          std::span<T> y) {
   TANDEM_DEBUG_ASSERT(a.rows == a.cols && x.size() == a.rows && y.size() == a.rows && uplo != Uplo::general);
   std::fill(y.begin(), y.end(), T(0));
   if (a.empty()) return;

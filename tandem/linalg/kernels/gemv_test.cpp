@@ -24,7 +24,9 @@ class GemvKernel : public testing::Test {
     generate_tile(RandomGeneral{seed}, {}, MatrixView<T>{x.data(), count, 1, count});
     return x;
   }
-  static std::vector<T> nothing(std::size_t count) { return std::vector<T>(count, T(std::numeric_limits<R>::quiet_NaN())); }
+  static std::vector<T> nothing(std::size_t count) {
+    return std::vector<T>(count, T(std::numeric_limits<R>::quiet_NaN()));
+  }
 
   /// y = A x for the A whose elements `at(i, j)` gives.
   template <class At>

@@ -19,7 +19,8 @@ void geqrt(MatrixView<T> a, MatrixView<T> t) {
     const Panel<T> panel = trapezoid_panel(a, p, k);
     const MatrixView<T> factor = t.block(0, p, k, k);
     factorise_panel(panel, factor);
-    apply_reflectors<T>(Op::conj_trans, panel, factor, a.block(p, p + k, k, after), a.block(p + k, p + k, a.rows - p - k, after));
+    apply_reflectors<T>(Op::conj_trans, panel, factor, a.block(p, p + k, k, after),
+                        a.block(p + k, p + k, a.rows - p - k, after));
   }
 }
 

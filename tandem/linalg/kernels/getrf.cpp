@@ -1,8 +1,10 @@
-// tandem/linalg/kernels/getrf.cpp: recursive LU with partial pivoting: left columns, right columns, joined by trsm and gemm.
+// tandem/linalg/kernels/getrf.cpp: recursive LU with partial pivoting: left columns, right columns, joined by trsm and
+// gemm.
 //
-// With A = [A1 A2], both of all rows (Toledo, Locality of reference in LU decomposition with partial pivoting, SIAM J. Matrix
-// Anal. Appl. 18(4), 1997):
-//   P1 A1 = [L11; L21] U11,  [A12; A22] := P1 A2,  U12 := L11^-1 A12,  A22 := A22 - L21 U12,  P2 A22 = L22 U22,  L21 := P2 L21.
+// With A = [A1 A2], both of all rows (Toledo, Locality of reference in LU decomposition with partial pivoting, SIAM J.
+// Matrix Anal. Appl. 18(4), 1997):
+//   P1 A1 = [L11; L21] U11,  [A12; A22] := P1 A2,  U12 := L11^-1 A12,  A22 := A22 - L21 U12,  P2 A22 = L22 U22,  L21 :=
+//   P2 L21.
 #include "tandem/linalg/kernels/getrf.hpp"
 
 #include <algorithm>

@@ -1,8 +1,10 @@
-// tandem/linalg/kernels/getrf_nopiv.cpp: recursive LU without pivoting: two halves of the diagonal, joined by trsm and gemm.
+// tandem/linalg/kernels/getrf_nopiv.cpp: recursive LU without pivoting: two halves of the diagonal, joined by trsm and
+// gemm.
 //
 // With A = [A11 A12; A21 A22]:
 //   L11 U11 = A11,  L21 := A21 U11^-1,  U12 := L11^-1 A12,  A22 := A22 - L21 U12,  L22 U22 = A22.
-// A leaf runs the textbook's loop (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 3.2.1, by outer products).
+// A leaf runs the textbook's loop (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 3.2.1, by outer
+// products).
 #include "tandem/linalg/kernels/getrf_nopiv.hpp"
 
 #include <algorithm>

@@ -9,7 +9,8 @@ template <Scalar T>
 void hemm(Uplo uplo, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           std::type_identity_t<MatrixView<const T>> b, std::type_identity_t<T> beta, MatrixView<T> c) {
   using namespace internal;
-  TANDEM_DEBUG_ASSERT(a.rows == c.rows && a.cols == c.rows && b.rows == c.rows && b.cols == c.cols && uplo != Uplo::general);
+  TANDEM_DEBUG_ASSERT(a.rows == c.rows && a.cols == c.rows && b.rows == c.rows && b.cols == c.cols &&
+                      uplo != Uplo::general);
   if (c.empty()) return;
   const int m = blas_int(c.rows), n = blas_int(c.cols);
   const int lda = blas_ld(a.ld), ldb = blas_ld(b.ld), ldc = blas_ld(c.ld);

@@ -2,8 +2,8 @@
 //
 // With A = [A1; A2] and C's lower triangle in halves:
 //   C11 := alpha A1 A1^H + beta C11,   C21 := alpha A2 A1^H + beta C21,   C22 := alpha A2 A2^H + beta C22.
-// A leaf computes its whole square into a scratch tile and adds one triangle of it: half of that work is lost, but gemm is more
-// than twice as fast as OpenBLAS 0.3.21's syrk at that order, and only leaf/n of the work is in leaves.
+// A leaf computes its whole square into a scratch tile and adds one triangle of it: half of that work is lost, but gemm
+// is more than twice as fast as OpenBLAS 0.3.21's syrk at that order, and only leaf/n of the work is in leaves.
 #include "tandem/linalg/kernels/herk.hpp"
 
 #include "tandem/linalg/kernels/blas.hpp"
@@ -86,9 +86,9 @@ void herk(Uplo uplo, Op op, Real<T> alpha, std::type_identity_t<MatrixView<const
   if (c.empty() || update_packed<T>(uplo, op, T(alpha), a, T(beta), c)) return;
   const bool plain = op == Op::no_trans;
   const Op transposed = is_complex<T> ? Op::conj_trans : Op::trans;
-  update(
-      RankUpdate<T>{uplo, plain ? Op::no_trans : transposed, plain ? transposed : Op::no_trans, T(alpha), T(beta), is_complex<T>},
-      a, c);
+  update(RankUpdate<T>{uplo, plain ? Op::no_trans : transposed, plain ? transposed : Op::no_trans, T(alpha), T(beta),
+                       is_complex<T>},
+         a, c);
 }
 
 template <Scalar T>
@@ -98,7 +98,8 @@ void syrk(Uplo uplo, Op op, std::type_identity_t<T> alpha, std::type_identity_t<
   TANDEM_DEBUG_ASSERT(!is_complex<T> || op != Op::conj_trans);
   if (c.empty() || update_packed<T>(uplo, op, T(alpha), a, T(beta), c)) return;
   const bool plain = op == Op::no_trans;
-  update(RankUpdate<T>{uplo, plain ? Op::no_trans : Op::trans, plain ? Op::trans : Op::no_trans, alpha, beta, false}, a, c);
+  update(RankUpdate<T>{uplo, plain ? Op::no_trans : Op::trans, plain ? Op::trans : Op::no_trans, alpha, beta, false}, a,
+         c);
 }
 
 #define INSTANTIATE(T)                                                                        \

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/jacobi.hpp: one Jacobi step of the 5-point stencil on a block of a grid, and on its borders alone.
+// tandem/linalg/kernels/jacobi.hpp: one Jacobi step of the 5-point stencil on a block of a grid, and on its borders
+// alone.
 #pragma once
 
 #include <concepts>
@@ -9,9 +10,9 @@
 
 namespace tandem::linalg::kernels {
 
-/// The points around a block, which belong to its neighbours: the last row of the block above it, the first of the one below, the
-/// last column of the one to the left, the first of the one to the right. Null where there is no neighbour: there the block ends
-/// with the grid, and its outermost points keep their values.
+/// The points around a block, which belong to its neighbours: the last row of the block above it, the first of the one
+/// below, the last column of the one to the left, the first of the one to the right. Null where there is no neighbour:
+/// there the block ends with the grid, and its outermost points keep their values.
 template <class R>
 struct Halo {
   const R* above = nullptr;  ///< one number per column of the block
@@ -29,8 +30,9 @@ struct Borders {
   std::span<R> right;   ///< one number per row of the block
 };
 
-/// v := u after one step: v(i,j) = ((u(i-1,j) + u(i+1,j)) + (u(i,j-1) + u(i,j+1))) / 4, and at the grid's edges v = u. Blocks
-/// have equal shapes and do not overlap. R is float or double. Sequential, like the functions below; safe from any thread.
+/// v := u after one step: v(i,j) = ((u(i-1,j) + u(i+1,j)) + (u(i,j-1) + u(i,j+1))) / 4, and at the grid's edges v = u.
+/// Blocks have equal shapes and do not overlap. R is float or double. Sequential, like the functions below; safe from
+/// any thread.
 template <std::floating_point R>
 void jacobi(std::type_identity_t<MatrixView<const R>> u, const Halo<R>& halo, MatrixView<R> v);
 

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/jacobi_test.cpp: a Jacobi step on a block that is cut out of a grid, against the definition on the grid.
+// tandem/linalg/kernels/jacobi_test.cpp: a Jacobi step on a block that is cut out of a grid, against the definition on
+// the grid.
 #include "tandem/linalg/kernels/jacobi.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,8 @@ R expected(MatrixView<R> u, std::size_t i, std::size_t j) {
 
 template <class R>
 struct Edge {
-  explicit Edge(std::size_t rows, std::size_t cols) : top(cols, R(7)), bottom(cols, R(7)), left(rows, R(7)), right(rows, R(7)) {}
+  explicit Edge(std::size_t rows, std::size_t cols)
+      : top(cols, R(7)), bottom(cols, R(7)), left(rows, R(7)), right(rows, R(7)) {}
   kernels::Borders<R> spans() { return {top, bottom, left, right}; }
   std::vector<R> top, bottom, left, right;
 };
@@ -66,7 +68,8 @@ TYPED_TEST(JacobiKernel, EveryBlockOfAGridGetsTheNewPointsAndItsBordersAloneGetT
           for (std::size_t j = 0; j < cols; ++j)
             for (std::size_t i = 0; i < rows; ++i)
               ASSERT_EQ(next.view()(i, j), expected(u, row + i, col + j))
-                  << "block of " << rows << " x " << cols << " at " << row << ", " << col << ": point " << i << ", " << j;
+                  << "block of " << rows << " x " << cols << " at " << row << ", " << col << ": point " << i << ", "
+                  << j;
           const auto expect_borders = [&](MatrixView<const R> of) {
             for (std::size_t j = 0; j < cols; ++j) {
               ASSERT_EQ(edge.top[j], of(0, j));

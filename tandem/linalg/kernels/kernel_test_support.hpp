@@ -16,7 +16,8 @@ namespace tandem::linalg::test {
 template <class T>
 class Padded {
  public:
-  Padded(std::size_t rows, std::size_t cols) : rows_(rows), cols_(cols), ld_(rows + 3), storage_(ld_ * (cols + 1), guard()) {}
+  Padded(std::size_t rows, std::size_t cols)
+      : rows_(rows), cols_(cols), ld_(rows + 3), storage_(ld_ * (cols + 1), guard()) {}
   template <class G>
   Padded(std::size_t rows, std::size_t cols, const G& generator) : Padded(rows, cols) {
     generate_tile(generator, {}, view());

@@ -31,7 +31,8 @@ namespace {
 using namespace tandem;
 using namespace tandem::linalg;
 
-/// Three n x n tiles in the memory that tiled matrices have: a positive definite one, a general one and a result, in double.
+/// Three n x n tiles in the memory that tiled matrices have: a positive definite one, a general one and a result, in
+/// double.
 struct Tiles {
   explicit Tiles(std::size_t order) : n(order), memory({.rows = order, .cols = 3 * order, .tile = order}) {
     base::restrict_blas_threads();
@@ -80,7 +81,8 @@ void trsm_library_double(benchmark::State& state) {
   const int n = int(t.n);
   for (auto _ : state) {
     kernels::lacpy(Uplo::general, t.general, t.result);
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, n, 1.0, t.spd.data, n, t.result.data, n);
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, n, 1.0, t.spd.data, n,
+                t.result.data, n);
   }
   report(state, cube(t));
 }
@@ -226,7 +228,8 @@ void unmqr_library_double(benchmark::State& state) {
   q.reset_r();
   kernels::geqrt(q.r, q.t);
   for (auto _ : state)
-    LAPACKE_dgemqrt_work(LAPACK_COL_MAJOR, 'L', 'T', n, n, n, ib, q.r.data, n, q.t.data, ib, q.c.data, n, q.work.data());
+    LAPACKE_dgemqrt_work(LAPACK_COL_MAJOR, 'L', 'T', n, n, n, ib, q.r.data, n, q.t.data, ib, q.c.data, n,
+                         q.work.data());
   report(state, 2 * cube(q));
 }
 
@@ -265,8 +268,8 @@ void tpmqrt_library_double(benchmark::State& state) {
   q.reset_v();
   kernels::tpqrt(q.r, q.v, q.t);
   for (auto _ : state)
-    LAPACKE_dtpmqrt_work(LAPACK_COL_MAJOR, 'L', 'T', n, n, n, 0, ib, q.v.data, n, q.t.data, ib, q.c.data, n, q.d.data, n,
-                         q.work.data());
+    LAPACKE_dtpmqrt_work(LAPACK_COL_MAJOR, 'L', 'T', n, n, n, 0, ib, q.v.data, n, q.t.data, ib, q.c.data, n, q.d.data,
+                         n, q.work.data());
   report(state, 4 * cube(q));
 }
 

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/kernels_test.cpp: every tile kernel against loops that follow its definition, in all precisions.
+// tandem/linalg/kernels/kernels_test.cpp: every tile kernel against loops that follow its definition, in all
+// precisions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -78,7 +79,8 @@ TYPED_TEST(KernelsTest, TrsmSolvesEveryFormOfTriangularSystem) {
                 for (std::size_t i = 0; i < n; ++i) {
                   const bool inside = uplo == Uplo::lower ? i > j : i < j;
                   T& element = a.view()(i, j);
-                  if (i == j) element = diag == Diag::unit ? T(std::numeric_limits<Real<T>>::quiet_NaN()) : element + T(2);
+                  if (i == j)
+                    element = diag == Diag::unit ? T(std::numeric_limits<Real<T>>::quiet_NaN()) : element + T(2);
                   else element = inside ? element / T(Real<T>(n)) : T(std::numeric_limits<Real<T>>::quiet_NaN());
                 }
               auto b = left ? random<T>(7, n, rhs) : random<T>(7, rhs, n);
@@ -100,8 +102,9 @@ TYPED_TEST(KernelsTest, TrsmSolvesEveryFormOfTriangularSystem) {
                   worst = std::max(worst, std::abs(sum - wanted));
                   if (std::isnan(std::abs(sum))) worst = std::numeric_limits<Real<T>>::infinity();
                 }
-              ASSERT_LE(worst, this->tolerance(n)) << "n=" << n << " rhs=" << rhs << " side=" << char(side)
-                                                    << " uplo=" << char(uplo) << " op=" << char(op) << " diag=" << char(diag);
+              ASSERT_LE(worst, this->tolerance(n))
+                  << "n=" << n << " rhs=" << rhs << " side=" << char(side) << " uplo=" << char(uplo)
+                  << " op=" << char(op) << " diag=" << char(diag);
               ASSERT_TRUE(x.guards_intact());
             }
     }
@@ -152,8 +155,8 @@ TYPED_TEST(KernelsTest, RankUpdateWithBetaZeroDoesNotReadC) {
   using T = TypeParam;
   auto a = random<T>(1, 40, 5);
   Padded<T> c(40, 40);
-  kernels::laset(Uplo::general, T(std::numeric_limits<Real<T>>::quiet_NaN()), T(std::numeric_limits<Real<T>>::quiet_NaN()),
-                 c.view());
+  kernels::laset(Uplo::general, T(std::numeric_limits<Real<T>>::quiet_NaN()),
+                 T(std::numeric_limits<Real<T>>::quiet_NaN()), c.view());
   kernels::herk(Uplo::lower, Op::no_trans, Real<T>(1), a.view(), Real<T>(0), c.view());
   for (std::size_t j = 0; j < 40; ++j)
     for (std::size_t i = j; i < 40; ++i) ASSERT_FALSE(std::isnan(std::abs(c.view()(i, j))));

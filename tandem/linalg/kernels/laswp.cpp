@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/laswp.cpp: column by column, so that each column is in the near cache while its elements are exchanged.
+// tandem/linalg/kernels/laswp.cpp: column by column, so that each column is in the near cache while its elements are
+// exchanged.
 #include "tandem/linalg/kernels/laswp.hpp"
 
 #include <algorithm>

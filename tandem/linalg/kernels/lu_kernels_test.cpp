@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/lu_kernels_test.cpp: the tile kernels of LU factorisations against their definitions, in all precisions.
+// tandem/linalg/kernels/lu_kernels_test.cpp: the tile kernels of LU factorisations against their definitions, in all
+// precisions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,9 +48,9 @@ class LuKernels : public testing::Test {
 TYPED_TEST_SUITE(LuKernels, test::Scalars, test::Letters);
 
 /// Squares around the leaves (8 and 32), tall and wide ones.
-const std::pair<std::size_t, std::size_t> shapes[] = {{0, 0},   {0, 3},     {3, 0}, {1, 1}, {2, 2},    {7, 7},    {8, 8},
-                                                      {9, 9},   {32, 32},   {33, 33}, {64, 64}, {150, 150}, {1, 5}, {5, 1},
-                                                      {100, 40}, {40, 100}, {33, 32}, {32, 33}, {90, 8},  {8, 90}};
+const std::pair<std::size_t, std::size_t> shapes[] = {
+    {0, 0},   {0, 3},     {3, 0}, {1, 1}, {2, 2},    {7, 7},    {8, 8},   {9, 9},   {32, 32}, {33, 33},
+    {64, 64}, {150, 150}, {1, 5}, {5, 1}, {100, 40}, {40, 100}, {33, 32}, {32, 33}, {90, 8},  {8, 90}};
 
 TYPED_TEST(LuKernels, GetrfNopivFactorsEveryShape) {
   using T = TypeParam;
@@ -57,7 +58,8 @@ TYPED_TEST(LuKernels, GetrfNopivFactorsEveryShape) {
     const RandomDominant generator{.seed = 3, .order = std::max(m, n)};
     Padded<T> a(m, n, generator), lu(m, n, generator);
     ASSERT_EQ(kernels::getrf_nopiv(lu.view()), 0u);
-    EXPECT_LE(distance(a.view(), lu.view()), this->tolerance(std::max(m, n)) * Real<T>(std::max(m, n))) << m << " x " << n;
+    EXPECT_LE(distance(a.view(), lu.view()), this->tolerance(std::max(m, n)) * Real<T>(std::max(m, n)))
+        << m << " x " << n;
     EXPECT_TRUE(lu.guards_intact());
   }
 }
@@ -130,7 +132,8 @@ TYPED_TEST(LuKernels, TinyPivotsDoNotOverflow) {
 TYPED_TEST(LuKernels, ExchangesOfRowsTouchWhatTheyName) {
   using T = TypeParam;
   const std::size_t n = 6;
-  Padded<T> a(4, n, RandomGeneral{1}), b(5, n, RandomGeneral{2}), old_a(4, n, RandomGeneral{1}), old_b(5, n, RandomGeneral{2});
+  Padded<T> a(4, n, RandomGeneral{1}), b(5, n, RandomGeneral{2}), old_a(4, n, RandomGeneral{1}),
+      old_b(5, n, RandomGeneral{2});
   // B's rows are 10 to 14 of the panel.
   const std::vector<std::size_t> partners{0, 12, 9, 14};
   kernels::exchange_rows<T>(partners, 10, a.view(), b.view());
@@ -149,7 +152,8 @@ TYPED_TEST(LuKernels, ExchangesOfRowsTouchWhatTheyName) {
 TYPED_TEST(LuKernels, MoreExchangesThanOneBatch) {
   using T = TypeParam;
   const std::size_t n = 300;
-  Padded<T> a(n, 3, RandomGeneral{1}), b(n, 3, RandomGeneral{2}), old_a(n, 3, RandomGeneral{1}), old_b(n, 3, RandomGeneral{2});
+  Padded<T> a(n, 3, RandomGeneral{1}), b(n, 3, RandomGeneral{2}), old_a(n, 3, RandomGeneral{1}),
+      old_b(n, 3, RandomGeneral{2});
   std::vector<std::size_t> partners(n);
   for (std::size_t t = 0; t < n; ++t) partners[t] = n + (n - 1 - t);
   kernels::exchange_rows<T>(partners, n, a.view(), b.view());
@@ -177,7 +181,8 @@ struct Panel {
     kernels::play_first_match<T>({tile(2), 2 * nb}, {}, {second, second_rows}, space);
     kernels::play_match<T>({first, first_rows}, {second, second_rows}, space);
     for (std::size_t t = 0; t < count; ++t)
-      for (std::size_t j = 0; j < w; ++j) EXPECT_EQ(first(t, j), all.view()(first_rows[t], j)) << "values of another row";
+      for (std::size_t j = 0; j < w; ++j)
+        EXPECT_EQ(first(t, j), all.view()(first_rows[t], j)) << "values of another row";
     return first_rows;
   }
 

@@ -9,8 +9,8 @@
 
 namespace tandem::linalg::kernels {
 
-/// A norm of a general matrix; 0 when it is empty. The Frobenius norm neither over- nor underflows needlessly. A NaN in A gives
-/// NaN. Allocates for Norm::inf only.
+/// A norm of a general matrix; 0 when it is empty. The Frobenius norm neither over- nor underflows needlessly. A NaN in
+/// A gives NaN. Allocates for Norm::inf only.
 template <Scalar T>
 Real<T> lange(Norm norm, MatrixView<const T> a);
 

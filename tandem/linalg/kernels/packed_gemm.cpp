@@ -1,7 +1,7 @@
 // tandem/linalg/kernels/packed_gemm.cpp: three loops over blocks for the caches around sums in registers.
 //
-// The scheme is that of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008, with the
-// two innermost loops of Van Zee and van de Geijn, BLIS, ACM TOMS 41(3), 2015:
+// The scheme is that of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3), 2008,
+// with the two innermost loops of Van Zee and van de Geijn, BLIS, ACM TOMS 41(3), 2015:
 //
 //   for blocks L of the terms, J of C's columns:         B_LJ packed, for L2 (what does not fit passes once for each I)
 //     for blocks I of C's rows:                          A_IL packed, for L2
@@ -41,7 +41,8 @@ template <class R>
 constexpr int lanes = 64 / sizeof(R);
 
 constexpr int panel_vectors = 3;  // of rows
-constexpr int strip_columns = 8;  // with 3 vectors of rows: 24 sums, which leaves registers for 3 vectors of A and one of B
+constexpr int strip_columns =
+    8;  // with 3 vectors of rows: 24 sums, which leaves registers for 3 vectors of A and one of B
 constexpr std::size_t rows_max = 192;
 constexpr std::size_t columns_max = 512;
 template <class R>
@@ -59,7 +60,9 @@ struct Factor {
   std::size_t rows;
   std::size_t terms;
 
-  const R& operator()(std::size_t i, std::size_t l) const noexcept { return transposed ? data[l + i * ld] : data[i + l * ld]; }
+  const R& operator()(std::size_t i, std::size_t l) const noexcept {
+    return transposed ? data[l + i * ld] : data[i + l * ld];
+  }
   Factor block(std::size_t i, std::size_t l, std::size_t m, std::size_t k) const noexcept {
     return {&(*this)(i, l), ld, transposed, m, k};
   }
@@ -145,7 +148,8 @@ struct Update {
 /// Computes C_ij from a packed panel of A of nv vectors and a packed strip of B. C is prefetched first and touched
 /// last.
 template <class R, int nv>
-TANDEM_AVX512 void multiply_panel(std::size_t terms, const R* a, const R* b, Update<R> update, R* c, std::size_t ldc) noexcept {
+TANDEM_AVX512 void multiply_panel(std::size_t terms, const R* a, const R* b, Update<R> update, R* c,
+                                  std::size_t ldc) noexcept {
   using V = typename Elements<R, lanes<R>>::Type;
   using InMemory = typename Elements<R, lanes<R>>::InMemory;
   constexpr int n = strip_columns, width = lanes<R>;
@@ -199,8 +203,12 @@ struct Part {
     return {0, column + j < row ? 0 : std::min(diagonal + 1, m)};
   }
   // The elements of an m x n block nearest to the triangle's inside and farthest from it decide.
-  bool holds_any(std::size_t m, std::size_t n) const noexcept { return uplo == Uplo::lower ? holds(m - 1, 0) : holds(0, n - 1); }
-  bool holds_all(std::size_t m, std::size_t n) const noexcept { return uplo == Uplo::lower ? holds(0, n - 1) : holds(m - 1, 0); }
+  bool holds_any(std::size_t m, std::size_t n) const noexcept {
+    return uplo == Uplo::lower ? holds(m - 1, 0) : holds(0, n - 1);
+  }
+  bool holds_all(std::size_t m, std::size_t n) const noexcept {
+    return uplo == Uplo::lower ? holds(0, n - 1) : holds(m - 1, 0);
+  }
 };
 
 /// Like `multiply` for a panel or a strip beyond an edge of C or of its part: through a copy of the product.
@@ -245,7 +253,8 @@ void multiply_block(std::size_t terms, const R* a, const R* b, Update<R> update,
   }
 }
 
-/// `size` in equal parts of at most `limit`, whole vectors each: 256 in parts of at most 192 is 128 + 128 and not 192 + 64.
+/// `size` in equal parts of at most `limit`, whole vectors each: 256 in parts of at most 192 is 128 + 128 and not 192 +
+/// 64.
 std::size_t even_part(std::size_t size, std::size_t limit) noexcept {
   const std::size_t parts = (size + limit - 1) / limit;
   return std::min(limit, ((size + parts - 1) / parts + 15) / 16 * 16);
@@ -287,7 +296,8 @@ bool has_packed_gemm() noexcept {
   static const bool has = [] {
     __builtin_cpu_init();
     return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
   }();
   return has;
 }

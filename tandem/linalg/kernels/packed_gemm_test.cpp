@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/packed_gemm_test.cpp: products through copies, against their definition, in sizes around their blocks.
+// tandem/linalg/kernels/packed_gemm_test.cpp: products through copies, against their definition, in sizes around their
+// blocks.
 #include "tandem/linalg/kernels/packed_gemm.hpp"
 
 #include <gtest/gtest.h>
@@ -35,18 +36,22 @@ class PackedGemm : public testing::Test {
     for (std::size_t l = 0; l < k; ++l) sum += at(op_a, a, i, l) * at(op_b, b, l, j);
     return sum;
   }
-  static R tolerance(std::size_t k, R expected) { return R(k + 1) * 8 * epsilon<R> * std::max(R(1), std::abs(expected)); }
+  static R tolerance(std::size_t k, R expected) {
+    return R(k + 1) * 8 * epsilon<R> * std::max(R(1), std::abs(expected));
+  }
 };
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(PackedGemm, Reals, test::Letters);
 
 constexpr Op ops[] = {Op::no_trans, Op::trans};
 
-// Less than a vector and a strip; panels of 1, 2 and 3 vectors; more than one block of rows, columns and terms, none whole.
+// Less than a vector and a strip; panels of 1, 2 and 3 vectors; more than one block of rows, columns and terms, none
+// whole.
 struct Sizes {
   std::size_t m, n, k;
 };
-constexpr Sizes sizes[] = {{1, 1, 1}, {7, 9, 5}, {16, 8, 17}, {33, 23, 100}, {96, 48, 64}, {203, 519, 41}, {50, 20, 1301}};
+constexpr Sizes sizes[] = {{1, 1, 1},    {7, 9, 5},      {16, 8, 17},   {33, 23, 100},
+                           {96, 48, 64}, {203, 519, 41}, {50, 20, 1301}};
 
 TYPED_TEST(PackedGemm, EqualsItsDefinition) {
   using R = TypeParam;

@@ -1,7 +1,8 @@
 // tandem/linalg/kernels/potrf.cpp: recursive Cholesky: two halves, joined by trsm and herk.
 //
 // With A = [A11 .; A21 A22]:  L11 L11^H = A11,  L21 := A21 L11^-H,  A22 := A22 - L21 L21^H,  L22 L22^H = A22.
-// A leaf runs the textbook's loop (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 4.2.2, by outer products).
+// A leaf runs the textbook's loop (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 4.2.2, by outer
+// products).
 #include "tandem/linalg/kernels/potrf.hpp"
 
 #include <cmath>
@@ -17,7 +18,8 @@ using namespace internal;
 
 constexpr std::size_t unblocked_order = 32;
 
-/// Factorises a small tile in scratch memory as L L^H; U is L^H, so an upper tile is read and written as its conjugate transpose.
+/// Factorises a small tile in scratch memory as L L^H; U is L^H, so an upper tile is read and written as its conjugate
+/// transpose.
 template <Scalar T>
 std::size_t factorise_leaf(Uplo uplo, MatrixView<T> a) {
   alignas(64) T storage[unblocked_order * unblocked_order];

@@ -1,5 +1,5 @@
-// tandem/linalg/kernels/qr_kernels_test.cpp: geqrt, unmqr, tpqrt and tpmqrt: that Q is unitary, that Q R is what was given, and
-// that nothing else is read or written.
+// tandem/linalg/kernels/qr_kernels_test.cpp: geqrt, unmqr, tpqrt and tpmqrt: that Q is unitary, that Q R is what was
+// given, and that nothing else is read or written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,8 @@ TYPED_TEST(QrKernels, GeqrtFactorsEveryShape) {
   using T = TypeParam;
   for (const auto [m, n, ib] : sizes) {
     const std::size_t k = std::min(m, n);
-    auto a = random<T>(1, m, n), factor = random<T>(1, m, n), t = random<T>(9, ib, k + 2), t_before = random<T>(9, ib, k + 2);
+    auto a = random<T>(1, m, n), factor = random<T>(1, m, n), t = random<T>(9, ib, k + 2),
+         t_before = random<T>(9, ib, k + 2);
     kernels::geqrt(factor.view(), t.view());
     ASSERT_TRUE(factor.guards_intact() && t.guards_intact());
     EXPECT_EQ(this->distance(t.view().block(0, k, ib, 2), t_before.view().block(0, k, ib, 2)), 0);
@@ -108,7 +109,8 @@ TYPED_TEST(QrKernels, TpqrtFactorsATriangleOnTopOfATile) {
     EXPECT_LE(this->distance(product.view(), top.view()), this->tolerance(m + n)) << m << " x " << n << ", ib " << ib;
     EXPECT_LE(this->distance(rest.view(), below.view()), this->tolerance(m + n)) << m << " x " << n << ", ib " << ib;
 
-    auto c0 = random<T>(3, n + 3, 11), c1 = random<T>(4, m, 11), before0 = random<T>(3, n + 3, 11), before1 = random<T>(4, m, 11);
+    auto c0 = random<T>(3, n + 3, 11), c1 = random<T>(4, m, 11), before0 = random<T>(3, n + 3, 11),
+         before1 = random<T>(4, m, 11);
     kernels::tpmqrt(Op::conj_trans, v.view(), t.view(), c0.view(), c1.view());
     EXPECT_EQ(this->distance(c0.view().block(n, 0, 3, 11), before0.view().block(n, 0, 3, 11)), 0);
     kernels::tpmqrt(Op::no_trans, v.view(), t.view(), c0.view(), c1.view());
@@ -149,7 +151,8 @@ TYPED_TEST(QrKernels, NumbersNearTheEndsOfTheRangeLoseNothing) {
   // Squares of these leave the range; the smallest are less than a reciprocal of a finite number.
   const R huge = std::numeric_limits<R>::max() / 64, tiny = std::numeric_limits<R>::min() * 64;
   for (const R size : {huge, tiny}) {
-    auto reference = random<T>(1, m, n), a = random<T>(1, m, n), t = random<T>(2, ib, n), t_reference = random<T>(2, ib, n);
+    auto reference = random<T>(1, m, n), a = random<T>(1, m, n), t = random<T>(2, ib, n),
+         t_reference = random<T>(2, ib, n);
     kernels::geqrt(reference.view(), t_reference.view());
     for (std::size_t j = 0; j < n; ++j)
       for (std::size_t i = 0; i < m; ++i) a.view()(i, j) *= size;

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/strip_solve.cpp: strip solves in the compiler's vector types, compiled for each instruction set.
+// tandem/linalg/kernels/strip_solve.cpp: strip solves in the compiler's vector types, compiled for each instruction
+// set.
 #include "tandem/linalg/kernels/strip_solve.hpp"
 
 #if defined(__x86_64__)
@@ -131,7 +132,8 @@ Isa detect_isa() noexcept {
 #ifdef TANDEM_STRIP_TARGETS
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq"))
     return Isa::avx512;
   if (avx2) return Isa::avx2;
 #endif

@@ -1,4 +1,5 @@
-// tandem/linalg/kernels/strip_solve.hpp: the innermost triangular solve, on a strip of rows that fits the vector registers.
+// tandem/linalg/kernels/strip_solve.hpp: the innermost triangular solve, on a strip of rows that fits the vector
+// registers.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,12 @@ inline constexpr std::size_t strip_rows = 256 / sizeof(R);
 /// Columns of a strip are padded to a multiple of this, with a unit diagonal in `w`.
 inline constexpr std::size_t strip_column_step = 4;
 
-/// The largest triangle that a strip is solved with: w and the strip, 8 KiB each in double, stay in the first-level cache.
+/// The largest triangle that a strip is solved with: w and the strip, 8 KiB each in double, stay in the first-level
+/// cache.
 inline constexpr std::size_t strip_columns_max = 32;
 
-/// The operands of one strip solve X W = B in planes of real numbers: plane 0 holds real parts, plane 1 imaginary parts.
+/// The operands of one strip solve X W = B in planes of real numbers: plane 0 holds real parts, plane 1 imaginary
+/// parts.
 template <class R>
 struct StripSolve {
   std::size_t columns = 0;  ///< order of W, a multiple of strip_column_step, at most strip_columns_max

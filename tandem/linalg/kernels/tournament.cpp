@@ -15,7 +15,8 @@ namespace {
 /// Plays a match. `space.rows` holds the candidates; `stack(values)` puts their values there. Winners are written last,
 /// since they may replace what was stacked.
 template <Scalar T, class Stack>
-void choose(const MatchSpace<T>& space, std::size_t count, const Stack& stack, const Candidates<T, std::size_t>& winners) {
+void choose(const MatchSpace<T>& space, std::size_t count, const Stack& stack,
+            const Candidates<T, std::size_t>& winners) {
   const std::size_t columns = winners.values.cols, chosen = winners.rows.size();
   TANDEM_DEBUG_ASSERT(space.values.rows >= count && space.values.cols >= columns && chosen <= count);
   const MatrixView<T> values = space.values.block(0, 0, count, columns);
@@ -52,13 +53,14 @@ void play_match(const Candidates<T, std::size_t>& a, const Candidates<const T, c
                 const MatchSpace<T>& space) {
   const auto end_of_a = std::copy(a.rows.begin(), a.rows.end(), space.rows.begin());
   std::copy(b.rows.begin(), b.rows.end(), end_of_a);
-  choose<T>(space, a.rows.size() + b.rows.size(), [&](MatrixView<T> values) { stack_values<T>(a.values, b.values, values); }, a);
+  choose<T>(space, a.rows.size() + b.rows.size(),
+            [&](MatrixView<T> values) { stack_values<T>(a.values, b.values, values); }, a);
 }
 
-#define INSTANTIATE(T)                                                                                                         \
-  template void play_first_match<T>(const TileRows<T>&, const TileRows<T>&, const Candidates<T, std::size_t>&,                 \
-                                    const MatchSpace<T>&);                                                                     \
-  template void play_match<T>(const Candidates<T, std::size_t>&, const Candidates<const T, const std::size_t>&,                \
+#define INSTANTIATE(T)                                                                                          \
+  template void play_first_match<T>(const TileRows<T>&, const TileRows<T>&, const Candidates<T, std::size_t>&,  \
+                                    const MatchSpace<T>&);                                                      \
+  template void play_match<T>(const Candidates<T, std::size_t>&, const Candidates<const T, const std::size_t>&, \
                               const MatchSpace<T>&);
 TANDEM_LINALG_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE

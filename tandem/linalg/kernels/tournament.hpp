@@ -31,15 +31,17 @@ struct TileRows {
   std::size_t first = 0;
 };
 
-/// Gaussian elimination with partial pivoting of the two tiles, one on the other, finds their `winners.rows.size()` best pivot
-/// rows, in the order of elimination: a leaf of the tree (Grigori, Demmel, Xiang: CALU: a communication optimal LU factorization
-/// algorithm, SIAM J. Matrix Anal. Appl. 32(4), 2011, section 2). The second tile may be empty. Sequential, allocates nothing.
+/// Gaussian elimination with partial pivoting of the two tiles, one on the other, finds their `winners.rows.size()`
+/// best pivot rows, in the order of elimination: a leaf of the tree (Grigori, Demmel, Xiang: CALU: a communication
+/// optimal LU factorization algorithm, SIAM J. Matrix Anal. Appl. 32(4), 2011, section 2). The second tile may be
+/// empty. Sequential, allocates nothing.
 template <Scalar T>
 void play_first_match(const TileRows<T>& a, const TileRows<T>& b, const Candidates<T, std::size_t>& winners,
                       const MatchSpace<T>& space);
 
 /// Like `play_first_match` for two sets of winners: an inner node. The winners replace `a`.
 template <Scalar T>
-void play_match(const Candidates<T, std::size_t>& a, const Candidates<const T, const std::size_t>& b, const MatchSpace<T>& space);
+void play_match(const Candidates<T, std::size_t>& a, const Candidates<const T, const std::size_t>& b,
+                const MatchSpace<T>& space);
 
 }  // namespace tandem::linalg::kernels

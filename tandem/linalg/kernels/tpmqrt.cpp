@@ -11,8 +11,8 @@ namespace tandem::linalg::kernels {
 using namespace internal;
 
 template <Scalar T>
-void tpmqrt(Op op, std::type_identity_t<MatrixView<const T>> v, std::type_identity_t<MatrixView<const T>> t, MatrixView<T> a,
-            MatrixView<T> b) {
+void tpmqrt(Op op, std::type_identity_t<MatrixView<const T>> v, std::type_identity_t<MatrixView<const T>> t,
+            MatrixView<T> a, MatrixView<T> b) {
   const std::size_t n = v.cols, ib = t.rows;
   TANDEM_DEBUG_ASSERT(op != Op::trans && b.rows == v.rows && a.rows >= n && a.cols == b.cols);
   TANDEM_DEBUG_ASSERT(n == 0 || (ib > 0 && ib <= block_reflector_max && t.cols >= n));

@@ -6,10 +6,10 @@
 
 namespace tandem::linalg::kernels {
 
-/// [R; B] = Q [R'; 0] for an upper triangular R, n x n, and any B, m x n (LAPACK's tpqrt with L = 0, also called tsqrt). R is
-/// the upper triangle of the first n rows of `a`; R' replaces it; elements below its diagonal are neither read nor
-/// written. B is replaced by its part of the reflectors, and their triangular factors go to `t`, n columns, as geqrt's do.
-/// Sequential; allocates nothing.
+/// [R; B] = Q [R'; 0] for an upper triangular R, n x n, and any B, m x n (LAPACK's tpqrt with L = 0, also called
+/// tsqrt). R is the upper triangle of the first n rows of `a`; R' replaces it; elements below its diagonal are neither
+/// read nor written. B is replaced by its part of the reflectors, and their triangular factors go to `t`, n columns, as
+/// geqrt's do. Sequential; allocates nothing.
 template <Scalar T>
 void tpqrt(MatrixView<T> a, MatrixView<T> b, MatrixView<T> t);
 

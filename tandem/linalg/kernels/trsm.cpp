@@ -4,9 +4,10 @@
 //   X1 L11^H = B1,   B2 := B2 - X1 L21^H,   X2 L22^H = B2,
 // and likewise for every side, triangle and op. All but a part b/n of the work is then gemm's.
 //
-// Why not the library's trsm at the leaves: OpenBLAS 0.3.21 solves order-32 triangles at a quarter of gemm's rate on Zen 4.
-// Why not inverses of diagonal blocks: the error would grow with the condition of the block (Higham, Accuracy and Stability of
-// Numerical Algorithms, 2nd ed., section 14.2), and Gaussian-process matrices are badly conditioned. The leaf substitutes.
+// Why not the library's trsm at the leaves: OpenBLAS 0.3.21 solves order-32 triangles at a quarter of gemm's rate on
+// Zen 4. Why not inverses of diagonal blocks: the error would grow with the condition of the block (Higham, Accuracy
+// and Stability of Numerical Algorithms, 2nd ed., section 14.2), and Gaussian-process matrices are badly conditioned.
+// The leaf substitutes.
 #include "tandem/linalg/kernels/trsm.hpp"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ struct Problem {
 
   /// Whether op(A) is lower triangular.
   bool op_is_lower() const noexcept { return (uplo == Uplo::lower) == (op == Op::no_trans); }
-  /// Whether unknown 0 is found first: op(A) X = B goes down a lower triangle, X op(A) = B goes right along an upper one.
+  /// Whether unknown 0 is found first: op(A) X = B goes down a lower triangle, X op(A) = B goes right along an upper
+  /// one.
   bool forward() const noexcept { return op_is_lower() == (side == Side::left); }
 
   Problem diagonal_block(std::size_t at, std::size_t order) const noexcept {
@@ -38,8 +40,8 @@ struct Problem {
   }
 };
 
-/// Elements of op(A) in the order of elimination: every problem becomes X W = B with W upper triangular, where X is transposed
-/// for Side::left and its unknowns are reversed when the last one is found first.
+/// Elements of op(A) in the order of elimination: every problem becomes X W = B with W upper triangular, where X is
+/// transposed for Side::left and its unknowns are reversed when the last one is found first.
 template <Scalar T>
 struct PackedTriangle {
   static constexpr std::size_t planes = is_complex<T> ? 2 : 1;
@@ -194,8 +196,8 @@ void solve(const Problem<T>& p, MatrixView<T> b) {
 }  // namespace
 
 template <Scalar T>
-void trsm(Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
-          MatrixView<T> b) {
+void trsm(Side side, Uplo uplo, Op op, Diag diag, std::type_identity_t<T> alpha,
+          std::type_identity_t<MatrixView<const T>> a, MatrixView<T> b) {
   TANDEM_DEBUG_ASSERT(uplo != Uplo::general);
   const std::size_t order = side == Side::left ? b.rows : b.cols;
   TANDEM_DEBUG_ASSERT(a.rows >= order && a.cols >= order);

@@ -11,7 +11,8 @@ namespace tandem::linalg::kernels {
 using namespace internal;
 
 template <Scalar T>
-void unmqr(Op op, std::type_identity_t<MatrixView<const T>> v, std::type_identity_t<MatrixView<const T>> t, MatrixView<T> c) {
+void unmqr(Op op, std::type_identity_t<MatrixView<const T>> v, std::type_identity_t<MatrixView<const T>> t,
+           MatrixView<T> c) {
   const std::size_t reflectors = std::min(v.rows, v.cols), ib = t.rows;
   TANDEM_DEBUG_ASSERT(op != Op::trans && c.rows == v.rows);
   TANDEM_DEBUG_ASSERT(reflectors == 0 || (ib > 0 && ib <= block_reflector_max && t.cols >= reflectors));

@@ -23,10 +23,11 @@ constexpr double least_spread = 1e-4;  // of measurements that the model explain
 constexpr double places_slack = 2;
 constexpr unsigned least_cores = 4, pairs_per_side = 32;
 
-double Sample::*const columns[] = {&Sample::computation_alone_mb_s, &Sample::communication_alone_mb_s, &Sample::computation_mb_s,
-                                   &Sample::communication_mb_s};
-double Bandwidths::*const predicted_columns[] = {&Bandwidths::computation_alone_mb_s, &Bandwidths::communication_alone_mb_s,
-                                                 &Bandwidths::computation_mb_s, &Bandwidths::communication_mb_s};
+double Sample::*const columns[] = {&Sample::computation_alone_mb_s, &Sample::communication_alone_mb_s,
+                                   &Sample::computation_mb_s, &Sample::communication_mb_s};
+double Bandwidths::*const predicted_columns[] = {&Bandwidths::computation_alone_mb_s,
+                                                 &Bandwidths::communication_alone_mb_s, &Bandwidths::computation_mb_s,
+                                                 &Bandwidths::communication_mb_s};
 constexpr const char* column_names[] = {"computation alone", "communication alone", "computation beside communication",
                                         "communication beside computation"};
 constexpr std::size_t kind_of(std::size_t column) { return column % 2; }  // computation, communication
@@ -34,14 +35,15 @@ constexpr std::size_t kind_of(std::size_t column) { return column % 2; }  // com
 /// The 97.5 % quantile of Student's t (Abramowitz and Stegun 26.7.5, two terms).
 double student_975(double freedom) {
   constexpr double z = 1.959964;
-  return z + (z * z * z + z) / (4 * freedom) + (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * freedom * freedom);
+  return z + (z * z * z + z) / (4 * freedom) +
+         (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / (96 * freedom * freedom);
 }
 
 base::Error too_few(std::size_t there) {
-  return {
-      base::ErrorCode::invalid_argument,
-      "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of computing cores, and has " +
-          std::to_string(there)};
+  return {base::ErrorCode::invalid_argument,
+          "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of "
+          "computing cores, and has " +
+              std::to_string(there)};
 }
 
 /// Whether there are enough measurements for a fit.
@@ -51,13 +53,14 @@ base::Result<void> enough(std::span<const Sample> samples) {
     if (sample.cores > 0) cores.insert(sample.cores);
     for (std::size_t column = 0; column < 4; ++column)
       if (const double value = sample.*columns[column]; !std::isnan(value) && !(value > 0 && std::isfinite(value)))
-        return base::Error{base::ErrorCode::invalid_argument, std::string("a bandwidth of ") + column_names[column] + " with " +
-                                                                  std::to_string(sample.cores) + " cores is not positive"};
+        return base::Error{base::ErrorCode::invalid_argument, std::string("a bandwidth of ") + column_names[column] +
+                                                                  " with " + std::to_string(sample.cores) +
+                                                                  " cores is not positive"};
   }
   if (cores.size() < least_cores) return too_few(cores.size());
   for (std::size_t column = 0; column < 4; ++column)
-    if (std::ranges::all_of(samples,
-                            [&](const Sample& sample) { return std::isnan(sample.*columns[column]) || sample.cores == 0; }))
+    if (std::ranges::all_of(
+            samples, [&](const Sample& sample) { return std::isnan(sample.*columns[column]) || sample.cores == 0; }))
       return base::Error{
           base::ErrorCode::invalid_argument,
           std::string("no fit of a model of memory contention: there are no measurements of ") + column_names[column]};
@@ -94,7 +97,8 @@ SoftParameters CurveFit::parameters_of(const Candidate& c, const Values& v, unsi
   m.alpha = v[alpha];
   m.delta_l_mb_s = c.n_par_max < c.n_seq_max ? v[delta_l] : 0;
   m.delta_r_mb_s = v[delta_r];
-  m.t_par_max2_mb_s = c.n_par_max > c.n_seq_max ? v[t_par2] : m.t_par_max_mb_s - m.delta_l_mb_s * (c.n_seq_max - c.n_par_max);
+  m.t_par_max2_mb_s =
+      c.n_par_max > c.n_seq_max ? v[t_par2] : m.t_par_max_mb_s - m.delta_l_mb_s * (c.n_seq_max - c.n_par_max);
   double reached = 0;
   for (unsigned n = 1; n <= most_cores; ++n) reached = std::max(reached, std::min(n * v[b_comp], total_mb_s(m, n)));
   m.t_seq_max_mb_s = std::min(v[t_seq], reached);
@@ -244,8 +248,10 @@ class CurveFitter {
     const auto reached = static_cast<unsigned>(std::ceil(start_[t_seq] / start_[b_comp] - 0.05));
     for (const bool soft : {false, true}) {
       if (soft && shape_ != BusShape::soft) break;
-      for (unsigned n_par = most_cores_ % stride == 0 ? stride : most_cores_ % stride; n_par <= most_cores_; n_par += stride) {
-        if (n_par < most_cores_ && n_par * start_[b_comp] + start_[b_comm] < (soft ? 0.8 : 0.95) * start_[t_par]) continue;
+      for (unsigned n_par = most_cores_ % stride == 0 ? stride : most_cores_ % stride; n_par <= most_cores_;
+           n_par += stride) {
+        if (n_par < most_cores_ && n_par * start_[b_comp] + start_[b_comm] < (soft ? 0.8 : 0.95) * start_[t_par])
+          continue;
         for (unsigned n_seq = n_par; n_seq <= most_cores_; n_seq += stride) add(all, n_par, n_seq, soft);
         // Beyond N_par_max only T_par_max2 and delta_r matter, not N_seq_max: then it is the number of cores that
         // saturates.
@@ -264,7 +270,8 @@ class CurveFitter {
     r.resize(measured_.size());
     for (std::size_t i = 0; i < measured_.size(); ++i) {
       const auto& [place, column, log_value] = measured_[i];
-      r[i] = (log_value - std::log(std::max(predicted_[place].*predicted_columns[column], floor))) / spread_[kind_of(column)];
+      r[i] = (log_value - std::log(std::max(predicted_[place].*predicted_columns[column], floor))) /
+             spread_[kind_of(column)];
       sum += r[i] * r[i];
     }
     return sum;
@@ -378,7 +385,8 @@ class CurveFitter {
       std::vector<double> column(n, 0.0);
       column[j] = 1;
       solve(normal, n, column);
-      for (std::size_t i = 0; i < n; ++i) c.covariance[i * n + j] = column[i] * scale_of(c.free[i]) * scale_of(c.free[j]);
+      for (std::size_t i = 0; i < n; ++i)
+        c.covariance[i * n + j] = column[i] * scale_of(c.free[i]) * scale_of(c.free[j]);
     }
   }
 
@@ -400,8 +408,8 @@ class CurveFitter {
       sums[kind_of(measured_[i].column)] += r[i] * r[i];
       ++counts[kind_of(measured_[i].column)];
     }
-    const double left =
-        std::max(1.0, static_cast<double>(r.size()) - static_cast<double>(c.free.size())) / static_cast<double>(r.size());
+    const double left = std::max(1.0, static_cast<double>(r.size()) - static_cast<double>(c.free.size())) /
+                        static_cast<double>(r.size());
     for (std::size_t kind = 0; kind < 2; ++kind)
       spread_[kind] = std::max(least_spread, std::sqrt(sums[kind] / (counts[kind] * left)));
     spread_known_ = true;
@@ -410,7 +418,8 @@ class CurveFitter {
   CurveFit result(std::vector<Candidate> all) {
     CurveFit fit;
     const Candidate& chosen = best(all);
-    const double freedom = std::max(1.0, static_cast<double>(measured_.size()) - static_cast<double>(chosen.free.size()));
+    const double freedom =
+        std::max(1.0, static_cast<double>(measured_.size()) - static_cast<double>(chosen.free.size()));
     fit.most_cores_ = most_cores_;
     fit.chosen_ = CurveFit::parameters_of(chosen, chosen.values, most_cores_);
     fit.spread_ = spread_;
@@ -430,7 +439,8 @@ class CurveFitter {
       if (c.sum <= fit.least_ + fit.slack_) fit.accepted_.push_back(std::move(c));
     }
     if (fit.chosen_.bus.n_par_max > fit.chosen_.bus.n_seq_max) {
-      const Interval cores = fit.interval([](const SoftParameters& p) { return p.bus.t_seq_max_mb_s / p.bus.b_comp_seq_mb_s; });
+      const Interval cores =
+          fit.interval([](const SoftParameters& p) { return p.bus.t_seq_max_mb_s / p.bus.b_comp_seq_mb_s; });
       include(fit.n_seq_max_, std::max(1.0, std::ceil(cores.low)));
       include(fit.n_seq_max_, std::min(double(most_cores_), std::ceil(cores.high)));
     }
@@ -460,14 +470,16 @@ base::Result<ThresholdParameters> pick_maxima(std::span<const Sample> samples) {
   m.alpha = 1;
   double network = 0, count = 0;
   for (const auto& [n, sample] : mean) {
-    if (sample.computation_alone_mb_s > m.t_seq_max_mb_s) m.t_seq_max_mb_s = sample.computation_alone_mb_s, m.n_seq_max = n;
+    if (sample.computation_alone_mb_s > m.t_seq_max_mb_s)
+      m.t_seq_max_mb_s = sample.computation_alone_mb_s, m.n_seq_max = n;
     if (const double total = sample.computation_mb_s + sample.communication_mb_s; total > m.t_par_max_mb_s)
       m.t_par_max_mb_s = total, m.n_par_max = n;
     if (!std::isnan(sample.communication_alone_mb_s)) network += sample.communication_alone_mb_s, ++count;
   }
   m.b_comm_seq_mb_s = network / count;
   for (const auto& [n, sample] : mean)
-    if (!std::isnan(sample.communication_mb_s)) m.alpha = std::min(m.alpha, sample.communication_mb_s / m.b_comm_seq_mb_s);
+    if (!std::isnan(sample.communication_mb_s))
+      m.alpha = std::min(m.alpha, sample.communication_mb_s / m.b_comm_seq_mb_s);
   const auto& [fewest, first] = *mean.begin();
   m.b_comp_seq_mb_s = first.computation_alone_mb_s / fewest;
   const auto total_at = [&](unsigned n) { return mean.at(n).computation_mb_s + mean.at(n).communication_mb_s; };

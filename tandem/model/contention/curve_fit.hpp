@@ -9,9 +9,9 @@
 // show one. sigma is estimated from the residuals, separately for computation and for communication.
 // computation and for communication apart.
 //
-// Intervals are those of the profile likelihood: a value belongs to the interval of a parameter, or of a prediction, if some pair
-// and some values of the other parameters explain the measurements almost as well, by Student's t. So they include what is not
-// known about N.
+// Intervals are those of the profile likelihood: a value belongs to the interval of a parameter, or of a prediction, if
+// some pair and some values of the other parameters explain the measurements almost as well, by Student's t. So they
+// include what is not known about N.
 #pragma once
 
 #include <array>
@@ -81,8 +81,9 @@ class CurveFit {
   unsigned most_cores_ = 0;
 };
 
-/// Fits a bus to samples of one placement. Errors: invalid_argument where there are less than four numbers of cores, where one of
-/// the four bandwidths was never measured, or where a sample is not positive. Takes milliseconds for 18 cores, a second for 64.
+/// Fits a bus to samples of one placement. Errors: invalid_argument where there are less than four numbers of cores,
+/// where one of the four bandwidths was never measured, or where a sample is not positive. Takes milliseconds for 18
+/// cores, a second for 64.
 base::Result<CurveFit> fit_curve(std::span<const Sample> samples, BusShape shape);
 
 /// Parameters by the thesis's method (sections 6.2.1, 6.3.1): maxima and minima of the curves, the mean of repetitions

@@ -1,4 +1,5 @@
-// tandem/model/contention/curve_fit_test.cpp: fits of curves that the thesis's model generated, with noise; coverage over seeds.
+// tandem/model/contention/curve_fit_test.cpp: fits of curves that the thesis's model generated, with noise; coverage
+// over seeds.
 #include "tandem/model/contention/curve_fit.hpp"
 
 #include <gtest/gtest.h>
@@ -77,8 +78,8 @@ std::vector<Case> cases() {
   for (const auto& [name, remote] :
        {std::pair{"henri", true}, {"henri", false}, {"henrisubnuma", true}, {"dahu", false}, {"bora", true}}) {
     const Platform& platform = *find_platform(name);
-    all.push_back({std::string(name) + (remote ? "Remote" : "Local"), remote ? platform.machine.remote : platform.machine.local,
-                   platform.cores_per_socket});
+    all.push_back({std::string(name) + (remote ? "Remote" : "Local"),
+                   remote ? platform.machine.remote : platform.machine.local, platform.cores_per_socket});
   }
   return all;
 }
@@ -114,7 +115,8 @@ TEST_P(OfBus, CurvesWithNoiseGiveTheCurvesWithout) {
   EXPECT_GE(near_network, seeds - 1);
 }
 
-/// Five repetitions, as a campaign has: a maximum that one number of cores shows is then known to 1.3 % before it is fitted.
+/// Five repetitions, as a campaign has: a maximum that one number of cores shows is then known to 1.3 % before it is
+/// fitted.
 TEST_P(OfBus, BandwidthsAreWithinThreePercent) {
   const std::string& name = GetParam().name;
   const ThresholdParameters& truth = GetParam().truth;
@@ -190,9 +192,9 @@ TEST(CurveFit, FewerThanFourNumbersOfCoresAreRefused) {
   const ThresholdParameters truth = find_platform("henri")->machine.local;
   const auto fit = fit_curve(generate({truth}, 3, 0.01, 1, 5), BusShape::sharp);
   ASSERT_FALSE(fit.ok());
-  EXPECT_EQ(
-      fit.error().message,
-      "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of computing cores, and has 3");
+  EXPECT_EQ(fit.error().message,
+            "no fit of a model of memory contention: it needs measurements with at least 4 different numbers of "
+            "computing cores, and has 3");
   EXPECT_TRUE(fit_curve(generate({truth}, 4, 0.01, 1), BusShape::sharp).ok());
 }
 

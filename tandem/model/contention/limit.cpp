@@ -22,10 +22,12 @@ MessageCost cost_of_message(const Bandwidths& shared, double all_mb_s) noexcept 
 unsigned cores_that_fill_bus(const Model& model, Load load) {
   std::vector<double> alone_mb_s;
   const unsigned all = load.cores;
-  for (load.cores = 1; load.cores <= all; ++load.cores) alone_mb_s.push_back(model.predict(load).computation_alone_mb_s);
+  for (load.cores = 1; load.cores <= all; ++load.cores)
+    alone_mb_s.push_back(model.predict(load).computation_alone_mb_s);
   if (alone_mb_s.empty()) return all;
   const double enough = kFull * *std::ranges::max_element(alone_mb_s);
-  return 1 + static_cast<unsigned>(std::ranges::find_if(alone_mb_s, [&](double mb_s) { return mb_s >= enough; }) - alone_mb_s.begin());
+  return 1 + static_cast<unsigned>(std::ranges::find_if(alone_mb_s, [&](double mb_s) { return mb_s >= enough; }) -
+                                   alone_mb_s.begin());
 }
 
 unsigned cores_beside_message(const Model& model, Load load) {

@@ -15,8 +15,8 @@ struct Placement {
 
 /// The users of memory at one time: cores of one socket, and the network.
 ///
-/// Only `cores` and `placement` matter to `ThresholdModel`, whose parameters hold for the kernel and the message that were
-/// measured.
+/// Only `cores` and `placement` matter to `ThresholdModel`, whose parameters hold for the kernel and the message that
+/// were measured.
 struct Load {
   unsigned cores = 0;              ///< that compute; 0: none
   Placement placement = {};        ///< of the data

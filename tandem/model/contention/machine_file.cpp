@@ -20,8 +20,10 @@ using base::ErrorCode;
 constexpr unsigned kMostNodes = 1024;
 
 std::string bus_text(const char* name, const SoftParameters& bus) {
-  std::string text = fmt::format("\n[{}]\nn_par_max = {}\nn_seq_max = {}\n", name, bus.bus.n_par_max, bus.bus.n_seq_max);
-  for (const ParameterName& parameter : parameter_names) text += fmt::format("{} = {:.6g}\n", parameter.name, bus.bus.*parameter.value);
+  std::string text =
+      fmt::format("\n[{}]\nn_par_max = {}\nn_seq_max = {}\n", name, bus.bus.n_par_max, bus.bus.n_seq_max);
+  for (const ParameterName& parameter : parameter_names)
+    text += fmt::format("{} = {:.6g}\n", parameter.name, bus.bus.*parameter.value);
   return text + fmt::format("softness = {:.6g}\nnetwork_weight = {:.6g}\n", bus.softness, bus.network_weight);
 }
 
@@ -54,7 +56,8 @@ class Values {
     SoftParameters bus;
     bus.bus.n_par_max = count(name + ".n_par_max");
     bus.bus.n_seq_max = count(name + ".n_seq_max");
-    for (const ParameterName& parameter : parameter_names) bus.bus.*parameter.value = number(name + "." + parameter.name);
+    for (const ParameterName& parameter : parameter_names)
+      bus.bus.*parameter.value = number(name + "." + parameter.name);
     bus.softness = number(name + ".softness");
     bus.network_weight = number(name + ".network_weight");
     return bus;
@@ -81,28 +84,34 @@ std::string to_text(const StoredMachine& stored) {
   for (const char c : stored.processor)
     if (c >= ' ' && c <= '~' && c != '"' && c != '\\') processor += c;
   std::string text = fmt::format(
-      "# How cores and the network share memory here: parameters of the soft model, found by `tandem contention fit`. Option `contention` of programs\n"
-      "# reads it; docs/contention.md explains it. Bandwidths are in 10^6 bytes per second.\nformat = 1\nprocessor = \"{}\"\ncores = {}\n"
+      "# How cores and the network share memory here: parameters of the soft model, found by `tandem contention fit`. "
+      "Option `contention` of programs\n"
+      "# reads it; docs/contention.md explains it. Bandwidths are in 10^6 bytes per second.\nformat = 1\nprocessor = "
+      "\"{}\"\ncores = {}\n"
       "nodes_per_socket = {}\ncore_gflop_s = {:.6g}\nhalf_message_bytes = {:.6g}\n",
       processor, stored.cores, machine.nodes_per_socket, machine.core_gflop_s, machine.half_message_bytes);
   text += fmt::format("nodes = {}\n", machine.network_mb_s.size());
-  for (std::size_t node = 0; node < machine.network_mb_s.size(); ++node) text += fmt::format("network_{}_mb_s = {:.6g}\n", node, machine.network_mb_s[node]);
+  for (std::size_t node = 0; node < machine.network_mb_s.size(); ++node)
+    text += fmt::format("network_{}_mb_s = {:.6g}\n", node, machine.network_mb_s[node]);
   text += bus_text("local", machine.local) + bus_text("remote", machine.remote);
   for (std::size_t i = 0; i < relation_count; ++i)
-    text += fmt::format("\n[{}]\ncomputation = {:.6g}\ncommunication = {:.6g}\n", relation_names[i], machine.between[i].computation, machine.between[i].communication);
+    text += fmt::format("\n[{}]\ncomputation = {:.6g}\ncommunication = {:.6g}\n", relation_names[i],
+                        machine.between[i].computation, machine.between[i].communication);
   return text;
 }
 
 base::Result<StoredMachine> parse_machine(std::string_view text, std::string_view file) {
   const auto damaged = [&](const std::string& why) {
-    return Error{ErrorCode::malformed, fmt::format("{}: {}; `tandem contention fit --install` writes it anew", file, why)};
+    return Error{ErrorCode::malformed,
+                 fmt::format("{}: {}; `tandem contention fit --install` writes it anew", file, why)};
   };
   const auto read = base::parse_toml(text, file);
   if (!read.ok()) return damaged("is damaged (" + read.error().message + ")");
   Values values(read.value());
   const std::optional<std::string> format = values.text("format"), processor = values.text("processor");
   if (format && *format != "1")
-    return Error{ErrorCode::unsupported, fmt::format("{}: has format {}, and this version of Tandem reads format 1", file, *format)};
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{}: has format {}, and this version of Tandem reads format 1", file, *format)};
   if (!format || !processor) return damaged("is no file of memory contention, or is truncated");
   const unsigned cores = values.count("cores");
   SoftMachine machine;
@@ -111,12 +120,14 @@ base::Result<StoredMachine> parse_machine(std::string_view text, std::string_vie
   machine.half_message_bytes = values.number("half_message_bytes");
   const unsigned nodes = values.count("nodes");
   if (nodes > kMostNodes) return damaged(fmt::format("nodes is {}, and at most {} can be", nodes, kMostNodes));
-  for (unsigned node = 0; node < nodes; ++node) machine.network_mb_s.push_back(values.number(fmt::format("network_{}_mb_s", node)));
+  for (unsigned node = 0; node < nodes; ++node)
+    machine.network_mb_s.push_back(values.number(fmt::format("network_{}_mb_s", node)));
   machine.local = values.bus("local");
   machine.remote = values.bus("remote");
   for (std::size_t i = 0; i < relation_count; ++i) {
     const std::string relation = relation_names[i];
-    machine.between[i] = {.computation = values.number(relation + ".computation"), .communication = values.number(relation + ".communication")};
+    machine.between[i] = {.computation = values.number(relation + ".computation"),
+                          .communication = values.number(relation + ".communication")};
   }
   if (const std::string wrong = values.wrong(); !wrong.empty()) return damaged(wrong);
   if (cores == 0) return damaged("cores is 0");

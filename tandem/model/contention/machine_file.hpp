@@ -16,16 +16,18 @@ struct ParameterName {
   double ThresholdParameters::*value;
   double least = 0, most = std::numeric_limits<double>::max();
 };
-inline constexpr ParameterName parameter_names[] = {{"t_par_max_mb_s", &ThresholdParameters::t_par_max_mb_s},
-                                                    {"t_seq_max_mb_s", &ThresholdParameters::t_seq_max_mb_s},
-                                                    {"t_par_max2_mb_s", &ThresholdParameters::t_par_max2_mb_s},
-                                                    {"alpha", &ThresholdParameters::alpha, 0, 1},
-                                                    {"delta_l_mb_s", &ThresholdParameters::delta_l_mb_s, std::numeric_limits<double>::lowest()},
-                                                    {"delta_r_mb_s", &ThresholdParameters::delta_r_mb_s, std::numeric_limits<double>::lowest()},
-                                                    {"b_comp_seq_mb_s", &ThresholdParameters::b_comp_seq_mb_s},
-                                                    {"b_comm_seq_mb_s", &ThresholdParameters::b_comm_seq_mb_s}};
+inline constexpr ParameterName parameter_names[] = {
+    {"t_par_max_mb_s", &ThresholdParameters::t_par_max_mb_s},
+    {"t_seq_max_mb_s", &ThresholdParameters::t_seq_max_mb_s},
+    {"t_par_max2_mb_s", &ThresholdParameters::t_par_max2_mb_s},
+    {"alpha", &ThresholdParameters::alpha, 0, 1},
+    {"delta_l_mb_s", &ThresholdParameters::delta_l_mb_s, std::numeric_limits<double>::lowest()},
+    {"delta_r_mb_s", &ThresholdParameters::delta_r_mb_s, std::numeric_limits<double>::lowest()},
+    {"b_comp_seq_mb_s", &ThresholdParameters::b_comp_seq_mb_s},
+    {"b_comm_seq_mb_s", &ThresholdParameters::b_comm_seq_mb_s}};
 /// By `Relation`.
-inline constexpr const char* relation_names[relation_count] = {"local_other", "local_remote", "remote_local", "remote_other"};
+inline constexpr const char* relation_names[relation_count] = {"local_other", "local_remote", "remote_local",
+                                                               "remote_other"};
 
 /// A machine's parameters, and where they were measured.
 struct StoredMachine {

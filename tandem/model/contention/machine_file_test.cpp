@@ -14,7 +14,8 @@ namespace {
 using testing::HasSubstr;
 
 StoredMachine henri() {
-  StoredMachine stored{.machine = soften(find_platform("henri")->machine), .cores = 17, .processor = "Intel(R) Xeon(R) Gold 6140 \"x\""};
+  StoredMachine stored{
+      .machine = soften(find_platform("henri")->machine), .cores = 17, .processor = "Intel(R) Xeon(R) Gold 6140 \"x\""};
   stored.machine.network_mb_s = {11481.1, 11459.6};
   stored.machine.core_gflop_s = 35.5;
   stored.machine.local.softness = 0.125;
@@ -56,12 +57,15 @@ TEST(MachineFile, SaysWhatIsWrong) {
   EXPECT_THAT(message_of(with(text, "alpha = 0.915\n", "")), HasSubstr("local.alpha is missing"));
   EXPECT_THAT(message_of(with(text, "cores = 17", "cores = 1.5")), HasSubstr("cores is no count"));
   EXPECT_THAT(message_of(with(text, "cores = 17", "cores = 0")), HasSubstr("cores is 0"));
-  EXPECT_THAT(message_of(with(text, "nodes = 2", "nodes = 1000000")), HasSubstr("nodes is 1000000, and at most 1024 can be"));
-  EXPECT_THAT(message_of(with(text, "nodes = 2", "nodes = 2\nsockets = 2")), HasSubstr("line 10 has sockets, which is not known"));
+  EXPECT_THAT(message_of(with(text, "nodes = 2", "nodes = 1000000")),
+              HasSubstr("nodes is 1000000, and at most 1024 can be"));
+  EXPECT_THAT(message_of(with(text, "nodes = 2", "nodes = 2\nsockets = 2")),
+              HasSubstr("line 10 has sockets, which is not known"));
   EXPECT_THAT(message_of(with(text, "format = 1", "format = 2")), HasSubstr("format 2"));
   EXPECT_THAT(message_of(""), HasSubstr("is no file of memory contention"));
   EXPECT_THAT(message_of("["), HasSubstr("contention.toml"));
-  for (std::size_t length = 0; length + 1 < text.size(); length += 7) EXPECT_NE(message_of(text.substr(0, length)), "no error") << length;
+  for (std::size_t length = 0; length + 1 < text.size(); length += 7)
+    EXPECT_NE(message_of(text.substr(0, length)), "no error") << length;
 }
 
 }  // namespace

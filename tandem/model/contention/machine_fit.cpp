@@ -58,7 +58,8 @@ Errors errors_from(const Percentages& samples, const Percentages& others) {
 /// The network's bandwidth alone, by node. The fits know it for the nodes of their placements; for others it is the
 /// mean of measurements alone and, if `all`, beside computation that takes nothing from it, where that differs from the
 /// fit's.
-std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, std::span<const Curve> curves, bool all) {
+std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, std::span<const Curve> curves,
+                             bool all) {
   constexpr double nothing_taken = 0.995;
   std::vector<double> sums, counts;
   const auto add = [&](std::size_t node, double rate) {
@@ -68,7 +69,8 @@ std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, 
   };
   for (const Curve& curve : curves)
     for (const Sample& sample : curve.samples) {
-      if (!std::isnan(sample.communication_alone_mb_s)) add(curve.placement.communication, sample.communication_alone_mb_s);
+      if (!std::isnan(sample.communication_alone_mb_s))
+        add(curve.placement.communication, sample.communication_alone_mb_s);
       if (!all || std::isnan(sample.communication_mb_s)) continue;
       const Bandwidths b = predict(machine, {.cores = sample.cores, .placement = curve.placement});
       if (b.communication_mb_s > nothing_taken * b.communication_alone_mb_s)
@@ -76,10 +78,12 @@ std::vector<double> networks(const SoftMachine& machine, const MachineFit& fit, 
     }
   for (std::size_t node = 0; node < sums.size(); ++node) {
     const bool local = node < machine.nodes_per_socket;
-    const double alike = (local ? machine.local : machine.remote).bus.b_comm_seq_mb_s, mean = sums[node] / std::max(1.0, counts[node]);
+    const double alike = (local ? machine.local : machine.remote).bus.b_comm_seq_mb_s,
+                 mean = sums[node] / std::max(1.0, counts[node]);
     const double spread = (local ? fit.soft_local : fit.soft_remote).communication_spread();
     // Compares two means; the fit's is about as uncertain. Uses Schwarz's criterion, as for every other parameter.
-    const bool differs = counts[node] * std::pow((mean / alike - 1) / spread, 2) / 2 > std::log(std::max(2.0, counts[node]));
+    const bool differs =
+        counts[node] * std::pow((mean / alike - 1) / spread, 2) / 2 > std::log(std::max(2.0, counts[node]));
     sums[node] = counts[node] > 0 && differs ? mean : alike;
   }
   const auto known = [&](const Placement& placement, const SoftParameters& bus) {
@@ -168,15 +172,17 @@ Interval MachineFit::interval(const Load& load, double Bandwidths::*bandwidth) c
   return {here - all.low, here + all.high};
 }
 
-base::Result<MachineFit> fit_machine(std::span<const Curve> curves, unsigned nodes_per_socket, Calibration calibration) {
-  if (nodes_per_socket == 0) return base::Error{base::ErrorCode::invalid_argument, "a socket has at least one NUMA node"};
+base::Result<MachineFit> fit_machine(std::span<const Curve> curves, unsigned nodes_per_socket,
+                                     Calibration calibration) {
+  if (nodes_per_socket == 0)
+    return base::Error{base::ErrorCode::invalid_argument, "a socket has at least one NUMA node"};
   const Curve* local = curve_on_one_node(curves, 0, nodes_per_socket);
   const Curve* remote = curve_on_one_node(curves, nodes_per_socket, std::numeric_limits<unsigned>::max());
   if (local == nullptr)
-    return base::Error{
-        base::ErrorCode::invalid_argument,
-        "no fit of a model of memory contention: no measurements have the data of computation and of communication on one "
-        "NUMA node of the computing cores"};
+    return base::Error{base::ErrorCode::invalid_argument,
+                       "no fit of a model of memory contention: no measurements have the data of computation and of "
+                       "communication on one "
+                       "NUMA node of the computing cores"};
   MachineFit fit;
   fit.local_placement = local->placement;
   if (remote != nullptr) fit.remote_placement = remote->placement;
@@ -189,8 +195,9 @@ base::Result<MachineFit> fit_machine(std::span<const Curve> curves, unsigned nod
     (shape == BusShape::sharp ? fit.sharp_remote : fit.soft_remote) = std::move(of_remote).value();
   }
   fit.threshold = {fit.sharp_local.parameters().bus, fit.sharp_remote.parameters().bus, nodes_per_socket};
-  fit.soft = {
-      .local = fit.soft_local.parameters(), .remote = fit.soft_remote.parameters(), .nodes_per_socket = nodes_per_socket};
+  fit.soft = {.local = fit.soft_local.parameters(),
+              .remote = fit.soft_remote.parameters(),
+              .nodes_per_socket = nodes_per_socket};
   fit.soft.network_mb_s = networks(fit.soft, fit, curves, calibration == Calibration::all);
   if (calibration == Calibration::all) fit_couplings(fit.soft, fit.soft_local, curves);
 

@@ -25,8 +25,8 @@ struct Errors {
 
 /// Errors of one model.
 struct ModelErrors {
-  Errors communication = {};                                                             ///< network, beside computation
-  Errors computation = {};                                                               ///< cores, beside communication
+  Errors communication = {};  ///< network, beside computation
+  Errors computation = {};    ///< cores, beside communication
   double average() const noexcept { return (communication.all + computation.all) / 2; }  ///< last column of table 6.1
 };
 
@@ -36,7 +36,8 @@ ModelErrors errors_of(const Model& model, std::span<const Curve> curves, std::sp
 /// The results of a campaign on a machine.
 struct MachineFit {
   Placement local_placement = {};                  ///< that gave the local parameters
-  std::optional<Placement> remote_placement = {};  ///< none: no curve has data on another socket, and the local parameters count
+  std::optional<Placement> remote_placement =
+      {};  ///< none: no curve has data on another socket, and the local parameters count
   CurveFit sharp_local, sharp_remote;              ///< fits of the thesis's buses
   CurveFit soft_local, soft_remote;                ///< fits of soft buses
   ThresholdMachine threshold = {};                 ///< the thesis's model

@@ -1,8 +1,9 @@
 // tandem/model/contention/machine_fit_test.cpp: both models of a machine against generated campaigns, and the gain by
 // the second.
 //
-// There are two kinds of generated campaigns: the thesis's model with the parameters of appendix E, and a queueing model of
-// memory controllers that shares nothing with either model. The figures of the thesis are not available as numbers.
+// There are two kinds of generated campaigns: the thesis's model with the parameters of appendix E, and a queueing
+// model of memory controllers that shares nothing with either model. The figures of the thesis are not available as
+// numbers.
 #include "tandem/model/contention/machine_fit.hpp"
 
 #include <gtest/gtest.h>
@@ -46,8 +47,9 @@ std::vector<Curve> campaign(unsigned cores, unsigned nodes, double spread, std::
   return curves;
 }
 
-/// Memory controllers as queues: an access takes longer the busier its controller is, a core has a fixed number of accesses under
-/// way, and the network sends more of them the slower they are, up to a limit. Solved by bisection of each controller's use.
+/// Memory controllers as queues: an access takes longer the busier its controller is, a core has a fixed number of
+/// accesses under way, and the network sends more of them the slower they are, up to a limit. Solved by bisection of
+/// each controller's use.
 class Queues {
  public:
   double core_mb_s = 5000, controller_mb_s = 45000, network_window = 1.6;
@@ -136,7 +138,8 @@ TEST(MachineFit, IntervalsOfPredictionsCoverWhatWasNotMeasured) {
     for (const unsigned cores : {3u, 12u, 18u}) {
       const Load load{.cores = cores, .placement = {1, 1}};
       ++all;
-      covered += fit.value().interval(load, &Bandwidths::computation_mb_s).contains(truth.predict(load).computation_mb_s);
+      covered +=
+          fit.value().interval(load, &Bandwidths::computation_mb_s).contains(truth.predict(load).computation_mb_s);
     }
   }
   EXPECT_GE(covered, all - 4);
@@ -166,8 +169,9 @@ TEST(ModelErrors, AreMeanAbsolutePercentages) {
   const ThresholdModel model(machine);
   const Load load{.cores = 2, .placement = {0, 0}};
   const Bandwidths b = model.predict(load);
-  Curve curve{{0, 0},
-              {{.cores = 2, .computation_mb_s = b.computation_mb_s / 1.1, .communication_mb_s = b.communication_mb_s / 0.8}}};
+  Curve curve{
+      {0, 0},
+      {{.cores = 2, .computation_mb_s = b.computation_mb_s / 1.1, .communication_mb_s = b.communication_mb_s / 0.8}}};
   const std::array samples{Placement{0, 0}};
   const ModelErrors errors = errors_of(model, std::array{curve}, samples);
   EXPECT_NEAR(errors.computation.on_samples, 10, 1e-9);
@@ -183,8 +187,10 @@ TEST(SoftModel, OfTheThesissParametersPredictsWhatTheThesisPredicts) {
       for (unsigned comm = 0; comm < 4; ++comm)
         for (unsigned n = 0; n <= platform.cores_per_socket; ++n) {
           const Load load{.cores = n, .placement = {comp, comm}};
-          EXPECT_NEAR(soft.predict(load).communication_mb_s, thesis.predict(load).communication_mb_s, 1e-6) << platform.name;
-          EXPECT_NEAR(soft.predict(load).computation_mb_s, thesis.predict(load).computation_mb_s, 1e-6) << platform.name;
+          EXPECT_NEAR(soft.predict(load).communication_mb_s, thesis.predict(load).communication_mb_s, 1e-6)
+              << platform.name;
+          EXPECT_NEAR(soft.predict(load).computation_mb_s, thesis.predict(load).computation_mb_s, 1e-6)
+              << platform.name;
         }
   }
 }
@@ -197,7 +203,8 @@ TEST(SoftModel, KernelsThatComputeAndCachesThatServeLeaveTheNetworkAlone) {
   };
   const double alone = machine.local.bus.b_comm_seq_mb_s;
   EXPECT_DOUBLE_EQ(network(0, 0).communication_mb_s, 0.915 * alone);
-  EXPECT_DOUBLE_EQ(network(8, 0).communication_mb_s, 0.915 * alone);  // 40 GFlop/s / 8 flop/B is more than a core's 4.5 GB/s
+  // 40 GFlop/s / 8 flop/B is more than a core's 4.5 GB/s
+  EXPECT_DOUBLE_EQ(network(8, 0).communication_mb_s, 0.915 * alone);
   EXPECT_DOUBLE_EQ(network(20, 0).communication_mb_s, alone);
   EXPECT_NEAR(network(20, 0).computation_mb_s, 18 * 40e3 / 20, 1e-6);
   EXPECT_DOUBLE_EQ(network(0, 0.5).communication_mb_s, alone);

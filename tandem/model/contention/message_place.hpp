@@ -1,20 +1,23 @@
 // tandem/model/contention/message_place.hpp: near which NUMA node a program serves its messages, and where their memory
 // lies.
 //
-// With memory for messages on node d, let C(d) be the bandwidth of messages while all computing cores use memory, R(d) that of these cores, and R
-// what they have without messages. A message of m bytes takes m / C(d), and meanwhile the share 1 - R(d) / R of the work is lost. So d is the
-// node with the least
+// With memory for messages on node d, let C(d) be the bandwidth of messages while all computing cores use memory, R(d)
+// that of these cores, and R what they have without messages. A message of m bytes takes m / C(d), and meanwhile the
+// share 1 - R(d) / R of the work is lost. So d is the node with the least
 //
 //   1 / C(d) + 1 / C(d) (1 - R(d) / R)                                                    (`cost_of_message`)
 //
-// among those on which messages have at least 98 % of the bandwidth that they have where memory would be without a choice: messages come first.
+// among those on which messages have at least 98 % of the bandwidth that they have where memory would be without a
+// choice: messages come first.
 //
-// Worked example: diablo of the thesis, 32 cores of the first socket, whose network card is at the second one. On node 0, C = 11.7 GB/s; on node 1,
-// C = 21.7 GB/s, and the cores lose nothing: what messages bring should lie there, and is read from there by the cores once.
+// Worked example: diablo of the thesis, 32 cores of the first socket, whose network card is at the second one. On node
+// 0, C = 11.7 GB/s; on node 1, C = 21.7 GB/s, and the cores lose nothing: what messages bring should lie there, and is
+// read from there by the cores once.
 //
-// Messages' bandwidth does not depend on where the thread is that serves them, but their latency does (section 5.3.3: 1.4 us near the network card,
-// 1.7 us far from it, and twice as long beside many computing cores). A thread that shares its core with a kernel waits much longer than that.
-// So it goes to a core where nothing computes if there is one, near the card if possible.
+// Messages' bandwidth does not depend on where the thread is that serves them, but their latency does (section 5.3.3:
+// 1.4 us near the network card, 1.7 us far from it, and twice as long beside many computing cores). A thread that
+// shares its core with a kernel waits much longer than that. So it goes to a core where nothing computes if there is
+// one, near the card if possible.
 #pragma once
 
 #include <optional>

@@ -18,7 +18,9 @@ namespace {
 using testing::HasSubstr;
 using testing::Optional;
 
-StoredMachine stored(const ThresholdMachine& machine, unsigned cores) { return {.machine = soften(machine), .cores = cores}; }
+StoredMachine stored(const ThresholdMachine& machine, unsigned cores) {
+  return {.machine = soften(machine), .cores = cores};
+}
 
 std::vector<NodeUse> nodes_of(unsigned count) {
   std::vector<NodeUse> nodes(count);
@@ -37,7 +39,8 @@ void expect_best(const MessagePlace& place, std::vector<double> costs, const std
   ASSERT_TRUE(place.memory);
   EXPECT_GE(messages_mb_s[*place.memory], 0.98 * messages_mb_s[place.usual_memory]);
   for (std::size_t node = 0; node < costs.size(); ++node)
-    if (messages_mb_s[node] < 0.98 * messages_mb_s[place.usual_memory]) costs[node] = std::numeric_limits<double>::infinity();
+    if (messages_mb_s[node] < 0.98 * messages_mb_s[place.usual_memory])
+      costs[node] = std::numeric_limits<double>::infinity();
   const double least = *std::ranges::min_element(costs), usual = costs[place.usual_memory];
   if (least < 0.98 * usual * (1 - 1e-9)) {
     EXPECT_NEAR(costs[*place.memory] / least, 1, 1e-9);
@@ -99,7 +102,8 @@ TEST(MessagePlace, IsTheBestOfAllForCoresOfBothSockets) {
           for (unsigned node = 0; node < count; ++node) {
             if (nodes[node].computing == 0) continue;
             const unsigned socket = node / per_socket;
-            const Bandwidths b = model.predict({.cores = nodes[node].computing, .placement = {seen(node, socket), seen(memory, socket)}});
+            const Bandwidths b = model.predict(
+                {.cores = nodes[node].computing, .placement = {seen(node, socket), seen(memory, socket)}});
             communication = std::min(communication, b.communication_mb_s);
             computation += b.computation_mb_s;
             alone += b.computation_alone_mb_s;
@@ -128,8 +132,10 @@ TEST(MessagePlace, OfTheWorkedExample) {
   EXPECT_NEAR(place.predicted.communication_mb_s, 21.7e3, 50);
   EXPECT_EQ(place.predicted.computation_mb_s, place.predicted.computation_alone_mb_s);
   EXPECT_EQ(place.reason,
-            "what messages bring lies on NUMA node 1: beside all computing cores, messages have 21.7 GB/s and computing cores 70.1 there by the model; on NUMA node 0 "
-            "messages have 11.7 GB/s and computing cores 70.1; the progress thread has a free core of NUMA node 1, where that memory is");
+            "what messages bring lies on NUMA node 1: beside all computing cores, messages have 21.7 GB/s and "
+            "computing cores 70.1 there by the model; on NUMA node 0 "
+            "messages have 11.7 GB/s and computing cores 70.1; the progress thread has a free core of NUMA node 1, "
+            "where that memory is");
 }
 
 /// The thread's node is, of all with a free core, the network card's, else one on its socket, else near messages'
@@ -141,13 +147,16 @@ TEST(MessagePlace, TheThreadHasTheFreeCoreThatCostsLeast) {
   for (unsigned network = 0; network < 4; ++network)
     for (unsigned free_nodes = 0; free_nodes < 16; ++free_nodes) {
       std::vector<NodeUse> nodes = nodes_of(4);
-      for (unsigned node = 0; node < 4; ++node) nodes[node] = {.number = node, .computing = node < 2 ? 8U : 0U, .free_cores = free_nodes >> node & 1U};
+      for (unsigned node = 0; node < 4; ++node)
+        nodes[node] = {.number = node, .computing = node < 2 ? 8U : 0U, .free_cores = free_nodes >> node & 1U};
       const MessagePlace place = choose_message_place({.nodes = nodes, .network_node = network, .machine = &machine});
       EXPECT_EQ(place.thread.has_value(), free_nodes != 0);
       if (!place.thread) continue;
       apart += place.memory != network;
       ASSERT_NE(nodes[*place.thread].free_cores, 0U) << "never a core of a worker";
-      const auto far = [&](unsigned node) { return std::tuple(node != network, node / 2 != network / 2, node != place.memory); };
+      const auto far = [&](unsigned node) {
+        return std::tuple(node != network, node / 2 != network / 2, node != place.memory);
+      };
       for (unsigned node = 0; node < 4; ++node)
         if (nodes[node].free_cores != 0) {
           EXPECT_LE(far(*place.thread), far(node));

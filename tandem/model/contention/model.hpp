@@ -5,7 +5,8 @@
 
 namespace tandem::model::contention {
 
-/// How computing cores and the network share memory bandwidth on one machine. Immutable, and so free to share between threads.
+/// How computing cores and the network share memory bandwidth on one machine. Immutable, and so free to share between
+/// threads.
 class Model {
  public:
   virtual ~Model() = default;

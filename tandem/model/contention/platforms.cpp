@@ -1,9 +1,10 @@
 // tandem/model/contention/platforms.cpp: tables E.1 to E.9 of the thesis.
 //
-// Source: P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022: appendix
-// C for the machines, appendix E for their parameters. A row has the order of ThresholdParameters: N_par_max, T_par_max,
-// N_seq_max, T_seq_max, T_par_max2, alpha, delta_l, delta_r, B_comp_seq, B_comm_seq; bandwidths are in MB/s. Appendix C counts
-// the cores of a node, except those of pyxis, which it counts per socket, since table E.9 has 31 cores on one.
+// Source: P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022:
+// appendix C for the machines, appendix E for their parameters. A row has the order of ThresholdParameters: N_par_max,
+// T_par_max, N_seq_max, T_seq_max, T_par_max2, alpha, delta_l, delta_r, B_comp_seq, B_comm_seq; bandwidths are in MB/s.
+// Appendix C counts the cores of a node, except those of pyxis, which it counts per socket, since table E.9 has 31
+// cores on one.
 #include "tandem/model/contention/platforms.hpp"
 
 #include <algorithm>

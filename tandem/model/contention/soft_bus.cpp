@@ -59,7 +59,8 @@ Bandwidths share(const SoftParameters& p, double n) {
   const ThresholdParameters& m = p.bus;
   Bandwidths b{.communication_alone_mb_s = m.b_comm_seq_mb_s, .communication_mb_s = m.b_comm_seq_mb_s};
   if (n <= 0) return b;
-  b.computation_alone_mb_s = soft_min(n * m.b_comp_seq_mb_s, std::min(capacity_mb_s(m, n), m.t_seq_max_mb_s), p.softness);
+  b.computation_alone_mb_s =
+      soft_min(n * m.b_comp_seq_mb_s, std::min(capacity_mb_s(m, n), m.t_seq_max_mb_s), p.softness);
   b.communication_mb_s = network_mb_s(p, n);
   b.computation_mb_s = served_mb_s(p, n) - b.communication_mb_s;
   return b;
@@ -68,7 +69,8 @@ Bandwidths share(const SoftParameters& p, double n) {
 base::Result<void> check(const SoftParameters& p) {
   if (const auto good = check(p.bus); !good) return good;
   if (!(p.softness >= 0 && p.softness <= 0.5))
-    return base::Error{base::ErrorCode::invalid_argument, "softness of a model of memory contention must be between 0 and 0.5"};
+    return base::Error{base::ErrorCode::invalid_argument,
+                       "softness of a model of memory contention must be between 0 and 0.5"};
   if (!(p.network_weight >= 0 && p.network_weight <= 4))
     return base::Error{base::ErrorCode::invalid_argument,
                        "network_weight of a model of memory contention must be between 0 and 4"};

@@ -4,10 +4,11 @@
 //
 //   softness s         how early the bus slows down: a demand x gets (x^-k + T^-k)^(-1/k), k = 1/s, instead of min(x, T)
 //   network weight w   how hard the network presses: of the total S it has at least S w B_comm_seq / (n B_comp_seq + w B_comm_seq), up to
-//                      B_comm_seq. 0: what the cores leave, as in the thesis; 1: a share in proportion to what both ask for
+//                      B_comm_seq. 0: what the cores leave, as in the thesis; 1: a share in proportion to what both ask
+//                      for
 //
-// The network has at least alpha B_comm_seq in any case. A core that asks for a part f of B_comp_seq counts as f cores, so the
-// number of cores is real.
+// The network has at least alpha B_comm_seq in any case. A core that asks for a part f of B_comp_seq counts as f cores,
+// so the number of cores is real.
 #pragma once
 
 #include "tandem/model/contention/threshold_model.hpp"

@@ -64,7 +64,8 @@ base::Result<SoftModel> SoftModel::create(SoftMachine machine) {
   if (const auto good = check(machine.remote); !good) return wrong("remote: " + good.error().message);
   if (machine.nodes_per_socket == 0) return wrong("a socket has at least one NUMA node");
   for (const double rate : machine.network_mb_s)
-    if (!(rate >= 0) || !std::isfinite(rate)) return wrong("network_mb_s of a model of memory contention must not be negative");
+    if (!(rate >= 0) || !std::isfinite(rate))
+      return wrong("network_mb_s of a model of memory contention must not be negative");
   for (const Coupling& c : machine.between)
     if (!(c.computation >= 0 && c.computation <= 1 && c.communication >= 0 && c.communication <= 1))
       return wrong("couplings of a model of memory contention must be between 0 and 1");

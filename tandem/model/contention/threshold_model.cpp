@@ -38,7 +38,9 @@ double total_mb_s(const ThresholdParameters& m, unsigned n) {
   return m.t_par_max2_mb_s - m.delta_r_mb_s * (n - m.n_seq_max);
 }
 
-double required_mb_s(const ThresholdParameters& m, unsigned n) { return n * m.b_comp_seq_mb_s + m.alpha * m.b_comm_seq_mb_s; }
+double required_mb_s(const ThresholdParameters& m, unsigned n) {
+  return n * m.b_comp_seq_mb_s + m.alpha * m.b_comm_seq_mb_s;
+}
 
 Bandwidths share(const ThresholdParameters& m, unsigned n) {
   Bandwidths b{.communication_alone_mb_s = m.b_comm_seq_mb_s, .communication_mb_s = m.b_comm_seq_mb_s};
@@ -57,16 +59,20 @@ Bandwidths share(const ThresholdParameters& m, unsigned n) {
 
 base::Result<void> check(const ThresholdParameters& m) {
   const auto wrong = [](const char* name, const char* rule) {
-    return base::Error{base::ErrorCode::invalid_argument, std::string(name) + " of a model of memory contention must be " + rule};
+    return base::Error{base::ErrorCode::invalid_argument,
+                       std::string(name) + " of a model of memory contention must be " + rule};
   };
   if (m.n_par_max == 0) return wrong("n_par_max", "at least 1");
   if (m.n_seq_max == 0) return wrong("n_seq_max", "at least 1");
-  const std::pair<const char*, double> positive[] = {{"t_par_max_mb_s", m.t_par_max_mb_s},   {"t_seq_max_mb_s", m.t_seq_max_mb_s},
-                                                     {"t_par_max2_mb_s", m.t_par_max2_mb_s}, {"b_comp_seq_mb_s", m.b_comp_seq_mb_s},
+  const std::pair<const char*, double> positive[] = {{"t_par_max_mb_s", m.t_par_max_mb_s},
+                                                     {"t_seq_max_mb_s", m.t_seq_max_mb_s},
+                                                     {"t_par_max2_mb_s", m.t_par_max2_mb_s},
+                                                     {"b_comp_seq_mb_s", m.b_comp_seq_mb_s},
                                                      {"b_comm_seq_mb_s", m.b_comm_seq_mb_s}};
   for (const auto& [name, value] : positive)
     if (!(value > 0) || !std::isfinite(value)) return wrong(name, "greater than 0");
-  if (!(m.alpha >= 0 && m.alpha <= 1)) return wrong("alpha", "between 0 and 1: it is the share of the network's bandwidth that remains");
+  if (!(m.alpha >= 0 && m.alpha <= 1))
+    return wrong("alpha", "between 0 and 1: it is the share of the network's bandwidth that remains");
   if (!std::isfinite(m.delta_l_mb_s)) return wrong("delta_l_mb_s", "a number");
   if (!std::isfinite(m.delta_r_mb_s)) return wrong("delta_r_mb_s", "a number");
   return {};
@@ -77,16 +83,20 @@ ThresholdModel::ThresholdModel(const ThresholdMachine& machine) : machine_(machi
 }
 
 base::Result<ThresholdModel> ThresholdModel::create(const ThresholdMachine& machine) {
-  if (const auto good = check(machine.local); !good) return base::Error{good.error().code, "local: " + good.error().message};
-  if (const auto good = check(machine.remote); !good) return base::Error{good.error().code, "remote: " + good.error().message};
-  if (machine.nodes_per_socket == 0) return base::Error{base::ErrorCode::invalid_argument, "a socket has at least one NUMA node"};
+  if (const auto good = check(machine.local); !good)
+    return base::Error{good.error().code, "local: " + good.error().message};
+  if (const auto good = check(machine.remote); !good)
+    return base::Error{good.error().code, "remote: " + good.error().message};
+  if (machine.nodes_per_socket == 0)
+    return base::Error{base::ErrorCode::invalid_argument, "a socket has at least one NUMA node"};
   return ThresholdModel(machine);
 }
 
 Bandwidths ThresholdModel::predict(const Load& load) const {
   const auto [computation, communication] = load.placement;
   const bool same = computation == communication;
-  const bool computes_remotely = computation >= machine_.nodes_per_socket, sends_remotely = communication >= machine_.nodes_per_socket;
+  const bool computes_remotely = computation >= machine_.nodes_per_socket,
+             sends_remotely = communication >= machine_.nodes_per_socket;
   const Bandwidths of_cores = share(computes_remotely ? machine_.remote : machine_.local, load.cores);
 
   // 6.7: only cores that use the network's own remote node hinder it as the remote model says.

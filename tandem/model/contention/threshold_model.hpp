@@ -1,16 +1,18 @@
-// tandem/model/contention/threshold_model.hpp: the thesis's model: a memory bus with a capacity that cores and network share.
+// tandem/model/contention/threshold_model.hpp: the thesis's model: a memory bus with a capacity that cores and network
+// share.
 //
-// P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022, chapter 6.
+// P. Swartvagher, On the Interactions between HPC Task-based Runtime Systems and Communication Libraries, 2022, chapter
+// 6.
 //
 //   T(n)   what the bus carries while n cores compute (equation 6.1): constant up to N_par_max, then falling
 //   R(n)   = n B_comp_seq + alpha B_comm_seq, what the cores ask for and the network is sure of (6.2)
 //
-// While R(n) < T(n), cores have all that they ask for, and the network has the rest (6.3, 6.4). Beyond, the network falls to its
-// assured share alpha, at N_seq_max cores at the latest (6.5), and the cores have the rest.
+// While R(n) < T(n), cores have all that they ask for, and the network has the rest (6.3, 6.4). Beyond, the network
+// falls to its assured share alpha, at N_seq_max cores at the latest (6.5), and the cores have the rest.
 //
-// Worked example: T = 10, B_comp_seq = 2, B_comm_seq = 4, alpha = 1/2. Three cores ask for 6, and the network has 4. Four cores
-// ask for 8: R = 10 is not below T, so the network has 2, and the cores have 8. With five cores the network still has 2, and the
-// cores have 8, not 10.
+// Worked example: T = 10, B_comp_seq = 2, B_comm_seq = 4, alpha = 1/2. Three cores ask for 6, and the network has 4.
+// Four cores ask for 8: R = 10 is not below T, so the network has 2, and the cores have 8. With five cores the network
+// still has 2, and the cores have 8, not 10.
 //
 // Section 6.2.1 says in one sentence that alpha = 0.9 leaves the network 10 %. Its equations, and the alpha of 1.000 of
 // a machine whose network does not suffer, say that alpha is what remains, which this model follows.
@@ -44,8 +46,8 @@ base::Result<void> check(const ThresholdParameters& parameters);
 double total_mb_s(const ThresholdParameters& parameters, unsigned cores);
 /// R(n), equation 6.2.
 double required_mb_s(const ThresholdParameters& parameters, unsigned cores);
-/// Equations 6.3 to 6.6 for data of both on one node. Where R(1) >= T(1), algorithm 4 has no point to interpolate from: alpha
-/// counts.
+/// Equations 6.3 to 6.6 for data of both on one node. Where R(1) >= T(1), algorithm 4 has no point to interpolate from:
+/// alpha counts.
 Bandwidths share(const ThresholdParameters& parameters, unsigned cores);
 
 /// The parameters of a machine: for data on the cores' own socket, and on another one.

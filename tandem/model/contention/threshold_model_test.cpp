@@ -92,7 +92,8 @@ TEST_P(OfPlatform, EveryPredictionEqualsTheAlgorithms) {
       const Array of_comm = get_comm_bandwidths(platform.machine, comp, comm, cores);
       const Array of_comp = get_comp_bandwidths(platform.machine, comp, comm, cores);
       for (int n = 1; n <= cores; ++n) {
-        const Bandwidths b = model.predict({.cores = unsigned(n), .placement = {.computation = comp, .communication = comm}});
+        const Bandwidths b =
+            model.predict({.cores = unsigned(n), .placement = {.computation = comp, .communication = comm}});
         EXPECT_NEAR(b.communication_mb_s, of_comm[n], 1e-9 * of_comm[n]) << comp << ' ' << comm << ' ' << n;
         EXPECT_NEAR(b.computation_mb_s, of_comp[n], 1e-9 * of_comp[n]) << comp << ' ' << comm << ' ' << n;
       }
@@ -122,7 +123,8 @@ TEST_P(OfPlatform, TheNetworkHasAlphaAtNSeqMaxAndNeverLess) {
       EXPECT_GE(share(m, n).communication_mb_s, least * (1 - 1e-12)) << n;
       EXPECT_LE(share(m, n).communication_mb_s, m.b_comm_seq_mb_s * (1 + 1e-12)) << n;
     }
-    ASSERT_GE(required_mb_s(m, m.n_seq_max), total_mb_s(m, m.n_seq_max)) << "every machine of appendix E is saturated there";
+    ASSERT_GE(required_mb_s(m, m.n_seq_max), total_mb_s(m, m.n_seq_max))
+        << "every machine of appendix E is saturated there";
     EXPECT_NEAR(share(m, m.n_seq_max).communication_mb_s, least, 1e-9 * least);
   }
 }
@@ -169,9 +171,11 @@ TEST(ThresholdModel, AlphaCountsWhereOneCoreAlreadyFillsTheBus) {
 }
 
 TEST(ThresholdModel, TheNetworkFallsInAStraightLineToNSeqMax) {
-  const ThresholdParameters m{4, 100, 8, 90, 92, 0.25, 2, 1, 24, 20};  // fits up to 3 cores, with all of the network's 20
+  // fits up to 3 cores, with all of the network's 20
+  const ThresholdParameters m{4, 100, 8, 90, 92, 0.25, 2, 1, 24, 20};
   EXPECT_DOUBLE_EQ(share(m, 3).communication_mb_s, 20);
-  for (unsigned n = 4; n < 8; ++n) EXPECT_NEAR(share(m, n).communication_mb_s, 20 * (1 - 0.75 / 5 * (n - 3)), 1e-9) << n;
+  for (unsigned n = 4; n < 8; ++n)
+    EXPECT_NEAR(share(m, n).communication_mb_s, 20 * (1 - 0.75 / 5 * (n - 3)), 1e-9) << n;
   EXPECT_DOUBLE_EQ(share(m, 8).communication_mb_s, 5);
   EXPECT_DOUBLE_EQ(share(m, 9).communication_mb_s, 5);
 }
@@ -188,7 +192,8 @@ TEST(ThresholdModel, WrongParametersAreNamed) {
   machine.remote.alpha = 1.5;
   const auto refused = ThresholdModel::create(machine);
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message.rfind("remote: alpha of a model of memory contention must be between 0 and 1", 0), 0u)
+  EXPECT_EQ(refused.error().message.rfind("remote: alpha of a model of memory contention must be between 0 and 1", 0),
+            0u)
       << refused.error().message;
   machine = find_platform("henri")->machine;
   machine.local.b_comp_seq_mb_s = std::numeric_limits<double>::quiet_NaN();
@@ -200,7 +205,8 @@ TEST(ThresholdModel, WrongParametersAreNamed) {
 
 TEST(Platforms, AreTheNineOfAppendixE) {
   EXPECT_EQ(platforms().size(), 9u);
-  for (const Platform& platform : platforms()) EXPECT_TRUE(ThresholdModel::create(platform.machine).ok()) << platform.name;
+  for (const Platform& platform : platforms())
+    EXPECT_TRUE(ThresholdModel::create(platform.machine).ok()) << platform.name;
   EXPECT_EQ(find_platform("peabody"), nullptr);  // of appendix C, without parameters
 }
 

@@ -59,7 +59,8 @@ PowerModel::Fit PowerModel::fit() const {
   double busy = 0;
   for (const double seconds : busy_) busy += seconds;
   const double mean_watts = joules_ / seconds_, most_watts = busy > 0 ? joules_ / busy : mean_watts;
-  const double least_noise = std::pow(kLeastNoise * mean_watts, 2) * seconds_ / static_cast<double>(intervals_);  // s^2, in W^2 s
+  // s^2, in W^2 s
+  const double least_noise = std::pow(kLeastNoise * mean_watts, 2) * seconds_ / static_cast<double>(intervals_);
   double noise = least_noise, spread = kSpread * most_watts;
   std::vector<bool> is_fixed(size);
   std::vector<double> powers(size);

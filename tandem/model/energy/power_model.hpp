@@ -26,8 +26,9 @@ struct Watts {
 ///
 ///   E = p_0 t + sum_k p_k b_k + noise,     variance of the noise: s^2 t
 ///
-/// p_0 is the power when no kernel runs, and p_k what one running kernel adds. With rows (t, b_1 ... b_K) / sqrt(t), least squares give all of them from
-/// many intervals, whatever runs at the same time. Only sums of products are kept, so an interval costs (K + 1)^2 additions.
+/// p_0 is the power when no kernel runs, and p_k what one running kernel adds. With rows (t, b_1 ... b_K) / sqrt(t),
+/// least squares give all of them from many intervals, whatever runs at the same time. Only sums of products are kept,
+/// so an interval costs (K + 1)^2 additions.
 ///
 /// What the intervals cannot distinguish, since codelets always ran in one proportion, or workers were never idle, a
 /// prior decides: p_k is m +- m / 2, with m, common to all codelets, to be estimated, too; p_0 is 0 +- the mean power.
@@ -66,8 +67,9 @@ class PowerModel {
   double at(std::size_t i, std::size_t j) const noexcept { return products_[i * (kMostCodelets + 1) + j]; }
   double remainder(std::span<const double> powers) const;
 
-  std::vector<double> products_ = std::vector<double>((kMostCodelets + 1) * (kMostCodelets + 1));  ///< of rows; 0 is idle
-  std::vector<double> with_joules_ = std::vector<double>(kMostCodelets + 1);                       ///< of rows and energy
+  std::vector<double> products_ =
+      std::vector<double>((kMostCodelets + 1) * (kMostCodelets + 1));         ///< of rows; 0 is idle
+  std::vector<double> with_joules_ = std::vector<double>(kMostCodelets + 1);  ///< of rows and energy
   double joules_squared_ = 0;
   std::vector<double> busy_;  ///< seconds, by codelet
   double joules_ = 0, seconds_ = 0;

@@ -11,10 +11,12 @@
 namespace tandem::model::power_model_test {
 namespace {
 
-/// Intervals of 50 ms of a machine with `workers` workers, each busy for a random part of the interval with a random codelet.
+/// Intervals of 50 ms of a machine with `workers` workers, each busy for a random part of the interval with a random
+/// codelet.
 class Generated {
  public:
-  Generated(std::uint64_t seed, double idle, std::vector<double> watts, double noise) : random_(seed), idle_(idle), watts_(std::move(watts)), noise_(noise) {}
+  Generated(std::uint64_t seed, double idle, std::vector<double> watts, double noise)
+      : random_(seed), idle_(idle), watts_(std::move(watts)), noise_(noise) {}
 
   void add_to(PowerModel& model, unsigned intervals, unsigned workers = 8) {
     std::uniform_real_distribution<double> part(0, 1);
@@ -50,7 +52,8 @@ TEST(PowerModel, PowersAreRecoveredFromNoisyIntervals) {
     EXPECT_NEAR(fit.idle.watts, 40, 3) << "seed " << seed;
     for (std::size_t k = 0; k < truth.size(); ++k) {
       EXPECT_NEAR(fit.codelets[k].watts, truth[k], 0.12 * truth[k] + 0.5) << "seed " << seed << ", codelet " << k;
-      EXPECT_LT(std::abs(fit.codelets[k].watts - truth[k]), 5 * fit.codelets[k].error) << "seed " << seed << ", codelet " << k;
+      EXPECT_LT(std::abs(fit.codelets[k].watts - truth[k]), 5 * fit.codelets[k].error)
+          << "seed " << seed << ", codelet " << k;
       EXPECT_TRUE(fit.codelets[k].is_known());
       EXPECT_GT(fit.codelets[k].confidence(), 0.7);
     }
@@ -102,7 +105,8 @@ TEST(PowerModel, NoPowerIsNegative) {
   PowerModel model;
   std::mt19937_64 random(9);
   for (int i = 0; i < 300; ++i) {
-    const double a = 0.05 * static_cast<double>(random() % 100) / 100, b = 0.05 * static_cast<double>(random() % 100) / 100;
+    const double a = 0.05 * static_cast<double>(random() % 100) / 100,
+                 b = 0.05 * static_cast<double>(random() % 100) / 100;
     model.add(std::max(0.1, 2 + 20 * a - 15 * b), 0.05, std::vector<PowerModel::Busy>{{0, a}, {1, b}});
   }
   const PowerModel::Fit fit = model.fit();

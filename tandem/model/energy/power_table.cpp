@@ -79,14 +79,18 @@ std::string to_text(const PowerTable& powers, std::string_view machine) {
     ++rows;
   }
   return fmt::format(
-      "# What workers of this machine draw, as Tandem has learnt it from its counters of energy. `tandem models list` prints it.\n"
-      "# [idle]: all that the counters of such workers cover, while no kernel runs. [kernel]: WORKER/CODELET, what one running kernel adds.\n"
+      "# What workers of this machine draw, as Tandem has learnt it from its counters of energy. `tandem models list` "
+      "prints it.\n"
+      "# [idle]: all that the counters of such workers cover, while no kernel runs. [kernel]: WORKER/CODELET, what one "
+      "running kernel adds.\n"
       "format = 1\nmachine = \"{}\"\nrows = {}\n\n[idle]\n{}\n[kernel]\n{}",
       percent_encoded(machine, kPlain), rows, idle, kernels);
 }
 
 base::Result<PowerTable> parse_powers(std::string_view text, std::string_view file, std::string_view machine) {
-  const auto damaged = [&](const std::string& why) { return Error{ErrorCode::malformed, fmt::format("{}: {}; remove it", file, why)}; };
+  const auto damaged = [&](const std::string& why) {
+    return Error{ErrorCode::malformed, fmt::format("{}: {}; remove it", file, why)};
+  };
   const auto read = base::parse_toml(text, file);
   if (!read.ok()) return damaged("is damaged (" + read.error().message + ")");
   PowerTable powers;
@@ -103,16 +107,19 @@ base::Result<PowerTable> parse_powers(std::string_view text, std::string_view fi
     const std::string_view key = name.substr(name.find('.') + 1);
     const std::size_t slash = key.find('/');
     const auto power = read_watts(value.text);
-    if (!power || key.empty() || (slash != key.npos) == is_idle) return damaged(fmt::format("line {} holds no power", value.line));
+    if (!power || key.empty() || (slash != key.npos) == is_idle)
+      return damaged(fmt::format("line {} holds no power", value.line));
     if (is_idle) powers.idle[percent_decoded(key)] = *power;
     else powers.kernels[{percent_decoded(key.substr(0, slash)), percent_decoded(key.substr(slash + 1))}] = *power;
     ++found;
   }
   if (format && *format != "1")
-    return Error{ErrorCode::unsupported, fmt::format("{}: has format {}, and this version of Tandem reads format 1", file, percent_encoded(*format, kPlain))};
+    return Error{ErrorCode::unsupported, fmt::format("{}: has format {}, and this version of Tandem reads format 1",
+                                                     file, percent_encoded(*format, kPlain))};
   if (!format || !of_machine || !rows) return damaged("is no file of powers, or is truncated");
   if (!machine.empty() && *of_machine != machine)
-    return Error{ErrorCode::unsupported, fmt::format("{}: is of another machine ('{}', and this one is '{}')", file, percent_encoded(*of_machine, kPlain), machine)};
+    return Error{ErrorCode::unsupported, fmt::format("{}: is of another machine ('{}', and this one is '{}')", file,
+                                                     percent_encoded(*of_machine, kPlain), machine)};
   if (*rows != found) return damaged(fmt::format("is truncated: it has {} of {} rows", found, *rows));
   return powers;
 }

@@ -13,8 +13,9 @@ namespace tandem::model {
 
 /// Powers by kind of worker ("cpu", or the name of a device without its number). A value.
 struct PowerTable {
-  std::map<std::string, Watts> idle;                               ///< of all that the counters of such workers cover, while no kernel runs
-  std::map<std::pair<std::string, std::string>, Watts> kernels;  ///< by kind of worker and codelet: what a running kernel adds
+  std::map<std::string, Watts> idle;  ///< of all that the counters of such workers cover, while no kernel runs
+  std::map<std::pair<std::string, std::string>, Watts>
+      kernels;  ///< by kind of worker and codelet: what a running kernel adds
 
   bool is_empty() const noexcept { return idle.empty() && kernels.empty(); }
   /// Combines with what `other` has measured since. The present values count with twice their errors, so that changes

@@ -1,4 +1,5 @@
-// tandem/model/energy/power_table_test.cpp: tables of powers that come back from their text, and texts that are refused.
+// tandem/model/energy/power_table_test.cpp: tables of powers that come back from their text, and texts that are
+// refused.
 #include "tandem/model/energy/power_table.hpp"
 
 #include <gmock/gmock.h>
@@ -35,10 +36,12 @@ TEST(PowerTable, ComesBackFromItsText) {
 TEST(PowerTable, OtherMachinesFormatsAndTruncatedFilesAreRefused) {
   const std::string text = to_text(table(), "here");
   EXPECT_EQ(parse_powers(text, "p", "there").error().code, base::ErrorCode::unsupported);
-  EXPECT_THAT(parse_powers(text, "p", "there").error().message, HasSubstr("is of another machine ('here', and this one is 'there')"));
+  EXPECT_THAT(parse_powers(text, "p", "there").error().message,
+              HasSubstr("is of another machine ('here', and this one is 'there')"));
   EXPECT_THAT(parse_powers("format = 2", "p", "").error().message, HasSubstr("p: has format 2"));
   EXPECT_THAT(parse_powers("", "p", "").error().message, HasSubstr("p: is no file of powers"));
-  for (std::size_t bytes = 0; bytes + 1 < text.size(); ++bytes) EXPECT_FALSE(parse_powers(std::string_view(text).substr(0, bytes), "p", "").ok()) << bytes;
+  for (std::size_t bytes = 0; bytes + 1 < text.size(); ++bytes)
+    EXPECT_FALSE(parse_powers(std::string_view(text).substr(0, bytes), "p", "").ok()) << bytes;
   std::string wrong = text;
   wrong.replace(wrong.find("11.75 W"), 7, "-1 W");
   EXPECT_THAT(parse_powers(wrong, "p", "").error().message, HasSubstr("holds no power"));
@@ -52,7 +55,8 @@ TEST(PowerTable, DamagedTextsAreRefusedOrPlausible) {
     damaged[base::splitmix64(state) % damaged.size()] = "0123456789-.\"\n=e x"[base::splitmix64(state) % 18];
     const auto read = parse_powers(damaged, "p", "");
     if (!read.ok()) continue;
-    for (const auto& [key, power] : read.value().kernels) ASSERT_TRUE(power.watts >= 0 && power.watts <= 1e7 && power.seconds > 0) << damaged;
+    for (const auto& [key, power] : read.value().kernels)
+      ASSERT_TRUE(power.watts >= 0 && power.watts <= 1e7 && power.seconds > 0) << damaged;
   }
 }
 

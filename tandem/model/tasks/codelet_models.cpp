@@ -19,7 +19,8 @@ using base::ErrorCode;
 using base::number_of;
 
 constexpr std::string_view kRowPrefix = "durations.";
-constexpr std::string_view kReadable = " !#$&'()*+,-./:;<=>?@[]^_`{|}~";  // not the quote, the backslash and the percent sign
+// not the quote, the backslash and the percent sign
+constexpr std::string_view kReadable = " !#$&'()*+,-./:;<=>?@[]^_`{|}~";
 constexpr double kGreatestUs = 1e15;  // thirty years
 
 /// Cuts off the part of `path` behind its last slash and returns it; empty: there is no slash.
@@ -98,22 +99,27 @@ std::string to_text(const CodeletModels& models, std::string_view machine) {
   for (const auto& [kind, sizes] : models.kinds) {
     std::vector<const SizeModel::Entry*> entries;
     for (const SizeModel::Entry& entry : sizes.entries()) entries.push_back(&entry);
-    std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) { return a->footprint.bytes < b->footprint.bytes; });
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const auto* a, const auto* b) { return a->footprint.bytes < b->footprint.bytes; });
     for (const SizeModel::Entry* const entry : entries) {
       const auto& [shape, bytes] = entry->footprint;
       const History::Summary summary = entry->history.summary();
       if (summary.samples == 0) continue;
       const auto us = [&](std::size_t i) { return summary.quantiles[i] / 1e3; };
       std::string suspects = summary.suspect_count == 0 ? "" : " suspects:";
-      for (unsigned i = 0; i < summary.suspect_count; ++i) suspects += fmt::format(" {:.6g}", summary.suspects[i] / 1e3);
-      rows += fmt::format("\"{}/{}/{}/{}{}\" = \"{} durations: {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}{}\"\n", percent_encoded(kind.worker, " ()-_."), kind.implementation,
-                          kind.distance, bytes, shape != bytes ? fmt::format("/{:x}", shape) : "", summary.samples, us(0), us(1), us(2), us(3), us(4), suspects);
+      for (unsigned i = 0; i < summary.suspect_count; ++i)
+        suspects += fmt::format(" {:.6g}", summary.suspects[i] / 1e3);
+      rows += fmt::format("\"{}/{}/{}/{}{}\" = \"{} durations: {:.6g} {:.6g} {:.6g} {:.6g} {:.6g}{}\"\n",
+                          percent_encoded(kind.worker, " ()-_."), kind.implementation, kind.distance, bytes,
+                          shape != bytes ? fmt::format("/{:x}", shape) : "", summary.samples, us(0), us(1), us(2),
+                          us(3), us(4), suspects);
       ++count;
     }
   }
   return fmt::format(
       "# How long tasks of one codelet take on this machine, as Tandem has learnt it. `tandem models show` prints it.\n"
-      "# A row: WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE = durations: least, quartiles, greatest of the last ones, and suspects, in us.\n"
+      "# A row: WORKER/IMPLEMENTATION/DISTANCE/BYTES/SHAPE = durations: least, quartiles, greatest of the last ones, "
+      "and suspects, in us.\n"
       "format = 1\nmachine = \"{}\"\ncodelet = \"{}\"\nrows = {}\n\n[durations]\n{}",
       percent_encoded(machine, kReadable), percent_encoded(models.codelet, kReadable), count, rows);
 }
@@ -141,11 +147,13 @@ base::Result<CodeletModels> parse_models(std::string_view text, std::string_view
     ++found;
   }
   if (format && *format != "1")
-    return Error{ErrorCode::unsupported, fmt::format("{}: has format {}, and this version of Tandem reads format 1", file, percent_encoded(*format, kReadable))};
-  if (!format || !of_machine || !codelet || codelet->empty() || !rows) return damaged("is no file of models, or is truncated");
+    return Error{ErrorCode::unsupported, fmt::format("{}: has format {}, and this version of Tandem reads format 1",
+                                                     file, percent_encoded(*format, kReadable))};
+  if (!format || !of_machine || !codelet || codelet->empty() || !rows)
+    return damaged("is no file of models, or is truncated");
   if (!machine.empty() && *of_machine != machine)
-    return Error{ErrorCode::unsupported,
-                 fmt::format("{}: is of another machine ('{}', and this one is '{}')", file, percent_encoded(*of_machine, kReadable), machine)};
+    return Error{ErrorCode::unsupported, fmt::format("{}: is of another machine ('{}', and this one is '{}')", file,
+                                                     percent_encoded(*of_machine, kReadable), machine)};
   if (*rows != found) return damaged(fmt::format("is truncated: it has {} of {} rows", found, *rows));
   models.codelet = *std::move(codelet);
   return models;
@@ -154,7 +162,8 @@ base::Result<CodeletModels> parse_models(std::string_view text, std::string_view
 std::string percent_encoded(std::string_view name, std::string_view also) {
   std::string text;
   for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || also.find(c) != also.npos;
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || also.find(c) != also.npos;
     if (plain) text += c;
     else text += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
@@ -164,7 +173,8 @@ std::string percent_encoded(std::string_view name, std::string_view also) {
 std::string percent_decoded(std::string_view text) {
   std::string name;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = text[i] == '%' && i + 2 < text.size() ? number_of<std::uint8_t>(text.substr(i + 1, 2), 16) : std::nullopt;
+    const auto byte =
+        text[i] == '%' && i + 2 < text.size() ? number_of<std::uint8_t>(text.substr(i + 1, 2), 16) : std::nullopt;
     name += byte ? static_cast<char>(*byte) : text[i];
     if (byte) i += 2;
   }

@@ -19,8 +19,10 @@ constexpr std::string_view kMachine = "Some CPU \"2\" (100%)";
 CodeletModels some_models(const std::string& codelet = "gemm") {
   CodeletModels models{.codelet = codelet, .kinds = {}};
   RandomDurations random(1);
-  for (const WorkKind& kind : {WorkKind{}, WorkKind{.worker = "cpu", .distance = 1}, WorkKind{.worker = "opencl (A/B 3.0)", .implementation = 1}})
-    for (const Footprint& footprint : {Footprint(4096), Footprint(0xdeadbeefcafe, 1 << 20), Footprint(3, 1 << 20), Footprint(0)})
+  for (const WorkKind& kind : {WorkKind{}, WorkKind{.worker = "cpu", .distance = 1},
+                               WorkKind{.worker = "opencl (A/B 3.0)", .implementation = 1}})
+    for (const Footprint& footprint :
+         {Footprint(4096), Footprint(0xdeadbeefcafe, 1 << 20), Footprint(3, 1 << 20), Footprint(0)})
       for (int i = 0; i < 50; ++i) models.kinds[kind].add(footprint, random.around(1e5, 0.1));
   return models;
 }
@@ -54,7 +56,8 @@ TEST(CodeletModels, AFileKeepsKindsShapesAndQuantiles) {
       for (std::size_t i = 0; i < sizes.entries().size(); ++i) {
         EXPECT_EQ(again.entries()[i].footprint, sizes.entries()[i].footprint);
         EXPECT_EQ(again.entries()[i].history.samples(), 50U);
-        EXPECT_NEAR(again.entries()[i].history.estimate().mean_ns / sizes.entries()[i].history.estimate().mean_ns, 1, 0.05);
+        EXPECT_NEAR(again.entries()[i].history.estimate().mean_ns / sizes.entries()[i].history.estimate().mean_ns, 1,
+                    0.05);
       }
     }
     EXPECT_EQ(to_text(read.value(), kMachine), text) << "what is not used does not wander";
@@ -68,7 +71,8 @@ TEST(CodeletModels, ATruncatedFileIsRefusedWhereverItEnds) {
     ASSERT_FALSE(read.ok()) << bytes;
     ASSERT_THAT(read.error().message, HasSubstr("gemm.toml"));
   }
-  EXPECT_THAT(error_of(text.substr(0, text.rfind("\n\"")), ErrorCode::malformed), HasSubstr("is truncated: it has 11 of 12 rows"));
+  EXPECT_THAT(error_of(text.substr(0, text.rfind("\n\"")), ErrorCode::malformed),
+              HasSubstr("is truncated: it has 11 of 12 rows"));
 }
 
 TEST(CodeletModels, ADamagedFileIsRefusedOrStaysPlausible) {
@@ -78,14 +82,16 @@ TEST(CodeletModels, ADamagedFileIsRefusedOrStaysPlausible) {
     RandomDurations random(seed);
     std::string damaged = text;
     for (int i = static_cast<int>(random.between(1, 4)); i > 0; --i)
-      damaged[static_cast<std::size_t>(random.between(0, static_cast<double>(damaged.size())))] = static_cast<char>(random.between(0, 256));
+      damaged[static_cast<std::size_t>(random.between(0, static_cast<double>(damaged.size())))] =
+          static_cast<char>(random.between(0, 256));
     const auto read = parse_models(damaged, "gemm.toml", kMachine);
     if (!read.ok()) ++refused;
     else
       for (const auto& [kind, sizes] : read.value().kinds)
         for (const SizeModel::Entry& entry : sizes.entries()) {
           const Estimate estimate = entry.history.estimate();
-          ASSERT_TRUE(estimate.mean_ns >= 1 && std::isfinite(estimate.mean_ns) && std::isfinite(estimate.deviation_ns)) << "seed " << seed;
+          ASSERT_TRUE(estimate.mean_ns >= 1 && std::isfinite(estimate.mean_ns) && std::isfinite(estimate.deviation_ns))
+              << "seed " << seed;
         }
   }
   EXPECT_GT(refused, 1500U);
@@ -96,15 +102,22 @@ TEST(CodeletModels, WhatCannotBeIsRefused) {
   for (int i = 0; i < 5; ++i) one.kinds[{}].add(4096, 1e4 + i * 100.0);
   const std::string text = to_text(one, kMachine);
   EXPECT_THAT(text, HasSubstr("\"cpu/0/0/4096\" = \"5 durations: 10 10.1 10.2 10.3 10.4\"\n"));
-  for (const std::string_view wrong : {"5 durations: 10 10.1 10.2 10.3 nan", "5 durations: 10 10.1 10.2 10.3 inf", "5 durations: 10 9 10.2 10.3 10.4", "5 durations: -1 10.1 10.2 10.3 10.4",
-                                       "0 durations: 10 10.1 10.2 10.3 10.4", "5 durations: 10 10.1 10.2 10.3", "5 durations: 10 10.1 10.2 10.3 1e300", "5 durations: 0 0 0 0 0", ""})
-    EXPECT_THAT(error_of(replaced(text, "5 durations: 10 10.1 10.2 10.3 10.4", wrong), ErrorCode::malformed), HasSubstr("line 9 holds no durations"));
-  EXPECT_THAT(error_of(replaced(text, "cpu/0/0/4096", "cpu/0/4096"), ErrorCode::malformed), HasSubstr("holds no durations"));
-  EXPECT_THAT(error_of(replaced(text, "cpu/0/0/4096", "cpu/0/0/-4"), ErrorCode::malformed), HasSubstr("holds no durations"));
-  EXPECT_THAT(error_of(replaced(text, "Some CPU", "Other CPU"), ErrorCode::unsupported), HasSubstr("is of another machine ('Other CPU"));
+  for (const std::string_view wrong :
+       {"5 durations: 10 10.1 10.2 10.3 nan", "5 durations: 10 10.1 10.2 10.3 inf", "5 durations: 10 9 10.2 10.3 10.4",
+        "5 durations: -1 10.1 10.2 10.3 10.4", "0 durations: 10 10.1 10.2 10.3 10.4", "5 durations: 10 10.1 10.2 10.3",
+        "5 durations: 10 10.1 10.2 10.3 1e300", "5 durations: 0 0 0 0 0", ""})
+    EXPECT_THAT(error_of(replaced(text, "5 durations: 10 10.1 10.2 10.3 10.4", wrong), ErrorCode::malformed),
+                HasSubstr("line 9 holds no durations"));
+  EXPECT_THAT(error_of(replaced(text, "cpu/0/0/4096", "cpu/0/4096"), ErrorCode::malformed),
+              HasSubstr("holds no durations"));
+  EXPECT_THAT(error_of(replaced(text, "cpu/0/0/4096", "cpu/0/0/-4"), ErrorCode::malformed),
+              HasSubstr("holds no durations"));
+  EXPECT_THAT(error_of(replaced(text, "Some CPU", "Other CPU"), ErrorCode::unsupported),
+              HasSubstr("is of another machine ('Other CPU"));
   EXPECT_THAT(error_of(replaced(text, "format = 1", "format = 2"), ErrorCode::unsupported), HasSubstr("has format 2"));
   EXPECT_THAT(error_of("", ErrorCode::malformed), HasSubstr("prune"));
-  EXPECT_TRUE(parse_models(replaced(text, "Some CPU", "Other CPU"), "file", "").ok()) << "asked for models of any machine";
+  EXPECT_TRUE(parse_models(replaced(text, "Some CPU", "Other CPU"), "file", "").ok())
+      << "asked for models of any machine";
 }
 
 TEST(CodeletModels, SuspectsAreKept) {
@@ -116,7 +129,8 @@ TEST(CodeletModels, SuspectsAreKept) {
   const auto read = parse_models(text, "file", kMachine);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(to_text(read.value(), kMachine), text);
-  EXPECT_THAT(error_of(replaced(text, "1000 1001 1002", "1 2 3 4 5 6 7 8"), ErrorCode::malformed), HasSubstr("holds no durations"));
+  EXPECT_THAT(error_of(replaced(text, "1000 1001 1002", "1 2 3 4 5 6 7 8"), ErrorCode::malformed),
+              HasSubstr("holds no durations"));
   EXPECT_THAT(error_of(replaced(text, "1001", "-1"), ErrorCode::malformed), HasSubstr("holds no durations"));
   EXPECT_THAT(error_of(replaced(text, "suspects:", "others:"), ErrorCode::malformed), HasSubstr("holds no durations"));
 }

@@ -24,7 +24,8 @@ struct Footprint {
 inline Footprint size_class_of(const Footprint& footprint) noexcept {
   const int octave = static_cast<int>(std::bit_width(footprint.bytes | 4)) - 3;
   const std::uint64_t quarter = footprint.bytes >> octave;
-  const std::uint64_t bytes = footprint.bytes < 4 ? footprint.bytes : (quarter << octave) + ((std::uint64_t{1} << octave) - 1) / 2;
+  const std::uint64_t bytes =
+      footprint.bytes < 4 ? footprint.bytes : (quarter << octave) + ((std::uint64_t{1} << octave) - 1) / 2;
   return {~bytes, bytes};  // shapes are hashes, or bytes
 }
 

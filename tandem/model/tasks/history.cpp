@@ -100,7 +100,8 @@ History History::restore(const Summary& summary) noexcept {
     const double place = count == 1 ? 2 : 4.0 * rank / (count - 1);
     const auto below = std::min(static_cast<unsigned>(place), 3U);
     const double part = place - below;
-    history.accept(static_cast<float>(summary.quantiles[below] + part * (summary.quantiles[below + 1] - summary.quantiles[below])));
+    history.accept(static_cast<float>(summary.quantiles[below] +
+                                      part * (summary.quantiles[below + 1] - summary.quantiles[below])));
   }
   for (unsigned i = 0; i < summary.suspect_count; ++i) history.suspects_[i] = static_cast<float>(summary.suspects[i]);
   history.suspect_count_ = static_cast<std::uint8_t>(summary.suspect_count);
@@ -113,7 +114,8 @@ void History::add_news_of(const History& other) noexcept {
   const std::uint64_t before = samples_;
   const unsigned kept = other.accepted_news_;
   const unsigned oldest = other.count_ < kWindow ? 0 : other.next_;
-  for (unsigned i = other.count_ - kept; i < other.count_; ++i) add(static_cast<double>(other.recent_[(oldest + i) % kWindow]));
+  for (unsigned i = other.count_ - kept; i < other.count_; ++i)
+    add(static_cast<double>(other.recent_[(oldest + i) % kWindow]));
   for (unsigned i = other.old_suspects_; i < other.suspect_count_; ++i) add(static_cast<double>(other.suspects_[i]));
   samples_ = before + other.news_;
 }

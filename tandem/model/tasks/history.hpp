@@ -14,15 +14,16 @@ namespace tandem::model {
 ///
 ///   m = median,  s = max(0.7413 (q3 - q1), m / 25),  limit = 5 s
 ///
-/// where 0.7413 (q3 - q1) is the standard deviation of a normal distribution with quartiles q1 and q3. The mean is that of the durations
-/// within m +- limit, so it follows distributions with two peaks, which the median alone would not; and it leaves out the first runs, with
-/// cold caches.
+/// where 0.7413 (q3 - q1) is the standard deviation of a normal distribution with quartiles q1 and q3. The mean is that
+/// of the durations within m +- limit, so it follows distributions with two peaks, which the median alone would not;
+/// and it leaves out the first runs, with cold caches.
 ///
 /// A duration outside m +- limit is a *suspect*. It changes nothing yet. When there are `kSuspects` = 8, they count as
 /// true and enter the window; they are more than a quarter of it then, so the limit includes later ones. Four accepted
 /// durations remove the oldest suspect. Hence:
 ///
-/// 1. Once 8 durations have been accepted, up to 7 accidents of any size, one after the other, change no estimate at all.
+/// 1. Once 8 durations have been accepted, up to 7 accidents of any size, one after the other, change no estimate at
+///    all.
 /// 2. When the speed changes by 2, 8 durations make the change known, and after 8 + 21 all older ones have left.
 /// 3. What happens in less than a fifth of the runs always is an accident, what happens in more than a quarter is not.
 ///
@@ -63,7 +64,8 @@ class History {
   /// machine is learnt sooner. None of them are news. The summary has samples, and its quantiles are positive and
   /// ascend.
   static History restore(const Summary& summary) noexcept;
-  /// Adds the news of `other`, a history of the same tasks: those that are still in its window, then its suspects, each in their order.
+  /// Adds the news of `other`, a history of the same tasks: those that are still in its window, then its suspects, each
+  /// in their order.
   void add_news_of(const History& other) noexcept;
 
  private:

@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t kSeeds = 2000;
 
 struct Case {
-  explicit Case(std::uint64_t seed) : random(seed), ns(std::exp(random.between(std::log(200.0), std::log(1e10)))), noise(random.between(0, 0.2)) {}
+  explicit Case(std::uint64_t seed)
+      : random(seed), ns(std::exp(random.between(std::log(200.0), std::log(1e10)))), noise(random.between(0, 0.2)) {}
   History good(unsigned samples, double speed = 1) {
     History history;
     for (unsigned i = 0; i < samples; ++i) history.add(random.around(ns / speed, noise));
@@ -71,7 +72,9 @@ TEST(History, ASpeedThatChangesByTwoIsLearntWithinFiftyDurations) {
     unsigned needed = 0;
     // Learnt: within what noise leaves of the mean of 21 durations, three standard errors, and 1 %.
     const double truth = here.ns / speed * std::exp(here.noise * here.noise / 2);
-    const auto learnt = [&] { return std::abs(history.estimate().mean_ns / truth - 1) < 0.01 + 3 * here.noise / std::sqrt(21.0); };
+    const auto learnt = [&] {
+      return std::abs(history.estimate().mean_ns / truth - 1) < 0.01 + 3 * here.noise / std::sqrt(21.0);
+    };
     for (unsigned i = 1; i <= 50; ++i) {
       history.add(here.random.around(here.ns / speed, here.noise));
       if (!learnt()) needed = i + 1;
@@ -95,7 +98,8 @@ TEST(History, RareAccidentsAreLeftOutForEver) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Case here(seed);
     History history = here.good(20);
-    for (int i = 0; i < 2000; ++i) history.add(here.random.uniform() < 0.05 ? 50 * here.ns : here.random.around(here.ns, here.noise));
+    for (int i = 0; i < 2000; ++i)
+      history.add(here.random.uniform() < 0.05 ? 50 * here.ns : here.random.around(here.ns, here.noise));
     ASSERT_NEAR(history.estimate().mean_ns / here.ns, 1, 0.02 + here.noise) << "seed " << seed;
   }
 }
@@ -141,7 +145,8 @@ TEST(History, TheSummaryRestoresQuartilesAndMean) {
     ASSERT_NEAR(restored.estimate().mean_ns / history.estimate().mean_ns, 1, 0.02 + here.noise) << "seed " << seed;
     if (history.samples() < 13) continue;
     for (int i = 0; i < 5; ++i)
-      ASSERT_NEAR(restored.summary().quantiles[i] / history.summary().quantiles[i], 1, 1e-5) << "seed " << seed << ", quantile " << i;
+      ASSERT_NEAR(restored.summary().quantiles[i] / history.summary().quantiles[i], 1, 1e-5)
+          << "seed " << seed << ", quantile " << i;
   }
 }
 

@@ -77,7 +77,8 @@ void LinearModel::add(std::span<const double> parameters, double ns) noexcept {
     for (unsigned i = 0; i < count_; ++i) error += b[i] * row[i];
     error = std::abs(error);
     if (error > kErrors * usual_error_) weight = kErrors * usual_error_ / error * (kErrors * usual_error_ / error);
-    usual_error_ = std::max(kLeastUsualError, usual_error_ + kLearnError * (std::min(error, (1 + kGrowth) * usual_error_) - usual_error_));
+    usual_error_ = std::max(
+        kLeastUsualError, usual_error_ + kLearnError * (std::min(error, (1 + kGrowth) * usual_error_) - usual_error_));
   }
   ++samples_;
   for (unsigned i = 0; i < count_; ++i) {

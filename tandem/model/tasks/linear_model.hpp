@@ -14,14 +14,15 @@ enum class LinearForm {
   product,  ///< y = exp(b_0) p_1^b_1 ... p_k^b_k, for positive parameters
 };
 
-/// Least squares of relative errors, learnt one duration at a time. With rows x = (1, p_1, ..., p_k) / y and target 1 for a sum, or
-/// x = (1, ln p_1, ..., ln p_k) and target ln y for a product,
+/// Least squares of relative errors, learnt one duration at a time. With rows x = (1, p_1, ..., p_k) / y and target 1
+/// for a sum, or x = (1, ln p_1, ..., ln p_k) and target ln y for a product,
 ///
 ///   A <- f A + w x x^T,   r <- f r + w x target,   b = (A + ridge)^-1 r
 ///
-/// where f = 0.96 lets old durations decay, and the ridge is tiny. A duration whose error e is beyond five times the usual error s gets the weight
-/// w = (5 s / e)^2. Repeated errors raise s by at most a third each time, so an accident weighs next to nothing, while a machine that has changed is
-/// learnt. The variance of a prediction is s^2 (1 + x^T (A + ridge)^-1 x).
+/// where f = 0.96 lets old durations decay, and the ridge is tiny. A duration whose error e is beyond five times the
+/// usual error s gets the weight w = (5 s / e)^2. Repeated errors raise s by at most a third each time, so an accident
+/// weighs next to nothing, while a machine that has changed is learnt. The variance of a prediction is s^2 (1 + x^T (A
+/// + ridge)^-1 x).
 ///
 /// A value of constant size; not thread-safe. An update costs k^2 multiplications, and a solution of k + 1 equations
 /// once errors can be judged.

@@ -1,4 +1,5 @@
-// tandem/model/tasks/linear_model_test.cpp: several parameters are learnt, accidents weigh nothing, and changes are followed.
+// tandem/model/tasks/linear_model_test.cpp: several parameters are learnt, accidents weigh nothing, and changes are
+// followed.
 #include "tandem/model/tasks/linear_model.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,9 @@ namespace {
 
 using Shape = std::array<double, 3>;
 
-Shape random_shape(RandomDurations& random) { return {random.between(50, 500), random.between(50, 500), random.between(50, 500)}; }
+Shape random_shape(RandomDurations& random) {
+  return {random.between(50, 500), random.between(50, 500), random.between(50, 500)};
+}
 double gemm(const Shape& p) { return 0.1 * p[0] * p[1] * p[2]; }
 double linear(const Shape& p) { return 2000 + 30 * p[0] + 7 * p[1]; }
 

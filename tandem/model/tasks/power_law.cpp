@@ -83,7 +83,9 @@ std::optional<PowerLaw> PowerLaw::fit(std::span<const SizePoint> measured) {
   for (const SizePoint& point : measured) {
     const Estimate& duration = point.duration;
     if (!duration.known || point.size < 1) continue;
-    const double error = std::max(duration.deviation_ns / std::sqrt(static_cast<double>(std::min<std::uint64_t>(duration.samples, 29))), kLeastErrorOfMean * duration.mean_ns);
+    const double error =
+        std::max(duration.deviation_ns / std::sqrt(static_cast<double>(std::min<std::uint64_t>(duration.samples, 29))),
+                 kLeastErrorOfMean * duration.mean_ns);
     const double t = point.size / law.scale_;
     points.push_back({t, std::log(t), duration.mean_ns, 1 / (error * error)});
     noise += duration.deviation_ns / duration.mean_ns;

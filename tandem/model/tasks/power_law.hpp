@@ -17,14 +17,15 @@ struct SizePoint {
 
 /// y(s) = a s^b + c with a, c >= 0 and 0.2 <= b <= 4.
 ///
-/// Fit. With t = s / s_max, errors e_i of the means (at least 1 % of them, so that no size rules all others) and the expectation b = 1 +- 1,
-/// which decides only where the sizes do not,
+/// Fit. With t = s / s_max, errors e_i of the means (at least 1 % of them, so that no size rules all others) and the
+/// expectation b = 1 +- 1, which decides only where the sizes do not,
 ///
 ///   minimise over b:  min over a, c >= 0 of  sum_i ((a t_i^b + c - y_i) / e_i)^2  +  (b - 1)^2
 ///
-/// The inner problem is linear and solved exactly, the outer one by a grid and golden section. The uncertainty is that of weighted least
-/// squares, linearised at the solution: C = (J^T W J)^-1, times chi^2 / (n - 3) where the law does not describe the sizes within their
-/// errors. A prediction's variance is g^T C g, g being the gradient of y, plus that of a single duration. So it grows outside the measured sizes.
+/// The inner problem is linear and solved exactly, the outer one by a grid and golden section. The uncertainty is that
+/// of weighted least squares, linearised at the solution: C = (J^T W J)^-1, times chi^2 / (n - 3) where the law does
+/// not describe the sizes within their errors. A prediction's variance is g^T C g, g being the gradient of y, plus that
+/// of a single duration. So it grows outside the measured sizes.
 ///
 /// A value; immutable.
 class PowerLaw {

@@ -57,7 +57,8 @@ TEST(PowerLaw, TheTruthLiesWithinThreeDeviations) {
     const auto sizes = static_cast<unsigned>(random.between(4, 12));
     for (unsigned i = 0; i < sizes; ++i) {
       const double size = std::exp(random.between(std::log(1e4), std::log(1e6)));
-      points.push_back({size, measured(truth(size) * (1 + noise * random.normal() / std::sqrt(20.0)), noise * truth(size))});
+      points.push_back(
+          {size, measured(truth(size) * (1 + noise * random.normal() / std::sqrt(20.0)), noise * truth(size))});
     }
     const auto law = PowerLaw::fit(points);
     if (!law) continue;
@@ -74,7 +75,8 @@ TEST(PowerLaw, TheTruthLiesWithinThreeDeviations) {
 TEST(PowerLaw, TheUncertaintyGrowsBeyondTheMeasuredSizes) {
   std::vector<SizePoint> points;
   RandomDurations random(1);
-  for (double size = 1e4; size < 1e6; size *= 2) points.push_back({size, measured(random.around(size * std::sqrt(size), 0.02), size * std::sqrt(size) * 0.1)});
+  for (double size = 1e4; size < 1e6; size *= 2)
+    points.push_back({size, measured(random.around(size * std::sqrt(size), 0.02), size * std::sqrt(size) * 0.1)});
   const auto law = PowerLaw::fit(points);
   ASSERT_TRUE(law);
   const auto relative = [&](double size) { return law->estimate(size).deviation_ns / law->estimate(size).mean_ns; };

@@ -7,7 +7,9 @@ namespace tandem::model {
 namespace {
 
 struct ByShape {
-  bool operator()(const SizeModel::Entry& entry, std::uint64_t shape) const noexcept { return entry.footprint.shape < shape; }
+  bool operator()(const SizeModel::Entry& entry, std::uint64_t shape) const noexcept {
+    return entry.footprint.shape < shape;
+  }
 };
 
 }  // namespace
@@ -21,7 +23,8 @@ SizeModel::Entry& SizeModel::make(Footprint footprint) {
   auto at = std::lower_bound(entries_.begin(), entries_.end(), footprint.shape, ByShape());
   if (at != entries_.end() && at->footprint.shape == footprint.shape) return *at;
   if (entries_.size() == kSizes) {
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; }));
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                    [](const Entry& a, const Entry& b) { return a.used < b.used; }));
     at = std::lower_bound(entries_.begin(), entries_.end(), footprint.shape, ByShape());
   }
   return *entries_.insert(at, {.footprint = footprint, .used = added_, .history = {}});
@@ -64,7 +67,8 @@ bool SizeModel::has_news() const noexcept {
 std::optional<PowerLaw> SizeModel::law() const {
   std::vector<SizePoint> points;
   points.reserve(entries_.size());
-  for (const Entry& entry : entries_) points.push_back({static_cast<double>(entry.footprint.bytes), entry.history.estimate()});
+  for (const Entry& entry : entries_)
+    points.push_back({static_cast<double>(entry.footprint.bytes), entry.history.estimate()});
   return PowerLaw::fit(points);
 }
 

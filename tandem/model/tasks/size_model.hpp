@@ -15,8 +15,9 @@ namespace tandem::model {
 /// Durations of one codelet on one kind of worker: a `History` for each shape, and a `PowerLaw` of the bytes through
 /// them for other shapes.
 ///
-/// At most `kSizes` histories are kept, so its memory is bounded (19 KiB); a new shape takes the place of the one that was used longest ago.
-/// The law is fitted when a shape without a history is asked for, at most once for `kFitAfter` new durations.
+/// At most `kSizes` histories are kept, so its memory is bounded (19 KiB); a new shape takes the place of the one that
+/// was used longest ago. The law is fitted when a shape without a history is asked for, at most once for `kFitAfter`
+/// new durations.
 ///
 /// A value; not thread-safe.
 class SizeModel {

@@ -13,7 +13,8 @@ double truth(double bytes) { return 1e-3 * bytes * std::sqrt(bytes) + 300; }
 SizeModel learnt(RandomDurations& random) {
   SizeModel model;
   for (int round = 0; round < 10; ++round)
-    for (std::uint64_t bytes = 1000; bytes < 1'000'000; bytes *= 3) model.add(bytes, random.around(truth(static_cast<double>(bytes)), 0.03));
+    for (std::uint64_t bytes = 1000; bytes < 1'000'000; bytes *= 3)
+      model.add(bytes, random.around(truth(static_cast<double>(bytes)), 0.03));
   return model;
 }
 
@@ -43,7 +44,8 @@ TEST(SizeModel, TheLawFollowsAChangeOfSpeed) {
   SizeModel model = learnt(random);
   const double before = model.estimate(50'000).mean_ns;
   for (int round = 0; round < 50; ++round)
-    for (std::uint64_t bytes = 1000; bytes < 1'000'000; bytes *= 3) model.add(bytes, random.around(2 * truth(static_cast<double>(bytes)), 0.03));
+    for (std::uint64_t bytes = 1000; bytes < 1'000'000; bytes *= 3)
+      model.add(bytes, random.around(2 * truth(static_cast<double>(bytes)), 0.03));
   EXPECT_NEAR(model.estimate(50'000).mean_ns / before, 2, 0.15);
 }
 

@@ -23,7 +23,8 @@ std::vector<TransferCurve::Node> TransferCurve::known_sizes() const {
     if (!duration.known) continue;
     const double count = static_cast<double>(std::min<std::uint64_t>(duration.samples, History::kWindow));
     const double error = std::max(duration.deviation_ns / std::sqrt(count), kLeastErrorOfSize * duration.mean_ns);
-    nodes.push_back({static_cast<double>(entry.footprint.bytes), duration.mean_ns, duration.deviation_ns / duration.mean_ns, 1 / (error * error), duration.samples});
+    nodes.push_back({static_cast<double>(entry.footprint.bytes), duration.mean_ns,
+                     duration.deviation_ns / duration.mean_ns, 1 / (error * error), duration.samples});
   }
   return nodes;
 }
@@ -80,7 +81,9 @@ void TransferCurve::make_curve() {
 /// The slope in ns per byte, between the first, or last, size and the next one that differs by a factor of two.
 double TransferCurve::slope_at(bool begin) const {
   const Node& end = begin ? curve_.front() : curve_.back();
-  const auto is_far = [&](const Node& node) { return begin ? node.bytes >= 2 * end.bytes : 2 * node.bytes <= end.bytes; };
+  const auto is_far = [&](const Node& node) {
+    return begin ? node.bytes >= 2 * end.bytes : 2 * node.bytes <= end.bytes;
+  };
   const auto slope_to = [&](const Node& node) { return (node.mean_ns - end.mean_ns) / (node.bytes - end.bytes); };
   if (begin) {
     const auto next = std::find_if(curve_.begin() + 1, curve_.end(), is_far);
@@ -97,7 +100,8 @@ Estimate TransferCurve::estimate(std::uint64_t bytes) {
   }
   if (curve_.empty()) return sizes_.find(bytes) != nullptr ? sizes_.find(bytes)->estimate() : Estimate{};
   const double size = std::max(static_cast<double>(bytes), 1.0);
-  const auto above = std::lower_bound(curve_.begin(), curve_.end(), size, [](const Node& node, double s) { return node.bytes < s; });
+  const auto above = std::lower_bound(curve_.begin(), curve_.end(), size,
+                                      [](const Node& node, double s) { return node.bytes < s; });
   const Node& high = above == curve_.end() ? curve_.back() : *above;
   const Node& low = above == curve_.begin() ? curve_.front() : *(above - 1);
   Estimate estimate{.samples = low.samples};
@@ -110,10 +114,12 @@ Estimate TransferCurve::estimate(std::uint64_t bytes) {
     reach = std::max(size / edge, edge / size);
     deviation *= 1 + std::log2(reach);
     const double slope = slope_at(size < edge);
-    estimate.mean_ns = size >= edge ? low.mean_ns + slope * (size - edge) : std::max(low.mean_ns - slope * (edge - size), low.mean_ns * size / edge);
+    estimate.mean_ns = size >= edge ? low.mean_ns + slope * (size - edge)
+                                    : std::max(low.mean_ns - slope * (edge - size), low.mean_ns * size / edge);
   }
   estimate.deviation_ns = deviation * estimate.mean_ns;
-  estimate.known = (curve_.back().bytes >= 2 * curve_.front().bytes || reach <= 1) && reach <= kReach && deviation <= kKnownDeviation;
+  estimate.known = (curve_.back().bytes >= 2 * curve_.front().bytes || reach <= 1) && reach <= kReach &&
+                   deviation <= kKnownDeviation;
   return estimate;
 }
 

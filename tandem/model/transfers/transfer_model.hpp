@@ -20,10 +20,11 @@ struct AffineLink {
 
 /// Durations of transfers over one link, by their bytes: a piecewise affine curve through the measured sizes.
 ///
-/// A link is seldom affine: protocols change with the size, and caches end. So the curve goes through the means m_i of the measured sizes s_i,
-/// each by its `History`, once they ascend: neighbours that descend are replaced by their mean, weighted by 1 / e_i^2 (the pool of adjacent
-/// violators, which is least squares under the order). Between two sizes it is affine. Outside it continues with
-/// the slope between the last size and the next one that differs by a factor of two.
+/// A link is seldom affine: protocols change with the size, and caches end. So the curve goes through the means m_i of
+/// the measured sizes s_i, each by its `History`, once they ascend: neighbours that descend are replaced by their mean,
+/// weighted by 1 / e_i^2 (the pool of adjacent violators, which is least squares under the order). Between two sizes it
+/// is affine. Outside it continues with the slope between the last size and the next one that differs by a factor of
+/// two.
 ///
 /// The relative deviation is that of the neighbouring sizes; beyond the measured ones it grows by as much again with
 /// each factor of two. Known within a factor of 16 of the measured sizes, if these span a factor of two; else at the

@@ -18,7 +18,8 @@ TransferCurve measured(std::uint64_t seed, double slower = 1, double accidents =
   TransferCurve curve;
   for (int round = 0; round < 20; ++round)
     for (std::uint64_t bytes = 1; bytes <= 4U << 20; bytes *= 4)
-      curve.add(bytes, random.uniform() < accidents ? 1e9 : random.around(slower * link(static_cast<double>(bytes)), 0.03));
+      curve.add(bytes,
+                random.uniform() < accidents ? 1e9 : random.around(slower * link(static_cast<double>(bytes)), 0.03));
   return curve;
 }
 
@@ -28,7 +29,8 @@ TEST(TransferCurve, EstimatesBetweenAndBeyondTheMeasuredSizes) {
     for (const std::uint64_t bytes : {0U, 8U, 300U, 3000U, 40000U, 1'000'000U, 30'000'000U}) {
       const Estimate estimate = curve.estimate(bytes);
       ASSERT_TRUE(estimate.known) << bytes;
-      ASSERT_NEAR(estimate.mean_ns / link(static_cast<double>(bytes)), 1, 0.12) << "seed " << seed << ", " << bytes << " bytes";
+      ASSERT_NEAR(estimate.mean_ns / link(static_cast<double>(bytes)), 1, 0.12)
+          << "seed " << seed << ", " << bytes << " bytes";
     }
   }
 }
@@ -53,7 +55,8 @@ TEST(TransferCurve, TheAffineLawHasLatencyAndBandwidth) {
   TransferCurve curve;
   EXPECT_FALSE(curve.affine());
   for (int i = 0; i < 20; ++i)
-    for (std::uint64_t bytes = 8; bytes <= 8U << 20; bytes *= 8) curve.add(bytes, random.around(2000 + static_cast<double>(bytes) / 5, 0.05));
+    for (std::uint64_t bytes = 8; bytes <= 8U << 20; bytes *= 8)
+      curve.add(bytes, random.around(2000 + static_cast<double>(bytes) / 5, 0.05));
   const auto law = curve.affine();
   ASSERT_TRUE(law);
   EXPECT_NEAR(law->latency_ns, 2000, 3 * law->latency_error_ns);
@@ -71,7 +74,8 @@ TEST(TransferCurve, FarFromWhatWasMeasuredNothingIsKnown) {
   for (int i = 0; i < 30; ++i) curve.add(2000, 600);
   EXPECT_TRUE(curve.estimate(4000).known);
   EXPECT_FALSE(curve.estimate(1'000'000).known);
-  EXPECT_GT(curve.estimate(16000).deviation_ns / curve.estimate(16000).mean_ns, curve.estimate(4000).deviation_ns / curve.estimate(4000).mean_ns);
+  EXPECT_GT(curve.estimate(16000).deviation_ns / curve.estimate(16000).mean_ns,
+            curve.estimate(4000).deviation_ns / curve.estimate(4000).mean_ns);
 }
 
 TEST(TransferCurve, AChangeIsLearnt) {

@@ -60,7 +60,9 @@ struct Replica {
 
   /// Whether the replica has memory. Another thread may allocate it at this moment: the one that divides data whose
   /// first writer begins.
-  bool has_memory() const noexcept { return std::atomic_ref(const_cast<void*&>(pointer)).load(std::memory_order_acquire) != nullptr; }
+  bool has_memory() const noexcept {
+    return std::atomic_ref(const_cast<void*&>(pointer)).load(std::memory_order_acquire) != nullptr;
+  }
   /// Sets memory of Tandem's, which other threads see by `has_memory`. Under the handle's lock.
   void give_memory(void* memory, std::size_t rows) noexcept {
     ld = rows;
@@ -216,7 +218,9 @@ class alignas(64) Handle {
     const std::uint32_t nodes = valid.load(std::memory_order_acquire) & ~kMoving;
     return (nodes & 1U) != 0 ? nodes | at_home : nodes;
   }
-  bool valid_on(NodeIndex node) const noexcept { return (valid.load(std::memory_order_acquire) >> node_at(node) & 1U) != 0; }
+  bool valid_on(NodeIndex node) const noexcept {
+    return (valid.load(std::memory_order_acquire) >> node_at(node) & 1U) != 0;
+  }
 
   Replica& replica(NodeIndex node) noexcept {
     const NodeIndex at = node_at(node);

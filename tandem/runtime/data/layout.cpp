@@ -15,12 +15,14 @@ namespace {
 void sort_by_stride(std::array<std::size_t, Layout::kMostDimensions>& dimensions, std::size_t count,
                     const std::array<std::size_t, Layout::kMostDimensions>& strides) noexcept {
   for (std::size_t i = 1; i < count; ++i)
-    for (std::size_t j = i; j > 0 && strides[dimensions[j]] < strides[dimensions[j - 1]]; --j) std::swap(dimensions[j], dimensions[j - 1]);
+    for (std::size_t j = i; j > 0 && strides[dimensions[j]] < strides[dimensions[j - 1]]; --j)
+      std::swap(dimensions[j], dimensions[j - 1]);
 }
 
 }  // namespace
 
-Layout::Layout(std::span<const std::size_t> extents, std::span<const std::size_t> strides, std::size_t element_bytes) noexcept
+Layout::Layout(std::span<const std::size_t> extents, std::span<const std::size_t> strides,
+               std::size_t element_bytes) noexcept
     : dimensions_(extents.size()), element_bytes_(element_bytes) {
   TANDEM_ASSERT(extents.size() <= kMostDimensions && strides.size() == extents.size());
   std::copy(extents.begin(), extents.end(), extents_.begin());

@@ -18,7 +18,8 @@ class Layout {
   static constexpr std::size_t kMostDimensions = 8;  ///< of an array
 
   /// `strides` are in elements, one for each extent.
-  Layout(std::span<const std::size_t> extents, std::span<const std::size_t> strides, std::size_t element_bytes) noexcept;
+  Layout(std::span<const std::size_t> extents, std::span<const std::size_t> strides,
+         std::size_t element_bytes) noexcept;
   /// Layout of the same array without gaps.
   Layout packed() const noexcept;
 

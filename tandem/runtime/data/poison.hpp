@@ -50,7 +50,9 @@ class Poison {
   }
 
   /// Marks the version that a failed task should have written alone.
-  void set(FlowFailure* failure) noexcept { bits_.store(reinterpret_cast<std::uintptr_t>(failure), std::memory_order_release); }
+  void set(FlowFailure* failure) noexcept {
+    bits_.store(reinterpret_cast<std::uintptr_t>(failure), std::memory_order_release);
+  }
 
   /// Marks the version that a failed member of a group should have contributed to.
   void add(FlowFailure* failure) noexcept {
@@ -58,8 +60,8 @@ class Poison {
     do {
       if (bits != 0 && (bits & kInGroup) == 0) return;
       if (bits != 0 && reinterpret_cast<FlowFailure*>(bits & ~kInGroup)->id <= failure->id) return;
-    } while (!bits_.compare_exchange_weak(bits, reinterpret_cast<std::uintptr_t>(failure) | kInGroup, std::memory_order_acq_rel,
-                                          std::memory_order_acquire));
+    } while (!bits_.compare_exchange_weak(bits, reinterpret_cast<std::uintptr_t>(failure) | kInGroup,
+                                          std::memory_order_acq_rel, std::memory_order_acquire));
   }
 
   /// The failure, settled or not. For a thread that is alone with the data.

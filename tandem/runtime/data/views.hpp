@@ -23,7 +23,8 @@ struct MatrixView {
   constexpr bool empty() const noexcept { return rows == 0 || cols == 0; }
 
   /// The part of `row_count` by `col_count` elements whose first element is (`row`, `col`).
-  constexpr MatrixView block(std::size_t row, std::size_t col, std::size_t row_count, std::size_t col_count) const noexcept {
+  constexpr MatrixView block(std::size_t row, std::size_t col, std::size_t row_count,
+                             std::size_t col_count) const noexcept {
     return {data + row + col * ld, row_count, col_count, ld};
   }
 
@@ -62,7 +63,8 @@ struct ArrayView {
   }
 
   /// The part of `counts` elements in each dimension whose first element is `first`.
-  constexpr ArrayView block(const std::array<std::size_t, n>& first, const std::array<std::size_t, n>& counts) const noexcept {
+  constexpr ArrayView block(const std::array<std::size_t, n>& first,
+                            const std::array<std::size_t, n>& counts) const noexcept {
     std::size_t offset = 0;
     for (std::size_t d = 0; d < n; ++d) offset += first[d] * strides[d];
     return {data + offset, counts, strides};

@@ -28,16 +28,19 @@ base::Result<const Module*> load_device_module(const DeviceModuleFile& what, std
   using base::ErrorCode;
   void* const library = dlopen(what.file, RTLD_NOW | RTLD_NODELETE | RTLD_LOCAL);
   if (library == nullptr)
-    return Error{ErrorCode::unsupported, fmt::format("{} cannot be used: {}. {}, or name the folder of {} in LD_LIBRARY_PATH", what.kind, dlerror(),
-                                                     what.remedy, what.file)};
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{} cannot be used: {}. {}, or name the folder of {} in LD_LIBRARY_PATH", what.kind,
+                             dlerror(), what.remedy, what.file)};
   void* const entry = dlsym(library, what.entry);
-  if (entry == nullptr) return Error{ErrorCode::malformed, fmt::format("{} is no module of Tandem; remove it", what.file)};
+  if (entry == nullptr)
+    return Error{ErrorCode::malformed, fmt::format("{} is no module of Tandem; remove it", what.file)};
   const Module& module = *reinterpret_cast<const Module* (*)() noexcept>(entry)();
   const Module ours;
   if (module.interface != ours.interface || module.layout != ours.layout || module.version != our_version)
-    return Error{ErrorCode::unsupported, fmt::format("{} was made by another build, of Tandem {}, and this program is of Tandem {}; build both "
-                                                     "together",
-                                                     what.file, module.version, our_version)};
+    return Error{ErrorCode::unsupported,
+                 fmt::format("{} was made by another build, of Tandem {}, and this program is of Tandem {}; build both "
+                             "together",
+                             what.file, module.version, our_version)};
   return &module;
 }
 

@@ -52,7 +52,8 @@ std::optional<std::int64_t> ModelledDevice::expected_ns(const Task& task) const 
 
 /// A task with a modelled time, and one that runs on the real device, do not wait for each other.
 bool ModelledDevice::runs_behind(const DeviceTask& before, const Task& task) const {
-  const bool modelled = work_of(task, static_cast<unsigned>(std::max(task.codelet->implementation_for(kind_), 0))).has_value();
+  const bool modelled =
+      work_of(task, static_cast<unsigned>(std::max(task.codelet->implementation_for(kind_), 0))).has_value();
   if (work_of(before.task(), before.implementation()).has_value() != modelled) return false;
   return modelled ? kind_ != DeviceKind::cpu : behind_ != nullptr && behind_->runs_behind(before, task);
 }

@@ -9,7 +9,9 @@ namespace tandem::runtime {
 ModelledMemory::Running ModelledMemory::begin(double bytes, std::int64_t alone_ns, base::Waker& waker) {
   settle();
   bytes_ += bytes;
-  kernels_.push_front({.bytes_left = bytes, .alone_bytes_per_ns = bytes / static_cast<double>(std::max<std::int64_t>(alone_ns, 1)), .waker = &waker});
+  kernels_.push_front({.bytes_left = bytes,
+                       .alone_bytes_per_ns = bytes / static_cast<double>(std::max<std::int64_t>(alone_ns, 1)),
+                       .waker = &waker});
   share();
   return kernels_.begin();
 }
@@ -50,12 +52,15 @@ double ModelledMemory::whole_cores() const {
 
 model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
   const double cores = whole_cores(), below = std::floor(cores), part = cores - below;
-  const auto of = [&](double count) { return model_.predict({.cores = static_cast<unsigned>(count), .placement = placement_}); };
+  const auto of = [&](double count) {
+    return model_.predict({.cores = static_cast<unsigned>(count), .placement = placement_});
+  };
   model::contention::Bandwidths found = of(below);
   if (part > 0) {
     const model::contention::Bandwidths above = of(below + 1);
-    for (double model::contention::Bandwidths::*const mb_s : {&model::contention::Bandwidths::computation_alone_mb_s, &model::contention::Bandwidths::computation_mb_s,
-                                                              &model::contention::Bandwidths::communication_mb_s})
+    for (double model::contention::Bandwidths::*const mb_s :
+         {&model::contention::Bandwidths::computation_alone_mb_s, &model::contention::Bandwidths::computation_mb_s,
+          &model::contention::Bandwidths::communication_mb_s})
       found.*mb_s += part * (above.*mb_s - found.*mb_s);
   }
   if (!with_network) found.computation_mb_s = found.computation_alone_mb_s;
@@ -66,7 +71,8 @@ model::contention::Bandwidths ModelledMemory::now(bool with_network) const {
 void ModelledMemory::settle() {
   const auto passed_ns = static_cast<double>(loop_.now_ns() - settled_ns_);
   settled_ns_ = loop_.now_ns();
-  for (Kernel& kernel : kernels_) kernel.bytes_left = std::max(0.0, kernel.bytes_left - kernel.bytes_per_ns * passed_ns);
+  for (Kernel& kernel : kernels_)
+    kernel.bytes_left = std::max(0.0, kernel.bytes_left - kernel.bytes_per_ns * passed_ns);
 }
 
 /// Sets the rate of each kernel.

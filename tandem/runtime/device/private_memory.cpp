@@ -27,7 +27,8 @@ void PrivateMemory::invoke(KernelCall& call, Memory& memory) {
   call.private_memory = pointers_.data();
   try {
     for (unsigned i = 0; i < task.access_count; ++i)
-      if (task.accesses()[i].mode() == AccessMode::reduce) pointers_[i] = memory.take_partial(*task.accesses()[i].handle());
+      if (task.accesses()[i].mode() == AccessMode::reduce)
+        pointers_[i] = memory.take_partial(*task.accesses()[i].handle());
     task.ops->invoke(call);
   } catch (...) {
     return_partials(task, false);
@@ -44,8 +45,9 @@ void* PrivateMemory::scratch(unsigned access, const Handle& data) {
   scratch.memory = node_->allocate(bytes);
   scratch.bytes = bytes;
   if (scratch.memory == nullptr)
-    throw OutOfMemory(fmt::format("no scratch memory for {}: it takes {} bytes in {} for each task that runs there at a time",
-                                  data.described(), bytes, node_->name()));
+    throw OutOfMemory(
+        fmt::format("no scratch memory for {}: it takes {} bytes in {} for each task that runs there at a time",
+                    data.described(), bytes, node_->name()));
   return scratch.memory;
 }
 

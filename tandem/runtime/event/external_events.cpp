@@ -17,9 +17,10 @@ namespace tandem::runtime {
 Task& ExternalEvents::begin(std::string name, unsigned access_count) {
   submission_.thread().check("submit an event");
   if (submission_.recorder() != nullptr)
-    throw UsageError(fmt::format("event '{}': events cannot be recorded without a start, since nobody could complete the event of a "
-                                 "replay; give it a start, or submit it live",
-                                 name));
+    throw UsageError(
+        fmt::format("event '{}': events cannot be recorded without a start, since nobody could complete the event of a "
+                    "replay; give it a start, or submit it live",
+                    name));
   Task& task = submission_.begin_node(TaskKind::event, access_count);
   submission_.extra_of(task).name = std::move(name);
   return task;
@@ -130,7 +131,8 @@ static const Task* most_urgent_behind(const TaskRef& event, const Counts& counts
   constexpr unsigned most_links = 64;  // the most links that are read
   const Task* best = nullptr;
   const auto look = [&](const Task& next) {
-    if (next.kind == TaskKind::kernel && counts(next) && (best == nullptr || next.priority > best->priority)) best = &next;
+    if (next.kind == TaskKind::kernel && counts(next) && (best == nullptr || next.priority > best->priority))
+      best = &next;
   };
   visit_successors(*event.task, look, most_links);
   return best;
@@ -142,7 +144,8 @@ std::optional<std::int32_t> ExternalEvents::urgency_of(const TaskRef& event) {
 }
 
 std::uint64_t ExternalEvents::expect_end(const TaskRef& event, std::int64_t in_ns) {
-  const Task* const task = most_urgent_behind(event, [](const Task& next) { return next.waits.load(std::memory_order_relaxed) == 1; });
+  const Task* const task =
+      most_urgent_behind(event, [](const Task& next) { return next.waits.load(std::memory_order_relaxed) == 1; });
   if (task == nullptr) return 0;
   workers_.report_expected_ends();  // the policy needs the durations of tasks
   const std::int64_t now_ns = clock_.now_ns();

@@ -17,7 +17,8 @@
 namespace tandem::runtime {
 
 Executor::Executor(const std::vector<WorkerSpec>& workers)
-    : workers_(workers), binds_copies_(std::any_of(workers.begin(), workers.end(), [](const WorkerSpec& worker) { return worker.binds_copies; })) {}
+    : workers_(workers), binds_copies_(std::any_of(workers.begin(), workers.end(),
+                                                   [](const WorkerSpec& worker) { return worker.binds_copies; })) {}
 
 template <trace::Type T, class... Fields>
 [[gnu::always_inline]] inline void Executor::emit(const Origin& origin, Fields... fields) {
@@ -41,7 +42,8 @@ void Executor::dispatch(Task& task, Origin& origin) {
       return;
     case TaskKind::event:
     case TaskKind::application:
-      if (stage(task, choose_node(task)) && task.extra->on_ready != nullptr) task.extra->on_ready(task, task.extra->context);
+      if (stage(task, choose_node(task)) && task.extra->on_ready != nullptr)
+        task.extra->on_ready(task, task.extra->context);
       return;
   }
 }
@@ -90,7 +92,8 @@ void Executor::enqueue(Task& task, Origin& origin) {
   if (__builtin_expect(task.budgeted, 0)) return enqueue_budgeted(task, origin);
   switch (origin.kind) {
     case Origin::Kind::submitter:
-      if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]] return push_traced(task, origin);
+      if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]]
+        return push_traced(task, origin);
       queues_->push_submitted(&task);
       return;
     case Origin::Kind::outside:
@@ -103,7 +106,8 @@ void Executor::enqueue(Task& task, Origin& origin) {
 
 /// Writes the push into the record of the submission, if that was the last one.
 [[gnu::always_inline]] static inline void write_pushed(trace::Stream& stream, std::uint32_t task, unsigned worker) {
-  if (std::uint32_t* const word = stream.open_word(task)) [[likely]] return trace::Stream::complete(word, (*word & 0xFFFF0000) | worker);
+  if (std::uint32_t* const word = stream.open_word(task)) [[likely]]
+    return trace::Stream::complete(word, (*word & 0xFFFF0000) | worker);
   stream.append<trace::Type::task_pushed>(task, worker);
 }
 
@@ -114,7 +118,8 @@ void Executor::enqueue(Task& task, Origin& origin) {
 }
 
 void Executor::trace_pushed(std::uint32_t task, unsigned worker, const Origin& origin) {
-  if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]] write_pushed(*origin.trace, task, worker);
+  if (origin.trace != nullptr && origin.trace->any_on<trace::Type::task_pushed>()) [[unlikely]]
+    write_pushed(*origin.trace, task, worker);
 }
 
 /// Keeps or queues a ready task of a worker. `told`: the trace has recorded that it is ready. Successors come newest
@@ -186,7 +191,8 @@ void Executor::push_placed(Task* tasks, Origin& origin) {
 }
 
 bool Executor::check_invariants() const {
-  return queues_->check_invariants() && memory_gate_.check_invariants() && (placer_ == nullptr || placer_->check_invariants());
+  return queues_->check_invariants() && memory_gate_.check_invariants() &&
+         (placer_ == nullptr || placer_->check_invariants());
 }
 
 void Executor::caller_arrives() noexcept {
@@ -221,7 +227,8 @@ NodeIndex Executor::only_memory_of(const CodeletCore& codelet) {
   const WorkerGroup* const group = codelet.plain ? nullptr : group_of(codelet);
   if (group == nullptr) return 0;
   const NodeIndex node = workers_[group->members.front()].node;
-  return std::ranges::all_of(group->members, [&](unsigned worker) { return workers_[worker].node == node; }) ? node : NodeIndex{0};
+  return std::ranges::all_of(group->members,
+                             [&](unsigned worker) { return workers_[worker].node == node; }) ? node : NodeIndex{0};
 }
 
 WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
@@ -237,8 +244,11 @@ WorkerGroup* Executor::group_of(const CodeletCore& codelet) {
     if (workers_[worker].unit == nullptr && workers_[worker].device == DeviceKind::cpu) processors.push_back(worker);
   const bool is_mixed = !processors.empty() && processors.size() < members.size();
   if (is_mixed && codelet.prefers_devices && placer_ == nullptr)  // a placer goes by durations instead
-    std::erase_if(members, [&](unsigned worker) { return std::find(processors.begin(), processors.end(), worker) != processors.end(); });
-  WorkerGroup* const group = members.empty() ? nullptr : &queues_->group_of(members, is_mixed ? &queues_->group_of(processors) : nullptr);
+    std::erase_if(members, [&](unsigned worker) {
+      return std::find(processors.begin(), processors.end(), worker) != processors.end();
+    });
+  WorkerGroup* const group =
+      members.empty() ? nullptr : &queues_->group_of(members, is_mixed ? &queues_->group_of(processors) : nullptr);
   groups_.emplace(&codelet, group);
   return group;
 }
@@ -258,7 +268,8 @@ void Executor::end_one(Task& task, Origin& origin) {
   }
   const bool failed = task.poisoned.load(std::memory_order_relaxed);
   if (__builtin_expect(task.special || task.restricted, 0)) {
-    if (binds_copies_ && task.special) memory_->return_private_copies(task, failed ? Memory::CopyFate::lost : Memory::CopyFate::added);
+    if (binds_copies_ && task.special)
+      memory_->return_private_copies(task, failed ? Memory::CopyFate::lost : Memory::CopyFate::added);
     release_special(task, origin);
   }
   const bool recorded = task.recorded;
@@ -352,7 +363,8 @@ bool Executor::stays_on(const Task& task, const Task& before, unsigned worker) c
 }
 
 bool Executor::has_other(const Task& task, unsigned worker) const noexcept {
-  return workers_[worker].unit != nullptr && task.restricted && (task.extra->group->processors != nullptr || next_device(task, worker));
+  return workers_[worker].unit != nullptr && task.restricted &&
+         (task.extra->group->processors != nullptr || next_device(task, worker));
 }
 
 void Executor::reroute(Task& task, unsigned worker, Origin& origin) {
@@ -432,7 +444,8 @@ void Executor::poison(Task& task, FlowFailure& failure) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (const PrivateCopy* const copy = slot.handle()->private_copy) copy->of.poison.add(&failure);
-    else if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) slot.handle()->poison.add(&failure);
+    else if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce)
+      slot.handle()->poison.add(&failure);
     else if (makes_value(slot.mode())) slot.handle()->poison.set(&failure);
   }
 }
@@ -478,7 +491,8 @@ void Executor::drop_behind_end(Task& task) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();
-    if (slot.mode() == AccessMode::write && !handle.poison.any() && (handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving) == 0)
+    if (slot.mode() == AccessMode::write && !handle.poison.any() &&
+        (handle.valid.load(std::memory_order_acquire) & ~Handle::kMoving) == 0)
       handle.poison.set(&failures_.lost());
   }
 }
@@ -547,7 +561,8 @@ FlowFailure* Executor::why_cancelled(Task& task) {
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (const PrivateCopy* const copy = slot.handle()->private_copy) consider(copy->of.poison.seen_in_group());
-    else if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce) consider(slot.handle()->poison.seen_in_group());
+    else if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce)
+      consider(slot.handle()->poison.seen_in_group());
     else if (sees_value(slot.mode())) consider(slot.handle()->poison.settle());
   }
   return earliest;

@@ -66,7 +66,8 @@ class Executor final : public StagingListener {
 
   /// All predecessors of `task` have ended.
   void make_ready(Task& task, Origin& origin) {
-    if (origin.kind == Origin::Kind::worker && task.kind == TaskKind::kernel && !task.special && !task.restricted && !task.budgeted) [[likely]]
+    if (origin.kind == Origin::Kind::worker && task.kind == TaskKind::kernel && !task.special && !task.restricted &&
+        !task.budgeted) [[likely]]
       return keep_or_queue(task, origin, false);
     trace_ready(task, origin);
     dispatch(task, origin);
@@ -101,7 +102,8 @@ class Executor final : public StagingListener {
   MemoryGate& memory_gate() noexcept { return memory_gate_; }
   /// What the network does. Any thread.
   MessageWatch& messages() noexcept { return messages_; }
-  /// A long message has begun or ended, and `freed`, linked by `Task::next`, waited for that at the gate: these and others get workers. Any thread.
+  /// A long message has begun or ended, and `freed`, linked by `Task::next`, waited for that at the gate: these and
+  /// others get workers. Any thread.
   void serve_beside_messages(Task* freed);
   Memory& memory() noexcept { return *memory_; }
   ReadyQueues& queues() noexcept { return *queues_; }
@@ -217,7 +219,8 @@ class Executor final : public StagingListener {
   void poison_successor(Task& successor, FlowFailure* cause);
   void release(Task& successor, Origin& origin) {
     // The last predecessor needs no read-modify-write: no other thread will touch the count.
-    if (successor.waits.load(std::memory_order_acquire) == 1 || successor.waits.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if (successor.waits.load(std::memory_order_acquire) == 1 ||
+        successor.waits.fetch_sub(1, std::memory_order_acq_rel) == 1)
       make_ready(successor, origin);
   }
   void retire(Task& task, bool recorded, Origin& origin);

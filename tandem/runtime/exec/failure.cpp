@@ -10,7 +10,8 @@ namespace tandem::runtime {
 
 FailureLog::FailureLog() {
   lost_.id = kLost;
-  lost_.description = "data has no value, since the flow was cancelled before the task that was to write it; write it first";
+  lost_.description =
+      "data has no value, since the flow was cancelled before the task that was to write it; write it first";
   lost_.exception = std::make_exception_ptr(FlowCancelled(lost_.description));
 }
 
@@ -95,8 +96,9 @@ std::string FailureLog::Report::text() const {
   std::string out = failure->description;
   if (failed > 1) out += fmt::format("; {} tasks failed", failed);
   if (cancelled > 0)
-    out += fmt::format("; {} {} on {} {} cancelled", cancelled, cancelled == 1 ? "task that depends" : "tasks that depend",
-                       failed > 1 ? "them" : "it", cancelled == 1 ? "was" : "were");
+    out +=
+        fmt::format("; {} {} on {} {} cancelled", cancelled, cancelled == 1 ? "task that depends" : "tasks that depend",
+                    failed > 1 ? "them" : "it", cancelled == 1 ? "was" : "were");
   return out;
 }
 

@@ -20,7 +20,9 @@ void MessageWatch::expect_no_more(std::uint64_t number) {
 }
 
 /// A message of `bytes` suffers from memory-bound tasks.
-bool MessageWatch::needs_memory(std::size_t bytes) const noexcept { return executor_.memory_gate().rule().is_long(bytes); }
+bool MessageWatch::needs_memory(std::size_t bytes) const noexcept {
+  return executor_.memory_gate().rule().is_long(bytes);
+}
 
 bool MessageWatch::slows_copies(std::size_t bytes) const noexcept {
   Placer* const placer = executor_.placer();

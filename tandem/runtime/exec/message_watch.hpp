@@ -20,8 +20,9 @@ class WatchedMessage {
   bool is_counted_ = false;             ///< copies between memories are expected to be slower beside it
 };
 
-/// `dist` tells it what the network does. It tells `MessageLoad`, by which idle workers poll; `ExpectedTasks` and `Placer`, which wait for a task that a
-/// message will make ready; `MemoryGate`, which lets long messages have memory; and `Placer`, for which copies take longer beside messages.
+/// `dist` tells it what the network does. It tells `MessageLoad`, by which idle workers poll; `ExpectedTasks` and
+/// `Placer`, which wait for a task that a message will make ready; `MemoryGate`, which lets long messages have memory;
+/// and `Placer`, for which copies take longer beside messages.
 ///
 /// Threads: any. Calls for one `WatchedMessage` come one at a time.
 class MessageWatch {
@@ -31,13 +32,15 @@ class MessageWatch {
   ExpectedTasks& expected() noexcept { return expected_; }
   MessageLoad& load() noexcept { return load_; }
 
-  /// A message that comes will make `task` ready at `due_ns`, and not before this returns. Returns the number for `expect_no_more`.
+  /// A message that comes will make `task` ready at `due_ns`, and not before this returns. Returns the number for
+  /// `expect_no_more`.
   std::uint64_t expect(const Task& task, std::int64_t due_ns, std::int64_t now_ns);
   void expect_no_more(std::uint64_t number);
 
   /// Whether `begin_data` has an effect for a message of `bytes`.
   bool matters(std::size_t bytes) const noexcept { return needs_memory(bytes) || slows_copies(bytes); }
-  /// The data of `message`, of `bytes`, begins to come or to go. `priority`: that of the most urgent task that waits for it; nothing: none does.
+  /// The data of `message`, of `bytes`, begins to come or to go. `priority`: that of the most urgent task that waits
+  /// for it; nothing: none does.
   void begin_data(WatchedMessage& message, std::size_t bytes, std::optional<std::int32_t> priority);
   /// It has come or gone, or never will: tasks that waited for that go on. Without effect unless `begin_data` had one.
   void end_data(WatchedMessage& message);

@@ -38,8 +38,8 @@ void Machine::set_network(MachineNetwork network) {
 }
 
 unsigned Machine::cpu_workers() const noexcept {
-  return static_cast<unsigned>(
-      std::count_if(workers.begin(), workers.end(), [](const MachineWorker& worker) { return worker.kind == DeviceKind::cpu; }));
+  return static_cast<unsigned>(std::count_if(
+      workers.begin(), workers.end(), [](const MachineWorker& worker) { return worker.kind == DeviceKind::cpu; }));
 }
 
 std::optional<NodeIndex> Machine::storage() const noexcept {
@@ -79,13 +79,19 @@ void Machine::check() const {
   if (nodes.empty() || nodes.front().kind != NodeKind::main) refuse("its first memory is not main memory");
   for (unsigned worker = 0; worker < workers.size(); ++worker) {
     const MachineWorker& one = workers[worker];
-    if ((one.kind == DeviceKind::cpu) != (worker < cores)) refuse(fmt::format("worker {} stands before a CPU worker, which come first", worker));
-    if (one.node >= nodes.size()) refuse(fmt::format("worker {} works in memory {}, and there are {}", worker, one.node, nodes.size()));
-    if (nodes[one.node].kind == NodeKind::storage) refuse(fmt::format("worker {} works in {}, which is storage", worker, nodes[one.node].name));
-    if (one.power && !(one.power->idle_watts >= 0 && one.power->running_watts >= one.power->idle_watts && one.power->running_watts < 1e6))
-      refuse(fmt::format("worker {} draws {} W while it runs a kernel, and {} W while it is idle", worker, one.power->running_watts, one.power->idle_watts));
+    if ((one.kind == DeviceKind::cpu) != (worker < cores))
+      refuse(fmt::format("worker {} stands before a CPU worker, which come first", worker));
+    if (one.node >= nodes.size())
+      refuse(fmt::format("worker {} works in memory {}, and there are {}", worker, one.node, nodes.size()));
+    if (nodes[one.node].kind == NodeKind::storage)
+      refuse(fmt::format("worker {} works in {}, which is storage", worker, nodes[one.node].name));
+    if (one.power && !(one.power->idle_watts >= 0 && one.power->running_watts >= one.power->idle_watts &&
+                       one.power->running_watts < 1e6))
+      refuse(fmt::format("worker {} draws {} W while it runs a kernel, and {} W while it is idle", worker,
+                         one.power->running_watts, one.power->idle_watts));
   }
-  if (distance.size() != cores) refuse(fmt::format("it has {} CPU workers and the distances of {}", cores, distance.size()));
+  if (distance.size() != cores)
+    refuse(fmt::format("it has {} CPU workers and the distances of {}", cores, distance.size()));
   for (const std::vector<unsigned>& row : distance)
     if (row.size() != cores) refuse(fmt::format("it has {} CPU workers and a row of {} distances", cores, row.size()));
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -93,14 +99,17 @@ void Machine::check() const {
     if (one.from >= nodes.size() || one.to >= nodes.size() || one.from == one.to)
       refuse(fmt::format("a link leads from memory {} to memory {}, and there are {}", one.from, one.to, nodes.size()));
     if (!(one.bytes_per_ns > 0) || one.latency_ns < 0)
-      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns and a latency of {} ns", one.from, one.to, one.bytes_per_ns,
-                         one.latency_ns));
+      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns and a latency of {} ns", one.from,
+                         one.to, one.bytes_per_ns, one.latency_ns));
     if (one.loaded_bytes_per_ns && !(*one.loaded_bytes_per_ns > 0))
-      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns under load", one.from, one.to, *one.loaded_bytes_per_ns));
+      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns under load", one.from, one.to,
+                         *one.loaded_bytes_per_ns));
     if (one.beside_messages_bytes_per_ns && !(*one.beside_messages_bytes_per_ns > 0))
-      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns beside messages", one.from, one.to, *one.beside_messages_bytes_per_ns));
+      refuse(fmt::format("the link from memory {} to memory {} has {} bytes/ns beside messages", one.from, one.to,
+                         *one.beside_messages_bytes_per_ns));
     for (std::size_t j = 0; j < i; ++j)
-      if (links[j].from == one.from && links[j].to == one.to) refuse(fmt::format("two links lead from memory {} to memory {}", one.from, one.to));
+      if (links[j].from == one.from && links[j].to == one.to)
+        refuse(fmt::format("two links lead from memory {} to memory {}", one.from, one.to));
   }
   for (std::size_t i = 0; i < networks.size(); ++i) {
     const MachineNetwork& one = networks[i];
@@ -109,11 +118,13 @@ void Machine::check() const {
       const MessageTimes& of = one.times[j];
       if (of.bytes == 0 || (j != 0 && of.bytes <= one.times[j - 1].bytes))
         refuse(fmt::format("the sizes of messages over {} do not ascend from 1 byte", one.transport));
-      if (!(of.alone_ns > 0) || !(of.both_ways_ns.value_or(1) > 0) || !(of.loaded_ns.value_or(1) > 0) || !(of.all_pairs_ns.value_or(1) > 0))
+      if (!(of.alone_ns > 0) || !(of.both_ways_ns.value_or(1) > 0) || !(of.loaded_ns.value_or(1) > 0) ||
+          !(of.all_pairs_ns.value_or(1) > 0))
         refuse(fmt::format("a message of {} bytes over {} takes no time", of.bytes, one.transport));
     }
     for (std::size_t j = 0; j < i; ++j)
-      if (networks[j].transport == one.transport) refuse(fmt::format("there are two networks of transport {}", one.transport));
+      if (networks[j].transport == one.transport)
+        refuse(fmt::format("there are two networks of transport {}", one.transport));
   }
 }
 

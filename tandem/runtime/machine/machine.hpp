@@ -67,7 +67,8 @@ struct MachineLink {
     const auto size = static_cast<double>(bytes);
     double copy_ns = static_cast<double>(latency_ns) + size / bytes_per_ns;
     if (loaded_bytes_per_ns && load != 0) copy_ns += load * (size / *loaded_bytes_per_ns - size / bytes_per_ns);
-    if (beside_messages_bytes_per_ns && has_messages) copy_ns += size / *beside_messages_bytes_per_ns - size / bytes_per_ns;
+    if (beside_messages_bytes_per_ns && has_messages)
+      copy_ns += size / *beside_messages_bytes_per_ns - size / bytes_per_ns;
     return copy_ns;
   }
 };

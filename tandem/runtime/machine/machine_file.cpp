@@ -104,12 +104,14 @@ class MachineReader {
   void take_format(const std::vector<base::TomlValue>& values) const {
     const auto format = std::ranges::find(values, "format", &base::TomlValue::name);
     if (format == values.end())
-      refuse(0, fmt::format("format is missing, so this is no file of a machine, or a damaged one; write `format = {}` in its first line, {}", kFormat,
-                            kAnew));
+      refuse(0, fmt::format("format is missing, so this is no file of a machine, or a damaged one; write `format = {}` "
+                            "in its first line, {}",
+                            kFormat, kAnew));
     if (format->text != kFormat)
       refuse(format->line,
-             fmt::format("format is {}, and this version of Tandem reads format {}; write the file anew with `tandem machine --save FILE`", format->text,
-                         kFormat),
+             fmt::format("format is {}, and this version of Tandem reads format {}; write the file anew with `tandem "
+                         "machine --save FILE`",
+                         format->text, kFormat),
              ErrorCode::unsupported);
   }
 
@@ -118,7 +120,8 @@ class MachineReader {
     if (value.name == "format" || value.name == "found_on") return;
     const std::string_view name = value.name;
     const std::size_t first = name.find('.');
-    const std::string_view section = name.substr(0, first), rest = first == name.npos ? std::string_view() : name.substr(first + 1);
+    const std::string_view section = name.substr(0, first),
+                           rest = first == name.npos ? std::string_view() : name.substr(first + 1);
     if (section == "distance" && first != name.npos) {
       distances_[number_in(value, rest)] = value;
       return;
@@ -133,15 +136,18 @@ class MachineReader {
       if (section == "network") table = &networks_[transport_in(value, item)];
     }
     if (table == nullptr)
-      refuse(value.line,
-             fmt::format("{} is no key of a machine; there are [memory.N], [link.FROM-TO], [network.TRANSPORT], [worker.N] and [distance]", value.name));
+      refuse(value.line, fmt::format("{} is no key of a machine; there are [memory.N], [link.FROM-TO], "
+                                     "[network.TRANSPORT], [worker.N] and [distance]",
+                                     value.name));
     if (table->values.empty()) table->line = value.line;
     table->values.emplace(rest.substr(second + 1), value);
   }
 
   unsigned number_in(const base::TomlValue& value, std::string_view text) const {
     const auto number = number_of<std::uint16_t>(text);
-    if (!number) refuse(value.line, fmt::format("{}: '{}' is no number of a memory or worker; they are counted from 0", value.name, text));
+    if (!number)
+      refuse(value.line,
+             fmt::format("{}: '{}' is no number of a memory or worker; they are counted from 0", value.name, text));
     return *number;
   }
 
@@ -150,14 +156,17 @@ class MachineReader {
     const auto from = number_of<NodeIndex>(text.substr(0, dash));
     const auto to = dash != text.npos ? number_of<NodeIndex>(text.substr(dash + 1)) : std::nullopt;
     if (!from || !to)
-      refuse(value.line, fmt::format("{}: '{}' does not name two memories; write [link.0-1] for the link from memory 0 to memory 1", value.name, text));
+      refuse(value.line,
+             fmt::format("{}: '{}' does not name two memories; write [link.0-1] for the link from memory 0 to memory 1",
+                         value.name, text));
     return {*from, *to};
   }
 
   std::string transport_in(const base::TomlValue& value, std::string_view text) const {
     const auto may_stand = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     if (text.empty() || !std::ranges::all_of(text, may_stand))
-      refuse(value.line, fmt::format("{}: '{}' is no name of a transport; write [network.tcp] for messages over TCP", value.name, text));
+      refuse(value.line, fmt::format("{}: '{}' is no name of a transport; write [network.tcp] for messages over TCP",
+                                     value.name, text));
     return std::string(text);
   }
 
@@ -167,7 +176,8 @@ class MachineReader {
     unsigned next = 0;
     for (const auto& [number, item] : items) {
       if (number != next)
-        refuse(item.line, fmt::format("{}.{} is here, and {}.{} is missing; count them from 0 without gaps, {}", section, number, section, next, kAnew));
+        refuse(item.line, fmt::format("{}.{} is here, and {}.{} is missing; count them from 0 without gaps, {}",
+                                      section, number, section, next, kAnew));
       ++next;
     }
   }
@@ -176,8 +186,9 @@ class MachineReader {
     for (const auto& [key, value] : table.values) {
       if (std::ranges::find(known, key) != known.end()) continue;
       const std::string near = base::nearest_name(key, known);
-      refuse(value.line, fmt::format("{} is not known{}; there are {}", value.name, near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
-                                     fmt::join(known, ", ")));
+      refuse(value.line,
+             fmt::format("{} is not known{}; there are {}", value.name,
+                         near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(known, ", ")));
     }
   }
 
@@ -186,9 +197,11 @@ class MachineReader {
     const auto value = table.values.find(key);
     return value != table.values.end() ? &value->second : nullptr;
   }
-  const base::TomlValue& needed(const Table& table, const std::string& name, std::string_view key, std::string_view example) const {
+  const base::TomlValue& needed(const Table& table, const std::string& name, std::string_view key,
+                                std::string_view example) const {
     const base::TomlValue* const value = find(table, key);
-    if (value == nullptr) refuse(table.line, fmt::format("{}.{} is missing; write {} = {}, {}", name, key, key, example, kAnew));
+    if (value == nullptr)
+      refuse(table.line, fmt::format("{}.{} is missing; write {} = {}, {}", name, key, key, example, kAnew));
     return *value;
   }
 
@@ -224,7 +237,8 @@ class MachineReader {
 
   void make_memories() {
     static const std::vector<std::string> keys{"kind", "name", "budget", "numa_node"};
-    if (memories_.empty()) refuse(0, fmt::format("memory.0 is missing, which is main memory; write [memory.0], {}", kAnew));
+    if (memories_.empty())
+      refuse(0, fmt::format("memory.0 is missing, which is main memory; write [memory.0], {}", kAnew));
     check_numbers(memories_, "memory");
     machine_.nodes.clear();
     for (const auto& [number, table] : memories_) {
@@ -233,13 +247,15 @@ class MachineReader {
       const base::TomlValue& kind = needed(table, name, "kind", "\"device\"");
       MachineNode node{.kind = word_in(kind, kNodeKinds), .name = needed(table, name, "name", "\"card\"").text};
       if ((node.kind == NodeKind::main) != (number == 0))
-        refuse(kind.line, fmt::format("{} is '{}'; memory.0 is of kind main, and no other one is", kind.name, kind.text));
+        refuse(kind.line,
+               fmt::format("{} is '{}'; memory.0 is of kind main, and no other one is", kind.name, kind.text));
       const base::TomlValue& budget = needed(table, name, "budget", "\"8GiB\", or 0 for no limit");
       const auto bytes = base::parse_bytes(budget.text);
       if (!bytes.ok() || bytes.value() < 0) refuse_value(budget, "bytes, as in \"8GiB\", or 0 for no limit");
       node.budget = static_cast<std::size_t>(bytes.value());
       node.numa_node = count_in<std::uint16_t>(find(table, "numa_node"), "a NUMA node").value_or(0);
-      if (number >= kMaxNodes) refuse(table.line, fmt::format("{} is one memory too many; a machine has at most {}", name, kMaxNodes));
+      if (number >= kMaxNodes)
+        refuse(table.line, fmt::format("{} is one memory too many; a machine has at most {}", name, kMaxNodes));
       machine_.nodes.push_back(std::move(node));
     }
   }
@@ -251,7 +267,8 @@ class MachineReader {
       check_keys(table, keys);
       if (ends.first == ends.second || std::max(ends.first, ends.second) >= machine_.nodes.size())
         refuse(table.line,
-               fmt::format("{} does not lead from one of the {} memories to another; correct its name or leave it out", name, machine_.nodes.size()));
+               fmt::format("{} does not lead from one of the {} memories to another; correct its name or leave it out",
+                           name, machine_.nodes.size()));
       MachineLink link{.from = ends.first, .to = ends.second, .source = LinkSource::given};
       link.bytes_per_ns = *rate_in(&needed(table, name, "gb_s", "12.5"));
       const base::TomlValue& latency = needed(table, name, "latency_us", "10");
@@ -266,7 +283,8 @@ class MachineReader {
   }
 
   void make_networks() {
-    static const std::vector<std::string> keys{"source", "sizes", "alone_us", "both_ways_us", "loaded_us", "all_pairs_us"};
+    static const std::vector<std::string> keys{"source",       "sizes",     "alone_us",
+                                               "both_ways_us", "loaded_us", "all_pairs_us"};
     for (const auto& [transport, table] : networks_) {
       const std::string name = fmt::format("network.{}", transport);
       check_keys(table, keys);
@@ -278,9 +296,11 @@ class MachineReader {
         const base::TomlValue* const value = find(table, key);
         return value != nullptr ? times_in(*value, count) : std::vector<std::optional<double>>(count);
       };
-      const auto both_ways = optional_times("both_ways_us"), loaded = optional_times("loaded_us"), all_pairs = optional_times("all_pairs_us");
+      const auto both_ways = optional_times("both_ways_us"), loaded = optional_times("loaded_us"),
+                 all_pairs = optional_times("all_pairs_us");
       for (std::size_t i = 0; i < count; ++i) {
-        if (!alone[i]) refuse_value(*find(table, "alone_us"), "a time for each of the sizes, or leave out the sizes that have none");
+        if (!alone[i])
+          refuse_value(*find(table, "alone_us"), "a time for each of the sizes, or leave out the sizes that have none");
         network.times[i].alone_ns = *alone[i];
         network.times[i].both_ways_ns = both_ways[i];
         network.times[i].loaded_ns = loaded[i];
@@ -321,17 +341,22 @@ class MachineReader {
   }
 
   void make_workers() {
-    static const std::vector<std::string> keys{"kind", "memory", "core", "numa_node", "bus_address", "running_watts", "idle_watts"};
+    static const std::vector<std::string> keys{"kind",        "memory",        "core",      "numa_node",
+                                               "bus_address", "running_watts", "idle_watts"};
     check_numbers(workers_, "worker");
     for (const auto& [number, table] : workers_) {
       const std::string name = fmt::format("worker.{}", number);
       check_keys(table, keys);
       MachineWorker worker{.kind = worker_kind_in(needed(table, name, "kind", "\"cpu\""))};
-      if (worker.kind == DeviceKind::cpu && !machine_.workers.empty() && machine_.workers.back().kind != DeviceKind::cpu)
-        refuse(table.line, fmt::format("{} is of kind cpu and stands behind a device's worker; let the CPU workers come first", name));
+      if (worker.kind == DeviceKind::cpu && !machine_.workers.empty() &&
+          machine_.workers.back().kind != DeviceKind::cpu)
+        refuse(
+            table.line,
+            fmt::format("{} is of kind cpu and stands behind a device's worker; let the CPU workers come first", name));
       const base::TomlValue& memory = needed(table, name, "memory", "0");
       worker.node = *count_in<NodeIndex>(&memory, "a memory");
-      if (worker.node >= machine_.nodes.size()) refuse_value(memory, fmt::format("one of the {} memories, counted from 0", machine_.nodes.size()));
+      if (worker.node >= machine_.nodes.size())
+        refuse_value(memory, fmt::format("one of the {} memories, counted from 0", machine_.nodes.size()));
       worker.core = count_in<std::int32_t>(find(table, "core"), "a core").value_or(-1);
       worker.numa_node = count_in<std::uint16_t>(find(table, "numa_node"), "a NUMA node").value_or(0);
       if (const base::TomlValue* const address = find(table, "bus_address")) worker.bus_address = address->text;
@@ -342,9 +367,11 @@ class MachineReader {
 
   std::optional<WorkerPower> power_in(const Table& table, const std::string& name) const {
     if (find(table, "running_watts") == nullptr && find(table, "idle_watts") == nullptr) return {};
-    const base::TomlValue &running = needed(table, name, "running_watts", "12.5"), &idle = needed(table, name, "idle_watts", "2.5");
+    const base::TomlValue &running = needed(table, name, "running_watts", "12.5"),
+                          &idle = needed(table, name, "idle_watts", "2.5");
     const auto idle_watts = watts_in(idle), running_watts = watts_in(running);
-    if (running_watts < idle_watts) refuse_value(running, fmt::format("no less than {}, which is {}", idle.name, idle.text));
+    if (running_watts < idle_watts)
+      refuse_value(running, fmt::format("no less than {}, which is {}", idle.name, idle.text));
     return WorkerPower{.running_watts = running_watts, .idle_watts = idle_watts};
   }
   double watts_in(const base::TomlValue& value) const {
@@ -358,7 +385,8 @@ class MachineReader {
     if (value.text.starts_with(user)) {
       constexpr auto first = static_cast<unsigned>(DeviceKind::user);
       const auto number = number_of<std::uint8_t>(std::string_view(value.text).substr(user.size()));
-      if (number && *number <= std::numeric_limits<std::uint8_t>::max() - first) return static_cast<DeviceKind>(first + *number);
+      if (number && *number <= std::numeric_limits<std::uint8_t>::max() - first)
+        return static_cast<DeviceKind>(first + *number);
     }
     return word_in(value, kWorkerKinds);
   }
@@ -368,13 +396,15 @@ class MachineReader {
     for (unsigned row = 0; row < cores; ++row) {
       const auto known = distances_.find(row);
       if (known == distances_.end())
-        refuse(0, fmt::format("distance.{} is missing, so the file is cut off, or a CPU worker was added; [distance] has a row for each of the {}, {}", row,
-                              cores, kAnew));
+        refuse(0, fmt::format("distance.{} is missing, so the file is cut off, or a CPU worker was added; [distance] "
+                              "has a row for each of the {}, {}",
+                              row, cores, kAnew));
       machine_.distance.push_back(row_in(known->second, cores));
     }
     if (distances_.size() > cores) {
       const base::TomlValue& last = distances_.rbegin()->second;
-      refuse(last.line, fmt::format("{} is a row too many: there are {} CPU workers; leave it out, {}", last.name, cores, kAnew));
+      refuse(last.line,
+             fmt::format("{} is a row too many: there are {} CPU workers; leave it out, {}", last.name, cores, kAnew));
     }
   }
 
@@ -405,8 +435,8 @@ std::string memories_text(const Machine& machine) {
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const MachineNode& node = machine.nodes[i];
     const auto bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(node.budget, kMostBytes));
-    text += fmt::format("\n[memory.{}]\nkind = \"{}\"\nname = {}\nbudget = \"{}\"\n", i, word_of(node.kind), base::toml_quoted(node.name),
-                        base::format_bytes(bytes));
+    text += fmt::format("\n[memory.{}]\nkind = \"{}\"\nname = {}\nbudget = \"{}\"\n", i, word_of(node.kind),
+                        base::toml_quoted(node.name), base::format_bytes(bytes));
     if (node.kind == NodeKind::numa) text += fmt::format("numa_node = {}\n", node.numa_node);
   }
   return text;
@@ -415,10 +445,11 @@ std::string memories_text(const Machine& machine) {
 std::string links_text(const Machine& machine) {
   std::string text;
   for (const MachineLink& link : machine.links) {
-    text += fmt::format("\n[link.{}-{}]\ngb_s = {:.6g}\nlatency_us = {}\nsource = \"{}\"\n", link.from, link.to, link.bytes_per_ns,
-                        static_cast<double>(link.latency_ns) / 1e3, word_of(link.source));
+    text += fmt::format("\n[link.{}-{}]\ngb_s = {:.6g}\nlatency_us = {}\nsource = \"{}\"\n", link.from, link.to,
+                        link.bytes_per_ns, static_cast<double>(link.latency_ns) / 1e3, word_of(link.source));
     if (link.loaded_bytes_per_ns) text += fmt::format("loaded_gb_s = {:.6g}\n", *link.loaded_bytes_per_ns);
-    if (link.beside_messages_bytes_per_ns) text += fmt::format("beside_messages_gb_s = {:.6g}\n", *link.beside_messages_bytes_per_ns);
+    if (link.beside_messages_bytes_per_ns)
+      text += fmt::format("beside_messages_gb_s = {:.6g}\n", *link.beside_messages_bytes_per_ns);
   }
   return text;
 }
@@ -430,7 +461,8 @@ std::string networks_text(const Machine& machine) {
     text += fmt::format("\n[network.{}]\nsource = \"{}\"\n", network.transport, word_of(network.source));
     const auto row = [&](std::string_view key, const auto& word) {
       text += fmt::format("{:<12} = \"", key);
-      for (const MessageTimes& one : network.times) text += fmt::format("{}{:>8}", &one == network.times.data() ? "" : " ", word(one));
+      for (const MessageTimes& one : network.times)
+        text += fmt::format("{}{:>8}", &one == network.times.data() ? "" : " ", word(one));
       text += "\"\n";
     };
     const auto us = [](std::optional<double> ns) { return ns ? fmt::format("{:.6g}", *ns / 1e3) : std::string("-"); };
@@ -455,10 +487,13 @@ std::string workers_text(const Machine& machine) {
     if (worker.core >= 0) text += fmt::format("core = {}\n", worker.core);
     text += fmt::format("numa_node = {}\n", worker.numa_node);
     if (!worker.bus_address.empty()) text += fmt::format("bus_address = {}\n", base::toml_quoted(worker.bus_address));
-    if (worker.power) text += fmt::format("running_watts = {:.6g}\nidle_watts = {:.6g}\n", worker.power->running_watts, worker.power->idle_watts);
+    if (worker.power)
+      text += fmt::format("running_watts = {:.6g}\nidle_watts = {:.6g}\n", worker.power->running_watts,
+                          worker.power->idle_watts);
   }
   text += "\n[distance]\n";
-  for (std::size_t i = 0; i < machine.distance.size(); ++i) text += fmt::format("{} = \"{}\"\n", i, fmt::join(machine.distance[i], " "));
+  for (std::size_t i = 0; i < machine.distance.size(); ++i)
+    text += fmt::format("{} = \"{}\"\n", i, fmt::join(machine.distance[i], " "));
   return text;
 }
 
@@ -468,19 +503,26 @@ std::string_view word_of(NodeKind kind) { return word_in_list(kNodeKinds, kind);
 std::string_view word_of(LinkSource source) { return word_in_list(kSources, source); }
 std::string word_of(DeviceKind kind) {
   const std::string_view word = word_in_list(kWorkerKinds, kind);
-  return word.empty() ? fmt::format("user {}", static_cast<int>(kind) - static_cast<int>(DeviceKind::user)) : std::string(word);
+  return word.empty() ? fmt::format("user {}", static_cast<int>(kind) - static_cast<int>(DeviceKind::user))
+                      : std::string(word);
 }
 
 std::string to_text(const Machine& machine, std::string_view found_on) {
   std::string text =
-      "# A machine as Tandem sees it. Programs take the figures of memories and links from here with option machine=FILE.\n"
+      "# A machine as Tandem sees it. Programs take the figures of memories and links from here with option "
+      "machine=FILE.\n"
       "# [memory.N]: budget is the bytes of data that may be there, 0: no limit. Memory 0 is main memory.\n"
-      "# [link.FROM-TO]: copies between memories. loaded_gb_s: while all links copy at once; beside_messages_gb_s: while large messages come and go.\n"
-      "# source: measured, given, or assumed, which a program measures itself. Add, change or remove links as you like.\n"
-      "# [network.TRANSPORT]: messages to another rank, by size: alone, while as large ones go the other way, while all links copy, and\n"
+      "# [link.FROM-TO]: copies between memories. loaded_gb_s: while all links copy at once; beside_messages_gb_s: "
+      "while large messages come and go.\n"
+      "# source: measured, given, or assumed, which a program measures itself. Add, change or remove links as you "
+      "like.\n"
+      "# [network.TRANSPORT]: messages to another rank, by size: alone, while as large ones go the other way, while "
+      "all links copy, and\n"
       "# while all other ranks exchange messages in pairs.\n"
-      "# [worker.N]: running_watts, idle_watts: what it draws while a kernel runs and while none does, for option objective; both or none.\n"
-      "# [worker.N], [distance]: who works in which memory, and how far the CPU workers are from each other. They must be as in the program.\n";
+      "# [worker.N]: running_watts, idle_watts: what it draws while a kernel runs and while none does, for option "
+      "objective; both or none.\n"
+      "# [worker.N], [distance]: who works in which memory, and how far the CPU workers are from each other. They must "
+      "be as in the program.\n";
   text += fmt::format("format = {}\n", kFormat);
   if (!found_on.empty()) text += fmt::format("found_on = {}\n", base::toml_quoted(found_on));
   return text + memories_text(machine) + links_text(machine) + networks_text(machine) + workers_text(machine);

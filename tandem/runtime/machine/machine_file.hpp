@@ -33,6 +33,7 @@ base::Result<Machine> parse_machine(std::string_view text, std::string_view name
 base::Result<Machine> read_machine(const std::filesystem::path& path);
 
 /// Writes a machine's file as a whole, or leaves the old one. Errors: io.
-base::Result<void> write_machine(const std::filesystem::path& path, const Machine& machine, std::string_view found_on = {});
+base::Result<void> write_machine(const std::filesystem::path& path, const Machine& machine,
+                                 std::string_view found_on = {});
 
 }  // namespace tandem::runtime

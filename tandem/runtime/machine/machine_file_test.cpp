@@ -34,18 +34,28 @@ Machine machine() {
   one.nodes[0].budget = 1 << 20;
   one.workers = {{.kind = DeviceKind::cpu, .core = 0},
                  {.kind = DeviceKind::cpu, .node = numa, .core = 17, .numa_node = 1},
-                 {.kind = DeviceKind::cuda, .node = card, .bus_address = "0000:3b:00.0", .power = WorkerPower{.running_watts = 312.5, .idle_watts = 40}},
+                 {.kind = DeviceKind::cuda,
+                  .node = card,
+                  .bus_address = "0000:3b:00.0",
+                  .power = WorkerPower{.running_watts = 312.5, .idle_watts = 40}},
                  {.kind = static_cast<DeviceKind>(static_cast<int>(DeviceKind::user) + 3), .node = other}};
   one.distance = {{0, 4}, {4, 0}};
-  one.links.push_back({.from = 0, .to = 2, .bytes_per_ns = 24.8125, .latency_ns = 7'123, .source = LinkSource::measured, .loaded_bytes_per_ns = 11.5});
+  one.links.push_back({.from = 0,
+                       .to = 2,
+                       .bytes_per_ns = 24.8125,
+                       .latency_ns = 7'123,
+                       .source = LinkSource::measured,
+                       .loaded_bytes_per_ns = 11.5});
   one.links.back().beside_messages_bytes_per_ns = 20.25;
   one.links.push_back({.from = 2, .to = 0, .bytes_per_ns = 1e-3, .latency_ns = 0, .source = LinkSource::given});
-  one.links.push_back({.from = 3, .to = 1, .bytes_per_ns = 1e9, .latency_ns = 123'456'789, .source = LinkSource::assumed});
+  one.links.push_back(
+      {.from = 3, .to = 1, .bytes_per_ns = 1e9, .latency_ns = 123'456'789, .source = LinkSource::assumed});
   one.networks.push_back({.transport = "shm", .source = LinkSource::given, .times = {{.bytes = 8, .alone_ns = 250}}});
-  one.networks.push_back({.transport = "tcp",
-                          .source = LinkSource::measured,
-                          .times = {{.bytes = 4'096, .alone_ns = 12'500, .both_ways_ns = 14'750},
-                                    {.bytes = 1 << 20, .alone_ns = 410'000, .loaded_ns = 822'500, .all_pairs_ns = 633'250}}});
+  one.networks.push_back(
+      {.transport = "tcp",
+       .source = LinkSource::measured,
+       .times = {{.bytes = 4'096, .alone_ns = 12'500, .both_ways_ns = 14'750},
+                 {.bytes = 1 << 20, .alone_ns = 410'000, .loaded_ns = 822'500, .all_pairs_ns = 633'250}}});
   one.check();
   return one;
 }
@@ -65,7 +75,10 @@ std::string with(const std::string& from, const std::string& to) {
 
 /// The number of the first line that contains `part`.
 std::string line_of(const std::string& text, const std::string& part) {
-  return "m.toml:" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find(part)), '\n')) + ": ";
+  return "m.toml:" +
+         std::to_string(1 +
+                        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find(part)), '\n')) +
+         ": ";
 }
 
 TEST(MachineFile, HasAllOfTheMachine) {
@@ -189,48 +202,68 @@ struct Wrong {
 
 TEST(MachineFile, ErrorsNameLineKeyAndRemedy) {
   const std::vector<Wrong> cases{
-      {"kind = \"main\"", "kind = \"mian\"", "mian", "memory.0.kind is 'mian'; write one of main, numa, device, storage"},
-      {"kind = \"numa\"", "kind = \"main\"", "\"main\"\nname = \"NUMA", "memory.1.kind is 'main'; memory.0 is of kind main, and no other one is"},
+      {"kind = \"main\"", "kind = \"mian\"", "mian",
+       "memory.0.kind is 'mian'; write one of main, numa, device, storage"},
+      {"kind = \"numa\"", "kind = \"main\"", "\"main\"\nname = \"NUMA",
+       "memory.1.kind is 'main'; memory.0 is of kind main, and no other one is"},
       {"kind = \"main\"", "kind = \"device\"", "kind = \"device\"", "memory.0.kind is 'device'"},
-      {"budget = \"1MiB\"", "budget = \"1 ton\"", "1 ton", "memory.0.budget is '1 ton'; write bytes, as in \"8GiB\", or 0 for no limit"},
+      {"budget = \"1MiB\"", "budget = \"1 ton\"", "1 ton",
+       "memory.0.budget is '1 ton'; write bytes, as in \"8GiB\", or 0 for no limit"},
       {"budget = \"1MiB\"", "budget = -5", "-5", "memory.0.budget is '-5'; write bytes"},
-      {"budget = \"1MiB\"\n", "", "kind = \"main", "memory.0.budget is missing; write budget = \"8GiB\", or 0 for no limit, or write the file anew"},
+      {"budget = \"1MiB\"\n", "", "kind = \"main",
+       "memory.0.budget is missing; write budget = \"8GiB\", or 0 for no limit, or write the file anew"},
       {"budget = \"1MiB\"", "budegt = \"1MiB\"", "budegt", "memory.0.budegt is not known (did you mean budget?)"},
-      {"[memory.1]", "[memory.7]", "kind = \"device\"", "memory.2 is here, and memory.1 is missing; count them from 0 without gaps"},
+      {"[memory.1]", "[memory.7]", "kind = \"device\"",
+       "memory.2 is here, and memory.1 is missing; count them from 0 without gaps"},
       {"[memory.1]", "[memory.x]", "kind = \"numa\"", "'x' is no number of a memory or worker"},
-      {"numa_node = 1", "numa_node = \"one\"", "\"one\"", "memory.1.numa_node is 'one'; write a NUMA node, a whole number from 0"},
+      {"numa_node = 1", "numa_node = \"one\"", "\"one\"",
+       "memory.1.numa_node is 'one'; write a NUMA node, a whole number from 0"},
       {"gb_s = 24.8125", "gb_s = 0", "gb_s = 0", "link.0-2.gb_s is '0'; write GB/s, a number above 0"},
       {"gb_s = 24.8125", "gb_s = nan", "gb_s = nan", "link.0-2.gb_s is 'nan'; write GB/s"},
       {"gb_s = 24.8125\n", "", "latency_us = 7.123", "link.0-2.gb_s is missing; write gb_s = 12.5"},
       {"loaded_gb_s = 11.5", "loaded_gb_s = -1", "loaded_gb_s = -1", "link.0-2.loaded_gb_s is '-1'; write GB/s"},
-      {"latency_us = 7.123", "latency_us = -7", "latency_us = -7", "link.0-2.latency_us is '-7'; write us, a number from 0"},
+      {"latency_us = 7.123", "latency_us = -7", "latency_us = -7",
+       "link.0-2.latency_us is '-7'; write us, a number from 0"},
       {"latency_us = 7.123", "latency_us = 1e30", "latency_us = 1e30", "latency_us is '1e+30'"},
-      {"source = \"measured\"", "source = \"guessed\"", "guessed", "link.0-2.source is 'guessed'; write one of assumed, given, measured"},
+      {"source = \"measured\"", "source = \"guessed\"", "guessed",
+       "link.0-2.source is 'guessed'; write one of assumed, given, measured"},
       {"[link.0-2]", "[link.0-9]", "gb_s = 24", "link.0-9 does not lead from one of the 5 memories to another"},
       {"[link.0-2]", "[link.2-2]", "gb_s = 24", "link.2-2 does not lead from one of the 5 memories to another"},
       {"[link.0-2]", "[link.main]", "gb_s = 24", "'main' does not name two memories; write [link.0-1]"},
-      {"[link.0-2]", "[lnik.0-2]", "gb_s = 24", "lnik.0-2.gb_s is no key of a machine; there are [memory.N], [link.FROM-TO], [network.TRANSPORT], [worker.N] and [distance]"},
-      {"beside_messages_gb_s = 20.25", "beside_messages_gb_s = 0", "beside_messages_gb_s = 0", "link.0-2.beside_messages_gb_s is '0'; write GB/s"},
-      {"[network.tcp]", "[network.\"a b\"]", "source = \"measured\"\nsizes", "'a b' is no name of a transport; write [network.tcp]"},
-      {"\"    4KiB     1MiB\"", "\"1MiB 4KiB\"", "1MiB 4KiB", "network.tcp.sizes is '1MiB 4KiB'; write sizes of messages in ascending order"},
+      {"[link.0-2]", "[lnik.0-2]", "gb_s = 24",
+       "lnik.0-2.gb_s is no key of a machine; there are [memory.N], [link.FROM-TO], [network.TRANSPORT], [worker.N] "
+       "and [distance]"},
+      {"beside_messages_gb_s = 20.25", "beside_messages_gb_s = 0", "beside_messages_gb_s = 0",
+       "link.0-2.beside_messages_gb_s is '0'; write GB/s"},
+      {"[network.tcp]", "[network.\"a b\"]", "source = \"measured\"\nsizes",
+       "'a b' is no name of a transport; write [network.tcp]"},
+      {"\"    4KiB     1MiB\"", "\"1MiB 4KiB\"", "1MiB 4KiB",
+       "network.tcp.sizes is '1MiB 4KiB'; write sizes of messages in ascending order"},
       {"\"    4KiB     1MiB\"", "\"\"", "sizes        = \"\"", "network.tcp.sizes is ''; write sizes of messages"},
-      {"\"    4KiB     1MiB\"", "\"4KiB\"", "    12.5      410", "network.tcp.alone_us is '    12.5      410'; write 1 numbers of us"},
-      {"12.5      410", "12.5 fast", "12.5 fast", "network.tcp.alone_us is '    12.5 fast'; write 2 numbers of us, one for each of the sizes"},
+      {"\"    4KiB     1MiB\"", "\"4KiB\"", "    12.5      410",
+       "network.tcp.alone_us is '    12.5      410'; write 1 numbers of us"},
+      {"12.5      410", "12.5 fast", "12.5 fast",
+       "network.tcp.alone_us is '    12.5 fast'; write 2 numbers of us, one for each of the sizes"},
       {"12.5      410", "12.5 0", "12.5 0", "network.tcp.alone_us is '    12.5 0'; write 2 numbers of us"},
       {"12.5      410", "12.5 -", "12.5 -", "network.tcp.alone_us is '    12.5 -'; write a time for each of the sizes"},
-      {"both_ways_us", "both_way_us", "both_way_us", "network.tcp.both_way_us is not known (did you mean both_ways_us?)"},
-      {"alone_us     = \"    0.25\"\n", "", "source = \"given\"\nsizes", "network.shm.alone_us is missing; write alone_us = \"12.5 130\""},
+      {"both_ways_us", "both_way_us", "both_way_us",
+       "network.tcp.both_way_us is not known (did you mean both_ways_us?)"},
+      {"alone_us     = \"    0.25\"\n", "", "source = \"given\"\nsizes",
+       "network.shm.alone_us is missing; write alone_us = \"12.5 130\""},
       {"kind = \"cuda\"", "kind = \"gpu\"", "gpu", "worker.2.kind is 'gpu'; write one of cpu, cuda, opencl, user"},
       {"kind = \"user 3\"", "kind = \"user 300\"", "user 300", "worker.3.kind is 'user 300'"},
       {"core = 17", "core = -17", "core = -17", "worker.1.core is '-17'; write a core, a whole number from 0"},
-      {"memory = 1", "memory = 300", "memory = 300", "worker.1.memory is '300'; write one of the 5 memories, counted from 0"},
+      {"memory = 1", "memory = 300", "memory = 300",
+       "worker.1.memory is '300'; write one of the 5 memories, counted from 0"},
       {"memory = 1", "memory = x", "memory = x", "x is no number"},
-      {"kind = \"cpu\"", "kind = \"cuda\"", "\"cpu\"\nmemory = 1", "worker.1 is of kind cpu and stands behind a device's worker"},
+      {"kind = \"cpu\"", "kind = \"cuda\"", "\"cpu\"\nmemory = 1",
+       "worker.1 is of kind cpu and stands behind a device's worker"},
       {"[worker.3]", "[worker.5]", "kind = \"user 3\"", "worker.5 is here, and worker.3 is missing"},
       {"0 = \"0 4\"", "0 = \"0 four\"", "four", "distance.0 is '0 four'; write 2 whole numbers"},
       {"0 = \"0 4\"", "0 = \"0\"", "0 = \"0\"", "distance.0 is '0'; write 2 whole numbers"},
       {"1 = \"4 0\"", "1 = \"4 0\"\n2 = \"4 0\"", "2 = \"4 0", "distance.2 is a row too many: there are 2 CPU workers"},
-      {"format = 1", "format = 2", "format = 2", "format is 2, and this version of Tandem reads format 1; write the file anew"},
+      {"format = 1", "format = 2", "format = 2",
+       "format is 2, and this version of Tandem reads format 1; write the file anew"},
       {"gb_s = 24.8125", "gb_s = [1]", "gb_s = [1]", "an array"},
   };
   for (const Wrong& wrong : cases) {
@@ -243,17 +276,21 @@ TEST(MachineFile, ErrorsNameLineKeyAndRemedy) {
 TEST(MachineFile, ErrorsOfTheWholeNameTheFile) {
   EXPECT_THAT(error_of(""), AllOf(HasSubstr("m.toml: format is missing"), HasSubstr("tandem machine --save FILE")));
   EXPECT_THAT(error_of("format = 1"), HasSubstr("m.toml: memory.0 is missing, which is main memory"));
-  EXPECT_THAT(error_of(with("1 = \"4 0\"\n", "")), HasSubstr("m.toml: distance.1 is missing, so the file is cut off, or a CPU worker was added"));
-  EXPECT_THAT(error_of(with("memory = 1\n", "memory = 4\n")), HasSubstr("worker 1 works in a file, which is storage; correct it"));
+  EXPECT_THAT(error_of(with("1 = \"4 0\"\n", "")),
+              HasSubstr("m.toml: distance.1 is missing, so the file is cut off, or a CPU worker was added"));
+  EXPECT_THAT(error_of(with("memory = 1\n", "memory = 4\n")),
+              HasSubstr("worker 1 works in a file, which is storage; correct it"));
   std::string many = "format = 1\n";
-  for (int i = 0; i <= 16; ++i) many += "[memory." + std::to_string(i) + "]\nkind='" + (i == 0 ? "main" : "device") + "'\nname='x'\nbudget=0\n";
+  for (int i = 0; i <= 16; ++i)
+    many += "[memory." + std::to_string(i) + "]\nkind='" + (i == 0 ? "main" : "device") + "'\nname='x'\nbudget=0\n";
   EXPECT_THAT(error_of(many), HasSubstr("memory.16 is one memory too many; a machine has at most 16"));
   EXPECT_EQ(parse_machine("format = 3", "m.toml").error().code, base::ErrorCode::unsupported);
   EXPECT_EQ(parse_machine("format = 1", "m.toml").error().code, base::ErrorCode::malformed);
 }
 
 TEST(MachineFile, IsWrittenAndReadOnDisk) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / ("machine_file_test_" + std::to_string(getpid()) + ".toml");
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / ("machine_file_test_" + std::to_string(getpid()) + ".toml");
   ASSERT_TRUE(write_machine(path, machine()).ok());
   const auto read = read_machine(path);
   ASSERT_TRUE(read.ok()) << read.error().message;

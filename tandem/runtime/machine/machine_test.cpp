@@ -18,7 +18,8 @@ Machine with_card() {
   Machine machine;
   machine.workers.resize(2);
   machine.distance.assign(2, {1, 1});
-  machine.workers.push_back({.kind = DeviceKind::cuda, .node = machine.add_node({.kind = NodeKind::device, .name = "card"})});
+  machine.workers.push_back(
+      {.kind = DeviceKind::cuda, .node = machine.add_node({.kind = NodeKind::device, .name = "card"})});
   machine.add_links(0, 1, 16, 5'000, LinkSource::measured);
   return machine;
 }
@@ -84,23 +85,31 @@ TEST(Machine, ThatIsNotWholeSaysWhy) {
   };
   using testing::HasSubstr;
   EXPECT_THAT(complaint([](Machine& m) { m.workers.clear(); }), HasSubstr("no CPU worker"));
-  EXPECT_THAT(complaint([](Machine& m) { std::swap(m.workers[0], m.workers[2]); }), HasSubstr("worker 0 stands before"));
-  EXPECT_THAT(complaint([](Machine& m) { m.workers[2].node = 2; }), HasSubstr("worker 2 works in memory 2, and there are 2"));
-  EXPECT_THAT(complaint([](Machine& m) { m.nodes[1].kind = NodeKind::storage; }), HasSubstr("works in card, which is storage"));
+  EXPECT_THAT(complaint([](Machine& m) { std::swap(m.workers[0], m.workers[2]); }),
+              HasSubstr("worker 0 stands before"));
+  EXPECT_THAT(complaint([](Machine& m) { m.workers[2].node = 2; }),
+              HasSubstr("worker 2 works in memory 2, and there are 2"));
+  EXPECT_THAT(complaint([](Machine& m) { m.nodes[1].kind = NodeKind::storage; }),
+              HasSubstr("works in card, which is storage"));
   EXPECT_THAT(complaint([](Machine& m) { m.distance.pop_back(); }), HasSubstr("2 CPU workers and the distances of 1"));
   EXPECT_THAT(complaint([](Machine& m) { m.links[0].to = 2; }), HasSubstr("from memory 0 to memory 2"));
   EXPECT_THAT(complaint([](Machine& m) { m.links[0].bytes_per_ns = 0; }), HasSubstr("0 bytes/ns"));
   EXPECT_THAT(complaint([](Machine& m) { m.links.push_back(m.links[0]); }), HasSubstr("two links"));
-  EXPECT_THAT(complaint([](Machine& m) { m.links[0].beside_messages_bytes_per_ns = -1; }), HasSubstr("-1 bytes/ns beside messages"));
-  EXPECT_THAT(complaint([](Machine& m) { m.networks.push_back({.transport = "tcp", .times = {}}); }), HasSubstr("of messages over tcp no time is known"));
-  EXPECT_THAT(complaint([](Machine& m) { m.networks.push_back({.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 0}}}); }),
-              HasSubstr("a message of 8 bytes over tcp takes no time"));
-  EXPECT_THAT(complaint([](Machine& m) {
-                m.networks.push_back({.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 1}, {.bytes = 8, .alone_ns = 1}}});
-              }),
-              HasSubstr("the sizes of messages over tcp do not ascend"));
-  EXPECT_THAT(complaint([](Machine& m) { m.networks.assign(2, {.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 1}}}); }),
-              HasSubstr("two networks of transport tcp"));
+  EXPECT_THAT(complaint([](Machine& m) { m.links[0].beside_messages_bytes_per_ns = -1; }),
+              HasSubstr("-1 bytes/ns beside messages"));
+  EXPECT_THAT(complaint([](Machine& m) { m.networks.push_back({.transport = "tcp", .times = {}}); }),
+              HasSubstr("of messages over tcp no time is known"));
+  EXPECT_THAT(
+      complaint([](Machine& m) { m.networks.push_back({.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 0}}}); }),
+      HasSubstr("a message of 8 bytes over tcp takes no time"));
+  EXPECT_THAT(
+      complaint([](Machine& m) {
+        m.networks.push_back({.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 1}, {.bytes = 8, .alone_ns = 1}}});
+      }),
+      HasSubstr("the sizes of messages over tcp do not ascend"));
+  EXPECT_THAT(
+      complaint([](Machine& m) { m.networks.assign(2, {.transport = "tcp", .times = {{.bytes = 8, .alone_ns = 1}}}); }),
+      HasSubstr("two networks of transport tcp"));
   EXPECT_THAT(complaint([](Machine& m) {
                 while (true) m.add_node({.name = "too many"});
               }),

@@ -29,8 +29,11 @@ namespace {
 /// Copies in two steps through `between`, each by `copy(request, ended)`, and calls `ended` once. The memory between
 /// may outlive all nodes, since an abandoned copier keeps it.
 template <class Copy>
-void copy_in_two(const CopyRequest& request, const std::shared_ptr<void>& between, const Copy& copy, const CopyEnded& ended) {
-  if (between == nullptr) return ended(std::make_exception_ptr(OutOfMemory(fmt::format("no memory to pass {} bytes on", request.shape.bytes()))));
+void copy_in_two(const CopyRequest& request, const std::shared_ptr<void>& between, const Copy& copy,
+                 const CopyEnded& ended) {
+  if (between == nullptr)
+    return ended(
+        std::make_exception_ptr(OutOfMemory(fmt::format("no memory to pass {} bytes on", request.shape.bytes()))));
   CopyRequest in = request, out = request;
   in.to_node = out.from_node = 0;
   in.to = between.get();
@@ -219,7 +222,8 @@ PrefetchReport Memory::prefetches() const noexcept {
 bool Memory::give_memory(Task& task, NodeIndex node) {
   // A message for a device may go to main memory as well, so nothing leaves for it.
   const bool has_other_place = task.kind == TaskKind::event && node != 0 && task.extra->sources == 0;
-  const bool may_wait = !has_other_place && room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
+  const bool may_wait =
+      !has_other_place && room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
   const std::uint64_t given_up = may_wait ? room_.given_up(node) : 0;
   const Handle* at = nullptr;
   try {
@@ -291,9 +295,10 @@ void Memory::ensure_allocated(Handle& handle, NodeIndex worker_node) {
 
 void* Memory::allocate(const Handle& handle, NodeIndex node) {
   if (handle.object != nullptr && node != 0)
-    throw std::logic_error(fmt::format("{} is an object, and objects stay in main memory: a task that uses it cannot run in {}; "
-                                       "give its codelet an implementation for the CPU alone, or a can_run",
-                                       handle.described(), nodes_[node].node->name()));
+    throw std::logic_error(
+        fmt::format("{} is an object, and objects stay in main memory: a task that uses it cannot run in {}; "
+                    "give its codelet an implementation for the CPU alone, or a can_run",
+                    handle.described(), nodes_[node].node->name()));
   void* const memory = source_for(handle, node).allocate(handle.shape.bytes());
   if (memory == nullptr) refuse_memory(handle, node);
   nodes_[node].bytes->fetch_add(handle.shape.bytes(), std::memory_order_relaxed);
@@ -320,8 +325,8 @@ void Memory::trace_page_locked() const {
   trace::Session* const session = trace_.load(std::memory_order_acquire);
   if (session == nullptr || !session->shares<trace::Type::data_page_locked>()) return;
   const PageLockedReport pool = page_locked_->report();
-  emit<trace::Type::data_page_locked>(pool.used, pool.most_used, pool.locked, pool.bound, pool.allocations, pool.from_driver, pool.refused,
-                                      pool.refused_bytes);
+  emit<trace::Type::data_page_locked>(pool.used, pool.most_used, pool.locked, pool.bound, pool.allocations,
+                                      pool.from_driver, pool.refused, pool.refused_bytes);
 }
 
 void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcept {
@@ -333,10 +338,10 @@ void Memory::release(const Handle& handle, NodeIndex node, void* memory) noexcep
 }
 
 void Memory::refuse_memory(const Handle& handle, NodeIndex node) const {
-  throw OutOfMemory(fmt::format("no memory for {}: it takes {} bytes in {}, where Tandem has allocated {} bytes for other data; drop data "
-                                "that is no longer needed, or split the data and use fewer pieces at a time",
-                                handle.described(), handle.shape.bytes(), described(node),
-                                nodes_[node].bytes->load(std::memory_order_relaxed)));
+  throw OutOfMemory(fmt::format(
+      "no memory for {}: it takes {} bytes in {}, where Tandem has allocated {} bytes for other data; drop data "
+      "that is no longer needed, or split the data and use fewer pieces at a time",
+      handle.described(), handle.shape.bytes(), described(node), nodes_[node].bytes->load(std::memory_order_relaxed)));
 }
 
 /// Memory for the duration of a copy, page-locked if possible; null: there is none.
@@ -398,9 +403,10 @@ void Memory::copy(Handle& handle, const CopyRequest& given, const Done& done) {
     }
   }
   emit<trace::Type::transfer_started>(handle.number, request.from_node, request.to_node, handle.shape.bytes());
-  const auto ended = [this, &handle, number = handle.number, source = request.from_node, target = request.to_node, home = given.to, packed,
-                      done](const std::exception_ptr& failure) {
-    if (packed != nullptr && target == 0 && failure == nullptr) handle.layout->unpack(static_cast<const std::byte*>(packed.get()), home);
+  const auto ended = [this, &handle, number = handle.number, source = request.from_node, target = request.to_node,
+                      home = given.to, packed, done](const std::exception_ptr& failure) {
+    if (packed != nullptr && target == 0 && failure == nullptr)
+      handle.layout->unpack(static_cast<const std::byte*>(packed.get()), home);
     emit<trace::Type::transfer_ended>(number, source, target);
     done(failure);
   };
@@ -429,12 +435,14 @@ bool Memory::fetch(Task& task, Handle& handle, Link& link, NodeIndex worker_node
     const std::lock_guard guard(handle.lock);
     if (handle.valid_on(node)) return false;
     // The hint is dropped.
-    if (handle.valid.load(std::memory_order_relaxed) == 0 && task.kind == TaskKind::event && task.extra->is_hint) return false;
+    if (handle.valid.load(std::memory_order_relaxed) == 0 && task.kind == TaskKind::event && task.extra->is_hint)
+      return false;
     Transfer& transfer = handle.transfer_to(node);
     wait_for(transfer, task, link);
     if (transfer.under_way) return true;
     transfer.under_way = true;
-    const auto source = static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed) & ~Handle::kMoving));
+    const auto source =
+        static_cast<NodeIndex>(std::countr_zero(handle.valid.load(std::memory_order_relaxed) & ~Handle::kMoving));
     TANDEM_ASSERT(source < node_count());  // submission refuses to read data without a value
     if (room_.any()) room_.begin_reading(handle, source);
     request = request_for(handle, source, node);
@@ -457,7 +465,8 @@ void Memory::fetched(Handle& handle, NodeIndex source, NodeIndex node, const std
   if (room_.any()) room_.end_reading(handle, source);
   if (failure != nullptr) note_lost_device(failure, source, node);
   if (failure != nullptr)
-    for (const Link* link = waiting; link != nullptr; link = link->next) listener_.staging_failed(*link->task(), failure);
+    for (const Link* link = waiting; link != nullptr; link = link->next)
+      listener_.staging_failed(*link->task(), failure);
   count_down(waiting);
 }
 
@@ -494,7 +503,8 @@ void Memory::staged(Task& task) {
 // --- limited memories
 
 void Memory::note_stage(const Task& task, trace::StagingState stage) const {
-  if (task.kind == TaskKind::kernel) emit<trace::Type::data_staging>(flow_position(task), static_cast<std::uint8_t>(stage));
+  if (task.kind == TaskKind::kernel)
+    emit<trace::Type::data_staging>(flow_position(task), static_cast<std::uint8_t>(stage));
 }
 
 bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
@@ -508,7 +518,8 @@ bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
     if (slot.mode() == AccessMode::reduce) continue;
     const std::uint32_t valid = handle.valid.load(std::memory_order_acquire);
     if (makes_value(slot.mode()) && (valid & Handle::kMoving) != 0) return false;
-    if (sees_value(slot.mode()) ? (valid & own) == 0 : !handle.replica(node).has_memory() || (valid & ~own) != 0) return false;
+    if (sees_value(slot.mode()) ? (valid & own) == 0 : !handle.replica(node).has_memory() || (valid & ~own) != 0)
+      return false;
   }
   return true;
 }
@@ -587,7 +598,8 @@ void Memory::begin_move(const Room::Move& move) {
     end_move(handle, from, to, failure);
   };
   if (!passes_main_memory(request)) return copy(handle, request, ended);
-  copy_in_two(request, buffer_for_copy(handle.shape.bytes()), [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
+  copy_in_two(request, buffer_for_copy(handle.shape.bytes()),
+              [this, &handle](const CopyRequest& step, const CopyEnded& then) { copy(handle, step, then); }, ended);
 }
 
 void Memory::end_move(Handle& handle, NodeIndex from, NodeIndex to, const std::exception_ptr& failure) {

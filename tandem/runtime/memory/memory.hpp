@@ -249,7 +249,9 @@ class Memory {
   void release(const Handle& handle, NodeIndex node, void* memory) noexcept;
   void trace_page_locked() const;
   MemoryNode& source_for(const Handle& handle, NodeIndex node) noexcept {
-    if (node == 0 && page_locked_ == nullptr && message_memory_ != nullptr && handle.is_received && !handle.travels_packed()) return *message_memory_;
+    if (node == 0 && page_locked_ == nullptr && message_memory_ != nullptr && handle.is_received &&
+        !handle.travels_packed())
+      return *message_memory_;
     return handle.object != nullptr && plain_main_memory_ != nullptr ? *plain_main_memory_ : *nodes_[node].node;
   }
   std::shared_ptr<void> buffer_for_copy(std::size_t bytes);

@@ -158,7 +158,8 @@ TEST(Memory, ANumaNodeIsMainMemoryForDevices) {
   std::vector<double> values{1, 2};
   Handle& x = f.settled(values);
   EXPECT_EQ(x.node_at(2), 2U) << "it lies elsewhere";
-  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read_write}}), 2), Memory::Staging::ready) << "copied by the processor";
+  EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read_write}}), 2), Memory::Staging::ready)
+      << "copied by the processor";
   EXPECT_NE(x.replica(2).pointer, values.data());
   static_cast<double*>(x.replica(2).pointer)[0] = 7;
   Memory::note_written(x, 2);
@@ -168,7 +169,8 @@ TEST(Memory, ANumaNodeIsMainMemoryForDevices) {
   Memory::note_written(x, 1);
   EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 2), Memory::Staging::pending);
   f.copier->deliver();
-  EXPECT_EQ(f.copier->copies, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 1}, {1, 0}})) << "at once, and its copier sees main memory";
+  EXPECT_EQ(f.copier->copies, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 1}, {1, 0}}))
+      << "at once, and its copier sees main memory";
 }
 
 TEST(Memory, AnEventReadsInADevicesMemoryWhatMainMemoryHasNot) {
@@ -199,7 +201,9 @@ TEST(Memory, AnEventReadsInADevicesMemoryWhatMainMemoryHasNot) {
   x.valid.store(0);
 }
 
-TEST(Memory, MessagesAreNotReadInMemoriesOfNumaNodes) { EXPECT_EQ(NumaFixture().memory.message_nodes(MessageMemory::host), 0U); }
+TEST(Memory, MessagesAreNotReadInMemoriesOfNumaNodes) {
+  EXPECT_EQ(NumaFixture().memory.message_nodes(MessageMemory::host), 0U);
+}
 
 TEST(Memory, ManyReadersCostOneTransfer) {
   Fixture f;
@@ -317,7 +321,8 @@ TEST(Memory, AnArrayWithGapsHasNoneOnItsWayBetweenTwoKindsOfDevices) {
   ASSERT_TRUE(x.valid_on(2));
   EXPECT_EQ(std::memcmp(x.replica(2).pointer, written, sizeof written), 0);
   ASSERT_EQ(quick.requests.size(), 1U);
-  EXPECT_EQ(quick.requests[0].from, f.copier->requests.at(0).to) << "the memory between is not strided: there is no room for gaps";
+  EXPECT_EQ(quick.requests[0].from, f.copier->requests.at(0).to)
+      << "the memory between is not strided: there is no room for gaps";
   EXPECT_EQ(f.memory.acquire(f.task({{&x, AccessMode::read}}), 0), Memory::Staging::pending);
   f.copier->deliver();
   EXPECT_EQ(values, (std::vector<double>{1, -1, -1, -1, 2, -1, -1, -1, 3}));

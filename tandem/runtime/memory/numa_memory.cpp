@@ -45,7 +45,8 @@ class NumaMemory final : public MemoryNode {
   /// Maps bound memory, or returns why it cannot.
   base::Result<void*> map(std::size_t bytes) {
     void* const mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED) return base::Error{base::ErrorCode::exhausted, fmt::format("the system has no {} bytes", bytes)};
+    if (mapping == MAP_FAILED)
+      return base::Error{base::ErrorCode::exhausted, fmt::format("the system has no {} bytes", bytes)};
     if (const auto bound = topology_.bind_memory(mapping, bytes, place_); !bound.ok()) {
       munmap(mapping, bytes);
       return bound.error();

@@ -38,7 +38,8 @@ class PageLockedMemory final : public MemoryNode {
 
 }  // namespace
 
-PageLockedPool::PageLockedPool(std::unique_ptr<PageLocker> locker, std::size_t bound, base::Log& log) : locker_(std::move(locker)), log_(log) {
+PageLockedPool::PageLockedPool(std::unique_ptr<PageLocker> locker, std::size_t bound, base::Log& log)
+    : locker_(std::move(locker)), log_(log) {
   report_.bound = bound;
 }
 
@@ -92,9 +93,11 @@ void* PageLockedPool::ask(std::size_t size) {
   void* const memory = locker_->allocate(size, why);
   if (memory == nullptr) {
     refused_ = true;
-    log_.warn("there is no page-locked memory beyond {} bytes, and copies from and to devices are slower from here on: {}; a limit for locked memory (ulimit -l) "
-              "may be the reason, or lower option cuda.page_locked",
-              report_.locked, why);
+    log_.warn(
+        "there is no page-locked memory beyond {} bytes, and copies from and to devices are slower from here on: {}; a "
+        "limit for locked memory (ulimit -l) "
+        "may be the reason, or lower option cuda.page_locked",
+        report_.locked, why);
     return nullptr;
   }
   report_.locked += size;
@@ -128,7 +131,8 @@ bool PageLockedPool::release(void* memory, std::size_t bytes) noexcept {
   }
   const auto behind = chunks_.upper_bound(memory);
   if (behind == chunks_.begin()) return false;
-  if (static_cast<std::byte*>(memory) >= static_cast<std::byte*>(*std::prev(behind)) + SmallBlocks::kChunk) return false;
+  if (static_cast<std::byte*>(memory) >= static_cast<std::byte*>(*std::prev(behind)) + SmallBlocks::kChunk)
+    return false;
   report_.used -= size;
   small_.give_back(memory, bytes);
   return true;
@@ -139,6 +143,8 @@ PageLockedReport PageLockedPool::report() const {
   return report_;
 }
 
-std::unique_ptr<MemoryNode> make_page_locked_memory(std::shared_ptr<PageLockedPool> pool) { return std::make_unique<PageLockedMemory>(std::move(pool)); }
+std::unique_ptr<MemoryNode> make_page_locked_memory(std::shared_ptr<PageLockedPool> pool) {
+  return std::make_unique<PageLockedMemory>(std::move(pool));
+}
 
 }  // namespace tandem::runtime

@@ -14,7 +14,8 @@ void Memory::bind_private_copies(Task& task, NodeIndex node) {
   if ((task.room & Room::kHolds) != 0) return;  // the task has its copies, or works in main memory
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
-    if (slot.mode() == AccessMode::reduce) slot.set(take_private_copy(*slot.handle(), node).data, AccessMode::read_write);
+    if (slot.mode() == AccessMode::reduce)
+      slot.set(take_private_copy(*slot.handle(), node).data, AccessMode::read_write);
   }
 }
 

@@ -48,7 +48,8 @@ void Room::limit(NodeIndex node, std::size_t bytes, unsigned kernels) {
 /// copied as bytes, stay in main memory, also for workers of a NUMA node that use them there. Private copies count in
 /// no budget of main memory, so that those of any number of devices fit there.
 bool Room::counts(const Handle& handle, NodeIndex node) noexcept {
-  return handle.node_at(node) != 0 || (!handle.user_memory && !handle.is_part && handle.object == nullptr && handle.copy_number == 0);
+  return handle.node_at(node) != 0 ||
+         (!handle.user_memory && !handle.is_part && handle.object == nullptr && handle.copy_number == 0);
 }
 
 std::size_t Room::bytes_on(const Handle& handle, NodeIndex node) const noexcept {
@@ -254,7 +255,8 @@ bool Room::reserve_spare(Task& hint, NodeIndex node) {
   const std::size_t bytes = missing(hint, node);
   if (bytes != 0) {
     const Node& here = nodes_[node];
-    if (stopped_ || here.next != nullptr || !here.waiting.empty() || !make_spare_room(node, bytes, handle.residence->uses.next()))
+    if (stopped_ || here.next != nullptr || !here.waiting.empty() ||
+        !make_spare_room(node, bytes, handle.residence->uses.next()))
       return false;
   }
   hold(hint, node);
@@ -274,7 +276,8 @@ bool Room::reserve_valid(Task& event, NodeIndex node) {
 bool Room::reserve_behind(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
   Node& here = nodes_[node];
-  if (stopped_ || here.next != nullptr || !here.waiting.empty() || here.used + missing(task, node) > here.budget) return false;
+  if (stopped_ || here.next != nullptr || !here.waiting.empty() || here.used + missing(task, node) > here.budget)
+    return false;
   hold(task, node);
   --here.kernels;
   task.room |= kBehind;
@@ -339,7 +342,8 @@ bool Room::choose_next(NodeIndex node) {
   if (!may_hold(*chosen->task, node)) return false;
   here.next = chosen->task;
   here.order.erase(chosen);
-  for_each_datum(*here.next, [&](Handle& handle, unsigned) { std::erase(handle.residence->stays[node].wanted_by, chosen); });
+  for_each_datum(*here.next,
+                 [&](Handle& handle, unsigned) { std::erase(handle.residence->stays[node].wanted_by, chosen); });
   here.waiting.erase(chosen->number);
   return true;
 }
@@ -430,9 +434,10 @@ std::string Room::why_waits(Task& task) {
     const char* const by = is_blocked(here) ? " by what accesses of the application hold, which only the submitting "
                                               "thread can release"
                                             : "";
-    return fmt::format("it waits for memory: its data takes {} bytes in {}, {} of them more than now, whose budget is {} "
-                       "bytes, of which {} bytes are used{}",
-                       bytes_of(task, node), memory_.described(node), missing(task, node), here.budget, here.used, by);
+    return fmt::format(
+        "it waits for memory: its data takes {} bytes in {}, {} of them more than now, whose budget is {} "
+        "bytes, of which {} bytes are used{}",
+        bytes_of(task, node), memory_.described(node), missing(task, node), here.budget, here.used, by);
   }
   return {};
 }
@@ -486,7 +491,8 @@ bool Room::end(Task& task, NodeIndex node) {
       count_passing(handle);
       if (handle.residence->uses.next() != next) use_changed(handle);
     }
-    if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone) handle.residence->last_use = 0;
+    if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone)
+      handle.residence->last_use = 0;
     if ((room & kHolds) != 0) unpin(handle, node);
     if ((room & kBeside) != 0 && handle.residence->stays[node].beside) nodes_[node].arrived.push_back(&handle);
     leave_if_evicted(handle);
@@ -560,7 +566,8 @@ void Room::give_up_hint(Task& hint, NodeIndex node, std::uint64_t given_up_befor
 std::vector<Handle*> Room::keep_written(const Task& event, NodeIndex node) {
   std::vector<Handle*> kept;
   for (unsigned i = 0; i < event.access_count; ++i)
-    if (const AccessSlot& slot = event.accesses()[i]; makes_value(slot.mode()) && !slot.alias()) kept.push_back(slot.handle());
+    if (const AccessSlot& slot = event.accesses()[i]; makes_value(slot.mode()) && !slot.alias())
+      kept.push_back(slot.handle());
   if (kept.empty()) return kept;
   const std::lock_guard guard(mutex_);
   for (Handle* const handle : kept) pin(*handle, node);
@@ -724,7 +731,8 @@ bool Room::may_come_home(Handle& handle) {
 
 bool Room::forget(Handle& handle) {
   const std::lock_guard guard(mutex_);
-  if (std::exchange(handle.residence->passing, false)) passing_bytes_.fetch_sub(handle.shape.bytes(), std::memory_order_release);
+  if (std::exchange(handle.residence->passing, false))
+    passing_bytes_.fetch_sub(handle.shape.bytes(), std::memory_order_release);
   if (handle.residence->leaves != Residence::kNowhere) {
     handle.residence->freed = true;
     handle.references.fetch_add(1, std::memory_order_relaxed);
@@ -780,7 +788,9 @@ bool Room::is_sound(NodeIndex node) {
   }
   for (const Candidate& candidate : here.candidates) {
     const Residence::Stay& stay = candidate.handle->residence->stays[node];
-    if (!stay.charged || stay.beside || !stay.may_leave || stay.pins != 0 || candidate.handle->residence->leaves == node) return false;
+    if (!stay.charged || stay.beside || !stay.may_leave || stay.pins != 0 ||
+        candidate.handle->residence->leaves == node)
+      return false;
     listed += bytes_on(*candidate.handle, node);
   }
   for (auto& [number, waiting] : here.waiting)

@@ -165,7 +165,9 @@ struct Machine final : StagingListener {
     }
     if (memory.end(task, node)) memory.go_on(node);
   }
-  static std::uint64_t& value_of(Handle& handle, NodeIndex node) { return *static_cast<std::uint64_t*>(handle.replica(node).pointer); }
+  static std::uint64_t& value_of(Handle& handle, NodeIndex node) {
+    return *static_cast<std::uint64_t*>(handle.replica(node).pointer);
+  }
   void deliver(std::size_t index, bool fails = false) {
     Copies::Posted copy = std::move(copies[index]);
     copies.erase(copies.begin() + static_cast<std::ptrdiff_t>(index));
@@ -214,7 +216,8 @@ TEST(UpcomingUses, TakeOneThatComesLateAtItsPlace) {
 TEST(Room, WhatIsUsedLastLeavesFirst) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();
-  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}}), &write_c = m.task({{&c, AccessMode::write}});
+  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}}),
+       &write_c = m.task({{&c, AccessMode::write}});
   m.task({{&b, AccessMode::read}});
   Task& read_a = m.task({{&a, AccessMode::read}});
   m.run(write_a, 1, 10);
@@ -318,7 +321,8 @@ TEST(Room, AMessageTakesTheOldMemoryOfItsDataOutOfTheBudget) {
 TEST(Room, WhatNobodyWillUseLeavesBeforeAllElse) {
   Machine m(0, 2);
   Handle &a = m.data(), &b = m.data(), &c = m.data();
-  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}}), &write_c = m.task({{&c, AccessMode::write}});
+  Task &write_a = m.task({{&a, AccessMode::write}}), &write_b = m.task({{&b, AccessMode::write}}),
+       &write_c = m.task({{&c, AccessMode::write}});
   m.task({{&a, AccessMode::read}});
   m.run(write_a, 1);
   m.run(write_b, 1);
@@ -373,7 +377,8 @@ TEST(Room, WhatIsEvictedLeavesWhenItsTasksHaveEnded) {
 TEST(Room, WhatTheProgramHasDroppedPassesUntilItsTasksHaveEnded) {
   Machine m(2, 1);
   Handle &a = m.data(), &b = m.data(), &c = m.data();
-  Task &write_a = m.task({{&a, AccessMode::write}}), &read_a = m.task({{&a, AccessMode::read}, {&b, AccessMode::write}});
+  Task &write_a = m.task({{&a, AccessMode::write}}),
+       &read_a = m.task({{&a, AccessMode::read}, {&b, AccessMode::write}});
   m.memory.note_abandoned(a);
   EXPECT_EQ(m.memory.room().passing_bytes(), kBytes);
   m.run(write_a, 0, 5);
@@ -438,10 +443,12 @@ TEST(Room, ScratchMemoryCountsUntilItsTaskEnds) {
   Machine m(0, 3);
   Handle &a = m.data(), &b = m.data(), &space = m.data();
   Task &first = m.task({{&a, AccessMode::write}, {&space, AccessMode::scratch}});
-  Task &second = m.task({{&b, AccessMode::write}, {&space, AccessMode::scratch}}), &given_back = m.task({{&a, AccessMode::read}, {&space, AccessMode::scratch}});
+  Task &second = m.task({{&b, AccessMode::write}, {&space, AccessMode::scratch}}),
+       &given_back = m.task({{&a, AccessMode::read}, {&space, AccessMode::scratch}});
   ASSERT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
   EXPECT_EQ(m.memory.room().used(1), 2 * kBytes);
-  EXPECT_EQ(m.memory.acquire(second, 1), Memory::Staging::pending) << "one place is left, and each has memory of its own";
+  EXPECT_EQ(m.memory.acquire(second, 1), Memory::Staging::pending)
+      << "one place is left, and each has memory of its own";
   m.finish(first, 1, 1);
   EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&second}));
   EXPECT_EQ(m.memory.room().used(1), 3 * kBytes);
@@ -480,10 +487,13 @@ TEST(Room, TasksWaitInTheirOrderForOthersToEnd) {
 TEST(Room, TheTaskThatMissesTheFewestBytesIsNext) {
   Machine m(0, 3, 1);
   Handle &a = m.data(), &b = m.data(), &c = m.data();
-  Task &first = m.task({{&a, AccessMode::write}}), &misses_two = m.task({{&b, AccessMode::write}, {&c, AccessMode::write}});
-  Task &misses_one = m.task({{&a, AccessMode::write}, {&b, AccessMode::write}}), &misses_none = m.task({{&a, AccessMode::write}});
+  Task &first = m.task({{&a, AccessMode::write}}),
+       &misses_two = m.task({{&b, AccessMode::write}, {&c, AccessMode::write}});
+  Task &misses_one = m.task({{&a, AccessMode::write}, {&b, AccessMode::write}}),
+       &misses_none = m.task({{&a, AccessMode::write}});
   EXPECT_EQ(m.memory.acquire(first, 1), Memory::Staging::ready);
-  for (Task* const task : {&misses_two, &misses_one, &misses_none}) EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
+  for (Task* const task : {&misses_two, &misses_one, &misses_none})
+    EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
   EXPECT_TRUE(m.staged_tasks.empty()) << "one kernel at a time, though there is memory";
   m.finish(first, 1, 1);
   EXPECT_EQ(m.staged_tasks, (std::vector<Task*>{&misses_none}));
@@ -499,7 +509,8 @@ TEST(Room, TheTaskThatMissesTheFewestBytesIsNext) {
 TEST(Room, OfTasksThatMissNothingTheMoreUrgentIsNextAndThenTheFirstOfTheFlow) {
   Machine m(0, 1, 1);
   Handle& a = m.data();
-  Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&a, AccessMode::write}}), &late = m.task({{&a, AccessMode::write}});
+  Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&a, AccessMode::write}}),
+       &late = m.task({{&a, AccessMode::write}});
   Task& urgent = m.task({{&a, AccessMode::write}});
   urgent.priority = 1;
   EXPECT_EQ(m.memory.acquire(running, 1), Memory::Staging::ready);
@@ -511,7 +522,8 @@ TEST(Room, OfTasksThatMissNothingTheMoreUrgentIsNextAndThenTheFirstOfTheFlow) {
 TEST(Room, OfTasksThatMissAsMuchTheFirstOfTheFlowIsNextHoweverUrgentAnotherIs) {
   Machine m(0, 2, 1);
   Handle &a = m.data(), &b = m.data();
-  Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&b, AccessMode::write}}), &urgent = m.task({{&b, AccessMode::write}});
+  Task &running = m.task({{&a, AccessMode::write}}), &early = m.task({{&b, AccessMode::write}}),
+       &urgent = m.task({{&b, AccessMode::write}});
   urgent.priority = 1;
   EXPECT_EQ(m.memory.acquire(running, 1), Memory::Staging::ready);
   for (Task* const task : {&urgent, &early}) EXPECT_EQ(m.memory.acquire(*task, 1), Memory::Staging::pending);
@@ -545,7 +557,8 @@ TEST(Room, WhoWaitsIsOvertakenSoManyTimesOnly) {
 TEST(Room, WhatNoWorkerRunsDoesNotWaitForKernels) {
   Machine m(0, 2, 1);
   Handle &a = m.data(), &b = m.data();
-  Task &running = m.task({{&a, AccessMode::write}}), &waits = m.task({{&a, AccessMode::write}}), &access = m.task({{&b, AccessMode::write}});
+  Task &running = m.task({{&a, AccessMode::write}}), &waits = m.task({{&a, AccessMode::write}}),
+       &access = m.task({{&b, AccessMode::write}});
   access.kind = TaskKind::application;
   EXPECT_EQ(m.memory.acquire(running, 1), Memory::Staging::ready);
   EXPECT_EQ(m.memory.acquire(waits, 1), Memory::Staging::pending);
@@ -648,7 +661,8 @@ TEST(Room, MainMemoryGoesToStorageAndComesBack) {
   Machine m(1, 0);
   Handle &a = m.data(), &b = m.data();
   m.run(m.task({{&a, AccessMode::write}}), 0, 5);
-  Task &write_b = m.task({{&b, AccessMode::write}}), &read_a = m.task({{&a, AccessMode::read}}), &again = m.task({{&b, AccessMode::read}});
+  Task &write_b = m.task({{&b, AccessMode::write}}), &read_a = m.task({{&a, AccessMode::read}}),
+       &again = m.task({{&b, AccessMode::read}});
   EXPECT_EQ(m.memory.acquire(write_b, 0), Memory::Staging::pending);
   m.deliver(0);
   m.finish(write_b, 0, 6);
@@ -660,7 +674,8 @@ TEST(Room, MainMemoryGoesToStorageAndComesBack) {
   EXPECT_EQ(m.memory.acquire(again, 0), Memory::Staging::pending);
   m.deliver(0);
   m.finish(again, 0, 0);
-  EXPECT_EQ(m.copied, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 2}, {0, 2}, {2, 0}, {2, 0}})) << "a lay in storage already";
+  EXPECT_EQ(m.copied, (std::vector<std::pair<NodeIndex, NodeIndex>>{{0, 2}, {0, 2}, {2, 0}, {2, 0}}))
+      << "a lay in storage already";
 }
 
 TEST(Room, DeviceDataSkipsAFullMainMemory) {
@@ -757,7 +772,8 @@ TEST(Room, WhatIsDamagedIsGivenUpOnlyWhileThereIsAnotherCopy) {
     for (int delay = round % 100 * 200; delay > 0; --delay) std::atomic_signal_fence(std::memory_order_seq_cst);
     const bool given_up = m.memory.drop_damaged(change_a, 1);
     other.join();
-    for (const Handle* const handle : a) ASSERT_NE(handle->valid.load(), 0U) << (given_up ? "given up" : "kept") << ", round " << round;
+    for (const Handle* const handle : a)
+      ASSERT_NE(handle->valid.load(), 0U) << (given_up ? "given up" : "kept") << ", round " << round;
     while (!m.copies.empty()) m.deliver(0);
     (void)m.memory.end(change_a, 1);
     (void)m.memory.end(write_b, 0);
@@ -953,7 +969,8 @@ class Play {
     bool is_inside = false;
     if (overlap_) machine_.meanwhile = [&] {
       if (std::exchange(is_inside, true)) return;
-      while (const std::size_t at = machine_.copies.empty() ? 0 : choose(machine_.copies.size() + 1)) machine_.deliver(at - 1);
+      while (const std::size_t at = machine_.copies.empty() ? 0 : choose(machine_.copies.size() + 1))
+        machine_.deliver(at - 1);
       is_inside = false;
     };
     for (std::size_t ended = 0; ended < flow_.size();) {
@@ -973,7 +990,8 @@ class Play {
     while (!machine_.copies.empty()) machine_.deliver(0);
     for (std::size_t i = 0; i < data_.size(); ++i)
       for (NodeIndex node = 0; node < 3; ++node)
-        if (data_[i]->valid_on(node) && Machine::value_of(*data_[i], node) != expected_[i]) throw std::logic_error("a replica is wrong");
+        if (data_[i]->valid_on(node) && Machine::value_of(*data_[i], node) != expected_[i])
+          throw std::logic_error("a replica is wrong");
   }
 
  private:
@@ -985,7 +1003,8 @@ class Play {
   };
 
   State& state_of(const Task& task) {
-    return std::find_if(tasks_.begin(), tasks_.end(), [&](const Played& played) { return played.task == &task; })->state;
+    return std::find_if(tasks_.begin(), tasks_.end(),
+                        [&](const Played& played) { return played.task == &task; })->state;
   }
   bool is_ready(std::size_t index) const {
     for (std::size_t before = 0; before < index; ++before) {
@@ -1000,7 +1019,8 @@ class Play {
     tasks_[index].state = State::staging;
     if (machine_.memory.acquire(*tasks_[index].task, flow_[index].node) != Memory::Staging::ready) return;
     tasks_[index].state = State::staged;
-    if (!machine_.memory.is_present(*tasks_[index].task, flow_[index].node)) throw std::logic_error("a task would run before its data is there");
+    if (!machine_.memory.is_present(*tasks_[index].task, flow_[index].node))
+      throw std::logic_error("a task would run before its data is there");
   }
   unsigned try_to_run(std::size_t index) {
     Task& task = *tasks_[index].task;
@@ -1057,13 +1077,17 @@ TEST(RoomUnderEveryOrder, WritersOnTwoNodesAndAnEviction) {
   // meanwhile.
   for (const AccessMode mode : {kRead, kWrite, kUpdate}) {
     EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{0, kRead}}}}), 10U);
-    EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{1, kUpdate}}}, {0, {{1, kRead}}}}), 10U);
+    EXPECT_GT(
+        play_all(0, 1, 2,
+                 {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, mode}}}, {1, {{1, kUpdate}}}, {0, {{1, kRead}}}}),
+        10U);
   }
 }
 
 TEST(RoomUnderEveryOrder, MainMemoryAndStorage) {
   EXPECT_GT(play_all(1, 0, 2, {{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{0, kUpdate}}}, {0, {{1, kRead}}}}), 10U);
-  EXPECT_GT(play_all(2, 0, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}, {2, kWrite}}}, {0, {{0, kUpdate}, {1, kRead}}}}), 3U);
+  EXPECT_GT(play_all(2, 0, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}, {2, kWrite}}}, {0, {{0, kUpdate}, {1, kRead}}}}),
+            3U);
 }
 
 TEST(RoomUnderEveryOrder, BothMemoriesAreFull) {
@@ -1072,13 +1096,16 @@ TEST(RoomUnderEveryOrder, BothMemoriesAreFull) {
 }
 
 TEST(RoomUnderEveryOrder, OneKernelAtATime) {
-  EXPECT_GT(play_all(2, 0, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}, {2, kWrite}}}, {0, {{0, kUpdate}, {1, kRead}}}}, 1), 3U);
-  EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, kUpdate}}}, {1, {{0, kRead}}}}, 1), 10U);
+  EXPECT_GT(
+      play_all(2, 0, 3, {{0, {{0, kWrite}}}, {0, {{1, kWrite}, {2, kWrite}}}, {0, {{0, kUpdate}, {1, kRead}}}}, 1), 3U);
+  EXPECT_GT(play_all(0, 1, 2, {{1, {{0, kWrite}}}, {1, {{1, kWrite}}}, {0, {{0, kUpdate}}}, {1, {{0, kRead}}}}, 1),
+            10U);
 }
 
 TEST(RoomUnderEveryOrder, CopiesEndWhileOthersBegin) {
   // The last task changes x, which may be on its way to storage, and reads y, which must be fetched.
-  const std::vector<Step> flow{{0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, kUpdate}, {1, kRead}}}};
+  const std::vector<Step> flow{
+      {0, {{0, kWrite}}}, {0, {{1, kWrite}}}, {0, {{2, kWrite}}}, {1, {{0, kUpdate}, {1, kRead}}}};
   EXPECT_GT(play_all(2, 2, 3, flow, Room::kNoLimit, true), 10U);
 }
 

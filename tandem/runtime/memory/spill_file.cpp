@@ -84,10 +84,12 @@ class SpillFile {
       const std::lock_guard guard(mutex_);
       length_ = std::max<std::uint64_t>(length_, place - kAlignment + bytes);
     }
-    transfer("write to", place, bytes, [&](std::size_t done, off_t at) { return ::pwrite(descriptor_, from + done, bytes - done, at); });
+    transfer("write to", place, bytes,
+             [&](std::size_t done, off_t at) { return ::pwrite(descriptor_, from + done, bytes - done, at); });
   }
   void read(std::uintptr_t place, char* to, std::size_t bytes) const {
-    transfer("read from", place, bytes, [&](std::size_t done, off_t at) { return ::pread(descriptor_, to + done, bytes - done, at); });
+    transfer("read from", place, bytes,
+             [&](std::size_t done, off_t at) { return ::pread(descriptor_, to + done, bytes - done, at); });
   }
 
  private:
@@ -106,9 +108,10 @@ class SpillFile {
       const ssize_t count = part(done, static_cast<off_t>(place - kAlignment + done));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0)
-        throw std::system_error(count < 0 ? errno : EIO, std::generic_category(),
-                                fmt::format("cannot {} the file for data that main memory has no room for, in folder {} (option spill)", what,
-                                            folder_));
+        throw std::system_error(
+            count < 0 ? errno : EIO, std::generic_category(),
+            fmt::format("cannot {} the file for data that main memory has no room for, in folder {} (option spill)",
+                        what, folder_));
       done += static_cast<std::size_t>(count);
     }
   }
@@ -126,7 +129,9 @@ class SpillNode final : public MemoryNode {
   explicit SpillNode(std::shared_ptr<SpillFile> file) : file_(std::move(file)) {}
   std::string name() const override { return "the file in " + file_->folder(); }
   void* allocate(std::size_t bytes) override { return reinterpret_cast<void*>(file_->take(bytes)); }
-  void release(void* memory, std::size_t bytes) noexcept override { file_->give_back(reinterpret_cast<std::uintptr_t>(memory), bytes); }
+  void release(void* memory, std::size_t bytes) noexcept override {
+    file_->give_back(reinterpret_cast<std::uintptr_t>(memory), bytes);
+  }
 
  private:
   std::shared_ptr<SpillFile> file_;
@@ -136,7 +141,8 @@ class SpillNode final : public MemoryNode {
 /// trims the file, since threads that release places may hold locks, and must not wait for a disk.
 class SpillCopier final : public Copier {
  public:
-  explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_({.name = "tandem-spill"}, [this] { work(); }) {
+  explicit SpillCopier(std::shared_ptr<SpillFile> file) : file_(std::move(file)), thread_({.name = "tandem-spill"},
+                                                                                          [this] { work(); }) {
     file_->on_slack([this] {
       const std::lock_guard guard(mutex_);
       trims_ = true;
@@ -207,8 +213,12 @@ class SpillCopier final : public Copier {
     const std::size_t bytes = shape.rows * shape.element_bytes * (packed ? shape.cols : 1);
     for (std::size_t part = 0; part < (packed ? 1 : shape.cols); ++part) {
       const std::size_t offset = part * ld * shape.element_bytes;
-      if (writes) file_->write(reinterpret_cast<std::uintptr_t>(request.to) + part * bytes, static_cast<const char*>(request.from) + offset, bytes);
-      else file_->read(reinterpret_cast<std::uintptr_t>(request.from) + part * bytes, static_cast<char*>(request.to) + offset, bytes);
+      if (writes)
+        file_->write(reinterpret_cast<std::uintptr_t>(request.to) + part * bytes,
+                     static_cast<const char*>(request.from) + offset, bytes);
+      else
+        file_->read(reinterpret_cast<std::uintptr_t>(request.from) + part * bytes,
+                    static_cast<char*>(request.to) + offset, bytes);
     }
   }
 
@@ -223,7 +233,8 @@ class SpillCopier final : public Copier {
 
 }  // namespace
 
-base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> make_spill_file(const std::string& folder) {
+base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> make_spill_file(
+    const std::string& folder) {
   int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (descriptor < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {  // the file system has no files without names
     std::string name = folder + "/tandem-spill-XXXXXX";
@@ -231,9 +242,11 @@ base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> ma
     if (descriptor >= 0) ::unlink(name.c_str());
   }
   if (descriptor < 0)
-    return base::Error{base::ErrorCode::io, fmt::format("cannot make a file in {} for data that main memory has no room for: {}; name another "
-                                                        "folder with option spill",
-                                                        folder, std::strerror(errno))};
+    return base::Error{
+        base::ErrorCode::io,
+        fmt::format("cannot make a file in {} for data that main memory has no room for: {}; name another "
+                    "folder with option spill",
+                    folder, std::strerror(errno))};
   auto file = std::make_shared<SpillFile>(descriptor, folder);
   return std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>(std::make_unique<SpillNode>(file),
                                                                          std::make_unique<SpillCopier>(file));

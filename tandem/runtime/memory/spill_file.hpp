@@ -16,6 +16,7 @@ namespace tandem::runtime {
 /// failed read or write is a `std::system_error` with the folder's name.
 ///
 /// Errors: the folder cannot be written to.
-base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> make_spill_file(const std::string& folder);
+base::Result<std::pair<std::unique_ptr<MemoryNode>, std::unique_ptr<Copier>>> make_spill_file(
+    const std::string& folder);
 
 }  // namespace tandem::runtime

@@ -67,15 +67,16 @@ TaskRef RecordedGraph::replay() {
   Submission& submission = runtime_.submission();
   submission.thread().check("replay a graph");
   if (submission.recorder() != nullptr)
-    throw UsageError("cannot replay a graph while another is recorded: replays cannot be recorded; submit its tasks, or replay it "
-                     "after the recording");
+    throw UsageError(
+        "cannot replay a graph while another is recorded: replays cannot be recorded; submit its tasks, or replay it "
+        "after the recording");
   submission.make_room();
   if (templates_.size() <= 1 || submission.is_over()) return {};
   kept_.check(runtime_.data());
   for (const RecordedUse& use : uses_)
     if (use.needs_value && !use.handle->flow.has_value)
-      throw UsageError(
-          fmt::format("a recorded graph sees {}, but nobody has written it before; write it first", use.handle->described()));
+      throw UsageError(fmt::format("a recorded graph sees {}, but nobody has written it before; write it first",
+                                   use.handle->described()));
   Instance& instance = idle_instance();
   update(instance);
   // The nodes that end open groups come before the replay, so their positions precede those of the replay.
@@ -122,7 +123,8 @@ std::uint32_t RecordedGraph::follow_depth() {
 void RecordedGraph::enter_data(Instance& instance) {
   Flow& flow = runtime_.submission().flow();
   for (const RecordedUse& use : uses_) {
-    if (use.writer_after_readers != kNoTask) flow.follow_members(*instance.tasks[use.writer_after_readers], *use.handle);
+    if (use.writer_after_readers != kNoTask)
+      flow.follow_members(*instance.tasks[use.writer_after_readers], *use.handle);
     for (const RecordedAccess& entry : use.entries) {
       Task& task = *instance.tasks[entry.task];
       flow.enter_recorded(task, task.accesses()[entry.slot]);
@@ -138,7 +140,8 @@ void RecordedGraph::leave_data(Instance& instance) {
       // If the data is only read, `enter_data` has added each reader to the live ones. Many are replaced by the end
       // that follows them all.
       if (!use.exit_at_end) continue;
-      flow.members.shrink_to(flow.members.size() - std::min(flow.members.size(), static_cast<std::uint32_t>(use.entries.size())));
+      flow.members.shrink_to(flow.members.size() -
+                             std::min(flow.members.size(), static_cast<std::uint32_t>(use.entries.size())));
     } else {
       flow.members.clear();
       flow.kind = GroupKind::readers;
@@ -178,7 +181,8 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
   for (std::size_t i = 0; i < templates_.size(); ++i) {
     Task& model = *templates_[i];
     const bool is_end = i + 1 == templates_.size();
-    Task* const task = is_end ? runtime_.submission().pool().take(sizeof(Task)) : new (instance->memory.get() + offset) Task;
+    Task* const task =
+        is_end ? runtime_.submission().pool().take(sizeof(Task)) : new (instance->memory.get() + offset) Task;
     offset += bytes_[i];
     task->ops = model.ops;
     task->codelet = model.codelet;
@@ -233,7 +237,8 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
 Task& RecordedGraph::change(const TaskRef& task) {
   if (!task.is_of_recording(number_))
     throw UsageError(
-        "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it was "
+        "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it "
+        "was "
         "recorded");
   ++version_;
   note_change(task.recorded_index());
@@ -242,14 +247,17 @@ Task& RecordedGraph::change(const TaskRef& task) {
 
 void RecordedGraph::rebind(Handle& from, Handle& to) {
   const auto at = std::find_if(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &from; });
-  if (at == uses_.end()) throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
+  if (at == uses_.end())
+    throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
   if (std::any_of(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &to; }))
     throw UsageError(
         fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
   if (!(from.shape == to.shape) || *from.type != *to.type)
-    throw UsageError(fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
   if (!runtime_.data().owns(to))
-    throw UsageError(fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+    throw UsageError(
+        fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
   at->handle = &to;
   kept_.replace(from, to, runtime_.data());
   ++version_;
@@ -280,10 +288,13 @@ static TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index) {
   return end;
 }
 
-void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task) {
+void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first,
+                    const TaskRef& task) {
   if (!task.is_of_recording(recording))
-    throw UsageError("cannot wait for a task in this replay: it is not of the recording that was replayed; give what submit returned "
-                     "while that one was recorded");
+    throw UsageError(
+        "cannot wait for a task in this replay: it is not of the recording that was replayed; give what submit "
+        "returned "
+        "while that one was recorded");
   runtime.accesses().wait(node_to_wait_for(end, task.recorded_index()), first + task.recorded_index());
 }
 
@@ -296,7 +307,8 @@ void RecordedGraph::update(Instance& instance) {
     Task& model = *templates_[index];
     Task& task = *instance.tasks[index];
     task.priority = model.priority;
-    for (unsigned slot = 0; slot < model.access_count; ++slot) task.accesses()[slot].rebind(model.accesses()[slot].handle());
+    for (unsigned slot = 0; slot < model.access_count; ++slot)
+      task.accesses()[slot].rebind(model.accesses()[slot].handle());
     if (model.ops->copy_values != nullptr) model.ops->copy_values(model, task, false);
   }
   instance.version = version_;

@@ -134,6 +134,7 @@ class RecordedGraph {
 /// if it is at the graph's boundary or was waited for before this replay, else for the end of the replay. Later replays
 /// then have the task at their boundary. Throws as `Accesses::wait`, and UsageError when the task is not of recording
 /// number `recording`.
-void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first, const TaskRef& task);
+void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first,
+                    const TaskRef& task);
 
 }  // namespace tandem::runtime

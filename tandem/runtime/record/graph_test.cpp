@@ -55,10 +55,13 @@ struct Fixture {
   }
   static const TaskOps& ops() {
     static const TaskOps result{
-        .invoke = [](KernelCall& call) {
-          static_cast<NotingCore&>(*call.task.codelet).order.push_back(std::get<0>(*static_cast<Number*>(call.task.values())));
-        },
-        .copy_values = [](Task& from, Task& to, bool) { new (to.values()) Number(*static_cast<Number*>(from.values())); },
+        .invoke =
+            [](KernelCall& call) {
+              static_cast<NotingCore&>(*call.task.codelet)
+                  .order.push_back(std::get<0>(*static_cast<Number*>(call.task.values())));
+            },
+        .copy_values = [](Task& from, Task& to,
+                          bool) { new (to.values()) Number(*static_cast<Number*>(from.values())); },
         .value_types = &typeid(Number),
         .value_bytes = sizeof(Number),
         .value_alignment = alignof(Number)};

@@ -51,8 +51,8 @@ void KeptData::forget_replaced(DataRegistry& registry, bool all) noexcept {
 void KeptData::check(const DataRegistry& registry) const {
   for (const Handle* handle : handles_)
     if (!registry.owns(*handle))
-      throw UsageError(
-          fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data", handle->described()));
+      throw UsageError(fmt::format("a recorded graph uses {} after it was unregistered; rebind it to other data",
+                                   handle->described()));
 }
 
 }  // namespace tandem::runtime

@@ -218,7 +218,8 @@ void Recorder::finish() {
     graph_.first_successor_.push_back(static_cast<std::uint32_t>(graph_.successors_.size()));
     graph_.successors_.insert(graph_.successors_.end(), successors_[task].begin(), successors_[task].end());
     graph_.explicit_from_.push_back(static_cast<std::uint32_t>(successors_[task].size()));
-    graph_.successors_.insert(graph_.successors_.end(), explicit_successors_[task].begin(), explicit_successors_[task].end());
+    graph_.successors_.insert(graph_.successors_.end(), explicit_successors_[task].begin(),
+                              explicit_successors_[task].end());
     if (has_entry_[task]) graph_.guarded_.push_back(task);
     else if (graph_.predecessors_[task] == 0) graph_.roots_.push_back(task);
     if (boundary[task]) graph_.boundary_.push_back(task);

@@ -38,7 +38,8 @@ class BestReuse {
   /// The best task; null: none was added.
   const OpenTask* task() const noexcept {
     if (count_ == 0 || needs_nothing()) return nearest_;
-    return std::max_element(freed_.begin(), freed_.begin() + count_, [](const Freed& a, const Freed& b) { return a.tasks < b.tasks; })->first;
+    return std::max_element(freed_.begin(), freed_.begin() + count_,
+                            [](const Freed& a, const Freed& b) { return a.tasks < b.tasks; })->first;
   }
 
  private:

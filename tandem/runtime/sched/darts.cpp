@@ -14,7 +14,9 @@ class Darts final : public PullingPolicy {
   static constexpr unsigned kWindowOfLargeMemory = 16;
 
   std::string_view name() const noexcept override { return "darts"; }
-  std::string_view help() const noexcept override { return "where memories differ: each worker takes tasks whose data is there, or loads what frees most"; }
+  std::string_view help() const noexcept override {
+    return "where memories differ: each worker takes tasks whose data is there, or loads what frees most";
+  }
   bool uses_prices() const noexcept override { return false; }
   bool weighs_energy() const noexcept override { return true; }
   bool treats_alike() const noexcept override { return true; }
@@ -25,7 +27,8 @@ class Darts final : public PullingPolicy {
     const unsigned window = has_small_memory(worker, ready, load) ? kWindow : kWindowOfLargeMemory;
     MostUrgentFirst tasks;
     for (const ReadyKind& kind : ready.kinds())
-      if (!kind.tasks.empty() && can_run(worker, kind, load) && !is_left_to_others(kind, times_of(kind, here))) tasks.add(kind);
+      if (!kind.tasks.empty() && can_run(worker, kind, load) && !is_left_to_others(kind, times_of(kind, here)))
+        tasks.add(kind);
     BestReuse best(node, ready);
     for (unsigned looked = 0; looked < window && !best.needs_nothing(); ++looked) {
       const OpenTask* const task = tasks.next();

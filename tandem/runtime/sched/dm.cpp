@@ -13,7 +13,9 @@ namespace {
 class EarliestEnd final : public PlacingPolicy {
  public:
   std::string_view name() const noexcept override { return "dm"; }
-  std::string_view help() const noexcept override { return "where workers differ: to the one that ends a task first, by measured durations"; }
+  std::string_view help() const noexcept override {
+    return "where workers differ: to the one that ends a task first, by measured durations";
+  }
   bool by_priority() const noexcept override { return false; }
   bool weighs_energy() const noexcept override { return true; }
   unsigned choose(const TaskView& task, const LoadView& load) const override {

@@ -8,7 +8,9 @@ namespace {
 class DataAwareReady final : public EarliestEndWithData {
  public:
   std::string_view name() const noexcept override { return "dmdar"; }
-  std::string_view help() const noexcept override { return "as dmda, and each worker first runs the task of which the fewest bytes are missing there"; }
+  std::string_view help() const noexcept override {
+    return "as dmda, and each worker first runs the task of which the fewest bytes are missing there";
+  }
   bool by_priority() const noexcept override { return false; }
   bool by_data() const noexcept override { return true; }
 };

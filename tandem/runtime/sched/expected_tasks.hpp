@@ -45,7 +45,8 @@ class ExpectedTasks {
 
   bool contains(std::uint64_t number) const {
     const std::lock_guard guard(lock_);
-    return std::any_of(expected_.begin(), expected_.end(), [number](const Expected& known) { return known.number == number; });
+    return std::any_of(expected_.begin(), expected_.end(),
+                       [number](const Expected& known) { return known.number == number; });
   }
 
   /// Claims the earliest one for which `waits(expected)` is true. The caller waits for it until it calls `unclaim`; no

@@ -38,13 +38,16 @@ std::vector<Class> classes_of(const TaskView& view, const LoadView& load, unsign
   std::vector<Class> classes;
   for (const unsigned worker : view.workers) {
     const MachineWorker& here = load.machine.workers[worker];
-    const auto known = std::ranges::find_if(classes, [&](const Class& one) { return one.like->kind == here.kind && one.like->node == here.node; });
+    const auto known = std::ranges::find_if(
+        classes, [&](const Class& one) { return one.like->kind == here.kind && one.like->node == here.node; });
     if (known == classes.end()) {
       classes.push_back({&here, 1, worker});
       continue;
     }
     ++known->count;
-    if (worker == chosen || (known->shown != chosen && load.workers[worker].free_ns < load.workers[known->shown].free_ns)) known->shown = worker;
+    if (worker == chosen ||
+        (known->shown != chosen && load.workers[worker].free_ns < load.workers[known->shown].free_ns))
+      known->shown = worker;
   }
   return classes;
 }
@@ -77,7 +80,8 @@ void say_on_stderr(std::string_view text) {
   std::fwrite(lines.data(), 1, lines.size(), stderr);
 }
 
-Explainer::Explainer(std::string_view wanted, std::string policy, Say say) : policy_(std::move(policy)), say_(std::move(say)) {
+Explainer::Explainer(std::string_view wanted, std::string policy, Say say)
+    : policy_(std::move(policy)), say_(std::move(say)) {
   while (!wanted.empty()) {
     const std::size_t end = std::min(wanted.find(','), wanted.size());
     std::string_view name = wanted.substr(0, end);
@@ -95,13 +99,16 @@ Explainer::Explainer(std::string_view wanted, std::string policy, Say say) : pol
 
 Explainer::~Explainer() {
   for (const Wanted& one : wanted_)
-    if (one.explained == 0) say(one.number != 0 ? fmt::format("no task {} has run here", one.number) : fmt::format("no task '{}' has run here", one.name));
+    if (one.explained == 0)
+      say(one.number != 0 ? fmt::format("no task {} has run here", one.number)
+                          : fmt::format("no task '{}' has run here", one.name));
 }
 
 bool Explainer::wants(const Task& task, unsigned Wanted::*count) {
   const std::lock_guard guard(mutex_);
   for (Wanted& one : wanted_) {
-    const bool is_it = one.number != 0 ? one.number == TaskNumber::of(flow_position(task)) : one.*count < kMost && one.name == runtime::name_of(task);
+    const bool is_it = one.number != 0 ? one.number == TaskNumber::of(flow_position(task))
+                                       : one.*count < kMost && one.name == runtime::name_of(task);
     if (!is_it) continue;
     ++(one.*count);
     return true;
@@ -109,12 +116,15 @@ bool Explainer::wants(const Task& task, unsigned Wanted::*count) {
   return false;
 }
 
-void Explainer::given(const Task& task, unsigned worker, const TaskView& view, const LoadView& load, const ReadyView* ready) {
-  std::string text = fmt::format("{}, priority {}: {} gives it to worker {}", describe(task), task.priority, policy_, worker);
+void Explainer::given(const Task& task, unsigned worker, const TaskView& view, const LoadView& load,
+                      const ReadyView* ready) {
+  std::string text =
+      fmt::format("{}, priority {}: {} gives it to worker {}", describe(task), task.priority, policy_, worker);
   if (ready != nullptr) {
     std::string kinds;
     for (const ReadyKind& kind : ready->kinds())
-      if (!kind.tasks.empty()) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kind.tasks.size(), kind.codelet);
+      if (!kind.tasks.empty())
+        kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", kind.tasks.size(), kind.codelet);
     text += fmt::format("\n  ready and without a worker, this one included: {}", kinds);
   }
   const bool has_prices = !load.prices.empty();
@@ -122,21 +132,31 @@ void Explainer::given(const Task& task, unsigned worker, const TaskView& view, c
   for (const double price : load.prices) least = std::min(least, price);
   const bool by_energy = load.energy != nullptr;
   const int of_worth = by_energy && has_prices ? 19 : 0;  // the column's width if another one follows
-  text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}", "worker", "free in", "copies", "kernel", "ends in", has_prices ? "its time is worth" : "", of_worth,
-                      by_energy ? "kernel takes" : "");
+  text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}", "worker", "free in", "copies", "kernel",
+                      "ends in", has_prices ? "its time is worth" : "", of_worth, by_energy ? "kernel takes" : "");
   for (const Class& one : classes_of(view, load, worker)) {
     const double free_ns = static_cast<double>(load.workers[one.shown].free_ns - load.now_ns);
     const Transfers transfers = transfers_to(view, load, one.like->node);
     const Estimate kernel = load.kernel(view, one.shown);
     const double ready_ns = static_cast<double>(transfers.ready_ns - load.now_ns);
     const auto watts = by_energy ? load.energy->powers->kernel_watts(view.codelet, one.like->kind) : std::nullopt;
-    const std::string joules = !by_energy ? "" : watts && kernel.known ? fmt::format("{:.3g} J", *watts * kernel.mean_ns * 1e-9) : "?";
-    text += fmt::format("\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}{}", fmt::format("{} ({} {}{})", one.shown, one.count, name_of(one.like->kind), one.count == 1 ? "" : "s"),
-                        free_ns <= 0 ? "now" : fmt::format("{} ({} task{})", base::short_time(free_ns), load.workers[one.shown].tasks, load.workers[one.shown].tasks == 1 ? "" : "s"),
-                        copies_of(view, one.like->node, transfers.alone_ns),
-                        kernel.known ? fmt::format("{} +- {}", base::short_time(kernel.mean_ns), base::short_time(kernel.deviation_ns)) : "not known yet",
-                        kernel.known ? base::short_time(std::max(free_ns, ready_ns) + kernel.mean_ns) : "?",
-                        has_prices ? fmt::format("{:.3g}", load.prices[one.shown] / least) : "", of_worth, joules, one.shown != worker ? "" : kernel.known ? "  <- chosen" : "  <- chosen, to learn it");
+    const std::string joules = !by_energy              ? ""
+                               : watts && kernel.known ? fmt::format("{:.3g} J", *watts * kernel.mean_ns * 1e-9)
+                                                       : "?";
+    text += fmt::format(
+        "\n  {:<18} {:<22} {:<20} {:<18} {:<12}{:<{}}{}{}",
+        fmt::format("{} ({} {}{})", one.shown, one.count, name_of(one.like->kind), one.count == 1 ? "" : "s"),
+        free_ns <= 0 ? "now"
+                     : fmt::format("{} ({} task{})", base::short_time(free_ns), load.workers[one.shown].tasks,
+                                   load.workers[one.shown].tasks == 1 ? "" : "s"),
+        copies_of(view, one.like->node, transfers.alone_ns),
+        kernel.known ? fmt::format("{} +- {}", base::short_time(kernel.mean_ns), base::short_time(kernel.deviation_ns))
+                     : "not known yet",
+        kernel.known ? base::short_time(std::max(free_ns, ready_ns) + kernel.mean_ns) : "?",
+        has_prices ? fmt::format("{:.3g}", load.prices[one.shown] / least) : "", of_worth, joules,
+        one.shown != worker ? ""
+        : kernel.known      ? "  <- chosen"
+                            : "  <- chosen, to learn it");
   }
   say(text);
 }
@@ -148,15 +168,17 @@ void Explainer::taken(const Task& task, unsigned worker, bool kept, std::optiona
   say(fmt::format("{}, priority {}: worker {} {}", describe(task), task.priority, worker, how));
 }
 
-void Explainer::chosen(const Task& task, unsigned worker, const Implementations::Choice& choice, const std::vector<Implementations::Known>& known) {
+void Explainer::chosen(const Task& task, unsigned worker, const Implementations::Choice& choice,
+                       const std::vector<Implementations::Known>& known) {
   std::string text = fmt::format("{}: worker {} runs implementation {}", describe(task), worker, choice.implementation);
   const auto ran = std::ranges::find(known, choice.implementation, &Implementations::Known::implementation);
   if (ran != known.end() && !ran->is_tried) text += ", to learn it";
   else if (!choice.is_usual) text += ", to see whether it is still slower";
   text += "; of those for such workers";
   for (const Implementations::Known& one : known)
-    text += fmt::format("{} {} takes {}", &one == &known.front() ? "" : ",", one.implementation,
-                        one.mean_ns < std::numeric_limits<double>::infinity() ? base::short_time(one.mean_ns) : "an unknown time");
+    text += fmt::format(
+        "{} {} takes {}", &one == &known.front() ? "" : ",", one.implementation,
+        one.mean_ns < std::numeric_limits<double>::infinity() ? base::short_time(one.mean_ns) : "an unknown time");
   say(text);
 }
 

@@ -12,7 +12,9 @@ namespace {
 class HeteroPrio final : public PullingPolicy {
  public:
   std::string_view name() const noexcept override { return "heteroprio"; }
-  std::string_view help() const noexcept override { return "where workers differ: each takes the tasks that gain most there"; }
+  std::string_view help() const noexcept override {
+    return "where workers differ: each takes the tasks that gain most there";
+  }
   bool uses_prices() const noexcept override { return false; }
   bool weighs_energy() const noexcept override { return true; }
   bool treats_alike() const noexcept override { return true; }

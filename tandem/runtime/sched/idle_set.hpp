@@ -77,7 +77,9 @@ class IdleSet {
     do {
       if (idle_count_.load(std::memory_order_seq_cst) == 0) return;
       if (waking_.exchange(true, std::memory_order_seq_cst)) return;
-      if (const unsigned near = nearest_.load(std::memory_order_relaxed); idle_[near].load(std::memory_order_relaxed) && wake(near)) return;
+      if (const unsigned near = nearest_.load(std::memory_order_relaxed);
+          idle_[near].load(std::memory_order_relaxed) && wake(near))
+        return;
       for (unsigned worker = sharing_; worker-- > 0;)
         if (idle_[worker].load(std::memory_order_relaxed) && wake(worker)) return;  // a stale "no" is found below
       waking_.store(false, std::memory_order_seq_cst);

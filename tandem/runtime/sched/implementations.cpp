@@ -9,7 +9,8 @@
 
 namespace tandem::runtime {
 
-Implementations::Candidates& Implementations::candidates_of(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+Implementations::Candidates& Implementations::candidates_of(const CodeletCore& codelet, model::Footprint footprint,
+                                                            DeviceKind kind) {
   std::uint64_t key = std::hash<std::string_view>{}(codelet.name) + static_cast<std::uint64_t>(kind);
   // Another codelet may have this name.
   for (const DeviceKind device : codelet.devices) key = base::mix64(key + static_cast<std::uint64_t>(device));
@@ -55,24 +56,29 @@ void Implementations::note_ended(Candidates& all, unsigned implementation, doubl
   if (duration_ns < least_ns) ran->spent_ns = std::numeric_limits<double>::infinity();
 }
 
-Implementations::Choice Implementations::choose(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+Implementations::Choice Implementations::choose(const CodeletCore& codelet, model::Footprint footprint,
+                                                DeviceKind kind) {
   const std::lock_guard guard(lock_);
   Candidates& own = candidates_of(codelet, footprint, kind);
-  const bool has_run = std::ranges::any_of(own, [](const Candidate& one) { return one.begun != 0 || one.given_ns > 0; });
+  const bool has_run = std::ranges::any_of(own,
+                                           [](const Candidate& one) { return one.begun != 0 || one.given_ns > 0; });
   if (has_run) return choose_among(own);
   const Choice choice = choose_among(candidates_of(codelet, model::size_class_of(footprint), kind));
   note_begun(own, choice.implementation);
   return choice;
 }
 
-std::vector<Implementations::Known> Implementations::known(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind) {
+std::vector<Implementations::Known> Implementations::known(const CodeletCore& codelet, model::Footprint footprint,
+                                                           DeviceKind kind) {
   const std::lock_guard guard(lock_);
   std::vector<Known> result;
-  for (const Candidate& one : candidates_of(codelet, footprint, kind)) result.push_back({one.implementation, one.mean_ns(), one.is_known()});
+  for (const Candidate& one : candidates_of(codelet, footprint, kind))
+    result.push_back({one.implementation, one.mean_ns(), one.is_known()});
   return result;
 }
 
-void Implementations::add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns) {
+void Implementations::add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind,
+                          unsigned implementation, double duration_ns) {
   const std::lock_guard guard(lock_);
   Candidates& own = candidates_of(codelet, footprint, kind);
   const bool is_tried = std::ranges::all_of(own, &Candidate::is_known);

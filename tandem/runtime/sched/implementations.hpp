@@ -52,7 +52,8 @@ class Implementations {
   /// Chooses for a worker of `kind`, for which the codelet has an implementation.
   Choice choose(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind);
   /// Adds a duration of `duration_ns` of an implementation.
-  void add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation, double duration_ns);
+  void add(const CodeletCore& codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation,
+           double duration_ns);
 
   /// What is known of one implementation.
   struct Known {

@@ -23,8 +23,9 @@ CodeletCore codelet_with(unsigned cpu, unsigned card = 0) {
 }
 
 /// Runs `count` tasks, with the durations of `takes`. Returns the runs of each implementation.
-std::vector<unsigned> play(Implementations& choices, const CodeletCore& codelet, unsigned count, const std::function<double(unsigned)>& takes,
-                           model::Footprint footprint = kSmall, DeviceKind kind = DeviceKind::cpu) {
+std::vector<unsigned> play(Implementations& choices, const CodeletCore& codelet, unsigned count,
+                           const std::function<double(unsigned)>& takes, model::Footprint footprint = kSmall,
+                           DeviceKind kind = DeviceKind::cpu) {
   std::vector<unsigned> runs(codelet.devices.size(), 0);
   for (unsigned i = 0; i < count; ++i) {
     const auto [implementation, is_usual] = choices.choose(codelet, footprint, kind);
@@ -86,7 +87,8 @@ TEST(Implementations, AChangeIsNoticed) {
 }
 
 TEST(Implementations, WhatIsGivenIsNotTried) {
-  Implementations choices([](std::string_view, model::Footprint, DeviceKind, unsigned i) { return i == 0 ? 500.0 : 100.0; });
+  Implementations choices(
+      [](std::string_view, model::Footprint, DeviceKind, unsigned i) { return i == 0 ? 500.0 : 100.0; });
   const auto runs = play(choices, codelet_with(2), 100, [](unsigned i) { return i == 0 ? 500.0 : 100.0; });
   EXPECT_EQ(runs[0], 0U);
 }
@@ -121,7 +123,8 @@ TEST(Implementations, AreKnownForABoundedNumberOfShapes) {
   for (const std::uint64_t shapes : {2 * Implementations::kMostKnown, 20 * Implementations::kMostKnown}) {
     Implementations choices;
     const CodeletCore codelet = codelet_with(2);
-    for (std::uint64_t shape = 1; shape <= shapes; ++shape) play(choices, codelet, 1, [](unsigned) { return 100.0; }, {base::mix64(shape), shape});
+    for (std::uint64_t shape = 1; shape <= shapes; ++shape)
+      play(choices, codelet, 1, [](unsigned) { return 100.0; }, {base::mix64(shape), shape});
     EXPECT_EQ(choices.size(), Implementations::kMostKnown);
   }
 }

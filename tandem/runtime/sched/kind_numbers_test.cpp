@@ -40,7 +40,8 @@ TEST(KindNumbers, TellShapesCodeletsAndWorkersApart) {
 TEST(KindNumbers, AreFewHoweverManyShapesThereAre) {
   for (const unsigned shapes : {1'000U, 64'000U}) {
     KindNumbers numbers(KindNumbers::Bound::few);
-    for (unsigned shape = 0; shape < shapes; ++shape) numbers.join(of_bytes(8 * (shape + 1), shape % 2 == 0 ? "work" : "other"));
+    for (unsigned shape = 0; shape < shapes; ++shape)
+      numbers.join(of_bytes(8 * (shape + 1), shape % 2 == 0 ? "work" : "other"));
     EXPECT_LE(numbers.size(), KindNumbers::kMostExact + KindNumbers::kMostClasses + 1);
     EXPECT_TRUE(numbers.check_invariants());
   }
@@ -65,7 +66,8 @@ TEST(KindNumbers, PutTasksOfAboutTheSameSizeTogetherWhereThereAreManyShapes) {
 TEST(KindNumbers, GiveShapesThatComeNowThePlacesOfOldOnes) {
   KindNumbers numbers(KindNumbers::Bound::few);
   std::vector<unsigned> old;
-  for (unsigned shape = 0; shape < KindNumbers::kMostExact; ++shape) old.push_back(numbers.join(of_bytes(1'000 + shape)).number);
+  for (unsigned shape = 0; shape < KindNumbers::kMostExact; ++shape)
+    old.push_back(numbers.join(of_bytes(1'000 + shape)).number);
   for (std::size_t i = 1; i < old.size(); ++i) numbers.leave(old[i]);  // the first one keeps a task
   EXPECT_TRUE(numbers.is_class(numbers.join(of_bytes(5'000)).number)) << "the others came a moment ago";
   bool has_place = false;

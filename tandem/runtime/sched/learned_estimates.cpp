@@ -11,7 +11,8 @@ namespace tandem::runtime {
 namespace {
 
 std::uint64_t key_of(std::string_view codelet, model::Footprint footprint, DeviceKind kind) noexcept {
-  return base::mix64(base::mix64(std::hash<std::string_view>{}(codelet) + static_cast<std::uint64_t>(kind)) ^ footprint.shape);
+  return base::mix64(base::mix64(std::hash<std::string_view>{}(codelet) + static_cast<std::uint64_t>(kind)) ^
+                     footprint.shape);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ void LearnedEstimates::add(std::string_view codelet, model::Footprint footprint,
   add_class(codelet, footprint, kind, duration_ns);
 }
 
-void LearnedEstimates::add_class(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
+void LearnedEstimates::add_class(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
+                                 double duration_ns) {
   const std::lock_guard guard(lock_);
   Learned& learned = learned_.use(key_of(codelet, footprint, kind));
   if (std::exchange(learned.is_warm, true)) learned.history.add(duration_ns);

@@ -11,7 +11,9 @@ namespace {
 class LocalWorkStealing final : public Policy {
  public:
   std::string_view name() const noexcept override { return "lws"; }
-  std::string_view help() const noexcept override { return "a queue per worker, stealing from the nearest first (default)"; }
+  std::string_view help() const noexcept override {
+    return "a queue per worker, stealing from the nearest first (default)";
+  }
   bool queue_per_worker() const noexcept override { return true; }
   bool by_priority() const noexcept override { return true; }
   bool keeps_released() const noexcept override { return true; }

@@ -79,7 +79,9 @@ class MemoryGate {
     return ask_slowly(task, is_memory_bound, inside, !stays);
   }
   /// Called when a worker rests. Returns a task to hand on, or null.
-  [[nodiscard]] Task* leave(bool& inside) { return inside ? ask_slowly(nullptr, false, inside, false).hand_on : nullptr; }
+  [[nodiscard]] Task* leave(bool& inside) {
+    return inside ? ask_slowly(nullptr, false, inside, false).hand_on : nullptr;
+  }
 
   /// Number of tasks that had to wait here.
   std::uint64_t delayed() const noexcept { return delayed_.load(std::memory_order_relaxed); }

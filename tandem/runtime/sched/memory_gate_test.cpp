@@ -170,7 +170,9 @@ void run_all(std::uint64_t seed, bool is_always_closed) {
     queue.pop_front();
     return task;
   };
-  const auto is_bound = [&](const Task* task) { return task != nullptr && (task - &tasks.tasks[0] + static_cast<std::ptrdiff_t>(seed)) % 3 != 0; };
+  const auto is_bound = [&](const Task* task) {
+    return task != nullptr && (task - &tasks.tasks[0] + static_cast<std::ptrdiff_t>(seed)) % 3 != 0;
+  };
   if (is_always_closed) gate.message_begins(9);
   std::atomic<unsigned> ended{0}, inside{0}, most_inside{0};
   std::vector<std::thread> threads;

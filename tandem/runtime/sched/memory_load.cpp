@@ -36,7 +36,8 @@ double MemoryLoad::of_socket(const Bus& bus, double cores) const noexcept {
 
 /// Share of a core beside the running ones.
 double MemoryLoad::share_now(const Bus& bus) const noexcept {
-  const double limit = messages_ ? rule_.most_beside_messages : rule_.most, waiting = std::max(0.0, bus.bound_rate - limit);
+  const double limit = messages_ ? rule_.most_beside_messages : rule_.most,
+               waiting = std::max(0.0, bus.bound_rate - limit);
   return shares_.share_of(of_socket(bus, bus.cores - waiting), messages_);
 }
 
@@ -72,7 +73,8 @@ void MemoryLoad::change(Worker& worker, double demand, double kernel_ns, int tas
   const double sign = tasks;
   worker.kernel_ns = worker.tasks != 0 ? worker.kernel_ns + sign * kernel_ns : 0;
   worker.demand_ns = worker.tasks != 0 ? std::max(0.0, worker.demand_ns + sign * demand * kernel_ns) : 0;
-  worker.bound_ns = worker.tasks != 0 ? std::max(0.0, worker.bound_ns + (is_bound(demand) ? sign * demand * kernel_ns : 0)) : 0;
+  worker.bound_ns =
+      worker.tasks != 0 ? std::max(0.0, worker.bound_ns + (is_bound(demand) ? sign * demand * kernel_ns : 0)) : 0;
   bus.cores = std::max(0.0, bus.cores + worker.demand());
   bus.bound_rate = std::max(0.0, bus.bound_rate + worker.bound_demand());
   if (is_bound(demand)) bus.bound_cores = std::max(0.0, bus.bound_cores + sign * demand);

@@ -48,7 +48,8 @@ struct Scene {
   /// Runs tasks of the kind on so many cores at once, each for the given time.
   void run(unsigned kind, unsigned cores, std::int64_t duration_ns) {
     std::vector<float> demands;
-    for (unsigned worker = 0; worker < cores; ++worker) demands.push_back(load.charge(kind, worker, duration_ns, now_ns));
+    for (unsigned worker = 0; worker < cores; ++worker)
+      demands.push_back(load.charge(kind, worker, duration_ns, now_ns));
     now_ns += duration_ns;
     for (unsigned worker = 0; worker < cores; ++worker) {
       load.learn(kind, worker, static_cast<double>(duration_ns), now_ns);
@@ -150,7 +151,8 @@ TEST(MemoryLoad, TasksThatWaitForMemoryHinderNobodyMeanwhile) {
   std::vector<float> demands;
   for (int round = 0; round < 3; ++round) {
     demands.clear();
-    for (unsigned worker = 0; worker < 4; ++worker) demands.push_back(scene.load.charge(kMoves, worker, 1'000, scene.now_ns));
+    for (unsigned worker = 0; worker < 4; ++worker)
+      demands.push_back(scene.load.charge(kMoves, worker, 1'000, scene.now_ns));
     scene.now_ns += 1'000;  // two of the four ran, and memory did not limit them
     for (unsigned worker = 0; worker < 2; ++worker) scene.load.learn(kMoves, worker, 1'000, scene.now_ns);
     for (unsigned worker = 0; worker < 4; ++worker) scene.load.forget(demands[worker], worker, 1'000, scene.now_ns);
@@ -179,7 +181,8 @@ TEST(MemoryLoad, CopiesHaveWhatCoresLeave) {
   scene.run(kComputes, 1, 1'000);
   EXPECT_NEAR(scene.load.copy_bytes_per_ns(5, 0, 1), 5, 0.1);
   std::vector<float> demands;
-  for (unsigned worker = 0; worker < 4; ++worker) demands.push_back(scene.load.charge(kMoves, worker, 2'000, scene.now_ns));
+  for (unsigned worker = 0; worker < 4; ++worker)
+    demands.push_back(scene.load.charge(kMoves, worker, 2'000, scene.now_ns));
   scene.now_ns += 100'000;
   for (unsigned worker = 0; worker < 4; ++worker) scene.load.forget(demands[worker], worker, 2'000, scene.now_ns);
   EXPECT_NEAR(scene.load.copy_bytes_per_ns(5, 0, 1), 1, 0.2);

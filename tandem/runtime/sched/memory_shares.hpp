@@ -23,9 +23,13 @@ struct MemoryShares {
   bool is_known() const noexcept { return core_bytes_per_ns > 0; }
 
   /// The share s(n) of each core.
-  double share_of(double cores, bool messages) const noexcept { return at(messages ? beside_messages : of_cores, cores); }
+  double share_of(double cores, bool messages) const noexcept {
+    return at(messages ? beside_messages : of_cores, cores);
+  }
   /// Slowdown of a kernel that asks for `demand`, when n whole cores use the memory, itself included.
-  double slowdown(double demand, double cores, bool messages) const noexcept { return std::max(1.0, demand / share_of(cores, messages)); }
+  double slowdown(double demand, double cores, bool messages) const noexcept {
+    return std::max(1.0, demand / share_of(cores, messages));
+  }
   /// Rate of a copy over a link that moves `bytes_per_ns` alone. A slower link asks for less, so it slows down later.
   double copy_bytes_per_ns(double bytes_per_ns, double cores) const noexcept {
     const double left = at(of_streams, cores) * stream_bytes_per_ns / std::min(bytes_per_ns, stream_bytes_per_ns);

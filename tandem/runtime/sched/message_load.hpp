@@ -48,7 +48,9 @@ class alignas(64) MessageLoad {
   bool is_empty() const noexcept { return !counts().are_awaited() && counts().long_leaving == 0; }
 
  private:
-  std::atomic<unsigned>& awaited(std::size_t bytes) noexcept { return bytes >= kLongBytes ? long_awaited_ : short_awaited_; }
+  std::atomic<unsigned>& awaited(std::size_t bytes) noexcept {
+    return bytes >= kLongBytes ? long_awaited_ : short_awaited_;
+  }
 
   std::atomic<unsigned> short_awaited_{0};
   std::atomic<unsigned> long_awaited_{0};

@@ -11,7 +11,8 @@ Transfers transfers_to(const TaskView& task, const LoadView& load, NodeIndex nod
   return {copies.alone_ns, load.now_ns + static_cast<std::int64_t>(copies.ready_ns)};
 }
 
-unsigned tasks_on_cores(std::span<const unsigned> workers, std::span<const std::uint32_t> alike, const Machine& machine) noexcept {
+unsigned tasks_on_cores(std::span<const unsigned> workers, std::span<const std::uint32_t> alike,
+                        const Machine& machine) noexcept {
   unsigned count = 0;
   for (const unsigned worker : workers)
     if (machine.workers[worker].kind == DeviceKind::cpu) count += alike[worker];
@@ -41,7 +42,9 @@ std::optional<unsigned> worker_to_try(const TaskView& task, const LoadView& load
     const Estimate kernel = times.on(worker);
     if (kernel.known || (!task.alike.empty() && task.alike[worker] != 0)) continue;
     if (first && load.workers[worker].free_ns >= load.workers[*first].free_ns) continue;
-    if (task.prefers_devices && load.machine.workers[worker].kind == DeviceKind::cpu && !may_try_on_a_core(task, load, times, kernel)) continue;
+    if (task.prefers_devices && load.machine.workers[worker].kind == DeviceKind::cpu &&
+        !may_try_on_a_core(task, load, times, kernel))
+      continue;
     first = worker;
   }
   return first;
@@ -102,7 +105,8 @@ std::optional<unsigned> least_energy(const TaskView& task, const LoadView& load,
     if (!here->kernel.known) continue;
     if (!here->watts) return {};
     const double end = end_ns(task, load, worker, here->kernel.mean_ns, with_copies);
-    const double cost = *here->watts * here->kernel.mean_ns + load.energy->late_watts * std::max(0.0, end - all_ns) / here->sharing;
+    const double cost =
+        *here->watts * here->kernel.mean_ns + load.energy->late_watts * std::max(0.0, end - all_ns) / here->sharing;
     // Among nearly equal costs, the worker that ends it first is best.
     if (best && (cost > as_little * least || (cost * as_little >= least && end >= best_end))) continue;
     best = worker;

@@ -152,7 +152,8 @@ inline unsigned trials_left(const Estimate& kernel, unsigned under_way) noexcept
   return kernel.missing == 0 ? UINT_MAX : kernel.missing - std::min(kernel.missing, under_way);
 }
 /// Number of tasks in `alike` (by worker) that cores have.
-unsigned tasks_on_cores(std::span<const unsigned> workers, std::span<const std::uint32_t> alike, const Machine& machine) noexcept;
+unsigned tasks_on_cores(std::span<const unsigned> workers, std::span<const std::uint32_t> alike,
+                        const Machine& machine) noexcept;
 
 /// A worker whose kind has not run tasks like `task` often enough, and that has none of them: the first free one; no
 /// value: none. So each kind is tried, by a few workers at a time.
@@ -178,7 +179,9 @@ class MixedPolicy : public Policy {
   bool queue_per_worker() const noexcept final { return true; }
   bool keeps_released() const noexcept final { return true; }
   unsigned place(const ReadyTask& task, const Situation& now) const noexcept final { return lws_->place(task, now); }
-  std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const final { return nearest_first(thief, distance); }
+  std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const final {
+    return nearest_first(thief, distance);
+  }
 
  private:
   std::unique_ptr<Policy> lws_ = make_lws();

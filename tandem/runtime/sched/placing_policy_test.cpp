@@ -33,8 +33,17 @@ struct Scene {
   static constexpr std::int64_t kNow = 5'000;
 
   Scene() { durations.of = {{DeviceKind::cpu, 1'000}, {DeviceKind::user, 200}}; }
-  TaskView task() const { return {.codelet = "work", .accesses = accesses, .workers = workers, .alike = alike, .prefers_devices = prefers_devices, .come = come}; }
-  LoadView load() const { return {.machine = machine, .estimates = durations, .now_ns = kNow, .workers = loads, .links = links}; }
+  TaskView task() const {
+    return {.codelet = "work",
+            .accesses = accesses,
+            .workers = workers,
+            .alike = alike,
+            .prefers_devices = prefers_devices,
+            .come = come};
+  }
+  LoadView load() const {
+    return {.machine = machine, .estimates = durations, .now_ns = kNow, .workers = loads, .links = links};
+  }
   unsigned choice_of(const char* name) const {
     const auto policy = PolicyRegistry().make(name);
     return policy->placing()->choose(task(), load());

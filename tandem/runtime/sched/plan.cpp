@@ -90,7 +90,8 @@ class Lanes {
   /// Chooses among the workers that end the task, after what is planned, at most `slack_ns` later than the first one.
   /// Of those with nearly the least cost the one that ends it first is best. With energy no worker ends it too late:
   /// the additional time has a cost instead. Null: no worker can run it. Valid until the next call.
-  const Place* place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task, const ReadyView& ready, double slack_ns) {
+  const Place* place(const ReadyKind& kind, std::span<const AccessView> accesses, const OpenTask& task,
+                     const ReadyView& ready, double slack_ns) {
     std::size_t count = 0;
     const Copies copies(*this, accesses);
     ask(kind);
@@ -122,11 +123,13 @@ class Lanes {
         place.waits_ns = std::max(0.0, ready_ns - at_ns);
         if (copies_ns > kernel_ns) place.cost_ns = on.price * copies_ns;
       }
-      if constexpr (kByEnergy) place.cost_ns += load_.memory != nullptr ? kind.draw_on(lane.kind) * kernel_ns : on.draw_ns;
+      if constexpr (kByEnergy)
+        place.cost_ns += load_.memory != nullptr ? kind.draw_on(lane.kind) * kernel_ns : on.draw_ns;
       first_ns = std::min(first_ns, place.end_ns);
     }
     if constexpr (kByEnergy) {
-      for (std::size_t i = 0; i < count; ++i) places_[i].cost_ns += std::max(0.0, places_[i].end_ns - first_ns - slack_ns);
+      for (std::size_t i = 0; i < count; ++i)
+        places_[i].cost_ns += std::max(0.0, places_[i].end_ns - first_ns - slack_ns);
       slack_ns = kNever;
     }
     const double late_ns = first_ns + slack_ns;
@@ -153,7 +156,8 @@ class Lanes {
     if (place.copies_ns == 0) return;
     links_[lane.node] += place.copies_ns;
     for (const AccessView& access : accesses)
-      if (access.is_missing(lane.node) && brought_.comes(access.datum, 1U << lane.node) == 0) brought_.add(access.datum, lane.node);
+      if (access.is_missing(lane.node) && brought_.comes(access.datum, 1U << lane.node) == 0)
+        brought_.add(access.datum, lane.node);
   }
 
  private:
@@ -164,7 +168,9 @@ class Lanes {
     unsigned came;  ///< it precedes others that are free at the same time and came later
     unsigned next;  ///< next worker of its lane
 
-    bool operator<(const Free& other) const noexcept { return at_ns < other.at_ns || (at_ns == other.at_ns && came < other.came); }
+    bool operator<(const Free& other) const noexcept {
+      return at_ns < other.at_ns || (at_ns == other.at_ns && came < other.came);
+    }
   };
   struct Lane {  ///< the workers of one kind and memory
     DeviceKind kind;
@@ -233,7 +239,8 @@ class Lanes {
 
   static constexpr unsigned kSeeValue = [] {  // bit m: `sees_value` of mode m, as one constant
     unsigned modes = 0;
-    for (unsigned mode = 0; mode <= static_cast<unsigned>(AccessMode::scratch); ++mode) modes |= sees_value(static_cast<AccessMode>(mode)) ? 1U << mode : 0U;
+    for (unsigned mode = 0; mode <= static_cast<unsigned>(AccessMode::scratch); ++mode)
+      modes |= sees_value(static_cast<AccessMode>(mode)) ? 1U << mode : 0U;
     return modes;
   }();
   /// The copies of a task's data to each memory, after those of the planned tasks.
@@ -267,7 +274,8 @@ class Lanes {
   };
 
   /// Accounts for memory that kernels share.
-  void look_at_memory(Place& place, const ReadyKind& kind, const OpenTask& task, const ReadyView& ready, double& kernel_ns, double& at_ns) const {
+  void look_at_memory(Place& place, const ReadyKind& kind, const OpenTask& task, const ReadyView& ready,
+                      double& kernel_ns, double& at_ns) const {
     const Lane& lane = lanes_[place.lane];
     Estimate kernel = kind.kernel_on(lane.kind);
     load_.memory->adjust(kernel, kind.memory, place.worker);
@@ -334,7 +342,9 @@ class Plan final : public PullingPolicy {
   static constexpr unsigned kReuse = 256;
 
   std::string_view name() const noexcept override { return "plan"; }
-  std::string_view help() const noexcept override { return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each"; }
+  std::string_view help() const noexcept override {
+    return "where workers or memories differ: plans the most urgent tasks over all workers, anew for each";
+  }
 
   bool weighs_energy() const noexcept override { return true; }
   bool treats_alike() const noexcept override { return true; }
@@ -388,13 +398,15 @@ class Plan final : public PullingPolicy {
         if (best->kind == here) own.add(kind);
         const double tasks_ns = static_cast<double>(kind.tasks.size()) * best->kernel.mean_ns;
         total_ns += tasks_ns * load.prices[best->first];
-        auto share = std::find_if(of.begin(), of.begin() + count, [&](const Share& known) { return known.kind == best->kind; });
+        auto share = std::find_if(of.begin(), of.begin() + count,
+                                  [&](const Share& known) { return known.kind == best->kind; });
         if (share == of.begin() + count && count < of.size()) of[count++] = {best->kind, 0};
         if (share != of.end()) share->each_ns += tasks_ns / best->count;
       }
     }
     double of_kind(DeviceKind kind) const {
-      const auto share = std::find_if(of.begin(), of.begin() + count, [&](const Share& known) { return known.kind == kind; });
+      const auto share = std::find_if(of.begin(), of.begin() + count,
+                                      [&](const Share& known) { return known.kind == kind; });
       return share != of.begin() + count ? share->each_ns : 0;
     }
   };
@@ -404,7 +416,9 @@ class Plan final : public PullingPolicy {
   /// sooner. Null: the others have tasks, or all are equally far.
   template <bool kByEnergy>
   static const OpenTask* go_ahead(const Question& asked, const Shares<kByEnergy>& shares) {
-    const auto lacks = [&](const KindPart& other) { return other.kind != asked.here && other.part > kMuch && shares.of_kind(other.kind) == 0; };
+    const auto lacks = [&](const KindPart& other) {
+      return other.kind != asked.here && other.part > kMuch && shares.of_kind(other.kind) == 0;
+    };
     if (std::ranges::none_of(asked.load.parts, lacks)) return nullptr;
     const auto for_each_own = [&](const auto& look) {
       for (const ReadyKind& kind : asked.ready.kinds()) {
@@ -426,7 +440,8 @@ class Plan final : public PullingPolicy {
     });
     if (furthest == first) return nullptr;
     Lanes<kByEnergy> lanes(asked.worker, asked.ready, asked.load);
-    const auto* const place = lanes.place(asked.ready.kind_of(*furthest), asked.ready.accesses(*furthest), *furthest, asked.ready, asked.slack_ns);
+    const auto* const place = lanes.place(asked.ready.kind_of(*furthest), asked.ready.accesses(*furthest), *furthest,
+                                          asked.ready, asked.slack_ns);
     return place != nullptr && place->worker == asked.worker && !place->waits ? furthest : nullptr;
   }
 
@@ -448,7 +463,8 @@ class Plan final : public PullingPolicy {
   }
 
   template <bool kByEnergy>
-  static const OpenTask* best_alike(const Question& asked, const OpenTask& first, typename Lanes<kByEnergy>::Place of_best, MostUrgentFirst& tasks,
+  static const OpenTask* best_alike(const Question& asked, const OpenTask& first,
+                                    typename Lanes<kByEnergy>::Place of_best, MostUrgentFirst& tasks,
                                     Lanes<kByEnergy>& lanes) {
     if (const OpenTask* const reuse = best_reuse(asked, first, of_best, lanes)) return reuse;
     const OpenTask* best = &first;
@@ -485,16 +501,20 @@ class Plan final : public PullingPolicy {
   static const OpenTask* best_reuse_of(const Question& asked, At task, At end) {
     BestReuse best(asked.load.machine.workers[asked.worker].node, asked.ready);
     const std::int32_t priority = task->priority;
-    for (unsigned looked = 0; looked < kReuse && task != end && task->priority == priority && !best.needs_nothing(); ++looked, ++task)
+    for (unsigned looked = 0; looked < kReuse && task != end && task->priority == priority && !best.needs_nothing();
+         ++looked, ++task)
       if (has_room(asked.worker, *task, asked.ready, asked.load)) best.add(*task);
     return best.task();
   }
 
   /// Replaces the first task that falls to the worker, if it would wait for copies. Null: none is better.
   template <bool kByEnergy>
-  static const OpenTask* best_reuse(const Question& asked, const OpenTask& first, const typename Lanes<kByEnergy>::Place& of_first, Lanes<kByEnergy>& lanes) {
+  static const OpenTask* best_reuse(const Question& asked, const OpenTask& first,
+                                    const typename Lanes<kByEnergy>::Place& of_first, Lanes<kByEnergy>& lanes) {
     const ReadyKind& kind = asked.ready.kind_of(first);
-    if (of_first.waits_ns <= kWaits * kind.kernel_on(asked.here).mean_ns || !has_small_memory(asked.worker, asked.ready, asked.load)) return nullptr;
+    if (of_first.waits_ns <= kWaits * kind.kernel_on(asked.here).mean_ns ||
+        !has_small_memory(asked.worker, asked.ready, asked.load))
+      return nullptr;
     const OpenTask* const found = best_reuse_of(asked, kind.tasks.find(first), kind.tasks.end());
     if (found == nullptr || found == &first) return nullptr;
     const auto* const place = lanes.place(kind, asked.ready.accesses(*found), *found, asked.ready, asked.slack_ns);
@@ -514,10 +534,12 @@ class Plan final : public PullingPolicy {
       const double cost_ns = kernel.mean_ns * asked.load.prices[asked.worker];
       const bool is_dear = cost_ns > kAsCheap * cheapest->kernel.mean_ns * asked.load.prices[cheapest->first];
       const double others_ns = shares.of_kind(cheapest->kind);
-      if (cheapest->kind != asked.here && others_ns <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns)) continue;
+      if (cheapest->kind != asked.here && others_ns <= kernel.mean_ns + (is_dear ? asked.slack_ns : -asked.slack_ns))
+        continue;
       if constexpr (kByEnergy)
         if (cheapest->kind != asked.here &&
-            worth_ns({kernel, kind.draw_on(asked.here), cheapest->kernel.mean_ns, cheapest->draw, cheapest->count}, others_ns) <= 0)
+            worth_ns({kernel, kind.draw_on(asked.here), cheapest->kernel.mean_ns, cheapest->draw, cheapest->count},
+                     others_ns) <= 0)
           continue;
       const KindTimes times = times_of(kind, asked.here);
       if (cheapest->kind == asked.here && kernel.mean_ns > kTooLate * (times.elsewhere_ns + asked.slack_ns)) continue;

@@ -5,7 +5,8 @@
 
 namespace tandem::runtime {
 
-bool Policy::waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept {
+bool Policy::waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected,
+                   std::int64_t in_ns) const noexcept {
   return by_priority() && expected > task.priority && task_ns - in_ns > in_ns;
 }
 

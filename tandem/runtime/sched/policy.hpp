@@ -55,7 +55,8 @@ class Policy {
   /// Whether a worker waits for a task of priority `expected`, ready in `in_ns`, instead of running `task`, which takes
   /// `task_ns`, while no other worker is idle. It runs `task` if the expected one does not come. The default, for
   /// policies by priority: true if otherwise the more urgent task loses more time than the worker does by waiting.
-  virtual bool waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept;
+  virtual bool waits(const ReadyTask& task, std::int64_t task_ns, std::int32_t expected,
+                     std::int64_t in_ns) const noexcept;
   /// Order in which `thief` looks into the queues of others. `distance[w]`: distance of worker w's core from the
   /// thief's.
   virtual std::vector<unsigned> victims(unsigned thief, std::span<const unsigned> distance) const = 0;

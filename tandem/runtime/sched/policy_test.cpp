@@ -13,7 +13,8 @@ using Order = std::vector<unsigned>;
 
 TEST(Policy, TheRegistryKnowsTheBuiltInOnes) {
   const PolicyRegistry registry;
-  for (const char* name : {"eager", "prio", "lws", "random", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"}) {
+  for (const char* name :
+       {"eager", "prio", "lws", "random", "dm", "dmda", "dmdas", "dmdar", "heteroprio", "darts", "plan"}) {
     const auto policy = registry.make(name);
     ASSERT_NE(policy, nullptr) << name;
     EXPECT_EQ(policy->name(), name);

@@ -19,7 +19,8 @@ MachinePowers::MachinePowers(const Machine& machine) {
 
 bool MachinePowers::are_in(const Machine& machine) {
   return std::ranges::all_of(machine.workers, [&](const MachineWorker& worker) {
-    return std::ranges::any_of(machine.workers, [&](const MachineWorker& other) { return other.kind == worker.kind && other.power; });
+    return std::ranges::any_of(machine.workers,
+                               [&](const MachineWorker& other) { return other.kind == worker.kind && other.power; });
   });
 }
 

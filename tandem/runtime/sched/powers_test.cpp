@@ -82,7 +82,12 @@ struct Scene {
   }
   unsigned choice_of(const char* policy, bool by_energy = true) const {
     const TaskView task{.codelet = "work", .accesses = accesses, .workers = workers, .alike = {}};
-    const LoadView load{.machine = machine, .estimates = durations, .now_ns = kNow, .workers = loads, .links = links, .energy = by_energy ? &aim : nullptr};
+    const LoadView load{.machine = machine,
+                        .estimates = durations,
+                        .now_ns = kNow,
+                        .workers = loads,
+                        .links = links,
+                        .energy = by_energy ? &aim : nullptr};
     return PolicyRegistry().make(policy)->placing()->choose(task, load);
   }
 };
@@ -95,7 +100,8 @@ TEST(LeastEnergy, IsThatOfTheKernelAndOfTheTimeByWhichAllEndsLater) {
     scene.powers.of[DeviceKind::user] = 50;
     EXPECT_EQ(scene.choice_of(policy), 2U) << policy << ": 60 W for 200 ns";
     scene.loads[3].free_ns += 5'000;
-    EXPECT_EQ(scene.choice_of(policy), 0U) << policy << ": the other card works for longer than that, so a core costs 5 W for 1000 ns";
+    EXPECT_EQ(scene.choice_of(policy), 0U)
+        << policy << ": the other card works for longer than that, so a core costs 5 W for 1000 ns";
     scene.loads[0].free_ns += 3'000;
     EXPECT_EQ(scene.choice_of(policy), 1U) << policy << ": which costs as little, and ends it sooner";
   }

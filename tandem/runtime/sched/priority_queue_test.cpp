@@ -64,8 +64,11 @@ TEST(PriorityQueue, TheLeastOfTheMostUrgentIsTakenFromAnywhere) {
     const std::size_t most = 1 + random() % 6;
     while (!expected.empty()) {
       auto end = expected.begin() + static_cast<std::ptrdiff_t>(std::min(most, expected.size()));
-      if (round % 2 == 0) end = std::find_if(expected.begin(), end, [&](const Task* task) { return task->priority != expected.front()->priority; });
-      const auto least = std::min_element(expected.begin(), end, [&](const Task* a, const Task* b) { return key(*a) < key(*b); });
+      if (round % 2 == 0)
+        end = std::find_if(expected.begin(), end,
+                           [&](const Task* task) { return task->priority != expected.front()->priority; });
+      const auto least = std::min_element(expected.begin(), end,
+                                          [&](const Task* a, const Task* b) { return key(*a) < key(*b); });
       ASSERT_EQ(queue.pop_least(most, key), *least);
       expected.erase(least);
       ASSERT_TRUE(queue.check_invariants());

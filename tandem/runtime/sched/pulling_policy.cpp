@@ -24,7 +24,8 @@ bool can_run(unsigned worker, const ReadyKind& kind, const LoadView& load) {
 
 bool has_room(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
   const MachineWorker& here = load.machine.workers[worker];
-  return ready.fits(task, here.node) && (load.memory == nullptr || here.kind != DeviceKind::cpu || ready.bus_room(task, here.node).now != 0);
+  return ready.fits(task, here.node) &&
+         (load.memory == nullptr || here.kind != DeviceKind::cpu || ready.bus_room(task, here.node).now != 0);
 }
 
 bool may_get(unsigned worker, const OpenTask& task, const ReadyView& ready, const LoadView& load) {
@@ -41,20 +42,22 @@ double ReadyKind::draw_on(DeviceKind kind) const noexcept {
   return some != nullptr ? some->draw : 0;
 }
 
-bool PullingPolicy::holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready,
-                          const LoadView& load) const {
+bool PullingPolicy::holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving,
+                          const ReadyView& ready, const LoadView& load) const {
   const DeviceKind here = load.machine.workers[worker].kind;
   const double picked_ns = ready.kind_of(picked).kernel_on(here).mean_ns;
   for (const ArrivingTask& task : arriving) {
     const ReadyKind& kind = ready.kinds()[task.kind];
     const Estimate kernel = kind.kernel_on(here);
-    if (task.priority <= picked.priority || !kernel.known || !std::ranges::binary_search(kind.workers, worker)) continue;
+    if (task.priority <= picked.priority || !kernel.known || !std::ranges::binary_search(kind.workers, worker))
+      continue;
     const double in_ns = static_cast<double>(std::max<std::int64_t>(task.due_ns - load.now_ns, 0));
     double end_ns = picked_ns + kernel.mean_ns;  // if the worker does not wait
     for (const unsigned other : kind.workers) {
       const Estimate there = kind.kernel_on(load.machine.workers[other].kind);
       if (other == worker || !there.known || !ready.works(other)) continue;
-      end_ns = std::min(end_ns, std::max(static_cast<double>(load.workers[other].free_ns - load.now_ns), in_ns) + there.mean_ns);
+      end_ns = std::min(
+          end_ns, std::max(static_cast<double>(load.workers[other].free_ns - load.now_ns), in_ns) + there.mean_ns);
     }
     if (end_ns - (in_ns + kernel.mean_ns) > in_ns) return true;
   }
@@ -85,7 +88,8 @@ double worth_ns(const KindTimes& times, double all_ns) {
 bool is_left_to_others(const ReadyKind& kind, const KindTimes& times) {
   if (!times.here.known) return true;
   if (times.elsewhere == 0) return false;
-  return worth_ns(times, std::max(times.elsewhere_ns, static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere)) < 0;
+  return worth_ns(times, std::max(times.elsewhere_ns,
+                                  static_cast<double>(kind.tasks.size()) * times.elsewhere_ns / times.elsewhere)) < 0;
 }
 
 }  // namespace tandem::runtime

@@ -103,7 +103,9 @@ class ReadyView {
   virtual bool works(unsigned worker) const noexcept = 0;
   virtual bool all_work() const noexcept { return false; }                ///< true: `works` is true of all workers
   /// Number of tasks like `task` that CPU workers of memory `node` may run at once before they saturate its bus.
-  virtual BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept { return static_cast<void>(task), static_cast<void>(node), BusRoom(); }
+  virtual BusRoom bus_room(const OpenTask& task, NodeIndex node) const noexcept {
+    return static_cast<void>(task), static_cast<void>(node), BusRoom();
+  }
 
   const ReadyKind& kind_of(const OpenTask& task) const noexcept { return kinds()[task.kind]; }  ///< kind of a task
   /// Whether its data fits into the memory.
@@ -127,7 +129,8 @@ class MostUrgentFirst {
     if (kind.tasks.empty() || count_ == kMostKinds) return;
     std::size_t at = count_++;
     Rest rest{kind.tasks.begin(), kind.tasks.end()};
-    for (; at != 0 && *rest.at < *rests_[(at - 1) / 2].of.at; at = (at - 1) / 2) rests_[at].of = rests_[(at - 1) / 2].of;
+    for (; at != 0 && *rest.at < *rests_[(at - 1) / 2].of.at; at = (at - 1) / 2)
+      rests_[at].of = rests_[(at - 1) / 2].of;
     rests_[at].of = rest;
   }
   /// Whether there are no more tasks.
@@ -178,7 +181,8 @@ class PullingPolicy : public MixedPolicy {
   /// Whether `worker`, a core for which it has picked a task, rather waits for one of `arriving`: it is called again
   /// when something changes, and when the message is late. The default: true if the worker would end a more urgent task
   /// sooner, by more than that wait, and no other worker would.
-  virtual bool holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving, const ReadyView& ready, const LoadView& load) const;
+  virtual bool holds(unsigned worker, const OpenTask& picked, std::span<const ArrivingTask> arriving,
+                     const ReadyView& ready, const LoadView& load) const;
   /// Whether, when it leaves an idle worker without a task, it would leave others of the same kind and memory without
   /// one, too.
   virtual bool treats_alike() const noexcept { return false; }

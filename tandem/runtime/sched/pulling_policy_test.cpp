@@ -34,7 +34,8 @@ class Scene final : public ReadyView, public Estimates {
     ReadyKind made;
     made.codelet = codelet;
     made.workers = workers_;
-    made.by_kind = {{DeviceKind::cpu, 0, 2, {core_ns, 0, core_ns > 0}}, {DeviceKind::user, 2, 2, {card_ns, 0, card_ns > 0}}};
+    made.by_kind = {{DeviceKind::cpu, 0, 2, {core_ns, 0, core_ns > 0}},
+                    {DeviceKind::user, 2, 2, {card_ns, 0, card_ns > 0}}};
     made.given.resize(4);
     made.seen = seen;
     kinds_.push_back(std::move(made));
@@ -56,7 +57,12 @@ class Scene final : public ReadyView, public Estimates {
   /// Number of the task that `worker` gets; -1: none.
   int pick(const char* policy, unsigned worker) {
     prices_ = prices_of(kinds_, machine);
-    const LoadView load{.machine = machine, .estimates = *this, .now_ns = kNow, .workers = loads, .links = links, .prices = prices_,
+    const LoadView load{.machine = machine,
+                        .estimates = *this,
+                        .now_ns = kNow,
+                        .workers = loads,
+                        .links = links,
+                        .prices = prices_,
                         .energy = by_energy_ ? &aim_ : nullptr};
     const OpenTask* const task = PolicyRegistry().make(policy)->pulling()->pick(worker, *this, load);
     return task == nullptr ? -1 : static_cast<int>(task->sequence);
@@ -120,14 +126,16 @@ TEST(Prices, WithWhatKernelsDrawAreThoseOfTimeAndEnergyTogether) {
   std::mt19937 random(17);
   const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
   for (int trial = 0; trial < 100; ++trial) {
-    const double core_ns = 1 + draw(1000), card_ns = 1 + draw(1000), core_draw = draw(200) / 100.0, card_draw = draw(200) / 100.0;
+    const double core_ns = 1 + draw(1000), card_ns = 1 + draw(1000), core_draw = draw(200) / 100.0,
+                 card_draw = draw(200) / 100.0;
     Scene scene;
     scene.draws(scene.kind("only", core_ns, card_ns, 10), core_draw, card_draw);
     // The best part of the tasks on cores is found by brute force.
     double best = 1e300;
     for (int i = 0; i <= 1000; ++i) {
       const double cores = 10 * i / 1000.0, cards = 10 - cores;
-      best = std::min(best, std::max(cores * core_ns / 2, cards * card_ns / 2) + cores * core_ns * core_draw + cards * card_ns * card_draw);
+      best = std::min(best, std::max(cores * core_ns / 2, cards * card_ns / 2) + cores * core_ns * core_draw +
+                                cards * card_ns * card_draw);
     }
     const std::vector<double> prices = prices_of(scene.kinds(), scene.machine);
     const double dual = 10 * std::min(core_ns * (prices[0] + core_draw), card_ns * (prices[2] + card_draw));
@@ -253,7 +261,8 @@ TEST(Plan, LeavesATaskToOthersWhereItWouldTakeFarTooLong) {
   const unsigned slow = scene.kind("slow on cards", 20, 2'000, 1);
   scene.kind("slower", 100, 20'000, 1'000);
   for (int i = 0; i < 13; ++i) scene.add(slow);
-  EXPECT_EQ(scene.pick("plan", 2), -1) << "a card's time is worth a 200th of a core's, so that the task costs less there, but cores end all of them in 130";
+  EXPECT_EQ(scene.pick("plan", 2), -1) << "a card's time is worth a 200th of a core's, so that the task costs less "
+                                          "there, but cores end all of them in 130";
   EXPECT_EQ(scene.pick("plan", 0), 12);
   for (int i = 0; i < 200; ++i) scene.add(slow);
   EXPECT_NE(scene.pick("plan", 2), -1);
@@ -264,7 +273,8 @@ TEST(Plan, HelpsWithWhatIsInASmallMemory) {
   Scene scene;
   scene.kind("large", 250, 10, 100);
   const unsigned small = scene.kind("small", 100, 50, 10);
-  for (int i = 0; i < 20; ++i) scene.add(small, 0, {{AccessMode::read, 100, i == 12 ? kInMain | kOnFirstCard : kInMain, 0, &data[i]}});
+  for (int i = 0; i < 20; ++i)
+    scene.add(small, 0, {{AccessMode::read, 100, i == 12 ? kInMain | kOnFirstCard : kInMain, 0, &data[i]}});
   EXPECT_EQ(scene.pick("plan", 2), 19) << "small ones cost less on cores, which come to the last one late";
   scene.machine.nodes[1].budget = 1'000;
   EXPECT_EQ(scene.pick("plan", 2), 12) << "it is there";
@@ -288,16 +298,20 @@ TEST(Plan, TakesALessUrgentTaskOnlyWhereItWouldWaitForCopies) {
 
 TEST(PullingPolicies, HoldACoreWhereThatGainsMoreThanItCosts) {
   Scene scene;
-  const unsigned large = scene.kind("large", 1000, 5000, 10), urgent = scene.kind("urgent", 100, 400, 10), unknown = scene.kind("unknown", 0, 0, 10);
+  const unsigned large = scene.kind("large", 1000, 5000, 10), urgent = scene.kind("urgent", 100, 400, 10),
+                 unknown = scene.kind("unknown", 0, 0, 10);
   scene.add(large, 1);
   scene.loads[1].free_ns = kNow + 2000;
   const auto holds = [&](ArrivingTask task) { return scene.holds(large, {&task, 1}); };
-  EXPECT_TRUE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 100})) << "it ends after 200, and after 500 on a card";
+  EXPECT_TRUE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 100}))
+      << "it ends after 200, and after 500 on a card";
   EXPECT_FALSE(holds({.priority = 1, .kind = urgent, .due_ns = kNow + 100})) << "it is as urgent";
-  EXPECT_FALSE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 600})) << "the core would be idle for longer than it gains";
+  EXPECT_FALSE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 600}))
+      << "the core would be idle for longer than it gains";
   EXPECT_TRUE(holds({.priority = 2, .kind = urgent, .due_ns = kNow - 50})) << "it is a little late";
   EXPECT_FALSE(holds({.priority = 2, .kind = unknown, .due_ns = kNow + 100}));
-  const ArrivingTask two[] = {{.priority = 0, .kind = urgent, .due_ns = kNow}, {.priority = 2, .kind = urgent, .due_ns = kNow + 100}};
+  const ArrivingTask two[] = {{.priority = 0, .kind = urgent, .due_ns = kNow},
+                              {.priority = 2, .kind = urgent, .due_ns = kNow + 100}};
   EXPECT_TRUE(scene.holds(large, two));
   scene.loads[1].free_ns = kNow + 150;
   EXPECT_FALSE(holds({.priority = 2, .kind = urgent, .due_ns = kNow + 100})) << "the other core ends it after 250";

@@ -8,7 +8,9 @@ namespace {
 class Random final : public Policy {
  public:
   std::string_view name() const noexcept override { return "random"; }
-  std::string_view help() const noexcept override { return "a queue per worker, each task to a random one; idle workers steal"; }
+  std::string_view help() const noexcept override {
+    return "a queue per worker, each task to a random one; idle workers steal";
+  }
   bool queue_per_worker() const noexcept override { return true; }
   bool by_priority() const noexcept override { return true; }
   bool keeps_released() const noexcept override { return false; }

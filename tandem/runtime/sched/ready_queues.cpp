@@ -50,7 +50,8 @@ ReadyTask ReadyQueues::as_ready(const Task& task) noexcept {
   return {task.priority, task.codelet != nullptr ? &task.codelet->name : &kNoName};
 }
 
-bool ReadyQueues::waits(const Task& task, std::int64_t task_ns, std::int32_t expected, std::int64_t in_ns) const noexcept {
+bool ReadyQueues::waits(const Task& task, std::int64_t task_ns, std::int32_t expected,
+                        std::int64_t in_ns) const noexcept {
   return policy_.waits(as_ready(task), task_ns, expected, in_ns);
 }
 
@@ -68,7 +69,8 @@ void ReadyQueues::put_submitted(Task* task, unsigned number) {
   // Read now, since the task may be gone once it is put.
   const std::int32_t priority = by_priority_ ? task->priority : 0;
   queue.submitted.put(task);
-  if (std::exchange(queue.put_priority, priority) != priority) queue.priority_changes.store(true, std::memory_order_release);
+  if (std::exchange(queue.put_priority, priority) != priority)
+    queue.priority_changes.store(true, std::memory_order_release);
   idle_.wake_one();
 }
 
@@ -150,14 +152,17 @@ void ReadyQueues::push_staged(unsigned worker, Task* task) {
 /// Wakes a member. Also called without a new task: then a member may wake in vain.
 void ReadyQueues::wake_member(const WorkerGroup& group) noexcept {
   for (const unsigned worker : group.members)
-    if ((group.staged || (takes_from_groups(*lanes_[worker]) && serves(*lanes_[worker], group))) && idle_.wake_if_idle(worker)) return;
+    if ((group.staged || (takes_from_groups(*lanes_[worker]) && serves(*lanes_[worker], group))) &&
+        idle_.wake_if_idle(worker))
+      return;
 }
 
 /// Whether a worker serves a group. One that can run nothing does if the other members cannot either: the tasks must
 /// fail.
 bool ReadyQueues::serves(const Lane& lane, const WorkerGroup& group) const noexcept {
   if (!lane.retired.load()) return true;
-  return std::all_of(group.members.begin(), group.members.end(), [this](unsigned worker) { return is_retired(worker); });
+  return std::all_of(group.members.begin(), group.members.end(),
+                     [this](unsigned worker) { return is_retired(worker); });
 }
 
 void ReadyQueues::retire(unsigned worker) noexcept {
@@ -179,7 +184,8 @@ void ReadyQueues::note_size(Queue& queue) noexcept {
 
 void ReadyQueues::take_new(Queue& queue) {
   // The flag is read first, so that tasks put before it was set are found.
-  if (queue.priority_changes.load(std::memory_order_relaxed)) queue.priority_changes.exchange(false, std::memory_order_acquire);
+  if (queue.priority_changes.load(std::memory_order_relaxed))
+    queue.priority_changes.exchange(false, std::memory_order_acquire);
   queue.submitted.take_all([&](Task* task) { queue.submitted_priority = queue.tasks.push_back(task); });
   for (Task* task = queue.inbox.take_all_in_order(); task != nullptr;) {
     Task* next = task->next;
@@ -245,7 +251,8 @@ Task* ReadyQueues::pop_from_groups(unsigned worker, std::optional<std::int32_t> 
   if (!takes_from_groups(lane)) return nullptr;
   Queue* best = nullptr;
   std::optional<std::int32_t> best_priority = above;
-  for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr; member = member->next) {
+  for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr;
+       member = member->next) {
     if (!serves(lane, *member->group)) continue;
     const std::optional<std::int32_t> top = top_of(member->group->queue);
     if (!top || (best_priority && *top <= *best_priority)) continue;
@@ -346,9 +353,11 @@ bool ReadyQueues::may_run_at_once(unsigned worker, const Task& task) const noexc
   const Lane& lane = *lanes_[worker];
   if (!keeps_released_ || lane.home == nullptr) return false;
   if (lane.staged != nullptr && lane.staged->queue.looks_filled()) return false;
-  for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr; member = member->next) {
+  for (const Membership* member = lane.groups.load(std::memory_order_acquire); member != nullptr;
+       member = member->next) {
     const Queue& queue = member->group->queue;
-    if (queue.looks_filled() && (queue.looks_new() || queue.top_priority.load(std::memory_order_relaxed) >= task.priority) &&
+    if (queue.looks_filled() &&
+        (queue.looks_new() || queue.top_priority.load(std::memory_order_relaxed) >= task.priority) &&
         takes_from_groups(lane))
       return false;
   }
@@ -388,19 +397,22 @@ bool ReadyQueues::looks_empty_above(unsigned worker, std::int32_t priority) noex
     for (const Membership* member = lane.groups.load(); member != nullptr; member = member->next)
       if (has_above(member->group->queue)) return false;
   if (has_above(*lane.home)) return false;
-  return std::none_of(lane.victims.begin(), lane.victims.end(), [&](unsigned victim) { return has_above(*queues_[victim]); });
+  return std::none_of(lane.victims.begin(), lane.victims.end(),
+                      [&](unsigned victim) { return has_above(*queues_[victim]); });
 }
 
 void ReadyQueues::wake_next_if_work(unsigned worker) noexcept {
   if (has_staged(*lanes_[worker])) wake_member(*lanes_[worker]->staged);
-  for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
+  for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr;
+       member = member->next)
     if (filled(member->group->queue)) wake_member(*member->group);
   if (idle_.any() && !looks_empty(worker)) idle_.wake_one();
 }
 
 void ReadyQueues::pass_on_wake(unsigned worker) noexcept {
   if (has_staged(*lanes_[worker])) wake_member(*lanes_[worker]->staged);
-  for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr; member = member->next)
+  for (const Membership* member = lanes_[worker]->groups.load(std::memory_order_acquire); member != nullptr;
+       member = member->next)
     if (filled(member->group->queue)) wake_member(*member->group);
   if (std::any_of(queues_.begin(), queues_.end(), [](const auto& queue) { return filled(*queue); })) idle_.wake_one();
 }

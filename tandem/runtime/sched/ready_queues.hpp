@@ -66,7 +66,8 @@ class ReadyQueues {
 
   /// `distance[a][b]`: distance between the cores of workers a and b, which share all tasks. `pinned_only` further
   /// workers follow them in number: devices, which run only what is pushed to them.
-  ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only, std::uint64_t seed);
+  ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only,
+              std::uint64_t seed);
 
   void set_waker(unsigned worker, base::Waker* waker) noexcept { idle_.set_waker(worker, waker); }
 
@@ -86,7 +87,9 @@ class ReadyQueues {
     return queue;
   }
   /// `push_submitted` in two steps: the choice of the queue, and the push.
-  unsigned choose_for_submitted(const Task& task) { return place(task, Situation::kNoWorker, submitted_sequence_, submitted_random_); }
+  unsigned choose_for_submitted(const Task& task) {
+    return place(task, Situation::kNoWorker, submitted_sequence_, submitted_random_);
+  }
   void put_submitted(Task* task, unsigned queue);
   /// Pushes a task that `worker` has made ready; by that worker.
   void push_released(unsigned worker, Task* task);
@@ -115,7 +118,9 @@ class ReadyQueues {
   /// pushed.
   void stage_together(std::vector<unsigned> members);
   /// Whether `task`, which `worker` has taken and which waits for its data, comes back to this worker only.
-  bool comes_back(unsigned worker, const Task& task) const noexcept { return lanes_[worker]->staged == nullptr || task.restricted; }
+  bool comes_back(unsigned worker, const Task& task) const noexcept {
+    return lanes_[worker]->staged == nullptr || task.restricted;
+  }
   /// Notes that a task that `worker` has taken waits for its data, and will come back. By that worker.
   void note_staging(unsigned worker) noexcept { lanes_[worker]->staging.fetch_add(1); }
   /// Pushes `task`, which `worker` had taken, after its data has come. Any thread.

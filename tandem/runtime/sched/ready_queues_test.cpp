@@ -26,7 +26,8 @@ struct Fixture {
   Fixture(std::unique_ptr<Policy> the_policy, unsigned sharing, unsigned pinned_only = 0)
       : policy(std::move(the_policy)),
         wakers(sharing + pinned_only),
-        queues(*policy, std::vector<std::vector<unsigned>>(sharing, std::vector<unsigned>(sharing, 1)), pinned_only, 1) {
+        queues(*policy, std::vector<std::vector<unsigned>>(sharing, std::vector<unsigned>(sharing, 1)), pinned_only,
+               1) {
     for (unsigned i = 0; i < wakers.size(); ++i) queues.set_waker(i, &wakers[i]);
   }
   Task* make(TaskId id, std::int32_t priority = 0) {
@@ -83,8 +84,8 @@ TEST(ReadyQueues, AWorkerGetsTheMostUrgentTaskWheneverItWasSubmitted) {
       } else if (what == 2) {
         f.queues.push_released(0, waiting.emplace_back(f.make(++id, static_cast<std::int32_t>(random() % priorities))));
       } else {
-        const auto most_urgent = std::max_element(waiting.begin(), waiting.end(),
-                                                  [](const Task* a, const Task* b) { return a->priority < b->priority; });
+        const auto most_urgent = std::max_element(
+            waiting.begin(), waiting.end(), [](const Task* a, const Task* b) { return a->priority < b->priority; });
         const TaskId expected = most_urgent != waiting.end() ? (*most_urgent)->id : 0;
         ASSERT_EQ(f.pop(0), expected) << "seed " << seed << ", step " << step;
         if (expected != 0) waiting.erase(most_urgent);

@@ -54,7 +54,8 @@ TEST(SumsByPriority, AreThoseOfAllTasksFromAPriorityOn) {
 
 TEST(SumsByPriority, ExtremePrioritiesAreOrdinary) {
   SumsByPriority sums;
-  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min(), kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min(),
+                         kMost = std::numeric_limits<std::int32_t>::max();
   for (std::int32_t i = 0; i < 100; ++i) sums.add(i, 1);
   sums.add(kLeast, 10);
   sums.add(kMost, 20);

@@ -33,8 +33,8 @@ struct alignas(64) TaskQueue {
   bool looks_new() const noexcept { return !submitted.looks_empty() || !inbox.looks_empty(); }
   bool looks_filled() const noexcept { return looks_new() || size.load(std::memory_order_relaxed) != 0; }
   bool must_look() const noexcept {
-    return tasks.empty() || tasks.top_priority() < submitted_priority || priority_changes.load(std::memory_order_relaxed) ||
-           !inbox.looks_empty();
+    return tasks.empty() || tasks.top_priority() < submitted_priority ||
+           priority_changes.load(std::memory_order_relaxed) || !inbox.looks_empty();
   }
 };
 

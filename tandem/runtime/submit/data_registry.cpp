@@ -39,7 +39,8 @@ std::string why_too_large(const Shape& shape, std::size_t ld, const Layout* layo
     looks_negative = std::max(shape.rows, shape.cols) >= least_negative;
   }
   return fmt::format("{} of {} bytes each are more than the {} bytes that one piece of data can have{}", what,
-                     shape.element_bytes, kMostDataBytes, looks_negative ? "; a negative number that became unsigned looks like this" : "");
+                     shape.element_bytes, kMostDataBytes,
+                     looks_negative ? "; a negative number that became unsigned looks like this" : "");
 }
 
 std::uint32_t DataRegistry::next_number() noexcept {
@@ -47,18 +48,19 @@ std::uint32_t DataRegistry::next_number() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, std::size_t ld, const std::type_info& type,
-                          const SourceLine& where, std::unique_ptr<const Layout> layout) {
+Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, std::size_t ld,
+                          const std::type_info& type, const SourceLine& where, std::unique_ptr<const Layout> layout) {
   thread_.check("register data");
   if (const std::string why = why_too_large(shape, memory != nullptr ? ld : 0, layout.get()); !why.empty())
     throw UsageError(fmt::format("data '{}' (at {}): {}", name, describe(where), why));
   if (layout != nullptr && !layout->is_sound())
-    throw UsageError(fmt::format("data '{}' (at {}): the strides of its array put several elements in one place; each stride must be larger "
-                                 "than what the dimensions with smaller ones span",
-                                 name, describe(where)));
+    throw UsageError(fmt::format(
+        "data '{}' (at {}): the strides of its array put several elements in one place; each stride must be larger "
+        "than what the dimensions with smaller ones span",
+        name, describe(where)));
   if (shape.rows > 1 && shape.cols > 1 && ld < shape.rows && memory != nullptr)
-    throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name, describe(where),
-                                 ld, shape.rows));
+    throw UsageError(fmt::format("data '{}' (at {}): its leading dimension {} is less than its {} rows", name,
+                                 describe(where), ld, shape.rows));
   if (memory == nullptr && ld == SIZE_MAX)
     throw UsageError(fmt::format("data '{}' (at {}): a null pointer was given as its memory", name, describe(where)));
   auto handle = std::make_unique<Handle>();
@@ -69,7 +71,8 @@ Handle* DataRegistry::add(std::string name, const Shape& shape, void* memory, st
   handle->registry_number.store(number_, std::memory_order_relaxed);
   handle->registered_at = where;
   handle->layout = std::move(layout);
-  if (handle->layout != nullptr && memory == nullptr) handle->layout = std::make_unique<const Layout>(handle->layout->packed());
+  if (handle->layout != nullptr && memory == nullptr)
+    handle->layout = std::make_unique<const Layout>(handle->layout->packed());
   if (memory_.node_count() > 1) handle->elsewhere = std::make_unique<Handle::Place[]>(memory_.node_count() - 1);
   if (memory_.is_limited()) handle->residence = std::make_unique<Residence>(memory_.node_count());
   if (memory != nullptr) {
@@ -94,9 +97,9 @@ void DataRegistry::check_memory(Handle& handle) {
   const Handle* const other = user_memory_.add(handle);
   if (other == nullptr) return;
   const bool same = other->home.pointer == handle.home.pointer && other->shape == handle.shape;
-  throw UsageError(fmt::format("{} is given {} {}; memory belongs to one piece of data at a time: use that one, or unregister it first",
-                               handle.described(), same ? "the memory of" : "memory that overlaps with that of",
-                               other->described()));
+  throw UsageError(fmt::format(
+      "{} is given {} {}; memory belongs to one piece of data at a time: use that one, or unregister it first",
+      handle.described(), same ? "the memory of" : "memory that overlaps with that of", other->described()));
 }
 
 void DataRegistry::unregister(Handle& handle) {
@@ -131,7 +134,8 @@ void DataRegistry::let_go(Handle& handle) noexcept {
 void DataRegistry::drop_owner(Handle* handle) noexcept {
   std::uint32_t owners = handle->owners.load(std::memory_order_acquire);
   while (owners > 1)
-    if (handle->owners.compare_exchange_weak(owners, owners - 1, std::memory_order_acq_rel, std::memory_order_acquire)) return;
+    if (handle->owners.compare_exchange_weak(owners, owners - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+      return;
   // This is the last owner: no further owner can be made from it, except that a recorded graph may still take it over.
   DataRegistry* own = nullptr;
   {
@@ -192,8 +196,11 @@ bool DataRegistry::check_handle(Handle& handle, TaskId last) const {
   if (!owns(handle) || handle.registry != this || handle.references.load() == 0) return false;
   const bool has_own_memory = handle.home.pointer != nullptr && !handle.home.owned;
   if ((handle.user_memory || handle.is_part) != has_own_memory) return false;
-  const auto is_past = [last](const TaskRef& task) { return task.task == nullptr || (task.id != 0 && task.id <= last); };
-  if (!is_past(handle.flow.writer) || !std::all_of(handle.flow.members.begin(), handle.flow.members.end(), is_past)) return false;
+  const auto is_past = [last](const TaskRef& task) {
+    return task.task == nullptr || (task.id != 0 && task.id <= last);
+  };
+  if (!is_past(handle.flow.writer) || !std::all_of(handle.flow.members.begin(), handle.flow.members.end(), is_past))
+    return false;
   return (handle.valid.load() & ~Handle::kMoving) >> memory_.node_count() == 0;
 }
 
@@ -283,9 +290,9 @@ void DataRegistry::free_all() noexcept {
 }
 
 void DataRegistry::refuse(const char* action, const Handle& handle, const SourceLine& where) const {
-  throw UsageError(fmt::format("cannot {} {}{}: {}", action, handle.described(),
-                               where ? fmt::format(" (at {})", describe(where)) : "",
-                               handle.registry == nullptr ? "it was unregistered before" : "it belongs to another runtime"));
+  throw UsageError(fmt::format(
+      "cannot {} {}{}: {}", action, handle.described(), where ? fmt::format(" (at {})", describe(where)) : "",
+      handle.registry == nullptr ? "it was unregistered before" : "it belongs to another runtime"));
 }
 
 bool DataRegistry::forget_recorded_tasks(Handle& handle, bool all) noexcept {

@@ -45,7 +45,9 @@ void Submission::abandon_unfilled(Task& task) noexcept {
   pool_.recycle(&task);
 }
 
-Task& Submission::take_recorded(const TaskOps& ops, unsigned access_count) { return recorder_->take(ops, access_count); }
+Task& Submission::take_recorded(const TaskOps& ops, unsigned access_count) {
+  return recorder_->take(ops, access_count);
+}
 
 Task& Submission::begin_recorded_node(TaskKind kind, unsigned access_count) {
   Task& task = take_recorded(kNoValues, access_count);

@@ -126,7 +126,8 @@ class Submission final : private FlowHost {
   trace::Stream& trace() noexcept { return flow_.trace().stream; }
   /// Keeps the iteration in which a recorded task was recorded.
   void keep_iteration(Task& task) {
-    if (flow_.trace().iteration != TaskFacts::kNoIteration) [[unlikely]] extra_of(task).facts.iteration = flow_.trace().iteration;
+    if (flow_.trace().iteration != TaskFacts::kNoIteration) [[unlikely]]
+      extra_of(task).facts.iteration = flow_.trace().iteration;
   }
   /// Whether a trace records tasks that are submitted now.
   bool is_traced() noexcept { return flow_.trace().stream.any_on<trace::Type::task_submitted>(); }
@@ -260,7 +261,8 @@ class Submission final : private FlowHost {
     if (slot.mode() == AccessMode::commute || slot.mode() == AccessMode::reduce || slot.mode() == AccessMode::scratch)
       task.special = true;
     // The end of the task drops this reference; a recorded graph has one of its own.
-    if (slot.mode() == AccessMode::scratch && !task.recorded) slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
+    if (slot.mode() == AccessMode::scratch && !task.recorded)
+      slot.handle()->references.fetch_add(1, std::memory_order_relaxed);
   }
   /// Checks each access, and calls `then(index)`.
   template <class Then>

@@ -33,26 +33,29 @@ void Submission::check_slowly(Task& task, unsigned access) {
   if (slot.handle() == nullptr) {
     const std::string who = describe(task);
     abandon(task);
-    throw UsageError(fmt::format("{} names an empty Data object as its access {} ({}); give it data that was registered", who,
-                                 access + 1, name_of(slot.mode())));
+    throw UsageError(
+        fmt::format("{} names an empty Data object as its access {} ({}); give it data that was registered", who,
+                    access + 1, name_of(slot.mode())));
   }
   Handle& handle = *slot.handle();
   std::string mistake;
   if (handle.registry == nullptr)
-    mistake = fmt::format("uses {} after it was unregistered; register it again, or unregister it later", handle.described());
+    mistake =
+        fmt::format("uses {} after it was unregistered; register it again, or unregister it later", handle.described());
   else if (!is_registered(handle))
     mistake = fmt::format("uses {}, which belongs to another runtime", handle.described());
   // Arriving data is ordered already.
   else if (task.kind != TaskKind::event && (handle.flow.asks & (makes_value(slot.mode()) ? 2U : 1U)) != 0)
-    mistake = fmt::format("uses {} and another task argument that is a part of it, or that it is a part of, or of another partition; use "
-                          "either the parts or the whole in one task",
-                          handle.described());
+    mistake = fmt::format(
+        "uses {} and another task argument that is a part of it, or that it is a part of, or of another partition; use "
+        "either the parts or the whole in one task",
+        handle.described());
   else if (sees_value(slot.mode()) && !handle.flow.has_value)
     mistake = fmt::format("sees {} with mode {}, but nobody has written it before; write it first, or use mode write",
                           handle.described(), name_of(slot.mode()));
   else if (slot.mode() == AccessMode::reduce && handle.reduction == nullptr)
-    mistake =
-        fmt::format("reduces into {}, which has no reduction; give it one with .reduction(init, combine)", handle.described());
+    mistake = fmt::format("reduces into {}, which has no reduction; give it one with .reduction(init, combine)",
+                          handle.described());
   else if (slot.mode() == AccessMode::reduce && !handle.flow.has_value)
     mistake = fmt::format("reduces into {}, but it has no value to add to; write it first", handle.described());
   if (mistake.empty()) {
@@ -89,8 +92,8 @@ void Submission::merge_accesses(Task& task, unsigned first, unsigned second) {
     const std::string who = describe(task);
     const std::string what = a.handle()->described();
     abandon(task);
-    throw UsageError(
-        fmt::format("{} names {} twice, once with a mode other than read, write and read_write; name it once", who, what));
+    throw UsageError(fmt::format(
+        "{} names {} twice, once with a mode other than read, write and read_write; name it once", who, what));
   }
   if (b.alias()) return;
   const bool reads = a.mode() == AccessMode::read && b.mode() == AccessMode::read;
@@ -104,9 +107,10 @@ void Submission::merge_accesses(Task& task, unsigned first, unsigned second) {
 void Submission::refuse_recorded_predecessor(Task& task) {
   const std::string who = describe(task);
   abandon(task);
-  throw UsageError(fmt::format("{} is to run after a recorded task, which runs in the replays of its graph only; name a replay, as "
-                               "returned by replay, or let data order the tasks",
-                               who));
+  throw UsageError(
+      fmt::format("{} is to run after a recorded task, which runs in the replays of its graph only; name a replay, as "
+                  "returned by replay, or let data order the tasks",
+                  who));
 }
 
 void Submission::check_runnable(Task& task) {
@@ -126,14 +130,15 @@ void Submission::check_runnable(Task& task) {
   }
   const std::string who = describe(task);
   abandon(task);
-  throw UsageError(
-      fmt::format("{} can run on no worker: none has a device of its implementations, or its can_run refuses all of them; "
-                  "add an implementation for the CPU, or relax can_run",
-                  who));
+  throw UsageError(fmt::format(
+      "{} can run on no worker: none has a device of its implementations, or its can_run refuses all of them; "
+      "add an implementation for the CPU, or relax can_run",
+      who));
 }
 
 void Submission::look_closer(Task& task) {
-  if (restricts_all_ && !task.restricted && task.kind == TaskKind::kernel && task.codelet != nullptr && !task.ops->serves) {
+  if (restricts_all_ && !task.restricted && task.kind == TaskKind::kernel && task.codelet != nullptr &&
+      !task.ops->serves) {
     task.restricted = true;
     check_runnable(task);
   }
@@ -146,7 +151,9 @@ void Submission::look_closer(Task& task) {
 /// since such tasks do not follow each other.
 void Submission::note_depth(Task& task) {
   const std::span<const AccessSlot> slots(task.accesses(), task.access_count);
-  const auto only_reads = [](const AccessSlot& slot) { return slot.mode() == AccessMode::read || slot.mode() == AccessMode::reduce; };
+  const auto only_reads = [](const AccessSlot& slot) {
+    return slot.mode() == AccessMode::read || slot.mode() == AccessMode::reduce;
+  };
   std::uint32_t before = 0;
   for (const AccessSlot& slot : slots) {
     if (slot.mode() == AccessMode::scratch) continue;
@@ -188,8 +195,9 @@ void Submission::check_fits(Task& task) {
     const std::vector<WorkerSpec>& workers = executor_.workers();
     const WorkerGroup* const group = task.restricted ? extra_of(task).group : nullptr;
     for (unsigned worker = 0; worker < workers.size(); ++worker) {
-      const bool runs_it = group == nullptr ? workers[worker].device == DeviceKind::cpu
-                                            : has(*group, worker) || (group->processors != nullptr && has(*group->processors, worker));
+      const bool runs_it =
+          group == nullptr ? workers[worker].device == DeviceKind::cpu
+                           : has(*group, worker) || (group->processors != nullptr && has(*group->processors, worker));
       if (runs_it && fits(workers[worker].node)) return;
     }
   }

@@ -16,8 +16,8 @@ void SubmittingThread::refuse(const char* action) const {
         fmt::format("cannot {} from inside a kernel: a flow is submitted by the thread that made the runtime, outside "
                     "kernels; submit the following tasks after this one instead",
                     action));
-  throw UsageError(
-      fmt::format("cannot {} from this thread: a flow is sequential, and belongs to the thread that made the runtime", action));
+  throw UsageError(fmt::format(
+      "cannot {} from this thread: a flow is sequential, and belongs to the thread that made the runtime", action));
 }
 
 }  // namespace tandem::runtime

@@ -28,7 +28,8 @@ bool UserMemory::overlap(const Columns& a, const Columns& b) noexcept {
   for (std::ptrdiff_t k = nearest - 1; k <= nearest + 1; ++k) {
     const std::ptrdiff_t apart = distance + k * stride;
     const bool exists = k > -static_cast<std::ptrdiff_t>(a.count) && k < static_cast<std::ptrdiff_t>(b.count);
-    if (exists && apart < static_cast<std::ptrdiff_t>(a.bytes) && -apart < static_cast<std::ptrdiff_t>(b.bytes)) return true;
+    if (exists && apart < static_cast<std::ptrdiff_t>(a.bytes) && -apart < static_cast<std::ptrdiff_t>(b.bytes))
+      return true;
   }
   return false;
 }

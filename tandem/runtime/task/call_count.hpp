@@ -17,7 +17,9 @@ class CallCount {
  public:
   class Guard {
    public:
-    explicit Guard(CallCount& calls) noexcept : calls_(calls) { calls_.inside_.fetch_add(1, std::memory_order_relaxed); }
+    explicit Guard(CallCount& calls) noexcept : calls_(calls) {
+      calls_.inside_.fetch_add(1, std::memory_order_relaxed);
+    }
     ~Guard() { calls_.inside_.fetch_sub(1, std::memory_order_release); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;

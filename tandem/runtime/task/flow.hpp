@@ -109,7 +109,8 @@ class Flow {
   }
   /// Ends an open group of commuting or reducing accesses.
   void close_open_group(Handle& handle) {
-    if (handle.flow.kind == GroupKind::reducers || (handle.flow.kind != GroupKind::readers && !handle.flow.members.empty()))
+    if (handle.flow.kind == GroupKind::reducers ||
+        (handle.flow.kind != GroupKind::readers && !handle.flow.members.empty()))
       close(handle);
   }
 
@@ -149,7 +150,8 @@ class Flow {
     if (observer_ != nullptr) observer_->edge(from, to, data);
   }
   void finish_tracing(const Task& task) {
-    traces_ = trace_.end(task, edges_ == 0 && task.kind == TaskKind::kernel ? std::uint32_t{trace::kNotPushed} : SubmissionTrace::kWaits);
+    traces_ = trace_.end(task, edges_ == 0 && task.kind == TaskKind::kernel ? std::uint32_t{trace::kNotPushed}
+                                                                            : SubmissionTrace::kWaits);
     watched_ = traces_ || observer_ != nullptr;
   }
 

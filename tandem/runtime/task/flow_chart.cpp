@@ -40,12 +40,14 @@ void FlowChart::edge(TaskId from, const Task& to, const Handle* data) {
 }
 
 std::string FlowChart::dot() const {
-  std::string out = "digraph flow {\n  node [style=filled, shape=box, fontname=\"sans-serif\"];\n  edge [fontsize=9];\n";
+  std::string out =
+      "digraph flow {\n  node [style=filled, shape=box, fontname=\"sans-serif\"];\n  edge [fontsize=9];\n";
   auto end = std::back_inserter(out);
   for (const Node& node : nodes_) {
     std::string label = fmt::format("{} #{}", node.name, TaskNumber::of(node.id));
     if (node.priority != 0) label += fmt::format(" (priority {})", node.priority);
-    fmt::format_to(end, "  t{} [label={}, fillcolor={}];\n", TaskNumber::unmarked(node.id), quoted(label), colour_of(node.name));
+    fmt::format_to(end, "  t{} [label={}, fillcolor={}];\n", TaskNumber::unmarked(node.id), quoted(label),
+                   colour_of(node.name));
   }
   for (const Edge& edge : edges_) {
     fmt::format_to(end, "  t{} -> t{}", TaskNumber::unmarked(edge.from), TaskNumber::unmarked(edge.to));

@@ -130,7 +130,8 @@ bool TaskPool::check_invariants() const noexcept {
   for (std::size_t size_class = 0; size_class < kClasses; ++size_class)
     for (const Task* task = free_[size_class]; task != nullptr; task = task->next) {
       const bool holds_links = task->extra != nullptr && task->extra->links != nullptr;
-      if (++free_tasks > most || task->size_class != size_class || !task->successors.sealed() || holds_links) return false;
+      if (++free_tasks > most || task->size_class != size_class || !task->successors.sealed() || holds_links)
+        return false;
     }
   std::size_t free_chunks = 0;
   for (const LinkChunk* chunk = free_links_; chunk != nullptr; chunk = chunk->next)

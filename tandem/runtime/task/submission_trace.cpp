@@ -31,7 +31,9 @@ std::string_view name_of_site(const Task& task) noexcept {
 
 bool tells_flops(const Task& task) noexcept { return task.codelet != nullptr && task.codelet->flops; }
 
-std::uint32_t word_of(const AccessSlot& slot) noexcept { return trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())); }
+std::uint32_t word_of(const AccessSlot& slot) noexcept {
+  return trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode()));
+}
 
 /// A short record of a task whose predecessor in the flow is in the packet. `pushed_to` and the priority are one word.
 struct [[gnu::packed]] Next {
@@ -63,18 +65,23 @@ struct [[gnu::packed]] Alike {
 }
 
 constexpr bool is_short(std::int32_t priority) noexcept { return priority == static_cast<std::int16_t>(priority); }
-[[gnu::always_inline]] inline bool fits_short(const Task& task, std::size_t entries) noexcept { return is_short(task.priority) && entries <= kMostInRecord; }
+[[gnu::always_inline]] inline bool fits_short(const Task& task, std::size_t entries) noexcept {
+  return is_short(task.priority) && entries <= kMostInRecord;
+}
 
 /// Whether a task with so many entries in its lists may have a short record, if that fits: it follows the one before in
 /// its packet.
-[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(std::uint32_t number, std::size_t entries) const noexcept {
-  return stream.is_marked(number - 1) && stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
+[[gnu::always_inline]] inline bool SubmissionTrace::takes_short(std::uint32_t number,
+                                                                std::size_t entries) const noexcept {
+  return stream.is_marked(number - 1) &&
+         stream.takes_draft(stream.instant(), sizeof(Next) + entries * sizeof(std::uint32_t));
 }
 
 /// Stores the words of the first accesses, then the distances of the predecessors. `bits`: all entries or-ed. Returns
 /// the end.
 template <class Entry>
-[[gnu::always_inline]] inline Entry* store_lists(Entry* entry, std::uint32_t& bits, const Task& task, std::uint32_t number, std::size_t accesses,
+[[gnu::always_inline]] inline Entry* store_lists(Entry* entry, std::uint32_t& bits, const Task& task,
+                                                 std::uint32_t number, std::size_t accesses,
                                                  std::span<const std::uint32_t> predecessors) {
   bits = 0;
   const auto store = [&](std::uint32_t value) {
@@ -90,7 +97,8 @@ template <class Entry>
 /// Writes the short record of a task of the last site for which `takes_short`. Calls are at the end, with no more
 /// arguments than there are registers.
 template <class Fixed, class Entry>
-void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number,
+                                     std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
   constexpr bool is_alike = std::is_same_v<Fixed, Alike>, is_wide = sizeof(Entry) > sizeof(std::uint16_t);
   const std::size_t accesses = recorded_accesses(task);
   if (!fits_short(task, accesses + predecessors.size())) [[unlikely]]
@@ -100,7 +108,8 @@ void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   std::uint32_t bits;
-  Entry* const end = store_lists(reinterpret_cast<Entry*>(fields + sizeof(Fixed)), bits, task, number, accesses, predecessors);
+  Entry* const end =
+      store_lists(reinterpret_cast<Entry*>(fields + sizeof(Fixed)), bits, task, number, accesses, predecessors);
   // Numbers that were too large for 16 bits last time are likely to be so again.
   if (is_wide != (bits > UINT16_MAX)) [[unlikely]] {
     lists_are_wide_ = !is_wide;
@@ -120,21 +129,24 @@ void SubmissionTrace::write_short_as(const Task& task, std::uint32_t number, std
   std::memcpy(fields, &fixed, sizeof(fixed));
   constexpr Type type = is_alike ? (is_wide ? Type::task_submitted_alike_wide : Type::task_submitted_alike)
                                  : (is_wide ? Type::task_submitted_next_wide : Type::task_submitted_next);
-  stream.publish_draft(at, type, stream.instant(), trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(end) - fields)));
+  stream.publish_draft(at, type, stream.instant(),
+                       trace::internal::rounded(static_cast<std::size_t>(reinterpret_cast<std::byte*>(end) - fields)));
   // The word with `pushed_to` and the priority stays open.
   if constexpr (!is_alike)
     if (static_cast<std::uint16_t>(pushed_to) == trace::kNotPushed) [[unlikely]] stream.leave_open(number, fields);
 }
 
 template <class Fixed>
-[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+[[gnu::always_inline]] inline void SubmissionTrace::write_short(const Task& task, std::uint32_t number,
+                                                                std::span<const std::uint32_t> predecessors,
                                                                 std::uint32_t pushed_to) {
   if (lists_are_wide_) write_short_as<Fixed, std::uint32_t>(task, number, predecessors, pushed_to);
   else write_short_as<Fixed, std::uint16_t>(task, number, predecessors, pushed_to);
 }
 
 /// Writes the record of a task with at most `kMostInRecord` accesses and predecessors each.
-void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors) {
+void SubmissionTrace::write_long(const Task& task, std::uint32_t number, std::size_t accesses,
+                                 std::span<const std::uint32_t> predecessors) {
   std::uint32_t bits = 0;
   for (const AccessSlot& slot : std::span(task.accesses(), accesses)) bits |= word_of(slot);
   for (const std::uint32_t predecessor : predecessors) bits |= number - predecessor;
@@ -156,7 +168,8 @@ void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t n
       stream.open(type, stream.instant(), sizeof(Fixed) + sizeof(Entry) * (accesses + predecessors.size()));
   stream.forget_mark();
   if (record.fields == nullptr) [[unlikely]] return;
-  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses), static_cast<std::uint8_t>(predecessors.size())};
+  const Fixed fixed{number, task.priority, site, static_cast<std::uint8_t>(accesses),
+                    static_cast<std::uint8_t>(predecessors.size())};
   std::memcpy(record.fields, &fixed, sizeof(fixed));
   std::uint32_t bits;
   store_lists(reinterpret_cast<Entry*>(record.fields + sizeof(fixed)), bits, task, number, accesses, predecessors);
@@ -170,11 +183,13 @@ void SubmissionTrace::write_long_as(Type type, const Task& task, std::uint32_t n
   return plain_site_->is_of(task) && task.extra == nullptr && iteration == TaskFacts::kNoIteration;
 }
 
-void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to) {
+void SubmissionTrace::describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors,
+                               std::uint32_t pushed_to) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t entries = task.access_count + predecessors.size();
   const bool all_on = stream.all_on<Type::task_submitted, Type::task_accesses, Type::task_deps>();
-  if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, id, predecessors, pushed_to);
+  if (!all_on || !is_plain(task) || !takes_short(number, entries)) [[unlikely]]
+    return describe_fully(task, id, predecessors, pushed_to);
   if (pushed_to == kWaits) write_short<Alike>(task, number, predecessors, pushed_to);
   else write_short<Next>(task, number, predecessors, pushed_to);
 }
@@ -183,8 +198,10 @@ void SubmissionTrace::end_pushed(const Task& task, std::uint32_t queue) {
   depth_ = 0;
   const auto number = static_cast<std::uint32_t>(task.id);
   const std::size_t entries = task.access_count + std::size_t{count_};
-  if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]] return describe_fully(task, task.id, {predecessors_.data(), count_}, queue);
-  if (entries != 0 || task.priority != plain_priority_) return write_short<Next>(task, number, {predecessors_.data(), count_}, queue);
+  if (!is_plain(task) || !takes_short(number, entries)) [[unlikely]]
+    return describe_fully(task, task.id, {predecessors_.data(), count_}, queue);
+  if (entries != 0 || task.priority != plain_priority_)
+    return write_short<Next>(task, number, {predecessors_.data(), count_}, queue);
   stream.mark(number);
   std::byte* const at = stream.draft();
   const std::uint64_t fields = plain_fields_ | queue;
@@ -204,7 +221,8 @@ void SubmissionTrace::tell_id(TaskId id) {
   id_packet_ = stream.packets();
 }
 
-[[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors,
+[[gnu::noinline]] void SubmissionTrace::describe_fully(const Task& task, TaskId id,
+                                                       std::span<const std::uint32_t> predecessors,
                                                        std::uint32_t pushed_to) {
   const auto number = static_cast<std::uint32_t>(id);
   const std::size_t with_predecessors = stream.any_on<Type::task_deps>() ? predecessors.size() : 0;
@@ -237,10 +255,12 @@ void SubmissionTrace::tell_id(TaskId id) {
   }
   for (std::size_t i = kMostInRecord; i < with_accesses; ++i) {
     const AccessSlot& slot = task.accesses()[i];
-    stream.append<Type::task_accesses>(number, trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
+    stream.append<Type::task_accesses>(number,
+                                       trace::access_word(slot.handle()->number, static_cast<unsigned>(slot.mode())));
   }
   if (listed < with_predecessors) [[unlikely]]
-    for (const std::uint32_t predecessor : predecessors.subspan(listed)) stream.append<Type::task_deps>(number, predecessor);
+    for (const std::uint32_t predecessor : predecessors.subspan(listed))
+      stream.append<Type::task_deps>(number, predecessor);
 }
 
 [[gnu::always_inline]] inline SubmissionTrace::Site& SubmissionTrace::site_of(const Task& task) {
@@ -254,8 +274,9 @@ void SubmissionTrace::tell_id(TaskId id) {
   Site& slot = sites_[key % sites_.size()];
   if (slot.is_of(task)) return slot;
   const std::uint16_t number =
-      session_ == nullptr ? UINT16_MAX
-                          : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
+      session_ == nullptr
+          ? UINT16_MAX
+          : session_->site(name_of_site(task), task.where.file != nullptr ? task.where.file : "", task.where.line);
   if (session_ != nullptr && task.codelet != nullptr && task.codelet->colour)
     session_->describe_colour(name_of_site(task), *task.codelet->colour);
   // The recorded operations of a replaced site are forgotten, so that they are recorded again.
@@ -282,7 +303,8 @@ void SubmissionTrace::write_facts(const Task& task, std::uint32_t number) {
   Site& site = site_of(task);
   const double flops = facts.flops != 0 || !tells_flops(task) ? facts.flops : flops_by_codelet(task);
   const bool has_flops = flops != 0;
-  if (stream.any_on<Type::task_flops>() && (flops != site.flops || (has_flops && site.flops_packet != stream.packets()))) {
+  if (stream.any_on<Type::task_flops>() &&
+      (flops != site.flops || (has_flops && site.flops_packet != stream.packets()))) {
     stream.append<Type::task_flops>(site.number, flops);
     site.flops = flops;
     site.flops_packet = stream.packets();

@@ -92,7 +92,8 @@ class SubmissionTrace {
   void tell_iteration_of_replay() { write_iteration(iteration); }
 
   /// Records a task whose predecessors the caller has, at the present instant.
-  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to = kWaits);
+  void describe(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors,
+                std::uint32_t pushed_to = kWaits);
 
  private:
   /// A line of the program that submits tasks, and their kind.
@@ -111,17 +112,24 @@ class SubmissionTrace {
   };
   void begin_inner() noexcept;
   bool end_inner(const Task& task, std::uint32_t pushed_to);
-  void describe_fully(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void describe_fully(const Task& task, TaskId id, std::span<const std::uint32_t> predecessors,
+                      std::uint32_t pushed_to);
   bool is_plain(const Task& task) const noexcept;
   bool takes_short(std::uint32_t number, std::size_t entries) const noexcept;
-  std::size_t recorded_accesses(const Task& task) const noexcept { return stream.any_on<trace::Type::task_accesses>() ? task.access_count : 0; }
+  std::size_t recorded_accesses(const Task& task) const noexcept {
+    return stream.any_on<trace::Type::task_accesses>() ? task.access_count : 0;
+  }
   template <class Fixed>
-  void write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void write_short(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors,
+                   std::uint32_t pushed_to);
   template <class Fixed, class Entry>
-  [[gnu::noinline]] void write_short_as(const Task& task, std::uint32_t number, std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
-  void write_long(const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
+  [[gnu::noinline]] void write_short_as(const Task& task, std::uint32_t number,
+                                        std::span<const std::uint32_t> predecessors, std::uint32_t pushed_to);
+  void write_long(const Task& task, std::uint32_t number, std::size_t accesses,
+                  std::span<const std::uint32_t> predecessors);
   template <class Entry>
-  void write_long_as(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses, std::span<const std::uint32_t> predecessors);
+  void write_long_as(trace::Type type, const Task& task, std::uint32_t number, std::size_t accesses,
+                     std::span<const std::uint32_t> predecessors);
   /// Whether facts were recorded that may be wrong for the next task.
   bool knows_facts() const noexcept {
     return knows_flops_ || iteration != TaskFacts::kNoIteration || written_iteration_ != TaskFacts::kNoIteration;

@@ -281,7 +281,9 @@ struct TaskRef {
   /// Whether it refers to a task of a recording.
   bool is_recorded() const noexcept { return (id & kRecorded) != 0; }
   /// Whether it refers to a task of recording number `recording`.
-  bool is_of_recording(std::uint32_t recording) const noexcept { return is_recorded() && (id & ~kRecorded) >> 32 == recording; }
+  bool is_of_recording(std::uint32_t recording) const noexcept {
+    return is_recorded() && (id & ~kRecorded) >> 32 == recording;
+  }
   /// Index of a recorded task in its recording.
   std::uint32_t recorded_index() const noexcept { return static_cast<std::uint32_t>(id); }
 

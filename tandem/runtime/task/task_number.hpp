@@ -21,9 +21,13 @@ struct TaskNumber {
   /// The first id of a position's nodes that the program may know; smaller ones belong to the flow itself.
   static constexpr TaskId kFirst = 2;
 
-  static constexpr TaskId first_id(std::uint64_t position) noexcept { return kOfRanks | ((position << kBits) + kFirst); }
+  static constexpr TaskId first_id(std::uint64_t position) noexcept {
+    return kOfRanks | ((position << kBits) + kFirst);
+  }
   /// The largest id of the position.
-  static constexpr TaskId last_id(std::uint64_t position) noexcept { return kOfRanks | (((position + 1) << kBits) - 1); }
+  static constexpr TaskId last_id(std::uint64_t position) noexcept {
+    return kOfRanks | (((position + 1) << kBits) - 1);
+  }
   /// Position of an id; 0: before the first operation.
   static constexpr std::uint64_t position(TaskId id) noexcept { return (id & ~kOfRanks) >> kBits; }
   static constexpr bool is_of_ranks(TaskId id) noexcept { return (id & kOfRanks) != 0; }

@@ -15,7 +15,8 @@
 
 namespace tandem::runtime {
 
-Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after, NodeIndex node) {
+Accesses::Begun Accesses::begin(Handle* handle, AccessMode mode, const SourceLine& where, const TaskRef* after,
+                                NodeIndex node) {
   auto access = std::make_unique<ApplicationAccess>();
   access->accesses = this;
   access->handle = handle;
@@ -51,21 +52,24 @@ void Accesses::submit(ApplicationAccess& access, AccessMode mode, const TaskRef*
 void Accesses::grant(Task&, void* context) {
   auto* const access = static_cast<ApplicationAccess*>(context);
   Executor& executor = access->accesses->executor_;  // read now: once granted, the access may be gone
-  if (access->state.exchange(ApplicationAccess::State::granted, std::memory_order_acq_rel) == ApplicationAccess::State::left)
+  if (access->state.exchange(ApplicationAccess::State::granted, std::memory_order_acq_rel) ==
+      ApplicationAccess::State::left)
     return end_unused(access);
   executor.caller().wake();
 }
 
 void Accesses::wait_granted(ApplicationAccess& access, const TaskRef* after) {
   const auto is_granted = [](void* waiting) {
-    return static_cast<const ApplicationAccess*>(waiting)->state.load(std::memory_order_acquire) == ApplicationAccess::State::granted;
+    return static_cast<const ApplicationAccess*>(waiting)->state.load(std::memory_order_acquire) ==
+           ApplicationAccess::State::granted;
   };
   if (!held_.any() || is_granted(&access)) return loop_.run_until(is_granted, &access);
   const std::string what = access.handle != nullptr ? access.handle->described() : describe(*after->task);
   if (const ApplicationAccess* const held = held_.before(*access.task))
-    throw UsageError(fmt::format("cannot wait for {}: it comes after the access to {} that was acquired at {}, which only this thread "
-                                 "can release; release that access first",
-                                 what, held->handle->described(), describe(held->where)));
+    throw UsageError(fmt::format(
+        "cannot wait for {}: it comes after the access to {} that was acquired at {}, which only this thread "
+        "can release; release that access first",
+        what, held->handle->described(), describe(held->where)));
   wait_beside_held(access, what);
 }
 
@@ -100,7 +104,8 @@ void Accesses::wait_beside_held(ApplicationAccess& access, const std::string& wh
 void Accesses::leave(Begun access) noexcept {
   submission_.window().end_hold();
   ApplicationAccess* const left = access.release();
-  if (left->state.exchange(ApplicationAccess::State::left, std::memory_order_acq_rel) == ApplicationAccess::State::granted)
+  if (left->state.exchange(ApplicationAccess::State::left, std::memory_order_acq_rel) ==
+      ApplicationAccess::State::granted)
     end_unused(left);
 }
 
@@ -116,13 +121,15 @@ void Accesses::throw_failure(FlowFailure& failure) {
   std::rethrow_exception(failure.exception);
 }
 
-std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode mode, const SourceLine& where, NodeIndex node) {
+std::unique_ptr<ApplicationAccess> Accesses::acquire(Handle& handle, AccessMode mode, const SourceLine& where,
+                                                     NodeIndex node) {
   submission_.thread().check("acquire data");
   data_.check_owned("acquire", handle, where);
   if (submission_.recorder() != nullptr)
-    throw UsageError(fmt::format("cannot acquire {} while a graph is recorded; submit a task with a lambda instead, which gets the "
-                                 "data in main memory in each replay",
-                                 handle.described()));
+    throw UsageError(
+        fmt::format("cannot acquire {} while a graph is recorded; submit a task with a lambda instead, which gets the "
+                    "data in main memory in each replay",
+                    handle.described()));
   Begun access = begin(&handle, mode, where, nullptr, node);
   FlowFailure* failure = sees_value(mode) ? handle.poison.settle() : nullptr;
   // There is no memory for the value, or fetching it failed.
@@ -157,7 +164,8 @@ void Accesses::prefetch(Handle& handle, NodeIndex node, const SourceLine& where)
   submission_.thread().check("prefetch data");
   data_.check_owned("prefetch", handle, where);
   if (submission_.recorder() != nullptr)
-    throw UsageError(fmt::format("cannot prefetch {} while a graph is recorded; prefetch it before the replay", handle.described()));
+    throw UsageError(
+        fmt::format("cannot prefetch {} while a graph is recorded; prefetch it before the replay", handle.described()));
   const FlowState& flow = handle.flow;
   // A reader would end a group of commuting or reducing tasks, and trigger the gathering of parts.
   const bool disturbs = (flow.kind != GroupKind::readers && !flow.members.empty()) || (flow.asks & 1U) != 0;
@@ -188,8 +196,9 @@ void Accesses::wait(const TaskRef& task) {
   submission_.thread().check("wait");
   if (task.task == nullptr) return;
   if (task.is_recorded())
-    throw UsageError("cannot wait for a recorded task, which runs in the replays of its graph only; wait for a replay, or for the "
-                     "task in one of them: rt.wait(replay, task)");
+    throw UsageError(
+        "cannot wait for a recorded task, which runs in the replays of its graph only; wait for a replay, or for the "
+        "task in one of them: rt.wait(replay, task)");
   refuse_while_recording("a task");
   const Begun access = begin(nullptr, AccessMode::read, SourceLine{}, &task);
   FlowFailure* failure = executor_.why_cancelled(*access->task);
@@ -211,7 +220,8 @@ void Accesses::wait(const TaskRef& node, TaskId position) {
 
 void Accesses::refuse_while_recording(const char* what) const {
   if (submission_.recorder() != nullptr)
-    throw UsageError(fmt::format("cannot wait for {} while a graph is recorded: nothing runs; wait after the recording", what));
+    throw UsageError(
+        fmt::format("cannot wait for {} while a graph is recorded: nothing runs; wait after the recording", what));
 }
 
 void Accesses::wait_quietly(const TaskRef& task, const char* what) noexcept {

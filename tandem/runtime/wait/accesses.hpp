@@ -41,7 +41,8 @@ class Accesses final : public DataUsers {
   /// Waits until the application may use `handle`, whose value is then on `node`. Throws UsageError, also when the
   /// access would wait for another one that the application holds; StuckError; and the failure that made the value
   /// missing. `release` ends the access.
-  std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where, NodeIndex node = 0);
+  std::unique_ptr<ApplicationAccess> acquire(Handle& handle, AccessMode mode, const SourceLine& where,
+                                             NodeIndex node = 0);
   void release(ApplicationAccess& access) noexcept;
 
   /// A hint that brings the present value of `handle` to `node` once it exists. It reads the data, so the next writer

@@ -49,11 +49,14 @@ void CallerLoop::begin_watch() {
 void CallerLoop::run_until(bool (*done)(void*), void* context) {
   if (is_in_child()) base::refuse_in_child("runtime");
   if (done(context)) return;
-  if (workers_.are_paused()) throw UsageError("what is waited for has not ended, and the workers are paused: call resume() first");
+  if (workers_.are_paused())
+    throw UsageError("what is waited for has not ended, and the workers are paused: call resume() first");
   const Waiting waiting(*this);
 
   // Each is due when no task has ended for its time; `kNever`: it is off.
-  const auto due_after = [](std::int64_t now_ns, std::int64_t after_ns) { return after_ns > 0 ? now_ns + after_ns : base::kNever; };
+  const auto due_after = [](std::int64_t now_ns, std::int64_t after_ns) {
+    return after_ns > 0 ? now_ns + after_ns : base::kNever;
+  };
   std::int64_t now_ns = watchdog_.after_ns > 0 || watcher_.every_ns > 0 ? driver_.now_ns() : 0;
   std::int64_t report_ns = due_after(now_ns, watchdog_.after_ns);
   std::int64_t look_ns = due_after(now_ns, watcher_.every_ns);

@@ -53,14 +53,18 @@ std::string why_root_stays(const Task& task, bool running, bool at_turnstile, co
 std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::vector<WorkerTeam::Running>& running,
                           const std::function<std::string(Task&)>& why_memory) {
   const WaitGraph graph(pool);
-  const auto outside = std::count_if(graph.live.begin(), graph.live.end(), [](const Task* task) { return !task->recorded; });
+  const auto outside = std::count_if(graph.live.begin(), graph.live.end(),
+                                     [](const Task* task) { return !task->recorded; });
   std::string out = fmt::format("{} {} not ended", unfinished, unfinished == 1 ? "task has" : "tasks have");
   auto end = std::back_inserter(out);
   if (std::cmp_less(outside, graph.live.size())) fmt::format_to(end, ", {} of them outside recorded graphs", outside);
 
-  const auto runs = [&](const Task* task) { return std::ranges::find(running, task, &WorkerTeam::Running::task) != running.end(); };
+  const auto runs = [&](const Task* task) {
+    return std::ranges::find(running, task, &WorkerTeam::Running::task) != running.end();
+  };
   for (std::size_t i = 0; i < running.size(); ++i)
-    if (i == 0 || running[i].worker != running[i - 1].worker) fmt::format_to(end, "\n  worker {} is in a kernel", running[i].worker);
+    if (i == 0 || running[i].worker != running[i - 1].worker)
+      fmt::format_to(end, "\n  worker {} is in a kernel", running[i].worker);
 
   std::size_t listed = 0;
   for (Task* task : graph.live) {
@@ -75,9 +79,10 @@ std::string explain_stuck(TaskPool& pool, std::uint64_t unfinished, const std::v
       bool at_turnstile = false;
       if (task->special && !runs(task))
         for (unsigned i = 0; i < task->access_count; ++i)
-          at_turnstile = at_turnstile ||
-                         (task->accesses()[i].mode() == AccessMode::commute && !task->accesses()[i].handle()->turnstile.free());
-      fmt::format_to(end, "\n  {}: {}", describe(*task), why_root_stays(*task, runs(task), at_turnstile, why_memory(*task)));
+          at_turnstile = at_turnstile || (task->accesses()[i].mode() == AccessMode::commute &&
+                                          !task->accesses()[i].handle()->turnstile.free());
+      fmt::format_to(end, "\n  {}: {}", describe(*task),
+                     why_root_stays(*task, runs(task), at_turnstile, why_memory(*task)));
       for (unsigned i = 0; i < task->access_count; ++i)
         fmt::format_to(end, "{}{} ({})", i == 0 ? "; data: " : ", ", task->accesses()[i].handle()->name,
                        tandem::name_of(shown_mode(task->accesses()[i])));

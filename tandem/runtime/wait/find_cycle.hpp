@@ -37,7 +37,8 @@ std::vector<Node> find_cycle(const std::vector<Node>& nodes, const WaitsFor<Node
       if (mark == Mark::closed) continue;
       if (mark == Mark::open) {
         std::vector<Node> cycle;
-        const auto first = std::find_if(path.begin(), path.end(), [&](const auto& entry) { return entry.first == before; });
+        const auto first = std::find_if(path.begin(), path.end(),
+                                        [&](const auto& entry) { return entry.first == before; });
         for (auto at = first; at != path.end(); ++at) cycle.push_back(at->first);
         return cycle;
       }

@@ -15,7 +15,8 @@ TEST(FindCycle, AGraphWithoutCyclesHasNone) {
 
 TEST(FindCycle, NamesThoseThatWaitForEachOtherAndNoOthers) {
   // 1 waits for 2, which is outside the cycle of 3, 4, 5.
-  EXPECT_EQ(find_cycle<int>({1, 2, 3, 4, 5}, {{1, {2}}, {2, {3}}, {3, {4}}, {4, {5}}, {5, {3}}}), (std::vector<int>{3, 4, 5}));
+  EXPECT_EQ(find_cycle<int>({1, 2, 3, 4, 5}, {{1, {2}}, {2, {3}}, {3, {4}}, {4, {5}}, {5, {3}}}),
+            (std::vector<int>{3, 4, 5}));
 }
 
 TEST(FindCycle, ANodeThatWaitsForItselfIsACycle) { EXPECT_EQ(find_cycle<int>({7}, {{7, {7}}}), (std::vector<int>{7})); }

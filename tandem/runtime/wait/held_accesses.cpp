@@ -62,7 +62,8 @@ bool HeldAccesses::waits_for(const Task& task, std::span<const Task* const> task
 std::string HeldAccesses::described() const {
   std::string text;
   for (const ApplicationAccess* access : held_)
-    text += fmt::format("{}{}, acquired at {}", text.empty() ? "" : "; ", access->handle->described(), describe(access->where));
+    text += fmt::format("{}{}, acquired at {}", text.empty() ? "" : "; ", access->handle->described(),
+                        describe(access->where));
   return text;
 }
 

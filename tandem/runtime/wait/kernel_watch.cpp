@@ -29,7 +29,8 @@ std::int64_t KernelWatch::step(std::int64_t now_ns) {
 void KernelWatch::report() const {
   log_.error("no task has ended for {:.1f} s", static_cast<double>(after_ns_) * 1e-9);
   for (const auto& [worker, task] : workers_.running())
-    log_.error("  worker {}{}: {}: its kernel is running", worker, worker == 0 ? ", the thread that waits" : "", describe(*task));
+    log_.error("  worker {}{}: {}: its kernel is running", worker, worker == 0 ? ", the thread that waits" : "",
+               describe(*task));
 }
 
 }  // namespace tandem::runtime

@@ -16,7 +16,8 @@ namespace tandem::runtime {
 /// Waits for everything that was submitted. Used by the submitting thread, except `cancel`.
 class Waits {
  public:
-  Waits(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data, const HeldAccesses& held, base::Log& log)
+  Waits(Submission& submission, CallerLoop& loop, Executor& executor, DataRegistry& data, const HeldAccesses& held,
+        base::Log& log)
       : submission_(submission), loop_(loop), executor_(executor), data_(data), held_(held), log_(log) {}
 
   /// Waits until all tasks have ended, ends a cancelled flow, and throws the earliest failure that no wait has thrown

@@ -7,11 +7,12 @@ namespace tandem::runtime {
 
 /// Runs one task after the other.
 ///
-/// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one read-modify-write per
-/// successor; no lock when it runs its own successor next.
+/// Cost of a task without statistics: its kernel's call, one exchange to seal, one load and at most one
+/// read-modify-write per successor; no lock when it runs its own successor next.
 class CoreWorker final : public Worker {
  public:
-  CoreWorker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock)
+  CoreWorker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
+             const clock::Clock& clock)
       : Worker(index, spec, options, executor, clock) {}
 
   void visit_running(const std::function<void(const Task&)>& visit) const override {

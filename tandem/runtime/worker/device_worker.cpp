@@ -28,8 +28,10 @@ template <class Visit>
 void for_each_successor(const Task& before, const Visit& visit) {
   unsigned left = 16;
   if (before.recorded)
-    for (std::uint32_t i = 0; i < before.recording->successor_count && left != 0; ++i, --left) visit(*before.recording->successors[i]);
-  for (const Link* link = before.successors.peek(); link != nullptr && left != 0; link = link->next, --left) visit(*link->task());
+    for (std::uint32_t i = 0; i < before.recording->successor_count && left != 0; ++i, --left)
+      visit(*before.recording->successors[i]);
+  for (const Link* link = before.successors.peek(); link != nullptr && left != 0; link = link->next, --left)
+    visit(*link->task());
 }
 
 }  // namespace
@@ -194,8 +196,10 @@ Task* DeviceWorker::next_of_stretch(unsigned last, std::int64_t now_ns) {
   for_each_successor(before, [&](Task& task) {
     // With a count of one no other thread changes the task.
     if (task.waits.load(std::memory_order_acquire) != 1 || (next != nullptr && task.priority <= next->priority)) return;
-    const bool is_plain = task.kind == TaskKind::kernel && task.restricted && !task.special && !task.chooses && !task.ops->serves;
-    if (is_plain && !task.poisoned.load(std::memory_order_relaxed) && executor_.stays_on(task, before, index_)) next = &task;
+    const bool is_plain =
+        task.kind == TaskKind::kernel && task.restricted && !task.special && !task.chooses && !task.ops->serves;
+    if (is_plain && !task.poisoned.load(std::memory_order_relaxed) && executor_.stays_on(task, before, index_))
+      next = &task;
   });
   if (next == nullptr) return nullptr;
   const std::vector<unsigned>& lane = in_flight_.lane(last % in_flight_.lane_count());
@@ -221,9 +225,11 @@ bool DeviceWorker::stays_if_it_fails(Task& task, const Task* before) const noexc
   const std::uint32_t elsewhere = ~(Handle::kMoving | 1U << spec_.node);
   const AccessSlot* const slots = task.accesses();
   return std::any_of(slots, slots + task.access_count, [&](const AccessSlot& slot) {
-    if (slot.alias() || !sees_value(slot.mode()) || !makes_value(slot.mode()) || slot.handle()->private_copy != nullptr) return false;
+    if (slot.alias() || !sees_value(slot.mode()) || !makes_value(slot.mode()) || slot.handle()->private_copy != nullptr)
+      return false;
     if ((slot.handle()->valid.load(std::memory_order_acquire) & elsewhere) == 0) return true;
-    return before != nullptr && std::any_of(before->accesses(), before->accesses() + before->access_count, [&](const AccessSlot& written) {
+    return before != nullptr &&
+           std::any_of(before->accesses(), before->accesses() + before->access_count, [&](const AccessSlot& written) {
              return written.handle() == slot.handle() && makes_value(written.mode());
            });
   });
@@ -241,7 +247,8 @@ void DeviceWorker::come_to_front(unsigned lane) {
 bool DeviceWorker::is_called_off(const Task& task) const noexcept {
   if (task.poisoned.load(std::memory_order_relaxed)) return true;
   const AccessSlot* const slots = task.accesses();
-  return std::any_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.handle()->poison.any(); });
+  return std::any_of(slots, slots + task.access_count,
+                     [](const AccessSlot& slot) { return slot.handle()->poison.any(); });
 }
 
 /// In the trace a device runs one task after the other, in the order of launches: each starts when the one before it
@@ -256,7 +263,9 @@ void DeviceWorker::trace_oldest() {
 
 void DeviceWorker::complete(const Device::Ended& ended) {
   TANDEM_ASSERT(in_flight_.has(ended.place));  // the device reports each of its tasks once
-  const auto look = [](const std::exception_ptr& failure) { return failure != nullptr ? look_at(failure) : DeviceFailure(); };
+  const auto look = [](const std::exception_ptr& failure) {
+    return failure != nullptr ? look_at(failure) : DeviceFailure();
+  };
   if (const DeviceFailure failure = look(ended.failure); failure.is_devices && failure.effect == DeviceEffect::lost)
     return lose_device(ended.failure, failure);
   in_flight_.run(ended.place).ended = ended;
@@ -275,7 +284,8 @@ void DeviceWorker::end_run(const Device::Ended& ended, const DeviceFailure& fail
   const InFlight::Run run = in_flight_.leave(ended.place);
   if (task.special && executor_.memory().is_limited(spec_.node)) place.release_scratch();
   const std::int64_t now_ns = clock_.now_ns();
-  const std::int64_t since_ns = ended.kernel_ns > 0 ? now_ns - ended.kernel_ns : std::max(run.launched_ns, ended_at_ns_);
+  const std::int64_t since_ns =
+      ended.kernel_ns > 0 ? now_ns - ended.kernel_ns : std::max(run.launched_ns, ended_at_ns_);
   const std::int64_t took_ns = std::max<std::int64_t>(now_ns - since_ns, 1);
   usual_ns_ = usual_ns_ == 0 ? took_ns : std::max<std::int64_t>(usual_ns_ + (took_ns - usual_ns_) / 4, 1);
   is_timed_ = ended.kernel_ns > 0;
@@ -338,11 +348,13 @@ void DeviceWorker::fall_back(Task& task, const std::string& why) {
 }
 
 /// The failure, with the names of the task and the device.
-std::exception_ptr DeviceWorker::named(const Task& task, const std::exception_ptr& failure, const DeviceFailure& look) const {
+std::exception_ptr DeviceWorker::named(const Task& task, const std::exception_ptr& failure,
+                                       const DeviceFailure& look) const {
   try {
     std::rethrow_exception(failure);
   } catch (const DeviceError&) {
-    return std::make_exception_ptr(DeviceError(look.effect, fmt::format("{} on {}: {}", describe(task), device_->name(), look.what)));
+    return std::make_exception_ptr(
+        DeviceError(look.effect, fmt::format("{} on {}: {}", describe(task), device_->name(), look.what)));
   } catch (...) {
     return failure;  // it names the data and the memory
   }

@@ -22,8 +22,11 @@ namespace tandem::runtime {
 /// gets them in batches (`Device::flush`).
 class DeviceWorker final : public Worker {
  public:
-  DeviceWorker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock)
-      : Worker(index, spec, options, executor, clock), device_(spec.unit), in_flight_(spec.unit->depth(), options.stretch, index, spec.node) {}
+  DeviceWorker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
+               const clock::Clock& clock)
+      : Worker(index, spec, options, executor, clock),
+        device_(spec.unit),
+        in_flight_(spec.unit->depth(), options.stretch, index, spec.node) {}
 
   void visit_running(const std::function<void(const Task&)>& visit) const override { in_flight_.visit(visit); }
 

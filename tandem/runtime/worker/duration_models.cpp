@@ -18,7 +18,8 @@ std::string without_number(const std::string& name) {
   for (std::size_t begin = 0; begin < name.size();) {
     const std::size_t end = std::min(name.find(' ', begin), name.size());
     const auto word = name.substr(begin, end - begin);
-    const bool is_number = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool is_number = !word.empty() && std::all_of(word.begin(), word.end(),
+                                                        [](unsigned char c) { return std::isdigit(c) != 0; });
     if (!is_number) result += (result.empty() ? "" : " ") + word;
     begin = end + 1;
   }
@@ -54,14 +55,16 @@ DurationModels::Entry& DurationModels::entry(std::string_view codelet, const mod
 }
 
 /// Finds the entries of a codelet's implementations for such workers, or of one of them. Returns their number.
-std::size_t DurationModels::find(std::string_view codelet, const std::string& worker, std::optional<std::uint32_t> implementation,
+std::size_t DurationModels::find(std::string_view codelet, const std::string& worker,
+                                 std::optional<std::uint32_t> implementation,
                                  std::array<Entry*, kMostEntries>& found) const {
   const std::lock_guard guard(lock_);
   const auto at = codelets_.find(codelet);
   if (at == codelets_.end()) return 0;
   std::size_t count = 0;
   for (const auto& [kind, entry] : at->second)
-    if (kind.worker == worker && (!implementation || kind.implementation == *implementation) && count < kMostEntries) found[count++] = entry.get();
+    if (kind.worker == worker && (!implementation || kind.implementation == *implementation) && count < kMostEntries)
+      found[count++] = entry.get();
   return count;
 }
 
@@ -105,16 +108,19 @@ std::vector<model::CodeletModels> DurationModels::news() const {
   return result;
 }
 
-model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const {
+model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint,
+                                            unsigned worker) const {
   return least(codelet, footprint, worker, {});
 }
 
-model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const {
+model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint,
+                                            DeviceKind kind) const {
   const auto worker = worker_of(kind);
   return worker ? least(codelet, footprint, *worker, {}) : model::Estimate{};
 }
 
-model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) const {
+model::Estimate DurationModels::expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
+                                            unsigned implementation) const {
   const auto worker = worker_of(kind);
   return worker ? least(codelet, footprint, *worker, implementation) : model::Estimate{};
 }

@@ -52,7 +52,8 @@ class DurationModels {
   /// Estimate for a task of `codelet` on this worker.
   model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, unsigned worker) const;
   /// Estimate for a task of `codelet` by one of its implementations.
-  model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) const;
+  model::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind,
+                              unsigned implementation) const;
 
  private:
   struct NameHash {
@@ -65,7 +66,8 @@ class DurationModels {
   static constexpr std::size_t kMostEntries = 8;
   std::size_t find(std::string_view codelet, const std::string& worker, std::optional<std::uint32_t> implementation,
                    std::array<Entry*, kMostEntries>& found) const;
-  model::Estimate least(std::string_view codelet, model::Footprint footprint, unsigned worker, std::optional<std::uint32_t> implementation) const;
+  model::Estimate least(std::string_view codelet, model::Footprint footprint, unsigned worker,
+                        std::optional<std::uint32_t> implementation) const;
   std::optional<unsigned> worker_of(DeviceKind kind) const;
 
   std::vector<std::string> kinds_;      ///< by worker

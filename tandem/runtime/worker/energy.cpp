@@ -14,13 +14,17 @@
 
 namespace tandem::runtime {
 
-Energy::Energy(World& world, const CoreOptions& options, const std::vector<WorkerSpec>& specs, const std::vector<std::unique_ptr<Worker>>& workers)
+Energy::Energy(World& world, const CoreOptions& options, const std::vector<WorkerSpec>& specs,
+               const std::vector<std::unique_ptr<Worker>>& workers)
     : world_(world), specs_(specs), workers_(workers), began_ns_(world.clock->now_ns()) {
   if (MachinePowers::are_in(world.machine)) machine_powers_ = std::make_unique<MachinePowers>(world.machine);
-  if (!world.energy.empty() || !options.powers.is_empty()) learnt_powers_ = std::make_unique<LearntPowers>(specs, options.powers);
+  if (!world.energy.empty() || !options.powers.is_empty())
+    learnt_powers_ = std::make_unique<LearntPowers>(specs, options.powers);
   if (world.energy.empty()) return;
-  const auto busy = [this](unsigned worker, std::int64_t now_ns, const std::function<void(std::string_view, double)>& visit) {
-    workers_[worker]->measurements().visit_busy(now_ns, [&](const CodeletCore& codelet, double ns) { visit(codelet.name, ns); });
+  const auto busy = [this](unsigned worker, std::int64_t now_ns,
+                           const std::function<void(std::string_view, double)>& visit) {
+    workers_[worker]->measurements().visit_busy(
+        now_ns, [&](const CodeletCore& codelet, double ns) { visit(codelet.name, ns); });
   };
   meter_ = std::make_unique<EnergyMeter>(std::move(world.energy), busy, options.energy_every_ns, began_ns_);
   meter_->tell(*learnt_powers_);
@@ -38,18 +42,26 @@ void Energy::finish(std::int64_t now_ns) {
 
 void Energy::aim(Placer* placer, const CoreOptions& options) {
   if (options.objective == Objective::time) return;
-  const std::string option = options.objective == Objective::energy ? "option objective=energy" : "option objective=edp";
-  if (!world_.machine.is_mixed()) return world_.log->warn("{} changes nothing: all workers are alike, so a task draws the same on each", option);
+  const std::string option =
+      options.objective == Objective::energy ? "option objective=energy" : "option objective=edp";
+  if (!world_.machine.is_mixed())
+    return world_.log->warn("{} changes nothing: all workers are alike, so a task draws the same on each", option);
   if (placer == nullptr || !world_.policy->weighs_energy())
-    return world_.log->warn("{} changes nothing: scheduling policy {} does not count energy; option sched: plan, heteroprio, darts, dm, dmda, dmdar and dmdas do", option,
-                            world_.policy->name());
+    return world_.log->warn(
+        "{} changes nothing: scheduling policy {} does not count energy; option sched: plan, heteroprio, darts, dm, "
+        "dmda, dmdar and dmdas do",
+        option, world_.policy->name());
   const Powers* powers = world_.powers.get();
   if (powers == nullptr) powers = machine_powers_.get();
   if (powers == nullptr) powers = learnt_powers_.get();
   if (powers == nullptr)
-    return world_.log->warn("{}: tasks are placed by time, since nothing is known of what workers draw: no counter of energy can be read here "
-                            "(`tandem doctor` says why), and no earlier run with option models has measured it; running_watts and idle_watts of each "
-                            "worker in the file of option machine say it, too", option);
+    return world_.log->warn(
+        "{}: tasks are placed by time, since nothing is known of what workers draw: no counter of energy can be read "
+        "here "
+        "(`tandem doctor` says why), and no earlier run with option models has measured it; running_watts and "
+        "idle_watts of each "
+        "worker in the file of option machine say it, too",
+        option);
   placer->aim_at(options.objective, *powers);
 }
 

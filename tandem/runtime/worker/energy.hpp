@@ -22,7 +22,8 @@ class Worker;
 class Energy {
  public:
   /// `workers` is filled later, and outlives this, as do all other arguments.
-  Energy(World& world, const CoreOptions& options, const std::vector<WorkerSpec>& specs, const std::vector<std::unique_ptr<Worker>>& workers);
+  Energy(World& world, const CoreOptions& options, const std::vector<WorkerSpec>& specs,
+         const std::vector<std::unique_ptr<Worker>>& workers);
   ~Energy();
 
   /// Makes policies count energy, if `CoreOptions::objective` says so and powers are known. Otherwise the log says once

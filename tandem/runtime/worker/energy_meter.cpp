@@ -20,7 +20,8 @@ EnergyMeter::EnergyMeter(std::vector<EnergySource> sources, BusyTimes busy, std:
       kind->name = of.kind;
     }
     const std::size_t counters = of.counters.size();
-    Source& source = sources_.emplace_back(Source{.of = std::move(of), .kind = static_cast<unsigned>(kind - kinds_.begin())});
+    Source& source =
+        sources_.emplace_back(Source{.of = std::move(of), .kind = static_cast<unsigned>(kind - kinds_.begin())});
     source.last_uj.resize(counters);
     source.is_read.resize(counters);
     source.joules.resize(counters);
@@ -108,7 +109,8 @@ EnergyReport EnergyMeter::report() const {
     report.kinds.push_back(std::move(of));
     for (unsigned k = 0; k < fit.codelets.size(); ++k)
       if (const model::Watts& watts = fit.codelets[k]; watts.seconds > 0)
-        report.kernels.push_back({.codelet = kind.codelets[k], .kind = kind.name, .joules = watts.watts * watts.seconds, .watts = watts});
+        report.kernels.push_back(
+            {.codelet = kind.codelets[k], .kind = kind.name, .joules = watts.watts * watts.seconds, .watts = watts});
   }
   std::ranges::stable_sort(report.kernels, std::greater(), &KernelEnergy::joules);
   return report;
@@ -127,7 +129,8 @@ model::PowerTable EnergyMeter::measured_here() const {
     if (kind.model.intervals() == 0) continue;
     const auto sources = static_cast<double>(std::ranges::count(sources_, number, &Source::kind));
     const model::PowerModel::Fit fit = kind.model.fit();
-    if (fit.idle.seconds > 0) table.idle[kind.name] = {fit.idle.watts * sources, fit.idle.error * sources, fit.idle.seconds};
+    if (fit.idle.seconds > 0)
+      table.idle[kind.name] = {fit.idle.watts * sources, fit.idle.error * sources, fit.idle.seconds};
     for (unsigned k = 0; k < fit.codelets.size(); ++k)
       if (fit.codelets[k].seconds > 0) table.kernels[{kind.name, kind.codelets[k]}] = fit.codelets[k];
   }
@@ -138,7 +141,9 @@ void EnergyMeter::trace_to(trace::Session& session) {
   const std::lock_guard guard(mutex_);
   for (Source& source : sources_)
     for (std::size_t i = 0; i < source.of.counters.size(); ++i)
-      source.names[i] = session.name(trace::NameKind::energy, fmt::format("{} {}", base::format_pu_list(source.of.workers), source.of.counters[i]->name()));
+      source.names[i] =
+          session.name(trace::NameKind::energy,
+                       fmt::format("{} {}", base::format_pu_list(source.of.workers), source.of.counters[i]->name()));
   session.attach(stream_, {.kind = trace::ActorKind::user, .name = "energy"});
 }
 

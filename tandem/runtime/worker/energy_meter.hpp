@@ -45,7 +45,8 @@ class EnergyMeter final : public base::Steppable {
   static constexpr double kMostWatts = 20'000;     ///< most power of a counter; more is an error of the counter
 
   /// Calls `visit(codelet, ns)` for each codelet with the time that it has run on a worker so far.
-  using BusyTimes = std::function<void(unsigned worker, std::int64_t now_ns, const std::function<void(std::string_view codelet, double ns)>& visit)>;
+  using BusyTimes = std::function<void(unsigned worker, std::int64_t now_ns,
+                                       const std::function<void(std::string_view codelet, double ns)>& visit)>;
 
   /// Counting begins at `now_ns`.
   EnergyMeter(std::vector<EnergySource> sources, BusyTimes busy, std::int64_t every_ns, std::int64_t now_ns);

@@ -4,7 +4,8 @@
 namespace tandem::runtime {
 
 bool Hold::may_hold(const Task& task) const {
-  return !task.ops->serves && !task.restricted && spec_.device == DeviceKind::cpu && !executor_.queues().somebody_idle();
+  return !task.ops->serves && !task.restricted && spec_.device == DeviceKind::cpu &&
+         !executor_.queues().somebody_idle();
 }
 
 bool Hold::begin(const Task& task, std::optional<std::int64_t> task_ns) {

@@ -49,7 +49,9 @@ class InFlight {
   bool full() const noexcept { return free_.empty(); }
   unsigned lane_count() const noexcept { return static_cast<unsigned>(lanes_.size()); }
   /// Whether `place` has a task.
-  bool has(unsigned place) const noexcept { return place < places_.size() && tasks_[place].load(std::memory_order_relaxed) != nullptr; }
+  bool has(unsigned place) const noexcept {
+    return place < places_.size() && tasks_[place].load(std::memory_order_relaxed) != nullptr;
+  }
   DeviceTask& at(unsigned place) noexcept { return places_[place]; }
   Run& run(unsigned place) noexcept { return runs_[place]; }
   /// The place of the task that was launched before all others.
@@ -65,7 +67,8 @@ class InFlight {
     return take(lane, {.launched_ns = now_ns, .choice = choice}, task, memory);
   }
   /// Takes a place for `task` behind the last task of a lane that has less than `stretch`.
-  DeviceTask& take_behind(unsigned lane, Task& task, const Implementations::Choice& choice, Memory& memory, std::int64_t now_ns) {
+  DeviceTask& take_behind(unsigned lane, Task& task, const Implementations::Choice& choice, Memory& memory,
+                          std::int64_t now_ns) {
     TANDEM_ASSERT(!lanes_[lane].empty() && lanes_[lane].size() < stretch_);
     runs_[lanes_[lane].back()].is_alone = false;
     unsigned place = lane;

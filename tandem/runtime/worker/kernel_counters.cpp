@@ -20,7 +20,8 @@ void KernelCounters::end() noexcept {
 
 void KernelCounters::write(const Task& task, trace::Stream& stream) noexcept {
   if (!std::exchange(is_counting_, false)) return;
-  stream.append<trace::Type::task_counters>(flow_position(task), counts_.cycles, counts_.instructions, counts_.stalled, counts_.misses);
+  stream.append<trace::Type::task_counters>(flow_position(task), counts_.cycles, counts_.instructions, counts_.stalled,
+                                            counts_.misses);
 }
 
 }  // namespace tandem::runtime

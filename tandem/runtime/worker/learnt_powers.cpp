@@ -9,7 +9,8 @@
 
 namespace tandem::runtime {
 
-LearntPowers::LearntPowers(const std::vector<WorkerSpec>& workers, model::PowerTable known) : known_(std::move(known)), powers_(known_) {
+LearntPowers::LearntPowers(const std::vector<WorkerSpec>& workers, model::PowerTable known)
+    : known_(std::move(known)), powers_(known_) {
   for (const WorkerSpec& worker : workers) {
     auto at = std::ranges::find(kinds_, worker.device, &OfKind::device);
     if (at == kinds_.end()) at = kinds_.insert(at, {worker.device, kind_name(worker)});

@@ -23,8 +23,8 @@ class LinkMeter::Measurement {
   /// Copies between two memories. Used by one thread at a time; several probes may copy at once.
   class Probe {
    public:
-    Probe(NodeIndex from, NodeIndex to, std::size_t most, Copier& copier, const CopyRequest& request, MemoryNode& source, MemoryNode& target,
-          const clock::Clock& clock)
+    Probe(NodeIndex from, NodeIndex to, std::size_t most, Copier& copier, const CopyRequest& request,
+          MemoryNode& source, MemoryNode& target, const clock::Clock& clock)
         : curves{.from = from, .to = to},
           most_bytes(most),
           copier_(copier),
@@ -88,7 +88,8 @@ class LinkMeter::Measurement {
       try {
         traffic_.add({.name = "tandem-traffic"}, [this, &one = *probe, bytes] {
           bind(one);
-          while (copies_on_.load(std::memory_order_relaxed) && !one.fails) one.fails = !one.copy(std::min(bytes, one.most_bytes));
+          while (copies_on_.load(std::memory_order_relaxed) && !one.fails)
+            one.fails = !one.copy(std::min(bytes, one.most_bytes));
         });
       } catch (const StartError&) {  // no more threads: there is less traffic
         return;
@@ -111,7 +112,8 @@ class LinkMeter::Measurement {
  private:
   /// Time for one size of one link.
   std::int64_t slice_ns() const noexcept {
-    return std::max<std::int64_t>(1, options_.most_ns / (2 * static_cast<std::int64_t>(probes_.size() * options_.sizes.size())));
+    return std::max<std::int64_t>(
+        1, options_.most_ns / (2 * static_cast<std::int64_t>(probes_.size() * options_.sizes.size())));
   }
   void begin_steps(unsigned steps) noexcept {
     step_ = 0;
@@ -159,7 +161,8 @@ class LinkMeter::Measurement {
     for (const std::size_t bytes : options_.sizes)
       if (bytes <= room) most = std::max(most, bytes);
     if (copier == nullptr || most == 0) return;
-    auto probe = std::make_unique<Probe>(from, to, most, *copier, request, memory_of(from), memory_of(to), *world_.clock);
+    auto probe =
+        std::make_unique<Probe>(from, to, most, *copier, request, memory_of(from), memory_of(to), *world_.clock);
     if (probe->has_memory() && fill(*probe, from)) probes_.push_back(std::move(probe));
   }
 
@@ -172,7 +175,8 @@ class LinkMeter::Measurement {
     const Block zeros(*main_, probe.most_bytes);
     if (zeros.memory() == nullptr) return false;
     std::memset(zeros.memory(), 0, probe.most_bytes);
-    const CopyRequest request{.from_node = 0, .to_node = from, .from = zeros.memory(), .to = probe.source(), .shape = {}};
+    const CopyRequest request{
+        .from_node = 0, .to_node = from, .from = zeros.memory(), .to = probe.source(), .shape = {}};
     return timed_copy(copier_of(from), request, probe.most_bytes, *world_.clock).has_value();
   }
 
@@ -221,7 +225,8 @@ class LinkMeter::Measurement {
       probe.fails |= !probe.copy(bytes);
       ready.arrive_and_wait();
       const std::int64_t end_ns = probe.clock().now_ns() + slice_ns;
-      for (unsigned i = 0; have_enough.load(std::memory_order_relaxed) < active.size() && probe.clock().now_ns() < end_ns; ++i) {
+      for (unsigned i = 0;
+           have_enough.load(std::memory_order_relaxed) < active.size() && probe.clock().now_ns() < end_ns; ++i) {
         // One number, which orders nothing.
         if (i == options_.copies) have_enough.fetch_add(1, std::memory_order_relaxed);
         const auto took_ns = probe.copy(bytes);
@@ -291,13 +296,15 @@ std::optional<MachineLink> LinkCurves::link() const {
   MachineLink link{.from = from, .to = to, .bytes_per_ns = *rate_of_large, .source = LinkSource::measured};
   const std::size_t smallest = known_sizes(times.alone).front();
   const double smallest_ns = times.alone.sizes().find(smallest)->estimate().mean_ns;
-  link.latency_ns = std::max<std::int64_t>(0, std::llround(smallest_ns - static_cast<double>(smallest) / link.bytes_per_ns));
+  link.latency_ns =
+      std::max<std::int64_t>(0, std::llround(smallest_ns - static_cast<double>(smallest) / link.bytes_per_ns));
   link.loaded_bytes_per_ns = rate_of_large_copies(times.loaded);
   link.beside_messages_bytes_per_ns = rate_of_large_copies(beside_messages);
   return link;
 }
 
-LinkMeter::LinkMeter(World& world, LinkCurveOptions options) : measurement_(std::make_unique<Measurement>(world, std::move(options))) {}
+LinkMeter::LinkMeter(World& world, LinkCurveOptions options)
+    : measurement_(std::make_unique<Measurement>(world, std::move(options))) {}
 LinkMeter::~LinkMeter() = default;
 bool LinkMeter::has_links() const noexcept { return measurement_->has_links(); }
 void LinkMeter::measure() { measurement_->measure(); }

@@ -96,7 +96,8 @@ class MeasuredCurves : public testing::Test {
   BusCopier& add(NodeKind kind, DeviceKind device = DeviceKind::cuda, std::size_t budget = 0) {
     auto copier = std::make_unique<Kind>(bus);
     BusCopier& added = *copier;
-    const NodeIndex node = world.add_memory({.kind = kind, .name = "memory", .budget = budget}, std::make_unique<PlainMemory>(), std::move(copier));
+    const NodeIndex node = world.add_memory({.kind = kind, .name = "memory", .budget = budget},
+                                            std::make_unique<PlainMemory>(), std::move(copier));
     if (kind == NodeKind::device) world.machine.workers.push_back({.kind = device, .node = node});
     return added;
   }
@@ -118,7 +119,9 @@ TEST_F(MeasuredCurves, HaveLatencyAndRateAlone) {
   ASSERT_EQ(curves.size(), 2U);
   for (const LinkCurves& one : curves) {
     for (const std::size_t bytes : options.sizes)
-      EXPECT_NEAR(LinkCurves::rate(one.times.alone, bytes).value_or(0), static_cast<double>(bytes) / alone_ns(bytes), 0.01) << bytes;
+      EXPECT_NEAR(LinkCurves::rate(one.times.alone, bytes).value_or(0), static_cast<double>(bytes) / alone_ns(bytes),
+                  0.01)
+          << bytes;
     const auto link = one.link();
     ASSERT_TRUE(link);
     EXPECT_NEAR(link->bytes_per_ns, kRate, 0.05);
@@ -233,12 +236,15 @@ TEST_F(MeasuredCurves, HaveARateBesideMessagesWhenThatIsMeasured) {
   for (const LinkCurves& one : meter.curves()) {
     EXPECT_FALSE(one.link()) << "nothing is known of the link alone";
     for (const std::size_t bytes : options.sizes)
-      EXPECT_NEAR(LinkCurves::rate(one.beside_messages, bytes).value_or(0), static_cast<double>(bytes) / alone_ns(bytes), 0.01) << bytes;
+      EXPECT_NEAR(LinkCurves::rate(one.beside_messages, bytes).value_or(0),
+                  static_cast<double>(bytes) / alone_ns(bytes), 0.01)
+          << bytes;
   }
   meter.measure();
   const std::vector<LinkCurves> curves = meter.curves();
   ASSERT_EQ(curves.size(), 2U);
-  for (const LinkCurves& one : curves) EXPECT_NEAR(one.link().value().beside_messages_bytes_per_ns.value_or(0), kRate, 0.05);
+  for (const LinkCurves& one : curves)
+    EXPECT_NEAR(one.link().value().beside_messages_bytes_per_ns.value_or(0), kRate, 0.05);
 }
 
 TEST_F(MeasuredCurves, TrafficGoesOverAllLinksUntilItStops) {

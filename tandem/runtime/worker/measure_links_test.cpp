@@ -25,7 +25,8 @@ struct TimedCopier : Copier {
   CopyState start(const CopyRequest& request, CopyEnded ended) override {
     ++copies;
     if (fails) throw std::runtime_error("no copy");
-    clock.advance_ns(1'000 + static_cast<std::int64_t>(request.shape.bytes()) / (request.to_node == 0 ? 2 : 4) + (copies == 1 ? 1'000'000 : 0));
+    clock.advance_ns(1'000 + static_cast<std::int64_t>(request.shape.bytes()) / (request.to_node == 0 ? 2 : 4) +
+                     (copies == 1 ? 1'000'000 : 0));
     ended(nullptr);
     return CopyState::posted;
   }
@@ -49,7 +50,8 @@ class MeasuredLinks : public testing::Test {
     memory->most = most;
     auto copier = std::make_unique<Kind>(clock);
     TimedCopier& added = *copier;
-    const NodeIndex node = world.add_memory({.kind = NodeKind::device, .name = "device", .budget = budget}, std::move(memory), std::move(copier));
+    const NodeIndex node = world.add_memory({.kind = NodeKind::device, .name = "device", .budget = budget},
+                                            std::move(memory), std::move(copier));
     world.machine.workers.push_back({.kind = kind, .node = node});
     return added;
   }

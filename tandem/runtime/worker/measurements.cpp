@@ -49,9 +49,12 @@ WorkerReport Measurements::report(std::int64_t now_ns) const noexcept {
   report.busy_ns = busy_ns_.get();
   report.idle_ns = idle_ns_.get();
   report.total_ns = total_ns_.get();
-  if (const auto since_ns = present_since_ns_.get(); since_ns >= 0) report.total_ns += static_cast<double>(now_ns - since_ns);
-  if (const auto since_ns = busy_since_ns_.get(); since_ns >= 0) report.busy_ns += static_cast<double>(now_ns - since_ns);
-  if (const auto since_ns = idle_since_ns_.get(); since_ns >= 0) report.idle_ns += static_cast<double>(now_ns - since_ns);
+  if (const auto since_ns = present_since_ns_.get(); since_ns >= 0)
+    report.total_ns += static_cast<double>(now_ns - since_ns);
+  if (const auto since_ns = busy_since_ns_.get(); since_ns >= 0)
+    report.busy_ns += static_cast<double>(now_ns - since_ns);
+  if (const auto since_ns = idle_since_ns_.get(); since_ns >= 0)
+    report.idle_ns += static_cast<double>(now_ns - since_ns);
   return report;
 }
 

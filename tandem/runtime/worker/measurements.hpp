@@ -76,7 +76,8 @@ class Measurements {
   void visit_busy(std::int64_t now_ns, Visit visit) const {
     const std::lock_guard guard(lock_);
     for (const auto& [codelet, durations] : durations_) visit(*codelet, durations.total_ns());
-    if (running_ != nullptr && now_ns > running_since_ns_) visit(*running_, static_cast<double>(now_ns - running_since_ns_));
+    if (running_ != nullptr && now_ns > running_since_ns_)
+      visit(*running_, static_cast<double>(now_ns - running_since_ns_));
   }
   std::vector<TimelineEvent> timeline() const {
     const std::lock_guard guard(lock_);

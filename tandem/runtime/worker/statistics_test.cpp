@@ -34,7 +34,8 @@ TEST(DurationStatistics, AreExactForLargeOffsets) {
 
 TEST(DurationStatistics, MergedInPartsAreTheWhole) {
   std::vector<double> values(1'000);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i)) * 100 + static_cast<double>(i);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<double>(i)) * 100 + static_cast<double>(i);
   const DurationStatistics whole = of(values);
   DurationStatistics merged = of({values.begin(), values.begin() + 10});
   merged.merge(of({values.begin() + 10, values.begin() + 700}));

@@ -13,7 +13,8 @@ std::optional<double> timed_copy(Copier& copier, CopyRequest request, std::size_
   const auto end = std::make_shared<std::promise<std::exception_ptr>>();  // the copier may use it after this call
   try {
     const std::int64_t begin_ns = clock.now_ns();
-    const CopyState state = copier.start(request, [end](const std::exception_ptr& failure) { end->set_value(failure); });
+    const CopyState state = copier.start(request,
+                                         [end](const std::exception_ptr& failure) { end->set_value(failure); });
     if (state == CopyState::posted && end->get_future().get() != nullptr) return {};
     return static_cast<double>(clock.now_ns() - begin_ns);
   } catch (...) {

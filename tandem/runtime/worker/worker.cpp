@@ -32,7 +32,8 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
       executor_(executor),
       clock_(clock),
       hold_(index, spec_, executor, clock),
-      durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index) : nullptr),
+      durations_(options.models != nullptr ? std::make_unique<DurationModels::Collector>(*options.models, index)
+                                           : nullptr),
       measures_(options.timed || durations_ != nullptr),
       measurements_(index, options.timeline),
       progress_(options.attendance),
@@ -45,8 +46,8 @@ Worker::Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& opti
   if (options_.counters != nullptr) counters_ = std::make_unique<KernelCounters>(*options_.counters);
 }
 
-std::unique_ptr<Worker> Worker::make(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
-                                     const clock::Clock& clock) {
+std::unique_ptr<Worker> Worker::make(unsigned index, const WorkerSpec& spec, const WorkerOptions& options,
+                                     Executor& executor, const clock::Clock& clock) {
   if (spec.unit != nullptr) return std::make_unique<DeviceWorker>(index, spec, options, executor, clock);
   return std::make_unique<CoreWorker>(index, spec, options, executor, clock);
 }
@@ -81,7 +82,9 @@ void Worker::wake_up() {
 Task* Worker::take_unless_holding() {
   Task* task = take();
   if (gate_ != nullptr) [[unlikely]] task = pass_memory_gate(task);
-  if (task == nullptr || !hold_.begin_instead_of(*task, [this](const Task& next) { return expected_ns(next); })) [[likely]] return task;
+  if (task == nullptr || !hold_.begin_instead_of(*task, [this](const Task& next) { return expected_ns(next); }))
+      [[likely]]
+    return task;
   measurements_.count_hold();
   executor_.queues().put_back(index_, task);
   return nullptr;
@@ -95,7 +98,8 @@ Task* Worker::pass_memory_gate(Task* task) {
     const MemoryGate::Answer answer = gate_->ask(task, is_bound, inside_gate_, stays);
     if (answer.hand_on != nullptr) executor_.queues().push_released(index_, answer.hand_on);
     if (is_bound && answer.run != task) measurements_.count_aside();
-    if (answer.run != nullptr && answer.run != task) trace_.note_taken(*answer.run, [] { return std::optional<unsigned>(); });
+    if (answer.run != nullptr && answer.run != task)
+      trace_.note_taken(*answer.run, [] { return std::optional<unsigned>(); });
     if (answer.run != nullptr && answer.run->restricted && !stays) executor_.placer()->move(*answer.run, index_);
     if (!answer.waits) return answer.run;
     task = take();
@@ -117,7 +121,8 @@ bool Worker::is_memory_bound(const Task& task) const {
   if (task.budgeted || task.ops->serves) return false;
   if (task.codelet->memory_bound) return *task.codelet->memory_bound;
   const auto known_ns = expected_ns(task);
-  return known_ns && static_cast<double>(moved_bytes(task)) >= gate_->rule().least_bytes_per_ns * static_cast<double>(*known_ns);
+  return known_ns &&
+         static_cast<double>(moved_bytes(task)) >= gate_->rule().least_bytes_per_ns * static_cast<double>(*known_ns);
 }
 
 /// The next task: the one that the worker has just released, or one from the queues; or null.
@@ -134,7 +139,8 @@ Task* Worker::take() {
   }
   if (feeds_) [[unlikely]] executor_.feed(index_, origin_);
   Task* const task = hold_.next();
-  if (task != nullptr) trace_.note_taken(*task, [&]() -> const std::optional<unsigned>& { return queues.last_victim(index_); });
+  if (task != nullptr)
+    trace_.note_taken(*task, [&]() -> const std::optional<unsigned>& { return queues.last_victim(index_); });
   if (task != nullptr && options_.explainer != nullptr) [[unlikely]] explain(*task, false);
   return task;
 }
@@ -142,7 +148,8 @@ Task* Worker::take() {
 /// Explains why the worker takes `task`, unless the placer has chosen it.
 void Worker::explain(const Task& task, bool kept) {
   const bool is_placed = task.restricted && executor_.placer() != nullptr;
-  if (!is_placed && options_.explainer->wants(task)) options_.explainer->taken(task, index_, kept, executor_.queues().last_victim(index_));
+  if (!is_placed && options_.explainer->wants(task))
+    options_.explainer->taken(task, index_, kept, executor_.queues().last_victim(index_));
 }
 
 /// Queues the kept task, so that others find it.
@@ -195,7 +202,8 @@ std::int64_t Worker::rest(std::int64_t now_ns) {
   waits_awake_ = awake_ns > 0;
   if (waits_awake_) return now_ns + awake_ns;
   // 0: it does not hold.
-  const std::int64_t until_ns = feeds_ && !hold_.is_on() ? executor_.placer()->holds_until_ns(index_) : hold_.until_ns();
+  const std::int64_t until_ns =
+      feeds_ && !hold_.is_on() ? executor_.placer()->holds_until_ns(index_) : hold_.until_ns();
   trace_.enter_state(until_ns != 0 ? WorkerState::holding : WorkerState::sleeping);
   return until_ns != 0 ? until_ns : base::kNever;
 }
@@ -284,7 +292,8 @@ bool Worker::has_private_copies(const Task& task) const noexcept {
   if (task.ops == kCombineOps) return Memory::has_private_copies_home(*task.accesses()[0].handle());
   if (!task.special || !spec_.binds_copies || (task.room & Room::kHolds) != 0) return true;
   const AccessSlot* const slots = task.accesses();
-  return std::none_of(slots, slots + task.access_count, [](const AccessSlot& slot) { return slot.mode() == AccessMode::reduce; });
+  return std::none_of(slots, slots + task.access_count,
+                      [](const AccessSlot& slot) { return slot.mode() == AccessMode::reduce; });
 }
 
 /// Begins a task. False: it does not run now; the flow was cancelled before it, or it waits until the ranks have agreed
@@ -336,13 +345,15 @@ bool Worker::is_ready(Task& task) {
 /// Chooses the implementation that `task` runs here, before the trace has its start.
 Implementations::Choice Worker::implementation_for(const Task& task) {
   if (task.chooses) [[unlikely]] return choose_implementation(task);
-  return {.implementation = task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
+  return {.implementation =
+              task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
 }
 
 [[gnu::noinline]] Implementations::Choice Worker::choose_implementation(const Task& task) {
   const model::Footprint footprint = footprint_of(task);
   const bool explains = options_.explainer != nullptr && options_.explainer->wants_choice(task);
-  const auto known = explains ? options_.implementations->known(*task.codelet, footprint, spec_.device) : std::vector<Implementations::Known>();
+  const auto known = explains ? options_.implementations->known(*task.codelet, footprint, spec_.device)
+                              : std::vector<Implementations::Known>();
   const Implementations::Choice choice = options_.implementations->choose(*task.codelet, footprint, spec_.device);
   if (explains) options_.explainer->chosen(task, index_, choice, known);
   trace_.note_implementation(task, choice.implementation);
@@ -350,10 +361,12 @@ Implementations::Choice Worker::implementation_for(const Task& task) {
 }
 
 /// Passes the duration of a successful kernel to the performance models, to choices, and to a policy that looks ahead.
-void Worker::learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns) {
+void Worker::learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns,
+                   std::int64_t end_ns) {
   if (task.poisoned.load(std::memory_order_relaxed)) return;
   if (task.chooses)
-    options_.implementations->add(*task.codelet, footprint_of(task), spec_.device, choice.implementation, static_cast<double>(end_ns - start_ns));
+    options_.implementations->add(*task.codelet, footprint_of(task), spec_.device, choice.implementation,
+                                  static_cast<double>(end_ns - start_ns));
   if (durations_ != nullptr) durations_->add(task, choice.implementation, end_ns - start_ns, end_ns);
   if (!choice.is_usual) return;
   if (Placer* const placer = executor_.placer()) placer->learn(task, spec_.device, end_ns - start_ns);
@@ -365,7 +378,8 @@ void Worker::invoke(Task& task, unsigned implementation) {
   if (counters_ != nullptr) [[unlikely]] counters_->begin(trace_.stream);
   try {
     if (__builtin_expect(task.restricted || task.chooses, 0))
-      call.implementation = task.chooses ? implementation : static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
+      call.implementation =
+          task.chooses ? implementation : static_cast<unsigned>(task.codelet->implementation_for(spec_.device));
     if (__builtin_expect(task.special, 0)) private_memory_.invoke(call, executor_.memory());
     else task.ops->invoke(call);
     succeed(task);
@@ -383,7 +397,8 @@ void Worker::succeed(Task& task) {
     if (!makes_value(slot.mode())) continue;
     Memory::note_written(*slot.handle(), spec_.node);
     // A commuting task keeps the mark of a neighbour that failed.
-    if (__builtin_expect(slot.handle()->poison.any(), 0) && slot.mode() != AccessMode::commute) slot.handle()->poison.clear();
+    if (__builtin_expect(slot.handle()->poison.any(), 0) && slot.mode() != AccessMode::commute)
+      slot.handle()->poison.clear();
   }
 }
 

@@ -55,8 +55,8 @@ struct WorkerOptions {
   base::Log* log = nullptr;            ///< for failures of devices. Outlives the worker
 };
 
-/// A worker: `CoreWorker` runs kernels itself, `DeviceWorker` launches them on a device. One driver steps it, on one thread at a time; only
-/// `visit_running`, `rests_in` and `report` may be called by others.
+/// A worker: `CoreWorker` runs kernels itself, `DeviceWorker` launches them on a device. One driver steps it, on one
+/// thread at a time; only `visit_running`, `rests_in` and `report` may be called by others.
 ///
 /// A step runs up to `tasks_per_step` tasks. With nothing to do it asks to be stepped again after a pause that doubles
 /// each time up to `poll_max_ns` (thesis 5.4.3: exponential back-off, so that polling workers do not load the memory
@@ -80,8 +80,8 @@ struct WorkerOptions {
 class Worker : public base::Steppable {
  public:
   /// The device of `spec`, if it has one, outlives the worker.
-  static std::unique_ptr<Worker> make(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
-                                      const clock::Clock& clock);
+  static std::unique_ptr<Worker> make(unsigned index, const WorkerSpec& spec, const WorkerOptions& options,
+                                      Executor& executor, const clock::Clock& clock);
 
   std::int64_t step(std::int64_t now_ns) final;
   base::Attendance* attends() noexcept final { return progress_.place_to_sleep(); }
@@ -104,15 +104,16 @@ class Worker : public base::Steppable {
   /// caller waits.
   void trace_state() { trace_.tell_state(); }
 
-  /// Calls `visit(task)` for the task whose kernel it runs, or those that its device has. For diagnosis, by any thread; they may have
-  /// ended meanwhile.
+  /// Calls `visit(task)` for the task whose kernel it runs, or those that its device has. For diagnosis, by any thread;
+  /// they may have ended meanwhile.
   virtual void visit_running(const std::function<void(const Task&)>& visit) const = 0;
 
   const Measurements& measurements() const noexcept { return measurements_; }
   WorkerReport report(std::int64_t now_ns) const;
 
  protected:
-  Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor, const clock::Clock& clock);
+  Worker(unsigned index, const WorkerSpec& spec, const WorkerOptions& options, Executor& executor,
+         const clock::Clock& clock);
 
   // What cores and devices do differently.
   /// Runs tasks or launches them. When to step again.
@@ -128,7 +129,9 @@ class Worker : public base::Steppable {
   /// `task` cannot run here since `failure` came before its kernel: it runs elsewhere, or fails.
   virtual void refuse(Task& task, const std::exception_ptr& failure);
   /// How long the task will run here, if that is known.
-  virtual std::optional<std::int64_t> expected_ns(const Task& task) const { return measurements_.mean_ns(task.codelet); }
+  virtual std::optional<std::int64_t> expected_ns(const Task& task) const {
+    return measurements_.mean_ns(task.codelet);
+  }
 
   // One step.
   void wake_up();
@@ -153,7 +156,9 @@ class Worker : public base::Steppable {
   void fail(Task& task, const std::exception_ptr& exception);
   void skip(Task& task);
   void finish(Task& task);
-  bool expects() const noexcept { return options_.expects != nullptr && options_.expects->load(std::memory_order_relaxed); }
+  bool expects() const noexcept {
+    return options_.expects != nullptr && options_.expects->load(std::memory_order_relaxed);
+  }
 
   const unsigned index_;
   const WorkerSpec spec_;

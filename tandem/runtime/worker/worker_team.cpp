@@ -33,8 +33,8 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
       energy_(std::make_unique<Energy>(world, options, specs_, workers_)) {
   const Machine& machine = world.machine;
   executor.memory_gate().set(options.memory_gate);
-  queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance, static_cast<unsigned>(specs_.size()) - machine.cpu_workers(),
-                                          options.seed);
+  queues_ = std::make_unique<ReadyQueues>(*world.policy, machine.distance,
+                                          static_cast<unsigned>(specs_.size()) - machine.cpu_workers(), options.seed);
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
   if (places && machine.is_mixed())
     placer_ = Placer::make(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
@@ -46,12 +46,14 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
   if (placer_ != nullptr && world.policy->by_data())
     queues_->choose_by_data([this](const Task& task, unsigned worker) { return placer_->missing_bytes(task, worker); });
   if (!options.explain.empty()) {
-    explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()), options.explain_to ? options.explain_to : say_on_stderr);
+    explainer_ = std::make_unique<Explainer>(options.explain, std::string(world.policy->name()),
+                                             options.explain_to ? options.explain_to : say_on_stderr);
     if (placer_ != nullptr) placer_->explain_to(*explainer_);
   }
   Implementations::Given given;
   if (options.models != nullptr)
-    given = [models = options.models](std::string_view codelet, model::Footprint footprint, DeviceKind kind, unsigned implementation) {
+    given = [models = options.models](std::string_view codelet, model::Footprint footprint, DeviceKind kind,
+                                      unsigned implementation) {
       const model::Estimate known = models->expected_ns(codelet, footprint, kind, implementation);
       return known.samples >= Implementations::kTrials ? known.mean_ns : 0.0;
     };
@@ -61,7 +63,8 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .adaptive_polling = options.adaptive_polling,
                                      .tasks_per_step = options.tasks_per_step,
                                      .stretch = options.device_stretch,
-                                     .timed = options.statistics || options.timeline || options.emulation || placer_ != nullptr || energy_->meters() ||
+                                     .timed = options.statistics || options.timeline || options.emulation ||
+                                              placer_ != nullptr || energy_->meters() ||
                                               options.memory_gate.limits(machine.cpu_workers()),
                                      .timeline = options.timeline,
                                      .gated = options.memory_gate.limits(machine.cpu_workers()),
@@ -150,8 +153,9 @@ StatisticsReport WorkerTeam::statistics() const {
       at->durations.merge(durations);
     });
   }
-  std::sort(report.codelets.begin(), report.codelets.end(),
-            [](const CodeletReport& a, const CodeletReport& b) { return a.durations.total_ns() > b.durations.total_ns(); });
+  std::sort(report.codelets.begin(), report.codelets.end(), [](const CodeletReport& a, const CodeletReport& b) {
+    return a.durations.total_ns() > b.durations.total_ns();
+  });
   report.energy = energy_->report(now_ns);
   return report;
 }
@@ -162,13 +166,15 @@ std::vector<TimelineEvent> WorkerTeam::timeline() const {
     const std::vector<TimelineEvent> own = worker->measurements().timeline();
     events.insert(events.end(), own.begin(), own.end());
   }
-  std::sort(events.begin(), events.end(), [](const TimelineEvent& a, const TimelineEvent& b) { return a.start_ns < b.start_ns; });
+  std::sort(events.begin(), events.end(),
+            [](const TimelineEvent& a, const TimelineEvent& b) { return a.start_ns < b.start_ns; });
   return events;
 }
 
 std::vector<WorkerTeam::Running> WorkerTeam::running() const {
   std::vector<Running> tasks;
-  for (unsigned i = 0; i < workers_.size(); ++i) workers_[i]->visit_running([&](const Task& task) { tasks.push_back({i, &task}); });
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    workers_[i]->visit_running([&](const Task& task) { tasks.push_back({i, &task}); });
   return tasks;
 }
 

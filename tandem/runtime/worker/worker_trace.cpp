@@ -52,8 +52,10 @@ void WorkerTrace::write_taken() {
   const auto number = static_cast<std::uint32_t>(flow_position(task));
   // A popped task shares the stamp of its start; for a kept one, the end before may be too long ago.
   const Taken way = taken_;
-  if (way != Taken::popped && (way != Taken::kept || !shares_stamp_ || taken_ticks_ != stream.last_event())) return false;
-  if (taken_task_ != number || taken_ticks_ != ticks || !stream.takes_draft(ticks, kRanBytes)) [[unlikely]] return false;
+  if (way != Taken::popped && (way != Taken::kept || !shares_stamp_ || taken_ticks_ != stream.last_event()))
+    return false;
+  if (taken_task_ != number || taken_ticks_ != ticks || !stream.takes_draft(ticks, kRanBytes)) [[unlikely]]
+    return false;
   std::byte* const at = stream.draft();
   std::byte* const fields = at + trace::RecordHeader::compact_bytes;
   // One store; the format is little-endian.
@@ -111,7 +113,9 @@ void WorkerTrace::write_ended(const Task& task) {
 }
 
 /// A function of its own, so that its caller needs no calls and saves no registers.
-[[gnu::noinline]] void WorkerTrace::write_ended_by_clock(const Task& task) { write_ended_at(task, stream.read_clock()); }
+[[gnu::noinline]] void WorkerTrace::write_ended_by_clock(const Task& task) {
+  write_ended_at(task, stream.read_clock());
+}
 
 [[gnu::noinline]] void WorkerTrace::write_end(std::uint32_t number) { stream.append<Type::task_ended>(number); }
 

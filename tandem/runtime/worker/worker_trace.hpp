@@ -41,7 +41,8 @@ class WorkerTrace {
     if (stream.any_on<trace::Type::task_popped, trace::Type::task_stolen>()) [[unlikely]] {
       const std::optional<unsigned>& from = victim();
       if (from) [[unlikely]] take<trace::Type::task_stolen>(task, *from);
-      else if (taken_ == Taken::nothing && shares_stamp_ && is_one_record<trace::Type::task_popped>()) note_way(task, Taken::popped);
+      else if (taken_ == Taken::nothing && shares_stamp_ && is_one_record<trace::Type::task_popped>())
+        note_way(task, Taken::popped);
       else take<trace::Type::task_popped>(task, 0);
     }
   }
@@ -60,7 +61,9 @@ class WorkerTrace {
   /// Notes that `task`, whose codelet has a choice, runs that implementation next.
   void note_implementation(const Task& task, unsigned implementation) noexcept {
     // The stamp is that of the event before, from which a record of a run may have the time when its task became ready.
-    stream.emit_at<trace::Type::task_implementation>(stream.last_event(), static_cast<std::uint32_t>(flow_position(task)), static_cast<std::uint8_t>(implementation));
+    stream.emit_at<trace::Type::task_implementation>(stream.last_event(),
+                                                     static_cast<std::uint32_t>(flow_position(task)),
+                                                     static_cast<std::uint8_t>(implementation));
   }
   void note_started(const Task& task) {
     if (stream.any_on<trace::Type::task_started>()) [[unlikely]] write_started(task);

@@ -15,13 +15,15 @@ void World::add_cpu_workers(unsigned count) {
 void World::add_device(DeviceUnit unit) {
   if (unit.device == nullptr) throw UsageError("a device for the runtime is null");
   if (unit.kind == DeviceKind::cpu)
-    throw UsageError(fmt::format("device '{}' has kind cpu, which is for the runtime's own workers; give it another one", unit.device->name()));
-  if (unit.device->depth() == 0) throw UsageError(fmt::format("device '{}' says that no task may be in flight there", unit.device->name()));
+    throw UsageError(fmt::format(
+        "device '{}' has kind cpu, which is for the runtime's own workers; give it another one", unit.device->name()));
+  if (unit.device->depth() == 0)
+    throw UsageError(fmt::format("device '{}' says that no task may be in flight there", unit.device->name()));
   MachineWorker worker{.kind = unit.kind, .bus_address = std::move(unit.bus_address)};
   if (unit.memory != nullptr) {
     if (machine.nodes.size() >= kMaxNodes)
-      throw UsageError(fmt::format("device '{}' has a memory of its own, and there are {} already, which is the most", unit.device->name(),
-                                   machine.nodes.size()));
+      throw UsageError(fmt::format("device '{}' has a memory of its own, and there are {} already, which is the most",
+                                   unit.device->name(), machine.nodes.size()));
     MachineNode node{.kind = NodeKind::device, .name = unit.memory->name(), .budget = unit.budget};
     worker.node = add_memory(std::move(node), std::move(unit.memory),
                              unit.copier != nullptr ? std::move(unit.copier) : make_processor_copier());

@@ -96,8 +96,8 @@ RecordsCopy copy_records(Read read, std::size_t from, std::size_t end, bool is_w
         break;
       }
       const int offset = is_whole ? -1 : open_word_offset(record.type);
-      if (offset >= 0 &&
-          is_open_word(record.type, load<std::uint32_t>(copy.bytes.data() + record.fields + static_cast<std::size_t>(offset)))) {
+      if (offset >= 0 && is_open_word(record.type, load<std::uint32_t>(copy.bytes.data() + record.fields +
+                                                                       static_cast<std::size_t>(offset)))) {
         copy.open_bytes = record.next() - at;
       } else {
         copy.ticks = record.ticks;

@@ -36,7 +36,8 @@ class Damage {
       case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
       case 1: bytes[at] = static_cast<char>(random_()); break;
       case 2: {
-        static constexpr std::uint64_t extremes[] = {0, 1, 0xFF, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000, ~0ULL};
+        static constexpr std::uint64_t extremes[] = {0,    1, 0xFF, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000,
+                                                     ~0ULL};
         const std::uint64_t word = extremes[below(std::size(extremes))];
         std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(sizeof word, bytes.size() - at));
         break;
@@ -85,9 +86,10 @@ TEST(TraceFuzz, WhatIsCollectedOfDamagedLiveBuffersCanBeRead) {
   };
   test::PacketWriter unfinished(1, 7, 9'000'000);
   for (int i = 0; i < 20; ++i) unfinished.add(Type::option, 9'000'000 + 40'000'000 * i, {"name", "value", "source"});
-  const std::string live = test::live_file("/run", 1, buffer_bytes, {in_buffer(test::sample_progress(0)), in_buffer(""),
-                                                                     unfinished.live_unfinished(buffer_bytes),
-                                                                     test::sample_compound().live_unfinished(buffer_bytes)});
+  const std::string live =
+      test::live_file("/run", 1, buffer_bytes,
+                      {in_buffer(test::sample_progress(0)), in_buffer(""), unfinished.live_unfinished(buffer_bytes),
+                       test::sample_compound().live_unfinished(buffer_bytes)});
   const std::shared_ptr<const DeclaredTypes> declared(&test::sample_declared(), [](const DeclaredTypes*) {});
   test::TempFolder folder;
   const auto file = folder.path() / "stream_0001";

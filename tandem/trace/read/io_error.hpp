@@ -13,7 +13,8 @@ namespace tandem::trace::internal {
 
 /// An error of the call that has just set errno.
 inline base::Error io_error(const std::filesystem::path& file, std::string_view what) {
-  return {base::ErrorCode::io, file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
+  return {base::ErrorCode::io,
+          file.string() + ": " + std::string(what) + ": " + std::generic_category().message(errno)};
 }
 
 }  // namespace tandem::trace::internal

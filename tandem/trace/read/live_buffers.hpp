@@ -58,7 +58,8 @@ class LiveBuffers {
   };
   /// Copies the records from byte `from` (a multiple of 4) of the packet on; `before` is the stamp before them. Reads
   /// no further than 4096 bytes behind the last record (copy_records.hpp). Empty: the buffer was reused meanwhile.
-  std::optional<Copy> copy(const Held& held, std::size_t from, std::uint64_t before, const DeclaredTypes& declared) const;
+  std::optional<Copy> copy(const Held& held, std::size_t from, std::uint64_t before,
+                           const DeclaredTypes& declared) const;
 
   /// For tests: called between copying and checking the header again; after each buffer that `held` checks.
   std::function<void()> before_check, after_look;

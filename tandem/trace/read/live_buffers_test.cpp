@@ -26,7 +26,8 @@ constexpr std::size_t buffer_bytes = 1024;
 
 class Memory : public test::AlignedBytes {
  public:
-  explicit Memory(const std::vector<std::string>& buffers) : AlignedBytes(test::live_file("/run", 1, buffer_bytes, buffers)) {}
+  explicit Memory(const std::vector<std::string>& buffers)
+      : AlignedBytes(test::live_file("/run", 1, buffer_bytes, buffers)) {}
   void put(std::size_t buffer, const std::string& bytes) {
     AlignedBytes::put(sizeof(LivePage) + buffer * buffer_bytes, bytes);
   }
@@ -59,7 +60,8 @@ TEST(LiveBuffers, CopyingGoesOnWhereItStopped) {
   ASSERT_TRUE(first);
   EXPECT_EQ(first->bytes.size(), 40u * 8) << "more than is copied at a time";
   memory.put(0, tasks(1, 0, 100).live_complete(buffer_bytes));
-  const auto second = buffers.copy(held[0], sizeof(PacketHeader) + first->bytes.size(), first->ticks, DeclaredTypes::none());
+  const auto second =
+      buffers.copy(held[0], sizeof(PacketHeader) + first->bytes.size(), first->ticks, DeclaredTypes::none());
   ASSERT_TRUE(second);
   EXPECT_EQ(second->bytes.size(), 60u * 8);
   EXPECT_TRUE(second->is_complete);
@@ -70,7 +72,8 @@ TEST(LiveBuffers, ABufferThatIsReusedWhileItIsReadIsLeftOut) {
   const std::string before = tasks(1, 4, 5).live_complete(buffer_bytes);
   std::string cleared = before;
   std::fill_n(cleared.begin(), 4, '\0');
-  const std::string after[] = {tasks(1, 5, 2).live_unfinished(buffer_bytes), tasks(2, 4, 5).live_complete(buffer_bytes), cleared};
+  const std::string after[] = {tasks(1, 5, 2).live_unfinished(buffer_bytes), tasks(2, 4, 5).live_complete(buffer_bytes),
+                               cleared};
   for (const std::string& next : after) {
     Memory memory({before});
     LiveBuffers buffers(memory.bytes());
@@ -142,8 +145,10 @@ class WriterInSteps {
 // in no order: forwards, backwards, and in two others.
 TEST(LiveBuffers, InEveryInterleavingOnlyTheLastRecordOfACopyLacksItsLength) {
   constexpr std::size_t words = 9, loads_of_all = 2 * words;
-  constexpr std::size_t ways[][words] = {
-      {0, 1, 2, 3, 4, 5, 6, 7, 8}, {8, 7, 6, 5, 4, 3, 2, 1, 0}, {3, 2, 5, 1, 6, 0, 4, 8, 7}, {6, 0, 3, 5, 2, 8, 1, 4, 7}};
+  constexpr std::size_t ways[][words] = {{0, 1, 2, 3, 4, 5, 6, 7, 8},
+                                         {8, 7, 6, 5, 4, 3, 2, 1, 0},
+                                         {3, 2, 5, 1, 6, 0, 4, 8, 7},
+                                         {6, 0, 3, 5, 2, 8, 1, 4, 7}};
   std::size_t orders = 0, open_copies = 0, whole_copies = 0;
   const std::size_t end = WriterInSteps::from + words * 4;
   std::vector<std::size_t> before_load;  // stores that precede each load
@@ -166,7 +171,8 @@ TEST(LiveBuffers, InEveryInterleavingOnlyTheLastRecordOfACopyLacksItsLength) {
       ASSERT_EQ(task, at / WriterInSteps::record_bytes + 1) << "a record before its fields";
       const auto length = internal::load<std::uint32_t>(copy.bytes.data() + at + WriterInSteps::length_at);
       const bool is_last = at + WriterInSteps::record_bytes == copy.bytes.size();
-      ASSERT_TRUE(length == 7 || (is_last && length == kNoLength)) << "a record before another one has its final length";
+      ASSERT_TRUE(length == 7 || (is_last && length == kNoLength))
+          << "a record before another one has its final length";
       const std::size_t open_bytes = length == kNoLength ? WriterInSteps::record_bytes : 0;
       ASSERT_TRUE(!is_last || copy.open_bytes == open_bytes);
     }
@@ -194,8 +200,9 @@ TEST(LiveBuffers, InEveryInterleavingOnlyTheLastRecordOfACopyLacksItsLength) {
 // A buffer is renewed while its header is read: all orders of stores and loads, with the loads of one read, and the
 // stores between those of `magic`, in several orders.
 TEST(LiveBuffers, InEveryInterleavingAHeaderNamesOnePacketAndALaterOneHasItsOwnWords) {
-  constexpr std::size_t places[] = {offsetof(PacketHeader, magic), offsetof(PacketHeader, actor), offsetof(PacketHeader, begin_ticks),
-                                    offsetof(PacketHeader, content_bits), offsetof(PacketHeader, sequence)};
+  constexpr std::size_t places[] = {offsetof(PacketHeader, magic), offsetof(PacketHeader, actor),
+                                    offsetof(PacketHeader, begin_ticks), offsetof(PacketHeader, content_bits),
+                                    offsetof(PacketHeader, sequence)};
   constexpr std::size_t ways[][5] = {{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {3, 0, 4, 1, 2}, {2, 4, 0, 3, 1}};
   const PacketHeader before{.actor = 1, .begin_ticks = 5, .content_bits = 800, .sequence = 7};
   const PacketHeader after{.actor = 2, .begin_ticks = 6, .content_bits = 0, .sequence = 3};
@@ -206,7 +213,8 @@ TEST(LiveBuffers, InEveryInterleavingAHeaderNamesOnePacketAndALaterOneHasItsOwnW
     PacketHeader memory = before;
     std::size_t loads = 0, stores = 0;
     const auto copy_word = [](void* to, const void* from, std::size_t place) {
-      std::memcpy(static_cast<std::byte*>(to) + place, static_cast<const std::byte*>(from) + place, sizeof(std::uint32_t));
+      std::memcpy(static_cast<std::byte*>(to) + place, static_cast<const std::byte*>(from) + place,
+                  sizeof(std::uint32_t));
     };
     const auto step = [&](std::size_t number) {
       if (number == 0) memory.magic = 0;
@@ -286,7 +294,8 @@ TEST(LiveBuffers, AFileThatClaimsToHaveMoreThanItHasOrThanIsPossibleIsRefusedOrC
   EXPECT_TRUE(with(16, 1).ok());
   EXPECT_EQ(LiveBuffers(with(16, LivePage::most_buffers).value()).count(), 1u) << "more buffers than the file has";
   EXPECT_FALSE(with(16, UINT32_MAX).ok());
-  for (const std::uint32_t bytes : {0u, 4u, 63u, 65u, 1028u, UINT32_MAX, (1u << 30) + 64}) EXPECT_FALSE(with(12, bytes).ok()) << bytes;
+  for (const std::uint32_t bytes : {0u, 4u, 63u, 65u, 1028u, UINT32_MAX, (1u << 30) + 64})
+    EXPECT_FALSE(with(12, bytes).ok()) << bytes;
   EXPECT_FALSE(with(8, 1).ok()) << "another version";
   std::string endless = test::live_file("/run", 1, buffer_bytes, {});
   std::fill(endless.begin() + 24, endless.end(), 'x');
@@ -333,12 +342,14 @@ TEST(LiveBuffers, WhileAProgramWritesAtFullSpeedNoCopyIsOfTwoPackets) {
       for (std::size_t at = 0; at < copy->bytes.size(); ++records) {
         internal::Record record;
         const auto word = internal::load<std::uint32_t>(copy->bytes.data() + at);
-        ASSERT_EQ(internal::decode(copy->bytes.data(), at, copy->bytes.size(), word, ticks, DeclaredTypes::none(), &record),
-                  internal::RecordFault::none);
+        ASSERT_EQ(
+            internal::decode(copy->bytes.data(), at, copy->bytes.size(), word, ticks, DeclaredTypes::none(), &record),
+            internal::RecordFault::none);
         ticks = record.ticks;
         if (record.type == Type::task_deps) {
           const auto number = internal::load<std::uint32_t>(copy->bytes.data() + record.fields);
-          ASSERT_EQ(internal::load<std::uint32_t>(copy->bytes.data() + record.fields + 4), ~number) << "a record of two";
+          ASSERT_EQ(internal::load<std::uint32_t>(copy->bytes.data() + record.fields + 4), ~number)
+              << "a record of two";
           ASSERT_TRUE(before == 0 || number == before + 1) << "records of two packets";
           before = number;
         }

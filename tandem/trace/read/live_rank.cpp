@@ -37,7 +37,8 @@ constexpr std::size_t kSmallestMost = 1 << 20;    ///< packets up to this size a
 constexpr std::size_t kPortion = 64;              ///< packets that are read before they are delivered
 
 std::span<const LiveBuffers::Held> of_actor(std::span<const LiveBuffers::Held> held, std::uint32_t number) {
-  const auto range = std::ranges::equal_range(held, number, {}, [](const LiveBuffers::Held& one) { return one.header.actor; });
+  const auto range = std::ranges::equal_range(held, number, {},
+                                              [](const LiveBuffers::Held& one) { return one.header.actor; });
   return {range.begin(), range.end()};
 }
 
@@ -156,7 +157,8 @@ bool LiveRank::read_manifest_if_changed() {
 /// `killed` needs two checks, the second of which finds nothing new: a process of another container looks as if it were
 /// gone.
 LiveState LiveRank::state_now() {
-  const bool is_gone = state_ == LiveState::running && process_is_gone();  // before the manifest, which is written before the end
+  // before the manifest, which is written before the end
+  const bool is_gone = state_ == LiveState::running && process_is_gone();
   read_manifest_if_changed();
   if (manifest_.complete || manifest_.unwritten) return LiveState::ended;
   if (manifest_.recovered) return LiveState::recovered;
@@ -172,7 +174,8 @@ std::int64_t LiveRank::now_ns() const {
     if (manifest_.clock_kind == "ns") return clock::RawMonotonicClock().now_ns();
   }
   using std::chrono::nanoseconds;
-  const auto date = std::chrono::duration_cast<nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const auto date =
+      std::chrono::duration_cast<nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   return manifest_.realtime_local_ns + (date - manifest_.realtime_ns);
 }
 
@@ -478,7 +481,8 @@ void LiveRank::learn(const Event& event) {
       break;
     case Type::site:
       if (sites_.size() <= number) sites_.resize(number + 1);
-      sites_[number] = {std::string(event.text(2)), std::string(event.text(3)), static_cast<std::uint32_t>(event.number(1))};
+      sites_[number] = {std::string(event.text(2)), std::string(event.text(3)),
+                        static_cast<std::uint32_t>(event.number(1))};
       break;
     case Type::data:
       if (data_names_.size() < kMostNames) data_names_[number] = event.text(6);

@@ -62,7 +62,8 @@ class LiveRank {
  public:
   /// Opens a rank's folder. Errors: not_found (no trace), malformed, io, unsupported (the run has ended, or was killed;
   /// the message has the remedy).
-  static base::Result<std::unique_ptr<LiveRank>> open(const std::filesystem::path& folder, const LiveOptions& options = {});
+  static base::Result<std::unique_ptr<LiveRank>> open(const std::filesystem::path& folder,
+                                                      const LiveOptions& options = {});
 
   /// Reads new events. When `state()` is no longer running, all events have been read.
   void poll(LiveListener& listener);
@@ -141,7 +142,8 @@ class LiveRank {
   void read_new(LiveListener& listener, std::size_t most_bytes);
   void find_files();
   void read_catalogue(HeldOfActor held, LiveListener& listener);
-  void share_out(std::span<const std::uint32_t> numbers, std::span<const LiveBuffers::Held> held, std::size_t most_bytes);
+  void share_out(std::span<const std::uint32_t> numbers, std::span<const LiveBuffers::Held> held,
+                 std::size_t most_bytes);
   bool is_left_out(const Cursor& cursor, std::uint64_t packet_bytes) const noexcept;
   std::uint64_t backlog(std::uint32_t number, HeldOfActor held);
   bool collect(std::uint32_t number, HeldOfActor held, std::vector<Piece>& pieces);

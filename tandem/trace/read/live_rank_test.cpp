@@ -28,7 +28,8 @@ using Lines = std::vector<std::string>;
 
 PacketWriter started(std::uint32_t actor, std::uint64_t sequence, std::uint32_t first, std::uint32_t count) {
   PacketWriter packet(actor, sequence, 2'000'000 + 1'000 * sequence);
-  for (std::uint32_t i = 0; i < count; ++i) packet.add(Type::task_started, 2'000'000 + 1'000 * sequence + i, {first + i});
+  for (std::uint32_t i = 0; i < count; ++i)
+    packet.add(Type::task_started, 2'000'000 + 1'000 * sequence + i, {first + i});
   return packet;
 }
 Lines lines(std::uint32_t actor, std::uint32_t first, std::uint32_t count) {
@@ -148,7 +149,10 @@ TEST(LiveRank, ATaskThatRunsIsToldAtItsStartAndItsEndOnce) {
   folder.put(0, ran(6).add(Type::task_ran, 2'000'010, {2, kNoLength}).add(Type::wait_began, 2'000'011));
   rank->poll(told);
   EXPECT_EQ(told.take(), (Lines{"1 flow.wait_began "}));
-  folder.put(0, ran(6).add(Type::task_ran, 2'000'010, {2, kNoLength}).add(Type::wait_began, 2'000'011).add(Type::task_ended, 2'000'012, {2}));
+  folder.put(0, ran(6)
+                    .add(Type::task_ran, 2'000'010, {2, kNoLength})
+                    .add(Type::wait_began, 2'000'011)
+                    .add(Type::task_ended, 2'000'012, {2}));
   rank->poll(told);
   EXPECT_EQ(told.take(), (Lines{"1 task.ended task=2"}));
 }
@@ -172,7 +176,8 @@ TEST(LiveRank, KnowsActorsThatAreDescribedWhileTheCatalogueIsRead) {
   const LiveFolder folder;
   PacketWriter catalogue(0, 0, 1'000'000);
   for (std::uint32_t i = 1; i <= 200; ++i)
-    catalogue.add(Type::actor, 1'000'000, {i, 2, i - 1, -1, "worker"}).add(Type::site, 1'000'000, {i, 1, "kernel", "app.cpp"});
+    catalogue.add(Type::actor, 1'000'000, {i, 2, i - 1, -1, "worker"})
+        .add(Type::site, 1'000'000, {i, 1, "kernel", "app.cpp"});
   folder.flush(0, catalogue.bytes());
   folder.put(0, PacketWriter(200, 0, 2'000'000).add(Type::task_released, 2'000'000, {7}));
   const auto rank = follow(folder);

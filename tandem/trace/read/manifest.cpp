@@ -35,7 +35,8 @@ class Keys {
     const Json* value = find(path);
     if (value == nullptr) return least;
     if (value->is_number_integer()) {
-      const bool fits = !value->is_number_unsigned() || value->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+      const bool fits =
+          !value->is_number_unsigned() || value->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
       const std::int64_t number = fits ? value->get<std::int64_t>() : 0;
       if (fits && number >= least && number <= most) return number;
     }
@@ -156,7 +157,8 @@ bool agrees(const Json& event) {
   const auto number = event["type"].get<std::uint64_t>();
   const EventSpec* spec = number < kTypes ? find_spec(static_cast<Type>(number)) : nullptr;
   if (spec == nullptr) return true;
-  if (!event.contains("fields") || !event["fields"].is_array() || event["fields"].size() != field_count(*spec)) return false;
+  if (!event.contains("fields") || !event["fields"].is_array() || event["fields"].size() != field_count(*spec))
+    return false;
   for (std::size_t i = 0; i < field_count(*spec); ++i) {
     const Json& field = event["fields"][i];
     if (!field.is_object() || !is_text(field, "name", spec->fields[i].name) ||
@@ -199,8 +201,9 @@ void check_events(const Json& root, DeclaredTypes& declared, Keys& keys) {
   for (const Json& event : *events) {
     if (const auto learnt = learn_declared(event, declared)) {
       if (!*learnt)
-        return keys.fail("events",
-                         "describes a type of the program's own that is none: its number, its name or its fields are wrong");
+        return keys.fail(
+            "events",
+            "describes a type of the program's own that is none: its number, its name or its fields are wrong");
       continue;
     }
     if (!agrees(event))
@@ -212,7 +215,8 @@ void check_events(const Json& root, DeclaredTypes& declared, Keys& keys) {
 
 Result<std::string> text_of(const std::filesystem::path& file, const Result<base::OwnedFile>& opened) {
   if (!opened && opened.error().code == ErrorCode::not_found)
-    return Error{ErrorCode::not_found, file.string() + ": there is no such file, so that its folder is no rank's trace"};
+    return Error{ErrorCode::not_found,
+                 file.string() + ": there is no such file, so that its folder is no rank's trace"};
   if (!opened) return opened.error();
   return opened.value().text(most_bytes);
 }
@@ -237,8 +241,8 @@ Result<Manifest> parse_manifest(Result<std::string> text, const std::filesystem:
   constexpr std::int64_t most_ns = std::int64_t{1} << 61;  // 70 years: sums of two still fit
   Keys keys(root.value(), file);
   if (const auto format = keys.integer("format", 1, most); keys.error().empty() && format != manifest_format)
-    keys.fail("format", "is " + std::to_string(format) + ", and this version of Tandem reads " + std::to_string(manifest_format) +
-                            ": read the trace with the version that wrote it");
+    keys.fail("format", "is " + std::to_string(format) + ", and this version of Tandem reads " +
+                            std::to_string(manifest_format) + ": read the trace with the version that wrote it");
   Manifest manifest;
   manifest.text = std::move(text).value();
   manifest.rank = static_cast<std::uint32_t>(keys.integer("rank", 0, UINT32_MAX - 1));

@@ -71,8 +71,10 @@ Result<void> RankTrace::refuse_unfinished() const {
                                              " is still writing this trace: read it when that has ended"};
   if (unwritten)
     return Error{ErrorCode::unsupported,
-                 folder.string() + ": the program ended, and the end of its trace could not be written (was the disk full?); "
-                                   "gather what is there: tandem trace recover " + folder.string()};
+                 folder.string() +
+                     ": the program ended, and the end of its trace could not be written (was the disk full?); "
+                     "gather what is there: tandem trace recover " +
+                     folder.string()};
   return Error{ErrorCode::unsupported, folder.string() +
                                            ": the program was killed before it ended its trace; gather what it left: " +
                                            "tandem trace recover " + folder.string()};
@@ -86,7 +88,8 @@ Result<void> RankTrace::open_streams() {
     auto stream = StreamReader::open(file->path(), rank, scale, declared);
     if (!stream) return stream.error();
     if (const auto& summary = stream.value()->summary(); summary.packets > 0 && summary.actor != *actor)
-      return Error{ErrorCode::malformed, file->path().string() + ": holds the stream of actor " + std::to_string(summary.actor)};
+      return Error{ErrorCode::malformed,
+                   file->path().string() + ": holds the stream of actor " + std::to_string(summary.actor)};
     stream.value()->set_actor(*actor);
     streams.push_back(std::move(stream).value());
   }
@@ -144,20 +147,22 @@ Result<void> RankTrace::learn(const Event& event, std::uint64_t most_numbers) {
         *name = {static_cast<NameKind>(event.number(1)), std::string(event.text(2))};
       break;
     case Type::clock_point:
-      clock_points.push_back({static_cast<ClockPointKind>(event.number(0)), event.integer(1), event.integer(2), event.integer(3),
-                              event.integer(4)});
+      clock_points.push_back({static_cast<ClockPointKind>(event.number(0)), event.integer(1), event.integer(2),
+                              event.integer(3), event.integer(4)});
       break;
     case Type::codelet_colour: colours.emplace_back(event.text(0), static_cast<std::uint32_t>(event.number(1))); break;
     case Type::option: options.emplace_back(event.text(0), event.text(1)); break;
     default: break;
   }
   if (known) return {};
-  return Error{ErrorCode::malformed, folder.string() + ": the catalogue gives the number " + std::to_string(event.number(0)) +
-                                         " in " + std::string(event.spec().name) + ", far beyond what it describes"};
+  return Error{ErrorCode::malformed, folder.string() + ": the catalogue gives the number " +
+                                         std::to_string(event.number(0)) + " in " + std::string(event.spec().name) +
+                                         ", far beyond what it describes"};
 }
 
 StreamReader* RankTrace::stream_of(std::uint32_t actor) noexcept {
-  const auto found = std::ranges::lower_bound(streams, actor, {}, [](const auto& stream) { return stream->summary().actor; });
+  const auto found = std::ranges::lower_bound(streams, actor, {},
+                                              [](const auto& stream) { return stream->summary().actor; });
   return found != streams.end() && (*found)->summary().actor == actor ? found->get() : nullptr;
 }
 

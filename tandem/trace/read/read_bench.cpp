@@ -48,11 +48,13 @@ BENCHMARK(next_of_one_stream)->Unit(benchmark::kMillisecond);
 void in_order_of_eight_streams(benchmark::State& state) {
   const test::TempFolder folder;
   test::write_rank(folder.path(), {});
-  for (std::uint32_t actor = 1; actor <= 8; ++actor) write_worker(test::stream_path(folder.path(), actor), actor, 97 * actor);
+  for (std::uint32_t actor = 1; actor <= 8; ++actor)
+    write_worker(test::stream_path(folder.path(), actor), actor, 97 * actor);
   const auto trace = TraceReader::open(folder.path());
   std::uint64_t sum = 0;
   for (auto _ : state) {
-    (void)trace.value()->in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event, std::int64_t) {
+    (void)trace.value()->in_order([](const Event& event) { return event.local_ns; }, [&](const Event& event,
+                                                                                         std::int64_t) {
       sum += event.number(0);
       return true;
     });

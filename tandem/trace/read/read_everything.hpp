@@ -27,7 +27,8 @@ inline std::uint64_t read_everything(const std::filesystem::path& run) {
       }
     }
   }
-  (void)trace.in_order([](const Event& event) { return event.local_ns; }, [](const Event&, std::int64_t) { return true; });
+  (void)trace.in_order([](const Event& event) { return event.local_ns; },
+                       [](const Event&, std::int64_t) { return true; });
   return events;
 }
 

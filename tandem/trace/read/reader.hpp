@@ -27,8 +27,8 @@ class RecordEvents;  // record_events.hpp
 
 /// One event, a view into the mapped file. Valid as long as its reader.
 ///
-/// Fields are found by their index in the type's specification. The reader has checked that all of them are inside the packet, so
-/// access cannot fail. Access to a field of another kind is an assertion failure.
+/// Fields are found by their index in the type's specification. The reader has checked that all of them are inside the
+/// packet, so access cannot fail. Access to a field of another kind is an assertion failure.
 ///
 /// A record may stand for several events (`is_compound`): they follow each other, and none has such a type.
 class Event {

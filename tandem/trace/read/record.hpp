@@ -24,10 +24,12 @@ T load(const std::byte* at) noexcept {
 /// enough.
 constexpr std::string_view problem_of(const PacketHeader& header) noexcept {
   constexpr std::uint64_t header_bits = sizeof(PacketHeader) * 8;
-  constexpr std::uint64_t most_bits = (std::uint64_t{UINT32_MAX} + 1) * 8;  // live.hpp counts a buffer's bytes in 32 bits
+  // live.hpp counts a buffer's bytes in 32 bits
+  constexpr std::uint64_t most_bits = (std::uint64_t{UINT32_MAX} + 1) * 8;
   constexpr std::uint64_t least_record_bits = RecordHeader::compact_bytes * 8;
   if (header.magic != PacketHeader::ctf_magic) return "no packet begins here: its magic number is wrong";
-  if (header.content_bits < header_bits || header.content_bits % 8 != 0) return "the packet's content_size is impossible";
+  if (header.content_bits < header_bits || header.content_bits % 8 != 0)
+    return "the packet's content_size is impossible";
   if (header.packet_bits < header.content_bits || header.packet_bits % 32 != 0 || header.packet_bits > most_bits)
     return "the packet's packet_size is impossible";
   if (header.end_ticks < header.begin_ticks) return "the packet ends before it begins";
@@ -79,7 +81,8 @@ constexpr std::string_view describe(RecordFault fault) noexcept {
     case RecordFault::unknown_type: return "a record of a type that does not exist";
     case RecordFault::stamp_back: return "a record's stamp is before that of the record before";
     case RecordFault::fields_cut: return "the packet's content ends within a record's fields";
-    case RecordFault::nothing_before: return "a record that refers to a submission before, which its packet does not have";
+    case RecordFault::nothing_before:
+      return "a record that refers to a submission before, which its packet does not have";
     case RecordFault::text_open: return "a text is not ended within the packet's content";
   }
   return "";
@@ -105,10 +108,11 @@ inline RecordFault skip_variable(const TypeInfo& info, const std::byte* data, st
   return RecordFault::none;
 }
 
-/// The record whose header word, already read, lies at `at`, in content that ends at `end`; `before` is the stamp before it.
-/// `at` is a multiple of 4, and the word ends before `end`. `declared`: what the trace's program has declared.
-inline RecordFault decode(const std::byte* data, std::size_t at, std::size_t end, std::uint32_t word, std::uint64_t before,
-                          const DeclaredTypes& declared, Record* record) noexcept {
+/// The record whose header word, already read, lies at `at`, in content that ends at `end`; `before` is the stamp
+/// before it. `at` is a multiple of 4, and the word ends before `end`. `declared`: what the trace's program has
+/// declared.
+inline RecordFault decode(const std::byte* data, std::size_t at, std::size_t end, std::uint32_t word,
+                          std::uint64_t before, const DeclaredTypes& declared, Record* record) noexcept {
   std::uint32_t type = word & (kTypes - 1);
   std::size_t fields = at + RecordHeader::compact_bytes;
   if (type != static_cast<std::uint32_t>(Type::extended)) {

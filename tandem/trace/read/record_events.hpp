@@ -19,22 +19,28 @@ constexpr EventSpec short_submission(Type type, std::string_view name, Field lis
           "submitted"};
 }
 inline constexpr EventSpec submitted_spec = short_submission(Type::task_submitted, "task.submitted", Field::list16);
-inline constexpr EventSpec submitted_wide_spec = short_submission(Type::task_submitted_wide, "task.submitted_wide", Field::list32);
-constexpr TypeInfo with_offsets(const EventSpec& spec, std::array<std::uint16_t, 9> offsets, std::uint16_t fixed_bytes) noexcept {
+inline constexpr EventSpec submitted_wide_spec =
+    short_submission(Type::task_submitted_wide, "task.submitted_wide", Field::list32);
+constexpr TypeInfo with_offsets(const EventSpec& spec, std::array<std::uint16_t, 9> offsets,
+                                std::uint16_t fixed_bytes) noexcept {
   TypeInfo info = describe(spec);
   info.offsets = offsets;
   info.fixed_bytes = fixed_bytes;
   return info;
 }
 /// Offsets of the fields of events in the fields of compound records.
-constexpr TypeInfo next_of(const EventSpec& spec) noexcept { return with_offsets(spec, {TypeInfo::implied_task, 2, 4, 6, 7, 8}, 8); }
+constexpr TypeInfo next_of(const EventSpec& spec) noexcept {
+  return with_offsets(spec, {TypeInfo::implied_task, 2, 4, 6, 7, 8}, 8);
+}
 constexpr TypeInfo alike_of(const EventSpec& spec) noexcept {
   return with_offsets(spec, {TypeInfo::implied_task, 0, TypeInfo::implied_site, 2, 3, 4}, 4);
 }
 inline constexpr TypeInfo next_info = next_of(submitted_spec), next_wide_info = next_of(submitted_wide_spec);
 inline constexpr TypeInfo alike_info = alike_of(submitted_spec), alike_wide_info = alike_of(submitted_wide_spec);
-inline constexpr TypeInfo next_pushed_info = with_offsets(*find_spec(Type::task_pushed), {TypeInfo::implied_task, 0}, 2);
-inline constexpr TypeInfo released_pushed_info = with_offsets(*find_spec(Type::task_pushed), {0, TypeInfo::implied_worker}, 4);
+inline constexpr TypeInfo next_pushed_info =
+    with_offsets(*find_spec(Type::task_pushed), {TypeInfo::implied_task, 0}, 2);
+inline constexpr TypeInfo released_pushed_info =
+    with_offsets(*find_spec(Type::task_pushed), {0, TypeInfo::implied_worker}, 4);
 inline constexpr TypeInfo stolen_info = with_offsets(*find_spec(Type::task_stolen), {0, 8}, 10);
 
 /// Iterates over the records of a packet. Most stand for one event, of their own type; a compound record stands for up

@@ -8,8 +8,8 @@
 
 namespace tandem::trace::test {
 
-/// Stamps are in steps that need compact and extended headers; packets follow each other within a stream; the ranks exchange
-/// messages. Each rank has `sample_events` events, and `sample_descriptions` besides.
+/// Stamps are in steps that need compact and extended headers; packets follow each other within a stream; the ranks
+/// exchange messages. Each rank has `sample_events` events, and `sample_descriptions` besides.
 inline constexpr int sample_tasks = 400;
 inline constexpr std::uint64_t sample_worker_events = 3 * sample_tasks;
 inline constexpr std::uint64_t sample_other_events = 24;
@@ -17,7 +17,9 @@ inline constexpr std::uint64_t sample_events = sample_worker_events + sample_oth
 inline constexpr std::uint64_t sample_descriptions = 11;
 
 /// Each rank's clock is behind rank 0's, increasingly.
-inline ClockPoint sample_first_point(std::uint32_t rank) { return {ClockPointKind::barrier, 5'000, 5'000 + 100 * rank, 20, 0}; }
+inline ClockPoint sample_first_point(std::uint32_t rank) {
+  return {ClockPointKind::barrier, 5'000, 5'000 + 100 * rank, 20, 0};
+}
 inline ClockPoint sample_last_point(std::uint32_t rank) {
   return {ClockPointKind::barrier, 2'000'005'000, 2'000'005'000 + 300 * rank, 20, 0};
 }
@@ -76,11 +78,15 @@ inline std::string sample_progress(std::uint32_t rank) {
   packet.add(Type::mcast_routed, 1'020'000, {20, 1, 65536, 0, std::vector<std::uint32_t>{}});
   packet.add(Type::mcast_routed, 1'020'001, {21, 1, 65536, 2, std::vector<std::uint32_t>{4, 5}});
   packet.add(Type::progress_state, 1'030'000, {2});
-  packet.add(Type::span_began, 1'040'000, {0}).add(Type::mark, 1'040'100, {0, 1.5}).add(Type::counter, 1'040'200, {1, -0.25});
+  packet.add(Type::span_began, 1'040'000, {0})
+      .add(Type::mark, 1'040'100, {0, 1.5})
+      .add(Type::counter, 1'040'200, {1, -0.25});
   packet.add(Type::span_ended, 1'041'000, {0});
   packet.add(Type::wait_began, 1'042'000).add(Type::wait_ended, 1'043'000);
   // Types that the program declared, one of them last in its packet.
-  packet.add_sample(1'044'000, 17, 0.25, "seventeen").add_sample(1'044'000, 18, -1, "").add_sample(1'045'000, 19, 1e300, "x");
+  packet.add_sample(1'044'000, 17, 0.25, "seventeen")
+      .add_sample(1'044'000, 18, -1, "")
+      .add_sample(1'045'000, 19, 1e300, "x");
   return packet.bytes();
 }
 
@@ -134,7 +140,8 @@ inline void write_sample_rank(const std::filesystem::path& folder, RankFacts fac
 }
 
 inline void write_sample_run(const std::filesystem::path& run) {
-  for (std::uint32_t rank = 0; rank < 2; ++rank) write_sample_rank(sample_rank_folder(run, rank), {.rank = rank, .size = 2});
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    write_sample_rank(sample_rank_folder(run, rank), {.rank = rank, .size = 2});
 }
 
 /// A sample rank in the state in which it was killed: its progress engine's events are in a live buffer only; of its
@@ -153,7 +160,8 @@ inline void kill_sample_rank(const std::filesystem::path& folder, const std::fil
   running.add(Type::task_submitted, last.end_ticks + 1,
               {sample_tasks + 1, 0, 0, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
   running.add(Type::task_started, last.end_ticks + 5, {sample_tasks + 1});
-  std::vector<std::string> buffers{running.live_unfinished(buffer_bytes), worker[3], "", sample_progress(facts.rank), worker[0]};
+  std::vector<std::string> buffers{running.live_unfinished(buffer_bytes), worker[3], "", sample_progress(facts.rank),
+                                   worker[0]};
   for (std::string& buffer : buffers) buffer.resize(buffer_bytes);
 
   write_file(stream_path(folder, 0), sample_catalogue(facts.rank));

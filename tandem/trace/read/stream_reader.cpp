@@ -140,7 +140,8 @@ Result<void> StreamReader::enter_packet_at(std::size_t at, const PacketHeader& h
     return malformed(at, "the packet begins before the one before ends");
   // Packets that should have come before this one; those that did not are missing.
   const std::uint64_t expected = summary_.packets + summary_.missing_packets;
-  if (header.sequence < expected) return malformed(at, "the packet's number is not greater than that of the one before");
+  if (header.sequence < expected)
+    return malformed(at, "the packet's number is not greater than that of the one before");
   if (!in_the_clocks_reach(scale_, header.begin_ticks, header.end_ticks))
     return malformed(at, "the packet's time is more than 70 years from the clock's origin in rank.json");
   if (packets_.empty()) {
@@ -205,8 +206,8 @@ void StreamReader::drop_pages(std::size_t until) noexcept {
 Result<void> StreamReader::end_packet() {
   const Packet& packet = packets_[packet_];
   if (records_ != packet.events)
-    return malformed(packet.begin, "the packet says that it has " + std::to_string(packet.events) + " events, and has " +
-                                       std::to_string(records_));
+    return malformed(packet.begin, "the packet says that it has " + std::to_string(packet.events) +
+                                       " events, and has " + std::to_string(records_));
   if (records_ > 0 && events_->last_event() != packet.end_ticks)
     return malformed(packet.begin, "the packet's last stamp is not its timestamp_end");
   begin_packet(packet_ + 1);
@@ -234,7 +235,8 @@ Result<std::optional<Event>> StreamReader::next() {
   if (end_ - at_ >= RecordHeader::compact_bytes)
     fault = events_->enter(data_, at_, end_, internal::load<std::uint32_t>(data_ + at_), *declared_);
   if (fault != internal::RecordFault::none) return fail(malformed(at_, internal::describe(fault)));
-  if (events_->last_event() > end_ticks_) return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
+  if (events_->last_event() > end_ticks_)
+    return fail(malformed(at_, "a record's stamp is behind its packet's timestamp_end"));
   if (at_ - dropped_ >= piece_bytes) [[unlikely]] drop_pages(at_);
   at_ = events_->record().next();
   ++records_;

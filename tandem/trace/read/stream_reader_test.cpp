@@ -42,7 +42,8 @@ class StreamReaderTest : public ::testing::Test {
     ASSERT_FALSE(events.ok()) << what;
     EXPECT_EQ(events.error().code, base::ErrorCode::malformed);
     EXPECT_NE(events.error().message.find(what), std::string::npos) << events.error().message;
-    EXPECT_NE(events.error().message.find("at byte " + std::to_string(at) + ":"), std::string::npos) << events.error().message;
+    EXPECT_NE(events.error().message.find("at byte " + std::to_string(at) + ":"), std::string::npos)
+        << events.error().message;
     EXPECT_NE(events.error().message.find(file_.string()), std::string::npos) << events.error().message;
   }
 
@@ -107,7 +108,8 @@ TEST_F(StreamReaderTest, FindsFieldsBehindListsAndTexts) {
   PacketWriter packet(1, 0, 2'000'000);
   packet.add(Type::task_submitted, 2'000'000,
              {1, -3, 4, 3, 2, std::vector<std::uint32_t>{5, 6, 7}, std::vector<std::uint32_t>{8, 9}});
-  packet.add(Type::task_submitted, 2'000'000, {1, -3, 4, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
+  packet.add(Type::task_submitted, 2'000'000,
+             {1, -3, 4, 0, 0, std::vector<std::uint32_t>{}, std::vector<std::uint32_t>{}});
   packet.add(Type::option, 2'000'000, {"sched", "", "default"});
   const auto events = read(packet.bytes());
   ASSERT_TRUE(events.ok()) << events.error().message;
@@ -121,7 +123,8 @@ TEST_F(StreamReaderTest, FindsFieldsBehindListsAndTexts) {
 std::vector<std::string> described(const std::vector<Event>& events) {
   std::vector<std::string> lines;
   for (const Event& event : events)
-    lines.push_back(std::to_string(event.ticks - 2'000'000) + " " + std::string(event.spec().name) + " " + event.described());
+    lines.push_back(std::to_string(event.ticks - 2'000'000) + " " + std::string(event.spec().name) + " " +
+                    event.described());
   return lines;
 }
 using Lines = std::vector<std::string>;
@@ -141,9 +144,10 @@ TEST_F(StreamReaderTest, ARecordOfATaskThatRanIsItsEvents) {
   ASSERT_TRUE(events.ok()) << events.error().message;
   EXPECT_EQ(described(events.value()),
             (Lines{"10 sched.popped task=1", "10 task.started task=1", "15 task.ended task=1", "15 task.ready task=2",
-                   "20 task.started task=2", "20 task.ended task=2", "20 task.ready task=3", "20 sched.pushed task=3 worker=0",
-                   "30 sched.stolen task=3 victim=4", "30 task.started task=3", "40 task.ended task=3", "40 task.started task=5",
-                   "50 flow.wait_began ", "60 task.ended task=5", "60 task.started task=6", "67 task.ended task=6"}));
+                   "20 task.started task=2", "20 task.ended task=2", "20 task.ready task=3",
+                   "20 sched.pushed task=3 worker=0", "30 sched.stolen task=3 victim=4", "30 task.started task=3",
+                   "40 task.ended task=3", "40 task.started task=5", "50 flow.wait_began ", "60 task.ended task=5",
+                   "60 task.started task=6", "67 task.ended task=6"}));
   EXPECT_EQ(events.value()[0].record_bytes(), 12u);
   EXPECT_EQ(events.value()[1].record_bytes(), 0u) << "it is in the record of the event before";
   EXPECT_EQ(reader_->summary().last_ticks, 2'000'067u);
@@ -166,10 +170,10 @@ TEST_F(StreamReaderTest, ARecordOfASubmissionRefersToTheOneBefore) {
             (Lines{"0 task.submitted task=10 priority=-3 site=4 accesses=[5] deps=[]",
                    "0 task.submitted task=11 priority=-7 site=4 accesses=[6] deps=[1]",
                    "1 task.submitted task=12 priority=2 site=8 accesses=[] deps=[]",
-                   "1 task.submitted task=13 priority=2 site=9 accesses=[] deps=[]",
-                   "1 sched.pushed task=13 worker=3",
+                   "1 task.submitted task=13 priority=2 site=9 accesses=[] deps=[]", "1 sched.pushed task=13 worker=3",
                    "2 task.submitted task=14 priority=0 site=9 accesses=[] deps=[]",
-                   "2 task.submitted_wide task=15 priority=-4 site=7 accesses=[70000] deps=[4]", "2 sched.pushed task=15 worker=2",
+                   "2 task.submitted_wide task=15 priority=-4 site=7 accesses=[70000] deps=[4]",
+                   "2 sched.pushed task=15 worker=2",
                    "3 task.submitted_wide task=16 priority=1 site=7 accesses=[5] deps=[2147483648]",
                    "3 task.submitted task=17 priority=0 site=7 accesses=[] deps=[]"}));
 }
@@ -179,7 +183,8 @@ TEST_F(StreamReaderTest, ARecordMustNotReferToASubmissionOfAnotherPacket) {
   PacketWriter first(1, 0, 2'000'000), second(1, 1, 2'000'010);
   first.add(Type::task_submitted, 2'000'000, {10, 0, 4, 0, 0, List{}, List{}});
   second.add(Type::task_submitted_alike, 2'000'010, {0, 0, 0, List{}, List{}});
-  expect_error(first.bytes() + second.bytes(), "refers to a submission before", first.bytes().size() + sizeof(PacketHeader));
+  expect_error(first.bytes() + second.bytes(), "refers to a submission before",
+               first.bytes().size() + sizeof(PacketHeader));
 }
 
 TEST_F(StreamReaderTest, NoRecordIsBeforeTheEndOfATaskThatRan) {
@@ -193,8 +198,8 @@ TEST_F(StreamReaderTest, FollowsStampsOverEveryDistance) {
   PacketWriter packet(1, 0, span - 3);
   std::vector<std::uint64_t> stamps;
   std::uint64_t ticks = span - 3;
-  for (const std::uint64_t step :
-       {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{1}, span - 1, span, span + 1, std::uint64_t{0}, 1000 * span}) {
+  for (const std::uint64_t step : {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{1}, span - 1, span, span + 1,
+                                   std::uint64_t{0}, 1000 * span}) {
     ticks += step;
     stamps.push_back(ticks);
     packet.add(Type::wait_began, ticks);
@@ -310,9 +315,11 @@ TEST_F(StreamReaderTest, RefusesRecordsThatAreNone) {
   PacketWriter unknown(1, 0, 2'000'000);
   expect_error(unknown.add(static_cast<Type>(126), 2'000'000).bytes(), "type that does not exist", 64);
   PacketWriter far(1, 0, 2'000'000);
-  expect_error(far.put(std::uint32_t{127 | 4000 << 7}).put(std::uint64_t{2'000'000}).bytes(), "type that does not exist", 64);
+  expect_error(far.put(std::uint32_t{127 | 4000 << 7}).put(std::uint64_t{2'000'000}).bytes(),
+               "type that does not exist", 64);
   PacketWriter nested(1, 0, 2'000'000);
-  expect_error(nested.put(std::uint32_t{127 | 127 << 7}).put(std::uint64_t{2'000'000}).bytes(), "type that does not exist", 64);
+  expect_error(nested.put(std::uint32_t{127 | 127 << 7}).put(std::uint64_t{2'000'000}).bytes(),
+               "type that does not exist", 64);
   PacketWriter back(1, 0, 2'000'000);
   expect_error(back.put(RecordHeader::extended(Type::wait_began)).put(std::uint64_t{1'999'999}).bytes(),
                "before that of the record", 64);

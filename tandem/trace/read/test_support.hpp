@@ -69,7 +69,9 @@ struct Value {
 /// Bytes that are aligned like live memory, unlike a string's.
 class AlignedBytes {
  public:
-  explicit AlignedBytes(const std::string& bytes) : words_((bytes.size() + 7) / 8), size_(bytes.size()) { put(0, bytes); }
+  explicit AlignedBytes(const std::string& bytes) : words_((bytes.size() + 7) / 8), size_(bytes.size()) {
+    put(0, bytes);
+  }
   std::span<const std::byte> bytes() const { return {reinterpret_cast<const std::byte*>(words_.data()), size_}; }
   void put(std::size_t at, const std::string& bytes) {
     if (!bytes.empty()) std::memcpy(reinterpret_cast<char*>(words_.data()) + at, bytes.data(), bytes.size());
@@ -229,22 +231,25 @@ inline const DeclaredTypes& sample_declared() {
 
 inline std::string manifest(const RankFacts& facts) {
   std::ostringstream json;
-  json << "{\"tandem\": \"0.1.0\", \"format\": " << manifest_format << ", \"commit\": \"0123abc\", \"rank\": " << facts.rank
-       << ", \"size\": " << facts.size
+  json << "{\"tandem\": \"0.1.0\", \"format\": " << manifest_format
+       << ", \"commit\": \"0123abc\", \"rank\": " << facts.rank << ", \"size\": " << facts.size
        << ", \"job\": \"job1\", \"program\": \"./app\", \"arguments\": [\"-n\", \"3\"], \"host\": \"" << facts.host
        << "\", \"pid\": " << facts.process
-       << ", \"started\": \"2026-11-23T07:00:00Z\",\n \"clock\": {\"kind\": \"tsc\", \"origin_ticks\": " << facts.origin_ticks
-       << ", \"origin_ns\": " << facts.origin_ns << ", \"multiplier\": " << facts.multiplier
+       << ", \"started\": \"2026-11-23T07:00:00Z\",\n \"clock\": {\"kind\": \"tsc\", \"origin_ticks\": "
+       << facts.origin_ticks << ", \"origin_ns\": " << facts.origin_ns << ", \"multiplier\": " << facts.multiplier
        << ", \"realtime_ns\": " << facts.realtime_ns << ", \"realtime_local_ns\": " << facts.realtime_local_ns
-       << "},\n \"machine\": {\"cpu\": \"x\", \"cores\": 2, " << (facts.pus.empty() ? "" : "\"pus\": " + facts.pus + ", ") << "\"numa_nodes\": 1},\n"
+       << "},\n \"machine\": {\"cpu\": \"x\", \"cores\": 2, "
+       << (facts.pus.empty() ? "" : "\"pus\": " + facts.pus + ", ") << "\"numa_nodes\": 1},\n"
        << " \"buffers\": {\"bytes\": 65536, \"count\": 256, \"policy\": \"lose\"},\n";
   if (!facts.selection.empty()) json << " \"selection\": \"" << facts.selection << "\",\n";
   json << " \"events\": [{\"type\": 14, \"name\": \"task.started\", \"category\": \"task\", \"fields\": "
-       << "[{\"name\": \"task\", \"kind\": \"u32\"}]},\n  {\"type\": 128, \"name\": \"sample.value\", \"category\": \"user\", "
+       << "[{\"name\": \"task\", \"kind\": \"u32\"}]},\n  {\"type\": 128, \"name\": \"sample.value\", \"category\": "
+          "\"user\", "
           "\"fields\": "
        << "[{\"name\": \"index\", \"kind\": \"u32\"}, {\"name\": \"norm\", \"kind\": \"f64\"}, "
        << "{\"name\": \"note\", \"kind\": \"text\"}]}],\n"
-       << " \"complete\": " << (facts.complete ? "true" : "false") << ", \"recovered\": " << (facts.recovered ? "true" : "false");
+       << " \"complete\": " << (facts.complete ? "true" : "false")
+       << ", \"recovered\": " << (facts.recovered ? "true" : "false");
   if (facts.complete)
     json << ",\n \"end\": {\"events\": " << facts.events << ", \"lost_events\": " << facts.lost_events
          << ", \"bytes\": 0, \"most_buffers\": 1, \"needed_bytes\": 1, \"waits\": 0, \"write_errors\": 0}";

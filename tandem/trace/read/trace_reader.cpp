@@ -21,7 +21,8 @@ Result<std::vector<std::filesystem::path>> rank_folders(const std::filesystem::p
   std::vector<std::filesystem::path> folders;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (entry->path().filename().string().starts_with("rank-") && entry->is_directory(ignored)) folders.push_back(entry->path());
+    if (entry->path().filename().string().starts_with("rank-") && entry->is_directory(ignored))
+      folders.push_back(entry->path());
   }
   if (error) return Error{ErrorCode::io, folder.string() + ": cannot be listed: " + error.message()};
   if (folders.empty())
@@ -48,7 +49,8 @@ Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::filesystem::pa
                                            ": move one of them away"};
   reader->number_declared_types();
   if (reader->type_count() > UINT16_MAX)
-    return Error{ErrorCode::malformed, folder.string() + ": its ranks declare " + std::to_string(reader->declared.size()) +
+    return Error{ErrorCode::malformed, folder.string() + ": its ranks declare " +
+                                           std::to_string(reader->declared.size()) +
                                            " types of events, more than have numbers"};
   return reader;
 }
@@ -58,8 +60,10 @@ void TraceReader::number_declared_types() {
   for (const auto& rank : ranks) {
     for (std::size_t i = 0; i < rank->declared->size(); ++i) {
       const EventSpec& spec = rank->declared->spec_at(i);
-      const auto known = std::ranges::find_if(declared, [&](const EventSpec* one) { return same_declaration(*one, spec); });
-      rank->declared->renumber(i, static_cast<Type>(kFirstDeclared + static_cast<std::size_t>(known - declared.begin())));
+      const auto known = std::ranges::find_if(declared,
+                                              [&](const EventSpec* one) { return same_declaration(*one, spec); });
+      rank->declared->renumber(i,
+                               static_cast<Type>(kFirstDeclared + static_cast<std::size_t>(known - declared.begin())));
       if (known == declared.end()) declared.push_back(&spec);
     }
   }

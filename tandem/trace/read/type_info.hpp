@@ -16,7 +16,8 @@ struct TypeInfo {
   bool is_fixed = false;                  ///< neither texts nor lists
   std::uint8_t fields = 0;
   std::uint16_t fixed_bytes = 0;          ///< of all fields up to the first text or list
-  std::array<std::uint16_t, 9> offsets{}; ///< of a field, right up to and including the first text or list; or see below
+  std::array<std::uint16_t, 9>
+      offsets{};  ///< of a field, right up to and including the first text or list; or see below
   std::uint8_t first_variable = 0;        ///< the index of that, or the number of fields
 
   /// Stands for an offset: the field is not in the record; it follows from earlier records.
@@ -61,7 +62,8 @@ constexpr bool every_list_has_its_count_at_a_fixed_place() noexcept {
   for (std::size_t type = 0; type < kEventSpecs; ++type) {
     const EventSpec& spec = spec_at(type);
     for (std::size_t i = 0; i < field_count(spec); ++i)
-      if (entry_bytes_of(spec.fields[i].field) != 0 && count_field(spec, i) >= describe(spec).first_variable) return false;
+      if (entry_bytes_of(spec.fields[i].field) != 0 && count_field(spec, i) >= describe(spec).first_variable)
+        return false;
   }
   return true;
 }

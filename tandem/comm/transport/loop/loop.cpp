@@ -187,7 +187,8 @@ class LoopTransport final : public Transport {
   Link& connect(Rank peer, std::string_view, unsigned rail) override {
     const bool fresh = !links_.contains(peer.value());
     Link& made = link(peer, rail);
-    if (fresh && !network_.options().deaths_are_seen_by_all && network_.is_dead(peer)) network_.report_death(peer, self_);
+    if (fresh && !network_.options().deaths_are_seen_by_all && network_.is_dead(peer))
+      network_.report_death(peer, self_);
     return made;
   }
 
@@ -353,7 +354,8 @@ std::int64_t LoopNetwork::arrival_ns(Rank from, Rank to, unsigned rail, std::siz
   std::int64_t when = loop_->now_ns();
   if (options_.bytes_per_ns > 0) {
     const bool is_slowed = options_.rates != nullptr && bytes > 0;
-    const double rate = is_slowed ? std::min(options_.bytes_per_ns, options_.rates->bytes_per_ns(from, to)) : options_.bytes_per_ns;
+    const double rate =
+        is_slowed ? std::min(options_.bytes_per_ns, options_.rates->bytes_per_ns(from, to)) : options_.bytes_per_ns;
     when = std::max(when, timing.egress_free_ns) + static_cast<std::int64_t>(static_cast<double>(bytes) / rate);
     timing.egress_free_ns = when;
     if (is_slowed) options_.rates->note_packet(from, to, when);

@@ -1,4 +1,5 @@
-// tandem/comm/transport/loop/loop.hpp: ranks of one process, connected by a simulated network with chosen delays and failures.
+// tandem/comm/transport/loop/loop.hpp: ranks of one process, connected by a simulated network with chosen delays and
+// failures.
 #pragma once
 
 #include <atomic>
@@ -36,12 +37,13 @@ struct LoopOptions {
   std::size_t payload_bytes = 0;              ///< of a packet at most; 0: a segment
   std::size_t packets_in_flight = 16;         ///< per link, then `retry`
   bool remote_copy = false;                   ///< as on one host: `read_remote` and `write_remote` work
-  bool cuda_memory = false;                   ///< it says that it reads the memory of CUDA devices, which must be plain memory here
+  bool cuda_memory = false;  ///< it says that it reads the memory of CUDA devices, which must be plain memory here
   unsigned remote_copies_allowed = UINT_MAX;  ///< per link; later ones are refused
-  bool copies = false;                        ///< packets are copied when sent (`done`); else read when delivered (`posted`)
+  bool copies = false;  ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else only by ranks with a link to the dead one, as with TCP
   // Only with an event loop:
-  std::int64_t latency_min_ns = 0;  ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
+  std::int64_t latency_min_ns =
+      0;  ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
   LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
@@ -49,8 +51,8 @@ struct LoopOptions {
 
 class LoopTransport;
 
-/// The medium between the loop transports of one process. Outlives them. Thread-safe, so that each rank may have its thread; with
-/// an event loop everything is delivered in manual time, drawn from the loop's seed.
+/// The medium between the loop transports of one process. Outlives them. Thread-safe, so that each rank may have its
+/// thread; with an event loop everything is delivered in manual time, drawn from the loop's seed.
 class LoopNetwork {
  public:
   explicit LoopNetwork(const LoopOptions& options, base::EventLoop* loop = nullptr);
@@ -90,7 +92,8 @@ class LoopNetwork {
   struct Timing {
     std::int64_t egress_free_ns = 0;
     std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
-    std::unordered_set<std::uint64_t> torn = {};  ///< destinations and rails for which something of this dead rank was lost
+    std::unordered_set<std::uint64_t> torn =
+        {};  ///< destinations and rails for which something of this dead rank was lost
   };
   std::unordered_map<std::uint32_t, Timing> timing_;
 };

@@ -77,8 +77,8 @@ Result<void> require_mpi(Company company) {
   if (level >= needed) return {};
   return Error{
       ErrorCode::unsupported,
-      fmt::format("the transport mpi: MPI runs at {}, and {} is needed{}; call MPI_Init_thread with it", name_of_level(level),
-                  name_of_level(needed),
+      fmt::format("the transport mpi: MPI runs at {}, and {} is needed{}; call MPI_Init_thread with it",
+                  name_of_level(level), name_of_level(needed),
                   shared ? " because the program calls MPI beside Tandem's progress" : " by Tandem's progress thread")};
 }
 
@@ -120,9 +120,10 @@ Result<void> Communicator::send_hello(Rank self) {
     if (!numbers_.emplace(Rank(rank), number).second) {
       return Error{
           ErrorCode::invalid_argument,
-          fmt::format("the transport mpi: numbers {} and {} of the communicator both say that they are rank {} of the job; "
-                      "hand over a communicator of this job's processes",
-                      numbers_.at(Rank(rank)), number, rank)};
+          fmt::format(
+              "the transport mpi: numbers {} and {} of the communicator both say that they are rank {} of the job; "
+              "hand over a communicator of this job's processes",
+              numbers_.at(Rank(rank)), number, rank)};
     }
   }
   int* bound = nullptr;

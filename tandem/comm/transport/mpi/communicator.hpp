@@ -19,8 +19,8 @@ using base::Rank;
 /// Code that may call MPI beside us.
 enum class Company { alone, program };
 
-/// Makes sure that MPI is initialised: by the program, or by us for calls by one thread at a time (then it is finalised at
-/// exit, since MPI cannot start twice). Errors: unsupported, with the level that was found and the remedy.
+/// Makes sure that MPI is initialised: by the program, or by us for calls by one thread at a time (then it is finalised
+/// at exit, since MPI cannot start twice). Errors: unsupported, with the level that was found and the remedy.
 base::Result<void> require_mpi(Company company);
 
 /// A failure as text: "MPI_Isend: the text of the error".
@@ -37,7 +37,9 @@ class Communicator {
 
   MPI_Comm handle() const noexcept { return handle_; }
   int own_number() const noexcept { return own_number_; }
-  std::uint64_t id() const noexcept { return id_; }  ///< equal on all its ranks, and different from other communicators'
+  std::uint64_t id() const noexcept {
+    return id_;
+  }  ///< equal on all its ranks, and different from other communicators'
   int largest_tag() const noexcept { return largest_tag_; }
 
   Rank rank_of(int number) const { return ranks_.at(static_cast<std::size_t>(number)); }

@@ -116,8 +116,8 @@ void MpiLink::post_envelope(const Packet& packet, std::uint32_t flags) {
     end += piece.iov_len;
   }
   int done = 0;
-  int code = MPI_Isend(begin, base::narrow<int>(end - begin), MPI_BYTE, number_, envelope_tag, shared_->communicator->handle(),
-                       &send->request);
+  int code = MPI_Isend(begin, base::narrow<int>(end - begin), MPI_BYTE, number_, envelope_tag,
+                       shared_->communicator->handle(), &send->request);
   if (code == MPI_SUCCESS) code = MPI_Test(&send->request, &done, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS) return break_off(mpi_failure("MPI_Isend", code));
   send->link = this;
@@ -127,7 +127,8 @@ void MpiLink::post_envelope(const Packet& packet, std::uint32_t flags) {
 /// Posts a payload in synchronous mode: the send ends only after its receive began, so that a sender cannot run ahead
 /// of its receiver.
 bool MpiLink::post_payload(const Packet& packet) {
-  PayloadSend send{.link = this, .cookie = packet.cookie, .bytes = packet.payload_bytes, .layout = Layout(packet.payload)};
+  PayloadSend send{
+      .link = this, .cookie = packet.cookie, .bytes = packet.payload_bytes, .layout = Layout(packet.payload)};
   const int code = MPI_Issend(send.layout.base, send.layout.count, send.layout.type, number_, tag_of(payloads_sent_++),
                               shared_->communicator->handle(), &send.request);
   if (code != MPI_SUCCESS) {
@@ -232,8 +233,8 @@ void MpiLink::close() {
   mute();
   std::erase(shared_->starved, this);
   if (!unfinished_.empty()) {
-    shared_->log->warn("mpi: {} payloads to rank {} are still being sent, and MPI cannot cancel them", unfinished_.size(),
-                       peer().value());
+    shared_->log->warn("mpi: {} payloads to rank {} are still being sent, and MPI cannot cancel them",
+                       unfinished_.size(), peer().value());
   }
 }
 

@@ -13,9 +13,9 @@
 
 namespace tandem::comm::internal::mpi {
 
-/// MPI keeps the order of messages of one source and tag, so that envelopes come in order. Later envelopes are reported only
-/// after a payload that has a message of its own. Invariants: at most one payload is being received, and `waiting_` is empty
-/// unless one is.
+/// MPI keeps the order of messages of one source and tag, so that envelopes come in order. Later envelopes are reported
+/// only after a payload that has a message of its own. Invariants: at most one payload is being received, and
+/// `waiting_` is empty unless one is.
 class MpiLink final : public Link {
  public:
   MpiLink(Shared& shared, Rank peer, int number) : Link(peer, 0), shared_(&shared), number_(number) {}

@@ -24,10 +24,11 @@ base::Result<void> expect_our_library() {
   MPI_Get_library_version(text.data(), &length);
   const std::string_view running(text.data(), static_cast<std::size_t>(length));
   if (running.starts_with("Open MPI") == made_for_open_mpi) return {};
-  return base::Error{base::ErrorCode::unsupported,
-                     fmt::format("the transport mpi was made {} Open MPI, and this program runs {}; build Tandem with the MPI "
-                                 "library of the program",
-                                 made_for_open_mpi ? "for" : "for another library than", running.substr(0, running.find('\n')))};
+  return base::Error{
+      base::ErrorCode::unsupported,
+      fmt::format("the transport mpi was made {} Open MPI, and this program runs {}; build Tandem with the MPI "
+                  "library of the program",
+                  made_for_open_mpi ? "for" : "for another library than", running.substr(0, running.find('\n')))};
 }
 
 base::Result<std::unique_ptr<Transport>> make(const TransportNeeds& needs) {

@@ -30,8 +30,9 @@ struct Card {
 };
 static_assert(sizeof(Card) == 16, "published as bytes");
 
-/// Links made on first use over one communicator. Receives for envelopes are posted in a ring and MPI fills them in the order
-/// in which they were posted, so that only the oldest is ever tested: order is kept without numbers. Under the caller's lock.
+/// Links made on first use over one communicator. Receives for envelopes are posted in a ring and MPI fills them in the
+/// order in which they were posted, so that only the oldest is ever tested: order is kept without numbers. Under the
+/// caller's lock.
 class MpiTransport final : public Transport {
  public:
   MpiTransport(const MpiOptions& options, std::unique_ptr<Communicator> communicator, PacketSink& sink, base::Log& log);
@@ -269,9 +270,11 @@ void MpiTransport::disconnect(Rank peer) {
 }  // namespace
 }  // namespace internal::mpi
 
-base::Result<std::unique_ptr<Transport>> make_mpi_transport(const MpiOptions& options, PacketSink& sink, base::Log& log) {
+base::Result<std::unique_ptr<Transport>> make_mpi_transport(const MpiOptions& options, PacketSink& sink,
+                                                            base::Log& log) {
   using namespace internal::mpi;
-  if (auto ready = require_mpi(options.program_calls_mpi ? Company::program : Company::alone); !ready) return ready.error();
+  if (auto ready = require_mpi(options.program_calls_mpi ? Company::program : Company::alone); !ready)
+    return ready.error();
   auto communicator = Communicator::duplicate(options.communicator, options.rank);
   if (!communicator) return communicator.error();
   auto transport = std::make_unique<MpiTransport>(options, std::move(communicator).value(), sink, log);

@@ -1,7 +1,8 @@
-// tandem/comm/transport/mpi/mpi_transport_check.cpp: tests of the transport mpi, run by every rank of an mpirun together.
+// tandem/comm/transport/mpi/mpi_transport_check.cpp: tests of the transport mpi, run by every rank of an mpirun
+// together.
 //
-// Usage: mpirun -n 3 mpi_transport_check [--alone | --funneled]. By default the program initialises MPI for many threads and
-// uses it beside Tandem; with --alone Tandem initialises it; with --funneled the level does not suffice.
+// Usage: mpirun -n 3 mpi_transport_check [--alone | --funneled]. By default the program initialises MPI for many
+// threads and uses it beside Tandem; with --alone Tandem initialises it; with --funneled the level does not suffice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,8 +77,8 @@ struct Recorder : PacketSink {
 
 bool alone = false;
 
-/// This process's transport for one test; making it and leaving are collective. Ranks of the job are the communicator's,
-/// reversed, so that a mix-up of the two shows.
+/// This process's transport for one test; making it and leaving are collective. Ranks of the job are the
+/// communicator's, reversed, so that a mix-up of the two shows.
 class MpiTransport : public ::testing::Test {
  protected:
   static constexpr auto patience = 60s;
@@ -169,9 +170,9 @@ struct Outgoing {
   }
 };
 
-constexpr std::size_t many_sizes[] = {0,      1, 8,      100,     0,       4'000,   8'000,   8'175, 8'176,         16'384,
-                                      65'535, 3, 65'536, 262'144, 262'145, 439'296, 1 << 20, 5,     (1 << 20) + 1, 8 << 20,
-                                      0};
+constexpr std::size_t many_sizes[] = {
+    0, 1,      8,       100,     0,       4'000,   8'000, 8'175,         8'176,   16'384, 65'535,
+    3, 65'536, 262'144, 262'145, 439'296, 1 << 20, 5,     (1 << 20) + 1, 8 << 20, 0};
 
 std::vector<std::pair<Bytes, Bytes>> packets_between(Rank from, Rank to, std::span<const std::size_t> sizes) {
   std::vector<std::pair<Bytes, Bytes>> made;
@@ -234,7 +235,8 @@ TEST_F(MpiTransport, PayloadsWithoutRoomAreDroppedAndSendersAreNotified) {
   sink.on_writable = [&](Link&) { out.push(); };
   out.push();
   const Rank source((self.value() + ranks - 1) % ranks);
-  EXPECT_TRUE(step_until([&] { return sink.from(source).size() == 4 && out.next == 4 && sink.sends_ended == out.posted; }));
+  EXPECT_TRUE(
+      step_until([&] { return sink.from(source).size() == 4 && out.next == 4 && sink.sends_ended == out.posted; }));
   for (unsigned i = 0; i < sink.received.size(); ++i) {
     const Bytes whole = pattern(2'000 > sink.room && i % 2 == 0 ? 2'000 : 3 << 20, i);
     EXPECT_EQ(sink.received[i].payload, Bytes(whole.begin(), whole.begin() + 1000));

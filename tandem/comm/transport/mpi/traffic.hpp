@@ -37,7 +37,8 @@ constexpr std::size_t envelope_bytes = 8192;
 constexpr std::size_t max_control_bytes = 4096;
 constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dropped payload makes us allocate
 constexpr std::size_t segment_bytes = 256 << 10;
-constexpr std::size_t flight_bytes = 2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
+constexpr std::size_t flight_bytes =
+    2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
 constexpr std::size_t most_envelopes = 64;               ///< unfinished ones, to all peers together
 /// Most packets that a sender is ahead of a payload whose receive has not begun: this bounds what waits at the
 /// receiver.
@@ -48,7 +49,8 @@ constexpr int envelope_tag = 0;
 /// Bytes that MPI reads or writes, at 8-byte alignment.
 using EnvelopeBuffer = std::array<std::uint64_t, envelope_bytes / 8>;
 
-/// Pieces of memory as MPI takes them: plain bytes when there is one, else a derived type over absolute addresses. Move-only.
+/// Pieces of memory as MPI takes them: plain bytes when there is one, else a derived type over absolute addresses.
+/// Move-only.
 class Layout {
  public:
   Layout() = default;

@@ -26,7 +26,8 @@ struct SystemFence {
 /// peer need not ask after each record: one barrier and one read suffice for all that it published before (see
 /// BellRound).
 ///
-/// membarrier(2) by the owner would spare peers the barrier; on virtual machines it costs 20 us and interrupts the peer's core.
+/// membarrier(2) by the owner would spare peers the barrier; on virtual machines it costs 20 us and interrupts the
+/// peer's core.
 template <template <class> class Atomic, class Fence>
 class BasicBell {
  public:

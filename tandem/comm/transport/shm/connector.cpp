@@ -95,7 +95,8 @@ void Connector::accept_callers() {
     note_busy();
     if (!accepting_shortage_.lasts(now_ns_) || !turn_away()) break;
   }
-  // The others wait in the kernel's queue until the next tick. While the listener is readable this rank could not sleep.
+  // The others wait in the kernel's queue until the next tick. While the listener is readable this rank could not
+  // sleep.
   events_.remove(std::exchange(listener_watch_, 0));
   set_timer();
 }
@@ -150,8 +151,8 @@ void Connector::read_from_caller(CallerId id) {
   if (received.outcome == Received::Outcome::closed) {
     // A rank that leaves, or that has answered our call meanwhile, closes its call too: no warning.
     if (!caller.crossed && options_.log != nullptr)
-      options_.log->info("shm: rank {} dropped a caller (pid {}): it closed during the handshake", options_.rank.value(),
-                         identity_of(caller.socket).pid);
+      options_.log->info("shm: rank {} dropped a caller (pid {}): it closed during the handshake",
+                         options_.rank.value(), identity_of(caller.socket).pid);
     return drop_caller(id, {});
   }
   if (caller.crossed) return drop_caller(id, "it spoke out of turn");
@@ -171,8 +172,8 @@ void Connector::read_from_caller(CallerId id) {
     refuse(caller, hello, Refusal::busy);
     return drop_caller(id, {});
   }
-  if (hello.to != options_.rank.value() || hello.from >= options_.job_size || hello.from == hello.to || !hello.sizes.valid() ||
-      received.fd_count != 3)
+  if (hello.to != options_.rank.value() || hello.from >= options_.job_size || hello.from == hello.to ||
+      !hello.sizes.valid() || received.fd_count != 3)
     return drop_caller(id, fmt::format("its hello, from rank {} to rank {}, makes no sense", hello.from, hello.to));
 
   const Rank peer(hello.from);
@@ -185,7 +186,8 @@ void Connector::read_from_caller(CallerId id) {
     refuse(caller, hello, verdict);
     // This happens when two ranks call each other at once and our call was answered first: no warning.
     if (options_.log != nullptr)
-      options_.log->debug("shm: rank {} dropped a caller: rank {} called a second time", options_.rank.value(), peer.value());
+      options_.log->debug("shm: rank {} dropped a caller: rank {} called a second time", options_.rank.value(),
+                          peer.value());
     return drop_caller(id, {});
   }
   Attachment attachment;

@@ -26,19 +26,20 @@ class ConnectorOwner {
   virtual Refusal admit(Rank peer) = 0;
   virtual void attached(Rank peer, Attachment attachment) = 0;
   virtual void unreachable(Rank peer, std::string reason) = 0;
-  /// The peer listens, but one side has no memory or descriptors for the connection, or has given it up for that reason before.
+  /// The peer listens, but one side has no memory or descriptors for the connection, or has given it up for that reason
+  /// before.
   virtual void unattachable(Rank peer, std::string reason) = 0;
 };
 
-/// Listens, calls, and does the handshake (handshake.hpp). Single-threaded: works inside EventSet::dispatch and the calls
-/// below.
+/// Listens, calls, and does the handshake (handshake.hpp). Single-threaded: works inside EventSet::dispatch and the
+/// calls below.
 ///
-/// Two ranks may call each other at the same time: then the call of the lower rank counts. The lower rank answers `crossed` to
-/// the other's call. The higher rank accepts the lower rank's call and drops its own. Until then it keeps its own call open,
-/// which closes if the peer dies.
+/// Two ranks may call each other at the same time: then the call of the lower rank counts. The lower rank answers
+/// `crossed` to the other's call. The higher rank accepts the lower rank's call and drops its own. Until then it keeps
+/// its own call open, which closes if the peer dies.
 ///
-/// When a socket closes before the handshake has ended, the connector calls again: the peer may have dropped it for being slow.
-/// For a dead peer the kernel refuses the call, since no socket listens under its name.
+/// When a socket closes before the handshake has ended, the connector calls again: the peer may have dropped it for
+/// being slow. For a dead peer the kernel refuses the call, since no socket listens under its name.
 class Connector {
  public:
   static base::Result<std::unique_ptr<Connector>> make(const ShmOptions& options, EventSet& events, int doorbell,

@@ -42,7 +42,8 @@ void Connector::cancel_call(Rank peer) {
 void Connector::try_connect(Call& call) {
   const Connected answer = connect_to(call.name, call.socket);
   if (answer == Connected::busy) return note_busy(), wait_for_descriptors(call, "this rank");
-  if (answer == Connected::refused) return give_up(call, "nobody listens under its name any more: its process has ended");
+  if (answer == Connected::refused)
+    return give_up(call, "nobody listens under its name any more: its process has ended");
   if (++call.attempts > kMostAttempts) return give_up(call, "its process drops every call");
   if (answer == Connected::later) return;
   const Rank peer = call.peer;
@@ -83,7 +84,8 @@ void Connector::read_from_called(Rank peer) {
   Received received = receive_message(call.socket, room);
   if (received.outcome == Received::Outcome::nothing_yet) return;
   if (received.outcome == Received::Outcome::closed) return retry(call);
-  const MessageKind expected = call.phase == Call::Phase::to_be_challenged ? MessageKind::challenge : MessageKind::welcome;
+  const MessageKind expected =
+      call.phase == Call::Phase::to_be_challenged ? MessageKind::challenge : MessageKind::welcome;
   const auto heard = read_message({room.data(), received.bytes}, expected);
   if (!heard || call.phase == Call::Phase::crossed) return give_up(call, "it does not follow the handshake");
   if (heard->format != kShmFormat)
@@ -124,7 +126,8 @@ void Connector::send_hello(Call& call, const HandshakeMessage& challenge) {
 
 void Connector::take_welcome(Call& call, const HandshakeMessage& welcome, Received& received) {
   const PeerIdentity identity = identity_of(call.socket);
-  if (!is_proven(welcome, options_.secret, *call.nonce) || welcome.nonce != call.challenge || identity.uid != ::geteuid())
+  if (!is_proven(welcome, options_.secret, *call.nonce) || welcome.nonce != call.challenge ||
+      identity.uid != ::geteuid())
     return give_up(call, "the process that listens under its name does not have the job's secret");
   if (received.cut) return note_busy(), wait_for_descriptors(call, "this rank");
   if (welcome.from != call.peer.value() || welcome.to != options_.rank.value() || received.fd_count != 2)

@@ -1,4 +1,5 @@
-// tandem/comm/transport/shm/event_set.cpp: the descriptors that a transport waits for, and what it does when they are ready.
+// tandem/comm/transport/shm/event_set.cpp: the descriptors that a transport waits for, and what it does when they are
+// ready.
 #include "tandem/comm/transport/shm/event_set.hpp"
 
 #include <sys/epoll.h>

@@ -31,7 +31,8 @@ std::string_view next_field(std::string_view& rest) {
 
 std::string printable(std::string_view text, std::size_t most) {
   std::string kept;
-  for (const char c : text.substr(0, most)) kept += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  for (const char c : text.substr(0, most))
+    kept += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
   return kept;
 }
 
@@ -48,7 +49,8 @@ std::optional<ShmCard> ShmCard::parse(std::string_view text) {
   card.network = next_field(text);
   card.name = next_field(text);
   constexpr std::size_t kMostNameBytes = 100;
-  if (card.boot_id.empty() || card.network.empty() || card.name.empty() || card.name.size() > kMostNameBytes || !text.empty())
+  if (card.boot_id.empty() || card.network.empty() || card.name.empty() || card.name.size() > kMostNameBytes ||
+      !text.empty())
     return std::nullopt;
   return card;
 }
@@ -56,8 +58,9 @@ std::optional<ShmCard> ShmCard::parse(std::string_view text) {
 base::Result<ShmCard> make_card(std::string_view job_id, Rank rank) {
   const base::HostIdentity host = base::host_identity();
   if (!host.known()) {
-    return base::Error{base::ErrorCode::unsupported,
-                       "shm: /proc does not show the boot id and the network namespace; mount /proc, or choose another transport"};
+    return base::Error{
+        base::ErrorCode::unsupported,
+        "shm: /proc does not show the boot id and the network namespace; mount /proc, or choose another transport"};
   }
   ShmCard card;
   card.boot_id = host.boot_id;

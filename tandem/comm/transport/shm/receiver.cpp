@@ -9,8 +9,8 @@ namespace {
 
 /// Bytes that one call handles before other peers have their turn.
 constexpr std::size_t kBytesTakenPerCall = 256 * 1024;
-/// Events that one call reports. A caller that waits for the oldest of some tens of receives posts new ones after it. If it got
-/// all messages at once, the later ones would find no receive posted, and that costs more than another call.
+/// Events that one call reports. A caller that waits for the oldest of some tens of receives posts new ones after it.
+/// If it got all messages at once, the later ones would find no receive posted, and that costs more than another call.
 constexpr unsigned kMostEvents = 8;
 /// The producer gets credit for the data ring after this many bytes.
 constexpr std::uint64_t kCreditBytes = 64 * 1024;
@@ -106,7 +106,8 @@ unsigned Receiver::take_announced(Link& link, PacketSink& sink, const RecordHead
   std::uint64_t payload_bytes = 0;
   std::memcpy(&payload_bytes, record + 8, sizeof payload_bytes);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // read once: the peer could change it
-  if (payload_bytes == 0 || payload_bytes > kMostPayloadBytes) return spoiled("an announced payload is empty or too large");
+  if (payload_bytes == 0 || payload_bytes > kMostPayloadBytes)
+    return spoiled("an announced payload is empty or too large");
   const Landing landing = sink.arrived(link, {record + head.control_offset(), head.control_bytes}, payload_bytes);
   if (landing.malformed != nullptr) return spoiled(landing.malformed);
   awaited_bytes_ = payload_bytes;
@@ -139,7 +140,8 @@ unsigned Receiver::spoiled(const char* reason) noexcept {
 
 void Receiver::return_credit() {
   data_returned_ = data_position_;
-  control_->consumed_data.store(data_position_, std::memory_order_release);  // pairs with the acquire of Sender::room_for_piece
+  // pairs with the acquire of Sender::room_for_piece
+  control_->consumed_data.store(data_position_, std::memory_order_release);
   consumer_.return_credit();
   round_->add(*peer_, false);
 }

@@ -11,9 +11,9 @@
 
 namespace tandem::comm::internal {
 
-/// The consuming side of one direction. It reports control blocks in place, and copies payloads to where the sink wants them.
-/// It trusts no length that the peer wrote: it reads nothing outside the rings, and stops at a record that breaks the format
-/// (`malformed`). Calls are serialised by the transport's caller. `attachment` and `round` outlive it.
+/// The consuming side of one direction. It reports control blocks in place, and copies payloads to where the sink wants
+/// them. It trusts no length that the peer wrote: it reads nothing outside the rings, and stops at a record that breaks
+/// the format (`malformed`). Calls are serialised by the transport's caller. `attachment` and `round` outlive it.
 class Receiver {
  public:
   Receiver() = default;
@@ -22,8 +22,8 @@ class Receiver {
   /// Whether something can be read; by far the most frequent call.
   bool has_work() const noexcept { return consumer_.peek() != 0; }
 
-  /// Reports to the sink what has arrived, up to a bounded number of events and bytes; returns the number of events. Not to be
-  /// called after `malformed`.
+  /// Reports to the sink what has arrived, up to a bounded number of events and bytes; returns the number of events.
+  /// Not to be called after `malformed`.
   unsigned receive(Link& link, PacketSink& sink);
   /// The position in the ring, which grows with each record taken.
   std::uint64_t position() const noexcept { return consumer_.position(); }

@@ -13,7 +13,9 @@ namespace tandem::comm::internal {
 inline constexpr std::size_t kMostPayloadBytes = std::size_t{1} << 30;  ///< of one packet
 inline constexpr std::size_t kCellBytes = 64;  ///< a cache line; records begin on one
 /// `bytes`, rounded up to whole cells.
-constexpr std::uint64_t in_cells(std::uint64_t bytes) noexcept { return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes; }
+constexpr std::uint64_t in_cells(std::uint64_t bytes) noexcept {
+  return (bytes + kCellBytes - 1) / kCellBytes * kCellBytes;
+}
 
 /// The kind of a record, in the first word of its first cell; 0 in that word: there is no record yet.
 enum class RecordKind : std::uint8_t {
@@ -27,8 +29,8 @@ struct RecordHead {
   RecordKind kind = RecordKind::none;
   std::uint32_t control_bytes = 0;  ///< below 2^24
   std::uint32_t payload_bytes = 0;  ///< in this record (whole) or in the data ring (piece)
-  /// Unused `kApartCells` follow the record. A core that reads lines in a row prefetches some twenty following ones, which
-  /// would take away those that the writer has prefetched for its next record.
+  /// Unused `kApartCells` follow the record. A core that reads lines in a row prefetches some twenty following ones,
+  /// which would take away those that the writer has prefetched for its next record.
   bool apart = false;
 
   static constexpr std::uint64_t kApart = 0x80;  ///< in the first word
@@ -41,7 +43,8 @@ struct RecordHead {
   /// Whether it is a packet without payload, as most are. Its control block has `word >> 8` bytes and begins behind the
   /// word.
   static constexpr bool is_plain(std::uint64_t word) noexcept {
-    return word >> 8 != 0 && (word & ~std::uint64_t{0xffffff00 | kApart}) == static_cast<std::uint64_t>(RecordKind::whole);
+    return word >> 8 != 0 &&
+           (word & ~std::uint64_t{0xffffff00 | kApart}) == static_cast<std::uint64_t>(RecordKind::whole);
   }
   /// Whether it is a plain record of one cell, by far the most frequent kind.
   static constexpr bool is_short(std::uint64_t word) noexcept {
@@ -69,12 +72,13 @@ struct RecordHead {
 /// atomics of 64 bits, `cells()` their number, a power of two; the count of cells from the ring's beginning never
 /// wraps.
 ///
-/// Protocol of the ring. Memory starts as zeros. A record takes consecutive cells. The producer writes 0 into the first word of
-/// the cell behind it, then its body, and last the record's own first word (release): the only store that the consumer waits
-/// for. The consumer reads the first word at its position (acquire) until it is not 0, reads the body, and moves behind the
-/// record; whatever lies in cells that it has not reached is never taken for a record, since the word behind the newest record
-/// is always 0. The consumer publishes its position in `consumed` (release), lazily. The producer takes a record of n cells
-/// only when n + 1 cells beyond its position are known to be consumed (acquire), so the word that it clears is its own.
+/// Protocol of the ring. Memory starts as zeros. A record takes consecutive cells. The producer writes 0 into the first
+/// word of the cell behind it, then its body, and last the record's own first word (release): the only store that the
+/// consumer waits for. The consumer reads the first word at its position (acquire) until it is not 0, reads the body,
+/// and moves behind the record; whatever lies in cells that it has not reached is never taken for a record, since the
+/// word behind the newest record is always 0. The consumer publishes its position in `consumed` (release), lazily. The
+/// producer takes a record of n cells only when n + 1 cells beyond its position are known to be consumed (acquire), so
+/// the word that it clears is its own.
 ///
 /// Invariants. consumed <= consumer's position <= producer's position <= consumed + cells - 1.
 template <class Memory>
@@ -164,8 +168,8 @@ class RingConsumer {
   std::uint64_t due_ = 0;  ///< the position of the next `return_credit`
 };
 
-/// The cells of a ring in shared memory that is mapped twice in a row, so that a record that runs over the end is contiguous.
-/// First words are always reached through the first mapping.
+/// The cells of a ring in shared memory that is mapped twice in a row, so that a record that runs over the end is
+/// contiguous. First words are always reached through the first mapping.
 template <template <class> class Atomic>
 class BasicCellMemory {
  public:

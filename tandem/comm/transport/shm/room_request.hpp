@@ -18,7 +18,8 @@ namespace tandem::comm::internal {
 /// - A thread that sends while the endpoint sleeps already, and finds no room, asks and passes a full barrier (`ask`),
 ///   and then checks for room. If there is some it goes on, or rings its own endpoint. It never leaves a packet waiting
 ///   without one of these.
-/// The consumer stores what it has consumed, passes a full barrier, and finds the producer's bell asleep and the request (`asked`).
+/// The consumer stores what it has consumed, passes a full barrier, and finds the producer's bell asleep and the
+/// request (`asked`).
 ///
 /// Why no wake-up is lost: one of the two barriers is first. If it is the producer's, the consumer sees the request,
 /// and the bell, which fell asleep before. If it is the consumer's, the producer's check finds the room (Dekker's

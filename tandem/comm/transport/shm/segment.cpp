@@ -25,7 +25,8 @@ base::Error refused(const char* what) {
 }
 
 bool map_at(std::byte* where, int file, std::size_t offset, std::size_t bytes) noexcept {
-  return ::mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset)) == where;
+  return ::mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset)) ==
+         where;
 }
 
 }  // namespace

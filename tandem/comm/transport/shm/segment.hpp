@@ -21,7 +21,8 @@ class Mapping {
  public:
   Mapping() = default;
   Mapping(std::byte* base, std::size_t bytes) noexcept : base_(base), bytes_(bytes) {}
-  Mapping(Mapping&& other) noexcept : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(bytes_, other.bytes_);
@@ -58,9 +59,9 @@ struct DirectionControl {
   alignas(64) std::atomic<std::uint64_t> word;     ///< the engines' (`Link::shared_word`)
 };
 
-/// A segment as mapped by one side. Layout of the file: a page with two DirectionControls; record ring of direction 0, of
-/// direction 1; data ring of direction 0, of direction 1. Direction 0 goes from the side that connected. In this process each
-/// record ring is mapped twice in a row.
+/// A segment as mapped by one side. Layout of the file: a page with two DirectionControls; record ring of direction 0,
+/// of direction 1; data ring of direction 0, of direction 1. Direction 0 goes from the side that connected. In this
+/// process each record ring is mapped twice in a row.
 struct Segment {
   Mapping mapping;
   RingSizes sizes;

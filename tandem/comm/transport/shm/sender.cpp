@@ -47,7 +47,8 @@ SendStatus Sender::try_send_slowly(const Packet& packet) {
   pieces_.assign(packet.payload.begin(), packet.payload.end());
   cursor_ = PieceCursor(pieces_);
   left_bytes_ = packet.payload_bytes;
-  piece_bytes_ = std::min(std::clamp(left_bytes_ / 8 / 4096 * 4096, kSmallestPiece, kLargestPiece), limits_.window_bytes);
+  piece_bytes_ =
+      std::min(std::clamp(left_bytes_ / 8 / 4096 * 4096, kSmallestPiece, kLargestPiece), limits_.window_bytes);
   cookie_ = packet.cookie;
   posted_ = true;
   open_ = false;
@@ -129,7 +130,8 @@ Sender::Progress Sender::advance() {
     return Progress::writable;
   }
   Progress progress = Progress::none;
-  for (std::size_t before = left_bytes_; left_bytes_ > 0 && before - left_bytes_ < kBytesGivenPerCall; progress = Progress::some)
+  for (std::size_t before = left_bytes_; left_bytes_ > 0 && before - left_bytes_ < kBytesGivenPerCall;
+       progress = Progress::some)
     if (!push_piece()) return progress;
   if (left_bytes_ > 0) return progress;
   posted_ = false;

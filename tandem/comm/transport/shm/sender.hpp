@@ -27,8 +27,8 @@ struct SendLimits {
 /// copies out the earlier ones. What does not fit at once is copied later (`posted`); until then the sender takes no
 /// other packet. Calls are serialised by the transport's caller. `attachment` and `round` outlive it.
 ///
-/// A thread may send while its endpoint sleeps. What then waits (a caller that got `retry`, the rest of a payload) goes on when the
-/// peer makes room, since the sender asks it to ring (`RoomRequest`).
+/// A thread may send while its endpoint sleeps. What then waits (a caller that got `retry`, the rest of a payload) goes
+/// on when the peer makes room, since the sender asks it to ring (`RoomRequest`).
 class Sender {
  public:
   Sender() = default;
@@ -44,7 +44,8 @@ class Sender {
     if (!producer_.room(cells)) [[unlikely]] return starve(cells);
     std::byte* record = producer_.memory().at(producer_.begin(cells));
     // The first line is written last: the peer polls it.
-    if (packet.payload_bytes > 0) PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
+    if (packet.payload_bytes > 0)
+      PieceCursor(packet.payload).gather(record + head.payload_offset(), packet.payload_bytes);
     std::memcpy(record + head.control_offset(), packet.control.data(), packet.control.size());
     publish(head, cells);
     claim_lines(head.lines());
@@ -64,7 +65,8 @@ class Sender {
   }
   /// As `Link::line`.
   std::byte* line() const noexcept {
-    return open_ && producer_.has_begun_cell() ? producer_.memory().at(producer_.position()) + sizeof(std::uint64_t) : nullptr;
+    return open_ && producer_.has_begun_cell() ? producer_.memory().at(producer_.position()) + sizeof(std::uint64_t)
+                                               : nullptr;
   }
   void send_reserved(std::size_t bytes) {
     RecordHead head = reserved_head(bytes);

@@ -42,7 +42,8 @@ struct ShmOptions {
   /// MiB for each.
   static ShmOptions for_ranks(std::uint32_t ranks_here) noexcept {
     ShmOptions options;
-    for (std::uint32_t ranks = 16; ranks < ranks_here && options.data_ring_bytes > 256 * 1024; ranks *= 2) options.data_ring_bytes /= 2;
+    for (std::uint32_t ranks = 16; ranks < ranks_here && options.data_ring_bytes > 256 * 1024; ranks *= 2)
+      options.data_ring_bytes /= 2;
     if (options.data_ring_bytes <= 512 * 1024) options.record_ring_bytes /= 2;
     options.window_bytes = options.data_ring_bytes / 4;
     return options;

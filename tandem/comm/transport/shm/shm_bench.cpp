@@ -1,4 +1,5 @@
-// tandem/comm/transport/shm/shm_bench.cpp: two processes over the bare transport: half ping-pong by size, and message rate.
+// tandem/comm/transport/shm/shm_bench.cpp: two processes over the bare transport: half ping-pong by size, and message
+// rate.
 //
 // usage: bench_shm [bytes ...]     (no engine above: what is measured is try_send, the rings and poll)
 #include <sched.h>
@@ -24,7 +25,8 @@ using namespace tandem;
 using comm::Rank;
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// A buffer that was touched, so that first accesses are not measured.
@@ -169,7 +171,8 @@ int main(int argc, char** argv) {
   std::vector<std::size_t> sizes;
   for (int i = 1; i < argc; ++i) sizes.push_back(std::stoull(argv[i]));
   if (sizes.empty()) sizes = {4, 1024, 4096, 8192, 16384, 65536, 439'296, 8 << 20, 64 << 20};
-  auto* shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared =
+      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = fork();
   Bench bench(child == 0 ? 1 : 0, *shared);
   for (const std::size_t bytes : sizes) bench.pingpong(bytes);

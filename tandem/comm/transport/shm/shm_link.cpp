@@ -33,7 +33,8 @@ bool ShmLink::read_remote(std::uint64_t address, std::span<std::byte> to) {
 
 bool ShmLink::write_remote(std::uint64_t address, std::span<const std::byte> from) {
   if (state_ != State::attached || attachment_->pid == 0) return false;
-  return lives() && copy_process(process_vm_writev, attachment_->pid, address, const_cast<std::byte*>(from.data()), from.size());
+  return lives() &&
+         copy_process(process_vm_writev, attachment_->pid, address, const_cast<std::byte*>(from.data()), from.size());
 }
 
 /// The kernel reuses a process id only after the process has died, and then its socket is closed. A check of the socket

@@ -19,14 +19,17 @@ class ShmLink final : public Link {
  public:
   enum class State { connecting, attached, closed };
 
-  ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept : Link(peer, 0), limits_(limits), round_(round) {}
+  ShmLink(Rank peer, const SendLimits& limits, BellRound& round) noexcept
+      : Link(peer, 0), limits_(limits), round_(round) {}
 
   SendStatus try_send(const Packet& packet) override {
     const SendStatus status = sender.try_send(packet, receiver.position());
     line = sender.line();
     return status;
   }
-  std::span<std::byte> reserve(std::span<std::byte> own) override { return sender.reserve(own.size(), receiver.position()); }
+  std::span<std::byte> reserve(std::span<std::byte> own) override {
+    return sender.reserve(own.size(), receiver.position());
+  }
   SendStatus send_reserved(std::span<const std::byte> block) override {
     sender.send_reserved(block.size());
     line = sender.line();

@@ -1,4 +1,5 @@
-// tandem/comm/transport/shm/shm_process_test.cpp: the shared-memory transport between processes that are killed and stopped.
+// tandem/comm/transport/shm/shm_process_test.cpp: the shared-memory transport between processes that are killed and
+// stopped.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -24,7 +25,8 @@ struct Board {
 };
 
 struct Family {
-  Family() : board(new (mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Board{}) {}
+  Family()
+      : board(new (mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Board{}) {}
   ~Family() {
     if (child > 0) kill(child, SIGKILL), waitpid(child, nullptr, 0);
     munmap(board, sizeof(Board));
@@ -49,7 +51,9 @@ struct Family {
     rank.transport->card().copy(board->cards[as].data(), 511);
     board->written[as] = 1;
   }
-  bool step(const std::function<bool()>& done, int seconds = 20) { return step_until(std::array{parent.get()}, done, seconds); }
+  bool step(const std::function<bool()>& done, int seconds = 20) {
+    return step_until(std::array{parent.get()}, done, seconds);
+  }
   void kill_child() {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
@@ -67,12 +71,15 @@ void chatter(ShmRank& me, Link& link, Board& board) {
   const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
   for (std::uint64_t cookie = 1;; ++cookie) {
     SendStatus status;
-    while ((status = link.try_send({.control = bytes_of("chatter"), .payload = {&piece, 1}, .payload_bytes = payload.size(),
+    while ((status = link.try_send({.control = bytes_of("chatter"),
+                                    .payload = {&piece, 1},
+                                    .payload_bytes = payload.size(),
                                     .cookie = cookie})) == SendStatus::retry) {
       me.poll();
       usleep(20);
     }
-    while (status == SendStatus::posted && (me.sink.cookies.empty() || me.sink.cookies.back() != cookie)) me.poll(), usleep(20);
+    while (status == SendStatus::posted && (me.sink.cookies.empty() || me.sink.cookies.back() != cookie))
+      me.poll(), usleep(20);
     board.stage = 1;
   }
 }

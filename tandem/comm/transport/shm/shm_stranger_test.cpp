@@ -1,4 +1,5 @@
-// tandem/comm/transport/shm/shm_stranger_test.cpp: what callers without the secret and peers that break the format achieve.
+// tandem/comm/transport/shm/shm_stranger_test.cpp: what callers without the secret and peers that break the format
+// achieve.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -199,7 +200,8 @@ struct NoLink final : Link {
 
 /// Checks that all ranges it is given lie in the ring.
 struct BoundsSink final : PacketSink {
-  explicit BoundsSink(const Segment& segment) : begin(segment.records[0]), end(begin + 2 * segment.sizes.record_bytes) {}
+  explicit BoundsSink(const Segment& segment)
+      : begin(segment.records[0]), end(begin + 2 * segment.sizes.record_bytes) {}
   Landing arrived(Link&, std::span<const std::byte> control, std::size_t) override {
     EXPECT_GE(control.data(), begin);
     EXPECT_LE(control.data() + control.size(), end);
@@ -231,7 +233,8 @@ TEST(ShmFuzz, WhateverIsInARingNothingOutsideIsRead) {
       const std::uint64_t word = random();
       // Often nearly right: small lengths and known kinds.
       const RecordHead nearly{static_cast<RecordKind>(word >> 8 & 3), static_cast<std::uint32_t>(word >> 16 & 0xff),
-                              static_cast<std::uint32_t>(word >> 40 & (round % 2 ? 0xff : 0x1ffff)), (word >> 10 & 1) != 0};
+                              static_cast<std::uint32_t>(word >> 40 & (round % 2 ? 0xff : 0x1ffff)),
+                              (word >> 10 & 1) != 0};
       words[i] = word % 4 == 0 ? word : nearly.word();
     }
     Receiver receiver(ends.attachments[1], ends.round);
@@ -251,11 +254,13 @@ TEST(ShmFuzz, AConsumersSenselessCountsBreakTheSenderOnly) {
     const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
     DirectionControl& control = *ends.attachments[1].segment.control[0];
     for (int i = 0; i < 600; ++i) {
-      if (i % 50 == 0) control.consumed_cells = random() >> (random() % 64), control.consumed_data = random() >> (random() % 64);
+      if (i % 50 == 0)
+        control.consumed_cells = random() >> (random() % 64), control.consumed_data = random() >> (random() % 64);
       if (sender.waits()) sender.advance();
       else
-        sender.try_send({.control = bytes_of("x"), .payload = {&piece, 1}, .payload_bytes = i % 3 ? 0U : payload.size()},
-                        static_cast<std::uint64_t>(i / 2));
+        sender.try_send(
+            {.control = bytes_of("x"), .payload = {&piece, 1}, .payload_bytes = i % 3 ? 0U : payload.size()},
+            static_cast<std::uint64_t>(i / 2));
     }
   }
 }

@@ -1,4 +1,5 @@
-// tandem/comm/transport/shm/shm_test.cpp: the shared-memory transport's promises, ranks in one process stepped by one thread.
+// tandem/comm/transport/shm/shm_test.cpp: the shared-memory transport's promises, ranks in one process stepped by one
+// thread.
 #include "tandem/comm/transport/shm/shm.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,9 @@ class ShmPair : public ::testing::Test {
  protected:
   explicit ShmPair(ShmOptions options = {}) : a(0, 2, options), b(1, 2, options) {}
 
-  bool step(const std::function<bool()>& done, int seconds = 20) { return step_until(std::array{&a, &b}, done, seconds); }
+  bool step(const std::function<bool()>& done, int seconds = 20) {
+    return step_until(std::array{&a, &b}, done, seconds);
+  }
   /// Sends and steps until the packet was taken.
   void send(Link& link, const Packet& packet) {
     SendStatus status = SendStatus::retry;
@@ -134,8 +137,9 @@ TEST_F(SmallRings, LongRecordsInTurnsAndInRowsArriveInOrder) {
       controls.push_back(pattern(1 + random() % (random() % 4 == 0 ? most_control : 2000), turn));
       payloads.push_back(pattern(random() % 3 == 0 ? random() % 9000 : 0, turn));
       const iovec piece{payloads.back().data(), payloads.back().size()};
-      send(answers ? back : there,
-           {.control = controls.back(), .payload = {&piece, piece.iov_len > 0 ? 1U : 0U}, .payload_bytes = piece.iov_len});
+      send(answers ? back : there, {.control = controls.back(),
+                                    .payload = {&piece, piece.iov_len > 0 ? 1U : 0U},
+                                    .payload_bytes = piece.iov_len});
     }
     ASSERT_TRUE(step([&] { return arrivals.size() == row && arrivals.back().landed; }));
     for (std::size_t i = 0; i < row; ++i) {
@@ -246,7 +250,8 @@ TEST_F(SmallRings, APayloadManyTimesLargerThanTheRingsPassesAndLaterPacketsFollo
   send_text(link, "first");
   const std::vector<std::byte> payload = pattern(1'000'003, 5);
   const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
-  ASSERT_EQ(link.try_send({.control = bytes_of("large"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 42}),
+  ASSERT_EQ(link.try_send(
+                {.control = bytes_of("large"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 42}),
             SendStatus::posted);
   EXPECT_TRUE(a.sink.cookies.empty());
   EXPECT_EQ(link.try_send({.control = bytes_of("too early")}), SendStatus::retry);
@@ -352,8 +357,9 @@ TEST_F(SmallRings, ASenderThatSleepsWithoutRoomIsRungWhenThereIsRoom) {
 
   const std::vector<std::byte> payload = pattern(300'000, 5);
   const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
-  ASSERT_EQ(link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
-            SendStatus::posted);
+  ASSERT_EQ(
+      link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
+      SendStatus::posted);
   while (a.sink.cookies.empty()) {  // asleep whenever it can be
     if (a.transport->arm()) {
       for (int i = 0; i < 100; ++i) b.poll();
@@ -387,8 +393,9 @@ TEST_F(SmallRings, APayloadThatIsPostedWhileItsEndpointSleepsArrivesWhole) {
   const std::vector<std::byte> payload = pattern(300'000, 5);
   const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
   ASSERT_TRUE(a.transport->arm());
-  ASSERT_EQ(link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
-            SendStatus::posted);
+  ASSERT_EQ(
+      link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
+      SendStatus::posted);
   EXPECT_EQ(link.try_send({.control = bytes_of("behind it")}), SendStatus::retry);
   for (bool asleep = true; a.sink.cookies.empty(); asleep = a.transport->arm()) {
     if (asleep) {
@@ -410,8 +417,9 @@ TEST_F(ShmPair, ASendWhoseRestHasRoomWakesItsOwnEndpoint) {
   const std::vector<std::byte> payload = pattern(300'000, 5);
   const iovec piece{const_cast<std::byte*>(payload.data()), payload.size()};
   ASSERT_TRUE(a.transport->arm());
-  ASSERT_EQ(link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
-            SendStatus::posted);
+  ASSERT_EQ(
+      link.try_send({.control = bytes_of("L"), .payload = {&piece, 1}, .payload_bytes = payload.size(), .cookie = 1}),
+      SendStatus::posted);
   EXPECT_TRUE(readable(a.transport->wait_descriptor(), 5000));
   a.transport->disarm();
   ASSERT_TRUE(step([&] { return b.sink.landed_from(0) == 2 && !a.sink.cookies.empty(); }));
@@ -421,8 +429,11 @@ TEST(ShmTransport, ManyPeersEachHearAll) {
   constexpr std::uint32_t kRanks = 12;
   std::vector<std::unique_ptr<ShmRank>> ranks;
   std::vector<ShmRank*> all;
-  for (std::uint32_t r = 0; r < kRanks; ++r) all.push_back(ranks.emplace_back(std::make_unique<ShmRank>(r, kRanks)).get());
-  const auto text = [](std::uint32_t from, int message) { return std::to_string(from) + "." + std::to_string(message); };
+  for (std::uint32_t r = 0; r < kRanks; ++r)
+    all.push_back(ranks.emplace_back(std::make_unique<ShmRank>(r, kRanks)).get());
+  const auto text = [](std::uint32_t from, int message) {
+    return std::to_string(from) + "." + std::to_string(message);
+  };
   std::vector<std::pair<Link*, std::string>> unsent;
   for (int message = 0; message < 3; ++message)
     for (std::uint32_t from = 0; from < kRanks; ++from)
@@ -431,7 +442,8 @@ TEST(ShmTransport, ManyPeersEachHearAll) {
   ASSERT_TRUE(step_until(all, [&] {
     std::vector<std::pair<Link*, std::string>> left;
     for (auto& [link, words] : unsent) {
-      const bool first = std::none_of(left.begin(), left.end(), [&, l = link](const auto& entry) { return entry.first == l; });
+      const bool first = std::none_of(left.begin(), left.end(),
+                                      [&, l = link](const auto& entry) { return entry.first == l; });
       if (!first || link->try_send({.control = bytes_of(words)}) != SendStatus::done) left.emplace_back(link, words);
     }
     unsent = std::move(left);
@@ -452,7 +464,8 @@ TEST_F(ShmPair, APeerThatSaidGoodbyeIsNotDead) {
   a.transport.reset();
   bool notified = false;
   ASSERT_TRUE(step_until(std::array{&b}, [&] {
-    if (b.sink.landed_from(0) == 1 && !std::exchange(notified, true)) b.transport->peer_left(Rank(0));  // after that poll
+    // after that poll
+    if (b.sink.landed_from(0) == 1 && !std::exchange(notified, true)) b.transport->peer_left(Rank(0));
     return notified;
   }));
   step_until(std::array{&b}, [] { return false; }, 1);
@@ -591,7 +604,8 @@ TEST(ShmTransport, AnEndpointThatNobodyTalksToHasNoRings) {
 TEST(ShmTransport, ThreadsThatSleepBetweenMessagesLoseNone) {
   ShmRank a(0, 2), b(1, 2);
   Link& to_b = a.connect(b, 1);
-  ASSERT_TRUE(step_until(std::array{&a, &b}, [&] { return to_b.try_send({.control = bytes_of("0")}) == SendStatus::done; }));
+  ASSERT_TRUE(step_until(std::array{&a, &b},
+                         [&] { return to_b.try_send({.control = bytes_of("0")}) == SendStatus::done; }));
   ASSERT_TRUE(step_until(std::array{&a, &b}, [&] { return b.sink.landed_from(0) == 1; }));
   b.sink.arrivals.clear();
   constexpr std::uint32_t kMessages = 3000;
@@ -604,8 +618,10 @@ TEST(ShmTransport, ThreadsThatSleepBetweenMessagesLoseNone) {
     while (sent < kMessages || got < kMessages || me.sink.cookies.size() < posted) {
       if (sent < kMessages && (sent < 10 || got > sent / 2)) {
         const bool with_payload = sent % 16 == 0;
-        const SendStatus status = link.try_send({.control = bytes_of("message"), .payload = {&piece, with_payload ? 1U : 0U},
-                                                 .payload_bytes = with_payload ? payload.size() : 0, .cookie = sent});
+        const SendStatus status = link.try_send({.control = bytes_of("message"),
+                                                 .payload = {&piece, with_payload ? 1U : 0U},
+                                                 .payload_bytes = with_payload ? payload.size() : 0,
+                                                 .cookie = sent});
         if (status != SendStatus::retry) {
           ++sent;
           posted += status == SendStatus::posted;
@@ -635,7 +651,9 @@ TEST(ShmTransport, ManyRanksOfAMachineGetSmallerRings) {
     const auto made = make_shm_transport(options, sink);
     ASSERT_TRUE(made.ok()) << made.error().message;
     EXPECT_GE(made.value()->capabilities().max_control_bytes, 4096u);
-    if (ranks <= 128) { EXPECT_LE(ranks * (options.data_ring_bytes + options.record_ring_bytes) * 2, 100u << 20) << ranks; }
+    if (ranks <= 128) {
+      EXPECT_LE(ranks * (options.data_ring_bytes + options.record_ring_bytes) * 2, 100u << 20) << ranks;
+    }
   }
 }
 
@@ -662,7 +680,8 @@ TEST(ShmTransport, WithoutDescriptorsAConnectionIsMadeLater) {
     }
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
     EXPECT_TRUE(a.sink.failures.empty());
-    EXPECT_TRUE(step_until(std::array{&a, &b}, [&] { return link.try_send({.control = bytes_of("hello")}) == SendStatus::done; }));
+    EXPECT_TRUE(step_until(std::array{&a, &b},
+                           [&] { return link.try_send({.control = bytes_of("hello")}) == SendStatus::done; }));
     EXPECT_TRUE(step_until(std::array{&a, &b}, [&] { return b.sink.landed_from(0) == 1; }));
     EXPECT_TRUE(a.sink.failures.empty() && b.sink.failures.empty());
   }

@@ -1,4 +1,5 @@
-// tandem/comm/transport/shm/shm_test_support.hpp: ranks of the shared-memory transport, with sinks that note what is reported.
+// tandem/comm/transport/shm/shm_test_support.hpp: ranks of the shared-memory transport, with sinks that note what is
+// reported.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,8 @@
 namespace tandem::comm::shm_test {
 
 inline std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 inline std::vector<std::byte> pattern(std::size_t bytes, std::uint32_t seed) {

@@ -35,8 +35,8 @@ base::Error wrong(std::string what) { return {base::ErrorCode::invalid_argument,
 base::Result<void> check(const ShmOptions& options) {
   const RingSizes sizes{options.record_ring_bytes, options.data_ring_bytes};
   if (!sizes.valid())
-    return wrong(fmt::format("ring sizes must be powers of two, of 32 KiB and 64 KiB to 1 GiB; got {} and {}", sizes.record_bytes,
-                             sizes.data_bytes));
+    return wrong(fmt::format("ring sizes must be powers of two, of 32 KiB and 64 KiB to 1 GiB; got {} and {}",
+                             sizes.record_bytes, sizes.data_bytes));
   if (options.rank.value() >= options.job_size) return wrong("the rank is not below the job's size");
   if (options.window_bytes < kCellBytes || options.window_bytes > options.data_ring_bytes)
     return wrong(fmt::format("the window must be from 64 bytes to the data ring's {}; got {}", options.data_ring_bytes,
@@ -51,7 +51,8 @@ base::Result<void> check(const ShmOptions& options) {
 
 base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& options, PacketSink& sink) {
   if (base::Result<void> checked = check(options); !checked) return checked.error();
-  if (sodium_init() < 0) return base::Error{base::ErrorCode::unsupported, "shm: libsodium finds no source of random numbers"};
+  if (sodium_init() < 0)
+    return base::Error{base::ErrorCode::unsupported, "shm: libsodium finds no source of random numbers"};
   base::Result<EventSet> events = EventSet::make();
   if (!events) return events.error();
   auto doorbell = base::kept_from_children(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -63,7 +64,8 @@ base::Result<std::unique_ptr<Transport>> ShmTransport::make(const ShmOptions& op
     eventfd_t rings = 0;
     (void)::eventfd_read(at, &rings);
   });
-  base::Result<std::unique_ptr<Connector>> connector = Connector::make(options, made->events_, made->doorbell_.get(), *made);
+  base::Result<std::unique_ptr<Connector>> connector =
+      Connector::make(options, made->events_, made->doorbell_.get(), *made);
   if (!connector) return connector.error();
   made->connector_ = std::move(connector).value();
   made->round_.set_own(made->connector_->hub().bell, made->doorbell_.get());
@@ -143,7 +145,8 @@ unsigned ShmTransport::poll(std::int64_t now_ns) {
 inline bool ShmTransport::sockets_due(std::int64_t now_ns) noexcept {
   const bool busy = connector_->busy();
   const bool soon = now_ns - sockets_seen_ns_ < (busy ? kBusyPeriodNs : kSocketPeriodNs);
-  if (!look_at_sockets_ && soon && ++polls_since_sockets_ < (busy ? kBusyPeriodPolls : kSocketPeriodPolls)) return false;
+  if (!look_at_sockets_ && soon && ++polls_since_sockets_ < (busy ? kBusyPeriodPolls : kSocketPeriodPolls))
+    return false;
   look_at_sockets_ = false;
   sockets_seen_ns_ = now_ns;
   polls_since_sockets_ = 0;
@@ -157,7 +160,9 @@ inline unsigned ShmTransport::look(ShmLink& link) {
   return events;
 }
 
-void ShmTransport::lost_by_format(ShmLink& link) { lost(link, fmt::format("it broke the format: {}", link.malformed())); }
+void ShmTransport::lost_by_format(ShmLink& link) {
+  lost(link, fmt::format("it broke the format: {}", link.malformed()));
+}
 
 unsigned ShmTransport::look_at_others() {
   unsigned events = 0;
@@ -254,7 +259,8 @@ void ShmTransport::close_link(ShmLink& link) {
 
 Refusal ShmTransport::admit(Rank peer) {
   const auto found = links_.find(peer);
-  const bool welcome = found == links_.end() || (found->second->state() == ShmLink::State::connecting && !found->second->lost);
+  const bool welcome =
+      found == links_.end() || (found->second->state() == ShmLink::State::connecting && !found->second->lost);
   return welcome ? Refusal::none : Refusal::known;
 }
 

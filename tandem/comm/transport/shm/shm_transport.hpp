@@ -15,11 +15,12 @@
 
 namespace tandem::comm::internal {
 
-/// `Transport` lists the permitted callers. Each poll checks the links that were busy lately, and a few of the others in
-/// turn. It checks the sockets, which show calls and deaths, about every half millisecond. `arm` checks all links.
+/// `Transport` lists the permitted callers. Each poll checks the links that were busy lately, and a few of the others
+/// in turn. It checks the sockets, which show calls and deaths, about every half millisecond. `arm` checks all links.
 ///
-/// Deaths. The socket or the pidfd of a peer shows that it is gone. What it had written is delivered first. Then one more poll
-/// follows: what was delivered may have been the peer's goodbye, and the engine calls `peer_left` only after the poll.
+/// Deaths. The socket or the pidfd of a peer shows that it is gone. What it had written is delivered first. Then one
+/// more poll follows: what was delivered may have been the peer's goodbye, and the engine calls `peer_left` only after
+/// the poll.
 class ShmTransport final : public Transport, private ConnectorOwner {
  public:
   static base::Result<std::unique_ptr<Transport>> make(const ShmOptions& options, PacketSink& sink);

@@ -52,7 +52,8 @@ Connected connect_to(std::string_view name, base::FileDescriptor& socket) {
   socket = make_socket();
   if (!socket) return lacks_descriptors(errno) ? Connected::busy : Connected::later;
   const Address address = abstract_address(name);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0) return Connected::yes;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.bytes) == 0)
+    return Connected::yes;
   const bool busy = errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS;
   socket.close();
   return busy ? Connected::later : Connected::refused;
@@ -62,7 +63,8 @@ base::FileDescriptor accept_from(const base::FileDescriptor& listener) {
   return base::kept_from_children(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes, std::span<const int> fds) noexcept {
+bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes,
+                  std::span<const int> fds) noexcept {
   TANDEM_ASSERT(fds.size() <= kMostPassedFds);
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMostPassedFds)> ancillary{};

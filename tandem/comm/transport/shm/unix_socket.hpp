@@ -39,12 +39,14 @@ inline bool lacks_descriptors(int error) noexcept { return error == EMFILE || er
 /// A listening socket. All sockets are non-blocking, of type SOCK_SEQPACKET (messages keep their boundaries), with
 /// names in the abstract namespace, which ends where the network namespace does and leaves no file behind.
 base::Result<base::FileDescriptor> listen_on(std::string_view name);
-/// `later`: the peer has too many callers at once. `busy`: this process has no descriptor now. `refused`: no socket listens under this name.
+/// `later`: the peer has too many callers at once. `busy`: this process has no descriptor now. `refused`: no socket
+/// listens under this name.
 Connected connect_to(std::string_view name, base::FileDescriptor& socket);
 /// Accepts a caller; empty when there is none.
 base::FileDescriptor accept_from(const base::FileDescriptor& listener);
 /// False: the peer is gone or does not read; small messages always fit into a fresh socket.
-bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes, std::span<const int> fds = {}) noexcept;
+bool send_message(const base::FileDescriptor& socket, std::span<const std::byte> bytes,
+                  std::span<const int> fds = {}) noexcept;
 Received receive_message(const base::FileDescriptor& socket, std::span<std::byte> room) noexcept;
 PeerIdentity identity_of(const base::FileDescriptor& socket) noexcept;
 /// Whether the other end has closed. Never blocks.

@@ -68,13 +68,15 @@ std::vector<LocalAddress> automatic(const std::vector<LocalAddress>& all) {
   std::vector<LocalAddress> chosen;
   const auto take = [&](auto&& wanted) {
     for (const LocalAddress& local : all) {
-      if (wanted(local) && !is_link_local(local.address) && chosen.size() < TcpCard::most_addresses) chosen.push_back(local);
+      if (wanted(local) && !is_link_local(local.address) && chosen.size() < TcpCard::most_addresses)
+        chosen.push_back(local);
     }
   };
   for (const int family : {AF_INET, AF_INET6}) {
     for (const bool bridges : {false, true}) {
       take([&](const LocalAddress& local) {
-        return local.address.family() == family && !local.address.is_loopback() && is_virtual_bridge(local.interface) == bridges;
+        return local.address.family() == family && !local.address.is_loopback() &&
+               is_virtual_bridge(local.interface) == bridges;
       });
     }
   }
@@ -162,7 +164,8 @@ std::span<const std::uint8_t> SocketAddress::bytes() const noexcept {
 base::Result<std::vector<LocalAddress>> local_addresses() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) {
-    return base::Error{base::ErrorCode::io, fmt::format("cannot list this host's network interfaces: {}", std::strerror(errno))};
+    return base::Error{base::ErrorCode::io,
+                       fmt::format("cannot list this host's network interfaces: {}", std::strerror(errno))};
   }
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
   std::vector<LocalAddress> result;
@@ -174,17 +177,20 @@ base::Result<std::vector<LocalAddress>> local_addresses() {
   return result;
 }
 
-base::Result<std::vector<LocalAddress>> select_addresses(const std::vector<LocalAddress>& all, std::string_view wanted) {
+base::Result<std::vector<LocalAddress>> select_addresses(const std::vector<LocalAddress>& all,
+                                                         std::string_view wanted) {
   if (wanted.empty()) {
     std::vector<LocalAddress> chosen = automatic(all);
     if (!chosen.empty()) return chosen;
-    return base::Error{base::ErrorCode::invalid_argument, "no network interface is up on this host, not even the loopback one"};
+    return base::Error{base::ErrorCode::invalid_argument,
+                       "no network interface is up on this host, not even the loopback one"};
   }
   std::vector<LocalAddress> chosen;
   for (const std::string_view name : split(wanted, ',')) {
     const auto address = SocketAddress::parse(name, 0);
     const auto named = [&](const LocalAddress& local) {
-      return address ? local.address.host() == address->host() : local.interface == name && !is_link_local(local.address);
+      return address ? local.address.host() == address->host()
+                     : local.interface == name && !is_link_local(local.address);
     };
     const auto found = std::find_if(all.begin(), all.end(), named);
     if (found == all.end()) {
@@ -214,7 +220,8 @@ std::string TcpCard::text() const {
 std::optional<TcpCard> TcpCard::parse(std::string_view text) {
   const auto fields = split(text, ' ');
   if (fields.size() != 4 || fields[0] != "tcp1") return std::nullopt;
-  if (!fields[1].starts_with("port=") || !fields[2].starts_with("host=") || !fields[3].starts_with("at=")) return std::nullopt;
+  if (!fields[1].starts_with("port=") || !fields[2].starts_with("host=") || !fields[3].starts_with("at="))
+    return std::nullopt;
   TcpCard card;
   const std::string_view port = fields[1].substr(5);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), card.port);
@@ -229,8 +236,8 @@ std::optional<TcpCard> TcpCard::parse(std::string_view text) {
   return card;
 }
 
-std::vector<SocketAddress> candidates(const TcpCard& card, const std::vector<LocalAddress>& own, std::string_view own_host,
-                                      unsigned rail) {
+std::vector<SocketAddress> candidates(const TcpCard& card, const std::vector<LocalAddress>& own,
+                                      std::string_view own_host, unsigned rail) {
   std::vector<SocketAddress> result;
   const bool one_host = card.host == own_host;
   const auto take = [&](auto&& wanted) {

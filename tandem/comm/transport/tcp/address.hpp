@@ -77,9 +77,10 @@ struct TcpCard {
   static constexpr std::size_t most_addresses = 8;
 };
 
-/// The addresses of `card` in the order in which to try them for `rail`: those in the subnet of that rail's own address first,
-/// then those in any subnet of ours, then the others, each starting at the rail's turn; loopback addresses only on one host.
-std::vector<SocketAddress> candidates(const TcpCard& card, const std::vector<LocalAddress>& own, std::string_view own_host,
-                                      unsigned rail);
+/// The addresses of `card` in the order in which to try them for `rail`: those in the subnet of that rail's own address
+/// first, then those in any subnet of ours, then the others, each starting at the rail's turn; loopback addresses only
+/// on one host.
+std::vector<SocketAddress> candidates(const TcpCard& card, const std::vector<LocalAddress>& own,
+                                      std::string_view own_host, unsigned rail);
 
 }  // namespace tandem::comm::internal

@@ -1,4 +1,5 @@
-// tandem/comm/transport/tcp/address_test.cpp: addresses, the choice of interfaces, published texts, and the order of attempts.
+// tandem/comm/transport/tcp/address_test.cpp: addresses, the choice of interfaces, published texts, and the order of
+// attempts.
 #include "tandem/comm/transport/tcp/address.hpp"
 
 #include <gtest/gtest.h>
@@ -65,9 +66,10 @@ TEST(TcpAddress, ACardIsReadAsItWasWritten) {
   EXPECT_EQ(read->text(), card.text());
   EXPECT_LE(card.text().size(), 512U);
   EXPECT_EQ(read->addresses[1].port(), 4000);
-  for (const char* bad : {"", "tcp1", "tcp1 port=1 host=x at=", "tcp1 port=0 host=x at=1.1.1.1", "tcp2 port=1 host=x at=1.1.1.1",
-                          "tcp1 port=70000 host=x at=10.0.0.1", "tcp1 port=1x host=x at=10.0.0.1", "tcp1 port=1 host=x at=name",
-                          "tcp1 port=1 host=x at=::1,::2,::3,::4,::5,::6,::7,::8,::9"}) {
+  for (const char* bad :
+       {"", "tcp1", "tcp1 port=1 host=x at=", "tcp1 port=0 host=x at=1.1.1.1", "tcp2 port=1 host=x at=1.1.1.1",
+        "tcp1 port=70000 host=x at=10.0.0.1", "tcp1 port=1x host=x at=10.0.0.1", "tcp1 port=1 host=x at=name",
+        "tcp1 port=1 host=x at=::1,::2,::3,::4,::5,::6,::7,::8,::9"}) {
     EXPECT_FALSE(TcpCard::parse(bad)) << bad;
   }
 }

@@ -20,7 +20,7 @@ struct FrameHeader {
   std::uint16_t mark = expected_mark;
   std::uint16_t check = 0;
   std::uint16_t control_bytes = 0;
-  std::uint16_t spliced = 0;           ///< 1: the payload lies in the sender's memory until it is read (`SplicePipe`); else 0
+  std::uint16_t spliced = 0;  ///< 1: the payload lies in the sender's memory until it is read (`SplicePipe`); else 0
   std::uint32_t payload_bytes = 0;
   std::uint32_t splices_read = 0;      ///< spliced payloads of this header's reader that have been read so far
 

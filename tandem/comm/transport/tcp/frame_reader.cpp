@@ -115,7 +115,8 @@ bool FrameReader::parse(std::byte* begin, std::byte* end, Report& report) {
     if ((header.control_bytes == 0 && !alone) || header.control_bytes > limits_.control_bytes) {
       return refuse("a packet's control block has an impossible size");
     }
-    if (header.spliced > (header.payload_bytes > 0 ? 1 : 0)) return refuse("a packet without payload says that it was spliced");
+    if (header.spliced > (header.payload_bytes > 0 ? 1 : 0))
+      return refuse("a packet without payload says that it was spliced");
     const bool splice_acknowledged = std::exchange(peer_splices_read_, header.splices_read) != header.splices_read;
     if (splice_acknowledged && !alone) {
       paused_ = true;

@@ -30,9 +30,10 @@ class ReadArea {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// The receiving half of a connection. One read takes several small packets; when a payload is awaited, one `readv` fills the
-/// landing and takes the beginning of what follows. Not thread-safe; never blocks.
-/// Invariants: while a payload is unfinished, `carry_` is empty; `landed` follows each `arrived` with payload exactly once.
+/// The receiving half of a connection. One read takes several small packets; when a payload is awaited, one `readv`
+/// fills the landing and takes the beginning of what follows. Not thread-safe; never blocks.
+/// Invariants: while a payload is unfinished, `carry_` is empty; `landed` follows each `arrived` with payload exactly
+/// once.
 class FrameReader {
  public:
   struct Limits {
@@ -56,8 +57,8 @@ class FrameReader {
   const char* reason() const noexcept { return reason_; }
   /// Whether the stream is inside a packet.
   bool inside_packet() const noexcept { return payload_left_ > 0 || !carry_.empty(); }
-  /// Whether `read` has more to report even if no bytes come: it stops before a packet whose header acknowledges a splice, so
-  /// that the program can post the receive for that packet first.
+  /// Whether `read` has more to report even if no bytes come: it stops before a packet whose header acknowledges a
+  /// splice, so that the program can post the receive for that packet first.
   bool paused() const noexcept { return paused_; }
 
   std::size_t payload_left() const noexcept { return payload_left_; }
@@ -73,8 +74,8 @@ class FrameReader {
   static constexpr std::size_t enough_bytes = std::size_t{64} << 10;
 
  private:
-  // Between payloads reads are short, because the part of a large payload that comes with its header must be copied. Streams of
-  // small packets make them longer, because each read is a system call.
+  // Between payloads reads are short, because the part of a large payload that comes with its header must be copied.
+  // Streams of small packets make them longer, because each read is a system call.
   static constexpr std::uint32_t shortest_read_bytes = 4096;
 
   struct Report {

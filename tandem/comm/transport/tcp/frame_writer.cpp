@@ -116,7 +116,8 @@ FrameWriter::Progress FrameWriter::write_pieces(int fd, const Packet& packet, co
   return Progress::whole;
 }
 
-FrameWriter::Progress FrameWriter::write_spliced(int fd, const Packet& packet, std::uint32_t splices_read, SplicePipe& pipe) {
+FrameWriter::Progress FrameWriter::write_spliced(int fd, const Packet& packet, std::uint32_t splices_read,
+                                                 SplicePipe& pipe) {
   TANDEM_DEBUG_ASSERT(!unfinished() && !packet.control.empty() && packet.payload_bytes > 0);
   keep_rest(packet, FrameHeader::of(packet.control.size(), packet.payload_bytes, splices_read, true), 0);
   release_payload();

@@ -14,10 +14,10 @@ namespace tandem::comm::internal {
 
 struct FrameHeader;
 
-/// The sending half of a connection. A packet goes to the kernel with one system call when it takes all; what it does not take is
-/// kept here (header and control by copy, the payload by reference) until `resume`. Not thread-safe; never blocks.
-/// Invariants: at most one packet is unfinished, and no other is written before its last byte; the unfinished bytes
-/// of a spliced payload are in the pipe or in `pieces_`, in this order.
+/// The sending half of a connection. A packet goes to the kernel with one system call when it takes all; what it does
+/// not take is kept here (header and control by copy, the payload by reference) until `resume`. Not thread-safe; never
+/// blocks. Invariants: at most one packet is unfinished, and no other is written before its last byte; the unfinished
+/// bytes of a spliced payload are in the pipe or in `pieces_`, in this order.
 class FrameWriter {
  public:
   enum class Progress {
@@ -41,8 +41,8 @@ class FrameWriter {
   bool unfinished() const noexcept { return unfinished_bytes_ > 0; }
   std::size_t unfinished_bytes() const noexcept { return unfinished_bytes_; }
   std::uint64_t written_bytes() const noexcept { return written_bytes_; }  ///< taken by the kernel since the beginning
-  /// Whether the unfinished packet, or the one that `resume` has just finished, refers to payload of the caller, so that `sent`
-  /// with `cookie` must follow.
+  /// Whether the unfinished packet, or the one that `resume` has just finished, refers to payload of the caller, so
+  /// that `sent` with `cookie` must follow.
   bool refers_to_payload() const noexcept { return refers_to_payload_; }
   std::uint64_t cookie() const noexcept { return cookie_; }
   /// Notes that `sent` with `cookie` was reported.

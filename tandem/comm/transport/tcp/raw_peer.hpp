@@ -57,7 +57,8 @@ class RawPeer {
 
   /// Does the proof as `rank`, with the secret of the tests.
   void prove(unsigned rank) {
-    ProofParty party{.rank = Rank(rank), .size = 4096, .wire_version = 1, .version = "1.0", .job_id = "test", .secret = {}};
+    ProofParty party{
+        .rank = Rank(rank), .size = 4096, .wire_version = 1, .version = "1.0", .job_id = "test", .secret = {}};
     party.secret.fill(std::byte{7});
     auto proof = calls_ ? ConnectionProof::opener(party, Rank(0), 0) : ConnectionProof::accepter(party);
     EXPECT_TRUE(until([&] {

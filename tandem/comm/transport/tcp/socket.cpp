@@ -32,7 +32,8 @@ base::Error io_error(std::string_view what) {
   return {base::ErrorCode::io, fmt::format("{}: {}", what, error_text(errno))};
 }
 
-base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port) {
+base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port,
+                                                   std::uint16_t last_port) {
   for (unsigned port = first_port; port <= std::max<unsigned>(first_port, last_port); ++port) {
     auto fd = base::kept_from_children(socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
     if (!fd) return io_error("cannot make a TCP socket");
@@ -42,9 +43,11 @@ base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16
     if (bind(fd.get(), at.get(), at.size()) == 0 && listen(fd.get(), backlog) == 0) return fd;
     if (errno != EADDRINUSE) return io_error(fmt::format("cannot listen at {}", at.text()));
   }
-  return base::Error{base::ErrorCode::exhausted,
-                     fmt::format("every TCP port from {} to {} of {} is taken, and each rank of a host needs one: give a wider "
-                                 "range (comm.ports)", first_port, last_port, at.host())};
+  return base::Error{
+      base::ErrorCode::exhausted,
+      fmt::format("every TCP port from {} to {} of {} is taken, and each rank of a host needs one: give a wider "
+                  "range (comm.ports)",
+                  first_port, last_port, at.host())};
 }
 
 SocketAddress bound_address(int fd) {

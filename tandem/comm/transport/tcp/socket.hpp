@@ -17,8 +17,8 @@ std::string error_text(int error);
 /// Error io: "WHAT: " and the text of `errno`.
 base::Error io_error(std::string_view what);
 
-/// Listens at the first free port of the range (0, 0: at any) of `at`, whose own port is ignored. A listener on all IPv6
-/// addresses takes IPv4 as well. Errors: exhausted (all ports are taken), io.
+/// Listens at the first free port of the range (0, 0: at any) of `at`, whose own port is ignored. A listener on all
+/// IPv6 addresses takes IPv4 as well. Errors: exhausted (all ports are taken), io.
 base::Result<base::FileDescriptor> listen_in_range(SocketAddress at, std::uint16_t first_port, std::uint16_t last_port);
 
 /// The address that a socket is bound to.
@@ -69,7 +69,7 @@ void reset_when_closed(int fd);
 /// What the kernel knows about the bytes that it took.
 struct Delivery {
   bool outstanding = false;   ///< some are not acknowledged yet
-  bool unanswered = false;    ///< several repetitions or window probes in a row got no answer at all from the peer's host
+  bool unanswered = false;  ///< several repetitions or window probes in a row got no answer at all from the peer's host
 };
 Delivery delivery_of(int fd);
 /// What the network has just carried, by the kernels' account, which does not depend on whether the processes had a

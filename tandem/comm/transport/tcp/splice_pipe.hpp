@@ -17,8 +17,8 @@ namespace tandem::comm::internal {
 /// receiver's copy is then the only one; on a network the device reads the pages. The pages must not change before the
 /// receiver has read them, which neither the socket nor a TCP acknowledgement shows.
 ///
-/// All connections of a transport share one pipe. A writer holds it while its bytes are in it; other writers copy meanwhile.
-/// The pipe is made on first use. Not thread-safe; never blocks.
+/// All connections of a transport share one pipe. A writer holds it while its bytes are in it; other writers copy
+/// meanwhile. The pipe is made on first use. Not thread-safe; never blocks.
 class SplicePipe {
  public:
   /// Most bytes of one `fill`. Less would cost more system calls; with more, the receiver would begin later.
@@ -27,13 +27,13 @@ class SplicePipe {
 
   /// Whether `who` may put bytes in: false while another writer holds the pipe, or when the system refuses such pipes.
   bool open_to(const void* who);
-  /// Puts in the beginning of `pieces`, at most `most_bytes`; returns how much. 0: the kernel cannot reference this memory.
-  /// Only while the pipe is empty.
+  /// Puts in the beginning of `pieces`, at most `most_bytes`; returns how much. 0: the kernel cannot reference this
+  /// memory. Only while the pipe is empty.
   std::size_t fill(const void* who, std::span<const iovec> pieces);
   /// Bytes that are in the pipe and not in a socket yet.
   std::size_t held_by(const void* who) const noexcept { return who == holder_ ? bytes_ : 0; }
-  /// Moves the bytes into a socket; returns how many, or -1 with `errno`. `more`: bytes of the same packet will follow. May raise
-  /// SIGPIPE, see below.
+  /// Moves the bytes into a socket; returns how many, or -1 with `errno`. `more`: bytes of the same packet will follow.
+  /// May raise SIGPIPE, see below.
   ssize_t drain(int socket, bool more);
   /// Drops what `who`, which has ended, has in the pipe.
   void leave(const void* who) noexcept;

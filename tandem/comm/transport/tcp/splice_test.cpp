@@ -213,7 +213,8 @@ TEST(TcpSplice, RandomPacketsBothWaysArriveAsTheyWere) {
       if (random() % 8 == 0 && from.transport->arm()) from.transport->disarm();
     }
     const auto all_back = [&](unsigned side) {
-      const auto posted = std::count_if(sent[side].begin(), sent[side].end(), [](const auto& one) { return one->posted; });
+      const auto posted = std::count_if(sent[side].begin(), sent[side].end(),
+                                        [](const auto& one) { return one->posted; });
       return (side == 0 ? pair.a : pair.b).sink.cookies.size() == static_cast<std::size_t>(posted);
     };
     pair.step([&] {
@@ -284,7 +285,8 @@ TEST(TcpSplice, ABrokenConnectionIsAnAnswerAndNoSignal) {
   EXPECT_TRUE(pair.writer.splices());
   EXPECT_FALSE(pair.writer.refers_to_payload());
   pair.out.close();
-  EXPECT_EQ(pair.writer.resume(pair.in.get()), FrameWriter::Progress::broken);  // a signal would have ended this process
+  // a signal would have ended this process
+  EXPECT_EQ(pair.writer.resume(pair.in.get()), FrameWriter::Progress::broken);
   sigset_t mask, pending;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGPIPE), 0);

@@ -17,8 +17,8 @@ namespace tandem::comm {
 struct TcpOptions {
   ProofParty self;            ///< this rank's identity, and the job's secret
   base::Log* log = nullptr;   ///< outlives the transport; never null
-  /// Interfaces or addresses to be reached at, separated by commas, one per rail in turn: "eth0", "10.0.0.1,10.1.0.1". Empty: all
-  /// that are up, or the loopback interface when there is no other.
+  /// Interfaces or addresses to be reached at, separated by commas, one per rail in turn: "eth0", "10.0.0.1,10.1.0.1".
+  /// Empty: all that are up, or the loopback interface when there is no other.
   std::string interfaces = {};
   std::uint16_t first_port = 0;  ///< where to listen: the first free port from here; 0: any that the system gives
   std::uint16_t last_port = 0;   ///< to here, included
@@ -42,10 +42,10 @@ struct TcpOptions {
   /// 64 KiB) splits these into single packets, and each costs it a timer: a third of a core at 200 Mbit/s. Two portions
   /// may share one unit.
   std::size_t burst_bytes = std::size_t{22} << 10;
-  /// From this size on, a payload to a fast connection is spliced instead of copied (`SplicePipe`), one at a time. Smaller ones
-  /// gain nothing. SIZE_MAX: none.
+  /// From this size on, a payload to a fast connection is spliced instead of copied (`SplicePipe`), one at a time.
+  /// Smaller ones gain nothing. SIZE_MAX: none.
   std::size_t least_spliced_bytes = std::size_t{192} << 10;
-  std::int64_t proof_timeout_ns = 5'000'000'000;    ///< an accepted connection without a proof is closed after this time
+  std::int64_t proof_timeout_ns = 5'000'000'000;  ///< an accepted connection without a proof is closed after this time
   std::int64_t connect_timeout_ns = 5'000'000'000;  ///< how long a peer that cannot be reached is tried
   /// How long connections wait for a file descriptor when this process has none: then they fail, with the limit and the
   /// remedy.
@@ -55,8 +55,8 @@ struct TcpOptions {
   static constexpr unsigned most_rails = 16;
 };
 
-/// A transport that listens. `sink` outlives it. Errors: invalid_argument (an unknown interface or address, a bad option),
-/// exhausted (no free port in the range), io (the system refused).
+/// A transport that listens. `sink` outlives it. Errors: invalid_argument (an unknown interface or address, a bad
+/// option), exhausted (no free port in the range), io (the system refused).
 base::Result<std::unique_ptr<Transport>> make_tcp_transport(const TcpOptions& options, PacketSink& sink);
 
 }  // namespace tandem::comm

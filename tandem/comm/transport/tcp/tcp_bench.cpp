@@ -1,7 +1,8 @@
-// tandem/comm/transport/tcp/tcp_bench.cpp: half ping-pongs between two polling processes: a bare socket, and the transport.
+// tandem/comm/transport/tcp/tcp_bench.cpp: half ping-pongs between two polling processes: a bare socket, and the
+// transport.
 //
-// Bytes up to 1 KiB travel in the control block and larger ones as payload, in one packet or in segments. The time is half of a
-// round trip. Both processes poll, so that a machine needs two idle cores for figures that mean something.
+// Bytes up to 1 KiB travel in the control block and larger ones as payload, in one packet or in segments. The time is
+// half of a round trip. Both processes poll, so that a machine needs two idle cores for figures that mean something.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +34,8 @@ constexpr std::size_t record_bytes = 48;  // of the control block besides what i
 constexpr std::size_t inline_bytes = 1024;
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 /// One end of a ping-pong: `send` begins to send, `receive` returns when all of the other's bytes are here.
@@ -76,10 +78,13 @@ class BareEnd final : public End {
 class TransportEnd final : public End, private PacketSink {
  public:
   TransportEnd(unsigned rank, std::size_t bytes, std::size_t segment_bytes)
-      : payload_(bytes > inline_bytes ? bytes : 0), in_(payload_.size()), control_(record_bytes + bytes - payload_.size()),
+      : payload_(bytes > inline_bytes ? bytes : 0),
+        in_(payload_.size()),
+        control_(record_bytes + bytes - payload_.size()),
         segment_bytes_(segment_bytes) {
     TcpOptions options;
-    options.self = {.rank = Rank(rank), .size = 2, .wire_version = 1, .version = "bench", .job_id = "bench", .secret = {}};
+    options.self = {
+        .rank = Rank(rank), .size = 2, .wire_version = 1, .version = "bench", .job_id = "bench", .secret = {}};
     options.log = &log_;
     options.interfaces = "lo";
     transport_ = std::move(make_tcp_transport(options, *this)).value();

@@ -27,8 +27,8 @@ constexpr std::size_t most_logged_hosts = 1024;                // hosts that are
 
 // Whether an error may pass by itself. A refusal does not: a peer listens before it publishes its address.
 bool may_pass(int error) {
-  return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT || error == ECONNRESET || error == EADDRNOTAVAIL ||
-         error == EAGAIN;
+  return error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT || error == ECONNRESET ||
+         error == EADDRNOTAVAIL || error == EAGAIN;
 }
 
 // Whether this process or machine has no room for a connection now, which says nothing about the peer.
@@ -45,7 +45,8 @@ Link& TcpTransport::connect(Rank peer, std::string_view card, unsigned rail) {
   TANDEM_ASSERT(peer != options_.self.rank && peer.value() < options_.self.size && rail < options_.rails);
   TcpPeer& known = peer_of(peer);
   TcpLink& link = link_of(known, rail);
-  if (link.ours != nullptr || link.theirs != nullptr || known.left || known.state != TcpPeer::State::present) return link;
+  if (link.ours != nullptr || link.theirs != nullptr || known.left || known.state != TcpPeer::State::present)
+    return link;
   if (const auto parsed = TcpCard::parse(card)) link.candidates = candidates(*parsed, own_addresses_, card_.host, rail);
   // The rest waits for the next poll, since only a poll may call the sink.
   link.ours = &new_connection();
@@ -84,9 +85,10 @@ void TcpTransport::try_candidate(TcpLink& link) {
   const bool choose_source = !options_.interfaces.empty() && own_addresses_.size() > 1;
   const SocketAddress* from = choose_source ? &own_addresses_[link.rail() % own_addresses_.size()].address : nullptr;
   int error = 0;
-  const bool within_host = options_.host_segment_bytes > 0 && (to.is_loopback() || std::ranges::any_of(own_addresses_, [&](const LocalAddress& own) {
-    return own.address.host() == to.host();
-  }));
+  const bool within_host = options_.host_segment_bytes > 0 &&
+                           (to.is_loopback() || std::ranges::any_of(own_addresses_, [&](const LocalAddress& own) {
+                              return own.address.host() == to.host();
+                            }));
   connection.socket = begin_connecting(
       to, {.from = from, .send_buffer_bytes = options_.first_send_buffer_bytes, .within_host = within_host}, error);
   if (!connection.socket) return connecting_failed(connection, error);
@@ -296,7 +298,8 @@ void TcpTransport::trust(Connection& connection) {
 
 // The other end closed before the end of the proof.
 void TcpTransport::cut_off(Connection& connection) {
-  if (connection.link == nullptr) return drop_unproved(connection, "closed before it had proved that it belongs to this job");
+  if (connection.link == nullptr)
+    return drop_unproved(connection, "closed before it had proved that it belongs to this job");
   const std::string at = connection.link->candidates[connection.link->next_candidate].text();
   attempt_failed(
       connection,
@@ -321,7 +324,8 @@ void TcpTransport::refused(Connection& connection) {
 void TcpTransport::drop_unproved(Connection& connection, std::string_view why) {
   std::string host = remote_text(connection.socket.get(), false);
   if (logged_hosts_.size() < most_logged_hosts && !logged_hosts_.contains(host)) {
-    log_.warn("tcp: dropped a connection from {}: it {} (said once per host)", remote_text(connection.socket.get(), true), why);
+    log_.warn("tcp: dropped a connection from {}: it {} (said once per host)",
+              remote_text(connection.socket.get(), true), why);
     logged_hosts_.insert(std::move(host));
   }
   end(connection);

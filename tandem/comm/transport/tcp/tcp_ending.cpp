@@ -12,7 +12,8 @@ namespace tandem::comm::internal {
 
 namespace {
 
-// A process that dies or leaves closes all its connections at once; their ends, and a goodbye in one, may arrive in any order.
+// A process that dies or leaves closes all its connections at once; their ends, and a goodbye in one, may arrive in any
+// order.
 constexpr std::int64_t grace_ns = 500'000'000;
 
 }  // namespace
@@ -55,7 +56,9 @@ std::vector<std::string> TcpTransport::congestion_controls() const {
 }
 
 std::size_t TcpTransport::count_open(bool (*counts)(const Connection&)) const noexcept {
-  const auto counted = [counts](const auto& connection) { return connection->stage == Stage::open && counts(*connection); };
+  const auto counted = [counts](const auto& connection) {
+    return connection->stage == Stage::open && counts(*connection);
+  };
   return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), counted));
 }
 
@@ -107,8 +110,8 @@ void TcpTransport::cancel_splice(TcpLink& link) {
   link.splices_known_read = link.splices;
 }
 
-// A connection to a peer has ended by itself. Whether this is a failure is decided later: the engine may not have called
-// `peer_left` yet, or the goodbye may be in another connection.
+// A connection to a peer has ended by itself. Whether this is a failure is decided later: the engine may not have
+// called `peer_left` yet, or the goodbye may be in another connection.
 void TcpTransport::lost(Connection& connection, std::string reason) {
   TcpPeer& peer = connection.link->owner_peer;
   end(connection);
@@ -173,18 +176,19 @@ void TcpTransport::check_deadline(Connection& connection) {
   }
   connection.deadline_ns = never;
   if (connection.link != nullptr) {
-    log_.warn("tcp: rank {} at {} does not answer; it may be stopped, and is waited for", connection.link->peer().value(),
-              remote_text(connection.socket.get(), true));
+    log_.warn("tcp: rank {} at {} does not answer; it may be stopped, and is waited for",
+              connection.link->peer().value(), remote_text(connection.socket.get(), true));
     return;
   }
   // This process may not have polled in time, so it checks once more.
   continue_proof(connection);
-  if (connection.stage == Stage::proving) drop_unproved(connection, "did not prove in time that it belongs to this job");
+  if (connection.stage == Stage::proving)
+    drop_unproved(connection, "did not prove in time that it belongs to this job");
 }
 
-// Checks the connections on which something was written lately: is everything acknowledged, or does the peer's host answer
-// nothing any more? While bytes are in flight, the kernel sends no keepalive probes, and would repeat the bytes for a quarter
-// of an hour.
+// Checks the connections on which something was written lately: is everything acknowledged, or does the peer's host
+// answer nothing any more? While bytes are in flight, the kernel sends no keepalive probes, and would repeat the bytes
+// for a quarter of an hour.
 void TcpTransport::check_watched() {
   for (std::size_t i = watched_.size(); i-- > 0;) {
     if (i >= watched_.size()) continue;

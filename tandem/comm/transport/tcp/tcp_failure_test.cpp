@@ -204,7 +204,8 @@ TEST(TcpFailure, BuildsOfDifferentWireFormatsRefuseEachOtherAndNameBoth) {
     options.self.version = "1.1-of-a-name-that-is-longer-than-there-is-room-for";
   });
   old_one.connect(new_one, 1);
-  ASSERT_TRUE(step_until({&old_one, &new_one}, [&] { return !old_one.sink.failures.empty() && !new_one.sink.failures.empty(); }));
+  ASSERT_TRUE(step_until({&old_one, &new_one},
+                         [&] { return !old_one.sink.failures.empty() && !new_one.sink.failures.empty(); }));
   for (const std::string& text : {old_one.sink.failures[1], new_one.sink.failures[0], old_one.text, new_one.text}) {
     EXPECT_NE(text.find("Tandem 1.0 with wire format 1"), std::string::npos) << text;
     EXPECT_NE(text.find("Tandem 1.1-of-a-name"), std::string::npos) << text;
@@ -270,7 +271,8 @@ TEST(TcpFailure, AFullPortRangeIsSaid) {
   const auto made = make_tcp_transport(options, first.sink);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, base::ErrorCode::exhausted);
-  const std::string range = "from " + std::to_string(card->port) + " to " + std::to_string(card->port) + " of 127.0.0.1";
+  const std::string range =
+      "from " + std::to_string(card->port) + " to " + std::to_string(card->port) + " of 127.0.0.1";
   EXPECT_NE(made.error().message.find(range), std::string::npos) << made.error().message;
 }
 

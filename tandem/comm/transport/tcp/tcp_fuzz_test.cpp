@@ -64,7 +64,8 @@ TEST_F(TcpFuzz, RandomBytesBeforeTheProofAreDropped) {
 TEST_F(TcpFuzz, ADamagedProofIsNoProof) {
   // The hello and the proof of a real exchange, with one bit flipped anywhere in one of them.
   for (std::size_t bit = 0; bit < 8 * (ConnectionProof::hello_bytes + ConnectionProof::proof_bytes); bit += 3) {
-    ProofParty party{.rank = Rank(2), .size = 4096, .wire_version = 1, .version = "1.0", .job_id = "test", .secret = {}};
+    ProofParty party{
+        .rank = Rank(2), .size = 4096, .wire_version = 1, .version = "1.0", .job_id = "test", .secret = {}};
     party.secret.fill(std::byte{7});
     ProofParty other = party;
     other.rank = Rank(0);
@@ -142,8 +143,10 @@ TEST_F(TcpFuzz, AHeaderAloneIsNoPacket) {
 TEST_F(TcpFuzz, WordsAboutLoansThatWereNotMadeAreRefused) {
   using internal::FrameHeader;
   const std::vector<std::pair<FrameHeader, std::string_view>> headers = {
-      {FrameHeader::of(0, 0, 1), "was not spliced"},          {FrameHeader::of(7, 0, 1), "was not spliced"},
-      {FrameHeader::of(0, 0, UINT32_MAX), "was not spliced"}, {FrameHeader::of(7, 0, 0, true), "says that it was spliced"},
+      {FrameHeader::of(0, 0, 1), "was not spliced"},
+      {FrameHeader::of(7, 0, 1), "was not spliced"},
+      {FrameHeader::of(0, 0, UINT32_MAX), "was not spliced"},
+      {FrameHeader::of(7, 0, 0, true), "says that it was spliced"},
       {FrameHeader::of(0, 0, 0, true), "says that it was spliced"}};
   for (unsigned i = 0; i < headers.size(); ++i) {
     RawPeer peer(node_);

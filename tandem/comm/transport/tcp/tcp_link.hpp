@@ -75,7 +75,8 @@ struct Connection {
 /// peer's `splices_read` does not.
 class TcpLink final : public Link {
  public:
-  TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept : Link(rank, rail), transport(by), owner_peer(to) {}
+  TcpLink(TcpTransport& by, TcpPeer& to, Rank rank, unsigned rail) noexcept
+      : Link(rank, rail), transport(by), owner_peer(to) {}
 
   SendStatus try_send(const Packet& packet) override;
 
@@ -112,7 +113,8 @@ class TcpLink final : public Link {
 struct TcpPeer {
   enum class State {
     present,
-    losing,  ///< a connection has ended without a goodbye: a goodbye may still be in another one, or in the engine's hands
+    losing,  ///< a connection has ended without a goodbye: a goodbye may still be in another one, or in the engine's
+             ///< hands
     gone,    ///< failed, given up, or left: the sink gets nothing more about it
   };
 

@@ -1,4 +1,5 @@
-// tandem/comm/transport/tcp/tcp_speed.cpp: how fast a connection and the network are, and how much the kernel gets at once.
+// tandem/comm/transport/tcp/tcp_speed.cpp: how fast a connection and the network are, and how much the kernel gets at
+// once.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -10,8 +11,10 @@ namespace tandem::comm::internal {
 namespace {
 
 constexpr std::uint64_t judged_bytes = std::uint64_t{256} << 10;    // more than a rate limiter passes at once
-constexpr std::uint64_t one_unit_bytes = std::uint64_t{64} << 10;   // by which the kernel exceeds its bound to finish a unit
-constexpr std::uint64_t carried_bytes = std::uint64_t{128} << 10;   // twice what a rate limiter is likely to pass at once
+constexpr std::uint64_t one_unit_bytes = std::uint64_t{64}
+                                         << 10;  // by which the kernel exceeds its bound to finish a unit
+constexpr std::uint64_t carried_bytes = std::uint64_t{128}
+                                        << 10;  // twice what a rate limiter is likely to pass at once
 constexpr double held_ns = 1'000'000;  // an unproven connection's send buffer lasts this long
 constexpr std::uint64_t fast_ns_per_byte = 4;  // see `TcpOptions::first_send_buffer_bytes`
 
@@ -34,7 +37,8 @@ void TcpTransport::note_carriage(Connection& connection) {
   connection.carried_at_bytes = connection.writer.written_bytes();
   const Carriage carriage = carriage_of(connection.socket.get());
   const double round_trip = static_cast<double>(std::max<std::int64_t>(carriage.round_trip_ns, 1));
-  const double rate = std::min(carriage.bytes_per_ns, static_cast<double>(options_.first_send_buffer_bytes) / round_trip);
+  const double rate =
+      std::min(carriage.bytes_per_ns, static_cast<double>(options_.first_send_buffer_bytes) / round_trip);
   if (rate > 0) bytes_per_ns_ = bytes_per_ns_ > 0 ? bytes_per_ns_ * 0.75 + rate * 0.25 : rate;
   const auto wanted = std::bit_floor(static_cast<std::size_t>(rate * held_ns));
   set_buffer(connection, std::clamp(wanted, options_.first_send_buffer_bytes, options_.send_buffer_bytes));
@@ -46,8 +50,8 @@ void TcpTransport::set_buffer(Connection& connection, std::size_t bytes) {
   set_send_buffer(connection.socket.get(), bytes);
 }
 
-// A fast connection may never wait, for instance in a ping-pong. What was written before the last poll had left by then, except
-// for what the kernel can hold.
+// A fast connection may never wait, for instance in a ping-pong. What was written before the last poll had left by
+// then, except for what the kernel can hold.
 void TcpTransport::look_for_speed(Connection& connection) {
   if (connection.writer.written_bytes() - connection.carried_at_bytes >= carried_bytes) note_carriage(connection);
   if (connection.looked_at_poll == poll_number_) return;

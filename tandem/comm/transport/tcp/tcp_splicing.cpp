@@ -5,8 +5,8 @@
 
 namespace tandem::comm::internal {
 
-// Processes the splices that a read has finished, and those that the peer acknowledges. False: the peer sent an impossible
-// number and has failed.
+// Processes the splices that a read has finished, and those that the peer acknowledges. False: the peer sent an
+// impossible number and has failed.
 bool TcpTransport::note_splices(Connection& connection, std::uint32_t read_before, std::uint32_t peer_read_before) {
   TcpLink& link = *connection.link;
   if (connection.reader.splices_read() != read_before) {
@@ -31,8 +31,9 @@ bool TcpTransport::note_splices(Connection& connection, std::uint32_t read_befor
 }
 
 bool TcpTransport::can_splice(const TcpLink& link, const Packet& packet) {
-  return packet.payload_bytes >= options_.least_spliced_bytes && link.out->fast && link.splices_unread() < TcpLink::most_splices &&
-         packet.payload.size() <= SplicePipe::most_pieces && pipe_.open_to(&link.out->writer);
+  return packet.payload_bytes >= options_.least_spliced_bytes && link.out->fast &&
+         link.splices_unread() < TcpLink::most_splices && packet.payload.size() <= SplicePipe::most_pieces &&
+         pipe_.open_to(&link.out->writer);
 }
 
 // Acknowledges splices to peers that have not got the number in a packet's header. A splice that this poll has read
@@ -40,7 +41,8 @@ bool TcpTransport::can_splice(const TcpLink& link, const Packet& packet) {
 void TcpTransport::acknowledge_splices(bool before_sleep) {
   std::erase_if(to_acknowledge_, [&](TcpLink* link) {
     const bool waits = link->splice_read_at_poll == poll_number_ && !before_sleep;
-    const bool settled = link->splices_acknowledged == link->splices_read || link->owner_peer.state == TcpPeer::State::gone;
+    const bool settled =
+        link->splices_acknowledged == link->splices_read || link->owner_peer.state == TcpPeer::State::gone;
     if (!settled && (waits || !acknowledge_splices(*link))) return false;
     link->must_acknowledge = false;
     return true;

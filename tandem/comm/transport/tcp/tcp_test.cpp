@@ -37,7 +37,8 @@ TEST(Tcp, PacketsWithoutPayloadArriveInOrder) {
   Link& link = a.connect(b, 1);
   for (int i = 0; i < 5000; ++i) send({&a, &b}, link, "message " + std::to_string(i));
   ASSERT_TRUE(step_until({&a, &b}, [&] { return b.sink.packets.size() == 5000; }));
-  for (std::size_t i = 0; i < 5000; ++i) EXPECT_EQ(b.sink.packets[i]->control, bytes_of("message " + std::to_string(i)));
+  for (std::size_t i = 0; i < 5000; ++i)
+    EXPECT_EQ(b.sink.packets[i]->control, bytes_of("message " + std::to_string(i)));
   EXPECT_TRUE(b.sink.aligned);
 }
 
@@ -74,13 +75,17 @@ TEST(Tcp, WhoConnectedAtOnceStillSharesOneConnection) {
     Node a(0), b(1);
     Link& to_b = a.connect(b, 1);
     Link& to_a = b.connect(a, 0);
-    const auto both_open = [&] { return a.internals().open_connections() == 2 && b.internals().open_connections() == 2; };
+    const auto both_open = [&] {
+      return a.internals().open_connections() == 2 && b.internals().open_connections() == 2;
+    };
     ASSERT_TRUE(step_until({&a, &b}, both_open));
     for (int i = 0; i < 3; ++i) {
       send({&a, &b}, lower_begins ? to_b : to_a, "ping");
-      ASSERT_TRUE(step_until({&a, &b}, [&] { return (lower_begins ? b : a).sink.packets.size() > static_cast<std::size_t>(i); }));
+      ASSERT_TRUE(step_until({&a, &b},
+                             [&] { return (lower_begins ? b : a).sink.packets.size() > static_cast<std::size_t>(i); }));
       send({&a, &b}, lower_begins ? to_a : to_b, "pong");
-      ASSERT_TRUE(step_until({&a, &b}, [&] { return (lower_begins ? a : b).sink.packets.size() > static_cast<std::size_t>(i); }));
+      ASSERT_TRUE(step_until({&a, &b},
+                             [&] { return (lower_begins ? a : b).sink.packets.size() > static_cast<std::size_t>(i); }));
     }
     EXPECT_EQ(a.internals().used_connections(), 1U);
     EXPECT_EQ(b.internals().used_connections(), 1U);
@@ -101,7 +106,9 @@ TEST(Tcp, ManyPiecesOnBothSidesAreOnePayload) {
   for (int i = 0; i < 10; ++i) {
     const SendStatus status = send({&a, &b}, link, "strided", pieces, static_cast<std::uint64_t>(i));
     if (status == SendStatus::posted) {
-      const auto came_back = [&] { return !a.sink.cookies.empty() && a.sink.cookies.back() == static_cast<unsigned>(i); };
+      const auto came_back = [&] {
+        return !a.sink.cookies.empty() && a.sink.cookies.back() == static_cast<unsigned>(i);
+      };
       ASSERT_TRUE(step_until({&a, &b}, came_back));
     }
   }
@@ -115,7 +122,8 @@ TEST(Tcp, PayloadOfEverySizeAndWhatHasNoPlaceIsDropped) {
     b.sink.most_kept = kept;
     Link& link = a.connect(b, 1);
     const Bytes all = pattern(300'000, 3);
-    const std::vector<std::size_t> sizes = {1, 7, 999, 1000, 1001, 2031, 2032, 4079, 4080, 4097, 65536, 131'072, 300'000, 3};
+    const std::vector<std::size_t> sizes = {1,    7,    999,  1000,  1001,    2031,    2032,
+                                            4079, 4080, 4097, 65536, 131'072, 300'000, 3};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const iovec piece = {const_cast<std::byte*>(all.data()), sizes[i]};
       send({&a, &b}, link, std::string(1 + i, 'c'), {&piece, 1}, i);
@@ -124,8 +132,8 @@ TEST(Tcp, PayloadOfEverySizeAndWhatHasNoPlaceIsDropped) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const std::size_t size = std::min(sizes[i], kept);
       EXPECT_EQ(b.sink.packets[i]->control.size(), 1 + i);
-      EXPECT_TRUE(std::equal(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size), b.sink.packets[i]->payload.begin(),
-                             b.sink.packets[i]->payload.end()));
+      EXPECT_TRUE(std::equal(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size),
+                             b.sink.packets[i]->payload.begin(), b.sink.packets[i]->payload.end()));
     }
   }
 }
@@ -174,7 +182,8 @@ TEST(Tcp, AConnectionThatNeverWaitsIsSeenToBeFastOrNot) {
     for (std::size_t i = 0; i < 20; ++i) {
       clock_ns += packet_ns;
       a.transport->poll(clock_ns);
-      ASSERT_NE(link.try_send({.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size()}), SendStatus::retry);
+      ASSERT_NE(link.try_send({.control = control, .payload = {&piece, 1}, .payload_bytes = payload.size()}),
+                SendStatus::retry);
       while (b.sink.landed_count() < i + 2) {
         a.transport->poll(clock_ns);
         b.transport->poll(clock_ns);
@@ -261,7 +270,8 @@ TEST(Tcp, RailsMayUseDifferentAddressesAndFamilies) {
     options.rails = 2;
   };
   Node a(0, both), b(1, both), c(2, [](TcpOptions& options) { options.interfaces = "::1"; });
-  for (unsigned rail = 0; rail < 2; ++rail) send({&a, &b, &c}, a.connect(b, 1, rail), "by rail " + std::to_string(rail));
+  for (unsigned rail = 0; rail < 2; ++rail)
+    send({&a, &b, &c}, a.connect(b, 1, rail), "by rail " + std::to_string(rail));
   send({&a, &b, &c}, a.connect(c, 2), "by IPv6");
   ASSERT_TRUE(step_until({&a, &b, &c}, [&] { return b.sink.packets.size() == 2 && c.sink.packets.size() == 1; }));
   EXPECT_NE(b.sink.packets[0]->rail, b.sink.packets[1]->rail);
@@ -277,7 +287,8 @@ TEST(Tcp, SixtyFourRanksSpeakToOne) {
   ASSERT_TRUE(step_until(all, [&] { return root.sink.packets.size() == others.size(); }));
   const Bytes payload = pattern(200'000, 6);
   const iovec piece = piece_of(payload);
-  for (unsigned rank = 1; rank < 64; ++rank) send(all, root.connect(*others[rank - 1], rank), "take", {&piece, 1}, rank);
+  for (unsigned rank = 1; rank < 64; ++rank)
+    send(all, root.connect(*others[rank - 1], rank), "take", {&piece, 1}, rank);
   ASSERT_TRUE(step_until(all, [&] {
     return std::all_of(others.begin(), others.end(), [](const auto& node) { return node->sink.landed_count() == 1; });
   }));
@@ -427,7 +438,8 @@ TEST(Tcp, ManyIdleConnectionsProbeSeldom) {
   using internal::TcpTransport;
   EXPECT_EQ(TcpTransport::probe_pause_s(1), 1u);
   double probes_per_s = 0;
-  for (std::size_t connections = 1; connections <= 1000; ++connections) probes_per_s += 1.0 / TcpTransport::probe_pause_s(connections);
+  for (std::size_t connections = 1; connections <= 1000; ++connections)
+    probes_per_s += 1.0 / TcpTransport::probe_pause_s(connections);
   EXPECT_LT(probes_per_s, 60.0);
 }
 

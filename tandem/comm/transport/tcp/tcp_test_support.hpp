@@ -27,7 +27,8 @@ namespace tandem::comm::tcp_test {
 using Bytes = std::vector<std::byte>;
 
 inline std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 inline Bytes bytes_of(std::string_view text) {
@@ -62,7 +63,8 @@ class Recorder final : public PacketSink {
     aligned &= reinterpret_cast<std::uintptr_t>(control.data()) % 8 == 0;
     const bool bad = control.size() >= 3 && std::memcmp(control.data(), "bad", 3) == 0;
     if (bad && malformed != nullptr) return {.malformed = malformed};
-    auto packet = std::make_unique<Received>(Received{link.peer(), link.rail(), {control.begin(), control.end()}, {}, false});
+    auto packet =
+        std::make_unique<Received>(Received{link.peer(), link.rail(), {control.begin(), control.end()}, {}, false});
     if (on_arrived) on_arrived(link, *packet);
     Landing landing{.token = packets.size()};
     const std::size_t kept = std::min(payload_bytes, most_kept);
@@ -130,12 +132,14 @@ struct Node {
   bool logged(std::string_view what) const { return text.find(what) != std::string::npos; }
 
   std::string text;  ///< of the log
-  base::Log log{base::LogLevel::debug, [this](base::LogLevel, std::string_view line) { text.append(line).append("\n"); }};
+  base::Log log{base::LogLevel::debug,
+                [this](base::LogLevel, std::string_view line) { text.append(line).append("\n"); }};
   Recorder sink;
   std::unique_ptr<Transport> transport;
 };
 
-/// Polls the nodes, and sleeps as an engine would when they have nothing to do, until `done` or too much time has passed.
+/// Polls the nodes, and sleeps as an engine would when they have nothing to do, until `done` or too much time has
+/// passed.
 inline bool step_until(const std::vector<Node*>& nodes, const std::function<bool()>& done,
                        std::int64_t limit_ns = 20'000'000'000) {
   const std::int64_t until = now_ns() + limit_ns;
@@ -163,8 +167,8 @@ inline void step_for(const std::vector<Node*>& nodes, std::int64_t duration_ns) 
 }
 
 /// Sends, polling the nodes until the link takes the packet. The payload must live until it is sent.
-inline SendStatus send(const std::vector<Node*>& nodes, Link& link, std::string_view control, std::span<const iovec> payload = {},
-                       std::uint64_t cookie = 0) {
+inline SendStatus send(const std::vector<Node*>& nodes, Link& link, std::string_view control,
+                       std::span<const iovec> payload = {}, std::uint64_t cookie = 0) {
   const Bytes block = bytes_of(control);
   Packet packet{.control = block, .payload = payload, .cookie = cookie};
   for (const iovec& piece : payload) packet.payload_bytes += piece.iov_len;

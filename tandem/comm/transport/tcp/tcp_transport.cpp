@@ -1,4 +1,5 @@
-// tandem/comm/transport/tcp/tcp_transport.cpp: opening, and the paths that every packet takes: sending, polling, sleeping.
+// tandem/comm/transport/tcp/tcp_transport.cpp: opening, and the paths that every packet takes: sending, polling,
+// sleeping.
 #include "tandem/comm/transport/tcp/tcp_transport.hpp"
 
 #include <linux/sockios.h>
@@ -30,7 +31,8 @@ namespace {
 constexpr unsigned most_polls_per_epoll = 32;
 constexpr unsigned idle_polls_until_cool = 256;
 constexpr int events_per_epoll = 64;
-constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;  // the kernel's first receive buffer has room for it
+// the kernel's first receive buffer has room for it
+constexpr std::size_t most_low_water_bytes = std::size_t{32} << 10;
 
 base::Error invalid(std::string message) { return {base::ErrorCode::invalid_argument, std::move(message)}; }
 
@@ -60,7 +62,8 @@ Capabilities capabilities_of(const TcpOptions& options) {
 }  // namespace
 
 SendStatus TcpLink::try_send(const Packet& packet) {
-  if (out == nullptr || out->stage != Connection::Stage::open || out->writer.unfinished() || out->write_error != 0) [[unlikely]] {
+  if (out == nullptr || out->stage != Connection::Stage::open || out->writer.unfinished() || out->write_error != 0)
+      [[unlikely]] {
     wants_writable = true;
     return SendStatus::retry;
   }
@@ -68,8 +71,9 @@ SendStatus TcpLink::try_send(const Packet& packet) {
   if (!out->fast) transport.look_for_speed(*out);
   const bool spliced = transport.can_splice(*this, packet);
   const int socket = out->socket.get();
-  const FrameWriter::Progress progress = spliced ? out->writer.write_spliced(socket, packet, splices_read, transport.pipe())
-                                                 : out->writer.write(socket, packet, splices_read);
+  const FrameWriter::Progress progress = spliced
+                                             ? out->writer.write_spliced(socket, packet, splices_read, transport.pipe())
+                                             : out->writer.write(socket, packet, splices_read);
   if (progress == FrameWriter::Progress::whole || progress == FrameWriter::Progress::partial) {
     splices_acknowledged = splices_read;
     if (spliced) {
@@ -129,8 +133,8 @@ base::Result<void> TcpTransport::open() {
   auto own = select_addresses(all.value(), options_.interfaces);
   if (!own) return own.error();
   own_addresses_ = std::move(own).value();
-  // For one address the listener binds to it alone, so that the port is open nowhere else; several addresses need one listener
-  // for all.
+  // For one address the listener binds to it alone, so that the port is open nowhere else; several addresses need one
+  // listener for all.
   const auto has_family = [&](int family) {
     return std::any_of(own_addresses_.begin(), own_addresses_.end(),
                        [family](const LocalAddress& local) { return local.address.family() == family; });

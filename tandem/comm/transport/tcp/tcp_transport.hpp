@@ -19,16 +19,19 @@
 
 namespace tandem::comm::internal {
 
-/// The TCP transport. Not thread-safe: its owner serialises all calls (see `Transport`), and `poll` alone calls the sink.
+/// The TCP transport. Not thread-safe: its owner serialises all calls (see `Transport`), and `poll` alone calls the
+/// sink.
 ///
-/// Every socket is in one epoll set, level-triggered: the set's descriptor is readable exactly while there is something to do.
-/// While the engine polls, `poll` reads the few sockets that had something lately (`hot_`), writes to those that could not take
-/// everything (`blocked_`), and asks the set only from time to time. After a while of polling, the hot sockets leave the set,
-/// since the kernel's work for the set delays each arriving packet (4 % of a small ping-pong). When the engine stops polling
-/// (`arm`), they return, the set watches for writing too, and a timer in it stands for the next deadline.
+/// Every socket is in one epoll set, level-triggered: the set's descriptor is readable exactly while there is something
+/// to do. While the engine polls, `poll` reads the few sockets that had something lately (`hot_`), writes to those that
+/// could not take everything (`blocked_`), and asks the set only from time to time. After a while of polling, the hot
+/// sockets leave the set, since the kernel's work for the set delays each arriving packet (4 % of a small ping-pong).
+/// When the engine stops polling (`arm`), they return, the set watches for writing too, and a timer in it stands for
+/// the next deadline.
 ///
-/// Invariants: a connection is in `hot_`, `blocked_`, `watched_` exactly if its flag says so; an ended one is in none of them,
-/// and no link points at it; a peer that is gone has no connection; at most `most_unproved` accepted connections are unproved.
+/// Invariants: a connection is in `hot_`, `blocked_`, `watched_` exactly if its flag says so; an ended one is in none
+/// of them, and no link points at it; a peer that is gone has no connection; at most `most_unproved` accepted
+/// connections are unproved.
 class TcpTransport final : public Transport {
  public:
   TcpTransport(const TcpOptions& options, PacketSink& sink);

@@ -105,16 +105,18 @@ std::optional<Hello> decode_hello(std::span<const std::byte> bytes) {
 }
 
 Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<const std::byte> address) {
-  return {.from = direction.from,
-          .to = direction.to,
-          .card = {.nonce = direction.from_nonce, .address = {address.begin(), address.end()}},
-          .proof = prove(secret, hello_purpose, {ranks_of(direction), direction.from_nonce, direction.to_nonce, address})};
+  return {
+      .from = direction.from,
+      .to = direction.to,
+      .card = {.nonce = direction.from_nonce, .address = {address.begin(), address.end()}},
+      .proof = prove(secret, hello_purpose, {ranks_of(direction), direction.from_nonce, direction.to_nonce, address})};
 }
 
 bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce) {
   const Direction direction{.from = hello.from, .to = hello.to, .from_nonce = hello.card.nonce, .to_nonce = our_nonce};
   return internal::proves(secret, hello_purpose,
-                          {ranks_of(direction), direction.from_nonce, direction.to_nonce, hello.card.address}, hello.proof);
+                          {ranks_of(direction), direction.from_nonce, direction.to_nonce, hello.card.address},
+                          hello.proof);
 }
 
 std::uint64_t session_number(const JobSecret& secret, const Direction& direction) {

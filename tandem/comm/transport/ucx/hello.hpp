@@ -32,8 +32,8 @@ struct Direction {
 
 /// The first message in each direction: rank, address, and a proof. With H for a proof (bootstrap/proof.hpp), it is
 ///   H("hello", from, to, nonce of from, nonce of to, address of from),
-/// so that it can neither be made without the secret, nor replayed to another rank, nor to a later transport of the same rank.
-/// Either side believes the other once it has its hello.
+/// so that it can neither be made without the secret, nor replayed to another rank, nor to a later transport of the
+/// same rank. Either side believes the other once it has its hello.
 struct Hello {
   Rank from{0}, to{0};
   Card card;  ///< of `from`
@@ -47,8 +47,8 @@ Hello make_hello(const JobSecret& secret, const Direction& direction, std::span<
 /// Whether `hello`, which claims to come from `hello.from`, proves the secret to us, whose nonce is `our_nonce`.
 bool proves(const JobSecret& secret, const Hello& hello, const Nonce& our_nonce);
 
-/// What each packet of this direction carries: first eight bytes of H("session", from, to, nonces). UCX does not say who sent
-/// an active message. This number does, since no process outside the job can guess it.
+/// What each packet of this direction carries: first eight bytes of H("session", from, to, nonces). UCX does not say
+/// who sent an active message. This number does, since no process outside the job can guess it.
 std::uint64_t session_number(const JobSecret& secret, const Direction& direction);
 
 }  // namespace tandem::comm::internal::ucx

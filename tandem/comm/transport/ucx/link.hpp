@@ -1,4 +1,5 @@
-// tandem/comm/transport/ucx/link.hpp: a peer over UCX: numbers the packets that it sends, and orders those that it receives.
+// tandem/comm/transport/ucx/link.hpp: a peer over UCX: numbers the packets that it sends, and orders those that it
+// receives.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -29,7 +30,8 @@ static_assert(sizeof(PacketHeader) % 8 == 0, "the control block after it keeps t
 constexpr std::uint32_t control_is_data = 1;
 constexpr std::uint32_t payload_follows = 2;
 constexpr std::uint32_t payload_only = 4;
-constexpr std::uint32_t link_ends = 8;  ///< out of order, and the last: UCX alone would notice a closed endpoint after seconds
+constexpr std::uint32_t link_ends =
+    8;  ///< out of order, and the last: UCX alone would notice a closed endpoint after seconds
 
 /// A packet, or half of one, as UCX delivered it.
 struct Arrival {
@@ -42,8 +44,9 @@ struct Arrival {
   std::vector<std::byte> own_control = {}, own_data = {};  ///< of one that waits
 };
 
-/// States: connecting (our hello is out), live (the peer proved the secret), closed. Invariants: at most one payload is being
-/// received, and nothing later is reported before it has landed; UCX uses no memory of the engine after a link is closed.
+/// States: connecting (our hello is out), live (the peer proved the secret), closed. Invariants: at most one payload is
+/// being received, and nothing later is reported before it has landed; UCX uses no memory of the engine after a link is
+/// closed.
 class UcxLink final : public Link {
  public:
   /// Makes the endpoint and sends our hello on it. On failure the link adds itself to `Shared::broken`.

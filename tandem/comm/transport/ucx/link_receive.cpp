@@ -25,8 +25,8 @@ void scatter(const void* from, std::size_t bytes, std::span<const iovec> pieces)
 
 }  // namespace
 
-ucs_status_t UcxLink::came(const PacketHeader& header, std::span<const std::byte> control, void* data, std::size_t data_bytes,
-                           std::uint64_t attributes) {
+ucs_status_t UcxLink::came(const PacketHeader& header, std::span<const std::byte> control, void* data,
+                           std::size_t data_bytes, std::uint64_t attributes) {
   if (state_ == State::closed || breaking_) return UCS_OK;
   if ((header.flags & link_ends) != 0) {
     break_off("it closed the connection");
@@ -36,8 +36,8 @@ ucs_status_t UcxLink::came(const PacketHeader& header, std::span<const std::byte
   const bool kept = (attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0 && data_bytes != 0;
   const bool block = (header.flags & control_is_data) != 0;
   if (!order_.acceptable(header.sequence) || data_bytes > max_payload_bytes || (block && rendezvous)) {
-    break_off(fmt::format("packet {} with {} bytes, where {} was next, does not follow the format", header.sequence, data_bytes,
-                          order_.next()));
+    break_off(fmt::format("packet {} with {} bytes, where {} was next, does not follow the format", header.sequence,
+                          data_bytes, order_.next()));
     return UCS_OK;
   }
   proved();

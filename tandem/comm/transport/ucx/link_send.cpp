@@ -30,8 +30,9 @@ UcxLink::UcxLink(Shared& shared, Rank peer, std::span<const std::byte> address, 
     return;
   }
   endpoint_ = nullptr;
-  break_off(fmt::format("UCX has no way to rank {} that reports its death: {}; choose other UCX_TLS, or the transport tcp",
-                        peer.value(), ucs_status_string(status)));
+  break_off(
+      fmt::format("UCX has no way to rank {} that reports its death: {}; choose other UCX_TLS, or the transport tcp",
+                  peer.value(), ucs_status_string(status)));
 }
 
 void UcxLink::break_off(std::string why) {
@@ -146,8 +147,8 @@ SendStatus UcxLink::post(SendOperation& operation, unsigned flags) {
     buffer = operation.pieces.data();
     count = operation.pieces.size();
   }
-  const auto request =
-      ucp_am_send_nbx(endpoint_, packet_id, operation.header.data(), operation.header.size(), buffer, count, &parameters);
+  const auto request = ucp_am_send_nbx(endpoint_, packet_id, operation.header.data(), operation.header.size(), buffer,
+                                       count, &parameters);
   if (UCS_PTR_IS_PTR(request)) {
     ++outstanding_;
     unfinished_.push_back(operation.sequence);

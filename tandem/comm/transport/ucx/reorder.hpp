@@ -10,8 +10,8 @@
 
 namespace tandem::comm::internal::ucx {
 
-/// Numbered items that may come in any order and are taken in the order of their numbers, from 0. Bounded: a number `window` or
-/// more ahead is refused. Invariant: no waiting number is below `next`. One thread.
+/// Numbered items that may come in any order and are taken in the order of their numbers, from 0. Bounded: a number
+/// `window` or more ahead is refused. Invariant: no waiting number is below `next`. One thread.
 template <class Item>
 class Reorder {
  public:

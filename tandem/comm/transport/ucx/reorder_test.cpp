@@ -1,4 +1,5 @@
-// tandem/comm/transport/ucx/reorder_test.cpp: items in any order come out in the sender's; proofs convince only the right peers.
+// tandem/comm/transport/ucx/reorder_test.cpp: items in any order come out in the sender's; proofs convince only the
+// right peers.
 #include "tandem/comm/transport/ucx/reorder.hpp"
 
 #include <gtest/gtest.h>

@@ -51,10 +51,10 @@ class UcxTransport final : public Transport {
   void disconnect(Rank peer) override;
 
  private:
-  static ucs_status_t hello_came(void* self, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                                 const ucp_am_recv_param_t* parameters);
-  static ucs_status_t packet_came(void* self, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                                  const ucp_am_recv_param_t* parameters);
+  static ucs_status_t hello_came(void* self, const void* header, std::size_t header_bytes, void* data,
+                                 std::size_t bytes, const ucp_am_recv_param_t* parameters);
+  static ucs_status_t packet_came(void* self, const void* header, std::size_t header_bytes, void* data,
+                                  std::size_t bytes, const ucp_am_recv_param_t* parameters);
   std::vector<std::byte> address() const { return {worker_->address().begin(), worker_->address().end()}; }
   UcxLink* find(Rank peer);
   UcxLink& make_link(Rank peer, const Card& card);
@@ -79,7 +79,8 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Worker> wo
   shared_.worker = worker_->handle();
   shared_.rendezvous_only = options.rendezvous_only || worker_->knows_other_memory();
   shared_.max_header_bytes = worker_->max_header_bytes();
-  if (options.max_header_bytes != 0) shared_.max_header_bytes = std::min(shared_.max_header_bytes, options.max_header_bytes);
+  if (options.max_header_bytes != 0)
+    shared_.max_header_bytes = std::min(shared_.max_header_bytes, options.max_header_bytes);
   capabilities_ = {.max_control_bytes = max_control_bytes,
                    .max_payload_bytes = max_payload_bytes,
                    .segment_bytes = segment_bytes,
@@ -92,8 +93,8 @@ UcxTransport::UcxTransport(const UcxOptions& options, std::unique_ptr<Worker> wo
 Result<void> UcxTransport::listen() {
   const auto handle = [this](unsigned id, ucp_am_recv_callback_t callback) {
     ucp_am_handler_param_t parameters{};
-    parameters.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                            UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    parameters.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                            UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     parameters.id = id;
     parameters.flags = UCP_AM_FLAG_WHOLE_MSG;
     parameters.cb = callback;
@@ -172,8 +173,8 @@ ucs_status_t UcxTransport::hello_came(void* self, const void* header, std::size_
   return UCS_OK;
 }
 
-ucs_status_t UcxTransport::packet_came(void* self, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                                       const ucp_am_recv_param_t* parameters) {
+ucs_status_t UcxTransport::packet_came(void* self, const void* header, std::size_t header_bytes, void* data,
+                                       std::size_t bytes, const ucp_am_recv_param_t* parameters) {
   auto& transport = *static_cast<UcxTransport*>(self);
   PacketHeader packet;
   if (header_bytes < sizeof packet) {
@@ -255,7 +256,8 @@ void UcxTransport::disconnect(Rank peer) {
 }  // namespace
 }  // namespace internal::ucx
 
-base::Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, PacketSink& sink, base::Log& log) {
+base::Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, PacketSink& sink,
+                                                            base::Log& log) {
   auto worker = internal::ucx::Worker::open(options);
   if (!worker) return worker.error();
   auto transport = std::make_unique<internal::ucx::UcxTransport>(options, std::move(worker).value(), sink, log);

@@ -1,4 +1,5 @@
-// tandem/comm/transport/ucx/ucx_transport.hpp: packets over UCX: InfiniBand, RoCE, and TCP where there is nothing better.
+// tandem/comm/transport/ucx/ucx_transport.hpp: packets over UCX: InfiniBand, RoCE, and TCP where there is nothing
+// better.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,11 @@ namespace tandem::comm {
 struct UcxOptions {
   Rank rank{0};        ///< our rank in the job
   JobSecret secret{};  ///< of the job: peers prove that they know it
-  /// UCX's list of transports, as `UCX_TLS` takes it. Empty: what `UCX_TLS` says, else "^sm", all but shared memory, because
-  /// UCX sees the death of a peer on networks only.
+  /// UCX's list of transports, as `UCX_TLS` takes it. Empty: what `UCX_TLS` says, else "^sm", all but shared memory,
+  /// because UCX sees the death of a peer on networks only.
   std::string transports = {};
-  std::string devices = {};  ///< UCX's list of network devices, as `UCX_NET_DEVICES` takes it; empty: what that says, else all
+  std::string devices =
+      {};  ///< UCX's list of network devices, as `UCX_NET_DEVICES` takes it; empty: what that says, else all
   /// Largest header of an active message; 0: UCX's limit. A smaller value sends control blocks as data, which networks
   /// with small frames need anyway.
   std::size_t max_header_bytes = 0;
@@ -30,6 +32,7 @@ struct UcxOptions {
 
 /// A transport over one UCP worker. `sink` and `log` outlive it. Errors: unsupported (UCX finds no network for these
 /// options), io (UCX refused), exhausted (the worker's address is too long to publish: fewer devices are needed).
-base::Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, PacketSink& sink, base::Log& log);
+base::Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, PacketSink& sink,
+                                                            base::Log& log);
 
 }  // namespace tandem::comm

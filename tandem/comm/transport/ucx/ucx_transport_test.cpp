@@ -62,7 +62,8 @@ struct Recorder : PacketSink {
   void peer_failed(Rank peer, std::string_view reason) override { failed.emplace_back(peer, reason); }
 
   std::size_t complete() const {
-    return static_cast<std::size_t>(std::count_if(received.begin(), received.end(), [](const auto& r) { return r.landed; }));
+    return static_cast<std::size_t>(std::count_if(received.begin(), received.end(),
+                                                  [](const auto& r) { return r.landed; }));
   }
 
   std::deque<Received> received;
@@ -149,26 +150,29 @@ void check_sizes(const std::vector<std::size_t>& sizes, const UcxOptions& option
   Node a(0, options), b(1, options);
   b.sink.piece_bytes = piece_bytes;
   Outgoing out{.link = link_between(a, b, 1), .packets = {}, .pieces = pieces};
-  for (unsigned i = 0; i < sizes.size(); ++i) out.packets.emplace_back(pattern(1 + i * 977 % 4096, i), pattern(sizes[i], i));
+  for (unsigned i = 0; i < sizes.size(); ++i)
+    out.packets.emplace_back(pattern(1 + i * 977 % 4096, i), pattern(sizes[i], i));
   a.sink.on_writable = [&](Link&) { out.push(); };
   out.push();
   EXPECT_EQ(out.next, 0u);  // nothing before the peer has proved the secret
-  ASSERT_TRUE(
-      step_until({&a, &b}, [&] { return b.sink.complete() == sizes.size() && a.sink.sent_cookies.size() == out.posted; }));
+  ASSERT_TRUE(step_until(
+      {&a, &b}, [&] { return b.sink.complete() == sizes.size() && a.sink.sent_cookies.size() == out.posted; }));
   expect_received(b.sink, out);
   EXPECT_EQ(out.next, sizes.size());
   EXPECT_TRUE(a.sink.failed.empty() && b.sink.failed.empty());
 }
 
-const std::vector<std::size_t> many_sizes = {0,       1, 8,      100,     0,       8'000,   8'191,   8'192,         16'384,
-                                             65'535,  3, 65'536, 262'143, 262'144, 439'296, 1 << 20, (1 << 20) + 1, 5,
-                                             8 << 20, 0};
+const std::vector<std::size_t> many_sizes = {
+    0, 1,      8,       100,     0,       8'000,   8'191,         8'192, 16'384,  65'535,
+    3, 65'536, 262'143, 262'144, 439'296, 1 << 20, (1 << 20) + 1, 5,     8 << 20, 0};
 
 TEST(UcxTransport, PacketsOfAllSizesArriveWholeAndInOrder) { check_sizes(many_sizes, {}, 1, std::size_t{1} << 30); }
 
 TEST(UcxTransport, GathersAndScattersPieces) { check_sizes(many_sizes, {}, 7, 100'001); }
 
-TEST(UcxTransport, ControlBlocksBeyondTheHeaderTravelAsData) { check_sizes(many_sizes, {.max_header_bytes = 24}, 2, 50'000); }
+TEST(UcxTransport, ControlBlocksBeyondTheHeaderTravelAsData) {
+  check_sizes(many_sizes, {.max_header_bytes = 24}, 2, 50'000);
+}
 
 TEST(UcxTransport, EveryPayloadMayGoByRendezvous) { check_sizes(many_sizes, {.rendezvous_only = true}, 3, 70'000); }
 
@@ -221,7 +225,8 @@ TEST(UcxTransport, PayloadsWithoutRoomAreDroppedAndSendersAreNotified) {
     for (unsigned i = 0; i < 4; ++i) out.packets.emplace_back(pattern(16, i), pattern(i % 2 == 0 ? 2'000 : 3 << 20, i));
     a.sink.on_writable = [&](Link&) { out.push(); };
     out.push();
-    ASSERT_TRUE(step_until({&a, &b}, [&] { return b.sink.complete() == 4 && a.sink.sent_cookies.size() == out.posted; }))
+    ASSERT_TRUE(step_until({&a, &b},
+                           [&] { return b.sink.complete() == 4 && a.sink.sent_cookies.size() == out.posted; }))
         << room;
     for (unsigned i = 0; i < 4; ++i) {
       const Bytes whole = out.packets[i].second;

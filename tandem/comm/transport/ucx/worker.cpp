@@ -59,7 +59,8 @@ Result<void> Worker::open_context(const UcxOptions& options) {
   parameters.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   const ucs_status_t status = ucp_init(&parameters, configuration.value(), &context_);
   ucp_config_release(configuration.value());
-  if (status != UCS_OK) return ucx_error("starting", status, "check UCX_TLS and UCX_NET_DEVICES, or use the transport tcp");
+  if (status != UCS_OK)
+    return ucx_error("starting", status, "check UCX_TLS and UCX_NET_DEVICES, or use the transport tcp");
   ucp_context_attr_t attributes{};
   attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
   if (ucp_context_query(context_, &attributes) == UCS_OK) {

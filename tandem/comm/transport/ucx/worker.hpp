@@ -26,7 +26,9 @@ class Worker {
   std::span<const std::byte> address() const noexcept { return address_; }
   std::size_t max_header_bytes() const noexcept { return max_header_bytes_; }
   int wait_descriptor() const noexcept { return wait_descriptor_; }
-  bool knows_other_memory() const noexcept { return knows_other_memory_; }  ///< memory of devices, which memcpy may not touch
+  bool knows_other_memory() const noexcept {
+    return knows_other_memory_;
+  }  ///< memory of devices, which memcpy may not touch
   bool knows_cuda_memory() const noexcept { return knows_cuda_memory_; }
 
  private:

@@ -23,7 +23,7 @@ struct KernelLaunch {
 };
 
 /// Kernels of tasks that follow each other. The content holds all that the kernels depend on: equal content is equal
-/// work, task by task. So it is the key of the graph that does this work. Used by one thread.
+/// work, task by task, and the key of the graph that does this work. Used by one thread.
 class Batch {
  public:
   using Content = std::vector<std::uint64_t>;

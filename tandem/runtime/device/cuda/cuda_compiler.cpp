@@ -35,7 +35,8 @@ Compiler::Compiler(const std::string& folder, int driver_version)
 
 CompiledKernel Compiler::compile(const CudaSource& source, unsigned architecture) const {
   if (!missing_.empty())
-    throw DeviceError(DeviceEffect::refused, fmt::format("kernel '{}' is CUDA source, and NVRTC cannot be used: {}", source.kernel, missing_));
+    throw DeviceError(DeviceEffect::refused,
+                      fmt::format("kernel '{}' is CUDA source, and NVRTC cannot be used: {}", source.kernel, missing_));
   Program program = nullptr;
   if (call_create(&program, source.text.c_str(), "tandem.cu", 0, nullptr, nullptr) != 0)
     throw DeviceError(DeviceEffect::refused, fmt::format("NVRTC takes no program for kernel '{}'", source.kernel));
@@ -69,8 +70,9 @@ CompiledKernel Compiler::compile(const CudaSource& source, unsigned architecture
       log.resize(bytes - 1);
     }
     while (!log.empty() && log.back() == '\n') log.pop_back();
-    throw std::runtime_error(fmt::format("the CUDA source of kernel '{}' does not compile for compute capability {}.{}:\n{}", source.kernel,
-                                         architecture / 10, architecture % 10, log));
+    throw std::runtime_error(
+        fmt::format("the CUDA source of kernel '{}' does not compile for compute capability {}.{}:\n{}", source.kernel,
+                    architecture / 10, architecture % 10, log));
   }
   CompiledKernel kernel;
   kernel.symbol = symbol;

@@ -14,20 +14,20 @@ namespace tandem::runtime::cuda {
 using Program = struct ProgramObject*;  ///< nvrtcProgram
 
 /// Table of functions as F(member, symbol, parameters); all return nvrtcResult.
-#define TANDEM_CUDA_NVRTC(F)                                                                                                  \
-  F(version, nvrtcVersion, (int*, int*))                                                                                      \
-  F(create, nvrtcCreateProgram, (Program*, const char*, const char*, int, const char* const*, const char* const*))            \
-  F(destroy, nvrtcDestroyProgram, (Program*))                                                                                 \
-  F(compile, nvrtcCompileProgram, (Program, int, const char* const*))                                                         \
-  F(add_name, nvrtcAddNameExpression, (Program, const char*))                                                                 \
-  F(lowered_name, nvrtcGetLoweredName, (Program, const char*, const char**))                                                  \
-  F(log_bytes, nvrtcGetProgramLogSize, (Program, std::size_t*))                                                               \
-  F(log, nvrtcGetProgramLog, (Program, char*))                                                                                \
-  F(code_bytes, nvrtcGetCUBINSize, (Program, std::size_t*))                                                                   \
-  F(code, nvrtcGetCUBIN, (Program, char*))                                                                                    \
-  F(ptx_bytes, nvrtcGetPTXSize, (Program, std::size_t*))                                                                      \
-  F(ptx, nvrtcGetPTX, (Program, char*))                                                                                       \
-  F(architecture_count, nvrtcGetNumSupportedArchs, (int*))                                                                    \
+#define TANDEM_CUDA_NVRTC(F)                                                                                       \
+  F(version, nvrtcVersion, (int*, int*))                                                                           \
+  F(create, nvrtcCreateProgram, (Program*, const char*, const char*, int, const char* const*, const char* const*)) \
+  F(destroy, nvrtcDestroyProgram, (Program*))                                                                      \
+  F(compile, nvrtcCompileProgram, (Program, int, const char* const*))                                              \
+  F(add_name, nvrtcAddNameExpression, (Program, const char*))                                                      \
+  F(lowered_name, nvrtcGetLoweredName, (Program, const char*, const char**))                                       \
+  F(log_bytes, nvrtcGetProgramLogSize, (Program, std::size_t*))                                                    \
+  F(log, nvrtcGetProgramLog, (Program, char*))                                                                     \
+  F(code_bytes, nvrtcGetCUBINSize, (Program, std::size_t*))                                                        \
+  F(code, nvrtcGetCUBIN, (Program, char*))                                                                         \
+  F(ptx_bytes, nvrtcGetPTXSize, (Program, std::size_t*))                                                           \
+  F(ptx, nvrtcGetPTX, (Program, char*))                                                                            \
+  F(architecture_count, nvrtcGetNumSupportedArchs, (int*))                                                         \
   F(architectures, nvrtcGetSupportedArchs, (int*))
 
 /// Code of one kernel.

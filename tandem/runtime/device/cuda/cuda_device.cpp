@@ -54,9 +54,10 @@ class CudaDevice::Place final : public CudaQueue {
       batch_.end_task(place);
       return kSuccess;
     }
-    return lane_.when_ended(std::exchange(since_, nullptr), [this, place, readings = std::move(readings_)](Status status, std::int64_t took_ns) {
-      device_.report({place, status, took_ns, status == kSuccess ? tell(readings) : nullptr});
-    });
+    return lane_.when_ended(std::exchange(since_, nullptr),
+                            [this, place, readings = std::move(readings_)](Status status, std::int64_t took_ns) {
+                              device_.report({place, status, took_ns, status == kSuccess ? tell(readings) : nullptr});
+                            });
   }
   /// Abandons a failed launch, whose posted work has ended.
   void give_up() {
@@ -164,7 +165,8 @@ Device::Launched CudaDevice::launch(DeviceTask& task, std::int64_t) {
     const Status status = driver.synchronize_stream(place.lane().stream());
     place.give_up();
     if (is_lost(status)) std::rethrow_exception(driver.failure_of(status, "the kernel has failed", true));
-    if (place.has_posted() && error.effect() == DeviceEffect::refused) throw DeviceError(DeviceEffect::broken, error.what());
+    if (place.has_posted() && error.effect() == DeviceEffect::refused)
+      throw DeviceError(DeviceEffect::broken, error.what());
     throw;
   } catch (...) {
     driver.synchronize_stream(place.lane().stream());
@@ -208,7 +210,8 @@ void CudaDevice::finish() noexcept {
 CudaDevice::Kernel& CudaDevice::kernel_of(const CudaSource& source) {
   const auto key = std::tie(source.kernel, source.options, source.text);
   if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
-  const CompiledKernel compiled = libraries_->compiler.compile(source, card_->facts().major * 10 + card_->facts().minor);
+  const CompiledKernel compiled =
+      libraries_->compiler.compile(source, card_->facts().major * 10 + card_->facts().minor);
   const Driver& driver = card_->driver();
   Kernel kernel{.name = source.kernel};
   driver.check(driver.load_module(&kernel.module, compiled.code.data()), "the device takes no code");
@@ -242,9 +245,10 @@ void CudaDevice::describe(Kernel& kernel) const {
 void CudaDevice::check_arguments(const Kernel& kernel, std::span<const CudaArgument> arguments) const {
   if (!kernel.knows_parameters) return;
   if (kernel.parameter_bytes.size() != arguments.size())
-    throw std::runtime_error(fmt::format("CUDA kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
-                                         "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
-                                         kernel.name, kernel.parameter_bytes.size(), arguments.size()));
+    throw std::runtime_error(fmt::format(
+        "CUDA kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
+        "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
+        kernel.name, kernel.parameter_bytes.size(), arguments.size()));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::size_t bytes = arguments[i].bytes == 0 ? sizeof(Address) : arguments[i].bytes;
     if (bytes != kernel.parameter_bytes[i])
@@ -328,8 +332,9 @@ void CudaDevice::Place::start_all(const Batch::Content& kernels) {
 
 /// Starts a kernel; the driver copies the arguments.
 Status CudaDevice::Place::start(const KernelNode& kernel) {
-  return driver().launch(kernel.function, kernel.blocks[0], kernel.blocks[1], kernel.blocks[2], kernel.threads[0], kernel.threads[1],
-                         kernel.threads[2], kernel.shared_bytes, lane_.stream(), kernel.arguments, nullptr);
+  return driver().launch(kernel.function, kernel.blocks[0], kernel.blocks[1], kernel.blocks[2], kernel.threads[0],
+                         kernel.threads[1], kernel.threads[2], kernel.shared_bytes, lane_.stream(), kernel.arguments,
+                         nullptr);
 }
 
 void CudaDevice::Place::hold_no_longer() {
@@ -346,11 +351,12 @@ void CudaDevice::Place::post_batch() {
   Graph* const graph = places.size() > 1 ? graphs_.find(batch_) : nullptr;
   if (graph != nullptr && graph->launch(lane_.stream()) == kSuccess) {
     for (std::size_t i = 0; i < places.size(); ++i)
-      lane_.when_passed(graph->event(i), graph->event(i + 1),
-                        [this, graph, place = places[i], is_last = i + 1 == places.size()](Status status, std::int64_t took_ns) {
-                          if (is_last) graph->land();
-                          device_.report({place, status, took_ns});
-                        });
+      lane_.when_passed(
+          graph->event(i), graph->event(i + 1),
+          [this, graph, place = places[i], is_last = i + 1 == places.size()](Status status, std::int64_t took_ns) {
+            if (is_last) graph->land();
+            device_.report({place, status, took_ns});
+          });
   } else {
     post_one_by_one();
   }
@@ -370,7 +376,8 @@ void CudaDevice::Place::post_one_by_one() {
       },
       [&] {
         if (status == kSuccess)
-          status = lane_.when_ended(std::exchange(since, nullptr), [this, at = *place](Status ended, std::int64_t took_ns) {
+          status = lane_.when_ended(std::exchange(since, nullptr), [this, at = *place](Status ended,
+                                                                                       std::int64_t took_ns) {
             device_.report({at, ended, took_ns});
           });
         if (status != kSuccess) {
@@ -384,13 +391,15 @@ void CudaDevice::Place::post_one_by_one() {
 
 void* CudaDevice::Place::scratch(std::size_t bytes) {
   hold_no_longer();
-  if (has_scratch_) throw UsageError("a task asks for scratch memory of its CUDA queue a second time; ask once, for all of it");
+  if (has_scratch_)
+    throw UsageError("a task asks for scratch memory of its CUDA queue a second time; ask once, for all of it");
   has_scratch_ = true;
   if (bytes > scratch_bytes_) {
     if (scratch_ != nullptr) outgrown_.emplace_back(std::exchange(scratch_, nullptr), std::exchange(scratch_bytes_, 0));
     if (!is_behind_) release_outgrown();
     scratch_ = device_.card_->allocate(bytes);
-    if (scratch_ == nullptr) throw DeviceError(DeviceEffect::refused, fmt::format("no {} bytes of scratch memory", bytes));
+    if (scratch_ == nullptr)
+      throw DeviceError(DeviceEffect::refused, fmt::format("no {} bytes of scratch memory", bytes));
     scratch_bytes_ = bytes;
   }
   return scratch_;
@@ -399,7 +408,8 @@ void* CudaDevice::Place::scratch(std::size_t bytes) {
 void CudaDevice::Place::read_int(const void* device_address, std::function<void(int)> then) {
   hold_no_longer();
   if (readings_.size() == kInts) throw UsageError("a task reads more than eight numbers by its CUDA queue");
-  driver().check(driver().copy_to_host(ints_ + readings_.size(), reinterpret_cast<std::uintptr_t>(device_address), sizeof(int), lane_.stream()),
+  driver().check(driver().copy_to_host(ints_ + readings_.size(), reinterpret_cast<std::uintptr_t>(device_address),
+                                       sizeof(int), lane_.stream()),
                  "a copy was refused");
   has_posted_ = true;
   readings_.push_back(std::move(then));

@@ -15,14 +15,17 @@ base::Result<std::shared_ptr<const Driver>> load_once(const std::string& folder)
   using base::Error;
   using base::ErrorCode;
   const Library library(folder, {"libcuda.so.1"});
-  if (!library.is_loaded()) return Error{ErrorCode::unsupported, fmt::format("there is no CUDA driver here ({})", library.missing())};
+  if (!library.is_loaded())
+    return Error{ErrorCode::unsupported, fmt::format("there is no CUDA driver here ({})", library.missing())};
   auto driver = std::make_shared<Driver>();
 #define TANDEM_CUDA_FIND(member, symbol, parameters) \
-  if (!library.find(#symbol, driver->member)) return Error{ErrorCode::unsupported, "the CUDA driver is too old: it has no " #symbol};
+  if (!library.find(#symbol, driver->member))        \
+    return Error{ErrorCode::unsupported, "the CUDA driver is too old: it has no " #symbol};
   TANDEM_CUDA_DRIVER(TANDEM_CUDA_FIND)
 #undef TANDEM_CUDA_FIND
   driver->has_graphs = true;
-#define TANDEM_CUDA_FIND(member, symbol, parameters) driver->has_graphs = library.find(#symbol, driver->member) && driver->has_graphs;
+#define TANDEM_CUDA_FIND(member, symbol, parameters) \
+  driver->has_graphs = library.find(#symbol, driver->member) && driver->has_graphs;
   TANDEM_CUDA_GRAPHS(TANDEM_CUDA_FIND)
 #undef TANDEM_CUDA_FIND
   library.find("cuFuncGetParamInfo", driver->parameter_info);
@@ -53,7 +56,9 @@ std::string Driver::name_of(Status status) const {
 
 std::exception_ptr Driver::failure_of(Status status, const std::string& what, bool begun) const {
   if (status == kSuccess) return nullptr;
-  const DeviceEffect effect = is_lost(status) ? DeviceEffect::lost : begun ? DeviceEffect::broken : DeviceEffect::refused;
+  const DeviceEffect effect = is_lost(status) ? DeviceEffect::lost
+                              : begun         ? DeviceEffect::broken
+                                              : DeviceEffect::refused;
   return std::make_exception_ptr(DeviceError(effect, fmt::format("{}: {}", what, name_of(status))));
 }
 

@@ -119,57 +119,57 @@ struct KernelNode {
 };
 
 /// Table of functions as F(member, symbol, parameters).
-#define TANDEM_CUDA_DRIVER(F)                                                                                                    \
-  F(init, cuInit, (unsigned))                                                                                                    \
-  F(error_name, cuGetErrorName, (Status, const char**))                                                                          \
-  F(driver_version, cuDriverGetVersion, (int*))                                                                                  \
-  F(device_count, cuDeviceGetCount, (int*))                                                                                      \
-  F(device, cuDeviceGet, (DeviceNumber*, int))                                                                                   \
-  F(device_name, cuDeviceGetName, (char*, int, DeviceNumber))                                                                    \
-  F(device_memory, cuDeviceTotalMem_v2, (std::size_t*, DeviceNumber))                                                            \
-  F(device_attribute, cuDeviceGetAttribute, (int*, int, DeviceNumber))                                                           \
-  F(retain_context, cuDevicePrimaryCtxRetain, (Context*, DeviceNumber))                                                          \
-  F(release_context, cuDevicePrimaryCtxRelease_v2, (DeviceNumber))                                                               \
-  F(set_current, cuCtxSetCurrent, (Context))                                                                                     \
-  F(get_current, cuCtxGetCurrent, (Context*))                                                                                    \
-  F(can_access_peer, cuDeviceCanAccessPeer, (int*, DeviceNumber, DeviceNumber))                                                  \
-  F(enable_peer_access, cuCtxEnablePeerAccess, (Context, unsigned))                                                              \
-  F(memory_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                                                  \
-  F(allocate, cuMemAlloc_v2, (Address*, std::size_t))                                                                            \
-  F(release, cuMemFree_v2, (Address))                                                                                            \
-  F(allocate_host, cuMemHostAlloc, (void**, std::size_t, unsigned))                                                              \
-  F(release_host, cuMemFreeHost, (void*))                                                                                        \
-  F(pointer_attribute, cuPointerGetAttribute, (void*, int, Address))                                                              \
-  F(lock_host, cuMemHostRegister_v2, (void*, std::size_t, unsigned))                                                             \
-  F(unlock_host, cuMemHostUnregister, (void*))                                                                                   \
-  F(copy_to_device, cuMemcpyHtoDAsync_v2, (Address, const void*, std::size_t, Stream))                                           \
-  F(copy_to_host, cuMemcpyDtoHAsync_v2, (void*, Address, std::size_t, Stream))                                                   \
-  F(copy_2d, cuMemcpy2DAsync_v2, (const Copy2D*, Stream))                                                                        \
-  F(copy_peer, cuMemcpyPeerAsync, (Address, Context, Address, Context, std::size_t, Stream))                                     \
-  F(create_stream, cuStreamCreate, (Stream*, unsigned))                                                                          \
-  F(destroy_stream, cuStreamDestroy_v2, (Stream))                                                                                \
-  F(synchronize_stream, cuStreamSynchronize, (Stream))                                                                           \
-  F(create_event, cuEventCreate, (Event*, unsigned))                                                                             \
-  F(destroy_event, cuEventDestroy_v2, (Event))                                                                                   \
-  F(record_event, cuEventRecord, (Event, Stream))                                                                                \
-  F(synchronize_event, cuEventSynchronize, (Event))                                                                              \
-  F(elapsed_ms, cuEventElapsedTime, (float*, Event, Event))                                                                      \
-  F(load_module, cuModuleLoadData, (ModuleHandle*, const void*))                                                                 \
-  F(unload_module, cuModuleUnload, (ModuleHandle))                                                                               \
-  F(find_function, cuModuleGetFunction, (Function*, ModuleHandle, const char*))                                                  \
-  F(function_attribute, cuFuncGetAttribute, (int*, int, Function))                                                               \
-  F(set_function_attribute, cuFuncSetAttribute, (Function, int, int))                                                            \
-  F(launch, cuLaunchKernel,                                                                                                      \
+#define TANDEM_CUDA_DRIVER(F)                                                                \
+  F(init, cuInit, (unsigned))                                                                \
+  F(error_name, cuGetErrorName, (Status, const char**))                                      \
+  F(driver_version, cuDriverGetVersion, (int*))                                              \
+  F(device_count, cuDeviceGetCount, (int*))                                                  \
+  F(device, cuDeviceGet, (DeviceNumber*, int))                                               \
+  F(device_name, cuDeviceGetName, (char*, int, DeviceNumber))                                \
+  F(device_memory, cuDeviceTotalMem_v2, (std::size_t*, DeviceNumber))                        \
+  F(device_attribute, cuDeviceGetAttribute, (int*, int, DeviceNumber))                       \
+  F(retain_context, cuDevicePrimaryCtxRetain, (Context*, DeviceNumber))                      \
+  F(release_context, cuDevicePrimaryCtxRelease_v2, (DeviceNumber))                           \
+  F(set_current, cuCtxSetCurrent, (Context))                                                 \
+  F(get_current, cuCtxGetCurrent, (Context*))                                                \
+  F(can_access_peer, cuDeviceCanAccessPeer, (int*, DeviceNumber, DeviceNumber))              \
+  F(enable_peer_access, cuCtxEnablePeerAccess, (Context, unsigned))                          \
+  F(memory_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                              \
+  F(allocate, cuMemAlloc_v2, (Address*, std::size_t))                                        \
+  F(release, cuMemFree_v2, (Address))                                                        \
+  F(allocate_host, cuMemHostAlloc, (void**, std::size_t, unsigned))                          \
+  F(release_host, cuMemFreeHost, (void*))                                                    \
+  F(pointer_attribute, cuPointerGetAttribute, (void*, int, Address))                         \
+  F(lock_host, cuMemHostRegister_v2, (void*, std::size_t, unsigned))                         \
+  F(unlock_host, cuMemHostUnregister, (void*))                                               \
+  F(copy_to_device, cuMemcpyHtoDAsync_v2, (Address, const void*, std::size_t, Stream))       \
+  F(copy_to_host, cuMemcpyDtoHAsync_v2, (void*, Address, std::size_t, Stream))               \
+  F(copy_2d, cuMemcpy2DAsync_v2, (const Copy2D*, Stream))                                    \
+  F(copy_peer, cuMemcpyPeerAsync, (Address, Context, Address, Context, std::size_t, Stream)) \
+  F(create_stream, cuStreamCreate, (Stream*, unsigned))                                      \
+  F(destroy_stream, cuStreamDestroy_v2, (Stream))                                            \
+  F(synchronize_stream, cuStreamSynchronize, (Stream))                                       \
+  F(create_event, cuEventCreate, (Event*, unsigned))                                         \
+  F(destroy_event, cuEventDestroy_v2, (Event))                                               \
+  F(record_event, cuEventRecord, (Event, Stream))                                            \
+  F(synchronize_event, cuEventSynchronize, (Event))                                          \
+  F(elapsed_ms, cuEventElapsedTime, (float*, Event, Event))                                  \
+  F(load_module, cuModuleLoadData, (ModuleHandle*, const void*))                             \
+  F(unload_module, cuModuleUnload, (ModuleHandle))                                           \
+  F(find_function, cuModuleGetFunction, (Function*, ModuleHandle, const char*))              \
+  F(function_attribute, cuFuncGetAttribute, (int*, int, Function))                           \
+  F(set_function_attribute, cuFuncSetAttribute, (Function, int, int))                        \
+  F(launch, cuLaunchKernel,                                                                  \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**))
 
 /// Functions of graphs: CUDA 12 and newer have all of them.
-#define TANDEM_CUDA_GRAPHS(F)                                                                                                    \
-  F(create_graph, cuGraphCreate, (GraphHandle*, unsigned))                                                                       \
-  F(destroy_graph, cuGraphDestroy, (GraphHandle))                                                                                \
-  F(add_kernel, cuGraphAddKernelNode_v2, (GraphNode*, GraphHandle, const GraphNode*, std::size_t, const KernelNode*))            \
-  F(add_event, cuGraphAddEventRecordNode, (GraphNode*, GraphHandle, const GraphNode*, std::size_t, Event))                       \
-  F(instantiate, cuGraphInstantiateWithFlags, (GraphExec*, GraphHandle, unsigned long long))                                     \
-  F(launch_graph, cuGraphLaunch, (GraphExec, Stream))                                                                            \
+#define TANDEM_CUDA_GRAPHS(F)                                                                                         \
+  F(create_graph, cuGraphCreate, (GraphHandle*, unsigned))                                                            \
+  F(destroy_graph, cuGraphDestroy, (GraphHandle))                                                                     \
+  F(add_kernel, cuGraphAddKernelNode_v2, (GraphNode*, GraphHandle, const GraphNode*, std::size_t, const KernelNode*)) \
+  F(add_event, cuGraphAddEventRecordNode, (GraphNode*, GraphHandle, const GraphNode*, std::size_t, Event))            \
+  F(instantiate, cuGraphInstantiateWithFlags, (GraphExec*, GraphHandle, unsigned long long))                          \
+  F(launch_graph, cuGraphLaunch, (GraphExec, Stream))                                                                 \
   F(destroy_exec, cuGraphExecDestroy, (GraphExec))
 
 /// The driver, loaded and initialised. Thread-safe, as CUDA's functions are.

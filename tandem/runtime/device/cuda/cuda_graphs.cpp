@@ -71,7 +71,8 @@ void Graphs::make_room() {
   const auto is_older = [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; };
   const auto oldest = std::min_element(known_.begin(), known_.end(), is_older);
   const auto& graphs = oldest->second.graphs;
-  if (std::none_of(graphs.begin(), graphs.end(), [](const auto& graph) { return graph->is_in_flight(); })) known_.erase(oldest);
+  if (std::none_of(graphs.begin(), graphs.end(), [](const auto& graph) { return graph->is_in_flight(); }))
+    known_.erase(oldest);
 }
 
 std::size_t Graphs::Hash::operator()(const Batch::Content& content) const noexcept {

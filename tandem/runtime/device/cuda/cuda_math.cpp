@@ -47,14 +47,16 @@ const MathLibrary::Loaded& MathLibrary::loaded() {
 
 void* MathLibrary::function(const char* symbol) {
   void* const found = loaded().library.find(symbol);
-  if (found == nullptr) throw DeviceError(DeviceEffect::refused, fmt::format("{} here has no {}", names_.title, symbol));
+  if (found == nullptr)
+    throw DeviceError(DeviceEffect::refused, fmt::format("{} here has no {}", names_.title, symbol));
   return found;
 }
 
 void* MathLibrary::create() {
   void* handle = nullptr;
   const int status = reinterpret_cast<Create*>(function(names_.create))(&handle);
-  if (status != 0) throw DeviceError(DeviceEffect::refused, fmt::format("{} gives no handle: its status is {}", names_.title, status));
+  if (status != 0)
+    throw DeviceError(DeviceEffect::refused, fmt::format("{} gives no handle: its status is {}", names_.title, status));
   return handle;
 }
 

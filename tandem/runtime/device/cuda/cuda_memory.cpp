@@ -32,7 +32,8 @@ Copy2D columns_of(const CopyRequest& request) {
 
 Status copy_to_device(const Card& card, const CopyRequest& request, Stream stream) {
   const Driver& driver = card.driver();
-  if (is_packed(request)) return driver.copy_to_device(address_of(request.to), request.from, request.shape.bytes(), stream);
+  if (is_packed(request))
+    return driver.copy_to_device(address_of(request.to), request.from, request.shape.bytes(), stream);
   Copy2D copy = columns_of(request);
   copy.from_type = kMemoryHost;
   copy.from_host = request.from;
@@ -43,7 +44,8 @@ Status copy_to_device(const Card& card, const CopyRequest& request, Stream strea
 
 Status copy_to_host(const Card& card, const CopyRequest& request, Stream stream) {
   const Driver& driver = card.driver();
-  if (is_packed(request)) return driver.copy_to_host(request.to, address_of(request.from), request.shape.bytes(), stream);
+  if (is_packed(request))
+    return driver.copy_to_host(request.to, address_of(request.from), request.shape.bytes(), stream);
   Copy2D copy = columns_of(request);
   copy.from_type = kMemoryDevice;
   copy.from_device = address_of(request.from);
@@ -54,7 +56,8 @@ Status copy_to_host(const Card& card, const CopyRequest& request, Stream stream)
 
 /// Copies between devices; both replicas are packed.
 Status copy_between(const Card& from, const Card& to, const CopyRequest& request, Stream stream) {
-  return from.driver().copy_peer(address_of(request.to), to.context(), address_of(request.from), from.context(), request.shape.bytes(), stream);
+  return from.driver().copy_peer(address_of(request.to), to.context(), address_of(request.from), from.context(),
+                                 request.shape.bytes(), stream);
 }
 
 /// Whether the driver knows this main memory as page-locked, so that the device copies from and to it by itself.
@@ -104,10 +107,13 @@ CopyState CudaCopier::start(const CopyRequest& request, CopyEnded ended) {
     return to_device ? copy_to_device(*to, direct, stream) : copy_to_host(*from, direct, stream);
   };
   // The staging memory is released before the end is reported.
-  lane.post(std::move(begin), [&card, request, stage = std::move(stage), to_device, ended = std::move(ended)](Status status, std::int64_t) mutable {
+  lane.post(std::move(begin), [&card, request, stage = std::move(stage), to_device, ended = std::move(ended)](
+                                  Status status, std::int64_t) mutable {
     if (stage != nullptr && !to_device && status == kSuccess) copy_matrix(with_packed(request, stage.get(), true));
     stage.reset();
-    ended(status == kSuccess ? nullptr : card.driver().failure_of(status, fmt::format("a copy from or to {} has failed", card.name()), false));
+    ended(status == kSuccess
+              ? nullptr
+              : card.driver().failure_of(status, fmt::format("a copy from or to {} has failed", card.name()), false));
   });
   return CopyState::posted;
 }

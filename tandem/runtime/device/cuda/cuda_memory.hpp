@@ -15,7 +15,8 @@ namespace tandem::runtime::cuda {
 class CudaMemory final : public MemoryNode {
  public:
   /// `messages`: links that can may read and write the memory.
-  CudaMemory(std::shared_ptr<Card> card, bool messages) : card_(std::move(card)), messages_(messages ? MessageMemory::cuda : MessageMemory::none) {}
+  CudaMemory(std::shared_ptr<Card> card, bool messages)
+      : card_(std::move(card)), messages_(messages ? MessageMemory::cuda : MessageMemory::none) {}
   std::string name() const override { return "the memory of " + card_->name(); }
   void* allocate(std::size_t bytes) override { return card_->allocate(bytes); }
   void release(void* memory, std::size_t bytes) noexcept override { card_->release(memory, bytes); }
@@ -37,7 +38,8 @@ class CudaMemory final : public MemoryNode {
 class CudaCopier final : public Copier {
  public:
   /// `page_locked` may be null: there is no such memory.
-  CudaCopier(std::shared_ptr<Card> card, std::shared_ptr<PageLockedPool> page_locked) : card_(std::move(card)), page_locked_(std::move(page_locked)) {}
+  CudaCopier(std::shared_ptr<Card> card, std::shared_ptr<PageLockedPool> page_locked)
+      : card_(std::move(card)), page_locked_(std::move(page_locked)) {}
   CopyState start(const CopyRequest& request, CopyEnded ended) override;
   void finish() noexcept override { card_->finish(); }
 

@@ -39,8 +39,9 @@ struct CudaModule {
   std::uint32_t interface = 5;  ///< changes with `Device`, `MemoryNode`, `Copier`, `CudaQueue` and the types in them
   std::uint32_t layout = [] {
     std::uint32_t hash = 0;
-    for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task), sizeof(KernelCall),
-                                    sizeof(CopyRequest), sizeof(CudaOptions), sizeof(PageLockedPool), sizeof(std::string)})
+    for (const std::size_t bytes :
+         {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task),
+          sizeof(KernelCall), sizeof(CopyRequest), sizeof(CudaOptions), sizeof(PageLockedPool), sizeof(std::string)})
       hash = hash * 16777619U + static_cast<std::uint32_t>(bytes);
     return hash;
   }();

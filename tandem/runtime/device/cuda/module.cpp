@@ -47,7 +47,8 @@ base::Result<std::vector<DeviceUnit>> make(const CudaOptions& options) {
   try {
     for (CardFacts& facts : find_cards(*driver.value())) {
       if (units.size() == options.most_devices) break;
-      const auto card = std::make_shared<Card>(driver.value(), std::move(facts), static_cast<unsigned>(units.size()), owners);
+      const auto card =
+          std::make_shared<Card>(driver.value(), std::move(facts), static_cast<unsigned>(units.size()), owners);
       for (const auto& other : cards) {
         other->reach(*card);
         card->reach(*other);
@@ -89,9 +90,11 @@ class FirstContext {
 
 class PageLock {
  public:
-  PageLock(std::shared_ptr<const Driver> driver, void* memory, std::size_t bytes) : context_(std::move(driver)), memory_(memory) {
+  PageLock(std::shared_ptr<const Driver> driver, void* memory, std::size_t bytes)
+      : context_(std::move(driver)), memory_(memory) {
     const Within within = context_.enter();
-    context_.driver().check(context_.driver().lock_host(memory, bytes, kHostRegisterPortable), "pages cannot be locked");
+    context_.driver().check(context_.driver().lock_host(memory, bytes, kHostRegisterPortable),
+                            "pages cannot be locked");
   }
   PageLock(const PageLock&) = delete;
   PageLock& operator=(const PageLock&) = delete;

@@ -34,8 +34,8 @@ struct OpenClModule {
   std::uint32_t interface = 4;  ///< changes with `Device`, `MemoryNode`, `Copier`, `OpenClQueue` and the types in them
   std::uint32_t layout = [] {
     std::uint32_t hash = 0;
-    for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle), sizeof(Task), sizeof(KernelCall),
-                                    sizeof(CopyRequest), sizeof(std::string)})
+    for (const std::size_t bytes : {sizeof(DeviceUnit), sizeof(DeviceTask), sizeof(Device::Ended), sizeof(Handle),
+                                    sizeof(Task), sizeof(KernelCall), sizeof(CopyRequest), sizeof(std::string)})
       hash = hash * 16777619U + static_cast<std::uint32_t>(bytes);
     return hash;
   }();

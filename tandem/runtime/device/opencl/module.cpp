@@ -46,7 +46,8 @@ base::Result<std::vector<DeviceUnit>> make(const OpenClOptions& options) {
                        .budget = budget,
                        .bus_address = card->facts().bus_address});
     } catch (const std::exception& error) {
-      return base::Error{base::ErrorCode::unsupported, fmt::format("an OpenCL device cannot be used: {}", error.what())};
+      return base::Error{base::ErrorCode::unsupported,
+                         fmt::format("an OpenCL device cannot be used: {}", error.what())};
     }
   }
   return units;

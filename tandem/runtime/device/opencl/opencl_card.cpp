@@ -99,9 +99,12 @@ std::vector<CardFacts> find_cards() {
 }
 
 Card::Card(CardFacts facts, unsigned number, std::shared_ptr<Buffers> buffers)
-    : facts_(std::move(facts)), name_(fmt::format("opencl {} ({})", number, facts_.name)), buffers_(std::move(buffers)) {
+    : facts_(std::move(facts)),
+      name_(fmt::format("opencl {} ({})", number, facts_.name)),
+      buffers_(std::move(buffers)) {
   cl_int error = CL_SUCCESS;
-  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(facts_.platform), 0};
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(facts_.platform), 0};
   context_ = clCreateContext(properties, 1, &facts_.device, nullptr, nullptr, &error);
   check(error, "no context");
   for (cl_command_queue* const queue : {&kernels_, &to_device_, &from_device_}) {

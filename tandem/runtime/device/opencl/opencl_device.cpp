@@ -106,7 +106,8 @@ std::int64_t OpenClDevice::poll(std::int64_t, std::vector<Ended>& ended) {
     Ended one{.place = report.place, .kernel_ns = took_ns(report)};
     if (report.status != CL_COMPLETE) {
       const DeviceEffect effect = report.status == CL_DEVICE_NOT_AVAILABLE ? DeviceEffect::lost : DeviceEffect::broken;
-      one.failure = std::make_exception_ptr(DeviceError(effect, fmt::format("the kernel has failed: {}", name_of_error(report.status))));
+      one.failure = std::make_exception_ptr(
+          DeviceError(effect, fmt::format("the kernel has failed: {}", name_of_error(report.status))));
     }
     release(report.first, report.last);
     ended.push_back(std::move(one));
@@ -139,8 +140,8 @@ cl_program OpenClDevice::program_of(const OpenClSource& source) {
     clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
     while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
     clReleaseProgram(program);
-    throw std::runtime_error(fmt::format("the OpenCL source of kernel '{}' does not compile for {}: {}\n{}", source.kernel, card_->name(),
-                                         name_of_error(error), log));
+    throw std::runtime_error(fmt::format("the OpenCL source of kernel '{}' does not compile for {}: {}\n{}",
+                                         source.kernel, card_->name(), name_of_error(error), log));
   }
   programs_.emplace(std::tuple(source.options, source.text), program);
   return program;
@@ -153,7 +154,8 @@ OpenClDevice::Kernel& OpenClDevice::kernel_of(const OpenClSource& source) {
   cl_int error = CL_SUCCESS;
   const cl_kernel kernel = clCreateKernel(program, source.kernel.c_str(), &error);
   if (error == CL_INVALID_KERNEL_NAME)
-    throw std::runtime_error(fmt::format("the OpenCL source has no kernel '{}'; name a __kernel function of it", source.kernel));
+    throw std::runtime_error(
+        fmt::format("the OpenCL source has no kernel '{}'; name a __kernel function of it", source.kernel));
   check(error, "no kernel");
   return kernels_.emplace(key, Kernel{kernel, source.kernel}).first->second;
 }
@@ -167,18 +169,20 @@ void OpenClDevice::set_arguments(const Kernel& kernel, std::span<const OpenClArg
   cl_uint wanted = 0;
   check(clGetKernelInfo(kernel.kernel, CL_KERNEL_NUM_ARGS, sizeof(wanted), &wanted, nullptr), "no number of arguments");
   if (wanted != arguments.size())
-    throw std::runtime_error(fmt::format("OpenCL kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
-                                         "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
-                                         kernel.name, wanted, arguments.size()));
+    throw std::runtime_error(fmt::format(
+        "OpenCL kernel '{}' has {} parameters, and what is submitted makes {} arguments: a value one, a "
+        "scalar one, a vector two (pointer, count), a matrix four (pointer, rows, columns, leading dimension)",
+        kernel.name, wanted, arguments.size()));
   for (cl_uint i = 0; i < wanted; ++i) {
     const OpenClArgument& argument = arguments[i];
     const void* memory = argument.bytes == 0 ? native_memory(argument.value) : nullptr;
     const cl_int error = argument.bytes == 0 ? clSetKernelArg(kernel.kernel, i, sizeof(cl_mem), &memory)
                                              : clSetKernelArg(kernel.kernel, i, argument.bytes, argument.value);
     if (error == CL_INVALID_ARG_SIZE || error == CL_INVALID_ARG_VALUE)
-      throw std::runtime_error(fmt::format("argument {} of OpenCL kernel '{}' does not fit its parameter, which has another size or is no "
-                                           "pointer to __global memory: {}",
-                                           i + 1, kernel.name, name_of_error(error)));
+      throw std::runtime_error(
+          fmt::format("argument {} of OpenCL kernel '{}' does not fit its parameter, which has another size or is no "
+                      "pointer to __global memory: {}",
+                      i + 1, kernel.name, name_of_error(error)));
     check(error, "an argument was refused");
   }
 }
@@ -191,7 +195,9 @@ static bool is_wrong_range(cl_int error) noexcept {
 
 void OpenClDevice::launch(const Kernel& kernel, std::span<const OpenClArgument> arguments, const OpenClRange& range) {
   set_arguments(kernel, arguments);
-  if (std::any_of(range.global.begin(), range.global.begin() + range.dimensions, [](std::size_t count) { return count == 0; })) return;
+  if (std::any_of(range.global.begin(), range.global.begin() + range.dimensions,
+                  [](std::size_t count) { return count == 0; }))
+    return;
   cl_event event = nullptr;
   const cl_int error =
       clEnqueueNDRangeKernel(card_->kernels(), kernel.kernel, range.dimensions, nullptr, range.global.data(),

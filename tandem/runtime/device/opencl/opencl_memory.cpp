@@ -28,7 +28,8 @@ struct Extent {
         bytes(request.shape.bytes()),
         from_pitch(request.from_ld * request.shape.element_bytes),
         to_pitch(request.to_ld * request.shape.element_bytes),
-        is_packed(request.shape.cols == 1 || (request.from_ld == request.shape.rows && request.to_ld == request.shape.rows)) {
+        is_packed(request.shape.cols == 1 ||
+                  (request.from_ld == request.shape.rows && request.to_ld == request.shape.rows)) {
     region[0] = column_bytes;
     region[1] = request.shape.cols;
   }
@@ -43,8 +44,8 @@ cl_event read(const Buffer& from, void* to, const Extent& extent) {
   cl_event event = nullptr;
   const cl_command_queue queue = from.card->from_device();
   check(extent.is_packed ? clEnqueueReadBuffer(queue, from.memory, CL_FALSE, 0, extent.bytes, to, 0, nullptr, &event)
-                         : clEnqueueReadBufferRect(queue, from.memory, CL_FALSE, kOrigin, kOrigin, extent.region, extent.from_pitch, 0,
-                                                   extent.to_pitch, 0, to, 0, nullptr, &event),
+                         : clEnqueueReadBufferRect(queue, from.memory, CL_FALSE, kOrigin, kOrigin, extent.region,
+                                                   extent.from_pitch, 0, extent.to_pitch, 0, to, 0, nullptr, &event),
         "a copy to main memory was refused");
   return event;
 }
@@ -53,8 +54,8 @@ cl_event write(const void* from, const Buffer& to, const Extent& extent) {
   cl_event event = nullptr;
   const cl_command_queue queue = to.card->to_device();
   check(extent.is_packed ? clEnqueueWriteBuffer(queue, to.memory, CL_FALSE, 0, extent.bytes, from, 0, nullptr, &event)
-                         : clEnqueueWriteBufferRect(queue, to.memory, CL_FALSE, kOrigin, kOrigin, extent.region, extent.to_pitch, 0,
-                                                    extent.from_pitch, 0, from, 0, nullptr, &event),
+                         : clEnqueueWriteBufferRect(queue, to.memory, CL_FALSE, kOrigin, kOrigin, extent.region,
+                                                    extent.to_pitch, 0, extent.from_pitch, 0, from, 0, nullptr, &event),
         "a copy to the device was refused");
   return event;
 }
@@ -62,25 +63,28 @@ cl_event write(const void* from, const Buffer& to, const Extent& extent) {
 /// Copies between devices; both replicas are packed.
 void copy_between(const Buffer& from, const Buffer& to, const Extent& extent, CopyEnded ended) {
   const auto between = std::make_shared<std::vector<char>>(extent.bytes);
-  from.card->when_ended(from.card->from_device(), read(from, between->data(), extent), [&from, &to, extent, between, ended](cl_int status) {
-    std::exception_ptr failure = failure_of(status, *from.card);
-    if (failure == nullptr) {
-      try {
-        return to.card->when_ended(to.card->to_device(), write(between->data(), to, extent),
-                                   [&to, between, ended](cl_int written) { ended(failure_of(written, *to.card)); });
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-    ended(failure);
-  });
+  from.card->when_ended(from.card->from_device(), read(from, between->data(), extent),
+                        [&from, &to, extent, between, ended](cl_int status) {
+                          std::exception_ptr failure = failure_of(status, *from.card);
+                          if (failure == nullptr) {
+                            try {
+                              return to.card->when_ended(
+                                  to.card->to_device(), write(between->data(), to, extent),
+                                  [&to, between, ended](cl_int written) { ended(failure_of(written, *to.card)); });
+                            } catch (...) {
+                              failure = std::current_exception();
+                            }
+                          }
+                          ended(failure);
+                        });
 }
 
 }  // namespace
 
 void* OpenClMemory::allocate(std::size_t bytes) {
   cl_int error = CL_SUCCESS;
-  const cl_mem memory = clCreateBuffer(card_->context(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &error);
+  const cl_mem memory =
+      clCreateBuffer(card_->context(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &error);
   if (error != CL_SUCCESS) return nullptr;
   auto* const buffer = new Buffer{memory, card_.get(), bytes};
   card_->buffers().add(buffer);
@@ -101,12 +105,14 @@ CopyState OpenClCopier::start(const CopyRequest& request, CopyEnded ended) {
   if (from != nullptr && to != nullptr) {
     copy_between(*from, *to, extent, std::move(ended));
   } else if (from != nullptr) {
-    from->card->when_ended(from->card->from_device(), read(*from, request.to, extent),
-                           [card = from->card, ended = std::move(ended)](cl_int status) { ended(failure_of(status, *card)); });
+    from->card->when_ended(
+        from->card->from_device(), read(*from, request.to, extent),
+        [card = from->card, ended = std::move(ended)](cl_int status) { ended(failure_of(status, *card)); });
   } else {
     TANDEM_ASSERT(to != nullptr);
-    to->card->when_ended(to->card->to_device(), write(request.from, *to, extent),
-                         [card = to->card, ended = std::move(ended)](cl_int status) { ended(failure_of(status, *card)); });
+    to->card->when_ended(
+        to->card->to_device(), write(request.from, *to, extent),
+        [card = to->card, ended = std::move(ended)](cl_int status) { ended(failure_of(status, *card)); });
   }
   return CopyState::posted;
 }

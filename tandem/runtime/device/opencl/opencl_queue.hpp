@@ -44,7 +44,8 @@ class OpenClQueue {
   virtual ~OpenClQueue() = default;
   /// Posts a kernel. Throws std::runtime_error with the compiler's message if the text is wrong, DeviceError if the
   /// device fails, and UsageError for a range that the device cannot run.
-  virtual void launch(const OpenClSource& source, std::span<const OpenClArgument> arguments, const OpenClRange& range) = 0;
+  virtual void launch(const OpenClSource& source, std::span<const OpenClArgument> arguments,
+                      const OpenClRange& range) = 0;
   /// As `launch`, for a source of many launches: the device keeps it and knows it again by its address, without reading
   /// its text.
   virtual void launch_kept(const std::shared_ptr<const OpenClSource>& source, std::span<const OpenClArgument> arguments,
