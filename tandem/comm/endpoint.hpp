@@ -37,8 +37,8 @@ class LoopNetwork;    // transport/loop/loop.hpp: ranks of one process
 struct SendOptions {
   Channel channel{0};                      ///< a receive must name the same
   int priority = 0;                        ///< higher first
-  std::span<const std::byte> header =
-      {};  ///< at most `Endpoint::max_header_bytes`; travels with the first packet; copied
+  /// At most `Endpoint::max_header_bytes`; travels with the first packet; copied.
+  std::span<const std::byte> header = {};
   Callbacks callbacks = {};                ///< called when the send ends
   CompletionQueue* queue = nullptr;  ///< gets an entry for each event as well; outlives the request
   std::uint64_t user = 0;            ///< returned in these entries
@@ -67,10 +67,10 @@ inline const ReceiveOptions& ReceiveOptions::none() { return internal::default_r
 
 /// A rank that gets a broadcast.
 struct Recipient {
-  Rank rank{0};      ///< that receives
-  int priority =
-      0;  ///< recipients of higher priority have the data earlier; saturates at 16 bits. Of two_tree, which `automatic`
-          ///< may choose, only the later half of a message obeys; `TreeKind::ordered` never chooses it
+  Rank rank{0};  ///< that receives
+  /// Recipients of higher priority have the data earlier; saturates at 16 bits. With two_tree, which `automatic` may
+  /// choose, this holds only for the later half of a message; `TreeKind::ordered` never chooses it.
+  int priority = 0;
 };
 
 /// Options of a broadcast.
@@ -108,8 +108,8 @@ struct RpcArrival {
 /// A handler's answer: where the payload of an active message goes.
 struct RpcAnswer {
   bool wanted = true;          ///< false: the payload is dropped, and `done` is not called
-  ReceiveBuffer buffer =
-      {};  ///< empty: the library allocates memory of the message's size, `Status::owned` during `done`
+  /// Empty: the library allocates memory of the message's size, `Status::owned` during `done`.
+  ReceiveBuffer buffer = {};
 };
 
 /// `arrived` is called with the header and chooses where the payload goes; `done` is called when the payload is there.
@@ -126,8 +126,8 @@ struct KnownNetwork {
   std::string transport;        ///< "shm", "tcp" and so on
   std::int64_t latency_ns = 0;  ///< of a small message
   double bytes_per_ns = 0;      ///< of a large one, above 0
-  std::function<double(std::uint64_t bytes)> message_ns =
-      {};  ///< of one of any size, from the post to the arrival; empty: as latency and rate say. Any thread
+  /// Time of a message of any size, from the post to the arrival; empty: by latency and rate. Any thread.
+  std::function<double(std::uint64_t bytes)> message_ns = {};
 };
 
 /// How an endpoint works. All fields but the pointers and `networks` are options `comm.NAME` of the registry too
@@ -139,13 +139,13 @@ struct EndpointOptions {
   int progress_core = -1;                     ///< the core that the progress thread is bound to; -1: none
   std::int64_t spin_ns = 20'000;              ///< longest time of polling without traffic before a thread sleeps
   std::size_t eager_bytes = 0;  ///< larger messages are announced first; 0: as transport and network allow
-  std::size_t credit_bytes =
-      1 << 20;  ///< unexpected data of one peer that this rank keeps; up to 16 bytes cost nothing
-  std::uint32_t credit_messages =
-      1 << 18;  ///< unexpected eager messages of one peer; each takes about 150 bytes besides
+  /// Unexpected data of one peer that this rank keeps; messages of up to 16 bytes cost nothing.
+  std::size_t credit_bytes = 1 << 20;
+  /// Unexpected eager messages of one peer that this rank keeps; each takes about 150 bytes besides its data.
+  std::uint32_t credit_messages = 1 << 18;
   std::uint32_t credit_announcements = 1024;  ///< messages announced to one peer at once for which no receive waits
-  std::size_t forward_bytes =
-      64 << 20;  ///< memory for broadcasts that this rank forwards before it has posted the receive
+  /// Memory for broadcasts that this rank forwards before it has posted the receive.
+  std::size_t forward_bytes = 64 << 20;
   std::string interface = {};                      ///< network interface or address of tcp; empty: automatic
   std::string ports = {};                          ///< "first-last" of tcp; empty: any
   unsigned rails = 1;                         ///< tcp connections per peer
@@ -174,8 +174,8 @@ struct EndpointStatistics {
   std::uint64_t unexpected_messages = 0;  ///< held now
   std::uint64_t unexpected_bytes = 0;     ///< of their data; messages of up to 16 bytes count 0
   std::uint64_t announcements = 0;        ///< by `Endpoint::announce`, that had an effect
-  std::uint64_t deferred_messages =
-      0;  ///< sends of this rank, waiting now: their receivers keep `credit_announcements` already
+  /// Sends of this rank that wait now, since their receivers keep `credit_announcements` already.
+  std::uint64_t deferred_messages = 0;
   std::uint64_t spare_bytes = 0;          ///< that a burst has left unused; freed when the endpoint is idle
   std::uint64_t mcasts_started = 0;    ///< by this rank
   std::uint64_t mcasts_forwarded = 0;  ///< of other ranks

@@ -54,11 +54,9 @@ class Versions;
 ///
 /// - *owner*: the rank for which tasks are placed, and which has the user's memory. `migrate` changes it.
 /// - *holder*: the rank with the current version, which sends it. After a task that ran elsewhere it is not the owner;
-///   `wait`
-///   brings the data home.
+///   `wait` brings the data home.
 /// - *copies*: versions that a rank has received. All its tasks share them until the data is written, or until option
-///   `copies`
-///   makes both ends drop them.
+///   `copies` makes both ends drop them.
 /// - data without an owner is each rank's own. Tasks that write such data run on every rank, and what they see is sent
 ///   to all.
 ///

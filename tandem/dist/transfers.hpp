@@ -39,11 +39,10 @@ namespace tandem::dist {
 /// pinned while it waits for the other end: tasks would wait for that memory, and the other end, perhaps by way of
 /// further ranks, for these tasks.
 /// - A receive pins memory beside the budget (`Room::hold_beside`) from its post on. It is posted when it has its part
-/// of the bytes that messages may take there (`arriving_`). These parts are granted in the order of the flow, and
-/// return when the data has come into the budget.
+///   of the bytes that messages may take there (`arriving_`). These parts are granted in the order of the flow, and
+///   return when the data has come into the budget.
 /// - A posted receive sends a notice to the sender (`PostedReceives`). Only then does the send ask for memory, and, if
-///   the data
-///   has left, for its value; it keeps the memory until the message has left.
+///   the data has left, for its value; it keeps the memory until the message has left.
 /// - Explicit messages have no common position in the flow: their receives are posted at once, and do not count.
 /// - Readers start when the message was also forwarded, as with `early_read` off.
 ///

@@ -19,9 +19,12 @@ struct ClockPoint {
 };
 
 /// Converts a rank's time to that of rank 0, by the line through the first and the last point at which the clocks were
-/// compared: reference = local + first.offset + (last.offset - first.offset) (local - first.local) / (last.local -
-/// first.local), where offset = reference - local. Points come from files, so every value is allowed: results saturate
-/// to int64. An immutable value.
+/// compared:
+///
+///   reference = local + first.offset + (last.offset - first.offset) (local - first.local) / (last.local - first.local)
+///
+/// where offset = reference - local. Points come from files, so every value is allowed: results saturate to int64. An
+/// immutable value.
 class ReferenceLine {
  public:
   enum class Outside {

@@ -60,9 +60,8 @@ class BufferPool {
   /// Marks the buffer as empty, for a recovery of the memory.
   static void clear(Buffer& buffer) noexcept;
 
-  std::uint32_t count() const noexcept {
-    return static_cast<std::uint32_t>(buffers_.size());
-  }  ///< without those beyond
+  /// Number of buffers, without those of `take_beyond`.
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(buffers_.size()); }
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
   const std::filesystem::path& live_file() const noexcept { return file_; }
   std::span<const std::byte> live_memory() const noexcept { return {memory_, bytes_}; }

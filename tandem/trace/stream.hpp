@@ -99,6 +99,7 @@ std::byte* store_value(std::byte* to, const Value& value) noexcept {
 
 /// The events of one actor, in order. Embedded in the actor; until a session attaches it, and for types that are not
 /// selected, a probe is one load and a branch.
+///
 /// Threads. Only the actor's thread writes. Its buffer is its own until it hands the full buffer over, so a probe takes
 /// no lock, shares no cache line and makes no system call. `Session` turns types on and off from any thread; a
 /// concurrent probe may still see the old choice. A probe that finds its type on (acquire) also sees what the session

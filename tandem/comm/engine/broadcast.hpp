@@ -274,9 +274,9 @@ struct Broadcasts {
   // Broadcasts of which this rank is the root:
   std::uint64_t next_id = kFirstBroadcast;
   std::set<std::uint64_t> unacknowledged;
-  std::unordered_map<BroadcastKey, std::vector<Broadcast*>, BroadcastKeyHash>
-      by_key;           ///< unacknowledged ones, oldest first
-  HeldBroadcasts held;  ///< that have not started
+  /// Unacknowledged broadcasts of each key, oldest first.
+  std::unordered_map<BroadcastKey, std::vector<Broadcast*>, BroadcastKeyHash> by_key;
+  HeldBroadcasts held;  ///< broadcasts that have not started
 
   CountedList<Child*> to_offer;                       ///< first packets to be queued when no transport is being polled
   CountedList<std::unique_ptr<Broadcast>> forgotten;  ///< destroyed at the next step, when no function uses it

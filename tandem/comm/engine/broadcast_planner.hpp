@@ -40,8 +40,8 @@ class BroadcastPlanner {
   Peers& peers_;
   IncomingTransfers& incoming_;
   BroadcastChildren& children_;
-  std::vector<std::uint32_t>
-      hosts_;  ///< of the recipients of the broadcast that is being planned; empty: all different
+  /// Hosts of the recipients of the broadcast that is being planned; empty: all different.
+  std::vector<std::uint32_t> hosts_;
   TreeKind inside_ = TreeKind::flat;
 };
 

@@ -65,9 +65,8 @@ class RequestCore : public RequestLife<std::atomic> {
   /// Requests left behind and not freed yet; outdated at once. Thread-safe.
   static std::size_t orphans() noexcept;
 
-  Status status() const {
-    return stage_now() == 0 ? Status{} : known_status();
-  }  ///< thread-safe; `pending` before `arrived`
+  /// The status; `pending` before `arrived`. Thread-safe.
+  Status status() const { return stage_now() == 0 ? Status{} : known_status(); }
   /// The status, called only after the stage says that it has arrived.
   Status known_status() const {
     Status status{.ending = ending, .source = other, .tag = tag, .bytes = bytes};
@@ -102,8 +101,9 @@ class RequestCore : public RequestLife<std::atomic> {
   std::uint32_t request = 0;     ///< its number in the trace; 0: none
   Tag tag{0};
   std::unique_ptr<Extra, DeleteExtra> extra;  ///< null: none is needed
-  std::uint64_t bytes =
-      0;  ///< beside nothing that `status` copies: both would be loaded at once, and wait for all stores before
+  /// Bytes of the message. Beside nothing that `status` copies: both would be loaded at once, and wait for all stores
+  /// before.
+  std::uint64_t bytes = 0;
 
  protected:
   ~RequestCore() = default;

@@ -65,8 +65,8 @@ struct OutgoingStream final : Item, Recycled<OutgoingStream> {
   std::uint32_t posted = 0;         ///< packets that rails still read
   std::uint8_t epoch = 0;
   bool call = false;                ///< a message for a channel that the peer wants all of
-  std::int64_t started_ns =
-      0;  ///< when bytes could go: at the first grant, or with the announcement that met its receive
+  /// When bytes could go: at the first grant, or with the announcement that met its receive.
+  std::int64_t started_ns = 0;
   SendCore* send = nullptr;         ///< the send whose message it is, or
   Child* child = nullptr;           ///< the child whose part of a broadcast it is
   std::uint64_t expected = 0;       ///< number of its announcement to the port's pacer, until it is granted; 0: none

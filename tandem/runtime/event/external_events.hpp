@@ -78,8 +78,7 @@ class ExternalEvents {
     event.extra->node = node;
   }
 
-  // --- events that ask for their memory (`TaskExtra::asks`, `EventMemory::later`), on any thread, each by one at a
-  // time
+  // --- events that ask for their memory (`TaskExtra::asks`, `EventMemory::later`); any thread, one at a time for each
   /// `event` is ready: calls its `on_ready` again once its data has memory and its value is there, at once or from
   /// another thread.
   void ask(const TaskRef& event);

@@ -16,8 +16,8 @@ struct TypeInfo {
   bool is_fixed = false;                  ///< neither texts nor lists
   std::uint8_t fields = 0;
   std::uint16_t fixed_bytes = 0;          ///< of all fields up to the first text or list
-  std::array<std::uint16_t, 9>
-      offsets{};  ///< of a field, right up to and including the first text or list; or see below
+  /// Offsets of fields, right up to and including the first text or list; or see below.
+  std::array<std::uint16_t, 9> offsets{};
   std::uint8_t first_variable = 0;        ///< the index of that, or the number of fields
 
   /// Stands for an offset: the field is not in the record; it follows from earlier records.
