@@ -210,8 +210,8 @@ class Runtime {
   Data<Vector<const T>> data(std::string name, const std::vector<T>& vector, const DataOptions& options) {
     return data(std::move(name), std::span<const T>(vector), options);
   }
+  // Refused, since the vector ends with the call.
   template <class T>
-  // The vector ends with the call.
   void data(std::string name, const std::vector<T>&& vector, const DataOptions& options) = delete;
   template <class T>
   Data<Vector<T>> data(std::string name, std::span<T> span, const DataOptions& options) {
@@ -467,14 +467,14 @@ class Runtime {
   /// skip tasks that do not concern it. It must submit
   /// (a) the tasks that it runs;
   /// (b) tasks that read or write data that it owns, or whose present version it has; and tasks that write data of
-  ///     which it has
-  ///     a copy;
+  ///     which it has a copy;
   /// (c) before a task here reads data, in this flow or a later one: the last task that wrote the data;
-  /// (d) tasks with `reduce` accesses, and the next task that uses their data otherwise. Skipped tasks count in
-  ///     `position()`. A wrong number is a JobError at the next `wait()`. A rank that skips a task that it needs may
-  ///     wait for ever, or use an old value; option `check_pruning` finds such mistakes. After the end of a cancelled
-  ///     flow the call does nothing. On one rank, which runs all tasks, it throws UsageError unless `tasks` is 0. In a
-  ///     recording, it holds for each replay.
+  /// (d) tasks with `reduce` accesses, and the next task that uses their data otherwise.
+  ///
+  /// Skipped tasks count in `position()`. A wrong number is a JobError at the next `wait()`. A rank that skips a task
+  /// that it needs may wait for ever, or use an old value; option `check_pruning` finds such mistakes. After the end of
+  /// a cancelled flow the call does nothing. On one rank, which runs all tasks, it throws UsageError unless `tasks` is
+  /// 0. In a recording, it holds for each replay.
   void skip_tasks(std::uint64_t tasks);
   /// Whether this rank must submit a task with these accesses by rules (a), (b) or (d) of `skip_tasks`, as data is
   /// placed now. The task is assumed to run on a rank that owns data which the task writes. Rule (c) is not checked: it
@@ -1048,8 +1048,8 @@ class Runtime {
   /// Exit status of the program; null in a world that the caller made.
   std::unique_ptr<internal::ExitStatus> exit_status_;
   std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
-  std::size_t data_count_ = 0;                   ///< number of registered data
-  std::size_t owned_data_ = 0;                   ///< number of data with an owner
+  std::size_t data_count_ = 0;                   ///< number of data registered so far
+  std::size_t owned_data_ = 0;                   ///< number of those with an owner
   std::uint32_t recording_number_ = 0;           ///< number of the present recording, on several ranks
   internal::RecordedParts* recorded_parts_ = nullptr;  ///< partitions of the present recording
   std::uint64_t part_plans_ = 0;                 ///< number of partitions made

@@ -96,7 +96,7 @@ class BasicAttendance {
     work->enter();
     return true;
   }
-  // Called by the attendant: whether it must leave.
+  // The functions down to `leave` are called by the attendant. `over`: it must leave.
   bool over() const noexcept { return work() == nullptr; }
   IdleWork::Found look() { return attended_->look(); }
   void sleep(bool (*done)(void*), void* context, std::int64_t until_ns) {

@@ -64,7 +64,7 @@ struct ConfigEntry {
 ///   std::int64_t window = config.value().get_int("window");
 class Config {
  public:
-  /// With the defaults alone.
+  /// Makes a configuration of defaults alone.
   explicit Config(const Registry& registry);
 
   /// Defaults, overridden by the toml file, by TANDEM_NAME, by --tandem.name=value (a boolean may leave out =value).

@@ -30,8 +30,8 @@ double thread_cost(const Action& action) {
   return static_cast<double>(least);
 }
 
-/// The cost of `large` divided by that of `small`: near 1 per element when the cost is linear, near `large / small`
-/// when it is quadratic. `action(count)` is measured.
+/// The cost per element of `large` elements divided by that of `small` ones: near 1 when the cost is linear, near
+/// `large / small` when it is quadratic. `action(count)` is measured.
 template <class Action>
 double growth_of_cost(std::size_t small, std::size_t large, const Action& action) {
   const double of_small = thread_cost([&] { action(small); }) / static_cast<double>(small);

@@ -46,7 +46,7 @@ void Transfers::Receive::unpack() const {
 
 namespace {
 
-/// Messages shorter than this are not announced, as those between ranks of one host.
+/// Messages that take less time are not announced. Those between ranks of one host take less.
 constexpr std::int64_t kShortNs = 100'000;
 /// Id of the job's failure, smaller than the ids of all kernels' failures.
 constexpr runtime::TaskId kJobFailure = 1;

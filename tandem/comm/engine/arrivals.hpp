@@ -83,7 +83,7 @@ class Arrivals {
   void await_message(ReceiveCore& core);
   /// Unlinks a posted receive or probe. False: it was not posted.
   bool take_back(ReceiveCore& core) noexcept;
-  /// Unlinks the requests that wait for a message of this rank, or of any rank.
+  /// Unlinks and returns the requests that wait for a message of rank `from`; without a rank, all of them.
   std::vector<ReceiveCore*> extract_awaiting(std::optional<Rank> from);
   std::size_t awaiting_count() const noexcept { return awaiting_.size(); }
   bool awaits(Rank rank) const noexcept {

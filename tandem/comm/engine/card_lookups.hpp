@@ -17,9 +17,10 @@ namespace tandem::comm::internal {
 
 /// Looks ranks up on threads of its own, since an answer comes when that rank has started. There are as many threads as
 /// look-ups under way, up to `kMostThreads`; an idle object has none.
+///
 /// Absent ranks do not delay present ones: a rank is asked for in slices of time, a short one first; while its address
 /// is not there, it goes to the end of a second queue, whose slices are longer. Threads take from the first queue
-/// before the second, and with all threads running one takes from the first alone.
+/// before the second, and with `kMostThreads` threads one of them takes from the first alone.
 ///
 /// Threads: `ask` one at a time, also while holding the lock that `found` takes; `stop` without that lock. `mutex_`
 /// guards all fields below it, and is not held while the directory is asked.
@@ -28,8 +29,8 @@ class CardLookups {
   using Found = std::function<void(Rank, base::Result<PeerCard>)>;
   static constexpr std::size_t kMostThreads = 32;
   static constexpr std::int64_t kFirstSliceNs = 10'000'000;  ///< for a rank that was not asked for before
-  static constexpr std::int64_t kSliceNs =
-      250'000'000;  ///< for one that was absent; threads that sleep so long cost nothing
+  /// For a rank that was absent; threads that sleep so long cost nothing.
+  static constexpr std::int64_t kSliceNs = 250'000'000;
 
   /// `found` gets each answer, on a thread of this object.
   CardLookups(std::shared_ptr<Directory> directory, Found found)

@@ -75,7 +75,8 @@ class Engine final : public PacketSink {
   }
   /// A receive into memory that the processor must not touch. Null: the message is not here, or comes in another way.
   RequestCore* receive_placed(Source from, TagPattern tag, Pieces&& pieces, const ReceiveOptions& options) {
-    const bool may_come = !from.any() && !parts_.peers.is_dead(from.rank());  // nothing comes from a dead rank
+    // Nothing comes from a dead rank: a receive is posted, which fails and says so.
+    const bool may_come = !from.any() && !parts_.peers.is_dead(from.rank());
     if (may_come && !parts_.arrivals.is_placed(Arrivals::pattern_of(from, tag, options.channel))) return nullptr;
     return receive(make_receive(from, tag, std::move(pieces), false, options));
   }

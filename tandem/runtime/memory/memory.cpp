@@ -136,8 +136,8 @@ bool Memory::acquire_behind(Task& task, const Task& before, NodeIndex node) {
   return is_ready;
 }
 
-/// Makes sure that `task` writes nothing that is or will be moved: data that it replaces on `node` is dropped
-/// elsewhere.
+/// Whether nothing that `task` writes is being moved. If so, no move of it begins: data that it replaces on `node`
+/// becomes invalid elsewhere.
 bool Memory::meets_no_move(Task& task, NodeIndex node) {
   if (!room_.any()) return true;
   const std::lock_guard guard(room_.mutex());

@@ -49,7 +49,7 @@ class Memory {
   /// Adds a node, to and from which `copier` copies. Before any handle exists. Returns its index.
   NodeIndex add_node(std::unique_ptr<MemoryNode> node, std::unique_ptr<Copier> copier);
 
-  /// Allocates data in main memory, except objects, which no device sees, and memory for copies from `pool`. Before any
+  /// Makes `pool` the source of main memory for copies and for data, except objects, which no device sees. Before any
   /// handle exists.
   void set_page_locked(std::shared_ptr<PageLockedPool> pool);
   /// Allocates data that messages bring (`Handle::is_received`) from `memory`, a part of main memory, unless there is
@@ -81,12 +81,12 @@ class Memory {
     reach_home_ |= 1U << node;
     keep_messages_out_of(node);
   }
-  /// Bits of the memories other than main memory in which messages of this kind may be read and written.
+  /// The memories other than main memory in which messages of this kind may be read and written; bit n: memory n.
   std::uint32_t message_nodes(MessageMemory kind) const noexcept {
     return message_nodes_[static_cast<unsigned>(kind)] & ~no_messages_.load(std::memory_order_relaxed);
   }
-  /// The device of `node` is lost: its data for messages goes by main memory or fails there, and no message arrives in
-  /// `node`. Any thread.
+  /// Notes that the device of `node` is lost: messages read its data from main memory, where it arrives or fails, and
+  /// no message arrives in `node`. Any thread.
   void end_messages_from(NodeIndex node) noexcept { no_messages_.fetch_or(1U << node, std::memory_order_relaxed); }
   /// Why the device of memory `node` is lost, as a copy from or to that memory reported; null: no copy did. Any thread.
   std::exception_ptr why_lost(NodeIndex node) const noexcept {
@@ -146,8 +146,8 @@ class Memory {
   /// With limited memories: whether `task` may run on `node` now. Without reserved memory a task cannot know that its
   /// data stays, and one that writes must not meet a move. By the worker that would run it.
   bool is_present(const Task& task, NodeIndex node) const noexcept;
-  /// Ends `task`, whose `room` is not 0 and which worked on `node`. True: the caller calls `go_on` once the successors
-  /// are ready.
+  /// Notes that `task`, whose `room` is not 0 and which worked on `node`, has ended. True: the caller calls `go_on`
+  /// once the successors are ready.
   bool end(Task& task, NodeIndex node);
   /// Gives free memory of `node` to waiting tasks.
   void go_on(NodeIndex node);

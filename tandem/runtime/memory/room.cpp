@@ -108,7 +108,7 @@ void Room::note_abandoned(Handle& handle) {
   serve_all();
 }
 
-/// Called after a change of the tasks that use the data, and of the nodes that have it.
+/// Counts the data as passing, or not any more. Called after its uses have changed, or the program has dropped it.
 void Room::count_passing(Handle& handle) {
   Residence& residence = *handle.residence;
   const bool passes = residence.abandoned && residence.uses.next() != UpcomingUses::kNone && counts(handle, 0);
@@ -215,7 +215,7 @@ std::size_t Room::missing(Task& task, NodeIndex node) {
   return bytes;
 }
 
-/// Pins memory for the task; what the next task has pinned already is not pinned again.
+/// Pins all data of the task, which becomes a holder; charges the data that is not charged yet.
 void Room::hold(Task& task, NodeIndex node) {
   for_each_datum(task, [&](Handle& handle, unsigned) {
     charge(handle, node);
@@ -290,7 +290,7 @@ bool Room::hold_beside(Task& event, NodeIndex node) {
   Handle& handle = *event.accesses()[0].handle();
   if (handle.residence->leaves != Residence::kNowhere) return false;
   {
-    // The lock keeps a move of the replaced value from beginning.
+    // Other replicas become invalid, so that no move of the replaced value begins.
     const std::lock_guard lock(handle.lock);
     handle.valid.fetch_and(1U << node, std::memory_order_acq_rel);
   }
@@ -322,7 +322,7 @@ void Room::wait(Task& task, NodeIndex node) {
   });
 }
 
-/// The next task may wait for what the submitting thread releases only after it has the access for which it waits now.
+/// The next task may need memory that the submitting thread releases only after the access for which it waits now.
 void Room::put_back_next(NodeIndex node) {
   if (nodes_[node].next == nullptr) return;
   Task& task = *nodes_[node].next;
@@ -532,8 +532,8 @@ void Room::give_back(Task& task, NodeIndex node) {
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
-/// Shrinks the budget: the bytes charged, and those charged since the node was asked for memory, are more than the node
-/// has.
+/// Shrinks the budget: the bytes charged now, and those given up since the node was asked for memory, are together more
+/// than the node has.
 void Room::shrink(NodeIndex node, std::uint64_t given_up_before) {
   Node& here = nodes_[node];
   const std::size_t charged = here.used + (here.given_up.load(std::memory_order_relaxed) - given_up_before);
@@ -613,7 +613,7 @@ bool Room::make_room(NodeIndex node, std::size_t bytes) {
   return true;
 }
 
-/// As `make_room`, without moves: only replicas with another copy leave, for data that is used at `next_use`.
+/// As `make_room`, without moves: only replicas leave that are used after `next_use` and need no move.
 bool Room::make_spare_room(NodeIndex node, std::size_t bytes, std::uint64_t next_use) {
   Node& here = nodes_[node];
   std::vector<Handle*> leaving;

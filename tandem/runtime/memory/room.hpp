@@ -37,7 +37,7 @@ class Memory;
 /// The data used last leaves first (Belady), by the submitted tasks: first the data that none of them uses, the one
 /// unused for longest before the others, then the one whose next task is furthest in the flow. Replicas with a valid
 /// copy elsewhere, or without a value, are dropped. The only valid replica is moved (`Move`) first: from a device to
-/// main memory; from main memory, or if that has no room, to the storage node.
+/// main memory, or to the storage node if main memory has no room; from main memory to the storage node.
 ///
 /// Scratch memory counts as data does, from the reservation of its task to the task's end.
 ///
@@ -162,8 +162,8 @@ class Room {
   /// bytes within the budget become free for others. With `EventMemory::none` the datum keeps its memory. False: the
   /// datum is being moved, and the event must first wait for the end of that.
   bool hold_beside(Task& event, NodeIndex node);
-  /// Ends `task`, which worked on `node`. True: its memory there is free, and the caller must call `go_on`, maybe
-  /// later: tasks that its end makes ready may then get the memory before others.
+  /// Notes that `task`, which worked on `node`, has ended. True: its memory there is free, and the caller must call
+  /// `go_on`, maybe later: tasks that its end makes ready may then get the memory before others.
   bool end(Task& task, NodeIndex node);
   void go_on(NodeIndex node);
   /// Releases the pinned memory of `task` on `node`, since it will work elsewhere.
@@ -182,8 +182,8 @@ class Room {
   /// The application holds `access` on `node` from now on, or, with `is_held` false, no longer, before its end. By the
   /// submitting thread.
   void note_held(const Task& access, NodeIndex node, bool is_held);
-  /// Counter that grows when further tasks are blocked. Written under the mutex before the submitting thread is woken;
-  /// a thread that reads a new number finds these tasks with `blocked`. Any thread.
+  /// Counter that grows when tasks are blocked, or are still so after a change. Written under the mutex before the
+  /// submitting thread is woken; a thread that reads a new number finds these tasks with `blocked`. Any thread.
   const std::atomic<std::uint64_t>& blocks() const noexcept { return blocks_; }
   /// The blocked tasks. They begin no sooner than the application releases an access.
   std::vector<const Task*> blocked();
@@ -194,7 +194,7 @@ class Room {
     Link* waiting = nullptr;  ///< tasks that waited for the move's end
     bool is_last = false;     ///< the data is gone: the caller frees its replicas, and the reference that `forget` took
   };
-  /// Ends the move of `handle`. `failure`: why it has failed; none: the data has arrived.
+  /// Notes that the move of `handle` has ended. `failure`: why it has failed; none: the data has arrived.
   EndedMove end_move(Handle& handle, const std::optional<std::string>& failure);
   /// Whether the value is being moved to main memory, or is only elsewhere, so that such a move may begin.
   bool may_come_home(Handle& handle);

@@ -29,15 +29,16 @@ struct MemoryUse {
 /// (`MemoryShares`).
 ///
 /// **What is learnt.** The duration of a kernel, divided by its slowdown, is its time alone; a `model::History` keeps
-/// these. Its slowdown follows from the mean of s while it ran, which is known from P(t), the sum of s dt up to t: mean
-/// = (P(end) - P(begin)) / (end - begin).
+/// these. Its slowdown follows from the mean of s while it ran, which is known from P(t), the sum of s dt up to t:
+///
+///   mean = (P(end) - P(begin)) / (end - begin)
 ///
 /// **How much a kernel asks for.** `CodeletCore::memory_bound` says all or nothing. Otherwise its rate, the bytes of
 /// its data, once each, over its time, is compared with the share that it had:
 ///
 ///   much less         memory did not limit it: this rate is its demand
-///   about the same    memory limited it: it asks for at least as much, and for a core's full rate if nothing else was
-/// seen
+///   about the same    memory limited it: it asks for at least as much, and for a core's full rate as long as
+///                     nothing else was seen
 ///   much more         caches serve it: it asks for nothing
 ///
 /// Tasks of a new kind often begin together; each seems to ask only for the common share until some run beside fewer.

@@ -63,7 +63,7 @@ class Brought {
 /// `LoadView::energy` is set.
 ///
 /// Workers of one kind and memory are equal, so a lane represents them by the one that is free first (`Lane::first`):
-/// among those that are free at the same time, the one that was so first. Only `take` changes that.
+/// among those that are free at the same time, the one with the smallest `Free::came`. Only `take` changes that.
 template <bool kByEnergy>
 class Lanes {
  public:

@@ -168,14 +168,14 @@ class MostUrgentFirst {
 /// A policy that decides when a worker needs a task. `pick` is pure; any thread calls it, one at a time.
 ///
 /// So a task goes to its worker late, when loads, durations and places of data are known, and in the order of
-/// priorities, whatever the order in which tasks became ready. A device is asked for when it has fewer tasks than it
+/// priorities, whatever the order in which tasks became ready. A device gets a task when it has fewer tasks than it
 /// may have in flight plus two, whose data can be copied meanwhile; a core when it has none.
 class PullingPolicy : public MixedPolicy {
  public:
-  /// The ready task that `worker` runs next, of at least one; null: all are better left to others. It is called again
-  /// after each task that becomes ready and each that ends. It is not called in two cases: a task whose duration is not
-  /// known on some kind of workers goes to one of these, one at a time; and when no worker has anything to do, the most
-  /// urgent task is given away.
+  /// The ready task that `worker` runs next; null: all are better left to others. Called when at least one is ready,
+  /// and again after each task that becomes ready and each that ends. It is not called in two cases: a task whose
+  /// duration is not known on some kind of workers goes to one of these, one at a time; and when no worker has anything
+  /// to do, the most urgent task is given away.
   virtual const OpenTask* pick(unsigned worker, const ReadyView& ready, const LoadView& load) const = 0;
 
   /// Whether `worker`, a core for which it has picked a task, rather waits for one of `arriving`: it is called again

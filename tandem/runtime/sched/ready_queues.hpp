@@ -55,10 +55,11 @@ namespace tandem::runtime {
 /// - it takes none, because another worker did: that one is awake, and looks again before it sleeps;
 /// - it leaves, or the workers pause: it passes the wake-up on;
 /// - it announces itself, and sleeps only if its last look finds all queues empty. It sees its own pushes, unless
-/// another worker has taken the tasks. A worker that announces itself meanwhile finds the tasks at its last look, or
-/// the worker that takes the first of them sees it: these writes and reads are those of a push and a sleeper, where the
-/// wake-up comes a little later. The promising worker must be able to take whatever is pushed from outside: it shares
-/// tasks, and is not on hold. The explorer of orders tries this (tests/interleave).
+///   another worker has taken the tasks.
+/// Another worker that announces itself meanwhile finds the tasks at its last look, or the worker that takes the first
+/// of them sees it: these writes and reads are those of a push and a sleeper, where the wake-up comes a little later.
+/// The promising worker must be able to take whatever is pushed from outside: it shares tasks, and is not on hold. The
+/// explorer of orders tries this (tests/interleave).
 class ReadyQueues {
  public:
   static constexpr unsigned kMaxWorkers = 1024;

@@ -41,6 +41,10 @@ struct DataObserver {
   std::function<void(Handle&)> removed;
 };
 
+/// Error text for data of this shape, or of this array, that is too large to be registered, with the numbers; empty: it
+/// is not. `ld`: distance of its columns in the program's memory, in elements, or 0.
+std::string why_too_large(const Shape& shape, std::size_t ld = 0, const Layout* layout = nullptr);
+
 /// The registered data of one runtime.
 ///
 /// Threads: the submitting thread calls everything but `drop_owner`, which any thread may call, also once the runtime
@@ -48,14 +52,14 @@ struct DataObserver {
 ///
 /// Life of data without `unregister`: the last owner drops it. On the submitting thread the registry reports that
 /// (`EndOfData::abandoned`) and keeps the handle as an *orphan* until no task uses it; data over the user's memory is
-/// unregistered With many orphans, each registration looks at the next few of them, in turn: its cost does not depend
-/// on how many are in use, and each of N orphans is looked at once in N / `kLooks` registrations. A handle loses its
-/// registry under the same mutex, so the last owner and the registry agree on which of them frees it. The mutex is the
-/// process's: a registry may be destroyed while another thread looks at it through a handle. Error text for data of
-/// this shape, or of this array, that is too large to be registered, with the numbers; empty: it is not. `ld`: distance
-/// of its columns in the program's memory, or 0.
-std::string why_too_large(const Shape& shape, std::size_t ld = 0, const Layout* layout = nullptr);
-
+/// unregistered at once instead. On another thread the handle goes to a list under `end_mutex`, and the submitting
+/// thread takes it from there.
+///
+/// With many orphans, each registration looks at the next few of them, in turn: its cost does not depend on how many
+/// are in use, and each of N orphans is looked at once in N / `kLooks` registrations.
+///
+/// A handle loses its registry under `end_mutex`, so the last owner and the registry agree on which of them frees it.
+/// The mutex is the process's: a registry may be destroyed while another thread looks at it through a handle.
 class DataRegistry {
  public:
   DataRegistry(const SubmittingThread& thread, Memory& memory, base::Log& log, std::uint32_t number)
@@ -158,7 +162,8 @@ class DataRegistry {
   std::uint64_t looked_at_ = 0;
   UserMemory user_memory_;
   bool recording_ = false;
-  std::unordered_map<Handle*, bool> had_value_;  ///< values before the present recording, of data that it changed
+  /// Whether data had a value before the present recording; only data for which the recording may change that.
+  std::unordered_map<Handle*, bool> had_value_;
   std::vector<Handle*> orphans_of_others_;  ///< orphans whose last owner was on another thread; under `end_mutex`
   /// Size of `orphans_of_others_`; changed under `end_mutex`, a hint for others.
   std::atomic<std::size_t> orphans_of_others_count_{0};

@@ -26,7 +26,7 @@ class Window {
   /// then, so that submission runs on for a while.
   std::uint64_t resume_at(std::uint64_t submitted) const noexcept { return submitted - open_limit_ + (tasks_ + 3) / 4; }
 
-  /// Counts an access that the application begins to hold.
+  /// Counts an access that the application begins to hold; `end_hold` ends that.
   void begin_hold() noexcept { set_limit(open_limit_ + 1); }
   void end_hold() noexcept { set_limit(open_limit_ - 1); }
 
@@ -50,7 +50,7 @@ class Window {
   }
   /// Whether more data passes than the bound.
   bool is_crowded() const noexcept { return is_crowded_; }
-  /// Passing bytes below which a waiting submission goes on, so that it then runs on for a while.
+  /// The most passing bytes with which a waiting submission goes on, so that it then runs on for a while.
   std::size_t resume_below() const noexcept { return bound_ / 3 * 2; }
   /// Ends the wait. `in_vain`: `bytes` pass as before.
   void end_crowded(bool in_vain, std::size_t bytes) noexcept {

@@ -79,7 +79,7 @@ class DurationModels {
 /// The durations that one worker has measured and not handed over yet. Used by its thread alone.
 ///
 /// They are handed over when there are `kBuffered`, when the last time is `kKeepNs` ago, and before the worker rests.
-/// So a worker of short tasks seldom takes a lock that others rarely need, and one of long tasks reports at once.
+/// So a worker of short tasks seldom takes a lock that others want, and one of long tasks hands over each duration.
 class DurationModels::Collector {
  public:
   static constexpr std::size_t kBuffered = 32;

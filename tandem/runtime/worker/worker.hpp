@@ -87,7 +87,7 @@ class Worker : public base::Steppable {
   base::Attendance* attends() noexcept final { return progress_.place_to_sleep(); }
   bool waits_awake() const noexcept final { return waits_awake_; }
 
-  /// Ends the caller's wait: no other thread may rely on this worker from here on. By its thread.
+  /// Called when the caller's wait has ended: no other thread may rely on this worker from here on. By its thread.
   void leave(std::int64_t now_ns);
 
   /// Hands its measured durations to `WorkerOptions::models`. By its thread, or once that has ended.

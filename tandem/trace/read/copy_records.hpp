@@ -54,12 +54,13 @@ struct RecordsCopy {
 /// Copies the records in bytes `from` to `end` of a packet; `before` is the stamp before them. `is_whole`: the packet's
 /// header showed, before this call, that they end at `end`; else they end at the first header word that is 0. `read(at,
 /// to, bytes)` copies bytes of the packet, in no order; each call sees all that the one before has seen. `from` is a
+/// multiple of 4.
+///
 /// Each piece of a packet that is being written is read twice. A record exists when the first read has its header word;
 /// its fields are those of the second read, since the actor stored them before that word (release). A record may be
 /// completed while it is copied: so when a header word is found behind an open record, the open record's bytes are
 /// those of a read after that; its actor stored its open word before that header word, and stores it no more. Only the
 /// last record of a copy can be open.
-/// stored its open word before that header word, and stores it no more. Only the last record of a copy can be open.
 template <class Read>
 RecordsCopy copy_records(Read read, std::size_t from, std::size_t end, bool is_whole, std::uint64_t before,
                          const DeclaredTypes& declared) {
