@@ -36,8 +36,8 @@ using base::Error;
 using base::Result;
 
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t grace_ns =
-    2 * base::ns_per_s;  ///< between SIGTERM and SIGKILL, and again before hosts are given up
+/// Between SIGTERM and SIGKILL, and again before hosts are given up.
+constexpr std::int64_t grace_ns = 2 * base::ns_per_s;
 constexpr std::size_t most_queued_bytes = 1 << 20;     ///< of unread output; then the ranks wait
 constexpr int time_limit_code = 124;
 

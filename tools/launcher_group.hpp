@@ -28,8 +28,8 @@ struct GroupPlan {
   std::uint32_t first_rank = 0;
   std::uint32_t count = 0;
   std::uint32_t size = 0;          ///< ranks of the whole job
-  std::uint32_t first_local =
-      0;  ///< the first rank's number among those of its host, where other groups may have ranks, too
+  /// The first rank's number among those of its host, where other groups may have ranks, too.
+  std::uint32_t first_local = 0;
   std::uint32_t local_size = 0;    ///< ranks of the job on that host
   std::string job_id;
   std::string server;              ///< HOST:PORT,... of the rendezvous, as seen from there

@@ -217,8 +217,8 @@ class PerfettoWriter {
 
   std::string about_task(std::uint32_t row) const;
   std::string about_declared(const DeclaredEvents& type, std::size_t row) const;
-  using SpansOfActors =
-      std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>>;  ///< rows, by start
+  /// Rows, by start.
+  using SpansOfActors = std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<std::uint32_t>>;
   void write_actors();
   void write_spans_inside(const StateRow& task, std::uint64_t track, std::deque<std::uint32_t>& spans);
   void write_programs();

@@ -15,8 +15,8 @@ struct ForecastError {
   double root_mean_square_ppm = 0;
   double mean_ppm = 0;
   double largest_ppm = 0;          ///< in absolute value
-  double coverage_95_percent =
-      0;  ///< the percentage of measurements inside mean +- 1.96 standard deviations; 95 is the aim
+  /// The percentage of measurements inside mean +- 1.96 standard deviations; 95 is the aim.
+  double coverage_95_percent = 0;
   /// Rasmussen and Williams (2006), equation 2.34: minus the mean log density that the forecast gives to a measurement.
   /// In nats; smaller is better; it punishes bars that are too narrow as well as bars that are too wide.
   double mean_log_loss_nats = 0;

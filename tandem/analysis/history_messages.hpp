@@ -47,8 +47,8 @@ class MessagePairing {
     std::uint32_t data = no_number, version = no_number;
     std::int64_t task = -1;
   };
-  using Key =
-      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t>;  ///< source, destination, channel, tag
+  /// Source, destination, channel, tag.
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t>;
 
   static std::uint64_t request_key(std::uint32_t rank, std::uint32_t request) {
     return std::uint64_t{rank} << 32 | request;

@@ -58,8 +58,8 @@ struct BlockHead {
 
 /// Flags of `Eager`, `Announce`.
 inline constexpr std::uint8_t flag_after = 1;    ///< an `After` follows the record, before the header
-inline constexpr std::uint8_t flag_payload =
-    2;  ///< the packet's payload is the data, or the announced stream's beginning
+/// The packet's payload is the data, or the announced stream's beginning.
+inline constexpr std::uint8_t flag_payload = 2;
 inline constexpr std::uint8_t flag_placed = 4;  ///< of an announcement: the network itself writes the payloads of its
                                                 ///< stream, also into the memory of CUDA devices
 
@@ -117,8 +117,8 @@ struct Share {
   std::uint32_t stream = 0;
   std::uint64_t address = 0;     ///< of the receive's memory in the receiver's process
   std::uint64_t bytes = 0;       ///< of the message that are wanted
-  std::uint64_t part_bytes =
-      0;  ///< what each side takes at a time (engine/copy_meeting.hpp); the last part may be shorter
+  /// What each side takes at a time (engine/copy_meeting.hpp); the last part may be shorter.
+  std::uint64_t part_bytes = 0;
 };
 
 /// Flag of `Shared`.
@@ -133,12 +133,12 @@ struct Shared {
 /// Flags of the broadcast's records.
 inline constexpr std::uint8_t flag_strand = 1;      ///< the second strand
 inline constexpr std::uint8_t flag_sequential = 4;  ///< children are served one after the other, not segment by segment
-inline constexpr std::uint8_t flag_credited =
-    8;  ///< the strand is sent unasked and counts against the credit, as eager messages do
-inline constexpr std::uint8_t flag_first =
-    32;  ///< the packet's payload is the first segment; else it is another record's
-inline constexpr std::uint8_t flag_unasked =
-    16;  ///< the first window is sent unasked; else only what the recipient grants
+/// The strand is sent unasked and counts against the credit, as eager messages do.
+inline constexpr std::uint8_t flag_credited = 8;
+/// The packet's payload is the first segment; else it is another record's.
+inline constexpr std::uint8_t flag_first = 32;
+/// The first window is sent unasked; else only what the recipient grants.
+inline constexpr std::uint8_t flag_unasked = 16;
 
 struct Mcast {
   Prefix prefix{Kind::mcast};
@@ -149,8 +149,8 @@ struct Mcast {
   std::uint64_t low_id = 0;   ///< all broadcasts of the root below this id are acknowledged by all
   std::uint64_t after = 0;    ///< recipients whose entry says `ordered` match this one after that one
   std::uint32_t channel = 0;
-  std::uint32_t route_entries =
-      0;  ///< that follow the user's header, of this recipient's subtree, its own first (mcast/route.hpp)
+  /// Entries of the route that follow the user's header: those of this recipient's subtree, its own first (mcast/route.hpp).
+  std::uint32_t route_entries = 0;
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;         ///< of the whole message
   std::uint64_t strand_first = 0;  ///< the strand carries the bytes from here on

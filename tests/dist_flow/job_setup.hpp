@@ -25,8 +25,8 @@ struct JobSetup {
   std::vector<unsigned> workers_of = {};  ///< of each rank, instead; in `run_job`
   unsigned devices = 0;  ///< further workers of each rank, each with a memory apart
   std::size_t device_bytes = 0;  ///< budget of each of these memories; 0: none
-  runtime::MessageMemory device_messages =
-      runtime::MessageMemory::host;  ///< which messages may be read and written there
+  /// Which messages may be read and written there.
+  runtime::MessageMemory device_messages = runtime::MessageMemory::host;
   unsigned device_refusals = 0;  ///< so many allocations in each of these memories find none; in `run_job`
   std::function<std::unique_ptr<runtime::Copier>()> device_copier =
       {};  ///< between main memory and a device's; empty: the processor; in `run_job`
@@ -38,10 +38,10 @@ struct JobSetup {
   dist::FlowOptions flow = {};
   runtime::CoreOptions core = {};
   comm::LoopOptions network = {};
-  std::vector<runtime::ModelledMemory*> memories =
-      {};  ///< that emulated kernels of each rank share; in `DeterministicJob`
-  std::filesystem::path trace =
-      {};  ///< folder of the job's trace; empty: none, or a temporary one in TEST_TRACE_FOLDER
+  /// Memories that emulated kernels of each rank share; in `DeterministicJob`.
+  std::vector<runtime::ModelledMemory*> memories = {};
+  /// Folder of the job's trace; empty: none, or a temporary one in TEST_TRACE_FOLDER.
+  std::filesystem::path trace = {};
 };
 
 /// How a rank's program ended: nothing, or what it threw.

@@ -199,8 +199,8 @@ double most_mb_s(const Machine& machine) {
 
 struct Result {
   double ms = 0;
-  double bound_ms =
-      0;  ///< in which the memories could serve the kernels if there were no messages, and no kernel ever waited
+  /// Time in which the memories could serve the kernels if there were no messages, and no kernel ever waited.
+  double bound_ms = 0;
   std::uint64_t put_aside = 0;  ///< times that a task waited for others
   Result& operator+=(const Result& other) {
     ms += other.ms;

@@ -46,11 +46,11 @@ struct Operation {
 };
 
 struct Options {
-  int most_preemptions =
-      -1;  ///< how often a thread that could go on is interrupted; -1: any number, then it is a proof
+  /// How often a thread that could go on is interrupted; -1: any number, then it is a proof.
+  int most_preemptions = -1;
   unsigned most_failures = 1;         ///< second outcomes (see `Operation::may_fail`) per thread
-  bool store_buffers =
-      false;  ///< stores weaker than seq_cst reach memory later, in order (total store order, as on x86)
+  /// Stores weaker than seq_cst reach memory later, in order (total store order, as on x86).
+  bool store_buffers = false;
   std::uint64_t most_schedules = 30'000'000;
   std::string replay{};               ///< only this schedule, with a trace
 };

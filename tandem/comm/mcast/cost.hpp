@@ -73,8 +73,8 @@ struct BroadcastLoad {
 /// A tree, and how to cut the message.
 struct TreeChoice {
   TreeShape shape;                ///< with the `segments` that follow from the rest
-  std::size_t segment_bytes =
-      0;  ///< of each segment but the last; 0: the message (of two_tree: the half) is sent whole
+  /// Bytes of each segment but the last; 0: the message (of two_tree: the half) is sent whole.
+  std::size_t segment_bytes = 0;
   double predicted_ns = 0;
   friend bool operator==(const TreeChoice& a, const TreeChoice& b) {
     return a.shape.kind == b.shape.kind && a.shape.fanout == b.shape.fanout && a.segment_bytes == b.segment_bytes;

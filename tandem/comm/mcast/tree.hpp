@@ -57,8 +57,8 @@ struct TreeShape {
   TreeKind kind = TreeKind::binomial;
   std::uint32_t fanout = 2;              ///< kary: at least 1; knomial: the radix, at least 2; else unused
   std::uint32_t segments = 1;  ///< into which the message, or each half of it, is cut. Only the order depends on it
-  TreeKind above =
-      TreeKind::binomial;  ///< two_groups: of the first group. Not two_tree, delegate, two_groups; fanout is shared
+  /// With two_groups, the tree of the first group. Not two_tree, delegate, two_groups; fanout is shared.
+  TreeKind above = TreeKind::binomial;
   TreeKind below = TreeKind::binomial;   ///< delegate, two_groups; as above
   std::uint32_t first_group = 0;         ///< two_groups: recipients of the first group; 0: half of them
 };
@@ -74,8 +74,8 @@ struct RouteNode {
 /// and so on below.
 struct Strand {
   std::vector<RouteNode> nodes;
-  std::uint32_t second_wave =
-      0;  ///< index of the first node whose subtree the root serves after all before; the size if none
+  /// Index of the first node whose subtree the root serves after all before; the size if none.
+  std::uint32_t second_wave = 0;
 };
 
 /// What a broadcast follows. Each strand holds every recipient once, and carries an equal part of the bytes.

@@ -45,8 +45,8 @@ class ClockNode {
  public:
   struct Options {
     std::int64_t interval_ns = 1'000'000'000;  ///< between measurements in the long run
-    std::int64_t first_interval_ns =
-        10'000'000;  ///< between the first two, while the rate is hardly known; doubles from then on
+    /// Time between the first two measurements, while the rate is hardly known; doubles from then on.
+    std::int64_t first_interval_ns = 10'000'000;
     unsigned first_ping_pongs = 128;
     unsigned ping_pongs = 48;                  ///< of every later measurement
     clock::DriftLimits limits = {};

@@ -18,8 +18,8 @@ namespace tandem::comm {
 
 /// How ranks follow the clock of rank 0. The options `clock.*` set these.
 struct ClockSyncOptions {
-  std::int64_t interval_ns =
-      1'000'000'000;  ///< between measurements of the offset to the parent in the tree, in the long run
+  /// Time between measurements of the offset to the parent in the tree, in the long run.
+  std::int64_t interval_ns = 1'000'000'000;
   unsigned ping_pongs = 48;                  ///< per measurement; the first one takes more
   double rate_limit = 500e-6;                ///< what the bounds assume: most difference of two clocks' rates,
   double rate_change_per_s = 0.2e-6;         ///<   and most change of that difference in a second

@@ -43,8 +43,8 @@ enum class SendStatus {
 struct Landing {
   std::span<const iovec> pieces = {};  ///< empty: the payload is read and dropped
   std::uint64_t token = 0;             ///< passed to `landed`
-  const char* malformed =
-      nullptr;  ///< not null: the block does not follow its format, for this reason; the link is closed
+  /// Not null: the block does not follow its format, for this reason; the link is closed.
+  const char* malformed = nullptr;
 };
 
 /// One rail to one peer. Owned by its transport, and valid until the transport is destroyed, also after the peer failed
@@ -147,10 +147,10 @@ struct Capabilities {
   bool remote_read = false;  ///< `Link::read_remote` may work, and `write_remote`, where links have shared words
   std::size_t remote_copy_bytes = 0;   ///< from this size on remote reads may be faster than segments; 0: never
   std::size_t remote_broadcast_bytes = 0;  ///< from this size on, recipients of broadcasts read remotely; 0: never
-  bool cuda_memory =
-      false;  ///< payloads may lie in the memory of CUDA devices on either side, if both say so, on all rails
-  bool shared_memory =
-      false;  ///< no network in between: how fast rails take packets depends on cores, so they have no rate
+  /// Payloads may lie in the memory of CUDA devices on either side, if both say so, on all rails.
+  bool cuda_memory = false;
+  /// No network in between: how fast rails take packets depends on cores, so they have no rate.
+  bool shared_memory = false;
   std::int64_t latency_ns = 0;         ///< first guess of the time of a small packet, replaced by measurement
   double bytes_per_ns = 0;             ///< first guess of the bandwidth, replaced by measurement
   double message_ns = 1000;            ///< work of one packet on one side, beside its bytes

@@ -10,16 +10,16 @@ namespace tandem::linalg {
 
 /// When `cg` ends.
 struct CgOptions {
-  std::optional<std::size_t> iterations =
-      {};  ///< at most; the order of A unless given, which is enough without rounding
+  /// At most so many; the order of A unless given, which is enough without rounding.
+  std::optional<std::size_t> iterations = {};
   std::optional<double> tolerance = {};        ///< ends when ||r|| <= tolerance ||b||, in 2-norms; 10 eps unless given
 };
 
 /// How cg ended. A numerical outcome is not an error.
 struct CgOutcome {
   std::size_t iterations = 0;  ///< done
-  double residual =
-      0;  ///< ||r|| / ||b|| of the recurrence for r, which rounding makes differ from b - A x; ||r|| if b = 0
+  /// ||r|| / ||b|| of the recurrence for r, which rounding makes differ from b - A x; ||r|| if b = 0.
+  double residual = 0;
   bool converged = false;      ///< within the tolerance
   /// 0, or k: p^H A p was not a positive number in iteration k, so A is not positive definite (or numbers overflowed,
   /// or are NaN). Then x is that of iteration k - 1.

@@ -36,8 +36,8 @@ ModelErrors errors_of(const Model& model, std::span<const Curve> curves, std::sp
 /// The results of a campaign on a machine.
 struct MachineFit {
   Placement local_placement = {};                  ///< that gave the local parameters
-  std::optional<Placement> remote_placement =
-      {};  ///< none: no curve has data on another socket, and the local parameters count
+  /// None: no curve has data on another socket, and the local parameters count.
+  std::optional<Placement> remote_placement = {};
   CurveFit sharp_local, sharp_remote;              ///< fits of the thesis's buses
   CurveFit soft_local, soft_remote;                ///< fits of soft buses
   ThresholdMachine threshold = {};                 ///< the thesis's model

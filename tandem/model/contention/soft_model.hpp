@@ -45,8 +45,8 @@ struct SoftMachine {
   std::vector<double> network_mb_s = {};  ///< alone, by the node of its data; B_comm_seq where a node is missing or 0
   std::array<Coupling, relation_count> between = {};  ///< by `Relation`
   double core_gflop_s = 0;        ///< most that one core computes; 0: not known, and intensity has no effect
-  double half_message_bytes =
-      0;  ///< with messages of this size the network reaches half of its bandwidth; 0: not known
+  /// With messages of this size the network reaches half of its bandwidth; 0: not known.
+  double half_message_bytes = 0;
 
   Relation relation_of(const Placement& placement) const noexcept;  ///< of two nodes that differ
 };

@@ -67,8 +67,8 @@ class PowerModel {
   double at(std::size_t i, std::size_t j) const noexcept { return products_[i * (kMostCodelets + 1) + j]; }
   double remainder(std::span<const double> powers) const;
 
-  std::vector<double> products_ =
-      std::vector<double>((kMostCodelets + 1) * (kMostCodelets + 1));         ///< of rows; 0 is idle
+  /// Sums of products of rows; row 0 is idle.
+  std::vector<double> products_ = std::vector<double>((kMostCodelets + 1) * (kMostCodelets + 1));
   std::vector<double> with_joules_ = std::vector<double>(kMostCodelets + 1);  ///< of rows and energy
   double joules_squared_ = 0;
   std::vector<double> busy_;  ///< seconds, by codelet

@@ -42,8 +42,8 @@ class PullPlacer final : public Placer, private ReadyView {
     unsigned most = 1;             ///< see `set_most`
     std::int64_t again_at_ns = 0;  ///< when it is worth asking for it again, if nothing new has become ready
     std::int64_t last_ns = 0;      ///< how long the last task was expected to take that it was given
-    std::int64_t holds_until_ns =
-        0;                    ///< the worker waits for a task that arrives, and looks again then; 0: it does not
+    /// The worker waits for a task that arrives, and looks again then; 0: it does not.
+    std::int64_t holds_until_ns = 0;
     std::uint64_t holds = 0;  ///< how often
     std::uint64_t refused_at = UINT64_MAX;  ///< of `changes`, when it had no task and got none
   };
@@ -87,8 +87,8 @@ class PullPlacer final : public Placer, private ReadyView {
       hungry_;  ///< bit w % 64 of entry w / 64: when worker w looked for tasks last it got fewer than it may have
   std::size_t waiting_ = 0;        ///< tasks without a worker, in `kinds_`
   std::size_t waiting_bytes_ = 0;  ///< of the data of each
-  std::uint64_t changes_ =
-      0;  ///< how often tasks became ready, workers have left, or arrivals have ended for which a worker waited
+  /// How often tasks became ready, workers have left, or arrivals have ended for which a worker waited.
+  std::uint64_t changes_ = 0;
   std::size_t unasked_ = 0;  ///< tasks that became ready since hungry workers were asked
   bool has_first_ = false;   ///< one of these was the only one of its kind, or others may run now that waited
   std::vector<std::set<OpenTask>::node_type> spare_;  ///< for further tasks in `kinds_`

@@ -42,8 +42,8 @@ struct LoopOptions {
   bool copies = false;  ///< packets are copied when sent (`done`); else read when delivered (`posted`)
   bool deaths_are_seen_by_all = true;         ///< else only by ranks with a link to the dead one, as with TCP
   // Only with an event loop:
-  std::int64_t latency_min_ns =
-      0;  ///< each packet is delayed by a time drawn from [min, max], later ones of a link never
+  /// Each packet is delayed by a time drawn from [min, max], later ones of a link never.
+  std::int64_t latency_min_ns = 0;
   std::int64_t latency_max_ns = 0;            ///<   overtaking; packets of different links do
   double bytes_per_ns = 0;                    ///< each rank sends one packet at a time at this rate; 0: without limit
   LoopRates* rates = nullptr;                 ///< where the rate changes, below `bytes_per_ns`. Outlives the network
@@ -92,8 +92,8 @@ class LoopNetwork {
   struct Timing {
     std::int64_t egress_free_ns = 0;
     std::unordered_map<std::uint64_t, std::int64_t> last_ns;  ///< by destination and rail
-    std::unordered_set<std::uint64_t> torn =
-        {};  ///< destinations and rails for which something of this dead rank was lost
+    /// Destinations and rails for which something of this dead rank was lost.
+    std::unordered_set<std::uint64_t> torn = {};
   };
   std::unordered_map<std::uint32_t, Timing> timing_;
 };

@@ -37,8 +37,8 @@ constexpr std::size_t envelope_bytes = 8192;
 constexpr std::size_t max_control_bytes = 4096;
 constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dropped payload makes us allocate
 constexpr std::size_t segment_bytes = 256 << 10;
-constexpr std::size_t flight_bytes =
-    2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
+/// Most payload per link in flight, except for one larger packet.
+constexpr std::size_t flight_bytes = 2 * segment_bytes;
 constexpr std::size_t most_envelopes = 64;               ///< unfinished ones, to all peers together
 /// Most packets that a sender is ahead of a payload whose receive has not begun: this bounds what waits at the
 /// receiver.

@@ -30,8 +30,8 @@ static_assert(sizeof(PacketHeader) % 8 == 0, "the control block after it keeps t
 constexpr std::uint32_t control_is_data = 1;
 constexpr std::uint32_t payload_follows = 2;
 constexpr std::uint32_t payload_only = 4;
-constexpr std::uint32_t link_ends =
-    8;  ///< out of order, and the last: UCX alone would notice a closed endpoint after seconds
+/// Flag of a message out of order, the last one: UCX alone would notice a closed endpoint after seconds.
+constexpr std::uint32_t link_ends = 8;
 
 /// A packet, or half of one, as UCX delivered it.
 struct Arrival {

@@ -94,8 +94,8 @@ struct Shared {
 constexpr std::size_t max_control_bytes = 4096;
 constexpr std::size_t max_payload_bytes = 8 << 20;  ///< also the most that a dropped payload makes us allocate
 constexpr std::size_t segment_bytes = 256 << 10;
-constexpr std::size_t flight_bytes =
-    2 * segment_bytes;  ///< most payload per link in flight, except for one larger packet
+/// Most payload per link in flight, except for one larger packet.
+constexpr std::size_t flight_bytes = 2 * segment_bytes;
 constexpr std::size_t flight_packets = 16;               ///< unfinished sends per link
 /// Most packets that a sender is ahead of one that it has not finished: this bounds what waits at the receiver.
 constexpr std::uint64_t sender_window = 1024;

@@ -20,8 +20,8 @@ struct UcxOptions {
   /// UCX's list of transports, as `UCX_TLS` takes it. Empty: what `UCX_TLS` says, else "^sm", all but shared memory,
   /// because UCX sees the death of a peer on networks only.
   std::string transports = {};
-  std::string devices =
-      {};  ///< UCX's list of network devices, as `UCX_NET_DEVICES` takes it; empty: what that says, else all
+  /// UCX's list of network devices, as `UCX_NET_DEVICES` takes it; empty: what that says, else all.
+  std::string devices = {};
   /// Largest header of an active message; 0: UCX's limit. A smaller value sends control blocks as data, which networks
   /// with small frames need anyway.
   std::size_t max_header_bytes = 0;
