@@ -149,7 +149,8 @@ struct Mcast {
   std::uint64_t low_id = 0;   ///< all broadcasts of the root below this id are acknowledged by all
   std::uint64_t after = 0;    ///< recipients whose entry says `ordered` match this one after that one
   std::uint32_t channel = 0;
-  /// Entries of the route that follow the user's header: those of this recipient's subtree, its own first (mcast/route.hpp).
+  /// Entries of the route that follow the user's header: those of this recipient's subtree, its own first
+  /// (mcast/route.hpp).
   std::uint32_t route_entries = 0;
   std::uint64_t tag = 0;
   std::uint64_t bytes = 0;         ///< of the whole message
