@@ -47,10 +47,6 @@ find_package(PkgConfig REQUIRED)
 
 # Tests, and the command's own code, are optimised less in a release build: they compile a fifth faster, and run for seconds.
 set(tandem_light_flags $<$<CONFIG:Release>:-O1>)
-if(TANDEM_SANITIZE MATCHES "undefined")
-  # The address sanitizer finds null pointers, too; these four checks are two thirds of what checking for undefined behaviour generates.
-  list(APPEND tandem_light_flags -fno-sanitize=null,alignment,vptr,object-size)
-endif()
 
 # Flags that every target of the project gets, and that users of the installed package do not.
 add_library(tandem_flags INTERFACE)
@@ -65,6 +61,17 @@ if(TANDEM_SANITIZE)
   # Undefined behaviour ends the program: by default it would be a line in the output of a test that passes.
   target_compile_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE})
+  if(TANDEM_SANITIZE MATCHES "undefined")
+    # To look at a vtable it needs a descriptor, and says that the object is none where a test has left none.
+    target_compile_options(tandem_flags INTERFACE -fno-sanitize=vptr)
+  endif()
+endif()
+
+# For tests and for the command's own code, behind tandem_flags. The address sanitizer finds null pointers, too; these checks are two thirds of
+# what checking for undefined behaviour generates.
+add_library(tandem_light_checks INTERFACE)
+if(TANDEM_SANITIZE MATCHES "undefined")
+  target_compile_options(tandem_light_checks INTERFACE -fno-sanitize=null,alignment,object-size)
 endif()
 
 if(TANDEM_FUZZERS)
@@ -94,13 +101,13 @@ if(TANDEM_PRECOMPILED_HEADERS)
   target_precompile_headers(tandem_precompiled PRIVATE "${precompiled}/standard.hpp")
   add_library(tandem_precompiled_tools OBJECT EXCLUDE_FROM_ALL "${precompiled}/empty.cpp")
   target_compile_options(tandem_precompiled_tools PRIVATE ${tandem_light_flags})
-  target_link_libraries(tandem_precompiled_tools PRIVATE tandem_flags ${TANDEM_FMT})
+  target_link_libraries(tandem_precompiled_tools PRIVATE tandem_flags tandem_light_checks ${TANDEM_FMT})
   target_include_directories(tandem_precompiled_tools PRIVATE "${PROJECT_SOURCE_DIR}")
   target_precompile_headers(tandem_precompiled_tools PRIVATE "${precompiled}/tools.hpp")
   if(TANDEM_TESTS)
     add_executable(tandem_precompiled_tests EXCLUDE_FROM_ALL "${precompiled}/empty.cpp")
     target_compile_options(tandem_precompiled_tests PRIVATE ${tandem_light_flags})
-    target_link_libraries(tandem_precompiled_tests PRIVATE tandem_flags fmt::fmt GTest::gmock GTest::gtest)
+    target_link_libraries(tandem_precompiled_tests PRIVATE tandem_flags tandem_light_checks fmt::fmt GTest::gmock GTest::gtest)
     target_include_directories(tandem_precompiled_tests PRIVATE "${PROJECT_SOURCE_DIR}")
     target_precompile_headers(tandem_precompiled_tests PRIVATE "${precompiled}/tests.hpp")
   endif()
@@ -161,7 +168,7 @@ function(tandem_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_link_libraries(${name} PRIVATE tandem_flags ${arg_DEPENDS} ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE tandem_flags tandem_light_checks ${arg_DEPENDS} ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${tandem_light_flags})
   tandem_precompiled(${name} tandem_precompiled_tests)
   if(TANDEM_UNITY)
