@@ -106,10 +106,10 @@ std::int64_t DeviceWorker::collect(std::int64_t now_ns) {
   return next_ns;
 }
 
-std::int64_t DeviceWorker::end_begun(std::int64_t now_ns) {
-  if (in_flight_.empty()) return base::kNever;
-  const std::int64_t poll_ns = collect(now_ns);
-  return in_flight_.empty() ? base::kNever : poll_ns;
+std::optional<std::int64_t> DeviceWorker::end_begun(std::int64_t now_ns) {
+  if (in_flight_.empty()) return {};
+  const std::int64_t poll_ns = collect(now_ns);  // `kNever` where the device wakes the worker
+  return in_flight_.empty() ? std::nullopt : std::optional(poll_ns);
 }
 
 void DeviceWorker::hurry(std::int64_t now_ns) {

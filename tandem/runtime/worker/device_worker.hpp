@@ -32,7 +32,7 @@ class DeviceWorker final : public Worker {
 
  private:
   std::int64_t step_tasks(std::int64_t now_ns) override;
-  std::int64_t end_begun(std::int64_t now_ns) override;
+  std::optional<std::int64_t> end_begun(std::int64_t now_ns) override;
   void hurry(std::int64_t now_ns) override;
   std::exception_ptr take_refusal(const Task& task) override { return executor_.take_refusal(task); }
   void check_usable() override;

@@ -229,7 +229,7 @@ base::IdleWork::Found Worker::poll_network() {
 
 /// Rests in a pause, once tasks that have begun have ended.
 std::int64_t Worker::rest_in_pause(std::uint32_t pause, std::int64_t now_ns) {
-  if (const std::int64_t again_ns = end_begun(now_ns); again_ns != base::kNever) return again_ns;
+  if (const auto again_ns = end_begun(now_ns)) return *again_ns;
   wake_up();
   progress_.stop();
   progress_.do_rest();

@@ -118,8 +118,8 @@ class Worker : public base::Steppable {
   // What cores and devices do differently.
   /// Runs tasks or launches them. When to step again.
   virtual std::int64_t step_tasks(std::int64_t now_ns) = 0;
-  /// Ends tasks that have begun. When to call it again; `kNever`: none is left.
-  virtual std::int64_t end_begun(std::int64_t) { return base::kNever; }
+  /// Ends tasks that have begun. When to call it again; nothing: none is left.
+  virtual std::optional<std::int64_t> end_begun(std::int64_t) { return {}; }
   /// The caller's wait has ended, and nobody looks after this worker for a while.
   virtual void hurry(std::int64_t) {}
   /// Why a transfer for `task` has failed, if that decides whether another worker runs it.
