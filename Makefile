@@ -80,8 +80,8 @@ asan: sanitized-asan-ubsan
 in-tsan := TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.supp allocator_may_return_null=1" LD_LIBRARY_PATH="$(CURDIR)/build/tsan/modules" \
   UCX_MEM_EVENTS=n UCX_MEM_MMAP_HOOK_MODE=none setarch -R
 
-# Tests ask for more memory than there is. Open MPI keeps memory until the process ends. The leak check reads thread-local storage at wrong addresses beside threads of OpenBLAS, which
-# a library that stands in for cuBLAS starts.
+# Tests ask for more memory than there is. Open MPI keeps memory until the process ends. The leak check reads thread-local storage at wrong
+# addresses beside threads of OpenBLAS, which a library that stands in for cuBLAS starts.
 in-asan-ubsan := OPENBLAS_NUM_THREADS=1 ASAN_OPTIONS=allocator_may_return_null=1 LSAN_OPTIONS="suppressions=$(CURDIR)/scripts/lsan.supp:print_suppressions=0" \
   UBSAN_OPTIONS="print_stacktrace=1" LD_LIBRARY_PATH="$(CURDIR)/build/asan-ubsan/modules"
 

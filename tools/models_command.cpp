@@ -51,8 +51,9 @@ std::string text_of(const model::PowerLaw& law) {
 namespace {
 
 constexpr const char* models_footer =
-    R"(A program learns with --tandem.models=on, or TANDEM_MODELS=on. There is a file for each codelet, for people to read, in option model.folder.
-
+    "A program learns with --tandem.models=on, or TANDEM_MODELS=on. There is a file for each codelet, for people to "
+    "read, in option model.folder.\n"
+    R"(
   tandem linalg potrf -n 4096 --tandem.models=on
   tandem models list
   tandem models show gemm

@@ -151,8 +151,9 @@ class Placer {
   virtual void messages_changed(Chain&) {}
   /// A worker is no longer charged with a task; `may_begin`: memory-bound tasks may run now that waited.
   virtual void discharged(bool) {}
-  /// How many tasks of kind `number` wait or arrive here. Adds the sums to what the audit compares.
+  /// How many tasks of a kind, by its number, wait or arrive here.
   virtual std::size_t kept(unsigned) const { return 0; }
+  /// The sums over the tasks that wait here agree.
   virtual bool check_kept() const { return true; }
   /// As `learn`, of a task that its worker is charged with.
   virtual void learn_placed(const PlacedTask& placed, DeviceKind kind, std::int64_t duration_ns);
