@@ -82,8 +82,8 @@ void Reductions::share(std::span<Use> uses, Wish& wish) {
     if (use.mode != AccessMode::reduce) continue;
     const std::uint32_t owner = owner_of(*use.handle, recording_);
     Place& place = place_of(*use.handle);
-    if (pruning_.may_have_missed(place)) place.unwritten = false;
-    // The gathering task decides whether data has a value in a replay.
+    // A recording changes no data; whether there is a value is seen by the gathering task of each replay.
+    if (recording_ == nullptr && pruning_.may_have_missed(place)) place.unwritten = false;
     const bool has_value = recording_ != nullptr || !place.unwritten;
     if (owner != executor && owner != kEverywhere && has_value && use.handle->reduction != nullptr)
       use.handle = &share_of(*use.handle, executor, wish);

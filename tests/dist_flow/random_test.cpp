@@ -173,5 +173,8 @@ TEST(RandomDistFlowOfSeed, ATaskThatIsRefusedLeavesNoReceiveBehindThatOthersWait
   play(draw(3129852539437260));
 }
 
+// A rank that had skipped tasks took data for written when a sum of it was recorded.
+TEST(RandomDistFlowOfSeed, ARecordedSumOfDataThatNobodyHasWritten) { play(with_skips(draw(292120986387010))); }
+
 }  // namespace
 }  // namespace tandem::dist_test::random_test

@@ -357,6 +357,32 @@ TEST(DistReduce, ARecordedSumWithoutAValueIsRefusedOnEveryRank) {
                 AllOf(HasSubstr("'empty'"), HasSubstr("nobody has written it"), HasSubstr("reduce_test.cpp")));
 }
 
+// Only replays write. While it recorded, a rank that had skipped tasks took the data for written, and a replay then
+// waited for a value that no rank had.
+TEST(DistReduce, RecordingASumWritesNothing) {
+  run_everywhere({.ranks = 2}, [](Runtime& rt) {
+    Blocks all(rt, 2, 40, 0);
+    for_tasks_of(rt, 0, 1, [&](std::size_t) { return rt.rank() == 1; },
+                 [&](std::size_t) { rt.submit(twice, read_write(all.blocks[1])); });
+    auto late = rt.vector<Word>("late", 32, {.owner = 1});
+    add_up(late);
+    Graph graph = rt.record([&] {
+      rt.migrate(late, 0);
+      rt.submit("clear", [](std::span<Word> words) { std::ranges::fill(words, Word{1}); }, write(late));
+      rt.submit(fold, read(all.blocks[1]), reduce(late));
+      rt.migrate(late, 1);
+    });
+    Words seen;
+    rt.replay(graph);
+    rt.submit("look", [&seen](std::span<const Word> words) { seen.assign(words.begin(), words.end()); }, read(late));
+    rt.wait();
+    if (rt.rank() == 0) return;
+    Words expected(32, 1);
+    for (std::size_t i = 0; i < all.memory[1].size(); ++i) expected[i % 32] += all.memory[1][i];
+    EXPECT_EQ(seen, expected);
+  });
+}
+
 TEST(DistReduce, ALoopMayNotSkipTasksThatAdd) {
   run_everywhere({.ranks = 3}, [](Runtime& rt) {
     Blocks all(rt, 6, 40, 0);
