@@ -54,11 +54,18 @@ class ModelEstimates final : public runtime::Estimates {
   /// `models` outlives this.
   explicit ModelEstimates(const runtime::DurationModels& models) : models_(models) {}
   runtime::Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const override {
-    const model::Estimate known = models_.expected_ns(codelet, footprint, kind);
-    return {known.mean_ns, known.deviation_ns, known.known};
+    return told(models_.expected_ns(codelet, footprint, kind));
+  }
+  runtime::Estimate expected_ns_by(unsigned implementation, std::string_view codelet, model::Footprint footprint,
+                                   DeviceKind kind) const override {
+    return told(models_.expected_ns(codelet, footprint, kind, implementation));
   }
 
  private:
+  static runtime::Estimate told(const model::Estimate& known) noexcept {
+    return {known.mean_ns, known.deviation_ns, known.known};
+  }
+
   const runtime::DurationModels& models_;
 };
 

@@ -23,9 +23,11 @@ class Estimates {
   virtual ~Estimates() = default;
   /// Estimate for a kernel of `codelet` on a worker of `kind`, with data of this `footprint` (`footprint_of`).
   virtual Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const = 0;
-  /// Reports that such a kernel took `duration_ns`, for estimates that learn.
-  virtual void add(std::string_view codelet, model::Footprint footprint, DeviceKind kind, double duration_ns) {
-    static_cast<void>(codelet), static_cast<void>(footprint), static_cast<void>(kind), static_cast<void>(duration_ns);
+  /// As `expected_ns`, by one of the codelet's implementations; nothing is known unless this is overridden.
+  virtual Estimate expected_ns_by(unsigned implementation, std::string_view codelet, model::Footprint footprint,
+                                  DeviceKind kind) const {
+    static_cast<void>(implementation), static_cast<void>(codelet), static_cast<void>(footprint), static_cast<void>(kind);
+    return {};
   }
 };
 

@@ -168,14 +168,14 @@ void Explainer::taken(const Task& task, unsigned worker, bool kept, std::optiona
   say(fmt::format("{}, priority {}: worker {} {}", describe(task), task.priority, worker, how));
 }
 
-void Explainer::chosen(const Task& task, unsigned worker, const Implementations::Choice& choice,
-                       const std::vector<Implementations::Known>& known) {
+void Explainer::chosen(const Task& task, unsigned worker, const Durations::Choice& choice,
+                       const std::vector<Durations::Known>& known) {
   std::string text = fmt::format("{}: worker {} runs implementation {}", describe(task), worker, choice.implementation);
-  const auto ran = std::ranges::find(known, choice.implementation, &Implementations::Known::implementation);
+  const auto ran = std::ranges::find(known, choice.implementation, &Durations::Known::implementation);
   if (ran != known.end() && !ran->is_tried) text += ", to learn it";
   else if (!choice.is_usual) text += ", to see whether it is still slower";
   text += "; of those for such workers";
-  for (const Implementations::Known& one : known)
+  for (const Durations::Known& one : known)
     text += fmt::format(
         "{} {} takes {}", &one == &known.front() ? "" : ",", one.implementation,
         one.mean_ns < std::numeric_limits<double>::infinity() ? base::short_time(one.mean_ns) : "an unknown time");

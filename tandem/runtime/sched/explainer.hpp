@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tandem/runtime/sched/implementations.hpp"
+#include "tandem/runtime/sched/durations.hpp"
 #include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem::runtime {
@@ -43,8 +43,8 @@ class Explainer {
   /// Whether the choice of implementation for `task` is to be explained. Counts as an explanation of its own.
   bool wants_choice(const Task& task) { return wants(task, &Wanted::choices); }
   /// Explains that `worker` runs one of the implementations; `known`: what was known of all of them.
-  void chosen(const Task& task, unsigned worker, const Implementations::Choice& choice,
-              const std::vector<Implementations::Known>& known);
+  void chosen(const Task& task, unsigned worker, const Durations::Choice& choice,
+              const std::vector<Durations::Known>& known);
 
  private:
   struct Wanted {

@@ -44,9 +44,9 @@ unsigned cores_of_one_memory(const Machine& machine) {
 /// For a policy that says of each task, when it becomes ready, which worker runs it.
 class PushPlacer final : public Placer {
  public:
-  PushPlacer(const PlacingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues,
+  PushPlacer(const PlacingPolicy& policy, const Machine& machine, Durations& durations, ReadyQueues& queues,
              const clock::Clock& clock, bool caller)
-      : Placer(machine, given, queues, clock, caller, KindNumbers::Bound::none, policy.by_priority(),
+      : Placer(machine, durations, queues, clock, caller, KindNumbers::Bound::none, policy.by_priority(),
                cores_of_one_memory(machine)),
         policy_(policy) {}
 
@@ -69,21 +69,21 @@ class PushPlacer final : public Placer {
 
 }  // namespace
 
-std::unique_ptr<Placer> Placer::make(const Policy& policy, const Machine& machine, Estimates* given,
+std::unique_ptr<Placer> Placer::make(const Policy& policy, const Machine& machine, Durations& durations,
                                      ReadyQueues& queues, const clock::Clock& clock, bool caller) {
   if (const PlacingPolicy* const placing = policy.placing())
-    return std::make_unique<PushPlacer>(*placing, machine, given, queues, clock, caller);
+    return std::make_unique<PushPlacer>(*placing, machine, durations, queues, clock, caller);
   TANDEM_ASSERT(policy.pulling() != nullptr);
-  return std::make_unique<PullPlacer>(*policy.pulling(), machine, given, queues, clock, caller);
+  return std::make_unique<PullPlacer>(*policy.pulling(), machine, durations, queues, clock, caller);
 }
 
-Placer::Placer(const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller,
-               KindNumbers::Bound bound, bool by_priority, unsigned alike)
+Placer::Placer(const Machine& machine, Durations& durations, ReadyQueues& queues, const clock::Clock& clock,
+               bool caller, KindNumbers::Bound bound, bool by_priority, unsigned alike)
     : machine_(machine),
       clock_(clock),
-      estimates_(given),
+      durations_(durations),
       loads_(machine, by_priority),
-      kinds_(machine, estimates_, bound),
+      kinds_(machine, durations_, bound),
       queues_(queues),
       alike_(alike),
       has_budgets_(machine.has_budgets()),
@@ -141,7 +141,7 @@ LoadView Placer::look_at_loads(std::int32_t priority) {
   const std::int64_t now_ns = clock_.now_ns();
   loads_.look(priority, now_ns);
   return {.machine = machine_,
-          .estimates = estimates_,
+          .estimates = durations_,
           .now_ns = now_ns,
           .workers = loads_.workers(),
           .links = loads_.links(),
@@ -228,16 +228,13 @@ void Placer::move(Task& task, unsigned worker) {
   ++kinds_[placed.kind].given[worker];
 }
 
-void Placer::learn(const Task& task, DeviceKind kind, std::int64_t duration_ns) {
-  if (task.extra == nullptr || !task.restricted) return;
-  const PlacedTask& placed = task.extra->placed;
-  const bool is_placed = placed.worker != PlacedTask::kNowhere;  // else it followed the one before it, or fell back
-  estimates_.add(task.codelet->name, is_placed ? placed.footprint : footprint_of(task), kind,
-                 static_cast<double>(duration_ns));
-  if (is_placed) learn_placed(placed, kind, duration_ns);
+void Placer::learn(const Task& task, DeviceKind kind, unsigned implementation, std::int64_t duration_ns) {
+  // Without a place it followed the one before it, or fell back.
+  if (task.extra == nullptr || task.extra->placed.worker == PlacedTask::kNowhere) return;
+  learn_placed(task.extra->placed, kind, implementation, duration_ns);
 }
 
-void Placer::learn_placed(const PlacedTask& placed, DeviceKind, std::int64_t duration_ns) {
+void Placer::learn_placed(const PlacedTask& placed, DeviceKind, unsigned, std::int64_t duration_ns) {
   if (loads_.memory() == nullptr) return;
   const std::int64_t now_ns = clock_.now_ns();
   const std::lock_guard guard(lock_);

@@ -12,7 +12,7 @@
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/machine/machine.hpp"
-#include "tandem/runtime/sched/learned_estimates.hpp"
+#include "tandem/runtime/sched/durations.hpp"
 #include "tandem/runtime/sched/loads.hpp"
 #include "tandem/runtime/sched/memory_gate.hpp"
 #include "tandem/runtime/sched/placing_policy.hpp"
@@ -40,9 +40,9 @@ class Explainer;
 /// `TaskExtra::placed` belongs to the thread that has the task.
 class Placer {
  public:
-  /// For a policy that places or pulls. All outlive it. By the submitting thread, before tasks are pushed. `given`
-  /// null: estimates are learnt only. `caller`: worker 0 works only between `arrive` and `leave`.
-  static std::unique_ptr<Placer> make(const Policy& policy, const Machine& machine, Estimates* given,
+  /// For a policy that places or pulls. All outlive it. By the submitting thread, before tasks are pushed. `caller`:
+  /// worker 0 works only between `arrive` and `leave`.
+  static std::unique_ptr<Placer> make(const Policy& policy, const Machine& machine, Durations& durations,
                                       ReadyQueues& queues, const clock::Clock& clock, bool caller);
   virtual ~Placer() = default;
   Placer(const Placer&) = delete;
@@ -112,8 +112,8 @@ class Placer {
   }
   /// `worker`, a CPU worker, runs `task` instead of the one that is charged with it. Without effect unless `may_move`.
   void move(Task& task, unsigned worker);
-  /// The kernel of `task` took `duration_ns` on a worker of `kind`.
-  void learn(const Task& task, DeviceKind kind, std::int64_t duration_ns);
+  /// The kernel of `task` took `duration_ns` on a worker of `kind`, which `Durations` know already.
+  void learn(const Task& task, DeviceKind kind, unsigned implementation, std::int64_t duration_ns);
 
   /// What has to be copied before `task` can run on `worker`. Any thread, while the task is ready.
   std::size_t missing_bytes(const Task& task, unsigned worker) const noexcept;
@@ -142,7 +142,7 @@ class Placer {
   };
 
   /// `alike`: CPU workers that may take tasks from each other. `by_priority` as `Loads`.
-  Placer(const Machine& machine, Estimates* given, ReadyQueues& queues, const clock::Clock& clock, bool caller,
+  Placer(const Machine& machine, Durations& durations, ReadyQueues& queues, const clock::Clock& clock, bool caller,
          KindNumbers::Bound bound, bool by_priority, unsigned alike);
 
   // Of the parts below, under `lock_`.
@@ -156,7 +156,8 @@ class Placer {
   /// The sums over the tasks that wait here agree.
   virtual bool check_kept() const { return true; }
   /// As `learn`, of a task that its worker is charged with.
-  virtual void learn_placed(const PlacedTask& placed, DeviceKind kind, std::int64_t duration_ns);
+  virtual void learn_placed(const PlacedTask& placed, DeviceKind kind, unsigned implementation,
+                            std::int64_t duration_ns);
 
   /// Prepares `placed` of a task that is ready, without a lock.
   PlacedTask& begin(Task& task);
@@ -179,7 +180,7 @@ class Placer {
 
   const Machine& machine_;
   const clock::Clock& clock_;
-  LearnedEstimates estimates_;
+  Durations& durations_;
   mutable base::SpinLock lock_;  ///< guards what follows, and what the parts add
   Loads loads_;
   ReadyKinds kinds_;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/runtime/sched/learned_estimates.hpp"
 #include "tandem/runtime/sched/test_machine.hpp"
 
 namespace tandem::runtime::placing_policy_test {
@@ -22,7 +21,7 @@ constexpr std::uint32_t kOnFirstCard = 2;
 /// 1000 ns on a core, 200 on a device.
 struct Scene {
   Machine machine = two_cores_and_two_cards();
-  Durations durations;
+  GivenDurations durations;
   std::vector<WorkerLoad> loads = std::vector<WorkerLoad>(4, {.free_ns = kNow});
   std::vector<LinkLoad> links = links_between_three(kNow);
   std::vector<AccessView> accesses;
@@ -175,47 +174,6 @@ TEST(TransfersTo, AMemoryDoNotCountDataThatComesThereAnyway) {
   EXPECT_EQ(scene.to(1).alone_ns, 0);
   EXPECT_EQ(scene.to(1).ready_ns, Scene::kNow + 400) << "but it has to arrive";
   EXPECT_EQ(scene.to(2).alone_ns, 100);
-}
-
-// --- what is learnt
-
-Estimate learnt(const LearnedEstimates& estimates) { return estimates.expected_ns("work", 7, DeviceKind::cpu); }
-
-TEST(LearnedEstimates, AreMeansByCodeletFootprintAndKind) {
-  LearnedEstimates estimates;
-  EXPECT_FALSE(learnt(estimates).known);
-  for (const double ns : {900.0, 100.0, 120.0, 140.0}) estimates.add("work", 7, DeviceKind::cpu, ns);
-  EXPECT_TRUE(learnt(estimates).known);
-  EXPECT_DOUBLE_EQ(learnt(estimates).mean_ns, 120) << "the first one loads code";
-  EXPECT_NEAR(learnt(estimates).deviation_ns, 27.5, 0.1);
-  EXPECT_FALSE(estimates.expected_ns("other", 7, DeviceKind::cpu).known);
-  EXPECT_FALSE(estimates.expected_ns("work", 8, DeviceKind::cpu).known);
-  EXPECT_FALSE(estimates.expected_ns("work", 7, DeviceKind::user).known);
-}
-
-TEST(LearnedEstimates, SayHowManyKernelsAreMissing) {
-  LearnedEstimates estimates;
-  for (const unsigned missing : {3U, 2U, 1U, 0U}) {
-    EXPECT_EQ(learnt(estimates).missing, missing);
-    EXPECT_EQ(learnt(estimates).known, missing == 0);
-    estimates.add("work", 7, DeviceKind::cpu, 100);
-  }
-}
-
-TEST(LearnedEstimates, ForgetNothingForAccidents) {
-  LearnedEstimates estimates;
-  for (int i = 0; i < 21; ++i) estimates.add("work", 7, DeviceKind::cpu, 100);
-  for (int i = 0; i < 7; ++i) estimates.add("work", 7, DeviceKind::cpu, 10'000);
-  EXPECT_DOUBLE_EQ(learnt(estimates).mean_ns, 100);
-  estimates.add("work", 7, DeviceKind::cpu, 10'000);
-  EXPECT_GT(learnt(estimates).mean_ns, 1'000) << "eight in a row are none";
-}
-
-TEST(LearnedEstimates, FollowAMachineThatBecomesSlower) {
-  LearnedEstimates estimates;
-  for (int i = 0; i < 1'000; ++i) estimates.add("work", 7, DeviceKind::cpu, 100);
-  for (int i = 0; i < 50; ++i) estimates.add("work", 7, DeviceKind::cpu, 200);
-  EXPECT_NEAR(learnt(estimates).mean_ns, 200, 10);
 }
 
 }  // namespace

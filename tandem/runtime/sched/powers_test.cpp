@@ -69,7 +69,7 @@ struct Scene {
   static constexpr std::int64_t kNow = 5'000;
   Machine machine = two_cores_and_two_cards();
   Given powers;
-  Durations durations;
+  GivenDurations durations;
   EnergyAim aim{.powers = &powers, .late_watts = 10};
   std::vector<WorkerLoad> loads = std::vector<WorkerLoad>(4, {.free_ns = kNow});
   std::vector<LinkLoad> links = links_between_three(kNow);

@@ -11,9 +11,9 @@
 
 namespace tandem::runtime {
 
-PullPlacer::PullPlacer(const PullingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues,
+PullPlacer::PullPlacer(const PullingPolicy& policy, const Machine& machine, Durations& durations, ReadyQueues& queues,
                        const clock::Clock& clock, bool caller)
-    : Placer(machine, given, queues, clock, caller, KindNumbers::Bound::few, false, 0),
+    : Placer(machine, durations, queues, clock, caller, KindNumbers::Bound::few, false, 0),
       policy_(policy),
       asks_(machine.workers.size()),
       hungry_((machine.workers.size() + 63) / 64) {
@@ -259,12 +259,13 @@ bool PullPlacer::somebody_goes_on(std::int64_t now_ns) const noexcept {
   return false;
 }
 
-void PullPlacer::learn_placed(const PlacedTask& placed, DeviceKind kind, std::int64_t duration_ns) {
+void PullPlacer::learn_placed(const PlacedTask& placed, DeviceKind kind, unsigned implementation,
+                              std::int64_t duration_ns) {
   const std::int64_t now_ns = loads_.memory() != nullptr ? clock_.now_ns() : 0;
   const std::lock_guard guard(lock_);
   if (kinds_.is_class(placed.kind))
-    estimates_.add_class(kinds_[placed.kind].codelet, kinds_[placed.kind].footprint, kind,
-                         static_cast<double>(duration_ns));
+    durations_.add(kinds_[placed.kind].codelet, kinds_[placed.kind].footprint, kind, implementation,
+                   static_cast<double>(duration_ns));
   if (loads_.memory() != nullptr) learn_memory(placed, duration_ns, now_ns);
   if (!kinds_.is_known(placed.kind)) kinds_.ask_durations(placed.kind);
 }

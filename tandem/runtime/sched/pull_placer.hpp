@@ -21,7 +21,7 @@ namespace tandem::runtime {
 /// Threads: as `Placer`.
 class PullPlacer final : public Placer, private ReadyView {
  public:
-  PullPlacer(const PullingPolicy& policy, const Machine& machine, Estimates* given, ReadyQueues& queues,
+  PullPlacer(const PullingPolicy& policy, const Machine& machine, Durations& durations, ReadyQueues& queues,
              const clock::Clock& clock, bool caller);
 
   Task* offer(Task& task) override;
@@ -64,7 +64,8 @@ class PullPlacer final : public Placer, private ReadyView {
   void discharged(bool may_begin) override { has_first_ |= may_begin; }
   std::size_t kept(unsigned kind) const override;
   bool check_kept() const override;
-  void learn_placed(const PlacedTask& placed, DeviceKind kind, std::int64_t duration_ns) override;
+  void learn_placed(const PlacedTask& placed, DeviceKind kind, unsigned implementation,
+                    std::int64_t duration_ns) override;
 
   std::uint64_t changes() const noexcept { return changes_ + loads_.changes() + kinds_.changes(); }
   bool has_place(unsigned worker) const noexcept { return loads_.tasks(worker) < asks_[worker].most; }

@@ -22,7 +22,7 @@ inline Machine two_cores_and_two_cards() {
 }
 
 /// Estimates that depend on the kind of worker alone.
-class Durations final : public Estimates {
+class GivenDurations final : public Estimates {
  public:
   std::map<DeviceKind, double> of;
   unsigned missing = 0;  ///< kernels missing until the other kinds are known

@@ -72,7 +72,7 @@ class CodeletCore {
   std::optional<bool> memory_bound;     ///< its kernels are limited by memory; empty: the runtime finds out
   /// Cores run only what devices could not, or what a policy that knows durations gives them.
   bool prefers_devices = false;
-  bool has_choice = false;       ///< several implementations serve one kind of worker; see `Implementations`
+  bool has_choice = false;       ///< several implementations serve one kind of worker; see `Durations`
   /// Only workers of main memory run it, and its kernel finds data there by itself; not `plain`.
   bool in_main_memory = false;
   bool plain = true;  ///< one implementation, for CPU cores, and no predicate: each CPU worker runs it without a check

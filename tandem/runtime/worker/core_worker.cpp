@@ -39,7 +39,7 @@ void CoreWorker::run(Task& task) {
   prefetch_successors(task);
   const bool reports_end = expects();
   const bool is_timed = measures_ || reports_end || task.chooses;
-  const Implementations::Choice choice = is_timed ? implementation_for(task) : Implementations::Choice();
+  const Durations::Choice choice = is_timed ? implementation_for(task) : Durations::Choice();
   trace_.note_started(task);
   if (is_timed) run_timed(task, choice, reports_end);
   else invoke(task, 0);
@@ -48,7 +48,7 @@ void CoreWorker::run(Task& task) {
 }
 
 /// As `run`, for a measured kernel.
-void CoreWorker::run_timed(Task& task, const Implementations::Choice& choice, bool reports_end) {
+void CoreWorker::run_timed(Task& task, const Durations::Choice& choice, bool reports_end) {
   const std::int64_t start_ns = clock_.now_ns();
   if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, start_ns);
   if (reports_end)

@@ -22,7 +22,7 @@ class CoreWorker final : public Worker {
  private:
   std::int64_t step_tasks(std::int64_t now_ns) override;
   void run(Task& task);
-  void run_timed(Task& task, const Implementations::Choice& choice, bool reports_end);
+  void run_timed(Task& task, const Durations::Choice& choice, bool reports_end);
 
   alignas(64) std::atomic<const Task*> running_{nullptr};
 };

@@ -132,7 +132,7 @@ std::optional<std::int64_t> DeviceWorker::expected_ns(const Task& task) const {
 void DeviceWorker::launch(Task& task) {
   executor_.take_refusal(task);  // its data has come nevertheless
   const std::int64_t now_ns = clock_.now_ns();
-  const Implementations::Choice choice = implementation_for(task);
+  const Durations::Choice choice = implementation_for(task);
   if (in_flight_.empty()) {
     measurements_.begin_busy(now_ns);
     if (options_.metered) [[unlikely]] measurements_.begin_kernel(task.codelet, now_ns);

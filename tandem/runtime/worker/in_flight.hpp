@@ -11,7 +11,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/device.hpp"
-#include "tandem/runtime/sched/implementations.hpp"
+#include "tandem/runtime/sched/durations.hpp"
 
 namespace tandem::runtime {
 
@@ -28,7 +28,7 @@ class InFlight {
     bool is_traced = false;  ///< the trace has the start of the task
     bool is_behind = false;  ///< it was posted behind another task
     bool is_alone = true;    ///< it is not behind another task, and none was posted behind it
-    Implementations::Choice choice;
+    Durations::Choice choice;
     std::optional<Device::Ended> ended = {};  ///< what the device has reported
   };
 
@@ -61,13 +61,13 @@ class InFlight {
   bool has_behind(unsigned place) const noexcept { return lanes_[place % lane_count()].back() != place; }
 
   /// Takes a free place in a free lane for `task`.
-  DeviceTask& take(Task& task, const Implementations::Choice& choice, Memory& memory, std::int64_t now_ns) {
+  DeviceTask& take(Task& task, const Durations::Choice& choice, Memory& memory, std::int64_t now_ns) {
     const unsigned lane = free_.back();
     free_.pop_back();
     return take(lane, {.launched_ns = now_ns, .choice = choice}, task, memory);
   }
   /// Takes a place for `task` behind the last task of a lane that has less than `stretch`.
-  DeviceTask& take_behind(unsigned lane, Task& task, const Implementations::Choice& choice, Memory& memory,
+  DeviceTask& take_behind(unsigned lane, Task& task, const Durations::Choice& choice, Memory& memory,
                           std::int64_t now_ns) {
     TANDEM_ASSERT(!lanes_[lane].empty() && lanes_[lane].size() < stretch_);
     runs_[lanes_[lane].back()].is_alone = false;

@@ -343,33 +343,34 @@ bool Worker::is_ready(Task& task) {
 }
 
 /// Chooses the implementation that `task` runs here, before the trace has its start.
-Implementations::Choice Worker::implementation_for(const Task& task) {
+Durations::Choice Worker::implementation_for(const Task& task) {
   if (task.chooses) [[unlikely]] return choose_implementation(task);
   return {.implementation =
               task.restricted ? static_cast<unsigned>(task.codelet->implementation_for(spec_.device)) : 0U};
 }
 
-[[gnu::noinline]] Implementations::Choice Worker::choose_implementation(const Task& task) {
+[[gnu::noinline]] Durations::Choice Worker::choose_implementation(const Task& task) {
   const model::Footprint footprint = footprint_of(task);
   const bool explains = options_.explainer != nullptr && options_.explainer->wants_choice(task);
-  const auto known = explains ? options_.implementations->known(*task.codelet, footprint, spec_.device)
-                              : std::vector<Implementations::Known>();
-  const Implementations::Choice choice = options_.implementations->choose(*task.codelet, footprint, spec_.device);
+  const auto known = explains ? options_.durations->known(*task.codelet, footprint, spec_.device)
+                              : std::vector<Durations::Known>();
+  const Durations::Choice choice = options_.durations->choose(*task.codelet, footprint, spec_.device);
   if (explains) options_.explainer->chosen(task, index_, choice, known);
   trace_.note_implementation(task, choice.implementation);
   return choice;
 }
 
 /// Passes the duration of a successful kernel to the performance models, to choices, and to a policy that looks ahead.
-void Worker::learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns,
+void Worker::learn(const Task& task, const Durations::Choice& choice, std::int64_t start_ns,
                    std::int64_t end_ns) {
   if (task.poisoned.load(std::memory_order_relaxed)) return;
-  if (task.chooses)
-    options_.implementations->add(*task.codelet, footprint_of(task), spec_.device, choice.implementation,
-                                  static_cast<double>(end_ns - start_ns));
-  if (durations_ != nullptr) durations_->add(task, choice.implementation, end_ns - start_ns, end_ns);
-  if (!choice.is_usual) return;
-  if (Placer* const placer = executor_.placer()) placer->learn(task, spec_.device, end_ns - start_ns);
+  const std::int64_t duration_ns = end_ns - start_ns;
+  if (durations_ != nullptr) durations_->add(task, choice.implementation, duration_ns, end_ns);
+  Placer* const placer = task.restricted ? executor_.placer() : nullptr;
+  if (placer == nullptr && !task.chooses) return;
+  options_.durations->add(task.codelet->name, footprint_of(task), spec_.device, choice.implementation,
+                          static_cast<double>(duration_ns));
+  if (placer != nullptr && choice.is_usual) placer->learn(task, spec_.device, choice.implementation, duration_ns);
 }
 
 /// Calls the kernel; `implementation` counts if the codelet has a choice.

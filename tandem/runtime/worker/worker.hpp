@@ -16,7 +16,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
-#include "tandem/runtime/sched/implementations.hpp"
+#include "tandem/runtime/sched/durations.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"
@@ -48,7 +48,7 @@ struct WorkerOptions {
   const std::atomic<bool>* expects = nullptr;  ///< set: report expected ends of kernels (`TaskExtra::on_expected`)
   base::Attendance* attendance = nullptr;  ///< network for idle workers; null: none. Outlives the worker
   bool feeds = false;                  ///< the placer keeps tasks until a worker looks for one
-  Implementations* implementations = nullptr;  ///< for codelets with a choice of them. Outlives the worker
+  Durations* durations = nullptr;      ///< durations of this run. Outlive the worker
   DurationModels* models = nullptr;    ///< set: models that learn the durations of kernels. Outlive the worker
   const std::atomic<std::uint32_t>* pauses = nullptr;  ///< odd: no task begins. Outlives the worker
   Explainer* explainer = nullptr;      ///< set: explains which tasks the worker takes. Outlives the worker
@@ -149,8 +149,8 @@ class Worker : public base::Steppable {
   bool begin(Task& task);
   bool is_ready(Task& task);
   bool prepare(Task& task);
-  Implementations::Choice implementation_for(const Task& task);
-  void learn(const Task& task, const Implementations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns);
+  Durations::Choice implementation_for(const Task& task);
+  void learn(const Task& task, const Durations::Choice& choice, std::int64_t start_ns, std::int64_t end_ns);
   void invoke(Task& task, unsigned implementation);
   void succeed(Task& task);
   void fail(Task& task, const std::exception_ptr& exception);
@@ -185,7 +185,7 @@ class Worker : public base::Steppable {
   std::int64_t rest_in_pause(std::uint32_t pause, std::int64_t now_ns);
   bool is_present(const Task& task) const noexcept;
   bool has_private_copies(const Task& task) const noexcept;
-  Implementations::Choice choose_implementation(const Task& task);
+  Durations::Choice choose_implementation(const Task& task);
   void end(Task& task);
 
   bool waits_awake_ = false;   ///< in the set of idle workers, for now; see `Steppable`

@@ -29,7 +29,12 @@ const char* prefix_of(DeviceKind kind) noexcept {
 }  // namespace
 
 WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool, Executor& executor, Memory& memory)
-    : caller_works_(world.caller_works), clock_(*world.clock), specs_(executor.workers()), emulation_(options.emulation), counters_(world.counters),
+    : caller_works_(world.caller_works),
+      clock_(*world.clock),
+      specs_(executor.workers()),
+      emulation_(options.emulation),
+      counters_(world.counters),
+      durations_(world.estimates.get()),
       energy_(std::make_unique<Energy>(world, options, specs_, workers_)) {
   const Machine& machine = world.machine;
   executor.memory_gate().set(options.memory_gate);
@@ -37,7 +42,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                           static_cast<unsigned>(specs_.size()) - machine.cpu_workers(), options.seed);
   const bool places = world.policy->placing() != nullptr || world.policy->pulling() != nullptr;
   if (places && machine.is_mixed())
-    placer_ = Placer::make(*world.policy, machine, world.estimates.get(), *queues_, clock_, caller_works_);
+    placer_ = Placer::make(*world.policy, machine, durations_, *queues_, clock_, caller_works_);
   if (placer_ != nullptr) {
     placer_->weigh_copies(options.copy_weight);
     placer_->use_memory(options.memory_shares, executor.memory_gate());
@@ -50,14 +55,6 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                              options.explain_to ? options.explain_to : say_on_stderr);
     if (placer_ != nullptr) placer_->explain_to(*explainer_);
   }
-  Implementations::Given given;
-  if (options.models != nullptr)
-    given = [models = options.models](std::string_view codelet, model::Footprint footprint, DeviceKind kind,
-                                      unsigned implementation) {
-      const model::Estimate known = models->expected_ns(codelet, footprint, kind, implementation);
-      return known.samples >= Implementations::kTrials ? known.mean_ns : 0.0;
-    };
-  implementations_ = std::make_unique<Implementations>(std::move(given));
   const WorkerOptions worker_options{.poll_max_ns = options.poll_max_ns,
                                      .poll_for_ns = options.poll_for_ns,
                                      .adaptive_polling = options.adaptive_polling,
@@ -73,7 +70,7 @@ WorkerTeam::WorkerTeam(World& world, const CoreOptions& options, TaskPool& pool,
                                      .expects = &expects_,
                                      .attendance = &attendance_,
                                      .feeds = placer_ != nullptr && placer_->feeds(),
-                                     .implementations = implementations_.get(),
+                                     .durations = &durations_,
                                      .models = options.models,
                                      .pauses = &pauses_,
                                      .explainer = explainer_.get(),

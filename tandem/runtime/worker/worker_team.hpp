@@ -9,6 +9,7 @@
 #include "tandem/base/attendance.hpp"
 #include "tandem/base/driver.hpp"
 #include "tandem/runtime/exec/executor.hpp"
+#include "tandem/runtime/sched/durations.hpp"
 #include "tandem/runtime/sched/ready_queues.hpp"
 #include "tandem/runtime/worker/statistics.hpp"
 #include "tandem/runtime/worker/worker.hpp"
@@ -102,8 +103,8 @@ class WorkerTeam {
   std::atomic<std::uint32_t> pauses_{0};  ///< odd: they are paused. Written by the submitting thread
   std::unique_ptr<ReadyQueues> queues_;
   std::unique_ptr<Explainer> explainer_;  ///< null: option `explain` is not set
+  Durations durations_;
   std::unique_ptr<Placer> placer_;  ///< null: the policy does not place, or all workers are equal
-  std::unique_ptr<Implementations> implementations_;
   std::vector<std::unique_ptr<Device>> models_;  ///< devices of workers whose tasks take a modelled time
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Energy> energy_;
