@@ -96,7 +96,8 @@ void ExternalEvents::ask(const TaskRef& event) {
   const CallCount::Guard guard(calls_);
   Task& task = *event.task;
   const Memory& memory = executor_.memory();
-  if (task.extra->sources != 0 ? memory.is_limited() : memory.is_limited(task.extra->node)) task.room |= Room::kAsks;
+  if (task.extra->sources != 0 ? memory.is_limited() : memory.is_limited(task.extra->node))
+    task.room.memory = RoomState::Memory::asked;
   Origin origin;
   executor_.dispatch(task, origin);
 }
@@ -104,8 +105,8 @@ void ExternalEvents::ask(const TaskRef& event) {
 void ExternalEvents::give_back(const TaskRef& event) {
   const CallCount::Guard guard(calls_);
   Task& task = *event.task;
-  task.room &= static_cast<std::uint8_t>(~Room::kAsks);
   executor_.memory().give_back(task, task.extra->node);
+  task.room.memory = RoomState::Memory::none;
 }
 
 void ExternalEvents::complete_failed(const TaskRef& event, FlowFailure& failure) {

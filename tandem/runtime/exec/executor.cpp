@@ -84,7 +84,7 @@ NodeIndex Executor::choose_node(Task& task) {
 /// Memory in which `task`, whose data was staged, works.
 NodeIndex Executor::node_of(const Task& task) const noexcept {
   if (task.kind != TaskKind::kernel) return task.extra != nullptr ? task.extra->node : 0;
-  return (task.room & Room::kHolds) != 0 ? workers_[task.progress].node : 0;
+  return task.room.is_pinned() ? workers_[task.progress].node : 0;
 }
 
 void Executor::enqueue(Task& task, Origin& origin) {
@@ -262,7 +262,7 @@ bool Executor::is_everyone(const WorkerGroup& group) const noexcept {
 
 void Executor::end_one(Task& task, Origin& origin) {
   std::optional<NodeIndex> freed;  // node with freed memory
-  if (__builtin_expect(task.room != 0, 0)) {
+  if (__builtin_expect(task.room.is_noted || task.room.is_pinned(), 0)) {
     const NodeIndex node = node_of(task);
     if (memory_->end(task, node)) freed = node;
   }

@@ -82,9 +82,9 @@ std::string Memory::described(NodeIndex index) const {
 Memory::Staging Memory::acquire(Task& task, NodeIndex node) {
   // One guard beside the transfers keeps them from ending the staging before all have been started.
   task.waits.store(1, std::memory_order_relaxed);
-  if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) {
+  if (room_.is_limited(node) && !task.room.is_pinned()) {
     if (task.kind == TaskKind::event) {
-      if (task.extra->asks && (task.room & Room::kAsks) == 0) return Staging::ready;
+      if (task.extra->asks && task.room.memory == RoomState::Memory::none) return Staging::ready;
       if (task.extra->memory != EventMemory::within) return acquire_beside(task, node);
     }
     // The trace is written first: once the task is in the queue, another thread may end its wait.
@@ -122,7 +122,7 @@ bool Memory::acquire_behind(Task& task, const Task& before, NodeIndex node) {
     return true;
   };
   if (!is_there()) return false;
-  if (room_.is_limited(node) && !room_.reserve_behind(task, node)) return false;
+  if (room_.is_limited(node) && !room_.reserve_at_once(task, node, Room::AtOnce::behind)) return false;
   const bool is_ready = [&] {
     if (!is_there()) return false;  // a replica may have left before the reservation
     try {
@@ -174,7 +174,9 @@ NodeIndex Memory::source_of(Task& event) {
   if ((valid & 1U) != 0 || there == 0) return 0;
   const auto node = static_cast<NodeIndex>(std::countr_zero(there));
   // Without its memory the event has only seen where the value is; it may leave before the event asks.
-  if (room_.is_limited(node) && (event.room & Room::kAsks) != 0 && !room_.reserve_valid(event, node)) return 0;
+  if (room_.is_limited(node) && event.room.memory != RoomState::Memory::none &&
+      !room_.reserve_at_once(event, node, Room::AtOnce::valid))
+    return 0;
   return node;
 }
 
@@ -186,7 +188,7 @@ Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
     prefetches_present_.fetch_add(1, std::memory_order_relaxed);
     return Staging::ready;
   }
-  if (valid == 0 || (room_.is_limited(node) && !room_.reserve_spare(task, node))) {
+  if (valid == 0 || (room_.is_limited(node) && !room_.reserve_at_once(task, node, Room::AtOnce::hint))) {
     prefetches_lost_.fetch_add(1, std::memory_order_relaxed);
     follow_orders();
     return Staging::ready;
@@ -197,7 +199,7 @@ Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
     ensure_allocated(handle, node);
   } catch (const OutOfMemory&) {
     if (!room_.is_limited(node) || !Room::counts(handle, node)) throw;
-    room_.give_up_hint(task, node, given_up);
+    room_.shrink(task, node, given_up);
     note_lost_prefetch();
     follow_orders();
     return Staging::ready;
@@ -223,7 +225,8 @@ bool Memory::give_memory(Task& task, NodeIndex node) {
   // A message for a device may go to main memory as well, so nothing leaves for it.
   const bool has_other_place = task.kind == TaskKind::event && node != 0 && task.extra->sources == 0;
   const bool may_wait =
-      !has_other_place && room_.is_limited(node) && (task.room & (Room::kHolds | Room::kBeside)) == Room::kHolds;
+      !has_other_place && room_.is_limited(node) && task.room.is_pinned() &&
+                        task.room.memory != RoomState::Memory::beside;
   const std::uint64_t given_up = may_wait ? room_.given_up(node) : 0;
   const Handle* at = nullptr;
   try {
@@ -508,7 +511,7 @@ void Memory::note_stage(const Task& task, trace::StagingState stage) const {
 }
 
 bool Memory::is_present(const Task& task, NodeIndex node) const noexcept {
-  if (room_.is_limited(node) && (task.room & Room::kHolds) == 0) return false;
+  if (room_.is_limited(node) && !task.room.is_pinned()) return false;
   for (unsigned i = 0; i < task.access_count; ++i) {
     const AccessSlot& slot = task.accesses()[i];
     Handle& handle = *slot.handle();
@@ -536,7 +539,7 @@ void Memory::go_on(NodeIndex node) {
 }
 
 void Memory::give_back(Task& task, NodeIndex node) {
-  if ((task.room & Room::kHolds) == 0) return;
+  if (!task.room.is_pinned()) return;
   room_.give_back(task, node);
   follow_orders();
 }

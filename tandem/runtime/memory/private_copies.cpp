@@ -11,7 +11,7 @@ namespace tandem::runtime {
 // --- a task that adds
 
 void Memory::bind_private_copies(Task& task, NodeIndex node) {
-  if ((task.room & Room::kHolds) != 0) return;  // the task has its copies, or works in main memory
+  if (task.room.is_pinned()) return;  // the task has its copies, or works in main memory
   for (unsigned i = 0; i < task.access_count; ++i) {
     AccessSlot& slot = task.accesses()[i];
     if (slot.mode() == AccessMode::reduce)

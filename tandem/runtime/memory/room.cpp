@@ -25,6 +25,10 @@ void for_each_datum(Task& task, const Visit& visit) {
   }
 }
 
+bool counts_as_kernel(const Task& task) noexcept {
+  return task.kind == TaskKind::kernel && task.room.memory == RoomState::Memory::pinned;
+}
+
 }  // namespace
 
 bool Room::Sooner::operator()(const WaitingTask* a, const WaitingTask* b) const noexcept {
@@ -86,7 +90,7 @@ void Room::note_uses(Task& task) {
     count_passing(handle);
     if (handle.residence->uses.next() != next) use_changed(handle);
   });
-  task.room |= kNoted;
+  task.room.is_noted = true;
 }
 
 void Room::note_unwanted(Handle& handle, bool now) {
@@ -216,7 +220,7 @@ std::size_t Room::missing(Task& task, NodeIndex node) {
 }
 
 /// Pins all data of the task, which becomes a holder; charges the data that is not charged yet.
-void Room::hold(Task& task, NodeIndex node) {
+void Room::hold(Task& task, NodeIndex node, RoomState::Memory memory) {
   for_each_datum(task, [&](Handle& handle, unsigned) {
     charge(handle, node);
     pin(handle, node);
@@ -226,8 +230,16 @@ void Room::hold(Task& task, NodeIndex node) {
   here.used += scratch_bytes(task, node);
   ++here.holders;
   ++here.granted;
-  here.kernels += task.kind == TaskKind::kernel;
-  task.room |= kHolds;
+  task.room.memory = memory;
+  here.kernels += counts_as_kernel(task);
+}
+
+/// The task, whose state is still that of a holder, is none any more.
+void Room::end_hold(Task& task, NodeIndex node) {
+  Node& here = nodes_[node];
+  here.used -= scratch_bytes(task, node);
+  --here.holders;
+  here.kernels -= counts_as_kernel(task);
 }
 
 bool Room::may_hold(const Task& task, NodeIndex node) const noexcept {
@@ -249,38 +261,24 @@ bool Room::reserve(Task& task, NodeIndex node, const std::function<void()>& on_w
   return granted;
 }
 
-bool Room::reserve_spare(Task& hint, NodeIndex node) {
-  const std::lock_guard guard(mutex_);
-  Handle& handle = *hint.accesses()[0].handle();
-  const std::size_t bytes = missing(hint, node);
-  if (bytes != 0) {
-    const Node& here = nodes_[node];
-    if (stopped_ || here.next != nullptr || !here.waiting.empty() ||
-        !make_spare_room(node, bytes, handle.residence->uses.next()))
-      return false;
-  }
-  hold(hint, node);
-  handle.residence->stays[node].is_hinted = bytes != 0;
-  TANDEM_AUDIT_ASSERT(is_sound(node));
-  return true;
-}
-
-bool Room::reserve_valid(Task& event, NodeIndex node) {
-  const std::lock_guard guard(mutex_);
-  if (!event.accesses()[0].handle()->valid_on(node) || missing(event, node) != 0) return false;
-  hold(event, node);
-  TANDEM_AUDIT_ASSERT(is_sound(node));
-  return true;
-}
-
-bool Room::reserve_behind(Task& task, NodeIndex node) {
+bool Room::reserve_at_once(Task& task, NodeIndex node, AtOnce terms) {
   const std::lock_guard guard(mutex_);
   Node& here = nodes_[node];
-  if (stopped_ || here.next != nullptr || !here.waiting.empty() || here.used + missing(task, node) > here.budget)
-    return false;
-  hold(task, node);
-  --here.kernels;
-  task.room |= kBehind;
+  const std::size_t bytes = missing(task, node);
+  const bool may_take = !stopped_ && here.next == nullptr && here.waiting.empty();
+  Handle& handle = *task.accesses()[0].handle();
+  switch (terms) {
+    case AtOnce::hint:
+      if (bytes != 0 && !(may_take && make_spare_room(node, bytes, handle.residence->uses.next()))) return false;
+      break;
+    case AtOnce::valid:
+      if (bytes != 0 || !handle.valid_on(node)) return false;
+      break;
+    case AtOnce::behind:
+      if (!may_take || here.used + bytes > here.budget) return false;
+  }
+  hold(task, node, terms == AtOnce::behind ? RoomState::Memory::behind : RoomState::Memory::pinned);
+  if (terms == AtOnce::hint) handle.residence->stays[node].is_hinted = bytes != 0;
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return true;
 }
@@ -306,7 +304,7 @@ bool Room::hold_beside(Task& event, NodeIndex node) {
   }
   pin(handle, node);
   here.holders += within ? 1 : 0;
-  event.room |= within ? kHolds : kHolds | kBeside;
+  event.room.memory = within ? RoomState::Memory::pinned : RoomState::Memory::beside;
   serve(node);
   TANDEM_AUDIT_ASSERT(is_sound(node));
   return true;
@@ -408,7 +406,7 @@ void Room::note_blocked(NodeIndex node) {
 
 void Room::note_held(const Task& access, NodeIndex node, bool is_held) {
   const std::lock_guard guard(mutex_);
-  if (!is_limited(node) || (access.room & kHolds) == 0) return;
+  if (!is_limited(node) || !access.room.is_pinned()) return;
   if (is_held) ++nodes_[node].held;
   else --nodes_[node].held;
   serve(node);  // the last holder that would have served the node may be one that is held now
@@ -482,10 +480,10 @@ std::string Room::why_refused(Task& task, NodeIndex node) {
 
 bool Room::end(Task& task, NodeIndex node) {
   const std::lock_guard guard(mutex_);
-  const std::uint8_t room = std::exchange(task.room, 0);
+  const RoomState room = task.room;
   for_each_datum(task, [&](Handle& handle, unsigned) {
     handle.residence->last_use = ++ended_;
-    if ((room & kNoted) != 0) {
+    if (room.is_noted) {
       const std::uint64_t next = handle.residence->uses.next();
       handle.residence->uses.end(flow_position(task));
       count_passing(handle);
@@ -493,16 +491,13 @@ bool Room::end(Task& task, NodeIndex node) {
     }
     if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone)
       handle.residence->last_use = 0;
-    if ((room & kHolds) != 0) unpin(handle, node);
-    if ((room & kBeside) != 0 && handle.residence->stays[node].beside) nodes_[node].arrived.push_back(&handle);
+    if (room.is_pinned()) unpin(handle, node);
+    if (room.memory == RoomState::Memory::beside && handle.residence->stays[node].beside) nodes_[node].arrived.push_back(&handle);
     leave_if_evicted(handle);
   });
-  if ((room & kHolds) == 0) return false;
-  if ((room & kBeside) != 0) return true;
-  nodes_[node].used -= scratch_bytes(task, node);
-  --nodes_[node].holders;
-  nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
-  return true;
+  if (room.is_pinned() && room.memory != RoomState::Memory::beside) end_hold(task, node);
+  task.room = RoomState();
+  return room.is_pinned();
 }
 
 void Room::go_on(NodeIndex node) {
@@ -513,16 +508,15 @@ void Room::go_on(NodeIndex node) {
 
 /// Unpins the memory of the task. Data without memory and without another holder is not charged any more.
 void Room::unhold(Task& task, NodeIndex node) {
-  const std::uint8_t room = std::exchange(task.room, task.room & static_cast<std::uint8_t>(~(kHolds | kBehind)));
   for_each_datum(task, [&](Handle& handle, unsigned) {
     unpin(handle, node);
     if (handle.residence->stays[node].pins == 0 && handle.residence->leaves != node &&
         !handle.replica(node).has_memory())
       discharge(handle, node);
   });
-  nodes_[node].used -= scratch_bytes(task, node);
-  --nodes_[node].holders;
-  nodes_[node].kernels -= task.kind == TaskKind::kernel && (room & kBehind) == 0;
+  end_hold(task, node);
+  const bool asks = task.kind == TaskKind::event && task.extra->asks;
+  task.room.memory = asks ? RoomState::Memory::asked : RoomState::Memory::none;
 }
 
 void Room::give_back(Task& task, NodeIndex node) {
@@ -555,7 +549,7 @@ void Room::wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before,
   TANDEM_AUDIT_ASSERT(is_sound(node));
 }
 
-void Room::give_up_hint(Task& hint, NodeIndex node, std::uint64_t given_up_before) {
+void Room::shrink(Task& hint, NodeIndex node, std::uint64_t given_up_before) {
   const std::lock_guard guard(mutex_);
   shrink(node, given_up_before);
   unhold(hint, node);

@@ -87,13 +87,6 @@ class Room {
     bool empty() const noexcept { return moves.empty() && granted.empty() && settled.empty() && !is_blocked; }
   };
 
-  /// Bits of `Task::room`.
-  static constexpr std::uint8_t kNoted = 1;  ///< the task is among the upcoming uses of its data
-  static constexpr std::uint8_t kHolds = 2;  ///< its data is pinned on its node
-  static constexpr std::uint8_t kAsks = 4;   ///< an event that asks for its memory has done so
-  static constexpr std::uint8_t kBeside = 8; ///< its pinned bytes count beside the budget
-  static constexpr std::uint8_t kBehind = 16;  ///< it does not count among the kernels: see `reserve_behind`
-
   static constexpr unsigned kNoLimit = std::numeric_limits<unsigned>::max();
   /// The most tasks that may overtake one that waits for memory.
   static constexpr std::uint64_t kPatience = 1U << 16;
@@ -147,17 +140,21 @@ class Room {
   /// `reserve`.
   void wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait = {});
   /// As `wait_again`, for a hint, which does not wait: it gives back its memory.
-  void give_up_hint(Task& hint, NodeIndex node, std::uint64_t given_up_before);
-  /// As `reserve`, for a hint, which does not wait: true if its data has memory there, or gets free memory, or that of
-  /// replicas that are valid elsewhere, too, and are used later; not while a task waits for memory there.
-  bool reserve_spare(Task& hint, NodeIndex node);
-  /// As `reserve`, for an event that reads its one datum, if its value is there: nothing is copied, and nothing leaves.
-  bool reserve_valid(Task& event, NodeIndex node);
-  /// As `reserve`, for a task that will run after one that has memory pinned on the limited `node` and waits for
-  /// nothing any more. So it ends without waiting, and does not count among the kernels. True: all its data has memory
-  /// there, or gets free memory. While any task waits for memory there, nothing is reserved, since what the next task
-  /// needs would stay pinned for longer.
-  bool reserve_behind(Task& task, NodeIndex node);
+  void shrink(Task& hint, NodeIndex node, std::uint64_t given_up_before);
+  /// Who gets memory at once, or not at all.
+  enum class AtOnce : std::uint8_t {
+    /// A hint: its data may take free memory, or that of replicas that are valid elsewhere, too, and are used later;
+    /// nothing while a task waits for memory there.
+    hint,
+    /// An event that reads its one datum: if its value is there. Nothing is copied, and nothing leaves.
+    valid,
+    /// A task that will run after one that has memory pinned there and waits for nothing any more: it may take free
+    /// memory. It ends without waiting, so it does not count among the kernels. While any task waits for memory there,
+    /// it gets none, since what the next task needs would stay pinned for longer.
+    behind,
+  };
+  /// As `reserve`, without waiting. False: nothing has changed.
+  bool reserve_at_once(Task& task, NodeIndex node, AtOnce terms);
   /// Pins memory for the one datum of `event`, which replaces its value, on the limited `node` beside the budget; its
   /// bytes within the budget become free for others. With `EventMemory::none` the datum keeps its memory. False: the
   /// datum is being moved, and the event must first wait for the end of that.
@@ -272,8 +269,9 @@ class Room {
   void count_passing(Handle& handle);
   std::size_t missing(Task& task, NodeIndex node);
   std::size_t scratch_bytes(Task& task, NodeIndex node) const noexcept;
-  void hold(Task& task, NodeIndex node);
+  void hold(Task& task, NodeIndex node, RoomState::Memory memory = RoomState::Memory::pinned);
   void unhold(Task& task, NodeIndex node);
+  void end_hold(Task& task, NodeIndex node);
   void shrink(NodeIndex node, std::uint64_t given_up_before);
   bool may_hold(const Task& task, NodeIndex node) const noexcept;
   void wait(Task& task, NodeIndex node);

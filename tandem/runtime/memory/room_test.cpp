@@ -136,7 +136,7 @@ struct Machine final : StagingListener {
     Task& result = *pool.take(Task::value_offset(uses.size(), 1));
     result.id = ++last;
     result.access_count = static_cast<std::uint8_t>(uses.size());
-    result.room = 0;
+    result.room = RoomState();
     unsigned i = 0;
     for (const auto& [handle, mode] : uses) result.accesses()[i++].set(handle, mode);
     if (known) memory.room().note_uses(result);
@@ -146,7 +146,7 @@ struct Machine final : StagingListener {
     Task& result = *pool.take(Task::value_offset(all.size(), 1));
     result.id = ++last;
     result.access_count = static_cast<std::uint16_t>(all.size());
-    result.room = 0;
+    result.room = RoomState();
     for (unsigned i = 0; i < all.size(); ++i) result.accesses()[i].set(all[i], mode);
     memory.room().note_uses(result);
     return result;
@@ -948,7 +948,7 @@ class Play {
     for (const Step& step : flow) {
       Task& task = *machine_.pool.take(Task::value_offset(step.uses.size(), 1));
       task.id = ++machine_.last;
-      task.room = 0;
+      task.room = RoomState();
       task.access_count = static_cast<std::uint8_t>(step.uses.size());
       unsigned i = 0;
       std::uint64_t sum = task.id;

@@ -140,6 +140,22 @@ struct PlacedTask {
   bool is_present = true;       ///< the worker is no caller that does not wait
 };
 
+/// What a task has of a memory with a budget. `Room` changes it.
+struct RoomState {
+  enum class Memory : std::uint8_t {
+    none,
+    asked,   ///< an event that asks for its memory has done so
+    pinned,  ///< its data is pinned on its node
+    behind,  ///< as `pinned`, but it does not count among the kernels; see `Room::AtOnce`
+    beside,  ///< its data is pinned, and counts beside the budget
+  };
+  Memory memory : 4 = Memory::none;
+  bool is_noted : 1 = false;  ///< the task is among the upcoming uses of its data
+
+  bool is_pinned() const noexcept { return memory >= Memory::pinned; }
+};
+static_assert(sizeof(RoomState) == 1);
+
 /// How the budget of a memory counts an event's data; see `Room::hold_beside`.
 enum class EventMemory : std::uint8_t {
   within,   ///< within the budget, as for tasks
@@ -228,7 +244,7 @@ struct Task {
   bool budgeted : 1 = false;    ///< gets its memory when it is ready, before a worker takes it; see `Room`
   /// It failed or is cancelled; predecessors write it before they count `waits` down.
   std::atomic<bool> poisoned{false};
-  std::uint8_t room = 0;              ///< state of its memory in limited memories; see `Room`
+  RoomState room;                     ///< what it has of a memory with a budget
   std::uint16_t progress = 0;         ///< index plus one of the access whose turnstile it has entered last
   // --- second line
   SourceLine where;

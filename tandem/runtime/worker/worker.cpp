@@ -290,7 +290,7 @@ bool Worker::is_present(const Task& task) const noexcept {
 /// main memory.
 bool Worker::has_private_copies(const Task& task) const noexcept {
   if (task.ops == kCombineOps) return Memory::has_private_copies_home(*task.accesses()[0].handle());
-  if (!task.special || !spec_.binds_copies || (task.room & Room::kHolds) != 0) return true;
+  if (!task.special || !spec_.binds_copies || task.room.is_pinned()) return true;
   const AccessSlot* const slots = task.accesses();
   return std::none_of(slots, slots + task.access_count,
                       [](const AccessSlot& slot) { return slot.mode() == AccessMode::reduce; });
