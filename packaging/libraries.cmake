@@ -2,7 +2,7 @@
 # library, tandem::linalg the linear algebra. By default they are the static libraries of the modules; with BUILD_SHARED_LIBS
 # libtandem.so, which has all modules but linalg, and libtandem_linalg.so.
 get_property(modules GLOBAL PROPERTY TANDEM_MODULES)
-list(REMOVE_ITEM modules analysis trace_read)  # for the tools
+list(REMOVE_ITEM modules analysis trace_read sim)  # for the tools; sim is for tests
 if(TANDEM_LINALG)
   find_package(BLAS REQUIRED)  # here too: what tandem/linalg has found is not seen outside of it
 endif()

@@ -8,6 +8,8 @@
 
 namespace tandem::base {
 
+class FiberLocal;
+
 /// Work to be polled, such as a network, with a place to sleep that wakes the polling thread.
 ///
 /// One thread at a time, the attendant, polls it: only this thread calls `look` and `sleep`, between `enter` and
@@ -57,6 +59,7 @@ class IdleWork {
     bool pending = false;
   };
   static constinit thread_local Promised promised_;
+  static const FiberLocal own_promise_;
 };
 
 /// Decides which thread is the attendant: at most one of many, and none once the work is removed.

@@ -3,6 +3,10 @@
 
 #include <utility>
 
+namespace tandem::base {
+class FiberLocal;
+}
+
 namespace tandem::trace {
 
 class Stream;
@@ -28,6 +32,7 @@ class CurrentStream {
  private:
   friend class ThreadStreams;
   static constinit inline thread_local Stream* stream_ = nullptr;
+  static const base::FiberLocal own_stream_;
 
   Stream* const before_;
 };

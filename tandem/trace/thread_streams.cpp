@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tandem/base/fiber_local.hpp"
 #include "tandem/trace/current.hpp"
 #include "tandem/trace/session.hpp"
 
@@ -22,6 +23,8 @@ std::string name_of_this_thread() {
 }
 
 }  // namespace
+
+const base::FiberLocal CurrentStream::own_stream_([]() noexcept -> void* { return &stream_; }, sizeof stream_);
 
 /// A thread's streams, of all sessions. They live until the thread ends, since `CurrentStream` may refer to them. A
 /// stream whose session was closed is used again for the next one.

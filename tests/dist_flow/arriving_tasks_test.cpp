@@ -190,7 +190,7 @@ std::uint64_t play_random(std::uint64_t seed) {
         if (kind == 0)
           rt.submit({.priority = urgency}, codelets[kind], read(vectors[vector]), write(short_ones[short_one]));
         else rt.submit(codelets[kind], read(short_ones[short_one]), read_write(vectors[vector]));
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       rt.wait();
       EXPECT_TRUE(rt.core().executor().placer()->check_invariants()) << "ARRIVING_TASKS_SEED=" << seed;

@@ -131,7 +131,7 @@ TEST(DistCancel, AKernelOfOneRankEndsTheFlowOfAll) {
       Ring ring(rt, 2 * ranks + 1, 1 + seed % 300);
       for (int i = 0; i < 80; ++i) {
         ring.step(i == 20);
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       rt.wait();
       ring.check(seed);
@@ -160,7 +160,7 @@ TEST(DistCancel, SeveralRanksAtOnceAndAgainAfterEachWait) {
         for (int i = 0; i < 30; ++i) {
           ring.step(i >= 5 + flow && i < 10 + flow && flow != 3, i % 3);
           if (flow == 4 && i == 7) rt.cancel();  // from the submitting threads, too
-          job.maybe_yield(rt.rank());
+          job.maybe_yield();
         }
         rt.wait();
         ring.check(seed);
@@ -183,7 +183,7 @@ TEST(DistCancel, LoopsEndOnAllRanksAndWhatTheySubmitBehindTheEndIsNothing) {
         for (; !rt.cancelled(); ++length) {
           ring.step(flow == 1 && length == 100);
           if (flow != 1 && length == 40 && rt.rank() == seed % ranks) rt.cancel();
-          job.maybe_yield(rt.rank());
+          job.maybe_yield();
         }
         lengths.say(rt, length);
         const std::uint64_t position = rt.position();
@@ -241,7 +241,7 @@ TEST(DistCancel, WithBroadcastsAndABudgetOfCopies) {
           const bool cancels = round == 3 && b == (root + 1) % ranks;
           rt.submit(change, round, cancels ? &rt : nullptr, read(blocks[root]), read_write(blocks[b]));
           steps.push_back({root, b, round, rt.position()});
-          job.maybe_yield(rt.rank());
+          job.maybe_yield();
         }
       }
       rt.wait();
@@ -327,7 +327,7 @@ TEST(DistCancel, SharesKeepWhatTheTasksThatRanHaveAdded) {
         rt.submit({.on = static_cast<std::uint32_t>(i % ranks)}, add, i, i == 12 ? &rt : nullptr, reduce(htotal));
         entered.emplace_back(i, rt.position());
         if (i == 25) rt.submit(copy, read(htotal), write(horder));
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       rt.wait();
       Word expected = 5;
@@ -349,7 +349,7 @@ TEST(DistCancel, WhatIsAcquiredIsAlikeUntilTheEndAndThenWhatIsHere) {
       Ring ring(rt, 3, 10);
       for (int i = 0; !rt.cancelled(); ++i) {
         ring.step(i == 30);
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
         if (i % 10 != 9 || rt.cancelled()) continue;
         auto view = rt.acquire(read(ring.block(0)));
         looks.say(rt, (*view)[3]);
@@ -381,7 +381,7 @@ TEST(DistCancel, ExplicitMessagesTakePlace) {
         if (rt.rank() == 0) rt.send(hown, 1);
         else rt.receive(hown, 0);
         if (rt.rank() == 1 && !ignored) expected = 1;
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       rt.wait();
       ring.check(seed);
@@ -414,7 +414,7 @@ TEST(DistCancel, ReplaysEndWithTheFlow) {
       Word replays = 0;
       for (; !rt.cancelled(); ++replays) {
         rt.replay(graph);
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       EXPECT_EQ(rt.replay(graph).task, nullptr);
       rt.wait();
@@ -439,7 +439,7 @@ TEST(DistCancel, WithNothingLeftAndWithoutAWait) {
       Ring ring(rt, 4, 5);
       for (int i = 0; i < 10; ++i) ring.step();
       rt.wait();
-      job.maybe_yield(rt.rank());
+      job.maybe_yield();
       if (rt.rank() == seed % 4) rt.cancel();
       rt.wait();
       ends.say(rt, rt.cancelled_at());
@@ -480,12 +480,12 @@ TEST(DistCancel, BehindTheEndADeathChangesNothingBeforeTheWaitThatReportsIt) {
       if (rt.rank() == 0) rt.cancel();
       while (!rt.cancelled()) {
         rt.submit(count, write(counted));
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
-      for (++at_end; at_end < 3;) job.maybe_yield(rt.rank());
+      for (++at_end; at_end < 3;) job.maybe_yield();
       if (rt.rank() == 1) killer.emplace(rt, job, 1);
       for (int turn = 0; turn < 500; ++turn) {
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
         if (!rt.cancelled()) throw std::logic_error("the flow goes on");
         rt.submit(look, read(fresh));  // which nobody has written
       }
@@ -506,7 +506,7 @@ TEST(DistCancel, LoopsUntilTheEndThrowAfterADeath) {
         if (rt.rank() == 1 && step == seed) killer.emplace(rt, job, 1);
         if (rt.rank() == 2 && seed % 2 == 0 && step == 2 * seed) rt.cancel();  // about when the other dies
         rt.submit(count, write(counted));
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       rt.wait();
     });

@@ -2,7 +2,6 @@
 #include "deterministic_job.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "tandem/api/test_support.hpp"
@@ -15,16 +14,16 @@
 
 namespace tandem::dist_test {
 
-/// The thread of one rank's program, and whether it can run.
-struct DeterministicJob::RankThread {
-  std::thread thread;
-  std::condition_variable turn;  ///< `running_` is this one
-  bool ended = false;
+/// One rank's program, and whether it can run.
+struct DeterministicJob::Rank {
+  explicit Rank(std::function<void()> program) : fiber(std::move(program)) {}
+
+  sim::Fiber fiber;
   bool resting = false;  ///< it waits until `woken`
   bool woken = false;
   Runtime* runtime = nullptr;  ///< while its program runs
 
-  bool can_run() const noexcept { return !ended && (!resting || woken); }
+  bool can_run() const noexcept { return !fiber.has_ended() && (!resting || woken); }
 };
 
 class DeterministicJob::RankClock final : public clock::Clock {
@@ -36,10 +35,10 @@ class DeterministicJob::RankClock final : public clock::Clock {
   base::EventLoop& loop_;
 };
 
-/// Puts a rank's workers on the common loop; its caller steps on the program's thread.
+/// Puts a rank's workers on the common loop; its caller steps on the program's fiber.
 class DeterministicJob::RankDriver final : public base::Driver {
  public:
-  RankDriver(DeterministicJob& job, RankThread& self) : job_(job), self_(self), waker_(self) {}
+  RankDriver(DeterministicJob& job, Rank& self) : job_(job), self_(self), waker_(self) {}
   ~RankDriver() override { stop(); }
 
   base::Waker& add(base::Steppable& steppable, const Placement& placement) override {
@@ -66,7 +65,7 @@ class DeterministicJob::RankDriver final : public base::Driver {
         if (next < base::kNever) job_.loop_.at(next, [&self = self_] { self.woken = true; });
         self_.resting = true;
       }
-      job_.yield(self_);
+      sim::Fiber::yield();
       self_.resting = false;
     }
     return base::RunEnd::done;
@@ -75,13 +74,13 @@ class DeterministicJob::RankDriver final : public base::Driver {
 
  private:
   struct RankWaker final : base::Waker {
-    explicit RankWaker(RankThread& thread) : of(thread) {}
+    explicit RankWaker(Rank& rank) : of(rank) {}
     void wake() noexcept override { of.woken = true; }
-    RankThread& of;
+    Rank& of;
   };
 
   DeterministicJob& job_;
-  RankThread& self_;
+  Rank& self_;
   RankWaker waker_;
   base::Steppable* caller_ = nullptr;
   std::vector<base::Steppable*> added_;
@@ -90,20 +89,41 @@ class DeterministicJob::RankDriver final : public base::Driver {
 DeterministicJob::DeterministicJob(std::uint64_t seed) : loop_(seed) {}
 DeterministicJob::~DeterministicJob() = default;
 
-void DeterministicJob::yield_rank(std::uint32_t rank) { yield(*ranks_[rank]); }
-
-void DeterministicJob::yield(RankThread& self) {
-  std::unique_lock lock(mutex_);
-  running_ = nullptr;
-  main_turn_.notify_one();
-  self.turn.wait(lock, [&] { return running_ == &self; });
-}
-
-void DeterministicJob::resume(RankThread& rank) {
-  std::unique_lock lock(mutex_);
-  running_ = &rank;
-  rank.turn.notify_one();
-  main_turn_.wait(lock, [&] { return running_ == nullptr; });
+/// Adds a rank, whose program runs when it is resumed.
+void DeterministicJob::start(std::uint32_t rank, const JobSetup& setup,
+                             const std::function<void(Runtime&, DeterministicJob&)>& program, Ending& ending) {
+  ranks_.push_back(std::make_unique<Rank>([this, rank, &setup, &program, &ending] {
+    Rank& self = *ranks_[rank];
+    try {
+      auto resources = test::test_resources();
+      TestWorldOptions world_options;
+      world_options.workers = setup.workers;
+      world_options.sched = setup.sched;
+      world_options.main_bytes = setup.main_bytes;
+      world_options.devices = setup.devices;
+      world_options.device_bytes = setup.device_bytes;
+      world_options.device_messages = setup.device_messages;
+      world_options.loop = &loop_;
+      if (setup.adjust) setup.adjust(rank, world_options);
+      auto world = make_test_world(world_options, *resources);
+      resources->clock = std::make_unique<RankClock>(loop_);
+      world.clock = resources->clock.get();
+      world.caller_works = setup.caller;
+      world.driver = std::make_unique<RankDriver>(*this, self);
+      auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
+      runtime::CoreOptions core = setup.core;
+      if (!setup.memories.empty()) core.modelled_memory = setup.memories[rank];
+      Runtime rt(std::move(resources), std::move(world), core, std::move(endpoint), setup.flow);
+      const struct Shown {
+        Rank& of;
+        ~Shown() { of.runtime = nullptr; }
+      } shown{self};
+      self.runtime = &rt;
+      program(rt, *this);
+    } catch (const std::exception& error) {
+      ending.error = error.what();
+    }
+  }));
 }
 
 DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
@@ -113,61 +133,19 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
   network_ = std::make_unique<comm::LoopNetwork>(network_options, &loop_);
   Outcome outcome;
   outcome.endings.resize(setup.ranks);
-  for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) ranks_.push_back(std::make_unique<RankThread>());
-  for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) {
-    RankThread& self = *ranks_[rank];
-    self.thread = std::thread([&, rank] {
-      {
-        std::unique_lock lock(mutex_);
-        self.turn.wait(lock, [&] { return running_ == &self; });
-      }
-      try {
-        auto resources = test::test_resources();
-        TestWorldOptions world_options;
-        world_options.workers = setup.workers;
-        world_options.sched = setup.sched;
-        world_options.main_bytes = setup.main_bytes;
-        world_options.devices = setup.devices;
-        world_options.device_bytes = setup.device_bytes;
-        world_options.device_messages = setup.device_messages;
-        world_options.loop = &loop_;
-        if (setup.adjust) setup.adjust(rank, world_options);
-        auto world = make_test_world(world_options, *resources);
-        resources->clock = std::make_unique<RankClock>(loop_);
-        world.clock = resources->clock.get();
-        world.caller_works = setup.caller;
-        world.driver = std::make_unique<RankDriver>(*this, self);
-        auto endpoint = comm::Endpoint::open_loop(*network_, comm::Rank(rank), {}, *resources->log, &loop_);
-        runtime::CoreOptions core = setup.core;
-        if (!setup.memories.empty()) core.modelled_memory = setup.memories[rank];
-        Runtime rt(std::move(resources), std::move(world), core, std::move(endpoint), setup.flow);
-        const struct Shown {
-          RankThread& of;
-          ~Shown() { of.runtime = nullptr; }
-        } shown{self};
-        self.runtime = &rt;
-        program(rt, *this);
-      } catch (const std::exception& error) {
-        outcome.endings[rank].error = error.what();
-      }
-      const std::lock_guard lock(mutex_);
-      self.ended = true;
-      running_ = nullptr;
-      main_turn_.notify_one();
-    });
-  }
+  for (std::uint32_t rank = 0; rank < setup.ranks; ++rank) start(rank, setup, program, outcome.endings[rank]);
 
-  std::vector<RankThread*> ready;
+  std::vector<Rank*> ready;
   while (true) {
     ready.clear();
     bool all_ended = true;
     for (const auto& rank : ranks_) {
-      all_ended &= rank->ended;
+      all_ended &= rank->fiber.has_ended();
       if (rank->can_run()) ready.push_back(rank.get());
     }
     if (all_ended) break;
     if (!ready.empty() && loop_.random() % 3 == 0) {
-      resume(*ready[loop_.random() % ready.size()]);
+      ready[loop_.random() % ready.size()]->fiber.resume();
       continue;
     }
     struct Steps {
@@ -197,9 +175,8 @@ DeterministicJob::Outcome DeterministicJob::run(const JobSetup& setup,
       outcome.stuck = true;
       return outcome;  // the caller ends the process: the programs wait for ever
     }
-    if (end == base::RunEnd::stuck) resume(*ready[loop_.random() % ready.size()]);
+    if (end == base::RunEnd::stuck) ready[loop_.random() % ready.size()]->fiber.resume();
   }
-  for (const auto& rank : ranks_) rank->thread.join();
   return outcome;
 }
 

@@ -1,26 +1,24 @@
 // tests/dist_flow/deterministic_job.hpp: all ranks of a job on one event loop, in an order drawn from a seed.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "job_setup.hpp"
 #include "tandem/base/event_loop.hpp"
+#include "tandem/sim/fiber.hpp"
 #include "tandem/tandem.hpp"
 
 namespace tandem::dist_test {
 
 /// Runs the programs of several ranks as if on one thread.
 ///
-/// A program is ordinary code that blocks in `wait()`, so each rank has a thread. One thread runs at a time: `running_`
-/// names it, under `mutex_`. A rank's thread returns the turn to the main thread when it waits, and at random in
-/// `maybe_yield`. The main thread draws what runs next: a rank's program, or steps of the event loop, which holds the
-/// workers, the progress engines and the network. The same seed gives the same order.
+/// A program is ordinary code that blocks in `wait()`, so each rank has a fiber. It returns the turn to the main program
+/// when it waits, and at random in `maybe_yield`. The main program draws what runs next: a rank's program, or steps of
+/// the event loop, which holds the workers, the progress engines and the network. The same seed gives the same order.
 class DeterministicJob {
  public:
   explicit DeterministicJob(std::uint64_t seed);
@@ -35,28 +33,24 @@ class DeterministicJob {
   };
   Outcome run(const JobSetup& setup, const std::function<void(Runtime&, DeterministicJob&)>& program);
 
-  /// Lets other ranks run, one time in three. Called by the program of `rank`, between two calls of the runtime.
-  void maybe_yield(std::uint32_t rank) {
-    if (loop_.random() % 3 == 0) yield_rank(rank);
+  /// Lets other ranks run, one time in three. Called by a rank's program, between two calls of the runtime.
+  void maybe_yield() {
+    if (loop_.random() % 3 == 0) sim::Fiber::yield();
   }
   base::EventLoop& loop() noexcept { return loop_; }
   comm::LoopNetwork& network() noexcept { return *network_; }
 
  private:
-  struct RankThread;
+  struct Rank;
   class RankDriver;
   class RankClock;
 
-  void yield_rank(std::uint32_t rank);
-  void yield(RankThread& self);
-  void resume(RankThread& rank);
+  void start(std::uint32_t rank, const JobSetup& setup, const std::function<void(Runtime&, DeterministicJob&)>& program,
+             Ending& ending);
 
   base::EventLoop loop_;
   std::unique_ptr<comm::LoopNetwork> network_;
-  std::vector<std::unique_ptr<RankThread>> ranks_;
-  std::mutex mutex_;
-  std::condition_variable main_turn_;  ///< `running_` became null
-  RankThread* running_ = nullptr;      ///< null: the main thread
+  std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
 /// A codelet that workers of all kinds can run.
@@ -66,7 +60,7 @@ auto on_all(const char* name, Body body) {
 }
 
 /// Kills the rank of this program after `after_ns`, unless it has ended before. No other rank hears from it again; its
-/// thread still ends, with a JobError.
+/// program still ends, with a JobError.
 class Killer {
  public:
   Killer(Runtime& rt, DeterministicJob& job, std::int64_t after_ns);

@@ -405,7 +405,7 @@ std::uint64_t play_random(std::uint64_t seed) {
         else if (kind < 6) rt.submit(options, computes, read(vectors[from]), read_write(vectors[to]));
         else if (kind == 6) rt.submit(options, one_core, read(vectors[from]), read_write(vectors[to]));
         else rt.submit(options, shared, read(vectors[from]), read_write(vectors[to]));
-        job.maybe_yield(rt.rank());
+        job.maybe_yield();
       }
       rt.wait();
       EXPECT_TRUE(rt.core().executor().check_invariants()) << "GATE_RANDOM_SEED=" << seed;

@@ -296,7 +296,7 @@ TEST(DistPrune, CancelledFlowsEndAtOnePosition) {
                          });
                          rt.submit(step, &rt, read(of(i + 1)), read_write(of(i)));
                        });
-          job.maybe_yield(rt.rank());
+          job.maybe_yield();
         }
         rt.wait();
         ASSERT_TRUE(rt.cancelled_at().has_value());

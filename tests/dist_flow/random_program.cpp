@@ -28,7 +28,7 @@ class Program {
   void play() {
     for (std::size_t position = 0; position < plan_.operations.size(); ++position) {
       const Operation& operation = plan_.operations[position];
-      job_.maybe_yield(rt_.rank());
+      job_.maybe_yield();
       if (const auto recorded = plan_.recorded.find(position); recorded != plan_.recorded.end()) {
         replay(position, recorded->second);
         position += recorded->second.length - 1;
@@ -168,7 +168,7 @@ class Program {
     });
     owners_ = owners;
     for (unsigned replay = 0; replay < recorded.replays; ++replay) {
-      job_.maybe_yield(rt_.rank());
+      job_.maybe_yield();
       rt_.replay(graph);
       for (std::size_t i = 0; i < recorded.length; ++i) oracle_.step(from + i, plan_.operations[from + i]);
     }

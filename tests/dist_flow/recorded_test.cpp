@@ -418,7 +418,7 @@ TEST(DistRecorded, ACancelledFlowEndsItsReplays) {
         const std::uint64_t begin = rt.position();
         while (!rt.cancelled()) {
           rt.replay(graph);
-          job.maybe_yield(rt.rank());
+          job.maybe_yield();
         }
         rt.wait();
         EXPECT_EQ(rt.owner_of(hx), 0U);

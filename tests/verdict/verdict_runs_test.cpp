@@ -223,7 +223,7 @@ TEST(PlantedFault, SubmissionTooSlow) {
       // The program thinks for 3 ms.
       const std::int64_t until_ns = mine.loop().now_ns() + 3 * kMs;
       mine.loop().at(until_ns, [] {});
-      while (mine.loop().now_ns() < until_ns) mine.maybe_yield(rt.rank());
+      while (mine.loop().now_ns() < until_ns) mine.maybe_yield();
       rt.submit(work, write(x));
     }
   });

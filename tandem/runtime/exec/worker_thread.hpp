@@ -1,6 +1,10 @@
 // tandem/runtime/exec/worker_thread.hpp: whether this thread is a worker's, for messages.
 #pragma once
 
+namespace tandem::base {
+class FiberLocal;
+}
+
 namespace tandem::runtime {
 
 /// Marks the calling thread as a worker's while it lives: the thread runs kernels and callbacks.
@@ -15,6 +19,7 @@ class WorkerThread {
 
  private:
   static constinit inline thread_local unsigned depth_ = 0;
+  static const base::FiberLocal own_depth_;
 };
 
 }  // namespace tandem::runtime

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tandem/base/fiber_local.hpp"
 #include "tandem/base/splitmix64.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 
@@ -25,6 +26,7 @@ const std::string kNoName;
 }  // namespace
 
 constinit thread_local ReadyQueues::Promised ReadyQueues::promised_;
+const base::FiberLocal ReadyQueues::own_promise_([]() noexcept -> void* { return &promised_; }, sizeof promised_);
 
 ReadyQueues::ReadyQueues(const Policy& policy, const std::vector<std::vector<unsigned>>& distance, unsigned pinned_only,
                          std::uint64_t seed)

@@ -17,6 +17,10 @@
 #include "tandem/runtime/sched/task_queue.hpp"
 #include "tandem/runtime/task/task.hpp"
 
+namespace tandem::base {
+class FiberLocal;
+}
+
 namespace tandem::runtime {
 
 /// Ready tasks, from the threads that make them ready to the workers.
@@ -186,6 +190,7 @@ class ReadyQueues {
     bool pending = false;
   };
   static constinit thread_local Promised promised_;
+  static const base::FiberLocal own_promise_;
   struct Membership {  ///< of a worker in a group; a list that only grows
     WorkerGroup* group = nullptr;
     const Membership* next = nullptr;

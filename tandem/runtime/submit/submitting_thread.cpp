@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 
 #include "tandem/base/exceptions.hpp"
+#include "tandem/base/fiber_local.hpp"
 #include "tandem/runtime/exec/worker_thread.hpp"
 
 namespace tandem::runtime {
 
 constinit thread_local const char SubmittingThread::token_ = 0;
+const base::FiberLocal WorkerThread::own_depth_([]() noexcept -> void* { return &depth_; }, sizeof depth_);
 
 void SubmittingThread::refuse(const char* action) const {
   if (owner_ == &token_ || WorkerThread::is_this())
