@@ -250,14 +250,15 @@ bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
 }
 
 void run(const LinalgArguments& arguments, ToolContext& context) {
-  const auto topology = base::Topology::discover();
+  static const auto topology = base::Topology::discover();  // simulated ranks share it
   if (!topology) {
     context.log.error("{}", topology.error().message);
     context.exit_status = failure;
     return;
   }
   base::restrict_blas_threads();
-  if (const int threads = linalg::observed_blas_threads(); threads > 1)
+  static const int threads = linalg::observed_blas_threads();
+  if (threads > 1)
     context.log.warn(
         "the BLAS library uses {} threads for one call although it was set to use one: they compete with the workers",
         threads);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -12,7 +11,10 @@
 #include <fmt/format.h>
 
 #include "tandem/base/config.hpp"
+#include "tandem/clock/clock.hpp"
 #include "tandem/linalg.hpp"
+#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/virtual_place.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -26,9 +28,9 @@ using base::Result;
 template <Scalar T>
 struct Tiled {
   Tiled(Runtime& rt, const char* name, TileShape shape) : matrix(where_it_fits(rt, shape)), data(rt, name, matrix) {}
-  /// Tiles belong to the runtime where main memory has a limit.
+  /// Tiles belong to the runtime where main memory has a limit, and in a simulation, where nobody touches their memory.
   static TileShape where_it_fits(Runtime& rt, TileShape shape) {
-    shape.in_runtime = rt.config().get_bytes("memory") != 0;
+    shape.in_runtime = rt.config().get_bytes("memory") != 0 || runtime::VirtualPlace::current() != nullptr;
     return shape;
   }
   TileMatrix<T> matrix;
@@ -176,11 +178,12 @@ class Runner {
       prepare();
       const bool counts = i >= warm_ups;
       if (counts && job_.before_measured) job_.before_measured();
-      const auto begin = std::chrono::steady_clock::now();
+      const clock::Clock& clock = *rt_.core().world().clock;  // virtual, if the program is simulated
+      const std::int64_t begin_ns = clock.now_ns();
       timed();
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+      const std::int64_t elapsed_ns = clock.now_ns() - begin_ns;
       if (!counts) continue;
-      outcome_.seconds.push_back(elapsed.count());
+      outcome_.seconds.push_back(static_cast<double>(elapsed_ns) * 1e-9);
       if (job_.after_measured) job_.after_measured();
     }
   }

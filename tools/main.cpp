@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
   app.footer(
       "Every subcommand also takes the options of the runtime, as --tandem.NAME=VALUE; `tandem config` lists them.");
   app.require_subcommand();
-  tandem::tools::ToolContext context{config.value(), arguments, log};
+  tandem::tools::ToolContext context{.config = config.value(), .arguments = arguments, .log = log, .run = run};
   tandem::tools::add_all(app, context);
   if (const std::string wrong = command_line.parse(argc, argv); !wrong.empty()) {
     std::fprintf(stderr, "tandem: error: %s\n", wrong.c_str());

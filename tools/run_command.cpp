@@ -94,11 +94,14 @@ std::size_t program_position(const std::vector<std::string>& arguments, std::siz
   return at;
 }
 
-/// The program's words as given, with options of Tandem among them.
+}  // namespace
+
 std::vector<std::string> program_words(const ToolContext& context, std::size_t count) {
   const auto position = static_cast<std::ptrdiff_t>(program_position(context.arguments, count));
   return {context.arguments.begin() + position, context.arguments.end()};
 }
+
+namespace {
 
 /// Options of Tandem before the program reach the ranks as variables; those after it reach the program unchanged.
 Exports configuration(const ToolContext& context, std::size_t count) {

@@ -1,6 +1,7 @@
 // tools/subcommands.hpp: the subcommands of `tandem`, and what each is given.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,13 @@ struct ToolContext {
   std::vector<std::string> arguments;  ///< the whole command line as given, --tandem.* included
   base::Log& log;
   int exit_status = 0;
+  /// Runs another command line of `tandem`, and returns its exit status.
+  int (*run)(int argc, char** argv) = nullptr;
 };
+
+/// The words of the program that a command line ends with, as given: the last `count` ones that are no options of
+/// Tandem, and the options among and behind them.
+std::vector<std::string> program_words(const ToolContext& context, std::size_t count);
 
 /// All subcommands of this build: with_all.cpp, or with_few.cpp.
 void add_all(Subcommand app, ToolContext& context);
@@ -47,6 +54,7 @@ void add_linalg(Subcommand app, ToolContext& context);
 void add_machine(Subcommand app, ToolContext& context);
 void add_models(Subcommand app, ToolContext& context);
 void add_run(Subcommand app, ToolContext& context);
+void add_simulate(Subcommand app, ToolContext& context);
 void add_top(Subcommand app, ToolContext& context);
 void add_trace(Subcommand app, ToolContext& context);
 

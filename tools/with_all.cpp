@@ -12,6 +12,7 @@ void add_all(Subcommand app, ToolContext& context) {
   add_machine(app, context);
   add_models(app, context);
   add_run(app, context);
+  add_simulate(app, context);
   add_top(app, context);
   add_trace(app, context);
 }

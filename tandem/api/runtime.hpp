@@ -1035,9 +1035,9 @@ class Runtime {
   bool is_recording() const noexcept;
   void check_not_recording(const char* action) const;
   void start(const Options& program);
+  void start_virtually(const Options& program);
   void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
-
   void leave_to_parent() noexcept;
 
   std::unique_ptr<base::Config> config_;

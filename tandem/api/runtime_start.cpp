@@ -24,6 +24,7 @@
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/hardware_counters.hpp"
 #include "tandem/base/standard_streams.hpp"
+#include "tandem/clock/loop_clock.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
 #include "tandem/comm/bootstrap/variables.hpp"
 #include "tandem/comm/endpoint.hpp"
@@ -31,6 +32,7 @@
 #include "tandem/runtime/memory/numa_memory.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/virtual_place.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem {
@@ -132,13 +134,13 @@ void place_message_memory(runtime::RuntimeCore& core, std::size_t numa_place, co
 Runtime::Runtime(const Options& options)
     : config_(std::make_unique<base::Config>(load_config(nullptr, nullptr, options))),
       resources_(make_resources(*config_, options)) {
-  start(options);
+  runtime::VirtualPlace::current() != nullptr ? start_virtually(options) : start(options);
 }
 
 Runtime::Runtime(int& argc, char** argv, const Options& options)
     : config_(std::make_unique<base::Config>(load_config(&argc, argv, options))),
       resources_(make_resources(*config_, options)) {
-  start(options);
+  runtime::VirtualPlace::current() != nullptr ? start_virtually(options) : start(options);
 }
 
 Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world, const runtime::CoreOptions& options)
@@ -272,6 +274,38 @@ void Runtime::start(const Options& program) {
     flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
   if (base::restrict_blas_threads() != nullptr)
     company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
+}
+
+/// Starts as a rank of a simulated job. What options say of this machine has no effect.
+void Runtime::start_virtually(const Options& program) {
+  runtime::VirtualPlace& place = *runtime::VirtualPlace::current();
+  resources_->loop = &place.loop();
+  resources_->clock = std::make_unique<clock::LoopClock>(place.loop());
+  runtime::World world;
+  const std::string& sched = config_->get_string("sched");
+  world.policy = make_policy(sched == kAutomaticPolicy ? "lws" : sched, resources_->policies);
+  world.clock = resources_->clock.get();
+  world.log = resources_->log.get();
+  world.driver = place.make_driver();
+  world.caller_works = config_->get_bool("caller");
+  place.furnish(world, static_cast<unsigned>(config_->get_int("workers")));
+  settle_policy(world, *config_, *resources_);
+  const auto open = [this, traced = TracePlace{place.rank(), place.size(), place.job()}](
+                        const std::filesystem::path& folder) {
+    return open_trace(trace_options(*config_, traced, nullptr), folder, *resources_);
+  };
+  const bool is_traced = !config_->get_string("trace").empty() || !config_->get_string("report").empty();
+  trace_ = std::make_unique<Trace>(is_traced ? open({}) : nullptr, open);
+  comm::EndpointOptions endpoint_options = comm::comm_options(*config_);
+  endpoint_options.trace = trace_->session();
+  auto endpoint = place.open_endpoint(endpoint_options, *resources_->log);
+  runtime::CoreOptions options = core_options(*config_);
+  options.watchdog_ns = 0;  // the simulation sees when nothing goes on
+  options.emulation = program.emulation ? program.emulation : place.emulation();
+  core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+  connect_trace();
+  if (endpoint != nullptr)
+    flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
 }
 
 /// Connects all parts to the trace, if there is one.

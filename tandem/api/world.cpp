@@ -12,6 +12,7 @@
 #include "tandem/base/cpu_quota.hpp"
 #include "tandem/base/exceptions.hpp"
 #include "tandem/base/thread_driver.hpp"
+#include "tandem/clock/loop_clock.hpp"
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/runtime/device/modelled_memory.hpp"
 #include "tandem/runtime/memory/numa_memory.hpp"
@@ -21,23 +22,6 @@
 namespace tandem {
 
 namespace {
-
-std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runtime::PolicyRegistry& policies) {
-  if (auto policy = policies.make(name)) return policy;
-  std::string known;
-  for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
-  throw StartError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
-}
-
-/// The event loop's time, as a clock.
-class LoopClock final : public clock::Clock {
- public:
-  explicit LoopClock(base::EventLoop& loop) : loop_(loop) {}
-  std::int64_t now_ns() const noexcept override { return loop_.now_ns(); }
-
- private:
-  base::EventLoop& loop_;
-};
 
 /// A memory that only copies reach: main memory at addresses that nothing else knows.
 class DistantMemory final : public runtime::MemoryNode {
@@ -156,6 +140,13 @@ void divide_main_memory(runtime::World& world, const base::Topology& topology) {
 
 }  // namespace
 
+std::unique_ptr<runtime::Policy> make_policy(const std::string& name, const runtime::PolicyRegistry& policies) {
+  if (auto policy = policies.make(name)) return policy;
+  std::string known;
+  for (const std::string& other : policies.names()) known += (known.empty() ? "" : ", ") + other;
+  throw StartError(fmt::format("there is no scheduling policy '{}'; known are: {}", name, known));
+}
+
 std::vector<WorkerPlacement> plan_workers(const base::Topology& topology, std::optional<double> cpu_quota,
                                           const base::Config& config, const RankShare& share) {
   const std::vector<base::CoreId> cores = cores_for_workers(topology, config);
@@ -244,7 +235,7 @@ runtime::World make_test_world(const TestWorldOptions& options, WorldResources& 
   auto own_loop = std::make_unique<base::EventLoop>(options.seed);
   base::EventLoop* const loop = options.loop != nullptr ? options.loop : own_loop.get();
   resources.loop = loop;
-  resources.clock = std::make_unique<LoopClock>(*loop);
+  resources.clock = std::make_unique<clock::LoopClock>(*loop);
   if (resources.log == nullptr) resources.log = std::make_unique<base::Log>(base::LogLevel::error);
   runtime::World world;
   world.policy = make_policy(options.sched, resources.policies);

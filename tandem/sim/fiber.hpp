@@ -7,8 +7,8 @@
 
 namespace tandem::sim {
 
-/// Code with a stack of its own, which runs on the thread that calls `resume`, until it calls `yield` or ends. A program
-/// of a simulated rank runs so: it is ordinary code, blocks in `wait()`, and there may be thousands of them.
+/// Code with a stack of its own, which runs on the thread that calls `resume`, until it calls `yield` or ends. The
+/// program of a simulated rank runs so: it is ordinary code, blocks in `wait()`, and there may be thousands of them.
 ///
 /// Each fiber has its own exceptions in flight, errno, floating-point modes, and variables of `base::FiberLocal`.
 ///

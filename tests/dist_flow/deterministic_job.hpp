@@ -8,21 +8,15 @@
 #include <vector>
 
 #include "job_setup.hpp"
-#include "tandem/base/event_loop.hpp"
-#include "tandem/sim/fiber.hpp"
+#include "tandem/sim/job.hpp"
 #include "tandem/tandem.hpp"
 
 namespace tandem::dist_test {
 
-/// Runs the programs of several ranks as if on one thread.
-///
-/// A program is ordinary code that blocks in `wait()`, so each rank has a fiber. It returns the turn to the main program
-/// when it waits, and at random in `maybe_yield`. The main program draws what runs next: a rank's program, or steps of
-/// the event loop, which holds the workers, the progress engines and the network. The same seed gives the same order.
+/// Runs the programs of several ranks in a `sim::Job`, with test worlds, in an order drawn from a seed.
 class DeterministicJob {
  public:
-  explicit DeterministicJob(std::uint64_t seed);
-  ~DeterministicJob();
+  explicit DeterministicJob(std::uint64_t seed) : job_(seed) {}
 
   /// How each rank's program ended. `stuck`: some programs wait and nothing can run; `why` describes what they wait
   /// for.
@@ -34,23 +28,17 @@ class DeterministicJob {
   Outcome run(const JobSetup& setup, const std::function<void(Runtime&, DeterministicJob&)>& program);
 
   /// Lets other ranks run, one time in three. Called by a rank's program, between two calls of the runtime.
-  void maybe_yield() {
-    if (loop_.random() % 3 == 0) sim::Fiber::yield();
-  }
-  base::EventLoop& loop() noexcept { return loop_; }
+  void maybe_yield() { job_.maybe_yield(); }
+  base::EventLoop& loop() noexcept { return job_.loop(); }
   comm::LoopNetwork& network() noexcept { return *network_; }
 
  private:
-  struct Rank;
-  class RankDriver;
-  class RankClock;
+  using Program = std::function<void(Runtime&, DeterministicJob&)>;
+  void run_rank(std::uint32_t rank, const JobSetup& setup, const Program& program);
 
-  void start(std::uint32_t rank, const JobSetup& setup, const std::function<void(Runtime&, DeterministicJob&)>& program,
-             Ending& ending);
-
-  base::EventLoop loop_;
+  sim::Job job_;
   std::unique_ptr<comm::LoopNetwork> network_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<Runtime*> runtimes_;  ///< by rank; null while its program has none
 };
 
 /// A codelet that workers of all kinds can run.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tandem/runtime/data/handle.hpp"
+#include "tandem/runtime/task/codelet_core.hpp"
 
 namespace tandem::runtime {
 

@@ -14,14 +14,16 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Copies `from` into the pieces of `to`, as far as both go.
-void copy(std::span<const iovec> from, std::span<const iovec> to) {
+/// Copies `from` into the pieces of `to`, as far as both go; pieces of more than `most` bytes stay as they are.
+void copy(std::span<const iovec> from, std::span<const iovec> to, std::size_t most = SIZE_MAX) {
   std::size_t i = 0;
   std::size_t at = 0;
   for (const iovec& place : to) {
     for (std::size_t done = 0; done < place.iov_len && i < from.size();) {
       const std::size_t part = std::min(place.iov_len - done, from[i].iov_len - at);
-      std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at, part);
+      if (place.iov_len <= most)
+        std::memcpy(static_cast<std::byte*>(place.iov_base) + done, static_cast<std::byte*>(from[i].iov_base) + at,
+                    part);
       done += part;
       at += part;
       if (at == from[i].iov_len) ++i, at = 0;
@@ -48,10 +50,11 @@ class LoopNetwork::Payload {
     if (stays_with_sender) pieces_.assign(pieces.begin(), pieces.end());
     else copy_ = joined(pieces);
   }
-  void read(std::span<const iovec> to) {
+  /// Pieces of more than `most` bytes stay as they are.
+  void read(std::span<const iovec> to, std::size_t most) {
     const std::lock_guard lock(mutex_);
     const iovec whole{copy_.data(), copy_.size()};
-    copy(pieces_.empty() ? std::span<const iovec>(&whole, 1) : pieces_, to);
+    copy(pieces_.empty() ? std::span<const iovec>(&whole, 1) : pieces_, to, most);
   }
   void leave_sender() {
     const std::lock_guard lock(mutex_);
@@ -280,7 +283,8 @@ class LoopTransport final : public Transport {
         from.fail();
         sink_.peer_failed(message.from, landing.malformed);
       } else if (message.payload_bytes > 0) {
-        message.payload->read(landing.pieces);
+        const LoopOptions& options = network_.options();
+        message.payload->read(landing.pieces, options.bulk_travels ? SIZE_MAX : options.eager_bytes);
         sink_.landed(from, landing.token);
       }
     }

@@ -1,0 +1,64 @@
+// tandem/runtime/virtual_place.hpp: where a simulated program lives, in place of this machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tandem/base/event_loop.hpp"
+#include "tandem/runtime/worker/world.hpp"
+
+namespace tandem::base {
+class FiberLocal;
+}
+
+namespace tandem::comm {
+class Endpoint;
+struct EndpointOptions;
+}
+
+namespace tandem::runtime {
+
+/// One rank of a simulated job: the machine, the network and the time that its program sees. A `Runtime` that is
+/// constructed while the program lives there uses them, whatever its options say of this machine.
+///
+/// Threads: the one of the event loop.
+class VirtualPlace {
+ public:
+  virtual ~VirtualPlace() = default;
+
+  /// Of the program that runs on this fiber; null: it lives on this machine.
+  static VirtualPlace* current() noexcept { return current_; }
+  /// While it lives, the program that runs here lives in `place`.
+  class Stay {
+   public:
+    explicit Stay(VirtualPlace& place) noexcept : before_(std::exchange(current_, &place)) {}
+    ~Stay() { current_ = before_; }
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+
+   private:
+    VirtualPlace* const before_;
+  };
+
+  virtual std::uint32_t rank() const noexcept = 0;
+  virtual std::uint32_t size() const noexcept = 0;
+  /// Name of the job, for its trace.
+  virtual std::string job() const = 0;
+  /// Where the rank's workers, messages and copies take place. Outlives every runtime of the rank.
+  virtual base::EventLoop& loop() noexcept = 0;
+  virtual std::unique_ptr<base::Driver> make_driver() = 0;
+  /// Adds workers and memories. `workers`: number of CPU workers; 0: as many as the place has cores.
+  virtual void furnish(World& world, unsigned workers) = 0;
+  /// Connects the rank to the others; null: there is one rank.
+  virtual std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) = 0;
+  /// How long kernels take there.
+  virtual Emulation emulation() = 0;
+
+ private:
+  static constinit inline thread_local VirtualPlace* current_ = nullptr;
+  static const base::FiberLocal own_place_;
+};
+
+}  // namespace tandem::runtime

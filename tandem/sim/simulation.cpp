@@ -1,0 +1,109 @@
+// tandem/sim/simulation.cpp: the place of each rank: its workers on the common loop, its network, its kernels.
+#include "tandem/sim/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "tandem/base/log.hpp"
+#include "tandem/comm/endpoint.hpp"
+#include "tandem/comm/transport/loop/loop.hpp"
+#include "tandem/runtime/virtual_place.hpp"
+#include "tandem/sim/job.hpp"
+
+namespace tandem::sim {
+
+struct Simulation::Parts {
+  explicit Parts(Options given)
+      : options(std::move(given)), job(options.seed), network(network_of(options), &job.loop()) {}
+
+  static comm::LoopOptions network_of(const Options& options) {
+    comm::LoopOptions network;
+    network.ranks = options.platform.ranks;
+    network.ranks_per_host = 1;
+    network.eager_bytes = 16 << 10;
+    network.segment_bytes = 64 << 10;
+    network.payload_bytes = 1 << 20;
+    network.bulk_travels = false;
+    network.latency_min_ns = network.latency_max_ns = options.platform.latency_ns;
+    network.bytes_per_ns = options.platform.bytes_per_ns;
+    return network;
+  }
+
+  const Options options;
+  Job job;
+  comm::LoopNetwork network;
+  std::set<std::string, std::less<>> without_model;
+  std::vector<std::unique_ptr<Place>> places;
+};
+
+class Simulation::Place final : public runtime::VirtualPlace {
+ public:
+  Place(Parts& parts, std::uint32_t rank) : parts_(parts), rank_(rank) {}
+
+  std::uint32_t rank() const noexcept override { return rank_; }
+  std::uint32_t size() const noexcept override { return parts_.options.platform.ranks; }
+  std::string job() const override { return fmt::format("simulated, seed {}", parts_.options.seed); }
+  base::EventLoop& loop() noexcept override { return parts_.job.loop(); }
+  std::unique_ptr<base::Driver> make_driver() override { return parts_.job.make_driver(rank_); }
+  void furnish(runtime::World& world, unsigned workers) override {
+    world.add_cpu_workers(workers != 0 ? workers : parts_.options.platform.cores);
+  }
+  std::unique_ptr<comm::Endpoint> open_endpoint(const comm::EndpointOptions& options, base::Log& log) override {
+    if (size() == 1) return nullptr;
+    return comm::Endpoint::open_loop(parts_.network, comm::Rank(rank_), options, log, &parts_.job.loop());
+  }
+  runtime::Emulation emulation() override {
+    return [this](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
+      if (auto known = parts_.options.kernels(task)) return known;
+      if (!parts_.without_model.contains(task.codelet)) parts_.without_model.emplace(task.codelet);
+      return runtime::EmulatedWork(0);
+    };
+  }
+
+ private:
+  Parts& parts_;
+  const std::uint32_t rank_;
+};
+
+Simulation::Simulation(Options options) : parts_(std::make_unique<Parts>(std::move(options))) {}
+
+/// Programs that wait for ever keep what is on their stacks.
+Simulation::~Simulation() {
+  if (is_stuck_) (void)parts_.release();
+}
+
+std::int64_t Simulation::now_ns() const { return parts_->job.loop().now_ns(); }
+
+Simulation::Outcome Simulation::run(const std::function<int(std::uint32_t rank)>& program) {
+  Outcome outcome;
+  const std::uint32_t ranks = parts_->options.platform.ranks;
+  outcome.statuses.assign(ranks, 1);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    Place& place = *parts_->places.emplace_back(std::make_unique<Place>(*parts_, rank));
+    parts_->job.add([this, &outcome, &program, &place, rank] {
+      const runtime::VirtualPlace::Stay stay(place);
+      try {
+        outcome.statuses[rank] = program(rank);
+      } catch (const std::exception& error) {
+        if (outcome.error.empty())
+          outcome.error = fmt::format("rank {} at {:.6f} s: {}", rank, static_cast<double>(now_ns()) * 1e-9,
+                                      error.what());
+      }
+    });
+  }
+  const bool have_ended = parts_->job.run(Job::Turns::prompt);
+  outcome.end_ns = now_ns();
+  outcome.without_model.assign(parts_->without_model.begin(), parts_->without_model.end());
+  is_stuck_ = !have_ended;
+  if (is_stuck_)
+    outcome.error = fmt::format("at {:.6f} s nothing can go on: some ranks wait for ever{}",
+                                static_cast<double>(outcome.end_ns) * 1e-9,
+                                outcome.error.empty() ? "" : ", after " + outcome.error);
+  return outcome;
+}
+
+}  // namespace tandem::sim

@@ -1,0 +1,176 @@
+// tests/sim/simulation_test.cpp: programs of several ranks on one loop, and runtimes that find their simulated places.
+#include "tandem/sim/job.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/virtual_place.hpp"
+#include "tandem/sim/simulation.hpp"
+#include "tandem/tandem.hpp"
+
+namespace tandem::sim::simulation_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Options that no file or variable of this machine changes.
+Options plain(std::vector<std::pair<std::string, std::string>> more = {}) {
+  more.insert(more.end(), {{"trace", ""}, {"models", "off"}, {"log", "error"}});
+  return {.more = std::move(more)};
+}
+
+runtime::Emulation all_take(std::int64_t ns) {
+  return [ns](const runtime::EmulatedTask&) { return runtime::EmulatedWork(ns); };
+}
+
+TEST(Job, RunsProgramsThatYield) {
+  for (const Job::Turns turns : {Job::Turns::prompt, Job::Turns::drawn}) {
+    Job job(1);
+    std::vector<int> steps(3);
+    for (int& count : steps)
+      job.add([&count] {
+        for (; count < 5; ++count) Fiber::yield();
+      });
+    EXPECT_TRUE(job.run(turns));
+    EXPECT_THAT(steps, ElementsAre(5, 5, 5));
+  }
+}
+
+TEST(Simulation, ARuntimeFindsItsPlace) {
+  Simulation simulation({.platform = {.ranks = 3, .cores = 4}, .kernels = all_take(1'000'000)});
+  std::vector<unsigned> workers(3), sizes(3);
+  const auto outcome = simulation.run([&](std::uint32_t rank) {
+    Runtime rt(plain());
+    EXPECT_EQ(rt.rank(), rank);
+    sizes[rank] = rt.size();
+    workers[rank] = rt.worker_count();
+    return static_cast<int>(rank);
+  });
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.statuses, ElementsAre(0, 1, 2));
+  EXPECT_THAT(sizes, ElementsAre(3, 3, 3));
+  EXPECT_THAT(workers, ElementsAre(4, 4, 4));
+  EXPECT_EQ(runtime::VirtualPlace::current(), nullptr);
+}
+
+/// Independent tasks of 1 ms each: their number, and the virtual time that they take.
+std::int64_t time_of(unsigned tasks, unsigned cores) {
+  Simulation simulation({.platform = {.cores = cores}, .kernels = all_take(1'000'000)});
+  const auto outcome = simulation.run([&](std::uint32_t) {
+    Runtime rt(plain());
+    std::vector<double> values(tasks);
+    std::vector<Data<double>> data;
+    for (double& value : values) data.push_back(rt.data(value));
+    for (auto& one : data) rt.submit("work", [](double&) {}, read_write(one));
+    rt.wait();
+    return 0;
+  });
+  EXPECT_EQ(outcome.error, "");
+  return outcome.end_ns;
+}
+
+TEST(Simulation, WorkersShareTasks) {
+  EXPECT_NEAR(static_cast<double>(time_of(64, 1)), 64e6, 1e5);
+  EXPECT_NEAR(static_cast<double>(time_of(64, 16)), 4e6, 1e5);
+}
+
+TEST(Simulation, MessagesTakeLatencyAndRate) {
+  constexpr std::size_t kBytes = 8 << 20;
+  const auto time = [](std::int64_t latency_ns, double bytes_per_ns) {
+    Simulation simulation({.platform = {.ranks = 2, .latency_ns = latency_ns, .bytes_per_ns = bytes_per_ns},
+                           .kernels = all_take(0)});
+    std::int64_t end_ns = 0;
+    const auto outcome = simulation.run([&](std::uint32_t) {
+      Runtime rt(plain());
+      auto block = rt.vector<std::byte>("block", kBytes, {.owner = 0});
+      rt.submit("make", [](std::span<std::byte>) {}, write(block));
+      rt.submit({.on = 1}, "look", [](std::span<const std::byte>) {}, read(block));
+      rt.wait();
+      end_ns = std::max(end_ns, simulation.now_ns());
+      return 0;
+    });
+    EXPECT_EQ(outcome.error, "");
+    return static_cast<double>(end_ns);
+  };
+  const double fast = time(1'000, 10), slow = time(1'000, 1), far = time(1'000'000, 10);
+  EXPECT_NEAR(slow - fast, kBytes * 0.9, kBytes * 0.02);
+  EXPECT_GT(far - fast, 2e6);
+}
+
+TEST(Simulation, IsTheSameEachTime) {
+  const auto play = [] {
+    Simulation simulation({.platform = {.ranks = 4, .cores = 2}, .kernels = [](const runtime::EmulatedTask& task) {
+      return runtime::EmulatedWork(1'000 + static_cast<std::int64_t>(task.data[0].bytes()));
+    }});
+    std::vector<std::int64_t> ends;
+    const auto outcome = simulation.run([&](std::uint32_t rank) {
+      Runtime rt(plain());
+      std::vector<Data<Vector<double>>> blocks;
+      for (std::size_t i = 0; i < 8; ++i)
+        blocks.push_back(rt.vector<double>("block", 100 * (i + 1), {.owner = static_cast<std::uint32_t>(i % 4)}));
+      for (auto& block : blocks) rt.submit("make", [](std::span<double>) {}, write(block));
+      for (std::size_t i = 0; i < 40; ++i)
+        rt.submit("work", [](std::span<const double>, std::span<double>) {}, read(blocks[i % 8]),
+                  read_write(blocks[(i * 3 + 1) % 8]));
+      rt.wait();
+      ends.push_back(simulation.now_ns() + rank);
+      return 0;
+    });
+    EXPECT_EQ(outcome.error, "");
+    return ends;
+  };
+  EXPECT_EQ(play(), play());
+}
+
+TEST(Simulation, NamesKernelsWithoutADuration) {
+  const auto knows_none = [](const runtime::EmulatedTask&) { return std::optional<runtime::EmulatedWork>(); };
+  Simulation simulation({.kernels = knows_none});
+  const auto outcome = simulation.run([](std::uint32_t) {
+    Runtime rt(plain());
+    double value = 0;
+    rt.submit("unheard of", [](double&) {}, read_write(rt.data(value)));
+    rt.wait();
+    return 0;
+  });
+  EXPECT_THAT(outcome.without_model, ElementsAre("unheard of"));
+}
+
+TEST(Simulation, SaysWhichRankThrowsAndWhen) {
+  Simulation simulation({.kernels = all_take(2'000'000)});
+  const auto outcome = simulation.run([](std::uint32_t) -> int {
+    Runtime rt(plain());
+    double value = 0;
+    rt.submit("work", [](double&) {}, read_write(rt.data(value)));
+    rt.wait();
+    throw std::runtime_error("no more");
+  });
+  EXPECT_THAT(outcome.error, HasSubstr("rank 0 at 0.002"));
+  EXPECT_THAT(outcome.error, HasSubstr("no more"));
+}
+
+TEST(Simulation, SaysThatNothingGoesOn) {
+  Simulation simulation({.platform = {.ranks = 2}, .kernels = all_take(1'000)});
+  const auto outcome = simulation.run([](std::uint32_t rank) {
+    Runtime rt(plain());
+    double value = 0;
+    auto x = rt.data("x", value);
+    if (rank == 1) rt.receive(x, 0, 7);  // nobody sends it
+    rt.wait();
+    return 0;
+  });
+  EXPECT_THAT(outcome.error, HasSubstr("nothing can go on"));
+}
+
+}  // namespace
+}  // namespace tandem::sim::simulation_test
