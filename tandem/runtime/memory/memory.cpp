@@ -174,10 +174,8 @@ NodeIndex Memory::source_of(Task& event) {
   if ((valid & 1U) != 0 || there == 0) return 0;
   const auto node = static_cast<NodeIndex>(std::countr_zero(there));
   // Without its memory the event has only seen where the value is; it may leave before the event asks.
-  if (room_.is_limited(node) && event.room.memory != RoomState::Memory::none &&
-      !room_.reserve_at_once(event, node, Room::AtOnce::valid))
-    return 0;
-  return node;
+  const bool asks = room_.is_limited(node) && event.room.memory != RoomState::Memory::none;
+  return asks && !room_.reserve_at_once(event, node, Room::AtOnce::valid) ? 0 : node;
 }
 
 Memory::Staging Memory::prefetch(Task& task, NodeIndex node) {
@@ -224,9 +222,7 @@ PrefetchReport Memory::prefetches() const noexcept {
 bool Memory::give_memory(Task& task, NodeIndex node) {
   // A message for a device may go to main memory as well, so nothing leaves for it.
   const bool has_other_place = task.kind == TaskKind::event && node != 0 && task.extra->sources == 0;
-  const bool may_wait =
-      !has_other_place && room_.is_limited(node) && task.room.is_pinned() &&
-                        task.room.memory != RoomState::Memory::beside;
+  const bool may_wait = !has_other_place && room_.is_limited(node) && task.room.is_pinned_within_budget();
   const std::uint64_t given_up = may_wait ? room_.given_up(node) : 0;
   const Handle* at = nullptr;
   try {

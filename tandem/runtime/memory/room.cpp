@@ -492,10 +492,11 @@ bool Room::end(Task& task, NodeIndex node) {
     if (handle.residence->unwanted && handle.residence->uses.next() == UpcomingUses::kNone)
       handle.residence->last_use = 0;
     if (room.is_pinned()) unpin(handle, node);
-    if (room.memory == RoomState::Memory::beside && handle.residence->stays[node].beside) nodes_[node].arrived.push_back(&handle);
+    if (room.memory == RoomState::Memory::beside && handle.residence->stays[node].beside)
+      nodes_[node].arrived.push_back(&handle);
     leave_if_evicted(handle);
   });
-  if (room.is_pinned() && room.memory != RoomState::Memory::beside) end_hold(task, node);
+  if (room.is_pinned_within_budget()) end_hold(task, node);
   task.room = RoomState();
   return room.is_pinned();
 }

@@ -141,7 +141,7 @@ class Room {
   void wait_again(Task& task, NodeIndex node, std::uint64_t given_up_before, const std::function<void()>& on_wait = {});
   /// As `wait_again`, for a hint, which does not wait: it gives back its memory.
   void shrink(Task& hint, NodeIndex node, std::uint64_t given_up_before);
-  /// Who gets memory at once, or not at all.
+  /// Tasks that get memory at once, or not at all.
   enum class AtOnce : std::uint8_t {
     /// A hint: its data may take free memory, or that of replicas that are valid elsewhere, too, and are used later;
     /// nothing while a task waits for memory there.

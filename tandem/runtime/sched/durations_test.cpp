@@ -1,4 +1,4 @@
-// tandem/runtime/sched/durations_test.cpp: what is learnt of kernels; trials of implementations, choices, and the cost of trials.
+// tandem/runtime/sched/durations_test.cpp: what is learnt of kernels, and the choice among implementations.
 #include "tandem/runtime/sched/durations.hpp"
 
 #include <array>

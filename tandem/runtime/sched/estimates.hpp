@@ -24,9 +24,8 @@ class Estimates {
   /// Estimate for a kernel of `codelet` on a worker of `kind`, with data of this `footprint` (`footprint_of`).
   virtual Estimate expected_ns(std::string_view codelet, model::Footprint footprint, DeviceKind kind) const = 0;
   /// As `expected_ns`, by one of the codelet's implementations; nothing is known unless this is overridden.
-  virtual Estimate expected_ns_by(unsigned implementation, std::string_view codelet, model::Footprint footprint,
-                                  DeviceKind kind) const {
-    static_cast<void>(implementation), static_cast<void>(codelet), static_cast<void>(footprint), static_cast<void>(kind);
+  virtual Estimate expected_ns_by([[maybe_unused]] unsigned implementation, [[maybe_unused]] std::string_view codelet,
+                                  [[maybe_unused]] model::Footprint footprint, [[maybe_unused]] DeviceKind kind) const {
     return {};
   }
 };

@@ -153,6 +153,7 @@ struct RoomState {
   bool is_noted : 1 = false;  ///< the task is among the upcoming uses of its data
 
   bool is_pinned() const noexcept { return memory >= Memory::pinned; }
+  bool is_pinned_within_budget() const noexcept { return is_pinned() && memory != Memory::beside; }
 };
 static_assert(sizeof(RoomState) == 1);
 
