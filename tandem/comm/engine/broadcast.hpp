@@ -24,8 +24,6 @@
 
 namespace tandem::comm::internal {
 
-class BroadcastPlanner;
-
 /// Most entries of one route, so that it fits with the user's header into the smallest control block of a transport.
 inline constexpr std::size_t kMostPerRoute = 340;
 
@@ -39,7 +37,7 @@ struct PlannedTree {
     bool sequential = false;
   };
 
-  const BroadcastPlanner* planner = nullptr;  ///< the planner that filled it; null: none yet
+  const void* planner = nullptr;      ///< the planner that filled it; null: none yet
   std::vector<Recipient> given;       ///< as the user gave them
   std::vector<Recipient> sorted;      ///< `given` in the order of `Broadcast::recipients`
 
@@ -210,6 +208,12 @@ struct Broadcast {
   mutable std::vector<std::uint32_t> sorted_ranks_;
 };
 
+/// Marks the root's request to end as `peer_dead`.
+inline void note_dead_recipient(Broadcast& broadcast, Rank dead) noexcept {
+  broadcast.recipient_died = true;
+  broadcast.culprit = dead;
+}
+
 inline bool Broadcast::goes_to(Rank rank) const {
   constexpr std::size_t kFew = 16;
   if (recipients.size() <= kFew)
@@ -266,6 +270,8 @@ struct Broadcasts {
 
   /// `left` counts the entries of the lists.
   explicit Broadcasts(std::size_t& left) noexcept : held(left), to_offer(left), forgotten(left) {}
+  /// The number up to which all broadcasts of this rank have begun.
+  std::uint64_t started_up_to() const noexcept { return (held.empty() ? next_id : held.first_id()) - 1; }
 
   std::unordered_map<Name, std::unique_ptr<Broadcast>, NameHash> all;
   std::unordered_map<std::uint32_t, RootState> roots;

@@ -128,17 +128,17 @@ void BroadcastChildren::offer(Child& child) {
                                                    strand.bytes);
 }
 
-bool BroadcastChildren::worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept {
-  const std::size_t least = transport.capabilities().remote_broadcast_bytes;
-  return least > 0 && bytes >= least;
-}
-
 /// Whether a child may read the strand in our memory: one copy instead of two, on its core, and no segment to wake up
 /// for.
 bool BroadcastChildren::may_pull(const Peer& peer, const Strand& strand) const noexcept {
   const Pieces* memory = strand.broadcast->memory;
-  return incoming_.can_pull(peer) && worth_pulling(*peer.transport, strand.bytes) && strand.complete &&
-         memory != nullptr && memory->contiguous();
+  return incoming_.can_pull_strand(peer, strand.bytes) && strand.complete && memory != nullptr && memory->contiguous();
+}
+
+/// The number below which all broadcasts of that root are acknowledged, as far as this rank knows.
+std::uint64_t BroadcastChildren::low_id(Rank root) const {
+  if (root != context_.rank) return broadcasts_.roots[root.value()].low_id;
+  return broadcasts_.unacknowledged.empty() ? broadcasts_.next_id : *broadcasts_.unacknowledged.begin();
 }
 
 void BroadcastChildren::write_offer(Child& child, wire::Writer& writer) {
@@ -148,7 +148,7 @@ void BroadcastChildren::write_offer(Child& child, wire::Writer& writer) {
       .stream = child.stream->id,
       .root = broadcast.root.value(),
       .id = broadcast.id,
-      .low_id = broadcast.root == context_.rank ? root_.low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+      .low_id = low_id(broadcast.root),
       .after = broadcast.after,
       .channel = broadcast.channel.value(),
       .route_entries = child.route.size(),
@@ -251,7 +251,7 @@ void BroadcastChildren::lose_child(Child& child) {
     child.stream = nullptr;
   }
   if (child.offer.queued()) child.peer->queue.remove(child.offer);
-  if (broadcast.root == context_.rank) root_.note_dead_recipient(broadcast, child.rank);
+  if (broadcast.root == context_.rank) note_dead_recipient(broadcast, child.rank);
   const RouteView below = child.route.below();
   if (!broadcast.released && broadcast.memory != nullptr) {
     for (RouteView orphan : below.children()) {
@@ -284,7 +284,7 @@ void BroadcastChildren::await_lost(Strand& strand, RouteView leaf, Rank dead) {
   wire::McastLost lost{
       .root = broadcast.root.value(),
       .id = broadcast.id,
-      .low_id = broadcast.root == context_.rank ? root_.low_id() : broadcasts_.roots[broadcast.root.value()].low_id,
+      .low_id = low_id(broadcast.root),
       .after = broadcast.after,
       .channel = broadcast.channel.value(),
       .dead = dead.value(),

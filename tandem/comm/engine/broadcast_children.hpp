@@ -33,7 +33,6 @@ class BroadcastChildren {
   static Child& add_child(Strand& strand, RouteView route);
   /// Offers the strand to the children whose turn it is, once there is something to send.
   void offer_children(Strand& strand);
-  static bool worth_pulling(const Transport& transport, std::uint64_t bytes) noexcept;
   /// Queues the offers that are due. Not while a transport is being polled.
   void flush_offers();
   /// Writes the offer into a packet, and does what follows when it was sent.
@@ -53,6 +52,7 @@ class BroadcastChildren {
   static void adopt(const Child& lost, RouteView orphan);
   static bool handed_over(const Child& child) noexcept;
   bool may_pull(const Peer& peer, const Strand& strand) const noexcept;
+  std::uint64_t low_id(Rank root) const;
   static bool has_accepted(const Child& child) noexcept;
   void offer(Child& child);
   void declined(Child& child);

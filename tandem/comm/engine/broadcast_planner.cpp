@@ -35,8 +35,7 @@ BroadcastPlanner::BroadcastPlanner(EngineParts& parts)
       statistics_(parts.completions.statistics),
       broadcasts_(parts.broadcasts),
       peers_(parts.peers),
-      incoming_(parts.incoming),
-      children_(parts.children) {}
+      incoming_(parts.incoming) {}
 
 /// Keeps the recipients sorted: highest priority first, then in the order in which they came. One rank counts once.
 bool BroadcastPlanner::insert_recipient(Broadcast& broadcast, Recipient recipient) {
@@ -244,8 +243,7 @@ NetworkCosts BroadcastPlanner::costs_for(const Broadcast& broadcast, std::span<c
   }
   // a larger one would be several packets
   costs.max_segment_bytes = std::min(able.segment_bytes, able.max_payload_bytes);
-  if (incoming_.can_pull(*peer) && children_.worth_pulling(*peer->transport, broadcast.bytes) &&
-      broadcast.own.contiguous()) {
+  if (incoming_.can_pull_strand(*peer, broadcast.bytes) && broadcast.own.contiguous()) {
     costs.receiver_pulls = true;
     costs.max_segment_bytes = 0;  // what recipients read by themselves is not cut
   }

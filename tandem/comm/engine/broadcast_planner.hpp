@@ -12,7 +12,6 @@ namespace tandem::comm::internal {
 
 class Peers;
 class IncomingTransfers;
-class BroadcastChildren;
 struct EngineParts;
 
 /// Chooses the tree, the segments and the routes of a broadcast, or takes those of its `BroadcastPlan`.
@@ -39,7 +38,6 @@ class BroadcastPlanner {
   Broadcasts& broadcasts_;
   Peers& peers_;
   IncomingTransfers& incoming_;
-  BroadcastChildren& children_;
   /// Hosts of the recipients of the broadcast that is being planned; empty: all different.
   std::vector<std::uint32_t> hosts_;
   TreeKind inside_ = TreeKind::flat;

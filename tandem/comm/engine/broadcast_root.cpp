@@ -245,11 +245,6 @@ void BroadcastRoot::send_plainly(Broadcast& broadcast, Recipient recipient, std:
   peers_.mark_dirty(*peer);
 }
 
-void BroadcastRoot::note_dead_recipient(Broadcast& broadcast, Rank dead) {
-  broadcast.recipient_died = true;
-  broadcast.culprit = dead;
-}
-
 /// Lays out the planned routes, with what each recipient must have seen before, and offers the broadcast to those
 /// directly below.
 void BroadcastRoot::lay_out_routes(Broadcast& broadcast, std::span<const RouteRecipient> recipients) {
@@ -303,15 +298,10 @@ void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
   recipient_.maybe_forget(broadcast);
 }
 
-/// The number up to which all broadcasts have begun.
-std::uint64_t BroadcastRoot::started_up_to() const noexcept {
-  return (broadcasts_.held.empty() ? broadcasts_.next_id : broadcasts_.held.first_id()) - 1;
-}
-
 /// Notes that what is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a
 /// fence's few bits may wrap while a broadcast travels.
 void BroadcastRoot::pass_fences(const Broadcast& broadcast) {
-  const std::uint64_t up_to = started_up_to();
+  const std::uint64_t up_to = broadcasts_.started_up_to();
   const std::uint32_t low_bits = fences_on_wire(up_to);
   if (up_to > broadcast.id) {  // younger ones began before it, and blocks could not say so
     for (const auto& [rank, peer] : peers_.all()) peer->head.fences_passed = low_bits;
@@ -320,10 +310,6 @@ void BroadcastRoot::pass_fences(const Broadcast& broadcast) {
   for (const Recipient& recipient : broadcast.recipients) {
     if (Peer* const peer = peers_.find(recipient.rank)) peer->head.fences_passed = low_bits;
   }
-}
-
-std::uint64_t BroadcastRoot::low_id() const noexcept {
-  return broadcasts_.unacknowledged.empty() ? broadcasts_.next_id : *broadcasts_.unacknowledged.begin();
 }
 
 }  // namespace tandem::comm::internal

@@ -37,20 +37,12 @@ class BroadcastRoot {
   /// Starts broadcasts that need not wait any longer: for late recipients, for a free rail, for an older one of their
   /// key.
   void start_waiting_broadcasts();
-  /// Lets held broadcasts start that waited for addresses, since an address has come or this rank leaves.
-  void look_at_all_held() { broadcasts_.held.look_at_all(); }
   /// Starts the broadcasts of a key to `to` that a send is posted behind.
   void start_those_before(Rank to, Channel channel, Tag tag);
   /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
   std::uint64_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint64_t before = UINT64_MAX) const;
-  /// Marks the request to end as `peer_dead`.
-  static void note_dead_recipient(Broadcast& broadcast, Rank dead);
   /// Ends the order of the broadcast when all recipients have it.
   void acknowledge_if_all(Broadcast& broadcast);
-  /// The number below which all broadcasts of this rank are acknowledged.
-  std::uint64_t low_id() const noexcept;
-  /// The number up to which all broadcasts of this rank have begun.
-  std::uint64_t started_up_to() const noexcept;
 
  private:
   HeldBroadcasts::Look look_at_held(Broadcast& broadcast);

@@ -17,7 +17,6 @@ Departures::Departures(EngineParts& parts)
       outgoing_(parts.outgoing),
       incoming_(parts.incoming),
       arrivals_(parts.arrivals),
-      root_(parts.root),
       children_(parts.children),
       recipient_(parts.recipient),
       departed_(parts.work_left) {}
@@ -52,7 +51,7 @@ bool Departures::pending_for_peers() const noexcept {
 
 void Departures::say_goodbye() {
   if (peers_.leave()) return;
-  root_.look_at_all_held();
+  broadcasts_.held.look_at_all();
   for (const auto& [rank, peer] : peers_.all()) {
     if (!peer->dead && Peers::has_transport(*peer) && !peer->goodbye_answered)
       packets_.post_control(*peer, wire::Goodbye{});
@@ -257,7 +256,7 @@ void Departures::fail_outgoing(Peer& peer, Ending ending) {
 }
 
 void Departures::fail_send(SendCore& core, Ending ending, Rank rank) {
-  if (core.broadcast != nullptr) root_.note_dead_recipient(*core.broadcast, rank);
+  if (core.broadcast != nullptr) note_dead_recipient(*core.broadcast, rank);
   sends_.finish_send(core, ending, rank);
 }
 

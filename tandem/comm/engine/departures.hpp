@@ -20,7 +20,6 @@ class Deferral;
 class OutgoingTransfers;
 class IncomingTransfers;
 class Arrivals;
-class BroadcastRoot;
 class BroadcastChildren;
 class BroadcastRecipient;
 struct EngineParts;
@@ -76,7 +75,6 @@ class Departures {
   OutgoingTransfers& outgoing_;
   IncomingTransfers& incoming_;
   Arrivals& arrivals_;
-  BroadcastRoot& root_;
   BroadcastChildren& children_;
   BroadcastRecipient& recipient_;
   CountedList<Peer*> departed_;  ///< said goodbye during this poll; their transports learn of it after the poll

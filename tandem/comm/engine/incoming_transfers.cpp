@@ -76,6 +76,11 @@ bool IncomingTransfers::can_pull(const Peer& peer) const noexcept {
          !peer.no_remote_copy;
 }
 
+bool IncomingTransfers::can_pull_strand(const Peer& peer, std::uint64_t bytes) const noexcept {
+  const std::size_t least = can_pull(peer) ? peer.transport->capabilities().remote_broadcast_bytes : 0;
+  return least > 0 && bytes >= least;
+}
+
 void IncomingTransfers::grant_all(Incoming& incoming) {
   incoming.granted = incoming.length;
   wire::Grant grant{.stream = incoming.stream, .up_to = incoming.length};

@@ -51,6 +51,8 @@ class IncomingTransfers {
   void copy_some();
   /// Whether this rank may read the peer's memory.
   bool can_pull(const Peer& peer) const noexcept;
+  /// Whether that is worth it for a strand.
+  bool can_pull_strand(const Peer& peer, std::uint64_t bytes) const noexcept;
   /// Begins to read the sender's memory at `address`.
   void start_pull(Incoming& incoming, std::uint64_t address);
   void copy_incoming(Incoming& incoming);

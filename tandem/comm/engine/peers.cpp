@@ -9,7 +9,7 @@ namespace tandem::comm::internal {
 Peers::Peers(EngineParts& parts, SendOrder order)
     : context_(parts.context),
       statistics_(parts.completions.statistics),
-      root_(parts.root),
+      broadcasts_(parts.broadcasts),
       due_messages_(std::max(1u, context_.options.credit_messages / 4)),
       due_units_(static_cast<std::uint32_t>(
           std::clamp<std::size_t>(context_.options.credit_bytes / 2 / wire::BlockHead::unit_bytes, 1, INT32_MAX))),
@@ -40,7 +40,7 @@ Peer& Peers::make_peer(Rank rank) {
   if (!peer) {
     peer = std::make_unique<Peer>(rank, order_);
     peer->allowed = Allowance::of(context_.options);
-    peer->head.fences_passed = fences_on_wire(root_.started_up_to());
+    peer->head.fences_passed = fences_on_wire(broadcasts_.started_up_to());
     peer->head_received.fences_passed = fences_on_wire(kFirstBroadcast - 1);
     peer->dead = given_up_ && rank != context_.rank;
     ++statistics_.peers;
@@ -78,7 +78,7 @@ void Peers::learn(Rank rank, base::Result<PeerCard> card) {
     context_.log->error("rank {} cannot find rank {}: {}", context_.rank.value(), rank.value(), card.error().message);
     lookups_under_way_[rank.value()].failed = true;
   }
-  root_.look_at_all_held();
+  broadcasts_.held.look_at_all();  // those that wait for addresses
   Peer* const peer = find(rank);
   if (peer == nullptr || !std::exchange(peer->awaited, false) || peer->dead) return;
   peer->rails.clear();

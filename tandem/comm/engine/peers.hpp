@@ -20,7 +20,7 @@
 
 namespace tandem::comm::internal {
 
-class BroadcastRoot;
+struct Broadcasts;
 struct EngineParts;
 
 /// Finds and connects peers. The first contact looks up the peer's address in the job's directory, and chooses a
@@ -153,7 +153,7 @@ class Peers {
 
   const EngineContext& context_;
   EndpointStatistics& statistics_;
-  BroadcastRoot& root_;
+  Broadcasts& broadcasts_;
 
   /// Messages after which a peer gets our counters at the latest, so that its fences (9 bits) stay unambiguous.
   static constexpr std::uint32_t kSeenBetweenHeads = 64;
