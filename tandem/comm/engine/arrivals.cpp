@@ -16,7 +16,6 @@ Arrivals::Arrivals(EngineParts& parts)
       broadcasts_(parts.broadcasts),
       completions_(parts.completions),
       peers_(parts.peers),
-      deferral_(parts.deferral),
       incoming_(parts.incoming),
       recipient_(parts.recipient),
       allowed_(Allowance::of(parts.context.options)) {}
@@ -101,8 +100,7 @@ const char* Arrivals::keep_eager(Rail& rail, MatchKey key, std::uint32_t bytes, 
   } else {
     copy_few(room.data(), data.data(), data.size());
   }
-  if (after != 0) recipient_.wait_for_broadcast(*envelope, after);
-  else set_aside(*envelope);
+  set_aside(*envelope, after);
   return nullptr;
 }
 
@@ -160,8 +158,7 @@ const char* Arrivals::take_announce(Rail& rail, wire::Reader& reader, std::size_
   envelope->call = call;
   envelope->late = true;
   envelope->placed = (announce.prefix.flags & wire::flag_placed) != 0 && Peers::reads(peer, BufferMemory::cuda);
-  if (after != 0) recipient_.wait_for_broadcast(*envelope, after);
-  else set_aside(*envelope);
+  set_aside(*envelope, after);
   return nullptr;
 }
 
@@ -172,9 +169,9 @@ void Arrivals::match_envelope(Envelope& envelope) {
   else set_aside(envelope);
 }
 
-/// Puts a message that no receive waits for where it belongs: to its handler, or among the unexpected.
-void Arrivals::set_aside(Envelope& envelope) {
-  if (has_handler(envelope.key.channel)) hand_over(envelope);
+void Arrivals::set_aside(Envelope& envelope, std::uint64_t after) {
+  if (after != 0) broadcasts_.roots[envelope.key.source.value()].plain.push_back({&envelope, after});
+  else if (has_handler(envelope.key.channel)) hand_over(envelope);
   else keep(envelope);
 }
 
@@ -193,7 +190,6 @@ void Arrivals::await_message(ReceiveCore& core) {
   if (ArrivedEnvelope* const found = matcher_.peek(core.pattern))
     return end_awaiting(core, static_cast<Envelope&>(*found));
   awaiting_.emplace(core.pattern.tag, &core);
-  if (deferral_.any_peer_defers()) deferral_.want_from_all(core.pattern);
 }
 
 /// Ends the requests that wait for such a message, which is kept.
@@ -333,13 +329,9 @@ void Arrivals::landed(Link& link, std::uint64_t) {
   }
 }
 
-std::optional<Peeked> Arrivals::probe(Source from, TagPattern tag, Channel channel) {
-  const MatchPattern pattern = pattern_of(from, tag, channel);
+std::optional<Peeked> Arrivals::probe(const MatchPattern& pattern) {
   ArrivedEnvelope* found = matcher_.peek(pattern);
-  if (found == nullptr) {
-    if (deferral_.any_peer_defers()) deferral_.want_probed(pattern);
-    return std::nullopt;
-  }
+  if (found == nullptr) return std::nullopt;
   const auto& envelope = static_cast<const Envelope&>(*found);
   const auto header = envelope.header();
   return Peeked{.source = envelope.key.source,
@@ -361,7 +353,6 @@ bool Arrivals::register_rpc(Channel channel, RpcHandler handler) {
   const MatchPattern everything{
       .source = Rank{0}, .channel = channel.value(), .tag = 0, .any_source = true, .any_tag = true};
   while (ArrivedEnvelope* found = matcher_.take(everything)) hand_over(static_cast<Envelope&>(*found));
-  deferral_.want_all_from_all(channel.value());
   return true;
 }
 

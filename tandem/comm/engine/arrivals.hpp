@@ -20,7 +20,6 @@
 namespace tandem::comm::internal {
 
 class Peers;
-class Deferral;
 class IncomingTransfers;
 class BroadcastRecipient;
 struct EngineParts;
@@ -51,8 +50,6 @@ class Arrivals {
   void lose_asked() noexcept;
   void drop_asked() noexcept;
 
-  /// Called after each packet.
-  void after_arrival(Peer& peer);
   const char* take_eager(Rail& rail, wire::Reader& reader, std::size_t payload_bytes);
   bool has_handler(std::uint32_t channel) const { return !handlers_.empty() && handlers_.contains(channel); }
   /// Takes a block that holds one eager message only, by far the most frequent kind. `first` is the `wire::first_word`
@@ -67,8 +64,9 @@ class Arrivals {
   [[gnu::noinline]] void fail_posted(ReceiveCore& core, const Peer* peer);
   /// Puts a message into the order of its key. The envelope may be gone then.
   void match_envelope(Envelope& envelope);
-  /// Gives a message that no receive waits for to its handler, or keeps it as unexpected.
-  void set_aside(Envelope& envelope);
+  /// Gives a message that no receive waits for to its handler, or keeps it as unexpected, or makes it wait for the
+  /// broadcast that it was posted behind (`after`; 0: none).
+  void set_aside(Envelope& envelope, std::uint64_t after = 0);
   void keep_no_more(Envelope& envelope);
   /// Gives an unexpected message to a receive. The envelope is gone afterwards, or when its data is complete.
   void give(Envelope& envelope, ReceiveCore& core);
@@ -78,7 +76,7 @@ class Arrivals {
   static void fill(ReceiveCore& core, Peer& peer, Tag tag, std::uint64_t bytes, std::span<const std::byte> header);
   /// As `PacketSink::landed`.
   void landed(Link& link, std::uint64_t token);
-  std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel);
+  std::optional<Peeked> probe(const MatchPattern& pattern);
   /// Ends `core` once there is a message that it would match; the message stays.
   void await_message(ReceiveCore& core);
   /// Unlinks a posted receive or probe. False: it was not posted.
@@ -145,7 +143,6 @@ class Arrivals {
   Broadcasts& broadcasts_;
   Completions& completions_;
   Peers& peers_;
-  Deferral& deferral_;
   IncomingTransfers& incoming_;
   BroadcastRecipient& recipient_;
   Matcher matcher_;

@@ -57,9 +57,4 @@ namespace tandem::comm::internal {
   return nullptr;
 }
 
-inline void Arrivals::after_arrival(Peer& peer) {
-  if (!broadcasts_.roots.empty()) [[unlikely]] recipient_.settle(peer.rank);
-  if (peers_.head_is_due(peer)) [[unlikely]] peers_.mark_dirty(peer);
-}
-
 }  // namespace tandem::comm::internal

@@ -389,10 +389,6 @@ void BroadcastRecipient::settle(Rank rank) {
   }
 }
 
-void BroadcastRecipient::wait_for_broadcast(Envelope& envelope, std::uint64_t after) {
-  broadcasts_.roots[envelope.key.source.value()].plain.push_back({&envelope, after});
-}
-
 void BroadcastRecipient::forget_entered(Rank rank, std::uint64_t low_id) {
   RootState& root = broadcasts_.roots[rank.value()];
   if (low_id <= root.low_id) return;

@@ -35,8 +35,6 @@ class BroadcastRecipient {
   static bool orphaned(const Broadcast& broadcast) noexcept;
   /// Lets messages and broadcasts of a root that waited for what has come enter the order.
   void settle(Rank root);
-  /// Makes a message wait for the broadcast that it was posted behind.
-  void wait_for_broadcast(Envelope& envelope, std::uint64_t after);
   /// Gives a broadcast the receive that it has met.
   void matched(Broadcast& broadcast, ReceiveCore& core);
   /// Notes that the bytes [begin, end) of a strand are here.

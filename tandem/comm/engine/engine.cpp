@@ -119,6 +119,7 @@ RequestCore* Engine::await_message(ReceiveCore& core) {
   parts_.completions.begin();
   parts_.arrivals.await_message(core);
   if (core.stage_now() != 0) return &core;
+  if (parts_.deferral.any_peer_defers()) parts_.deferral.want_from_all(core.pattern);
   Peer* const peer = parts_.peers.peer_for(core.pattern.source);
   if (peer == nullptr || peer->dead || peer->left) parts_.arrivals.fail_posted(core, peer);
   return &core;
@@ -148,6 +149,11 @@ bool Engine::cancel(RequestCore& core) {
   return parts_.root.cancel_broadcast(static_cast<McastCore&>(core));
 }
 
+inline void Engine::after_arrival(Peer& peer) {
+  if (!parts_.broadcasts.roots.empty()) [[unlikely]] parts_.recipient.settle(peer.rank);
+  if (parts_.peers.head_is_due(peer)) [[unlikely]] parts_.peers.mark_dirty(peer);
+}
+
 Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::size_t payload_bytes) {
   Landing landing;
   if (payload_bytes == 0) {
@@ -172,7 +178,7 @@ Landing Engine::arrived(Link& link, std::span<const std::byte> control, std::siz
     rail.landing.bytes = payload_bytes;
     landing.pieces = rail.landing.pieces;
   }
-  parts_.arrivals.after_arrival(*rail.peer);
+  after_arrival(*rail.peer);
   return landing;
 }
 
@@ -190,7 +196,7 @@ const char* Engine::arrived_whole(Link& link, std::span<const std::byte> control
   } else {
     malformed = rail.landing.kind == LandingPlace::Kind::none ? take_block(rail, control, 0) : kInterleaved;
   }
-  parts_.arrivals.after_arrival(peer);
+  after_arrival(peer);
   return malformed;
 }
 

@@ -97,11 +97,16 @@ class Engine final : public PacketSink {
   bool uses_announcements(Rank to) { return parts_.pacing.uses_announcements(to); }
   void withdraw(Rank to, std::uint64_t announced) { parts_.pacing.withdraw(to, announced); }
   std::optional<Peeked> probe(Source from, TagPattern tag, Channel channel) {
-    return parts_.arrivals.probe(from, tag, channel);
+    const MatchPattern pattern = Arrivals::pattern_of(from, tag, channel);
+    std::optional<Peeked> found = parts_.arrivals.probe(pattern);
+    if (!found && parts_.deferral.any_peer_defers()) parts_.deferral.want_probed(pattern);
+    return found;
   }
   /// Registers a handler. False: the channel has one.
   bool register_rpc(Channel channel, RpcHandler handler) {
-    return parts_.arrivals.register_rpc(channel, std::move(handler));
+    if (!parts_.arrivals.register_rpc(channel, std::move(handler))) return false;
+    parts_.deferral.want_all_from_all(channel.value());
+    return true;
   }
 
   // Progress.
@@ -193,6 +198,7 @@ class Engine final : public PacketSink {
   bool waits_for_time() const noexcept { return !parts_.broadcasts.held.empty() || parts_.pacing.waits_for_time(); }
   const char* take_block(Rail& rail, std::span<const std::byte> control, std::size_t payload_bytes);
   static void take_head(const Rail& rail, const std::byte* head);
+  void after_arrival(Peer& peer);
   [[gnu::noinline]] const char* take_other(Rail& rail, wire::Reader& reader, wire::Kind kind,
                                            std::size_t payload_bytes);
 
