@@ -14,8 +14,8 @@ BroadcastChildren::BroadcastChildren(EngineParts& parts)
       broadcasts_(parts.broadcasts),
       peers_(parts.peers),
       pacing_(parts.pacing),
+      queues_(parts.queues),
       packets_(parts.packets),
-      outgoing_(parts.outgoing),
       incoming_(parts.incoming),
       root_(parts.root),
       recipient_(parts.recipient) {}
@@ -86,7 +86,7 @@ void BroadcastChildren::offer(Child& child) {
   if (peer == nullptr || peer->dead || peer->left) return lose_child(child);
   child.peer = peer;
   const std::int32_t priority = child.route.entry(0).priority;
-  OutgoingStream& stream = outgoing_.new_stream(*peer);
+  OutgoingStream& stream = queues_.new_stream(*peer);
   stream.child = &child;
   stream.priority = priority;
   stream.source = broadcast.memory;
@@ -174,7 +174,7 @@ void BroadcastChildren::offer_sent(Child& child, std::uint64_t bulk_bytes, bool 
   child.offer_sent = true;
   child.offer_posted = posted;
   child.stream->cursor = bulk_bytes;
-  outgoing_.refresh(*child.stream);
+  queues_.refresh(*child.stream);
   child_progress(child);
 }
 
@@ -198,7 +198,7 @@ void BroadcastChildren::child_progress(Child& child) {
   }
   if (strand.sequential && handed_over(child)) offer_children(strand);
   if (child.sent && child.acknowledged) {
-    outgoing_.end_stream(stream);
+    queues_.drop_stream(stream);
     child.stream = nullptr;
   }
   if (child.sent) recipient_.maybe_released(broadcast);
@@ -247,7 +247,7 @@ void BroadcastChildren::lose_child(Child& child) {
   child.acknowledged = child.sent = child.offer_sent = true;
   child.offer_posted = false;
   if (child.stream != nullptr) {
-    outgoing_.end_stream(*child.stream);
+    queues_.drop_stream(*child.stream);
     child.stream = nullptr;
   }
   if (child.offer.queued()) child.peer->queue.remove(child.offer);
@@ -278,7 +278,7 @@ void BroadcastChildren::await_lost(Strand& strand, RouteView leaf, Rank dead) {
   child.adopted = true;
   child.peer = &peer;
   child.offered = child.offer_sent = child.sent = true;
-  child.stream = &outgoing_.new_stream(peer);
+  child.stream = &queues_.new_stream(peer);
   child.stream->child = &child;
   const Broadcast& broadcast = *strand.broadcast;
   wire::McastLost lost{
@@ -293,7 +293,7 @@ void BroadcastChildren::await_lost(Strand& strand, RouteView leaf, Rank dead) {
       .bytes = broadcast.bytes};
   std::memcpy(&lost.self, leaf.bytes().data(), sizeof lost.self);
   lost.stream = child.stream->id;
-  packets_.post_control(peer, lost);
+  queues_.post_control(peer, lost);
 }
 
 bool BroadcastChildren::all_sent(const Broadcast& broadcast) noexcept {
@@ -325,7 +325,7 @@ void BroadcastChildren::end_below(Broadcast& broadcast) {
       }
       child->acknowledged = true;
       if (child->offer.queued()) child->peer->queue.remove(child->offer);
-      if (!child->offer_sent && child->stream != nullptr) outgoing_.end_stream(*std::exchange(child->stream, nullptr));
+      if (!child->offer_sent && child->stream != nullptr) queues_.drop_stream(*std::exchange(child->stream, nullptr));
       if (child->stream == nullptr) child->sent = true;
       else child_progress(*child);
     }

@@ -13,8 +13,8 @@ namespace tandem::comm::internal {
 
 class Peers;
 class PortPacing;
+class PeerQueues;
 class PacketSender;
-class OutgoingTransfers;
 class IncomingTransfers;
 class BroadcastRoot;
 class BroadcastRecipient;
@@ -63,8 +63,8 @@ class BroadcastChildren {
   Broadcasts& broadcasts_;
   Peers& peers_;
   PortPacing& pacing_;
+  PeerQueues& queues_;
   PacketSender& packets_;
-  OutgoingTransfers& outgoing_;
   IncomingTransfers& incoming_;
   BroadcastRoot& root_;
   BroadcastRecipient& recipient_;

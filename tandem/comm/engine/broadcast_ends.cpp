@@ -79,7 +79,7 @@ void BroadcastRecipient::maybe_acknowledge(Strand& strand) {
     if (!child->acknowledged) return;
   }
   strand.done_sent = true;
-  if (!strand.parent->dead) packets_.post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
+  if (!strand.parent->dead) queues_.post_control(*strand.parent, wire::McastNote{.stream = strand.parent_stream});
   maybe_forget(broadcast);
 }
 

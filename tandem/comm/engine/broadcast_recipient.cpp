@@ -58,9 +58,8 @@ BroadcastRecipient::BroadcastRecipient(EngineParts& parts)
       broadcasts_(parts.broadcasts),
       completions_(parts.completions),
       peers_(parts.peers),
-      packets_(parts.packets),
+      queues_(parts.queues),
       sends_(parts.sends),
-      outgoing_(parts.outgoing),
       incoming_(parts.incoming),
       arrivals_(parts.arrivals),
       children_(parts.children),
@@ -257,10 +256,10 @@ void BroadcastRecipient::refuse(Peer& parent, const wire::Mcast& record) {
     freed(parent, 1, units_for(record.strand_bytes));
   } else if (record.route_entries > 1) {
     note.prefix.kind = wire::Kind::mcast_decline;
-    packets_.post_control(parent, note);
+    queues_.post_control(parent, note);
   }
   note.prefix.kind = wire::Kind::mcast_done;
-  packets_.post_control(parent, note);
+  queues_.post_control(parent, note);
 }
 
 /// Takes the strand from its parent from now on.
@@ -284,7 +283,7 @@ void BroadcastRecipient::listen(Strand& strand, std::uint64_t granted, std::uint
     incoming->granted = strand.bytes;
     wire::Grant grant{.stream = strand.parent_stream, .up_to = incoming->granted};
     grant.prefix.flags = wire::flag_restart;
-    packets_.post_control(*strand.parent, grant);
+    queues_.post_control(*strand.parent, grant);
   } else {
     incoming_.grant_strand(*incoming);
   }
@@ -309,7 +308,7 @@ void BroadcastRecipient::decline(Strand& strand) {
   strand.declined = true;
   wire::McastNote note{.stream = strand.parent_stream};
   note.prefix.kind = wire::Kind::mcast_decline;
-  packets_.post_control(*strand.parent, note);
+  queues_.post_control(*strand.parent, note);
   const Broadcast& broadcast = *strand.broadcast;
   trace_.stream.emit<trace::Type::mcast_declined>(broadcast.root.value(), strand.parent->rank.value(),
                                                   broadcast.tag.value());
@@ -426,7 +425,7 @@ void BroadcastRecipient::strand_landed(Strand& strand, std::uint64_t begin, std:
   for (const auto& child : strand.children) {
     if (child->stream == nullptr || child->acknowledged) continue;
     child->stream->available = strand.arrived;
-    if (child->offer_sent) outgoing_.refresh(*child->stream);
+    if (child->offer_sent) queues_.refresh(*child->stream);
   }
   children_.offer_children(strand);
   if (strand.arrived < strand.bytes || strand.complete) return;
@@ -456,7 +455,7 @@ const char* BroadcastRecipient::take_lost(Peer& peer, const wire::McastLost& rec
       record.id == 0 || record.strands < 1 || record.strands > 2) {
     return "a lost broadcast that cannot be";
   }
-  if (record.stream != 0) packets_.post_control(peer, wire::McastNote{.stream = record.stream});
+  if (record.stream != 0) queues_.post_control(peer, wire::McastNote{.stream = record.stream});
   const Rank root_rank{record.root};
   forget_entered(root_rank, record.low_id);
   auto found = broadcasts_.all.find(Broadcasts::name(root_rank, record.id));

@@ -14,9 +14,8 @@ namespace tandem::comm::internal {
 
 class Completions;
 class Peers;
-class PacketSender;
+class PeerQueues;
 class Sends;
-class OutgoingTransfers;
 class IncomingTransfers;
 class Arrivals;
 class BroadcastChildren;
@@ -80,9 +79,8 @@ class BroadcastRecipient {
   Broadcasts& broadcasts_;
   Completions& completions_;
   Peers& peers_;
-  PacketSender& packets_;
+  PeerQueues& queues_;
   Sends& sends_;
-  OutgoingTransfers& outgoing_;
   IncomingTransfers& incoming_;
   Arrivals& arrivals_;
   BroadcastChildren& children_;

@@ -15,9 +15,7 @@ constexpr std::size_t kWantsBeforeRefusal = 4 * kMostWants;
 Deferral::Deferral(EngineParts& parts)
     : context_(parts.context),
       peers_(parts.peers),
-      packets_(parts.packets),
-      sends_(parts.sends),
-      outgoing_(parts.outgoing),
+      queues_(parts.queues),
       arrivals_(parts.arrivals) {}
 
 bool Deferral::may_announce(const Peer& peer) noexcept { return peer.announced < peer.allowed.announcements; }
@@ -27,7 +25,7 @@ bool Deferral::may_call(const Peer& peer) noexcept { return peer.announced_calls
 
 /// Adds a message to what waits for its peer: the queue, or the deferred messages.
 void Deferral::enqueue(SendCore& core, Peer& peer) {
-  sends_.prepare(core, peer);
+  queues_.prepare(core, peer);
   if (peer.deferred == nullptr && !core.whole && !may_announce(peer)) [[unlikely]] {
     settle_queue(peer);
     if (peer.deferred == nullptr) start_deferring(peer);
@@ -39,8 +37,8 @@ void Deferral::enqueue(SendCore& core, Peer& peer) {
     if (has_to_wait(core, peer, covered)) return peer.deferred->hold(core);
     if (!covered) make_announced(core);
   }
-  if (!core.whole) sends_.make_stream(core, peer);
-  if (!core.whole && packets_.announce_at_once(core, peer)) return;
+  if (!core.whole) queues_.make_stream(core, peer);
+  if (!core.whole && queues_.announce_at_once(core, peer)) return;
   peer.queue.push(core);
 }
 
@@ -77,8 +75,8 @@ void Deferral::settle_queue(Peer& peer) {
     if (!behind && (!core.whole || credit.take(core))) continue;
     if (late || !has_to_wait(core, peer, false)) {
       core.whole = false;
-      sends_.make_stream(core, peer);
-      peer.queue.reshape(core, SendKind::record, Sends::announced_bytes(core), 0);
+      queues_.make_stream(core, peer);
+      peer.queue.reshape(core, SendKind::record, PeerQueues::announced_bytes(core), 0);
       ++announced;
       continue;
     }
@@ -89,7 +87,7 @@ void Deferral::settle_queue(Peer& peer) {
   for (SendCore* core : held) peer.queue.remove(*core);
   // The announcements of newer messages go to the oldest of their keys.
   for (SendCore* core : in_exchange) {
-    outgoing_.drop_stream(*std::exchange(core->stream, nullptr));
+    queues_.drop_stream(*std::exchange(core->stream, nullptr));
     announce_deferred(*peer.deferred->want(core->SendItem::channel, core->SendItem::tag, false));
   }
 }
@@ -97,7 +95,7 @@ void Deferral::settle_queue(Peer& peer) {
 void Deferral::start_deferring(Peer& peer) {
   peer.deferred = std::make_unique<DeferredSends>();
   peer.at_once_below = peers_.at_once_below(peer);
-  packets_.post_control(peer, wire::Defer{});
+  queues_.post_control(peer, wire::Defer{});
 }
 
 /// Ends deferral when no message is deferred, and none will be soon.
@@ -107,14 +105,14 @@ void Deferral::stop_deferring(Peer& peer) {
   peer.at_once_below = peers_.at_once_below(peer);
   wire::Defer over;
   over.prefix.flags = wire::flag_over;
-  packets_.post_control(peer, over);
+  queues_.post_control(peer, over);
 }
 
 /// Makes a message an announced one, without any of its data.
 void Deferral::make_announced(SendCore& core) noexcept {
   core.whole = false;
   core.SendItem::kind = SendKind::record;
-  core.control_bytes = Sends::announced_bytes(core);
+  core.control_bytes = PeerQueues::announced_bytes(core);
   core.bulk_bytes = 0;
 }
 
@@ -122,7 +120,7 @@ void Deferral::make_announced(SendCore& core) noexcept {
 void Deferral::announce_deferred(SendCore& core) {
   Peer& peer = *core.peer;
   make_announced(core);
-  sends_.make_stream(core, peer);
+  queues_.make_stream(core, peer);
   peer.queue.push(core);
   peers_.mark_dirty(peer);
 }
@@ -203,7 +201,7 @@ void Deferral::tell_wants(Peer& peer) {
   if (peer.wants_everything) {
     wire::Want record;
     record.prefix.flags = wire::flag_everything;
-    return packets_.post_control(peer, record);
+    return queues_.post_control(peer, record);
   }
   arrivals_.for_each_handler([&](std::uint32_t channel) { want_all(peer, channel); });
   arrivals_.matcher().for_each_posted([&](PostedReceive& posted) { want(peer, posted.pattern); });
@@ -221,7 +219,7 @@ bool Deferral::note_want(Peer& peer) {
   if (peer.wants_sent < kMostWants - 1) return ++peer.wants_sent, true;
   wire::Want renewed;
   renewed.prefix.flags = wire::flag_renew;
-  packets_.post_control(peer, renewed);
+  queues_.post_control(peer, renewed);
   tell_wants(peer);
   return false;
 }
@@ -237,7 +235,7 @@ void Deferral::want(Peer& peer, const MatchPattern& pattern) {
   ++peer.asked;
   wire::Want record{.channel = pattern.channel, .tag = pattern.tag};
   if (pattern.any_tag) record.prefix.flags = wire::flag_any_tag;
-  packets_.post_control(peer, record);
+  queues_.post_control(peer, record);
 }
 
 /// Tells the peers of a receive, or a request of `Endpoint::iprobe`, that was posted and has met nothing.
@@ -264,7 +262,7 @@ void Deferral::want_all(Peer& peer, std::uint32_t channel) {
   if (peer.wants_everything || !note_want(peer)) return;
   wire::Want record{.channel = channel};
   record.prefix.flags = wire::flag_all;
-  packets_.post_control(peer, record);
+  queues_.post_control(peer, record);
 }
 
 void Deferral::want_all_from_all(std::uint32_t channel) {

@@ -11,9 +11,7 @@
 namespace tandem::comm::internal {
 
 class Peers;
-class PacketSender;
-class Sends;
-class OutgoingTransfers;
+class PeerQueues;
 class Arrivals;
 struct EngineParts;
 
@@ -66,9 +64,7 @@ class Deferral {
 
   const EngineContext& context_;
   Peers& peers_;
-  PacketSender& packets_;
-  Sends& sends_;
-  OutgoingTransfers& outgoing_;
+  PeerQueues& queues_;
   Arrivals& arrivals_;
   std::vector<Peer*> deferring_peers_;  ///< defer messages to this rank
 };

@@ -11,6 +11,7 @@ Departures::Departures(EngineParts& parts)
       completions_(parts.completions),
       peers_(parts.peers),
       pacing_(parts.pacing),
+      queues_(parts.queues),
       packets_(parts.packets),
       sends_(parts.sends),
       deferral_(parts.deferral),
@@ -54,7 +55,7 @@ void Departures::say_goodbye() {
   broadcasts_.held.look_at_all();
   for (const auto& [rank, peer] : peers_.all()) {
     if (!peer->dead && Peers::has_transport(*peer) && !peer->goodbye_answered)
-      packets_.post_control(*peer, wire::Goodbye{});
+      queues_.post_control(*peer, wire::Goodbye{});
   }
 }
 
@@ -103,7 +104,7 @@ const char* Departures::take_goodbye(Peer& peer, const wire::Goodbye& goodbye) {
   }
   wire::Goodbye answer;
   answer.prefix.kind = wire::Kind::goodbye_answered;
-  packets_.post_control(peer, answer);
+  queues_.post_control(peer, answer);
   if (!std::exchange(peer.left, true)) peer_has_left(peer);
   return nullptr;
 }
@@ -127,7 +128,7 @@ void Departures::peer_failed(Rank rank, std::string_view reason) {
 /// Notes a new link, so that its peer gets our goodbye, too.
 void Departures::opened(Link& link) {
   Peer& peer = *peers_.rail_of(link).peer;
-  if (peers_.leaving() && !peer.dead) packets_.post_control(peer, wire::Goodbye{});
+  if (peers_.leaving() && !peer.dead) queues_.post_control(peer, wire::Goodbye{});
 }
 
 void Departures::peer_needs_other_transport(Rank rank, std::string_view reason) {
@@ -303,7 +304,7 @@ void Departures::drop_broadcasts() {
     }
     for (Strand& strand : broadcast->strands) {
       for (const auto& child : strand.children) {
-        if (child->stream != nullptr) outgoing_.end_stream(*std::exchange(child->stream, nullptr));
+        if (child->stream != nullptr) queues_.drop_stream(*std::exchange(child->stream, nullptr));
       }
     }
   }

@@ -14,6 +14,7 @@ namespace tandem::comm::internal {
 class Completions;
 class Peers;
 class PortPacing;
+class PeerQueues;
 class PacketSender;
 class Sends;
 class Deferral;
@@ -69,6 +70,7 @@ class Departures {
   Completions& completions_;
   Peers& peers_;
   PortPacing& pacing_;
+  PeerQueues& queues_;
   PacketSender& packets_;
   Sends& sends_;
   Deferral& deferral_;

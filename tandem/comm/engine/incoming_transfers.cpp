@@ -27,7 +27,7 @@ IncomingTransfers::IncomingTransfers(EngineParts& parts)
       statistics_(parts.completions.statistics),
       completions_(parts.completions),
       peers_(parts.peers),
-      packets_(parts.packets),
+      queues_(parts.queues),
       recipient_(parts.recipient),
       pulling_(parts.work_left) {}
 
@@ -87,14 +87,14 @@ void IncomingTransfers::grant_all(Incoming& incoming) {
   grant.prefix.flags = wire::flag_last;
   if (incoming.met) grant.prefix.flags |= wire::flag_met;
   if (incoming.restart) grant.prefix.flags |= wire::flag_restart;
-  packets_.post_control(*incoming.peer, grant);
+  queues_.post_control(*incoming.peer, grant);
 }
 
 /// Grants a whole strand, whose memory exists. The rail, and the window before this grant, bound what is in flight.
 void IncomingTransfers::grant_strand(Incoming& incoming) {
   if (incoming.granted >= incoming.length) return;
   incoming.granted = incoming.length;
-  packets_.post_control(*incoming.peer, wire::Grant{.stream = incoming.stream, .up_to = incoming.length});
+  queues_.post_control(*incoming.peer, wire::Grant{.stream = incoming.stream, .up_to = incoming.length});
 }
 
 /// Takes the bytes that come with an announcement that met its receive.
@@ -190,7 +190,7 @@ void IncomingTransfers::copy_incoming(Incoming& incoming) {
 void IncomingTransfers::end_pull(Incoming& incoming) {
   stop_pull(incoming);
   ++statistics_.remote_copies;
-  packets_.post_control(*incoming.peer, wire::Finish{.stream = incoming.stream});
+  queues_.post_control(*incoming.peer, wire::Finish{.stream = incoming.stream});
 }
 
 void IncomingTransfers::stop_pull(Incoming& incoming) {
@@ -231,7 +231,7 @@ bool IncomingTransfers::share(Incoming& incoming) {
   if (word == nullptr || parts < 2) return false;
   incoming.meeting = Meeting::begin(*word, incoming.stream, base::narrow<std::uint32_t>(parts));
   peer.shared = &incoming;
-  packets_.post_control(peer, wire::Share{.stream = incoming.stream,
+  queues_.post_control(peer, wire::Share{.stream = incoming.stream,
                                  .address = reinterpret_cast<std::uint64_t>(incoming.receive->pieces.data()),
                                  .bytes = incoming.length,
                                  .part_bytes = incoming.part_bytes});

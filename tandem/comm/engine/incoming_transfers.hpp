@@ -15,7 +15,7 @@ namespace tandem::comm::internal {
 
 class Completions;
 class Peers;
-class PacketSender;
+class PeerQueues;
 class BroadcastRecipient;
 struct EngineParts;
 
@@ -73,7 +73,7 @@ class IncomingTransfers {
   EndpointStatistics& statistics_;
   Completions& completions_;
   Peers& peers_;
-  PacketSender& packets_;
+  PeerQueues& queues_;
   BroadcastRecipient& recipient_;
   CountedList<Incoming*> pulling_;
   std::vector<iovec> pieces_;  ///< scratch of `copy_incoming`

@@ -14,38 +14,12 @@ OutgoingTransfers::OutgoingTransfers(EngineParts& parts)
       trace_(parts.completions.trace),
       peers_(parts.peers),
       pacing_(parts.pacing),
+      queues_(parts.queues),
       packets_(parts.packets),
       sends_(parts.sends),
       deferral_(parts.deferral),
       children_(parts.children),
       pushing_(parts.work_left) {}
-
-OutgoingStream& OutgoingTransfers::new_stream(Peer& peer) {
-  auto* stream = new OutgoingStream;
-  stream->peer = &peer;
-  do {
-    stream->id = peer.next_stream++;
-  } while (stream->id == 0 || peer.outgoing.contains(stream->id));
-  stream->SendItem::kind = SendKind::stream;
-  stream->control_bytes = sizeof(wire::Data);
-  peer.outgoing.insert(stream->id, *stream);
-  return *stream;
-}
-
-/// Updates in the queue how much of a stream may be sent now.
-void OutgoingTransfers::refresh(OutgoingStream& stream) {
-  const std::uint64_t ready = stream.ready();
-  if (stream.queued()) {
-    stream.peer->queue.update(stream, ready);
-  } else if (ready > 0) {
-    stream.bulk_bytes = ready;
-    stream.peer->queue.push(stream);
-  } else {
-    return;
-  }
-  pacing_.note_ready_bulk(*stream.peer);
-  peers_.mark_dirty(*stream.peer);
-}
 
 /// Ends a stream if the last of it was sent and is not read any more.
 void OutgoingTransfers::stream_advanced(OutgoingStream& stream) {
@@ -62,21 +36,9 @@ void OutgoingTransfers::stream_advanced(OutgoingStream& stream) {
 void OutgoingTransfers::end_stream(OutgoingStream& stream) {
   Peer& peer = *stream.peer;
   const bool message = stream.send != nullptr;
-  drop_stream(stream);
-  if (message && peer.deferred != nullptr && !peer.dead) deferral_.announce_more(peer);
-}
-
-void OutgoingTransfers::drop_stream(OutgoingStream& stream) {
   stop_pushing(stream);
-  pacing_.drop_reservation(stream);
-  if (stream.queued()) {
-    stream.peer->queue.remove(stream);
-    pacing_.note_ready_bulk(*stream.peer);
-  }
-  if (stream.send != nullptr) --stream.peer->announced;
-  if (stream.call) --stream.peer->announced_calls;
-  stream.peer->outgoing.erase(stream.id, stream);
-  delete &stream;
+  queues_.drop_stream(stream);
+  if (message && peer.deferred != nullptr && !peer.dead) deferral_.announce_more(peer);
 }
 
 const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) {
@@ -105,7 +67,7 @@ const char* OutgoingTransfers::take_grant(Peer& peer, const wire::Grant& grant) 
     completions_.note_leaving(*stream.send);
   }
   stream.granted = std::max(stream.granted, grant.up_to);
-  refresh(stream);
+  queues_.refresh(stream);
   pacing_.drop_reservation(stream);
   stream_advanced(stream);
   return nullptr;
@@ -119,7 +81,7 @@ bool OutgoingTransfers::supply(SendCore& core, Pieces&& pieces, BufferMemory mem
   core.pieces = std::move(pieces);
   stream.available = stream.length;
   stream.started_ns = context_.now();
-  refresh(stream);
+  queues_.refresh(stream);
   packets_.pump(*core.peer);  // it may have ended now
   return true;
 }
@@ -152,7 +114,7 @@ const char* OutgoingTransfers::take_share(Rail& rail, const wire::Share& share) 
   if (found == nullptr) return nullptr;
   OutgoingStream& stream = *found;
   const bool begun = stream.granted > 0 || stream.cursor > 0;
-  if (stream.send == nullptr || stream.send->late || begun || !stream.source->contiguous())
+  if (stream.send == nullptr || stream.send->late || stream.send->queued() || begun || !stream.source->contiguous())
     return "a share in a message that is not shared";
   if (share.bytes > stream.length || share.part_bytes == 0 || share.part_bytes > share.bytes) {
     return "a share in bytes that the message does not have";
@@ -186,7 +148,7 @@ void OutgoingTransfers::copy_outgoing(Push& push) {
   if (push.meeting.taken() > 0) {
     wire::Shared shared{.stream = stream.id, .bytes = push.taken_bytes()};
     if (refused) shared.prefix.flags = wire::flag_refused;
-    packets_.post_control(peer, shared);
+    queues_.post_control(peer, shared);
   }
   stop_pushing(stream);
 }

@@ -14,6 +14,7 @@ namespace tandem::comm::internal {
 
 class Peers;
 class PortPacing;
+class PeerQueues;
 class PacketSender;
 class Sends;
 class Deferral;
@@ -33,16 +34,10 @@ class OutgoingTransfers {
   /// Copies one part of each message that both sides copy.
   void copy_some();
 
-  /// A new stream to the peer, with a number of its own.
-  static OutgoingStream& new_stream(Peer& peer);
-  /// Puts what may be sent of a stream into the queue, since grants or data have come.
-  void refresh(OutgoingStream& stream);
   /// Ends the message if the last of its stream was sent, and rails have read it.
   void stream_advanced(OutgoingStream& stream);
   /// Ends a stream; a deferred message may take its place.
   void end_stream(OutgoingStream& stream);
-  /// Ends a stream without a successor.
-  void drop_stream(OutgoingStream& stream);
   /// Gives the bytes of a granted `late` message. False: it has ended, or its rails do not read such memory.
   bool supply(SendCore& core, Pieces&& pieces, BufferMemory memory);
   const char* take_grant(Peer& peer, const wire::Grant& grant);
@@ -58,6 +53,7 @@ class OutgoingTransfers {
   EngineTrace& trace_;
   Peers& peers_;
   PortPacing& pacing_;
+  PeerQueues& queues_;
   PacketSender& packets_;
   Sends& sends_;
   Deferral& deferral_;

@@ -1,7 +1,5 @@
 // tandem/comm/engine/packets.cpp: from a peer's queue to packets on its rails.
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "tandem/base/narrow.hpp"
 #include "tandem/comm/engine/parts.hpp"
@@ -14,6 +12,7 @@ PacketSender::PacketSender(EngineParts& parts, std::unique_ptr<Strategy> strateg
       statistics_(parts.completions.statistics),
       peers_(parts.peers),
       pacing_(parts.pacing),
+      queues_(parts.queues),
       sends_(parts.sends),
       deferral_(parts.deferral),
       outgoing_(parts.outgoing),
@@ -163,25 +162,9 @@ void PacketSender::write_record(SendItem& item, wire::Writer& writer) {
   }
 }
 
-void PacketSender::write_announcement(const SendCore& core, wire::Writer& writer) {
-  const bool along = core.SendItem::kind == SendKind::whole;
-  const bool readable = !along && !core.late && core.pieces.contiguous();
-  wire::Announce announce{.stream = core.stream->id,
-                          .channel = core.SendItem::channel,
-                          .tag = core.SendItem::tag,
-                          .bytes = core.bytes,
-                          .address = readable ? reinterpret_cast<std::uint64_t>(core.pieces.data()) : 0};
-  if (core.after != 0) announce.prefix.flags |= wire::flag_after;
-  if (along) announce.prefix.flags |= wire::flag_payload;
-  if (Peers::reads(*core.peer, BufferMemory::cuda)) announce.prefix.flags |= wire::flag_placed;
-  announce.prefix.header_bytes = base::narrow<std::uint16_t>(core.header().size());
-  writer.put(announce);
-  if (core.after != 0) writer.put(wire::After{core.after});
-}
-
 void PacketSender::write_message(SendCore& core, wire::Writer& writer) {
   if (!core.whole) {
-    write_announcement(core, writer);
+    PeerQueues::write_announcement(core, writer);
     return writer.put_bytes(core.header());
   }
   wire::Eager eager{.bytes = base::narrow<std::uint32_t>(core.bytes),
@@ -237,7 +220,7 @@ void PacketSender::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_byt
       ++statistics_.segments;
       if (stream.send != nullptr && stream.cursor >= stream.limit)
         trace_.request_event<trace::Type::message_sent>(*stream.send);
-      if (stream.segment != UINT64_MAX) outgoing_.refresh(stream);  // the next segment
+      if (stream.segment != UINT64_MAX) queues_.refresh(stream);  // the next segment
       return outgoing_.stream_advanced(stream);
     }
     case ItemKind::offer: return children_.offer_sent(*static_cast<OfferItem&>(item).child, bulk_bytes, posted);
@@ -269,60 +252,10 @@ void PacketSender::writable(Link& link) {
   peers_.mark_dirty(*rail.peer);
 }
 
-void PacketSender::post_control(Peer& peer, std::span<const std::byte> record) {
-  if (peer.dead || peer.rank == context_.rank) return;
-  if (sends_past_queue(peer) && send_alone(peer, record)) return;
-  auto* item = new ControlItem;
-  std::memcpy(item->record.data(), record.data(), record.size());
-  item->priority = INT32_MAX;
-  item->SendItem::kind = SendKind::record;
-  item->control_bytes = base::narrow<std::uint32_t>(record.size());
-  peer.queue.push(*item);
-  peers_.mark_dirty(peer);
-}
-
 /// Sends a peer an empty block whose head says what the peer may send again.
 void PacketSender::send_head(Peer& peer) {
   peers_.connect_rails(peer);
-  send_alone(peer, {});  // or the next packet, or `writable`, brings it
-}
-
-/// Whether records go at once: where that is a few stores, and nothing waits. On networks, the records of one turn
-/// share a packet.
-bool PacketSender::sends_past_queue(const Peer& peer) const noexcept {
-  return !peer.rails.empty() && peer.queue.idle() && peer.transport->capabilities().shared_memory;
-}
-
-/// Sends the announcement of a message that was not queued. False: it has to be.
-bool PacketSender::announce_at_once(const SendCore& core, Peer& peer) {
-  if (core.SendItem::kind != SendKind::record || !sends_past_queue(peer)) return false;
-  std::array<std::byte, sizeof(wire::Announce) + sizeof(wire::After)> room;
-  static_assert(sizeof room <= ControlItem::kMostBytes);
-  wire::Writer announcement(room);
-  write_announcement(core, announcement);
-  if (!send_alone(peer, announcement.block(), core.header())) return false;
-  ++peer.envelopes_sent;
-  trace_.request_event<trace::Type::send_announced>(core);
-  return true;
-}
-
-/// Sends a block of this record only, past the queue. False: the rail takes none now.
-bool PacketSender::send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header) {
-  Rail& rail = *peer.rails[0];
-  if (rail.blocked) return false;
-  std::array<std::byte, sizeof(wire::BlockHead) + ControlItem::kMostBytes + Endpoint::max_header_bytes> room;
-  wire::Writer writer(room);
-  writer.put_head(peer.head);
-  writer.put_bytes(record);
-  writer.put_bytes(header);
-  if (rail.link->try_send(Packet{.control = writer.block()}) == SendStatus::retry) {
-    rail.blocked = true;
-    return false;
-  }
-  peer.head_sent = peer.head;
-  ++statistics_.packets_sent;
-  trace_.packet_sent(peer.rank, writer.block().size());
-  return true;
+  queues_.send_alone(peer, {});  // or the next packet, or `writable`, brings it
 }
 
 std::size_t PacketSender::posted_on(const Rail& rail) noexcept {

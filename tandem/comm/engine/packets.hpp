@@ -16,6 +16,7 @@ namespace tandem::comm::internal {
 
 class Peers;
 class PortPacing;
+class PeerQueues;
 class Sends;
 class Deferral;
 class OutgoingTransfers;
@@ -24,8 +25,7 @@ class Departures;
 struct EngineParts;
 
 /// Forms packets from what is queued for a peer while its rails take them, and says what follows when a packet was
-/// sent. Records of the engine's own (grants, notes) enter the queue here, or go to the rail at once where that is
-/// cheap.
+/// sent.
 ///
 /// State: scratch memory of the packet that is being formed. Under the endpoint's lock.
 class PacketSender {
@@ -39,14 +39,6 @@ class PacketSender {
   /// As `PacketSink::sent`, and `PacketSink::writable`.
   void sent(Link& link, std::uint64_t cookie);
   void writable(Link& link);
-  /// Sends a record of the engine's own: at once where that is cheap, else before all messages that are queued.
-  void post_control(Peer& peer, std::span<const std::byte> record);
-  template <wire::IsRecord Record>
-  void post_control(Peer& peer, const Record& record) {
-    post_control(peer, std::as_bytes(std::span(&record, 1)));
-  }
-  /// Sends an announcement past the queue. False: it has to be queued.
-  bool announce_at_once(const SendCore& core, Peer& peer);
   /// Packets that a rail still reads.
   static std::size_t posted_on(const Rail& rail) noexcept;
 
@@ -57,11 +49,8 @@ class PacketSender {
   static void name_posted(SendItem& item, PostedPacket& packet);
   void write_record(SendItem& item, wire::Writer& writer);
   static void write_message(SendCore& core, wire::Writer& writer);
-  static void write_announcement(const SendCore& core, wire::Writer& writer);
   static void payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
   void after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted);
-  bool sends_past_queue(const Peer& peer) const noexcept;
-  bool send_alone(Peer& peer, std::span<const std::byte> record, std::span<const std::byte> header = {});
   void send_head(Peer& peer);
   bool announce_uncovered(Peer& peer);
 
@@ -70,6 +59,7 @@ class PacketSender {
   EndpointStatistics& statistics_;
   Peers& peers_;
   PortPacing& pacing_;
+  PeerQueues& queues_;
   Sends& sends_;
   Deferral& deferral_;
   OutgoingTransfers& outgoing_;

@@ -17,6 +17,7 @@
 #include "tandem/comm/engine/incoming_transfers.hpp"
 #include "tandem/comm/engine/outgoing_transfers.hpp"
 #include "tandem/comm/engine/packets.hpp"
+#include "tandem/comm/engine/peer_queues.hpp"
 #include "tandem/comm/engine/peers.hpp"
 #include "tandem/comm/engine/port_pacing.hpp"
 #include "tandem/comm/engine/sends.hpp"
@@ -38,6 +39,7 @@ struct EngineParts {
   Completions completions{work_left};
   Peers peers;
   PortPacing pacing{*this};
+  PeerQueues queues{*this};
   PacketSender packets;
   Sends sends{*this};
   Deferral deferral{*this};

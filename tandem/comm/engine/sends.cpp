@@ -16,10 +16,9 @@ Sends::Sends(EngineParts& parts)
       broadcasts_(parts.broadcasts),
       completions_(parts.completions),
       peers_(parts.peers),
-      pacing_(parts.pacing),
+      queues_(parts.queues),
       packets_(parts.packets),
       deferral_(parts.deferral),
-      outgoing_(parts.outgoing),
       arrivals_(parts.arrivals),
       root_(parts.root),
       recipient_(parts.recipient) {}
@@ -35,13 +34,6 @@ void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
   completions_.end(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
 }
 
-namespace {
-
-/// Bytes of the record that names the broadcast before a message; 0: it names none.
-constexpr std::size_t after_bytes(std::uint64_t after) noexcept { return after != 0 ? sizeof(wire::After) : 0; }
-
-}  // namespace
-
 /// The path of a small message when nothing is queued and the rail is free: no queue, no plan, no state, and on a rail
 /// that reserves its own memory no intermediate copy. Null: the message cannot go this way, and nothing has happened.
 inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint64_t after,
@@ -52,7 +44,7 @@ inline RequestCore* Sends::send_at_once(Peer& peer, Tag tag, const Pieces& piece
   }
   Rail& rail = *peer.rails[0];
   std::array<std::byte, wire::kBeforeData + sizeof(wire::After) + Endpoint::max_header_bytes + kInlineBytes> own;
-  const std::size_t records = wire::kBeforeData + after_bytes(after) + wire::padded(options.header.size());
+  const std::size_t records = wire::kBeforeData + PeerQueues::after_bytes(after) + wire::padded(options.header.size());
   const std::span<std::byte> block = rail.link->reserve(std::span(own).first(records + wire::padded(bytes)));
   if (block.empty()) [[unlikely]] {
     rail.blocked = true;
@@ -132,69 +124,13 @@ inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* p
   }
   core.peer = peer;
   if (to == context_.rank) {
-    prepare(core, *peer);
+    queues_.prepare(core, *peer);
     send_to_self(core, *peer);
   } else {
     deferral_.enqueue(core, *peer);
     packets_.pump(*peer);
   }
   return &core;
-}
-
-/// Decides how a message travels, as far as its size says, and fills its `SendItem`. An eager message takes its credit
-/// when its packet is formed, so that waiting messages take none; without credit then, it is announced.
-void Sends::prepare(SendCore& core, Peer& peer) {
-  core.SendItem::tag = core.RequestCore::tag.value();
-  core.ordered = true;
-  const bool self = peer.transport == nullptr;
-  core.whole = self || (!core.late && core.bytes <= peers_.eager_limit(peer));
-  if (!core.whole && !core.late) {
-    core.bulk_bytes = bytes_unasked(core, peer);
-    core.whole = core.bulk_bytes == core.bytes && context_.options.eager_bytes == 0 &&
-                 peers_.within_credit(peer, core.bytes, core.header().size());
-  }
-  if (!core.whole) {
-    core.SendItem::kind = core.bulk_bytes > 0 ? SendKind::whole : SendKind::record;
-    core.control_bytes = announced_bytes(core);
-    return;
-  }
-  const bool inlined = core.bytes <= kInlineBytes;
-  core.SendItem::kind = inlined ? SendKind::record : SendKind::whole;
-  core.control_bytes =
-      base::narrow<std::uint32_t>(sizeof(wire::Eager) + after_bytes(core.after) + wire::padded(core.header().size()) +
-                                  (inlined ? wire::padded(core.bytes) : 0));
-  core.bulk_bytes = inlined ? 0 : core.bytes;
-}
-
-/// Bytes of a large message that go unasked: a segment, where a network that is known to be fast would be idle for the
-/// time of the question. 0 while other messages are under way, since they fill that time, and ought to end first; and
-/// where receives are late, or read by themselves.
-std::uint64_t Sends::bytes_unasked(const SendCore& core, const Peer& peer) const noexcept {
-  const Capabilities& able = peer.transport->capabilities();
-  if (!peer.receives_wait || able.remote_read || able.shared_memory || !peer.outgoing.empty() || !peer.queue.idle())
-    return 0;
-  const std::size_t segment = pacing_.segment_for(peer);
-  return segment > able.segment_bytes ? std::min<std::uint64_t>(segment, core.bytes) : 0;
-}
-
-/// Bytes of a message's announcement in a control block.
-std::uint32_t Sends::announced_bytes(const SendCore& core) noexcept {
-  return base::narrow<std::uint32_t>(sizeof(wire::Announce) + after_bytes(core.after) +
-                                     wire::padded(core.header().size()));
-}
-
-void Sends::make_stream(SendCore& core, Peer& peer) {
-  ++peer.announced;
-  OutgoingStream& stream = outgoing_.new_stream(peer);
-  stream.send = &core;
-  stream.source = &core.pieces;
-  stream.length = stream.limit = core.bytes;
-  stream.available = core.late ? 0 : core.bytes;
-  stream.priority = core.SendItem::priority;
-  stream.call = peer.deferred != nullptr && peer.deferred->takes_all(core.SendItem::channel);
-  if (stream.call) ++peer.announced_calls;
-  core.stream = &stream;
-  pacing_.reserve_port(stream);
 }
 
 void Sends::send_to_self(SendCore& core, Peer& peer) {

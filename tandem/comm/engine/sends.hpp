@@ -12,10 +12,9 @@ namespace tandem::comm::internal {
 
 class Completions;
 class Peers;
-class PortPacing;
+class PeerQueues;
 class PacketSender;
 class Deferral;
-class OutgoingTransfers;
 class Arrivals;
 class BroadcastRoot;
 class BroadcastRecipient;
@@ -35,12 +34,6 @@ class Sends {
   /// Posts a send whose bytes come later.
   RequestCore* send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options);
   static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
-  /// Decides from its size how a message travels, and fills its `SendItem`.
-  void prepare(SendCore& core, Peer& peer);
-  /// Bytes of a message's announcement in a control block.
-  static std::uint32_t announced_bytes(const SendCore& core) noexcept;
-  /// Gives an announced message the stream that will carry it.
-  void make_stream(SendCore& core, Peer& peer);
   /// Ends a send, or the root's side of a broadcast.
   void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
 
@@ -51,7 +44,6 @@ class Sends {
                            const SendOptions& options);
   RequestCore* sent_at_once(Peer& peer, Tag tag, std::size_t bytes, std::uint32_t units, std::size_t packet_bytes,
                             const SendOptions& options);
-  std::uint64_t bytes_unasked(const SendCore& core, const Peer& peer) const noexcept;
   void send_to_self(SendCore& core, Peer& peer);
 
   const EngineContext& context_;
@@ -60,10 +52,9 @@ class Sends {
   Broadcasts& broadcasts_;
   Completions& completions_;
   Peers& peers_;
-  PortPacing& pacing_;
+  PeerQueues& queues_;
   PacketSender& packets_;
   Deferral& deferral_;
-  OutgoingTransfers& outgoing_;
   Arrivals& arrivals_;
   BroadcastRoot& root_;
   BroadcastRecipient& recipient_;
