@@ -15,7 +15,6 @@ BroadcastChildren::BroadcastChildren(EngineParts& parts)
       peers_(parts.peers),
       pacing_(parts.pacing),
       queues_(parts.queues),
-      packets_(parts.packets),
       incoming_(parts.incoming),
       root_(parts.root),
       recipient_(parts.recipient) {}
@@ -67,16 +66,12 @@ bool BroadcastChildren::handed_over(const Child& child) noexcept {
   return stream.cursor >= stream.limit && stream.posted == 0 && !child.offer_posted;
 }
 
-/// Queues the first packets that are due. Never while a transport is being polled, since this may connect.
-void BroadcastChildren::flush_offers() {
-  do {
-    while (!broadcasts_.to_offer.empty()) {
-      Child& child = *broadcasts_.to_offer.back();
-      broadcasts_.to_offer.pop_back();
-      if (!child.acknowledged) offer(child);
-    }
-    packets_.pump_dirty();
-  } while (!broadcasts_.to_offer.empty());
+void BroadcastChildren::queue_offers() {
+  while (has_offers()) {
+    Child& child = *broadcasts_.to_offer.back();
+    broadcasts_.to_offer.pop_back();
+    if (!child.acknowledged) offer(child);
+  }
 }
 
 void BroadcastChildren::offer(Child& child) {

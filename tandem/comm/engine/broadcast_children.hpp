@@ -14,7 +14,6 @@ namespace tandem::comm::internal {
 class Peers;
 class PortPacing;
 class PeerQueues;
-class PacketSender;
 class IncomingTransfers;
 class BroadcastRoot;
 class BroadcastRecipient;
@@ -33,8 +32,9 @@ class BroadcastChildren {
   static Child& add_child(Strand& strand, RouteView route);
   /// Offers the strand to the children whose turn it is, once there is something to send.
   void offer_children(Strand& strand);
-  /// Queues the offers that are due. Not while a transport is being polled.
-  void flush_offers();
+  /// Queues the offers that are due. Not while a transport is being polled, since this may connect.
+  void queue_offers();
+  bool has_offers() const noexcept { return !broadcasts_.to_offer.empty(); }
   /// Writes the offer into a packet, and does what follows when it was sent.
   void write_offer(Child& child, wire::Writer& writer);
   void offer_sent(Child& child, std::uint64_t bulk_bytes, bool posted);
@@ -64,7 +64,6 @@ class BroadcastChildren {
   Peers& peers_;
   PortPacing& pacing_;
   PeerQueues& queues_;
-  PacketSender& packets_;
   IncomingTransfers& incoming_;
   BroadcastRoot& root_;
   BroadcastRecipient& recipient_;

@@ -43,11 +43,8 @@ void BroadcastRecipient::maybe_released(Broadcast& broadcast) {
     broadcast.released = true;
     McastCore& core = *std::exchange(broadcast.request, nullptr);
     core.broadcast = nullptr;
-    sends_.finish_send(core,
-                broadcast.cancelled ? Ending::cancelled
-                : broadcast.recipient_died  ? Ending::peer_dead
-                                    : Ending::done,
-                broadcast.culprit);
+    const Ending uncancelled = broadcast.recipient_died ? Ending::peer_dead : Ending::done;
+    completions_.end_send(core, broadcast.cancelled ? Ending::cancelled : uncancelled, broadcast.culprit);
     return maybe_forget(broadcast);
   }
   if (!broadcast.delivered) {

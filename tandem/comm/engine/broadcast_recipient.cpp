@@ -59,7 +59,6 @@ BroadcastRecipient::BroadcastRecipient(EngineParts& parts)
       completions_(parts.completions),
       peers_(parts.peers),
       queues_(parts.queues),
-      sends_(parts.sends),
       incoming_(parts.incoming),
       arrivals_(parts.arrivals),
       children_(parts.children),

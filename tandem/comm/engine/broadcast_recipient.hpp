@@ -15,7 +15,6 @@ namespace tandem::comm::internal {
 class Completions;
 class Peers;
 class PeerQueues;
-class Sends;
 class IncomingTransfers;
 class Arrivals;
 class BroadcastChildren;
@@ -80,7 +79,6 @@ class BroadcastRecipient {
   Completions& completions_;
   Peers& peers_;
   PeerQueues& queues_;
-  Sends& sends_;
   IncomingTransfers& incoming_;
   Arrivals& arrivals_;
   BroadcastChildren& children_;

@@ -68,7 +68,6 @@ RequestCore* BroadcastRoot::mcast(std::span<const Recipient> recipients, Tag tag
   broadcasts_.by_key[broadcast.key()].push_back(&broadcast);
   broadcasts_.held.add(broadcast);
   start_waiting_broadcasts();
-  children_.flush_offers();
   return core;
 }
 
@@ -109,9 +108,9 @@ void BroadcastRoot::start_waiting_broadcasts() {
 
 /// Starts the broadcasts that a send of their key is posted behind, since the send must know how each of them reaches
 /// its recipient.
-void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
+bool BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
   const auto* const held = broadcasts_.held.of_key({channel.value(), tag.value()});
-  if (held == nullptr) return;
+  if (held == nullptr) return false;
   const auto last = std::find_if(held->rbegin(), held->rend(),
                                  [to](const Broadcast* broadcast) { return broadcast->goes_to(to); });
   const std::vector<Broadcast*> waiting(held->begin(), last.base());
@@ -119,7 +118,7 @@ void BroadcastRoot::start_those_before(Rank to, Channel channel, Tag tag) {
     broadcasts_.held.remove(*broadcast);
     start(*broadcast);
   }
-  children_.flush_offers();
+  return true;
 }
 
 /// Whether the oldest held broadcast of its key may start, or when to check again.

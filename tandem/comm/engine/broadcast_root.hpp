@@ -37,8 +37,8 @@ class BroadcastRoot {
   /// Starts broadcasts that need not wait any longer: for late recipients, for a free rail, for an older one of their
   /// key.
   void start_waiting_broadcasts();
-  /// Starts the broadcasts of a key to `to` that a send is posted behind.
-  void start_those_before(Rank to, Channel channel, Tag tag);
+  /// Starts the broadcasts of a key to `to` that a send is posted behind. False: there is none to start.
+  bool start_those_before(Rank to, Channel channel, Tag tag);
   /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
   std::uint64_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint64_t before = UINT64_MAX) const;
   /// Ends the order of the broadcast when all recipients have it.

@@ -34,6 +34,11 @@ void Completions::fail_receive(ReceiveCore& core, Ending ending, Rank culprit) {
   end(core, CompletionQueue::Event::failed);
 }
 
+void Completions::end_send(RequestCore& core, Ending ending, Rank culprit) {
+  core.end_by(ending, culprit);
+  end(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
+}
+
 void Completions::end(RequestCore& core, std::optional<CompletionQueue::Event> what) {
   --outstanding_;
   trace.ended(core);

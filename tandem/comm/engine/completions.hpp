@@ -61,6 +61,8 @@ class Completions {
   void mark_arrived(ReceiveCore& core, Ending ending);  ///< the data has arrived and is still read; `release` follows
   void release(RequestCore& core);
   void fail_receive(ReceiveCore& core, Ending ending, Rank culprit);
+  /// Ends a send, or the root's side of a broadcast.
+  void end_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
   void end(RequestCore& core, std::optional<CompletionQueue::Event> what);
 
   // Callbacks.

@@ -12,8 +12,6 @@ Departures::Departures(EngineParts& parts)
       peers_(parts.peers),
       pacing_(parts.pacing),
       queues_(parts.queues),
-      packets_(parts.packets),
-      sends_(parts.sends),
       deferral_(parts.deferral),
       outgoing_(parts.outgoing),
       incoming_(parts.incoming),
@@ -44,7 +42,7 @@ bool Departures::pending_for_peers() const noexcept {
     peer->outgoing.for_each([&sends](const OutgoingStream& stream) { sends |= stream.send != nullptr; });
     if (sends) return true;
     for (const auto& rail : peer->all_rails) {
-      if (!peer->dead && packets_.posted_on(*rail) > 0) return true;
+      if (rail->is_reading()) return true;
     }
   }
   return false;
@@ -258,7 +256,7 @@ void Departures::fail_outgoing(Peer& peer, Ending ending) {
 
 void Departures::fail_send(SendCore& core, Ending ending, Rank rank) {
   if (core.broadcast != nullptr) note_dead_recipient(*core.broadcast, rank);
-  sends_.finish_send(core, ending, rank);
+  outgoing_.finish_send(core, ending, rank);
 }
 
 /// Removes a dead rank from broadcasts, as child, parent or root.
@@ -300,7 +298,7 @@ void Departures::drop_broadcasts() {
       completions_.fail_receive(*std::exchange(broadcast->receive, nullptr), Ending::cancelled, Rank{0});
     if (broadcast->request != nullptr) {
       broadcast->request->broadcast = nullptr;
-      sends_.finish_send(*std::exchange(broadcast->request, nullptr), Ending::cancelled);
+      completions_.end_send(*std::exchange(broadcast->request, nullptr), Ending::cancelled);
     }
     for (Strand& strand : broadcast->strands) {
       for (const auto& child : strand.children) {

@@ -15,8 +15,6 @@ class Completions;
 class Peers;
 class PortPacing;
 class PeerQueues;
-class PacketSender;
-class Sends;
 class Deferral;
 class OutgoingTransfers;
 class IncomingTransfers;
@@ -71,8 +69,6 @@ class Departures {
   Peers& peers_;
   PortPacing& pacing_;
   PeerQueues& queues_;
-  PacketSender& packets_;
-  Sends& sends_;
   Deferral& deferral_;
   OutgoingTransfers& outgoing_;
   IncomingTransfers& incoming_;

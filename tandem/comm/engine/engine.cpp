@@ -58,11 +58,11 @@ std::int64_t Engine::do_what_is_left(std::int64_t now_ns, bool events) {
   if (!parts_.broadcasts.held.empty()) parts_.root.start_waiting_broadcasts();
   const bool copying = copies();
   if (copying) {
-    parts_.children.flush_offers();  // others shall not wait for it
+    parts_.packets.flush();  // others shall not wait for it
     parts_.incoming.copy_some();
     parts_.outgoing.copy_some();
   }
-  if (busy()) parts_.children.flush_offers();
+  if (busy()) parts_.packets.flush();
   if (events || copying) return now_ns;
   return waits_for_time() ? due_ns() : base::kNever;
 }
@@ -136,13 +136,13 @@ bool Engine::cancel(RequestCore& core) {
     auto& send = static_cast<SendCore&>(core);
     if (send.held != nullptr) {
       parts_.deferral.drop_deferred(send);
-      parts_.sends.finish_send(send, Ending::cancelled);
+      parts_.completions.end_send(send, Ending::cancelled);
       return true;
     }
     if (send.stage_now() != 0 || !send.queued()) return false;
     send.peer->queue.remove(send);
     if (send.stream != nullptr) parts_.outgoing.end_stream(*std::exchange(send.stream, nullptr));
-    parts_.sends.finish_send(send, Ending::cancelled);
+    parts_.completions.end_send(send, Ending::cancelled);
     return true;
   }
   if (core.kind == RequestCore::Kind::sent) return false;

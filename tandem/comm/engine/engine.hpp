@@ -49,8 +49,11 @@ class Engine final : public PacketSink {
     return parts_.sends.send_later(to, tag, bytes, options);
   }
   bool supply(RequestCore& core, SendBuffer&& buffer, BufferMemory memory) {
-    return core.kind == RequestCore::Kind::send &&
-           parts_.outgoing.supply(static_cast<SendCore&>(core), std::move(buffer).take(), memory);
+    if (core.kind != RequestCore::Kind::send) return false;
+    auto& send = static_cast<SendCore&>(core);
+    if (!parts_.outgoing.supply(send, std::move(buffer).take(), memory)) return false;
+    parts_.packets.pump(*send.peer);  // it may have ended now
+    return true;
   }
   bool reads(Rank to, BufferMemory memory) {
     const Peer* const peer = memory == BufferMemory::host ? nullptr : parts_.peers.peer_for(to);
@@ -86,7 +89,9 @@ class Engine final : public PacketSink {
     return Arrivals::make_receive(from, tag, std::move(pieces), owned, options);
   }
   RequestCore* mcast(std::span<const Recipient> recipients, Tag tag, SendBuffer buffer, const McastOptions& options) {
-    return parts_.root.mcast(recipients, tag, std::move(buffer), options);
+    RequestCore* const core = parts_.root.mcast(recipients, tag, std::move(buffer), options);
+    parts_.packets.flush();
+    return core;
   }
   bool append(RequestCore& mcast, Recipient recipient) { return parts_.root.append(mcast, recipient); }
   bool cancel(RequestCore& core);

@@ -15,11 +15,19 @@ OutgoingTransfers::OutgoingTransfers(EngineParts& parts)
       peers_(parts.peers),
       pacing_(parts.pacing),
       queues_(parts.queues),
-      packets_(parts.packets),
-      sends_(parts.sends),
       deferral_(parts.deferral),
       children_(parts.children),
+      recipient_(parts.recipient),
       pushing_(parts.work_left) {}
+
+void OutgoingTransfers::finish_send(SendCore& core, Ending ending, Rank culprit) {
+  if (Broadcast* const broadcast = std::exchange(core.broadcast, nullptr)) [[unlikely]] {
+    core.request = 0;  // the number is the broadcast's, which may go on
+    --broadcast->plain_pending;
+    recipient_.maybe_released(*broadcast);
+  }
+  completions_.end_send(core, ending, culprit);
+}
 
 /// Ends a stream if the last of it was sent and is not read any more.
 void OutgoingTransfers::stream_advanced(OutgoingStream& stream) {
@@ -30,7 +38,7 @@ void OutgoingTransfers::stream_advanced(OutgoingStream& stream) {
   if (stream.started_ns != 0) peers_.measure(*stream.peer, stream.limit, stream.started_ns);
   end_stream(stream);
   core.stream = nullptr;
-  sends_.finish_send(core, Ending::done);
+  finish_send(core, Ending::done);
 }
 
 void OutgoingTransfers::end_stream(OutgoingStream& stream) {
@@ -82,7 +90,6 @@ bool OutgoingTransfers::supply(SendCore& core, Pieces&& pieces, BufferMemory mem
   stream.available = stream.length;
   stream.started_ns = context_.now();
   queues_.refresh(stream);
-  packets_.pump(*core.peer);  // it may have ended now
   return true;
 }
 
@@ -104,7 +111,7 @@ const char* OutgoingTransfers::take_finish(Peer& peer, const wire::Finish& finis
   end_stream(stream);
   core.stream = nullptr;
   trace_.request_event<trace::Type::message_sent>(core);
-  sends_.finish_send(core, Ending::done);
+  finish_send(core, Ending::done);
   return nullptr;
 }
 

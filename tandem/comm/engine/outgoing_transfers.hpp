@@ -15,10 +15,9 @@ namespace tandem::comm::internal {
 class Peers;
 class PortPacing;
 class PeerQueues;
-class PacketSender;
-class Sends;
 class Deferral;
 class BroadcastChildren;
+class BroadcastRecipient;
 struct EngineParts;
 
 /// The sender's side of announced messages and of broadcasts' segments: a stream per message, which grants of the
@@ -34,6 +33,8 @@ class OutgoingTransfers {
   /// Copies one part of each message that both sides copy.
   void copy_some();
 
+  /// Ends a send, which may carry a broadcast to one recipient.
+  void finish_send(SendCore& core, Ending ending, Rank culprit = Rank{0});
   /// Ends the message if the last of its stream was sent, and rails have read it.
   void stream_advanced(OutgoingStream& stream);
   /// Ends a stream; a deferred message may take its place.
@@ -54,10 +55,9 @@ class OutgoingTransfers {
   Peers& peers_;
   PortPacing& pacing_;
   PeerQueues& queues_;
-  PacketSender& packets_;
-  Sends& sends_;
   Deferral& deferral_;
   BroadcastChildren& children_;
+  BroadcastRecipient& recipient_;
   CountedList<Push> pushing_;
 };
 

@@ -13,14 +13,19 @@ PacketSender::PacketSender(EngineParts& parts, std::unique_ptr<Strategy> strateg
       peers_(parts.peers),
       pacing_(parts.pacing),
       queues_(parts.queues),
-      sends_(parts.sends),
       deferral_(parts.deferral),
       outgoing_(parts.outgoing),
       children_(parts.children),
       departures_(parts.departures),
       strategy_(std::move(strategy)) {}
 
-/// Connects to new peers, and forms packets for the peers that have something new to send.
+void PacketSender::flush() {
+  do {
+    children_.queue_offers();
+    pump_dirty();
+  } while (children_.has_offers());
+}
+
 void PacketSender::pump_dirty() {
   while (Peer* const next = peers_.take_dirty()) {
     Peer& peer = *next;
@@ -210,7 +215,7 @@ void PacketSender::after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_byt
       }
       take_credit(peer, units_of(core.bytes, core.header().size()));
       trace_.request_event<trace::Type::message_sent>(core);
-      if (!posted) sends_.finish_send(core, Ending::done);
+      if (!posted) outgoing_.finish_send(core, Ending::done);
       return;
     }
     case ItemKind::control: delete &static_cast<ControlItem&>(item); return;
@@ -234,7 +239,7 @@ void PacketSender::sent(Link& link, std::uint64_t cookie) {
   const PostedPacket packet = rail.posted[slot];
   free_posted(rail, slot);
   rail.peer->rail_states[link.rail()].in_flight_bytes -= packet.bytes;
-  if (packet.send != nullptr) sends_.finish_send(*packet.send, Ending::done);
+  if (packet.send != nullptr) outgoing_.finish_send(*packet.send, Ending::done);
   if (packet.stream != nullptr) {
     --packet.stream->posted;
     outgoing_.stream_advanced(*packet.stream);
@@ -256,12 +261,6 @@ void PacketSender::writable(Link& link) {
 void PacketSender::send_head(Peer& peer) {
   peers_.connect_rails(peer);
   queues_.send_alone(peer, {});  // or the next packet, or `writable`, brings it
-}
-
-std::size_t PacketSender::posted_on(const Rail& rail) noexcept {
-  return static_cast<std::size_t>(std::count_if(rail.posted.begin(), rail.posted.end(), [](const PostedPacket& packet) {
-    return packet.send != nullptr || packet.stream != nullptr || packet.child != nullptr;
-  }));
 }
 
 }  // namespace tandem::comm::internal

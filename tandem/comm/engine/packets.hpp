@@ -17,7 +17,6 @@ namespace tandem::comm::internal {
 class Peers;
 class PortPacing;
 class PeerQueues;
-class Sends;
 class Deferral;
 class OutgoingTransfers;
 class BroadcastChildren;
@@ -34,15 +33,15 @@ class PacketSender {
 
   /// Forms packets for the peer while its rails take them.
   void pump(Peer& peer);
-  /// Connects to peers of `Peers::mark_dirty`, and forms packets for them. Not while a transport is being polled.
-  void pump_dirty();
+  /// Queues what broadcasts offer, connects to peers of `Peers::mark_dirty`, and forms packets for them. Not while a
+  /// transport is being polled.
+  void flush();
   /// As `PacketSink::sent`, and `PacketSink::writable`.
   void sent(Link& link, std::uint64_t cookie);
   void writable(Link& link);
-  /// Packets that a rail still reads.
-  static std::size_t posted_on(const Rail& rail) noexcept;
 
  private:
+  void pump_dirty();
   bool pump_rail(Peer& peer, unsigned rail);
   static std::uint32_t post_packet(Rail& rail, const PostedPacket& packet);
   static void free_posted(Rail& rail, std::uint32_t slot);
@@ -60,7 +59,6 @@ class PacketSender {
   Peers& peers_;
   PortPacing& pacing_;
   PeerQueues& queues_;
-  Sends& sends_;
   Deferral& deferral_;
   OutgoingTransfers& outgoing_;
   BroadcastChildren& children_;

@@ -117,6 +117,13 @@ struct Rail {
   LandingPlace landing;
   std::vector<PostedPacket> posted;
   std::uint32_t free_posted = UINT32_MAX;
+
+  /// Whether it still reads a packet.
+  bool is_reading() const noexcept {
+    return std::ranges::any_of(posted, [](const PostedPacket& packet) {
+      return packet.send != nullptr || packet.stream != nullptr || packet.child != nullptr;
+    });
+  }
 };
 
 /// Up to this size data travels among the records, so that several messages share a packet and none needs a landing.

@@ -20,19 +20,7 @@ Sends::Sends(EngineParts& parts)
       packets_(parts.packets),
       deferral_(parts.deferral),
       arrivals_(parts.arrivals),
-      root_(parts.root),
-      recipient_(parts.recipient) {}
-
-void Sends::finish_send(RequestCore& core, Ending ending, Rank culprit) {
-  core.end_by(ending, culprit);
-  if (core.kind == RequestCore::Kind::send && static_cast<SendCore&>(core).broadcast != nullptr) {
-    Broadcast* broadcast = std::exchange(static_cast<SendCore&>(core).broadcast, nullptr);
-    core.request = 0;  // the number is the broadcast's, which may go on
-    --broadcast->plain_pending;
-    recipient_.maybe_released(*broadcast);
-  }
-  completions_.end(core, ending == Ending::done ? CompletionQueue::Event::released : CompletionQueue::Event::failed);
-}
+      root_(parts.root) {}
 
 /// The path of a small message when nothing is queued and the rail is free: no queue, no plan, no state, and on a rail
 /// that reserves its own memory no intermediate copy. Null: the message cannot go this way, and nothing has happened.
@@ -101,7 +89,7 @@ RequestCore* Sends::send_later(Rank to, Tag tag, std::size_t bytes, const SendOp
 /// The broadcast of the same key that a message must be matched after; 0: none.
 inline std::uint64_t Sends::broadcast_before(Rank to, Channel channel, Tag tag) {
   if (broadcasts_.by_key.empty()) return 0;
-  root_.start_those_before(to, channel, tag);
+  if (root_.start_those_before(to, channel, tag)) packets_.flush();
   return root_.last_broadcast_to(to, channel, tag);
 }
 
@@ -119,7 +107,7 @@ inline RequestCore* Sends::send_queued(SendCore& core, Rank to, Tag tag, Peer* p
   completions_.begin();
   trace_.send_posted(core);
   if (is_gone(peer)) {
-    finish_send(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
+    completions_.end_send(core, peer != nullptr && peer->left ? Ending::peer_left : Ending::peer_dead, to);
     return &core;
   }
   core.peer = peer;
@@ -149,7 +137,7 @@ void Sends::send_to_self(SendCore& core, Peer& peer) {
     arrivals_.set_aside(*envelope);
   }
   trace_.request_event<trace::Type::message_sent>(core);
-  finish_send(core, Ending::done);
+  completions_.end_send(core, Ending::done);
 }
 
 }  // namespace tandem::comm::internal

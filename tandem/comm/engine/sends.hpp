@@ -17,10 +17,9 @@ class PacketSender;
 class Deferral;
 class Arrivals;
 class BroadcastRoot;
-class BroadcastRecipient;
 struct EngineParts;
 
-/// Takes a send from its posting to the queue of its peer, or straight to a free rail, and ends it.
+/// Takes a send from its posting to the queue of its peer, or straight to a free rail.
 ///
 /// Stateless: a send's state is its `SendCore`. Under the endpoint's lock.
 class Sends {
@@ -34,8 +33,6 @@ class Sends {
   /// Posts a send whose bytes come later.
   RequestCore* send_later(Rank to, Tag tag, std::size_t bytes, const SendOptions& options);
   static bool takes_at_once(const Peer& peer, std::size_t bytes) noexcept;
-  /// Ends a send, or the root's side of a broadcast.
-  void finish_send(RequestCore& core, Ending ending, Rank culprit = Rank{0});
 
  private:
   RequestCore* send_at_once(Peer& peer, Tag tag, const Pieces& pieces, std::uint64_t after, const SendOptions& options);
@@ -57,7 +54,6 @@ class Sends {
   Deferral& deferral_;
   Arrivals& arrivals_;
   BroadcastRoot& root_;
-  BroadcastRecipient& recipient_;
 };
 
 }  // namespace tandem::comm::internal
