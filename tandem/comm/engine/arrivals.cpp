@@ -17,7 +17,7 @@ Arrivals::Arrivals(EngineParts& parts)
       completions_(parts.completions),
       peers_(parts.peers),
       incoming_(parts.incoming),
-      recipient_(parts.recipient),
+      listener_(parts.recipient),
       allowed_(Allowance::of(parts.context.options)) {}
 
 /// Ends a receive or a probe that was posted for a rank that cannot be reached (null) or is gone.
@@ -254,7 +254,7 @@ void Arrivals::give(Envelope& envelope, ReceiveCore& core) {
     Broadcast& broadcast = *envelope.broadcast;
     broadcast.envelope = nullptr;
     delete &envelope;
-    return recipient_.matched(broadcast, core);
+    return listener_.matched(broadcast, core);
   }
   // A sender that gives two messages one number lies about at least one of them.
   const bool announced = envelope.kind == Envelope::Kind::announced;
@@ -325,7 +325,7 @@ void Arrivals::landed(Link& link, std::uint64_t) {
       --incoming.landings;
       return incoming_.landed_data(incoming, place.offset, place.bytes);
     }
-    case LandingPlace::Kind::superseded: return recipient_.superseded_landed(*place.strand);
+    case LandingPlace::Kind::superseded: return listener_.superseded_landed(*place.strand);
   }
 }
 

@@ -21,7 +21,6 @@ namespace tandem::comm::internal {
 
 class Peers;
 class IncomingTransfers;
-class BroadcastRecipient;
 struct EngineParts;
 
 /// Pairs messages with receives. A message without a receive becomes an envelope in the matcher; a message on a channel
@@ -144,7 +143,7 @@ class Arrivals {
   Completions& completions_;
   Peers& peers_;
   IncomingTransfers& incoming_;
-  BroadcastRecipient& recipient_;
+  BroadcastListener& listener_;
   Matcher matcher_;
   std::unordered_map<std::uint32_t, RpcHandler> handlers_;
   const Allowance allowed_;  ///< to each peer

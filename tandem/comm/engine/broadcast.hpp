@@ -227,6 +227,22 @@ inline bool Broadcast::goes_to(Rank rank) const {
   return std::binary_search(sorted_ranks_.begin(), sorted_ranks_.end(), rank.value());
 }
 
+/// What the parts below it tell the part that receives broadcasts.
+class BroadcastListener {
+ public:
+  /// A receive has met the broadcast.
+  virtual void matched(Broadcast& broadcast, ReceiveCore& core) = 0;
+  /// The bytes [begin, end) of a strand are here.
+  virtual void landed(Strand& strand, std::uint64_t begin, std::uint64_t end) = 0;
+  /// A payload of an earlier parent has landed, or its link is gone.
+  virtual void superseded_landed(Strand& strand) = 0;
+  /// Something was sent to a child, is not read for it any more, or was acknowledged.
+  virtual void child_advanced(const Child& child) = 0;
+
+ protected:
+  ~BroadcastListener() = default;
+};
+
 using HeldBroadcasts = BasicHeldBroadcasts<Broadcast, BroadcastKey, BroadcastKeyHash>;
 
 /// What a recipient knows of one root.

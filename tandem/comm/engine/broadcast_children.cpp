@@ -16,8 +16,7 @@ BroadcastChildren::BroadcastChildren(EngineParts& parts)
       pacing_(parts.pacing),
       queues_(parts.queues),
       incoming_(parts.incoming),
-      root_(parts.root),
-      recipient_(parts.recipient) {}
+      listener_(parts.recipient) {}
 
 std::uint64_t BroadcastChildren::window_bytes(std::uint32_t segment) noexcept {
   return std::max<std::uint64_t>(4ull * segment, 128 * 1024);
@@ -182,8 +181,7 @@ bool BroadcastChildren::has_accepted(const Child& child) noexcept {
 void BroadcastChildren::child_progress(Child& child) {
   if (child.stream == nullptr || !child.offer_sent) return;
   OutgoingStream& stream = *child.stream;
-  Broadcast& broadcast = *child.broadcast;
-  Strand& strand = broadcast.strands[child.strand];
+  Strand& strand = child.broadcast->strands[child.strand];
   const bool drained = stream.posted == 0 && !child.offer_posted;
   // A child that may still decline could ask for everything again, or leave those below it to us.
   const bool accepted = has_accepted(child) || (strand.bytes == 0 && !child.adopted);
@@ -196,12 +194,7 @@ void BroadcastChildren::child_progress(Child& child) {
     queues_.drop_stream(stream);
     child.stream = nullptr;
   }
-  if (child.sent) recipient_.maybe_released(broadcast);
-  if (child.acknowledged) {
-    recipient_.maybe_acknowledge(strand);
-    root_.acknowledge_if_all(broadcast);
-    recipient_.maybe_forget(broadcast);
-  }
+  listener_.child_advanced(child);
 }
 
 const char* BroadcastChildren::take_note(Peer& peer, const wire::McastNote& note) {
@@ -259,10 +252,7 @@ void BroadcastChildren::lose_child(Child& child) {
     for (std::uint32_t i = 0; i < below.size(); ++i) await_lost(strand, below.part(i, i + 1), child.rank);
   }
   offer_children(strand);
-  recipient_.maybe_released(broadcast);
-  recipient_.maybe_acknowledge(strand);
-  root_.acknowledge_if_all(broadcast);
-  recipient_.maybe_forget(broadcast);
+  listener_.child_advanced(child);
 }
 
 /// Informs one recipient that the data will not come, and counts it as a child until it has answered.
@@ -300,31 +290,27 @@ bool BroadcastChildren::all_sent(const Broadcast& broadcast) noexcept {
   return true;
 }
 
-/// Ends sending to those below a lost broadcast. A child that has not been sent everything is informed, with all behind
-/// it. A child that has everything may still die before it has served those behind it, so we wait for its
-/// acknowledgement; and for that of one that reads our memory by itself, which must not change before.
-void BroadcastChildren::end_below(Broadcast& broadcast) {
-  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
-    Strand& strand = broadcast.strands[i];
-    std::vector<Child*> unserved;
-    for (const auto& child : strand.children) {
-      if (!child->acknowledged && !child->sent && !child->lost_sent) unserved.push_back(child.get());
+/// Ends sending to those below in a strand of a lost broadcast. A child that has not been sent everything is informed,
+/// with all behind it. A child that has everything may still die before it has served those behind it, so we wait for
+/// its acknowledgement; and for that of one that reads our memory by itself, which must not change before.
+void BroadcastChildren::end_below(Strand& strand) {
+  std::vector<Child*> unserved;
+  for (const auto& child : strand.children) {
+    if (!child->acknowledged && !child->sent && !child->lost_sent) unserved.push_back(child.get());
+  }
+  for (Child* child : unserved) {
+    for (std::uint32_t k = 0; k < child->route.size(); ++k)
+      await_lost(strand, child->route.part(k, k + 1), strand.broadcast->culprit);
+    child->lost_sent = true;
+    if (child->address != 0 && child->offer_sent && !child->declined) {
+      child->route = child->route.part(0, 1);  // those behind it have been informed, in case it dies
+      continue;
     }
-    for (Child* child : unserved) {
-      for (std::uint32_t k = 0; k < child->route.size(); ++k)
-        await_lost(strand, child->route.part(k, k + 1), broadcast.culprit);
-      child->lost_sent = true;
-      if (child->address != 0 && child->offer_sent && !child->declined) {
-        child->route = child->route.part(0, 1);  // those behind it have been informed, in case it dies
-        continue;
-      }
-      child->acknowledged = true;
-      if (child->offer.queued()) child->peer->queue.remove(child->offer);
-      if (!child->offer_sent && child->stream != nullptr) queues_.drop_stream(*std::exchange(child->stream, nullptr));
-      if (child->stream == nullptr) child->sent = true;
-      else child_progress(*child);
-    }
-    recipient_.maybe_acknowledge(strand);
+    child->acknowledged = true;
+    if (child->offer.queued()) child->peer->queue.remove(child->offer);
+    if (!child->offer_sent && child->stream != nullptr) queues_.drop_stream(*std::exchange(child->stream, nullptr));
+    if (child->stream == nullptr) child->sent = true;
+    else child_progress(*child);
   }
 }
 

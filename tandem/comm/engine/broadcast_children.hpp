@@ -15,8 +15,6 @@ class Peers;
 class PortPacing;
 class PeerQueues;
 class IncomingTransfers;
-class BroadcastRoot;
-class BroadcastRecipient;
 struct EngineParts;
 
 /// What a rank does for those below it in a broadcast's tree, at the root as at any forwarder.
@@ -46,7 +44,7 @@ class BroadcastChildren {
   /// Informs a recipient that the data will not come, and counts it as a child until it has answered.
   void await_lost(Strand& strand, RouteView leaf, Rank dead);
   static bool all_sent(const Broadcast& broadcast) noexcept;
-  void end_below(Broadcast& broadcast);
+  void end_below(Strand& strand);
 
  private:
   static void adopt(const Child& lost, RouteView orphan);
@@ -65,8 +63,7 @@ class BroadcastChildren {
   PortPacing& pacing_;
   PeerQueues& queues_;
   IncomingTransfers& incoming_;
-  BroadcastRoot& root_;
-  BroadcastRecipient& recipient_;
+  BroadcastListener& listener_;
 };
 
 }  // namespace tandem::comm::internal

@@ -35,6 +35,15 @@ void BroadcastRecipient::maybe_arrived(Broadcast& broadcast) {
   maybe_released(broadcast);
 }
 
+void BroadcastRecipient::child_advanced(const Child& child) {
+  Broadcast& broadcast = *child.broadcast;
+  if (child.sent) maybe_released(broadcast);
+  if (!child.acknowledged) return;
+  maybe_acknowledge(broadcast.strands[child.strand]);
+  acknowledge_if_all(broadcast);
+  maybe_forget(broadcast);
+}
+
 void BroadcastRecipient::maybe_released(Broadcast& broadcast) {
   if (broadcast.released) return;
   const bool sent = children_.all_sent(broadcast);
@@ -80,6 +89,22 @@ void BroadcastRecipient::maybe_acknowledge(Strand& strand) {
   maybe_forget(broadcast);
 }
 
+void BroadcastRecipient::acknowledge_if_all(Broadcast& broadcast) {
+  if (broadcast.root != context_.rank || !broadcast.started || broadcast.acknowledged) return;
+  for (unsigned index = 0; index < broadcast.strand_count; ++index) {
+    for (const auto& child : broadcast.strands[index].children) {
+      if (!child->acknowledged) return;
+    }
+  }
+  broadcast.acknowledged = true;
+  broadcasts_.unacknowledged.erase(broadcast.id);
+  const auto found = broadcasts_.by_key.find(broadcast.key());
+  std::erase(found->second, &broadcast);
+  if (found->second.empty()) broadcasts_.by_key.erase(found);
+  maybe_forget(broadcast);
+}
+
+/// Destroys the broadcast, at the next step, when nothing needs it.
 void BroadcastRecipient::maybe_forget(Broadcast& broadcast) {
   if (broadcast.forgotten || !broadcast.released) return;
   if (broadcast.root == context_.rank) {
@@ -140,7 +165,10 @@ void BroadcastRecipient::lose(Broadcast& broadcast, Rank dead) {
     if (strand.incoming != nullptr) incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));
     free_credit(strand);
   }
-  children_.end_below(broadcast);
+  for (unsigned i = 0; i < broadcast.strand_count; ++i) {
+    children_.end_below(broadcast.strands[i]);
+    maybe_acknowledge(broadcast.strands[i]);
+  }
   // Rails may still read the memory; when they have finished, this is called again.
   if (!children_.all_sent(broadcast)) return;
   if (!broadcast.entered) {

@@ -434,15 +434,19 @@ void BroadcastRecipient::strand_landed(Strand& strand, std::uint64_t begin, std:
   maybe_acknowledge(strand);
 }
 
-void BroadcastRecipient::superseded_landed(Strand& strand) {
-  Broadcast& broadcast = *strand.broadcast;
-  --strand.superseded;
-  if (broadcast.lost) return lose(broadcast, broadcast.culprit);
-  if (strand.complete || strand.arrived < strand.bytes) return;
-  strand_landed(strand, strand.arrived, strand.arrived);
+void BroadcastRecipient::landed(Strand& strand, std::uint64_t begin, std::uint64_t end) {
+  if (strand.broadcast->lost) return lose(*strand.broadcast, strand.broadcast->culprit);
+  strand_landed(strand, begin, end);
   end_complete(strand);
 }
 
+void BroadcastRecipient::superseded_landed(Strand& strand) {
+  --strand.superseded;
+  if (strand.broadcast->lost || (!strand.complete && strand.arrived == strand.bytes))
+    landed(strand, strand.arrived, strand.arrived);
+}
+
+/// Ends a complete strand, of which no more is expected.
 void BroadcastRecipient::end_complete(Strand& strand) {
   if (!strand.complete || strand.incoming == nullptr || strand.incoming->landings > 0) return;
   incoming_.end_incoming(*std::exchange(strand.incoming, nullptr));

@@ -20,10 +20,10 @@ class Arrivals;
 class BroadcastChildren;
 struct EngineParts;
 
-/// The recipient's side of broadcasts.
+/// The recipient's side of broadcasts, and how they end, also at their root.
 ///
 /// State: in `Broadcasts`, which the broadcast parts share. Under the endpoint's lock.
-class BroadcastRecipient {
+class BroadcastRecipient final : public BroadcastListener {
  public:
   explicit BroadcastRecipient(EngineParts& parts);
 
@@ -33,20 +33,14 @@ class BroadcastRecipient {
   static bool orphaned(const Broadcast& broadcast) noexcept;
   /// Lets messages and broadcasts of a root that waited for what has come enter the order.
   void settle(Rank root);
-  /// Gives a broadcast the receive that it has met.
-  void matched(Broadcast& broadcast, ReceiveCore& core);
-  /// Notes that the bytes [begin, end) of a strand are here.
-  void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
-  /// Notes that a payload of an earlier parent has landed, or that its link is gone.
-  void superseded_landed(Strand& strand);
-  /// Ends a complete strand, of which no more is expected.
-  void end_complete(Strand& strand);
+  void matched(Broadcast& broadcast, ReceiveCore& core) override;
+  void landed(Strand& strand, std::uint64_t begin, std::uint64_t end) override;
+  void superseded_landed(Strand& strand) override;
+  void child_advanced(const Child& child) override;
   /// Releases the receive or the request when nothing reads the memory any more.
   void maybe_released(Broadcast& broadcast);
-  /// Acknowledges to the parent when the whole subtree has the strand.
-  void maybe_acknowledge(Strand& strand);
-  /// Destroys the broadcast, at the next step, when nothing needs it.
-  void maybe_forget(Broadcast& broadcast);
+  /// Ends the order of this rank's broadcast when all recipients have it: later messages need not name it.
+  void acknowledge_if_all(Broadcast& broadcast);
   /// Ends a broadcast whose data will not come: fails the receive, and informs those below.
   void lose(Broadcast& broadcast, Rank dead);
   /// Reacts to a possible death above: connects to the root, or gives the broadcast up when that is dead.
@@ -71,7 +65,11 @@ class BroadcastRecipient {
   void try_enter(Broadcast& broadcast);
   void enter(Broadcast& broadcast);
   void forget_entered(Rank root, std::uint64_t low_id);
+  void strand_landed(Strand& strand, std::uint64_t begin, std::uint64_t end);
+  void end_complete(Strand& strand);
   void maybe_arrived(Broadcast& broadcast);
+  void maybe_acknowledge(Strand& strand);
+  void maybe_forget(Broadcast& broadcast);
 
   const EngineContext& context_;
   EngineTrace& trace_;

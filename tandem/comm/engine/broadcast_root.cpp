@@ -89,7 +89,7 @@ bool BroadcastRoot::cancel_broadcast(McastCore& core) {
   broadcast->started = true;
   broadcast->cancelled = true;
   recipient_.maybe_released(*broadcast);
-  acknowledge_if_all(*broadcast);
+  recipient_.acknowledge_if_all(*broadcast);
   return true;
 }
 
@@ -204,7 +204,7 @@ void BroadcastRoot::start(Broadcast& broadcast) {
   pass_fences(broadcast);
   if (!by_tree.empty()) lay_out_routes(broadcast, by_tree);
   recipient_.maybe_released(broadcast);
-  acknowledge_if_all(broadcast);
+  recipient_.acknowledge_if_all(broadcast);
 }
 
 /// How many envelopes the recipient must have seen before it may match the broadcast; false: unknown.
@@ -279,22 +279,6 @@ void BroadcastRoot::trace_routed(const Strand& strand, TreeKind tree) {
   std::vector<std::uint32_t> children;
   for (const auto& child : strand.children) children.push_back(child->rank.value());
   trace_.mcast_routed(*strand.broadcast->request, tree, strand.segment, children);
-}
-
-/// Ends the broadcast when all recipients have it: later messages need not name it.
-void BroadcastRoot::acknowledge_if_all(Broadcast& broadcast) {
-  if (broadcast.root != context_.rank || !broadcast.started || broadcast.acknowledged) return;
-  for (unsigned index = 0; index < broadcast.strand_count; ++index) {
-    for (const auto& child : broadcast.strands[index].children) {
-      if (!child->acknowledged) return;
-    }
-  }
-  broadcast.acknowledged = true;
-  broadcasts_.unacknowledged.erase(broadcast.id);
-  const auto found = broadcasts_.by_key.find(broadcast.key());
-  std::erase(found->second, &broadcast);
-  if (found->second.empty()) broadcasts_.by_key.erase(found);
-  recipient_.maybe_forget(broadcast);
 }
 
 /// Notes that what is sent to a recipient from now on comes behind the fence of this broadcast. Blocks say so, since a

@@ -41,8 +41,6 @@ class BroadcastRoot {
   bool start_those_before(Rank to, Channel channel, Tag tag);
   /// The newest unacknowledged broadcast of a key to a rank, older than `before`; 0: none.
   std::uint64_t last_broadcast_to(Rank to, Channel channel, Tag tag, std::uint64_t before = UINT64_MAX) const;
-  /// Ends the order of the broadcast when all recipients have it.
-  void acknowledge_if_all(Broadcast& broadcast);
 
  private:
   HeldBroadcasts::Look look_at_held(Broadcast& broadcast);

@@ -28,7 +28,7 @@ IncomingTransfers::IncomingTransfers(EngineParts& parts)
       completions_(parts.completions),
       peers_(parts.peers),
       queues_(parts.queues),
-      recipient_(parts.recipient),
+      listener_(parts.recipient),
       pulling_(parts.work_left) {}
 
 void IncomingTransfers::start_incoming(ReceiveCore& core, Peer& peer, const Envelope::Announced& announced,
@@ -141,13 +141,7 @@ const char* IncomingTransfers::take_data(Rail& rail, const wire::Data& data, std
 
 void IncomingTransfers::landed_data(Incoming& incoming, std::uint64_t offset, std::uint64_t bytes) {
   incoming.landed += bytes;
-  if (incoming.strand != nullptr) {
-    Strand& strand = *incoming.strand;
-    Broadcast& broadcast = *strand.broadcast;
-    if (broadcast.lost) return recipient_.lose(broadcast, broadcast.culprit);
-    recipient_.strand_landed(strand, offset, offset + bytes);
-    return recipient_.end_complete(strand);
-  }
+  if (incoming.strand != nullptr) return listener_.landed(*incoming.strand, offset, offset + bytes);
   const bool unfinished = incoming.landed < incoming.length || incoming.landings > 0 || incoming.pulling;
   if (incoming.receive == nullptr || unfinished) return;
   ReceiveCore& core = *incoming.receive;

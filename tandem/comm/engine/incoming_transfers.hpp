@@ -16,7 +16,7 @@ namespace tandem::comm::internal {
 class Completions;
 class Peers;
 class PeerQueues;
-class BroadcastRecipient;
+class BroadcastListener;
 struct EngineParts;
 
 /// The receiver's side of announced messages and of broadcasts' strands. Chooses how a message comes: in segments, read
@@ -74,7 +74,7 @@ class IncomingTransfers {
   Completions& completions_;
   Peers& peers_;
   PeerQueues& queues_;
-  BroadcastRecipient& recipient_;
+  BroadcastListener& listener_;
   CountedList<Incoming*> pulling_;
   std::vector<iovec> pieces_;  ///< scratch of `copy_incoming`
 };

@@ -40,18 +40,18 @@ struct EngineParts {
   Peers peers;
   PortPacing pacing{*this};
   PeerQueues queues{*this};
-  PacketSender packets;
-  Sends sends{*this};
-  Deferral deferral{*this};
-  OutgoingTransfers outgoing{*this};
+  BroadcastRecipient recipient{*this};  ///< made before those whose listener it is
   IncomingTransfers incoming{*this};
   Arrivals arrivals{*this};
+  Deferral deferral{*this};
   Broadcasts broadcasts{work_left};
   BroadcastPlanner planner{*this};
-  BroadcastRoot root{*this};
   BroadcastChildren children{*this};
-  BroadcastRecipient recipient{*this};
+  BroadcastRoot root{*this};
+  OutgoingTransfers outgoing{*this};
   Departures departures{*this};
+  PacketSender packets;
+  Sends sends{*this};
 };
 
 }  // namespace tandem::comm::internal
