@@ -33,7 +33,7 @@ void Deferral::enqueue(SendCore& core, Peer& peer) {
   if (peer.deferred != nullptr) [[unlikely]] {
     // A queue that is not empty may need the credit.
     const bool covered =
-        core.whole && peer.queue.message_count() == 0 && peers_.within_credit(peer, core.bytes, core.header().size());
+        core.whole && peer.queue.message_count() == 0 && Credit(peer).covers(core.bytes, core.header().size());
     if (has_to_wait(core, peer, covered)) return peer.deferred->hold(core);
     if (!covered) make_announced(core);
   }

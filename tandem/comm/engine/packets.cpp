@@ -36,7 +36,7 @@ void PacketSender::pump_dirty() {
     }
     peers_.connect_rails(peer);
     if (!peer.queue.idle()) pump(peer);
-    if (peers_.head_is_due(peer)) send_head(peer);
+    if (peers_.head_is_due(peer)) queues_.send_alone(peer, {});  // or the next packet, or `writable`, brings the head
   }
 }
 
@@ -255,12 +255,6 @@ void PacketSender::writable(Link& link) {
   Rail& rail = peers_.rail_of(link);
   rail.blocked = false;
   peers_.mark_dirty(*rail.peer);
-}
-
-/// Sends a peer an empty block whose head says what the peer may send again.
-void PacketSender::send_head(Peer& peer) {
-  peers_.connect_rails(peer);
-  queues_.send_alone(peer, {});  // or the next packet, or `writable`, brings it
 }
 
 }  // namespace tandem::comm::internal

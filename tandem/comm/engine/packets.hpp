@@ -50,7 +50,6 @@ class PacketSender {
   static void write_message(SendCore& core, wire::Writer& writer);
   static void payload_of(SendItem& item, std::uint64_t bytes, std::vector<iovec>& pieces);
   void after_sent(SendItem& item, Peer& peer, std::uint64_t bulk_bytes, bool posted);
-  void send_head(Peer& peer);
   bool announce_uncovered(Peer& peer);
 
   const EngineContext& context_;

@@ -12,6 +12,7 @@
 #include "tandem/comm/engine/broadcast_root.hpp"
 #include "tandem/comm/engine/completions.hpp"
 #include "tandem/comm/engine/context.hpp"
+#include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/deferral.hpp"
 #include "tandem/comm/engine/departures.hpp"
 #include "tandem/comm/engine/incoming_transfers.hpp"

@@ -87,7 +87,7 @@ void PeerQueues::prepare(SendCore& core, Peer& peer) {
   if (!core.whole && !core.late) {
     core.bulk_bytes = bytes_unasked(core, peer);
     core.whole = core.bulk_bytes == core.bytes && context_.options.eager_bytes == 0 &&
-                 peers_.within_credit(peer, core.bytes, core.header().size());
+                 Credit(peer).covers(core.bytes, core.header().size());
   }
   if (!core.whole) {
     core.SendItem::kind = core.bulk_bytes > 0 ? SendKind::whole : SendKind::record;

@@ -264,10 +264,6 @@ bool Peers::is_dead(Rank rank) const noexcept {
 /// Connects to a rank at the end of the step, since connections report deaths. May be called while polling.
 void Peers::connect_to(Rank rank) { mark_dirty(make_peer(rank)); }
 
-bool Peers::within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept {
-  return Credit(peer).covers(bytes, header_bytes);
-}
-
 /// Messages up to this size, in bytes, are sent without an announcement.
 std::size_t Peers::eager_limit(const Peer& peer) const noexcept {
   const Capabilities& able = peer.transport->capabilities();

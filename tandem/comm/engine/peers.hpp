@@ -13,7 +13,6 @@
 #include "tandem/comm/engine/card_lookups.hpp"
 #include "tandem/comm/engine/context.hpp"
 #include "tandem/comm/engine/counted_list.hpp"
-#include "tandem/comm/engine/credit.hpp"
 #include "tandem/comm/engine/peer.hpp"
 #include "tandem/comm/schedule/strategy.hpp"
 #include "tandem/comm/transport/transport.hpp"
@@ -121,8 +120,6 @@ class Peers {
   static bool shows_rate(const Peer& peer, std::uint64_t bytes) noexcept;
   /// Updates the peer's rate by a transfer that began at `since_ns` and has ended.
   void measure(Peer& peer, std::uint64_t bytes, std::int64_t since_ns);
-  /// Whether the peer's credit covers an eager message.
-  bool within_credit(const Peer& peer, std::uint64_t bytes, std::size_t header_bytes) const noexcept;
   /// Messages up to this size, in bytes, are sent without an announcement.
   std::size_t eager_limit(const Peer& peer) const noexcept;
   /// See `Peer::at_once_below`.
