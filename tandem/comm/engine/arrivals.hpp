@@ -19,10 +19,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class IncomingTransfers;
-struct EngineParts;
-
 /// Pairs messages with receives. A message without a receive becomes an envelope in the matcher; a message on a channel
 /// with a handler goes to the handler.
 ///

@@ -11,12 +11,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class PortPacing;
-class PeerQueues;
-class IncomingTransfers;
-struct EngineParts;
-
 /// What a rank does for those below it in a broadcast's tree, at the root as at any forwarder.
 ///
 /// State: in `Strand::children`. Under the endpoint's lock.

@@ -10,10 +10,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class IncomingTransfers;
-struct EngineParts;
-
 /// Chooses the tree, the segments and the routes of a broadcast, or takes those of its `BroadcastPlan`.
 ///
 /// State: scratch memory. Under the endpoint's lock.

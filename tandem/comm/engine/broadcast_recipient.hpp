@@ -12,14 +12,6 @@
 
 namespace tandem::comm::internal {
 
-class Completions;
-class Peers;
-class PeerQueues;
-class IncomingTransfers;
-class Arrivals;
-class BroadcastChildren;
-struct EngineParts;
-
 /// The recipient's side of broadcasts, and how they end, also at their root.
 ///
 /// State: in `Broadcasts`, which the broadcast parts share. Under the endpoint's lock.

@@ -10,14 +10,6 @@
 
 namespace tandem::comm::internal {
 
-class Completions;
-class Peers;
-class Deferral;
-class BroadcastPlanner;
-class BroadcastChildren;
-class BroadcastRecipient;
-struct EngineParts;
-
 /// The root's side of broadcasts: recipients, the start, the order among messages of one key, and the end when all have
 /// acknowledged.
 ///

@@ -1,4 +1,4 @@
-// tandem/comm/engine/context.hpp: what an engine is given when it is made.
+// tandem/comm/engine/context.hpp: what an engine is given when it is made, and the names of its parts.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,26 @@
 #include "tandem/comm/endpoint.hpp"
 
 namespace tandem::comm::internal {
+
+// The parts of an engine (parts.hpp): each calls only those before it, which tests/layers/check_layers.py checks, and
+// what comes after it through a listener.
+struct EngineParts;
+class Completions;
+class Peers;
+class PortPacing;
+class PeerQueues;
+class IncomingTransfers;
+class Arrivals;
+class Deferral;
+class BroadcastPlanner;
+class BroadcastChildren;
+class BroadcastRecipient;
+class BroadcastRoot;
+class OutgoingTransfers;
+class Departures;
+class PacketSender;
+class Sends;
+class BroadcastListener;
 
 struct EngineContext {
   Rank rank{0};

@@ -10,11 +10,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class PeerQueues;
-class Arrivals;
-struct EngineParts;
-
 /// Both sides of deferral (see the protocol in deferral.cpp): which sends may not be announced yet, and what this rank
 /// asks those peers for that defer messages to it.
 ///

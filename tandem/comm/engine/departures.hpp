@@ -11,18 +11,6 @@
 
 namespace tandem::comm::internal {
 
-class Completions;
-class Peers;
-class PortPacing;
-class PeerQueues;
-class Deferral;
-class OutgoingTransfers;
-class IncomingTransfers;
-class Arrivals;
-class BroadcastChildren;
-class BroadcastRecipient;
-struct EngineParts;
-
 /// Ends what is under way with a peer that died or left, and says goodbye for this rank.
 ///
 /// State: the peers that said goodbye during this poll. Under the endpoint's lock.

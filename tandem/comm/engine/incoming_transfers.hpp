@@ -13,12 +13,6 @@
 
 namespace tandem::comm::internal {
 
-class Completions;
-class Peers;
-class PeerQueues;
-class BroadcastListener;
-struct EngineParts;
-
 /// The receiver's side of announced messages and of broadcasts' strands. Chooses how a message comes: in segments, read
 /// from the sender's memory, or copied by both.
 ///

@@ -12,14 +12,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class PortPacing;
-class PeerQueues;
-class Deferral;
-class BroadcastChildren;
-class BroadcastRecipient;
-struct EngineParts;
-
 /// The sender's side of announced messages and of broadcasts' segments: a stream per message, which grants of the
 /// receiver open, and the copies in which this sender takes part (copy_meeting.hpp).
 ///

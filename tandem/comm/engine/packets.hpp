@@ -14,15 +14,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class PortPacing;
-class PeerQueues;
-class Deferral;
-class OutgoingTransfers;
-class BroadcastChildren;
-class Departures;
-struct EngineParts;
-
 /// Forms packets from what is queued for a peer while its rails take them, and says what follows when a packet was
 /// sent.
 ///

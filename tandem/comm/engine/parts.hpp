@@ -26,9 +26,9 @@
 
 namespace tandem::comm::internal {
 
-/// All parts of one engine. Each part takes references to the parts that it calls, which its header lists, when it is
-/// made; it calls none before all are made. They lie side by side, so that the short path of a small message needs no
-/// pointer between them.
+/// All parts of one engine. Each part takes references to the parts that it calls, which context.hpp names before it,
+/// when it is made; it calls none before all are made. They lie side by side, so that the short path of a small message
+/// needs no pointer between them.
 struct EngineParts {
   EngineParts(EngineContext given, std::unique_ptr<Strategy> strategy)
       : context(std::move(given)), peers(*this, strategy->order()), packets(*this, std::move(strategy)) {}

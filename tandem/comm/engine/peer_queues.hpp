@@ -11,10 +11,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-class PortPacing;
-struct EngineParts;
-
 /// Gives what is to be sent its form in the queue of its peer, from which `PacketSender` forms packets. Where that is
 /// cheap, a record goes past the queue to the rail.
 ///

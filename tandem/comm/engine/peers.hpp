@@ -20,7 +20,6 @@
 namespace tandem::comm::internal {
 
 struct Broadcasts;
-struct EngineParts;
 
 /// Finds and connects peers. The first contact looks up the peer's address in the job's directory, and chooses a
 /// transport. It is not made while a transport is being polled (`mark_dirty` leaves it to the end of the step).

@@ -11,9 +11,6 @@
 
 namespace tandem::comm::internal {
 
-class Peers;
-struct EngineParts;
-
 /// Makes bulk wait at ports that several peers share, as `PortPacer` decides, and measures the rates of ports. Peers
 /// have queues of their own, so this part is the one that looks across them.
 ///

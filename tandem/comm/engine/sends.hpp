@@ -10,15 +10,6 @@
 
 namespace tandem::comm::internal {
 
-class Completions;
-class Peers;
-class PeerQueues;
-class PacketSender;
-class Deferral;
-class Arrivals;
-class BroadcastRoot;
-struct EngineParts;
-
 /// Takes a send from its posting to the queue of its peer, or straight to a free rail.
 ///
 /// Stateless: a send's state is its `SendCore`. Under the endpoint's lock.
