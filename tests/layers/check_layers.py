@@ -43,11 +43,34 @@ RUNTIME_PARTS = {
     "(root)": {"data", "task", "machine", "memory", "sched", "exec", "device", "worker", "submit", "event", "wait", "record"},
 }
 
+# The parts of comm's engine, low to high, with their files in tandem/comm/engine. To call a part, a file must name its class, or keep the
+# `EngineParts` that a constructor takes its references from. It may name parts before its own. The owners of all parts name any, and other
+# files there, which hold state, none.
+ENGINE_PARTS = {
+    "Completions": {"completions"},
+    "Peers": {"peers"},
+    "PortPacing": {"port_pacing"},
+    "PeerQueues": {"peer_queues"},
+    "IncomingTransfers": {"incoming_transfers"},
+    "Arrivals": {"arrivals", "arrivals_inline"},
+    "Deferral": {"deferral"},
+    "BroadcastPlanner": {"broadcast_planner"},
+    "BroadcastChildren": {"broadcast_children"},
+    "BroadcastRecipient": {"broadcast_recipient", "broadcast_ends"},
+    "BroadcastRoot": {"broadcast_root"},
+    "OutgoingTransfers": {"outgoing_transfers"},
+    "Departures": {"departures"},
+    "PacketSender": {"packets"},
+    "Sends": {"sends", "sends_inline"},
+}
+ENGINE_OWNERS = {"context", "parts", "engine", "check_invariants", "describe"}
+
 # The headers that users include stand in tandem/ itself, and belong to these modules.
 UMBRELLAS = {"tandem.hpp": "api", "trace.hpp": "api", "scheduling.hpp": "api", "device.hpp": "api", "opencl.hpp": "api",
              "cuda.hpp": "api", "comm.hpp": "comm", "linalg.hpp": "linalg"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(tandem/[^>]+)>)', re.MULTILINE)
+NAMED_PART = re.compile(rf"//.*|\b({'|'.join(ENGINE_PARTS)}|EngineParts(?!& parts[,)]))\b")
 MODULE = re.compile(r"tandem_module\(\s*(\w+)([^)]*)\)")
 KEYWORDS = {"SOURCES", "DEPENDS", "LIBRARIES", "PRIVATE_LIBRARIES"}
 
@@ -109,6 +132,17 @@ def judge(source, target, declared, is_test):
     return None
 
 
+def parts_above(inside, text):
+    """The parts that a file of the engine names and that are above its own, with their places in the text."""
+    if inside.parent != Path("comm/engine") or inside.stem in ENGINE_OWNERS or inside.stem.endswith("_test"):
+        return
+    parts = [*ENGINE_PARTS, "EngineParts"]
+    own = next((number for number, files in enumerate(ENGINE_PARTS.values()) if inside.stem in files), -1)
+    for match in NAMED_PART.finditer(text):
+        if match.group(1) and parts.index(match.group(1)) > own:
+            yield match.group(1), match.start()
+
+
 def wrong_arrows(root):
     tandem = root / "tandem"
     declared = declared_dependencies(tandem)
@@ -123,6 +157,9 @@ def wrong_arrows(root):
         source = module_of(inside)
         is_test = file.stem.endswith(("_test", "_bench"))
         text = file.read_text(encoding="utf-8")
+        for name, place in parts_above(inside, text):
+            line = text.count("\n", 0, place) + 1
+            complaints.append(f"tandem/{inside}:{line}: {inside.stem} may not name {name}, a part of the engine above it")
         for match in INCLUDE.finditer(text):
             count += 1
             name = match.group(1) or match.group(2)
@@ -147,6 +184,9 @@ def self_test():
         "runtime/core.cpp": '#include "tandem/base/a.hpp"\n#include "tandem/runtime/worker/w.hpp"\n',
         "runtime/task/t.hpp": '#include <tandem/clock/c.hpp>\n#include "tandem/runtime/data/d.hpp"\n',
         "tandem.hpp": '#include "tandem/api/r.hpp"\n',
+        "comm/engine/peers.hpp": "// Below Sends.\nclass Peers {};\n",
+        "comm/engine/sends.hpp": "class Sends { explicit Sends(EngineParts& parts); Peers& peers_; };\n",
+        "comm/engine/parts.hpp": "struct EngineParts { Peers peers; Sends sends; };\n",
     }
     cases = {
         "upward": {"base/a.cpp": '#include "tandem/clock/c.hpp"\n'},
@@ -160,6 +200,9 @@ def self_test():
         "from a part to the core": {"runtime/sched/s.cpp": '#include "tandem/runtime/core.hpp"\n'},
         "to a module on no layer": {"api/r.cpp": '#include "tandem/new/n.hpp"\n'},
         "from a module on no layer": {"new/n.cpp": '#include "tandem/base/a.hpp"\n'},
+        "inside the engine": {"comm/engine/peers.hpp": "class Peers { Sends& sends_; };\n"},
+        "past the references of a part": {"comm/engine/peers.hpp": "class Peers { EngineParts& parts_; };\n"},
+        "from the engine's state to a part": {"comm/engine/peer.hpp": "struct Peer { Peers* all; };\n"},
         "relative": {"base/b.cpp": '#include "a.hpp"\n'},
         None: {},
     }
