@@ -17,7 +17,6 @@
 #include "contention.hpp"
 #include "tandem/analysis/quality.hpp"
 #include "tandem/analysis/verdict.hpp"
-#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::python {
 namespace {
@@ -136,39 +135,19 @@ class NativeRun {
     return dict;
   }
 
-  /// Of each codelet on each kind of worker that ran it: what its tasks are compared with. `kind`: see
-  /// `kinds_of_tasks`.
-  nb::dict kernels_on_kinds() {
-    struct Row {
-      std::uint32_t codelet, kind;
-      const Durations* durations;
-    };
-    std::vector<Row> rows;
-    for (const KernelProfile& kernel : summarised().kernels) {
-      if (kernel.kinds.empty()) rows.push_back({kernel.codelet, 0, &kernel});
-      for (const KernelOnKind& one : kernel.kinds) rows.push_back({kernel.codelet, one.kind, &one});
-    }
+  /// Tasks that took longer than `Durations::limit_ns(factor)`: the row of each, the median and the limit.
+  nb::dict outliers(double factor) {
+    const UsualDurations usual(*history_, summarised().kernels);
+    std::vector<std::uint32_t> found;
+    for (const std::uint32_t row : history_->tasks.rows())
+      if (history_->tasks.has_run(row) && usual.is_outlier(row, factor)) found.push_back(row);
     nb::dict dict;
-    dict["codelet"] = dictionary_of(
-        history_->texts, collect<std::uint32_t>(rows.size(), [&](std::size_t i) { return rows[i].codelet; }));
-    dict["kind"] = array_of(collect<std::uint32_t>(rows.size(), [&](std::size_t i) { return rows[i].kind; }));
-    dict["first_quartile_ns"] = array_of(
-        collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->first_quartile_ns; }));
-    dict["median_ns"] = array_of(collect<std::int64_t>(rows.size(),
-                                                       [&](std::size_t i) { return rows[i].durations->median_ns; }));
-    dict["third_quartile_ns"] = array_of(
-        collect<std::int64_t>(rows.size(), [&](std::size_t i) { return rows[i].durations->third_quartile_ns; }));
+    dict["median_ns"] = array_of(
+        collect<std::int64_t>(found.size(), [&](std::size_t i) { return usual.of(found[i]).median_ns; }));
+    dict["limit_ns"] = array_of(
+        collect<double>(found.size(), [&](std::size_t i) { return usual.of(found[i]).limit_ns(factor); }));
+    dict["task"] = array_of(std::move(found));
     return dict;
-  }
-
-  /// Of each row of tasks the number of its worker's kind; 0 where it has none.
-  nb::object kinds_of_tasks() {
-    const WorkerKinds kinds(*history_);
-    const TaskTable& tasks = history_->tasks;
-    return array_of(collect<std::uint32_t>(tasks.size(), [&](std::size_t i) {
-      const auto row = static_cast<std::uint32_t>(i);
-      return kinds.of(tasks.rank[row], tasks.worker[row]);
-    }));
   }
 
   /// Rows of tasks.
@@ -243,8 +222,7 @@ NB_MODULE(_native, m) {
       .def("summary", &NativeRun::summary)
       .def("split", &NativeRun::split)
       .def("kernels", &NativeRun::kernels)
-      .def("kernels_on_kinds", &NativeRun::kernels_on_kinds)
-      .def("kinds_of_tasks", &NativeRun::kinds_of_tasks)
+      .def("outliers", &NativeRun::outliers, nb::arg("factor"))
       .def("critical_path", &NativeRun::critical_path, nb::arg("messages"))
       .def("realised_path", &NativeRun::realised_path)
       .def("graph", &NativeRun::graph);

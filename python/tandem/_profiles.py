@@ -124,26 +124,9 @@ def outliers(run: Run, factor: float = 1.5) -> pa.Table:
     Columns: rank, task, name, codelet, worker, start_ns, duration_ns; median_ns of the codelet, limit_ns beyond which a task is one,
     and excess_ns, what it took beyond the median. The greatest excess first.
     """
-    kernels = run._native.kernels_on_kinds()
-    tasks = run.tasks
-    has_run = pc.and_(pc.is_valid(tasks["start_ns"]), pc.is_valid(tasks["end_ns"]))
-    ran = tasks.filter(has_run)
-    codelets, names = codes(ran["codelet"])
-    kinds = np.asarray(run._native.kinds_of_tasks())[has_run.to_numpy()].astype(np.int64)
-    of_kernel = np.asarray(kernels["kind"], np.int64)
-    several = int(max(of_kernel.max(initial=0), kinds.max(initial=0))) + 1
-    rows = codelets.astype(np.int64) * several + kinds
-    median, limit = np.zeros(len(names) * several), np.zeros(len(names) * several)
-    place = {name: number for number, name in enumerate(names)}
-    at = np.array([place[name] for name in arrow(kernels["codelet"]).to_pylist()], np.int64) * several + of_kernel
-    first, third = np.asarray(kernels["first_quartile_ns"], float), np.asarray(kernels["third_quartile_ns"], float)
-    median[at], limit[at] = np.asarray(kernels["median_ns"], float), third + factor * (third - first)
-    durations = np.maximum(as_numpy(ran["duration_ns"]), 0)
-    chosen = np.flatnonzero(durations > limit[rows])
-    chosen = chosen[np.argsort(median[rows[chosen]] - durations[chosen], kind="stable")]
-    table = ran.select(["rank", "task", "name", "codelet", "worker", "start_ns"]).take(pa.array(chosen))
-    of_codelet = rows[chosen]
-    for name, values in (("duration_ns", durations[chosen]), ("median_ns", median[of_codelet].astype(np.int64)),
-                         ("limit_ns", limit[of_codelet]), ("excess_ns", durations[chosen] - median[of_codelet].astype(np.int64))):
+    found = run._native.outliers(factor)
+    table = run.tasks.select(["rank", "task", "name", "codelet", "worker", "start_ns", "duration_ns"]).take(pa.array(found["task"]))
+    excess = as_numpy(table["duration_ns"]) - found["median_ns"]
+    for name, values in (("median_ns", found["median_ns"]), ("limit_ns", found["limit_ns"]), ("excess_ns", excess)):
         table = table.append_column(name, pa.array(values))
-    return table
+    return table.take(pa.array(np.argsort(-excess, kind="stable")))

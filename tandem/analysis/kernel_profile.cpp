@@ -9,7 +9,6 @@
 
 #include "tandem/analysis/last_rows.hpp"
 #include "tandem/analysis/quartiles.hpp"
-#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::analysis {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 Durations durations_of(std::span<std::int64_t> durations) {
   const Quartiles ns = quartiles(durations).value();
   Durations result{.tasks = ns.count, .total_ns = ns.total, .min_ns = ns.min, .first_quartile_ns = ns.first, .median_ns = ns.median,
-                   .third_quartile_ns = ns.third, .max_ns = ns.max, .fence_ns = ns.fence()};
+                   .third_quartile_ns = ns.third, .max_ns = ns.max};
   for (const std::int64_t duration : durations) {
     if (!ns.is_outlier(duration)) continue;
     ++result.outliers;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/analysis/history.hpp"
+#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::analysis {
 
@@ -15,9 +16,13 @@ struct Durations {
   std::uint64_t tasks = 0;
   std::int64_t total_ns = 0;
   std::int64_t min_ns = 0, first_quartile_ns = 0, median_ns = 0, third_quartile_ns = 0, max_ns = 0;
-  double fence_ns = 0;  ///< a task beyond it is an outlier
   std::uint64_t outliers = 0;
   std::int64_t outlier_excess_ns = 0;  ///< time of outliers beyond the median
+
+  /// The limit of outliers; `factor` of the distance between the quartiles.
+  double limit_ns(double factor = 1.5) const noexcept {
+    return static_cast<double>(third_quartile_ns) + factor * static_cast<double>(third_quartile_ns - first_quartile_ns);
+  }
 };
 
 /// Durations of tasks as multiples of what the scheduler expected when it chose their workers.
@@ -66,5 +71,26 @@ struct KernelProfile : Durations {
 
 /// The profiles by total time, greatest first. O(n) for n tasks.
 std::vector<KernelProfile> profile_kernels(const History& history);
+
+/// What each task is compared with: the durations of its codelet on its kind of worker. Refers to both arguments.
+class UsualDurations {
+ public:
+  UsualDurations(const History& history, const std::vector<KernelProfile>& kernels)
+      : tasks_(history.tasks), kinds_(history), of_codelet_(history.texts.size()) {
+    for (const KernelProfile& kernel : kernels) of_codelet_[kernel.codelet] = &kernel;
+  }
+  /// The task in `row` has run. O(1) where all workers are of one kind.
+  const Durations& of(std::uint32_t row) const {
+    return of_codelet_[tasks_.codelet(row)]->on(kinds_.of(tasks_.rank[row], tasks_.worker[row]));
+  }
+  bool is_outlier(std::uint32_t row, double factor = 1.5) const {
+    return static_cast<double>(tasks_.end_ns[row] - tasks_.start_ns[row]) > of(row).limit_ns(factor);
+  }
+
+ private:
+  const TaskTable& tasks_;
+  WorkerKinds kinds_;
+  std::vector<const KernelProfile*> of_codelet_;
+};
 
 }  // namespace tandem::analysis

@@ -331,16 +331,13 @@ class Judge {
     }
     if (some_slow) {  // the time of these tasks is reported already
       const TaskTable& tasks = history_.tasks;
-      std::vector<const KernelProfile*> kernels(history_.texts.size());
-      for (const KernelProfile& kernel : summary_.kernels) kernels[kernel.codelet] = &kernel;
+      const UsualDurations usual(history_, summary_.kernels);
       for (const std::uint32_t row : tasks.rows()) {
-        if (!tasks.has_run(row)) continue;
-        const Durations& kernel = kernels[tasks.codelet(row)]->on(kinds_.of(tasks.rank[row], tasks.worker[row]));
-        const std::int64_t ns = tasks.end_ns[row] - tasks.start_ns[row];
+        if (!tasks.has_run(row) || !usual.is_outlier(row)) continue;
         const bool is_told = is_slow(row) || std::ranges::binary_search(polling_.slowed, row) ||
                              std::ranges::binary_search(contention_.slowed, row);
-        if (static_cast<double>(ns) <= kernel.fence_ns || !is_told) continue;
-        excess_ns -= ns - kernel.median_ns;
+        if (!is_told) continue;
+        excess_ns -= tasks.end_ns[row] - tasks.start_ns[row] - usual.of(row).median_ns;
         --outliers;
       }
     }

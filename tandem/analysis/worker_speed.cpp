@@ -9,45 +9,22 @@
 #include <vector>
 
 #include "tandem/analysis/quartiles.hpp"
-#include "tandem/analysis/worker_kinds.hpp"
 
 namespace tandem::analysis {
-namespace {
-
-using Place = std::pair<std::uint32_t, std::uint16_t>;  ///< rank, worker
-
-/// The median duration of each codelet on each kind of worker, at least 1.
-class Medians {
- public:
-  Medians(const History& history, const std::vector<KernelProfile>& kernels)
-      : tasks_(history.tasks), kinds_(history), of_codelet_(history.texts.size()) {
-    for (const KernelProfile& kernel : kernels) of_codelet_[kernel.codelet] = &kernel;
-  }
-  std::int64_t of(std::uint32_t row) const {
-    const KernelProfile& kernel = *of_codelet_[tasks_.codelet(row)];
-    return std::max<std::int64_t>(kernel.on(kinds_.of(tasks_.rank[row], tasks_.worker[row])).median_ns, 1);
-  }
-
- private:
-  const TaskTable& tasks_;
-  WorkerKinds kinds_;
-  std::vector<const KernelProfile*> of_codelet_;
-};
-
-}  // namespace
 
 std::vector<WorkerSpeed> worker_speeds(const History& history, const std::vector<KernelProfile>& kernels) {
-  const Medians medians(history, kernels);
+  const UsualDurations usual(history, kernels);
   struct Worker {
     explicit Worker(const std::shared_ptr<SpillMemory>& memory) : multiples(memory) {}
     SpillVector<double> multiples;
     std::int64_t excess_ns = 0;
   };
   const TaskTable& tasks = history.tasks;
-  std::map<Place, Worker> workers;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, Worker> workers;  // by rank and worker
   for (const std::uint32_t row : tasks.rows()) {
     if (!tasks.has_run(row) || tasks.worker[row] == no_worker) continue;
-    const std::int64_t median_ns = medians.of(row), duration_ns = tasks.end_ns[row] - tasks.start_ns[row];
+    const std::int64_t median_ns = std::max<std::int64_t>(usual.of(row).median_ns, 1);
+    const std::int64_t duration_ns = tasks.end_ns[row] - tasks.start_ns[row];
     Worker& worker =
         workers.try_emplace({tasks.rank[row], tasks.worker[row]}, history.memory_of_tables()).first->second;
     worker.multiples.push_back(static_cast<double>(duration_ns) / static_cast<double>(median_ns));

@@ -59,6 +59,8 @@ def main():
         ours, theirs = durations[kernel["codelet"]] / 1e9, kernel["total_s"]
         assert abs(ours - theirs) <= kernel["tasks"] * unit * 1e-9 + 1e-12, f"{kernel['codelet']}: {ours} s instead of {theirs} s"
 
+    assert sum(columns["task.outlier"]) == sum(kernel["outliers"] for kernel in summary["kernels"])
+
     executes = {facts["steps"].index("execution"), facts["steps"].index("busy")}
     length = 0
     for kind, task, duration in zip(columns["path.kind"], columns["path.task"], columns["path.duration"]):

@@ -87,8 +87,7 @@ class Tables {
       const ActorFacts* const actor = history_.find_actor(worker.rank, worker.actor);
       workers.push_back({{"rank", worker.rank},
                          {"worker", worker.worker},
-                         {"core", actor != nullptr ? actor->core : -1},
-                         {"kind", actor != nullptr ? actor->kind_of_worker() : ""}});
+                         {"core", actor != nullptr ? actor->core : -1}});
     }
     facts["workers"] = workers;
     return std::move(tables_);
@@ -125,7 +124,9 @@ class Tables {
     for (std::size_t i = 0; i < summary_.split.workers.size(); ++i)
       lanes[{summary_.split.workers[i].rank, summary_.split.workers[i].worker}] = static_cast<std::int64_t>(i) + 1;
     std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> sites;
-    Numbers lane, rank, start, duration, submit, ready, codelet, name, site, priority, id, status, stolen, into, from;
+    const UsualDurations usual(history_, summary_.kernels);
+    Numbers lane, rank, start, duration, outlier, submit, ready, codelet, name, site, priority, id, status, stolen;
+    Numbers into, from;
     for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
       const TaskRow& task = history_.tasks[row];
       const auto place = lanes.find({task.rank, task.worker});
@@ -134,6 +135,7 @@ class Tables {
       const std::int64_t begin_ns = task.start_ns != no_time ? task.start_ns : task.ready_ns;
       start.push_back(begin_ns != no_time ? time(begin_ns) : start.empty() ? 0 : start.back());
       duration.push_back(task.has_run() ? time(task.end_ns) - time(task.start_ns) : -1);
+      outlier.push_back(task.has_run() && usual.is_outlier(row) ? 1 : 0);
       submit.push_back(task.submit_ns != no_time ? time(task.submit_ns) : start.back());
       ready.push_back(task.ready_ns == no_time ? -1 : std::max<std::int64_t>(0, time(task.ready_ns) - earliest(row)));
       codelet.push_back(names_.number(task.codelet));
@@ -158,6 +160,7 @@ class Tables {
     add("task.rank", rank, Coding::delta);
     add("task.start", start, Coding::delta);
     add("task.duration", duration);
+    add("task.outlier", outlier);
     add("task.submit", submit, Coding::delta);
     add("task.ready", ready);
     add("task.codelet", codelet);

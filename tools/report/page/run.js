@@ -1,4 +1,4 @@
-// run.js: the tables of a run, and what is found in them: tasks of a worker, what a task waited for, outliers.
+// run.js: the tables of a run, and what is found in them: tasks of a worker, what a task waited for.
 
 // Colours that are told apart with all kinds of colour vision (Okabe and Ito, "Color Universal Design", 2008).
 const kernelColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#c9b900', '#6f6f6f'];
@@ -41,8 +41,8 @@ class Run {
     // Read for each task: a look into `columns` by name takes longer.
     this.start = columns['task.start'];
     this.duration = columns['task.duration'];
+    this.outlier = columns['task.outlier'];
     this.orderKernels();
-    this.findOutliers();
     this.makeLanes();
     this.makeIdle();
   }
@@ -147,19 +147,6 @@ class Run {
     const codelets = this.columns['task.codelet'];
     this.kernel = new Uint16Array(this.taskCount);
     for (let task = 0; task < this.taskCount; ++task) this.kernel[task] = kernelOfCodelet[codelets[task]];
-  }
-
-  findOutliers() {
-    const {duration, kernel} = this, lane = this.columns['task.lane'];
-    // One limit for each kind of worker, since a kernel may run on several.
-    const kinds = [...new Set(this.workers.map(worker => worker.kind))], kindOf = this.workers.map(worker => kinds.indexOf(worker.kind));
-    const limits = (kinds.length > 0 ? kinds : ['']).map(kind => this.kernels.map(one => {
-      const {fence_s} = (one.kinds || []).find(on => on.kind === kind) || one;
-      return fence_s * 1e9 / this.facts.unit_ns + 1;  // beyond rounding
-    }));
-    this.outlier = new Uint8Array(this.taskCount);
-    for (let task = 0; task < this.taskCount; ++task)
-      if (duration[task] > limits[lane[task] > 0 ? kindOf[lane[task] - 1] : 0][kernel[task]]) this.outlier[task] = 1;
   }
 
   /** For each worker its tasks, by start. */

@@ -128,16 +128,7 @@ class Run:
     @property
     def outlier(self) -> Array:
         """Whether a task took longer than the third quartile of its kernel on its kind of worker and 1.5 times the distance between the quartiles."""
-        workers = [worker.get("kind") for worker in self.facts["workers"]]
-        kinds = sorted(set(workers), key=str) or [None]
-        kind = np.array([0] + [kinds.index(worker) for worker in workers])[self["task.lane"]]  # lane 0: of no worker
-
-        def limit(kernel: dict[str, Any], kind: str | None) -> float:
-            own = next((one for one in kernel.get("kinds", []) if one["kind"] == kind), kernel)
-            return float(own["fence_s"]) * 1e9 / self.unit_ns + 1
-
-        limits = np.array([[limit(kernel, one) for kernel in self.kernels] + [np.inf] for one in kinds])
-        outlier: Array = self["task.duration"] > limits[kind, self.kernel]
+        outlier: Array = self["task.outlier"] > 0
         return outlier
 
     @property
