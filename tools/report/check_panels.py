@@ -47,20 +47,6 @@ def check_steps():
             assert kind == -1 and total[i] == 0 or parts[kind] >= max(parts.values()) - 1e-6, f"kinds of seed {seed}"
 
 
-def waited_by_hand(run):
-    sums, edge = 0, 0
-    for task in range(len(run["task.into"])):
-        at = run["task.submit"][task]
-        for _ in range(run["task.into"][task]):
-            other = task - run["task.from"][edge]
-            edge += 1
-            if run["task.duration"][other] >= 0:
-                at = max(at, run["task.start"][other] + run["task.duration"][other])
-        if run["task.lane"][task] > 0 and run["task.ready"][task] >= 0:
-            sums += max(run["task.start"][task] - at - run["task.ready"][task], 0)
-    return sums
-
-
 def main():
     page = open(sys.argv[1], encoding="utf-8").read()
     runs, look = read_page(sys.argv[1])
@@ -89,7 +75,7 @@ def main():
     assert len(boxes) <= len(run.workers)
     seconds = run.summary["seconds"]["executing"]
     assert abs(run.seconds(executing) - seconds) <= len(run.ran) * run.seconds(1), f"{run.seconds(executing)} s instead of {seconds} s"
-    assert np.isclose(area("ready"), waited_by_hand(run)), "ready tasks"
+    assert np.isclose(area("ready"), run["task.waited"][run.ran].clip(0).sum()), "ready tasks"
     crossing = run["message.source"] != run["message.destination"]
     assert np.isclose(area("messages"), sum(run["message.arrived"][crossing])), "messages under way"
     assert np.isclose(area("rate") * run.seconds(1), sum(run["message.bytes"][crossing]), rtol=1e-3), "data on their way"

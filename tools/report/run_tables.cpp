@@ -108,24 +108,13 @@ class Tables {
     tables_.columns.add(name, values, coding);
   }
 
-  /// The time from which `ready` counts a task: its submission, or the end of the last task that it depends on.
-  /// Most tasks become ready soon after, and small numbers need little room.
-  std::int64_t earliest(std::uint32_t row) const noexcept {
-    const std::int64_t submit_ns = history_.tasks[row].submit_ns;
-    std::int64_t at = submit_ns == no_time ? 0 : time(submit_ns);
-    for (const TaskGraph::Edge& edge : graph_.into(row))
-      if (edge.message == no_number && history_.tasks[edge.from].has_run())
-        at = std::max(at, time(history_.tasks[edge.from].end_ns));
-    return at;
-  }
-
   void add_tasks() {
     std::map<std::pair<std::uint32_t, std::uint16_t>, std::int64_t> lanes;
     for (std::size_t i = 0; i < summary_.split.workers.size(); ++i)
       lanes[{summary_.split.workers[i].rank, summary_.split.workers[i].worker}] = static_cast<std::int64_t>(i) + 1;
     std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> sites;
     const UsualDurations usual(history_, summary_.kernels);
-    Numbers lane, rank, start, duration, outlier, submit, ready, codelet, name, site, priority, id, status, stolen;
+    Numbers lane, rank, start, duration, outlier, submit, waited, codelet, name, site, priority, id, status, stolen;
     Numbers into, from;
     for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
       const TaskRow& task = history_.tasks[row];
@@ -137,7 +126,7 @@ class Tables {
       duration.push_back(task.has_run() ? time(task.end_ns) - time(task.start_ns) : -1);
       outlier.push_back(task.has_run() && usual.is_outlier(row) ? 1 : 0);
       submit.push_back(task.submit_ns != no_time ? time(task.submit_ns) : start.back());
-      ready.push_back(task.ready_ns == no_time ? -1 : std::max<std::int64_t>(0, time(task.ready_ns) - earliest(row)));
+      waited.push_back(task.ready_ns == no_time ? -1 : std::max<std::int64_t>(0, start.back() - time(task.ready_ns)));
       codelet.push_back(names_.number(task.codelet));
       name.push_back(task.name == task.codelet ? 0 : names_.number(task.name));
       const auto [at, fresh] = sites.try_emplace({task.file, task.line}, static_cast<std::int64_t>(sites.size()));
@@ -162,7 +151,7 @@ class Tables {
     add("task.duration", duration);
     add("task.outlier", outlier);
     add("task.submit", submit, Coding::delta);
-    add("task.ready", ready);
+    add("task.waited", waited);
     add("task.codelet", codelet);
     add("task.name", name);
     add("task.site", site);

@@ -101,22 +101,7 @@ class Run {
   spentOf(place) { return this.facts.spent[this.columns['idle.spent'][place]]; }
 
   /** For each task the time that it was ready before it began; -1: not known. */
-  get waited() {
-    if (this.waits) return this.waits;
-    const {columns} = this, start = columns['task.start'], submit = columns['task.submit'], ready = columns['task.ready'];
-    const counts = columns['task.into'], from = columns['task.from'], duration = columns['task.duration'];
-    this.waits = new Float64Array(this.taskCount);
-    let edge = 0;
-    for (let task = 0; task < this.taskCount; ++task) {
-      let at = submit[task];
-      for (let i = 0; i < counts[task]; ++i) {
-        const other = task - from[edge++];
-        if (duration[other] >= 0) at = Math.max(at, start[other] + duration[other]);
-      }
-      this.waits[task] = ready[task] < 0 ? -1 : Math.max(start[task] - at - ready[task], 0);
-    }
-    return this.waits;
-  }
+  get waited() { return this.columns['task.waited']; }
   /** For each step of the realised path: the task, or -1; whether it executes; the start, and at last the end. */
   get path() {
     if (this.steps) return this.steps;

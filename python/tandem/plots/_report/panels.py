@@ -355,7 +355,7 @@ class Ready(Series):
 
     def values(self) -> Rows:
         run = self.run
-        tasks, waited = run.ran, run.waited
+        tasks, waited = run.ran, run["task.waited"]  # -1: not known
         tasks = tasks[waited[tasks] >= 0]
         start = run["task.start"][tasks]
         return [("ready", "#d55e00", Steps(start - waited[tasks], start).mean(self.edges))]

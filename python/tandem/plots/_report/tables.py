@@ -131,18 +131,6 @@ class Run:
         outlier: Array = self["task.outlier"] > 0
         return outlier
 
-    @property
-    def waited(self) -> Array:
-        """How long each task was ready before it began; -1: not known."""
-        start, into = self["task.start"], self["task.into"]
-        of = np.repeat(np.arange(len(into)), into)
-        before = of - self["task.from"]
-        known = self["task.duration"][before] >= 0
-        at = self["task.submit"].copy()
-        np.maximum.at(at, of[known], self.end[before[known]])
-        waited = np.maximum(start - at - self["task.ready"], 0)
-        return np.where(self["task.ready"] < 0, -1, waited)
-
     def name_of(self, task: int) -> str:
         own = self["task.name"][task] or self["task.codelet"][task]
         return self.facts["names"][own] or f"task {self['task.id'][task]}"
