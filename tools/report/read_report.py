@@ -61,11 +61,8 @@ def main():
 
     assert sum(columns["task.outlier"]) == sum(kernel["outliers"] for kernel in summary["kernels"])
 
-    executes = {facts["steps"].index("execution"), facts["steps"].index("busy")}
-    length = 0
-    for kind, task, duration in zip(columns["path.kind"], columns["path.task"], columns["path.duration"]):
-        length += duration + (columns["task.duration"][task - 1] if kind in executes and task > 0 else 0)
-    assert length == facts["makespan"], f"the realised path takes {length} instead of {facts['makespan']}"
+    ends = columns["path.end"]
+    assert ends == sorted(ends) and (ends or [0])[-1] == facts["makespan"], f"the realised path ends at {ends[-1:]} instead of {facts['makespan']}"
 
     # A task's predecessors come before it, and its waits together are no longer than the whole.
     messages = columns.get("task.message", [0] * tasks)
@@ -96,10 +93,10 @@ def main():
     assert of_tasks == of_passes, f"iterations last {of_passes} instead of {of_tasks}"
 
     reached = set()
-    for message, begun, late in zip(columns.get("edge.message", []), columns.get("edge.begun", []), columns.get("edge.late", [])):
+    for message, start, end, late in zip(*(columns.get("edge." + name, []) for name in ("message", "start", "end", "late"))):
         broadcast = columns["message.broadcast"][message] - 1
         assert columns["broadcast.root"][broadcast] == columns["message.source"][message]
-        assert begun <= columns["message.arrived"][message], "a rank had a broadcast before it was sent"
+        assert start <= end, "a rank had a broadcast before it was sent"
         reached.add((message, late))
     assert sum(late for _, late in reached) == summary["broadcasts"]["late"]
     arrived = sum(broadcast > 0 for broadcast in columns["message.broadcast"])

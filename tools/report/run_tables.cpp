@@ -383,18 +383,21 @@ class Tables {
     add("broadcast.segment", segment, Coding::delta);
     add("broadcast.data", data, Coding::delta);
     add("broadcast.bound", bound, Coding::delta);
-    Numbers message, parent, begun, late;
+    Numbers message, parent, start, end, late;
     for (const BroadcastEdge& edge : broadcast_edges(history_, broadcasts_.delays)) {
       const std::int64_t number = message_numbers_[edge.communication];
       if (number < 0) continue;
       message.push_back(number);
       parent.push_back(edge.parent);
-      begun.push_back(time(edge.begun_ns) - time(history_.communications[edge.communication].posted_ns));
+      const CommunicationRow& row = history_.communications[edge.communication];
+      start.push_back(time(edge.begun_ns));
+      end.push_back(time(std::max(row.posted_ns, row.arrived_ns)));
       late.push_back(edge.late ? 1 : 0);
     }
     add("edge.message", message, Coding::delta);
     add("edge.parent", parent);
-    add("edge.begun", begun);
+    add("edge.start", start, Coding::delta);
+    add("edge.end", end, Coding::delta);
     add("edge.late", late);
     Json trees = Json::array();
     for (unsigned i = 0; i < comm::tree_kind_count; ++i)
@@ -426,21 +429,16 @@ class Tables {
   }
 
   void add_path() {
-    // Steps follow each other without gaps, and most take as long as their task.
-    Numbers kind, task, duration;
+    // Steps follow each other without gaps.
+    Numbers kind, task, end;
     for (const PathStep& step : summary_.realised.steps) {
       kind.push_back(static_cast<std::int64_t>(step.kind));
       task.push_back(step.task == no_number ? 0 : std::int64_t{step.task} + 1);
-      std::int64_t took = time(step.end_ns) - time(step.start_ns);
-      if (step.task != no_number && (step.kind == StepKind::execution || step.kind == StepKind::busy)) {
-        const TaskRow& of = history_.tasks[step.task];
-        took -= time(of.end_ns) - time(of.start_ns);
-      }
-      duration.push_back(took);
+      end.push_back(time(step.end_ns));
     }
     add("path.kind", kind);
     add("path.task", task, Coding::delta);
-    add("path.duration", duration);
+    add("path.end", end, Coding::delta);
   }
 
   const History& history_;

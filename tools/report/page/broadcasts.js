@@ -7,13 +7,8 @@ class BroadcastEdges {
     this.message = run.column('edge.message');
     this.parent = run.column('edge.parent');
     this.late = run.column('edge.late');
-    const posted = run.column('message.posted'), took = run.column('message.arrived'), begun = run.column('edge.begun');
-    this.start = new Float64Array(this.count);
-    this.end = new Float64Array(this.count);
-    this.message.forEach((message, edge) => {
-      this.start[edge] = posted[message] + begun[edge];
-      this.end[edge] = posted[message] + took[message];
-    });
+    this.start = run.column('edge.start');
+    this.end = run.column('edge.end');
   }
   get count() { return this.message.length; }
   child(edge) { return this.run.column('message.destination')[this.message[edge]]; }

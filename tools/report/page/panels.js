@@ -385,24 +385,25 @@ class LanesPanel {
     });
   }
   drawPath(box) {
-    const {task, executes, start} = this.run.path;
+    const {run} = this, kind = run.column('path.kind'), task = run.column('path.task'), end = run.column('path.end');
+    const executes = run.facts.steps.map(name => name === 'execution' || name === 'busy');
     this.clipped(box, () => {
       const {g} = box;
       let last = null;
-      const first = Math.max(upperBound(start, box.from) - 2, 0), until = Math.min(upperBound(start, box.to) + 1, task.length);
+      const first = Math.max(upperBound(end, box.from) - 1, 0), until = Math.min(upperBound(end, box.to) + 2, task.length);
       if (until - first > 8000) return;
       for (let i = first; i < until; ++i) {
-        const middle = task[i] >= 0 ? this.middle(task[i]) : null;
+        const middle = task[i] > 0 ? this.middle(task[i] - 1) : null;
         if (middle === null) continue;
-        const y = box.y + middle, end = box.at(start[i + 1]);
-        g.strokeStyle = executes[i] ? '#000' : '#d00000';
+        const y = box.y + middle, x = box.at(end[i]);
+        g.strokeStyle = executes[kind[i]] ? '#000' : '#d00000';
         g.lineWidth = 2;
         g.beginPath();
         if (last !== null) g.moveTo(last[0], last[1]);
-        g.lineTo(box.at(start[i]), y);
-        g.lineTo(end, y);
+        g.lineTo(box.at(i > 0 ? end[i - 1] : 0), y);
+        g.lineTo(x, y);
         g.stroke();
-        last = [end, y];
+        last = [x, y];
       }
     });
   }

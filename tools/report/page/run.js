@@ -102,26 +102,6 @@ class Run {
 
   /** For each task the time that it was ready before it began; -1: not known. */
   get waited() { return this.columns['task.waited']; }
-  /** For each step of the realised path: the task, or -1; whether it executes; the start, and at last the end. */
-  get path() {
-    if (this.steps) return this.steps;
-    const kinds = this.column('path.kind'), tasks = this.column('path.task'), durations = this.column('path.duration');
-    const executes = this.facts.steps.map(name => name === 'execution' || name === 'busy');
-    const path = this.steps = {
-      task: new Int32Array(tasks.length),
-      executes: new Uint8Array(tasks.length),
-      start: new Float64Array(tasks.length + 1)
-    };
-    for (let i = 0; i < tasks.length; ++i) {
-      const task = tasks[i] - 1;
-      path.task[i] = task;
-      path.executes[i] = executes[kinds[i]] ? 1 : 0;
-      const own = path.executes[i] && task >= 0 ? Math.max(this.columns['task.duration'][task], 0) : 0;
-      path.start[i + 1] = path.start[i] + own + durations[i];
-    }
-    return path;
-  }
-
   get broadcastEdges() { return this.treeEdges = this.treeEdges || new BroadcastEdges(this); }
 
   /** Kernels by total time, the greatest first, as the summary lists them. */

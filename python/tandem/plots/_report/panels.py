@@ -183,8 +183,7 @@ class Workers(Panel):
         run, view = self.run, self.view
         executes = np.array([name in ("execution", "busy") for name in run.facts["steps"]])[run["path.kind"]]
         task = run["path.task"] - 1
-        own = np.where(executes & (task >= 0), np.maximum(run["task.duration"][task], 0), 0) if len(task) > 0 else task
-        edges = np.concatenate(([0], np.cumsum(own + run["path.duration"])))
+        edges = np.concatenate(([0], run["path.end"]))
         known = (task >= 0) & (run["task.lane"][task] > 0) if len(task) > 0 else np.zeros(0, bool)
         x, rows = view.x(run, edges), run["task.lane"][task] - 1
         lines, colours, last = [], [], None
@@ -545,8 +544,7 @@ class Broadcasts(Panel):
     def draw(self, axes: Any) -> None:
         run, view = self.run, self.view
         message, late = run["edge.message"], run["edge.late"] > 0
-        posted, parent, child = run["message.posted"][message], run["edge.parent"], run["message.destination"][message]
-        start, end = posted + run["edge.begun"], posted + run["message.arrived"][message]
+        start, end, parent, child = run["edge.start"], run["edge.end"], run["edge.parent"], run["message.destination"][message]
         row_of = {rank: row for row, rank in enumerate(self.ranks())}
         shown = np.flatnonzero(view.seen(run, start, end))
         # Late ones first, then those that took longest: more than some would cover each other.
