@@ -483,14 +483,8 @@ class Groups {
   }
   /** The least and the greatest iteration of tasks that ran. */
   get iterations() {
-    if (!this.range) {
-      this.range = [Infinity, 0];
-      for (const task of this.ran) {
-        const iteration = this.run.iterationOf(task);
-        if (iteration >= 0) this.range = [Math.min(this.range[0], iteration), Math.max(this.range[1], iteration)];
-      }
-    }
-    return this.range;
+    const passed = this.run.column('pass.iteration');
+    return [passed.reduce((least, one) => Math.min(least, one), Infinity), passed.reduce((most, one) => Math.max(most, one), 0)];
   }
   steps(tasks) {
     const start = this.run.columns['task.start'];
