@@ -13,9 +13,10 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
 
 from read_report import read_column, section  # noqa: E402
+from tandem._intervals import mean_in_bins  # noqa: E402
 from tandem.plots._report.drawing import View  # noqa: E402
 from tandem.plots._report.panels import PANELS, Workers  # noqa: E402
-from tandem.plots._report.tables import Steps, read_page  # noqa: E402
+from tandem.plots._report.tables import read_page  # noqa: E402
 
 
 def check_columns(page, run):
@@ -25,8 +26,8 @@ def check_columns(page, run):
     assert len(run["no.such"]) == 0
 
 
-def check_steps():
-    """Means of random steps, counted one time after the other."""
+def check_means():
+    """Means of random intervals, counted one time after the other."""
     seed = random.randrange(1 << 32)
     numbers = random.Random(seed)
     for _ in range(30):
@@ -36,12 +37,12 @@ def check_steps():
         counts = [sum(w for s, e, w in zip(starts, ends, weights) if s <= time < e) for time in range(80)]
         edges = np.arange(0, 81, 5)
         expected = [sum(counts[i:i + 5]) / 5 for i in range(0, 80, 5)]
-        assert np.allclose(Steps(starts, ends, weights).mean(edges), expected), f"steps of seed {seed}"
+        assert np.allclose(mean_in_bins(edges, starts, ends, weights), expected), f"means of seed {seed}"
         # The largest kind of each column.
         best, total = Workers.greatest(edges, np.array(starts), np.array(ends), np.array(weights))
-        assert np.allclose(total, Steps(starts, ends).mean(edges))
+        assert np.allclose(total, mean_in_bins(edges, starts, ends))
         own = {one: [(s, e) for s, e, w in zip(starts, ends, weights) if w == one] for one in set(weights)}
-        means = {one: Steps(*zip(*some)).mean(edges) for one, some in own.items()}
+        means = {one: mean_in_bins(edges, *zip(*some)) for one, some in own.items()}
         for i, kind in enumerate(best):
             parts = {one: mean[i] for one, mean in means.items()}
             assert kind == -1 and total[i] == 0 or parts[kind] >= max(parts.values()) - 1e-6, f"kinds of seed {seed}"
@@ -52,7 +53,7 @@ def main():
     runs, look = read_page(sys.argv[1])
     run = runs[0]
     check_columns(page, run)
-    check_steps()
+    check_means()
     # The areas below the curves reach beyond the makespan, since tasks are submitted and messages posted before it.
     before = min(run["task.submit"].min(), run["message.posted"].min(initial=0)) - 1
     after = max(run.makespan, (run["message.posted"] + run["message.arrived"]).max(initial=0)) + 1

@@ -15,9 +15,10 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
+from ..._intervals import mean_in_bins
 from .drawing import (GREY, INK, PALE, STEPS, Panel, View, bars, byte_axis, count_axis, format_bytes, format_seconds, inches_of, name_rows)
 from .names import NAMES
-from .tables import Array, Look, Run, Steps
+from .tables import Array, Look, Run
 
 LATE, TREE, PATH_WAIT, MESSAGE = "#d00000", "#5b7fa3", "#d00000", "#780078"
 SHADES = LinearSegmentedColormap.from_list("use", ["#ffffff", "#6baed6", "#08306b"])
@@ -161,7 +162,7 @@ class Workers(Panel):
             ground = idle_tones[1 + self.greatest(edges, run["idle.start"][here], idle_end[here], run["idle.spent"][here])[0]]
             own = by_lane[lane_begins[lane]:lane_begins[lane + 1]]
             most, share = self.greatest(edges, start[own], end[own], kernel[own])
-            marked = Steps(start[own][outlier[own]], end[own][outlier[own]]).mean(edges) > 0
+            marked = mean_in_bins(edges, start[own][outlier[own]], end[own][outlier[own]]) > 0
             tone = np.where(marked[:, None], strong[most], tones[most])
             image[lane] = ground + (tone - ground) * np.clip(share, 0, 1)[:, None]
         axes.imshow(image, extent=(view.begin / view.unit_s, view.end / view.unit_s, len(run.workers) - 0.5, -0.5), aspect="auto",
@@ -172,7 +173,7 @@ class Workers(Panel):
         """Of each column the kind that takes most of it, -1: none; and the share of all kinds."""
         best, most, total = np.full(len(edges) - 1, -1), np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
         for one in np.unique(kind):
-            part = Steps(start[kind == one], end[kind == one]).mean(edges)
+            part = mean_in_bins(edges, start[kind == one], end[kind == one])
             total += part
             more = part > most + 1e-9
             best[more], most[more] = one, part[more]
@@ -254,7 +255,7 @@ class Occupation(Series):
         for i in range(shown):
             others = i + 1 == shown and len(run.kernels) > shown
             name = "other kernels" if others else run.kernels[i]["codelet"] or "without a name"
-            rows.append((name, look.kernel(run, i), Steps(start[kernel == i], end[kernel == i]).mean(self.edges)))
+            rows.append((name, look.kernel(run, i), mean_in_bins(self.edges, start[kernel == i], end[kernel == i])))
         return rows
 
 
@@ -277,7 +278,7 @@ class Use(Panel):
         tasks = run.ran
         rank_of_lane = np.array([worker["rank"] for worker in run.workers])
         rank, start, end = rank_of_lane[run["task.lane"][tasks] - 1], run["task.start"][tasks], run.end[tasks]
-        shares = [Steps(start[rank == one], end[rank == one]).mean(edges) / np.count_nonzero(rank_of_lane == one) for one in run.ranks]
+        shares = [mean_in_bins(edges, start[rank == one], end[rank == one]) / np.count_nonzero(rank_of_lane == one) for one in run.ranks]
         axes.imshow(np.array(shares), extent=(view.begin / view.unit_s, view.end / view.unit_s, len(run.ranks) - 0.5, -0.5), aspect="auto",
                     interpolation="nearest", cmap=SHADES, vmin=0, vmax=1)
         for row in range(1, len(run.ranks)):
@@ -312,7 +313,7 @@ class Nodes(Panel):
             for each in range(shown):
                 some = (rank == one) & (kernel == each)
                 if some.any():
-                    shares[row, each] = Steps(start[some], end[some]).mean(edges) / np.count_nonzero(rank_of_lane == one)
+                    shares[row, each] = mean_in_bins(edges, start[some], end[some]) / np.count_nonzero(rank_of_lane == one)
         return edges, shares
 
     def draw(self, axes: Any) -> None:
@@ -341,7 +342,7 @@ class Submitted(Series):
         run = self.run
         tasks = run.ran
         submit = np.minimum(run["task.submit"][tasks], run["task.start"][tasks])
-        return [("submitted, not ended", "#6f6f6f", Steps(submit, run.end[tasks]).mean(self.edges))]
+        return [("submitted, not ended", "#6f6f6f", mean_in_bins(self.edges, submit, run.end[tasks]))]
 
 
 class Ready(Series):
@@ -357,7 +358,7 @@ class Ready(Series):
         tasks, waited = run.ran, run["task.waited"]  # -1: not known
         tasks = tasks[waited[tasks] >= 0]
         start = run["task.start"][tasks]
-        return [("ready", "#d55e00", Steps(start - waited[tasks], start).mean(self.edges))]
+        return [("ready", "#d55e00", mean_in_bins(self.edges, start - waited[tasks], start))]
 
 
 class Points(Panel):
@@ -434,7 +435,7 @@ class Flight(Series):
 
     def values(self) -> Rows:
         start = self.run["pass.start"]
-        return [("iterations", "#0072b2", Steps(start, start + self.run["pass.duration"]).mean(self.edges))]
+        return [("iterations", "#0072b2", mean_in_bins(self.edges, start, start + self.run["pass.duration"]))]
 
 
 class Order(Points):
@@ -478,10 +479,10 @@ class Rate(Series):
         rows = []
         for i, rank in enumerate(run.ranks[:len(look.kernels)]):
             to = destination == rank
-            rows.append((f"to rank {rank}", look.kernels[i], Steps(posted[to], (posted + took)[to], rate[to]).mean(self.edges)))
+            rows.append((f"to rank {rank}", look.kernels[i], mean_in_bins(self.edges, posted[to], (posted + took)[to], rate[to])))
         rest = ~np.isin(destination, run.ranks[:len(look.kernels)])
         if rest.any():
-            rows.append(("to other ranks", "#aaaaaa", Steps(posted[rest], (posted + took)[rest], rate[rest]).mean(self.edges)))
+            rows.append(("to other ranks", "#aaaaaa", mean_in_bins(self.edges, posted[rest], (posted + took)[rest], rate[rest])))
         return rows
 
 
@@ -496,7 +497,7 @@ class Messages(Series):
     def values(self) -> Rows:
         run, some = self.run, crossing(self.run)
         posted = run["message.posted"][some]
-        return [("messages", "#7b3294", Steps(posted, posted + run["message.arrived"][some]).mean(self.edges))]
+        return [("messages", "#7b3294", mean_in_bins(self.edges, posted, posted + run["message.arrived"][some]))]
 
 
 class Memory(Series):

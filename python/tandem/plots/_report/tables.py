@@ -8,13 +8,12 @@ import gzip
 import json
 import os
 import re
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Sums = tuple[Array, Array, Array]
 
 
 def read_column(data: Array, entry: dict[str, Any]) -> Array:
@@ -29,36 +28,6 @@ def read_column(data: Array, entry: dict[str, Any]) -> Array:
     values = (values >> 1) ^ -(values & 1)
     column: Array = np.cumsum(values) if entry["delta"] else values
     return column
-
-
-class Steps:
-    """How much of something there is at a time, of things that exist from a start to an end. A weight: how much one of them is."""
-
-    def __init__(self, starts: npt.ArrayLike, ends: npt.ArrayLike, weights: Optional[npt.ArrayLike] = None) -> None:
-        self.starts = self.sums(starts, weights)
-        self.ends = self.sums(ends, weights)
-
-    @staticmethod
-    def sums(points: npt.ArrayLike, sizes: Optional[npt.ArrayLike]) -> Sums:
-        times = np.asarray(points, np.float64)
-        order = np.argsort(times, kind="stable")
-        times = times[order]
-        weights = np.ones(len(times)) if sizes is None else np.asarray(sizes, np.float64)[order]
-        return times, np.concatenate(([0], np.cumsum(weights))), np.concatenate(([0], np.cumsum(weights * times)))
-
-    def until(self, at: Array) -> Array:
-        """The integral up to some times."""
-        def part(times: Array, weights: Array, moments: Array) -> Array:
-            place = np.searchsorted(times, at, "right")
-            sums: Array = weights[place] * at - moments[place]
-            return sums
-
-        return part(*self.starts) - part(*self.ends)
-
-    def mean(self, edges: Array) -> Array:
-        """The mean between each two neighbours of `edges`."""
-        means: Array = np.diff(self.until(edges)) / np.diff(edges)
-        return means
 
 
 class Run:
