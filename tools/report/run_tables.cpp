@@ -70,7 +70,6 @@ class Tables {
     facts["names"] = names_.list();
     facts["sites"] = sites_;
     facts["data_names"] = data_names_;
-    facts["detailed"] = detailed();
     facts["columns"] = tables_.columns.index();
     Json spent = Json::array(), statuses = Json::array(), modes = Json::array(), steps = Json::array();
     for (std::size_t i = 0; i < spent_kinds; ++i) spent.push_back(name_of(static_cast<Spent>(i)));
@@ -274,19 +273,15 @@ class Tables {
 
   /// Adds transfers of data to a waiting task, in the order of the accesses that needed them.
   void add_copies(const std::vector<std::uint32_t>& rows) {
-    Numbers from, to, bytes, start, duration;
+    Numbers from, to, duration;
     for (const std::uint32_t row : rows) {
       const TransferRow& copy = history_.transfers[row];
       from.push_back(copy.from);
       to.push_back(copy.to);
-      bytes.push_back(static_cast<std::int64_t>(copy.bytes));
-      start.push_back(time(copy.start_ns));
       duration.push_back(time(copy.end_ns) - time(copy.start_ns));
     }
     add("copy.from", from);
     add("copy.to", to);
-    add("copy.bytes", bytes);
-    add("copy.start", start, Coding::delta);
     add("copy.duration", duration);
   }
 
@@ -324,7 +319,7 @@ class Tables {
   }
 
   void add_messages() {
-    Numbers source, destination, bytes, posted, sent, arrived, asked, sender, receiver, data, broadcast, priority;
+    Numbers source, destination, bytes, posted, arrived, sender, receiver, data, broadcast;
     message_numbers_.assign(history_.communications.size(), -1);
     for (const CommunicationRow& row : history_.communications) {
       if (!row.is_whole() || row.source == no_number || row.destination == no_number) continue;
@@ -333,29 +328,23 @@ class Tables {
       destination.push_back(row.destination);
       bytes.push_back(static_cast<std::int64_t>(row.bytes));
       posted.push_back(time(row.posted_ns));
-      sent.push_back(between(row.posted_ns, row.sent_ns));
       arrived.push_back(between(row.posted_ns, row.arrived_ns));
-      asked.push_back(row.receive_posted_ns == no_time ? 0 : time(row.receive_posted_ns) - time(row.posted_ns));
       sender.push_back(row.send_task == no_number ? 0 : std::int64_t{row.send_task} + 1);
       receiver.push_back(row.receive_task == no_number ? 0 : std::int64_t{row.receive_task} + 1);
       const bool named = row.receive_data != no_number || row.send_data != no_number;
       data.push_back(!named ? 0 : row.receive_data != no_number ? data_name(row.destination, row.receive_data) + 1
                                                                 : data_name(row.source, row.send_data) + 1);
       broadcast.push_back(row.broadcast == no_number ? 0 : std::int64_t{row.broadcast} + 1);
-      priority.push_back(row.priority);
     }
     add("message.source", source);
     add("message.destination", destination);
     add("message.bytes", bytes);
     add("message.posted", posted, Coding::delta);
-    add("message.sent", sent);
     add("message.arrived", arrived);
-    add("message.asked", asked);
     add("message.sender", sender, Coding::delta);
     add("message.receiver", receiver, Coding::delta);
     add("message.data", data);
     add("message.broadcast", broadcast, Coding::delta);
-    add("message.priority", priority);
   }
 
   /// Adds broadcasts and their edges: one for each arrival, from the sender of the data, or two where the tree has two

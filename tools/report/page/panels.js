@@ -410,7 +410,6 @@ class LanesPanel {
   drawMessages(box) {
     const {run} = this, posted = run.column('message.posted'), took = run.column('message.arrived');
     const source = run.column('message.source'), destination = run.column('message.destination'), bytes = run.column('message.bytes');
-    const sender = run.column('message.sender'), receiver = run.column('message.receiver');
     const rankY = new Map();
     run.workers.forEach((worker, lane) => {
       const known = rankY.get(worker.rank);
