@@ -2,6 +2,7 @@
 #include "tools/report/run_tables.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -18,8 +19,6 @@ namespace {
 using namespace analysis;
 using Numbers = std::vector<std::int64_t>;
 using Coding = Columns::Coding;
-
-/// The page's numbers hold whole numbers up to 2^53.
 
 /// The used texts, with new numbers.
 class Names {
@@ -106,59 +105,87 @@ class Tables {
   void add(std::string_view name, const Numbers& values, Coding coding = Coding::plain) {
     tables_.columns.add(name, values, coding);
   }
+  /// What `value`, a function or a member, is of each row.
+  template <class Rows, class Value>
+  static Numbers numbers_of(const Rows& rows, Value value) {
+    Numbers numbers;
+    for (const auto& row : rows) numbers.push_back(static_cast<std::int64_t>(std::invoke(value, row)));
+    return numbers;
+  }
+  template <class Rows, class Value>
+  void add(std::string_view name, const Rows& rows, Value value, Coding coding = Coding::plain) {
+    add(name, numbers_of(rows, value), coding);
+  }
+  /// Adds the column unless all of its values are 0.
+  template <class Rows, class Value>
+  void add_some(std::string_view name, const Rows& rows, Value value, Coding coding = Coding::plain) {
+    const Numbers numbers = numbers_of(rows, value);
+    if (std::ranges::any_of(numbers, [](std::int64_t number) { return number != 0; })) add(name, numbers, coding);
+  }
+  /// For `add`: the time, or the number from 1 on (0: none), that a row has in a member.
+  template <class Row>
+  auto time_of(std::int64_t Row::*member) const {
+    return [this, member](const auto& row) { return time(std::invoke(member, row)); };
+  }
+  template <class Row>
+  static auto from_one(std::uint32_t Row::*member) {
+    return [member](const auto& row) {
+      const std::uint32_t number = std::invoke(member, row);
+      return number == no_number ? 0 : std::int64_t{number} + 1;
+    };
+  }
 
   void add_tasks() {
+    const TaskTable& tasks = history_.tasks;
+    const auto rows = tasks.rows();
+    using Row = std::uint32_t;
     std::map<std::pair<std::uint32_t, std::uint16_t>, std::int64_t> lanes;
     for (std::size_t i = 0; i < summary_.split.workers.size(); ++i)
       lanes[{summary_.split.workers[i].rank, summary_.split.workers[i].worker}] = static_cast<std::int64_t>(i) + 1;
-    std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> sites;
-    const UsualDurations usual(history_, summary_.kernels);
-    Numbers lane, rank, start, duration, outlier, submit, waited, codelet, name, site, priority, id, status, stolen;
-    Numbers into, from;
-    for (std::uint32_t row = 0; row < history_.tasks.size(); ++row) {
-      const TaskRow& task = history_.tasks[row];
-      const auto place = lanes.find({task.rank, task.worker});
-      lane.push_back(task.has_run() && place != lanes.end() ? place->second : 0);
-      rank.push_back(task.rank);
-      const std::int64_t begin_ns = task.start_ns != no_time ? task.start_ns : task.ready_ns;
+    add("task.lane", rows, [&](Row row) {
+      const auto place = lanes.find({tasks.rank[row], tasks.worker[row]});
+      return tasks.has_run(row) && place != lanes.end() ? place->second : 0;
+    });
+    add("task.rank", rows, [&](Row row) { return tasks.rank[row]; }, Coding::delta);
+    Numbers start, from;
+    for (const Row row : rows) {
+      const std::int64_t begin_ns = tasks.start_ns[row] != no_time ? tasks.start_ns[row] : tasks.ready_ns[row];
       start.push_back(begin_ns != no_time ? time(begin_ns) : start.empty() ? 0 : start.back());
-      duration.push_back(task.has_run() ? time(task.end_ns) - time(task.start_ns) : -1);
-      outlier.push_back(task.has_run() && usual.is_outlier(row) ? 1 : 0);
-      submit.push_back(task.submit_ns != no_time ? time(task.submit_ns) : start.back());
-      waited.push_back(task.ready_ns == no_time ? -1 : std::max<std::int64_t>(0, start.back() - time(task.ready_ns)));
-      codelet.push_back(names_.number(task.codelet));
-      name.push_back(task.name == task.codelet ? 0 : names_.number(task.name));
-      const auto [at, fresh] = sites.try_emplace({task.file, task.line}, static_cast<std::int64_t>(sites.size()));
-      if (fresh)
-        sites_.push_back(task.line == 0 ? std::string() : history_.texts[task.file] + ":" + std::to_string(task.line));
-      site.push_back(at->second);
-      priority.push_back(task.priority);
-      id.push_back(static_cast<std::int64_t>(history_.number_of(task.id)));
-      status.push_back(static_cast<std::int64_t>(task.status));
-      stolen.push_back(task.stolen ? 1 + std::int64_t{task.stolen_from} : 0);  // the victim, from 1 on
-      std::int64_t edges = 0;
-      for (const TaskGraph::Edge& edge : graph_.into(row)) {
-        if (edge.message != no_number) continue;  // the table of messages has it
-        ++edges;
-        from.push_back(static_cast<std::int64_t>(row) - edge.from);
-      }
-      into.push_back(edges);
     }
-    add("task.lane", lane);
-    add("task.rank", rank, Coding::delta);
     add("task.start", start, Coding::delta);
-    add("task.duration", duration);
-    add("task.outlier", outlier);
-    add("task.submit", submit, Coding::delta);
-    add("task.waited", waited);
-    add("task.codelet", codelet);
-    add("task.name", name);
-    add("task.site", site);
-    add("task.priority", priority, Coding::delta);
-    add("task.id", id, Coding::delta);
-    add("task.status", status);
-    add("task.stolen", stolen);
-    add("task.into", into);
+    add("task.duration", rows,
+        [&](Row row) { return tasks.has_run(row) ? time(tasks.end_ns[row]) - time(tasks.start_ns[row]) : -1; });
+    const UsualDurations usual(history_, summary_.kernels);
+    add("task.outlier", rows, [&](Row row) { return tasks.has_run(row) && usual.is_outlier(row); });
+    add("task.submit", rows, [&](Row row) {
+      return tasks.submit_ns[row] != no_time ? time(tasks.submit_ns[row]) : start[row];
+    }, Coding::delta);
+    add("task.waited", rows, [&](Row row) {
+      const std::int64_t ready_ns = tasks.ready_ns[row];
+      return ready_ns == no_time ? -1 : std::max<std::int64_t>(0, start[row] - time(ready_ns));
+    });
+    add("task.codelet", rows, [&](Row row) { return names_.number(tasks.codelet(row)); });
+    add("task.name", rows,
+        [&](Row row) { return tasks.name(row) == tasks.codelet(row) ? 0 : names_.number(tasks.name(row)); });
+    std::map<std::pair<Texts::Id, std::uint32_t>, std::int64_t> sites;
+    add("task.site", rows, [&](Row row) {
+      const TaskPlace& place = tasks.place(row);
+      const auto [at, fresh] = sites.try_emplace({place.file, place.line}, static_cast<std::int64_t>(sites.size()));
+      if (fresh)
+        sites_.push_back(place.line == 0 ? "" : history_.texts[place.file] + ":" + std::to_string(place.line));
+      return at->second;
+    });
+    add("task.priority", rows, [&](Row row) { return tasks.priority[row]; }, Coding::delta);
+    add("task.id", rows, [&](Row row) { return history_.number_of(tasks.id[row]); }, Coding::delta);
+    add("task.status", rows, [&](Row row) { return tasks.status(row); });
+    // The victim, from 1 on.
+    add("task.stolen", rows, [&](Row row) { return tasks.stolen(row) ? 1 + std::int64_t{tasks.stolen_from[row]} : 0; });
+    add("task.into", rows, [&](Row row) {
+      const std::size_t before = from.size();
+      for (const TaskGraph::Edge& edge : graph_.into(row))  // the table of messages has the others
+        if (edge.message == no_number) from.push_back(static_cast<std::int64_t>(row) - edge.from);
+      return from.size() - before;
+    });
     add("task.from", from);
     add_waits();
     add_facts();
@@ -172,70 +199,48 @@ class Tables {
 
   /// Adds what each task waited for. `task.last` is counted back from the task; parts that no task has get no column.
   void add_waits() {
-    Numbers last, message, turn, memory, copies;
     const std::vector<TaskWait> waits = task_waits(history_, graph_);
-    for (std::uint32_t row = 0; row < waits.size(); ++row) {
-      const TaskWait& wait = waits[row];
-      last.push_back(wait.last == no_number ? 0 : std::int64_t{row} - wait.last);
-      message.push_back(message_number(wait.message));
-      turn.push_back(in_units(wait.turn_ns));
-      memory.push_back(in_units(wait.memory_ns));
-      copies.push_back(in_units(wait.copies_ns));
-    }
-    add("task.last", last);
-    const std::pair<std::string_view, const Numbers*> others[] = {
-        {"task.message", &message}, {"task.turn", &turn}, {"task.memory", &memory}, {"task.copies", &copies}};
-    for (const auto& [name, values] : others)
-      if (std::ranges::any_of(*values, [](std::int64_t value) { return value != 0; })) add(name, *values);
+    add("task.last", history_.tasks.rows(), [&](std::uint32_t row) {
+      return waits[row].last == no_number ? 0 : std::int64_t{row} - waits[row].last;
+    });
+    add_some("task.message", waits, [&](const TaskWait& wait) { return message_number(wait.message); });
+    add_some("task.turn", waits, [&](const TaskWait& wait) { return in_units(wait.turn_ns); });
+    add_some("task.memory", waits, [&](const TaskWait& wait) { return in_units(wait.memory_ns); });
+    add_some("task.copies", waits, [&](const TaskWait& wait) { return in_units(wait.copies_ns); });
   }
 
   /// Adds the program's properties of its tasks; without any, no columns.
   void add_facts() {
     const auto& tasks = history_.tasks;
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.iteration >= 0; })) {
-      Numbers iteration;
-      for (const TaskRow& task : tasks) iteration.push_back(std::max(task.iteration, -1));  // negative: none
-      add("task.iteration", iteration, Coding::delta);
+      add("task.iteration", tasks.rows(), [&](std::uint32_t row) { return std::max(tasks.iteration[row], -1); },
+          Coding::delta);  // negative: none
       add_iterations();
     }
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.flops != 0; })) {
       std::map<double, std::int64_t> places;
-      Numbers place;
       Json amounts = Json::array();
-      for (const TaskRow& task : tasks) {
-        const auto [at, fresh] = places.try_emplace(task.flops, static_cast<std::int64_t>(places.size()));
-        if (fresh) amounts.push_back(task.flops);
-        place.push_back(at->second);
-      }
-      add("task.flops", place);
+      add("task.flops", tasks.rows(), [&](std::uint32_t row) {
+        const auto [at, fresh] = places.try_emplace(tasks.flops(row), static_cast<std::int64_t>(places.size()));
+        if (fresh) amounts.push_back(tasks.flops(row));
+        return at->second;
+      });
       tables_.facts["flops"] = amounts;
     }
     if (std::ranges::any_of(tasks, [](const TaskRow& task) { return task.tag != 0 || task.parameters != 0; })) {
       // Two columns, since numbers of the page have 53 bits.
-      Numbers tag, high, parameters;
-      for (const TaskRow& task : tasks) {
-        tag.push_back(static_cast<std::int64_t>(task.tag & 0xffff'ffff));
-        high.push_back(static_cast<std::int64_t>(task.tag >> 32));
-        parameters.push_back(names_.number(task.parameters));
-      }
-      add("task.tag", tag, Coding::delta);
-      if (std::ranges::any_of(high, [](std::int64_t part) { return part != 0; }))
-        add("task.tag_high", high, Coding::delta);
-      add("task.parameters", parameters);
+      add("task.tag", tasks.rows(), [&](std::uint32_t row) { return tasks.tag[row] & 0xffff'ffff; }, Coding::delta);
+      add_some("task.tag_high", tasks.rows(), [&](std::uint32_t row) { return tasks.tag[row] >> 32; }, Coding::delta);
+      add("task.parameters", tasks.rows(), [&](std::uint32_t row) { return names_.number(tasks.parameters[row]); });
     }
   }
 
   /// Adds the iterations in flight.
   void add_iterations() {
-    Numbers number, start, duration;
-    for (const IterationPass& pass : iterations(history_)) {
-      number.push_back(pass.iteration);
-      start.push_back(time(pass.begin_ns));
-      duration.push_back(time(pass.end_ns) - time(pass.begin_ns));
-    }
-    add("pass.iteration", number, Coding::delta);
-    add("pass.start", start, Coding::delta);
-    add("pass.duration", duration);
+    const std::vector<IterationPass> passes = iterations(history_);
+    add("pass.iteration", passes, &IterationPass::iteration, Coding::delta);
+    add("pass.start", passes, time_of(&IterationPass::begin_ns), Coding::delta);
+    add("pass.duration", passes, [&](const IterationPass& pass) { return time(pass.end_ns) - time(pass.begin_ns); });
   }
 
   std::int64_t data_name(std::uint32_t rank, std::uint32_t data) {
@@ -248,41 +253,22 @@ class Tables {
   }
 
   void add_accesses() {
-    Numbers task, data, mode, message, copy;
+    add("access.task", history_.accesses, &AccessRow::task, Coding::delta);
+    add("access.data", history_.accesses,
+        [&](const AccessRow& access) { return data_name(history_.tasks.rank[access.task], access.data); });
+    add("access.mode", history_.accesses, &AccessRow::mode);
     const std::vector<Delivery> brought = deliveries(history_);
-    std::vector<std::uint32_t> copies;
-    for (std::size_t i = 0; i < brought.size(); ++i) {
-      const AccessRow& access = history_.accesses[i];
-      task.push_back(access.task);
-      data.push_back(data_name(history_.tasks[access.task].rank, access.data));
-      mode.push_back(access.mode);
-      message.push_back(message_number(brought[i].message));
-      const bool was_copied = brought[i].transfer != no_number;
-      if (was_copied) copies.push_back(brought[i].transfer);
-      copy.push_back(was_copied ? std::ssize(copies) : 0);
-    }
-    add("access.task", task, Coding::delta);
-    add("access.data", data);
-    add("access.mode", mode);
-    if (std::ranges::any_of(message, [](std::int64_t number) { return number > 0; })) add("access.message", message);
-    if (!copies.empty()) {
-      add("access.copy", copy);
-      add_copies(copies);
-    }
-  }
-
-  /// Adds transfers of data to a waiting task, in the order of the accesses that needed them.
-  void add_copies(const std::vector<std::uint32_t>& rows) {
-    Numbers from, to, duration;
-    for (const std::uint32_t row : rows) {
-      const TransferRow& copy = history_.transfers[row];
-      from.push_back(copy.from);
-      to.push_back(copy.to);
-      duration.push_back(time(copy.end_ns) - time(copy.start_ns));
-    }
-    add("copy.from", from);
-    add("copy.to", to);
-    add("copy.duration", duration);
+    add_some("access.message", brought, [&](const Delivery& delivery) { return message_number(delivery.message); });
+    std::vector<TransferRow> copies;  // to a waiting task, in the order of the accesses that needed them
+    add_some("access.copy", brought, [&](const Delivery& delivery) -> std::int64_t {
+      if (delivery.transfer == no_number) return 0;
+      copies.push_back(history_.transfers[delivery.transfer]);
+      return std::ssize(copies);
+    });
+    if (copies.empty()) return;
+    add("copy.from", copies, &TransferRow::from);
+    add("copy.to", copies, &TransferRow::to);
+    add("copy.duration", copies, [&](const TransferRow& copy) { return time(copy.end_ns) - time(copy.start_ns); });
   }
 
   void add_stretches() {
@@ -305,89 +291,67 @@ class Tables {
     std::erase_if(found, [&](const auto& entry) { return entry.second.end_ns - entry.second.start_ns < shortest_ns; });
     std::ranges::stable_sort(found, {},
                              [](const auto& entry) { return std::pair(entry.first, entry.second.start_ns); });
-    Numbers worker, spent, start, duration;
-    for (const auto& [place, stretch] : found) {
-      worker.push_back(place);
-      spent.push_back(static_cast<std::int64_t>(stretch.spent));
-      start.push_back(time(stretch.start_ns));
-      duration.push_back(time(stretch.end_ns) - time(stretch.start_ns));
-    }
-    add("idle.worker", worker, Coding::delta);
-    add("idle.spent", spent);
-    add("idle.start", start, Coding::delta);
-    add("idle.duration", duration);
+    add("idle.worker", found, [](const auto& entry) { return entry.first; }, Coding::delta);
+    add("idle.spent", found, [](const auto& entry) { return entry.second.spent; });
+    add("idle.start", found, [&](const auto& entry) { return time(entry.second.start_ns); }, Coding::delta);
+    add("idle.duration", found,
+        [&](const auto& entry) { return time(entry.second.end_ns) - time(entry.second.start_ns); });
   }
 
   void add_messages() {
-    Numbers source, destination, bytes, posted, arrived, sender, receiver, data, broadcast;
+    using Row = CommunicationRow;
+    std::vector<const Row*> rows;
     message_numbers_.assign(history_.communications.size(), -1);
-    for (const CommunicationRow& row : history_.communications) {
+    for (const Row& row : history_.communications) {
       if (!row.is_whole() || row.source == no_number || row.destination == no_number) continue;
-      message_numbers_[static_cast<std::size_t>(&row - history_.communications.data())] = std::ssize(source);
-      source.push_back(row.source);
-      destination.push_back(row.destination);
-      bytes.push_back(static_cast<std::int64_t>(row.bytes));
-      posted.push_back(time(row.posted_ns));
-      arrived.push_back(between(row.posted_ns, row.arrived_ns));
-      sender.push_back(row.send_task == no_number ? 0 : std::int64_t{row.send_task} + 1);
-      receiver.push_back(row.receive_task == no_number ? 0 : std::int64_t{row.receive_task} + 1);
-      const bool named = row.receive_data != no_number || row.send_data != no_number;
-      data.push_back(!named ? 0 : row.receive_data != no_number ? data_name(row.destination, row.receive_data) + 1
-                                                                : data_name(row.source, row.send_data) + 1);
-      broadcast.push_back(row.broadcast == no_number ? 0 : std::int64_t{row.broadcast} + 1);
+      message_numbers_[static_cast<std::size_t>(&row - history_.communications.data())] = std::ssize(rows);
+      rows.push_back(&row);
     }
-    add("message.source", source);
-    add("message.destination", destination);
-    add("message.bytes", bytes);
-    add("message.posted", posted, Coding::delta);
-    add("message.arrived", arrived);
-    add("message.sender", sender, Coding::delta);
-    add("message.receiver", receiver, Coding::delta);
-    add("message.data", data);
-    add("message.broadcast", broadcast, Coding::delta);
+    add("message.source", rows, &Row::source);
+    add("message.destination", rows, &Row::destination);
+    add("message.bytes", rows, &Row::bytes);
+    add("message.posted", rows, time_of(&Row::posted_ns), Coding::delta);
+    add("message.arrived", rows, [&](const Row* row) { return between(row->posted_ns, row->arrived_ns); });
+    add("message.sender", rows, from_one(&Row::send_task), Coding::delta);
+    add("message.receiver", rows, from_one(&Row::receive_task), Coding::delta);
+    add("message.data", rows, [&](const Row* row) {
+      if (row->receive_data != no_number) return data_name(row->destination, row->receive_data) + 1;
+      return row->send_data != no_number ? data_name(row->source, row->send_data) + 1 : 0;
+    });
+    add("message.broadcast", rows, from_one(&Row::broadcast), Coding::delta);
   }
 
   /// Adds broadcasts and their edges: one for each arrival, from the sender of the data, or two where the tree has two
   /// strands.
   void add_broadcasts() {
     const FastestMessage fastest = fastest_message(history_);
-    Numbers root, posted, bytes, routed, recipients, tree, segment, data, bound;
-    for (const BroadcastRow& row : history_.broadcasts) {
-      root.push_back(row.root);
-      posted.push_back(row.posted_ns == no_time ? 0 : time(row.posted_ns));
-      bytes.push_back(static_cast<std::int64_t>(row.bytes));
-      routed.push_back(between(row.posted_ns, row.routed_ns));
-      recipients.push_back(row.recipients);
-      tree.push_back(row.tree == no_number ? 0 : std::int64_t{row.tree} + 1);
-      segment.push_back(row.segment_bytes);
-      data.push_back(row.data == no_number ? 0 : data_name(row.root, row.data) + 1);
-      bound.push_back(static_cast<std::int64_t>(fastest.bound_ns(row.bytes)) / unit_ns_);
-    }
-    add("broadcast.root", root);
-    add("broadcast.posted", posted, Coding::delta);
-    add("broadcast.bytes", bytes, Coding::delta);
-    add("broadcast.routed", routed);
-    add("broadcast.recipients", recipients);
-    add("broadcast.tree", tree);
-    add("broadcast.segment", segment, Coding::delta);
-    add("broadcast.data", data, Coding::delta);
-    add("broadcast.bound", bound, Coding::delta);
-    Numbers message, parent, start, end, late;
-    for (const BroadcastEdge& edge : broadcast_edges(history_, broadcasts_.delays)) {
-      const std::int64_t number = message_numbers_[edge.communication];
-      if (number < 0) continue;
-      message.push_back(number);
-      parent.push_back(edge.parent);
+    using Row = BroadcastRow;
+    const auto& rows = history_.broadcasts;
+    add("broadcast.root", rows, &Row::root);
+    add("broadcast.posted", rows, [&](const Row& row) { return row.posted_ns == no_time ? 0 : time(row.posted_ns); },
+        Coding::delta);
+    add("broadcast.bytes", rows, &Row::bytes, Coding::delta);
+    add("broadcast.routed", rows, [&](const Row& row) { return between(row.posted_ns, row.routed_ns); });
+    add("broadcast.recipients", rows, &Row::recipients);
+    add("broadcast.tree", rows, from_one(&Row::tree));
+    add("broadcast.segment", rows, &Row::segment_bytes, Coding::delta);
+    add("broadcast.data", rows, [&](const Row& row) {
+      return row.data == no_number ? 0 : data_name(row.root, row.data) + 1;
+    }, Coding::delta);
+    add("broadcast.bound", rows, [&](const Row& row) {
+      return static_cast<std::int64_t>(fastest.bound_ns(row.bytes)) / unit_ns_;
+    }, Coding::delta);
+    std::vector<BroadcastEdge> edges = broadcast_edges(history_, broadcasts_.delays);
+    std::erase_if(edges, [&](const BroadcastEdge& edge) { return message_numbers_[edge.communication] < 0; });
+    add("edge.message", edges, [&](const BroadcastEdge& edge) { return message_numbers_[edge.communication]; },
+        Coding::delta);
+    add("edge.parent", edges, &BroadcastEdge::parent);
+    add("edge.start", edges, time_of(&BroadcastEdge::begun_ns), Coding::delta);
+    add("edge.end", edges, [&](const BroadcastEdge& edge) {
       const CommunicationRow& row = history_.communications[edge.communication];
-      start.push_back(time(edge.begun_ns));
-      end.push_back(time(std::max(row.posted_ns, row.arrived_ns)));
-      late.push_back(edge.late ? 1 : 0);
-    }
-    add("edge.message", message, Coding::delta);
-    add("edge.parent", parent);
-    add("edge.start", start, Coding::delta);
-    add("edge.end", end, Coding::delta);
-    add("edge.late", late);
+      return time(std::max(row.posted_ns, row.arrived_ns));
+    }, Coding::delta);
+    add("edge.late", edges, &BroadcastEdge::late);
     Json trees = Json::array();
     for (unsigned i = 0; i < comm::tree_kind_count; ++i)
       trees.push_back(comm::tree_name(static_cast<comm::TreeKind>(i)));
@@ -400,34 +364,22 @@ class Tables {
     for (const MemoryRow& row : history_.memory) rows.push_back(&row);
     std::ranges::stable_sort(rows, {},
                              [](const MemoryRow* row) { return std::tuple(row->rank, row->node, row->time_ns); });
-    Numbers rank, node, time_, used;
-    for (const MemoryRow* const row : rows) {
-      rank.push_back(row->rank);
-      node.push_back(row->node);
-      time_.push_back(time(row->time_ns));
-      used.push_back(row->used_bytes);
-    }
     Json names = Json::array();
     for (const auto& [place, name] : history_.memories)
       names.push_back({{"rank", place.first}, {"node", place.second}, {"name", name}});
     tables_.facts["memories"] = names;
-    add("memory.rank", rank, Coding::delta);
-    add("memory.node", node, Coding::delta);
-    add("memory.time", time_, Coding::delta);
-    add("memory.used", used, Coding::delta);
+    add("memory.rank", rows, &MemoryRow::rank, Coding::delta);
+    add("memory.node", rows, &MemoryRow::node, Coding::delta);
+    add("memory.time", rows, time_of(&MemoryRow::time_ns), Coding::delta);
+    add("memory.used", rows, &MemoryRow::used_bytes, Coding::delta);
   }
 
   void add_path() {
     // Steps follow each other without gaps.
-    Numbers kind, task, end;
-    for (const PathStep& step : summary_.realised.steps) {
-      kind.push_back(static_cast<std::int64_t>(step.kind));
-      task.push_back(step.task == no_number ? 0 : std::int64_t{step.task} + 1);
-      end.push_back(time(step.end_ns));
-    }
-    add("path.kind", kind);
-    add("path.task", task, Coding::delta);
-    add("path.end", end, Coding::delta);
+    const auto& steps = summary_.realised.steps;
+    add("path.kind", steps, &PathStep::kind);
+    add("path.task", steps, from_one(&PathStep::task), Coding::delta);
+    add("path.end", steps, time_of(&PathStep::end_ns), Coding::delta);
   }
 
   const History& history_;
