@@ -339,6 +339,17 @@ run 2 tasks --bin nowhere
 run 2 cholesky --bin cholesky -n 64,32 --nb 8
 holds err 'nb gives 1 tile, -n gives 2 orders'
 
+# Every other benchmark has programs. Each order has its tile.
+for name in trace device cuda hybrid polling readers broadcasts clock; do
+  run 1 $name --bin /
+  holds err "Tandem's program failed: there is no program /"
+done
+program among/tandem true
+program among/tandem_ranks 'echo "$*" >> given_among; '"$(reports potrf=9)"
+run 0 ranks --bin among --rounds 1 --ranks 2 -n 64,32 --nb 8,4 --precision s
+holds given_among ' 2 among/tandem linalg potrf --tandem.sched=prio -n 64 --json --nb 8 --workers 1 '
+holds given_among ' -n 32 --json --nb 4 --workers 1 --precision s '
+
 # Without --bin: beside the command, or where they are installed relative to it.
 mkdir -p prefix/bin
 cp "$tandem" prefix/bin/tandem

@@ -17,7 +17,7 @@
 #include <fmt/core.h>
 
 #include "tandem/base/units.hpp"
-#include "tools/bench_run.hpp"
+#include "tools/bench_table.hpp"
 #include "tools/trace_command.hpp"
 
 namespace tandem::tools {
@@ -254,7 +254,7 @@ void bench_flushes(const FlushesArguments& arguments, ToolContext& context) {
   if (!start) return;
   const BenchProgram program =
       Programs(arguments, context.config)
-          .ours("tandem", {"linalg", "potrf", "-n", std::to_string(arguments.order), "--nb",
+          .find("tandem", "tandem", {"linalg", "potrf", "-n", std::to_string(arguments.order), "--nb",
                            std::to_string(arguments.tile), "--workers", std::to_string(start->workers), "--repetitions",
                            std::to_string(arguments.factorisations), "--json"});
   if (!program.exists) return refuse({ErrorCode::not_found, "there is no program " + program.command.file.string()});

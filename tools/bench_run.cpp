@@ -140,13 +140,12 @@ Programs::Programs(const BenchOptions& options, const base::Config& config) {
       for_ours_.emplace_back(entry.option.environment_name(), entry.value_text());
 }
 
-BenchProgram Programs::ours(const std::string& name, std::vector<std::string> arguments) const {
-  return make("tandem", name, std::move(arguments), for_ours_);
-}
-
-BenchProgram Programs::peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
-                            std::vector<std::pair<std::string, std::string>> environment) const {
-  return make(peer, name, std::move(arguments), std::move(environment));
+BenchProgram Programs::find(std::string peer, const std::string& file, std::vector<std::string> arguments,
+                            const std::vector<std::pair<std::string, std::string>>& environment) const {
+  BenchProgram program = make(std::move(peer), file, std::move(arguments), {});
+  if (!file.starts_with("peer_")) program.command.environment = for_ours_;
+  program.command.environment.insert(program.command.environment.end(), environment.begin(), environment.end());
+  return program;
 }
 
 BenchProgram Programs::launched(BenchProgram program, const std::vector<std::vector<std::string>>& launchers) const {
@@ -159,17 +158,14 @@ BenchProgram Programs::launched(BenchProgram program, const std::vector<std::vec
   return program;
 }
 
-std::optional<std::filesystem::path> Programs::find(const std::string& name) const {
-  const auto found = std::find_if(folders_.begin(), folders_.end(),
-                                  [&](const auto& folder) { return access((folder / name).c_str(), F_OK) == 0; });
-  return found == folders_.end() ? std::nullopt : std::optional(*found / name);
-}
-
 BenchProgram Programs::make(std::string peer, const std::string& name, std::vector<std::string> arguments,
                             std::vector<std::pair<std::string, std::string>> environment) const {
-  const auto found = find(name);
-  return {std::move(peer), {found.value_or(folders_.front() / name), std::move(arguments), std::move(environment)},
-          found.has_value()};
+  const auto found = std::find_if(folders_.begin(), folders_.end(),
+                                  [&](const auto& folder) { return access((folder / name).c_str(), F_OK) == 0; });
+  const bool exists = found != folders_.end();
+  return {std::move(peer),
+          {(exists ? *found : folders_.front()) / name, std::move(arguments), std::move(environment)},
+          exists};
 }
 
 void show_progress(const std::string& text) {

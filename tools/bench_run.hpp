@@ -36,10 +36,10 @@ class Programs {
  public:
   Programs(const BenchOptions& options, const base::Config& config);
 
-  /// A program of Tandem, which gets the configuration of this command line.
-  BenchProgram ours(const std::string& name, std::vector<std::string> arguments) const;
-  BenchProgram peer(const std::string& peer, const std::string& name, std::vector<std::string> arguments,
-                    std::vector<std::pair<std::string, std::string>> environment = {}) const;
+  /// A program of a peer, if its file is "peer_...", or one of Tandem, which gets the configuration of this command
+  /// line.
+  BenchProgram find(std::string peer, const std::string& file, std::vector<std::string> arguments,
+                    const std::vector<std::pair<std::string, std::string>>& environment = {}) const;
 
   /// A program started by launchers: `launchers` are command lines up to the name of a program in these folders, and
   /// each starts the next, the last one the program: {{"netns", "run", "8", "--"}, {"mpi_ranks", "8"}}.
@@ -48,8 +48,6 @@ class Programs {
  private:
   BenchProgram make(std::string peer, const std::string& name, std::vector<std::string> arguments,
                     std::vector<std::pair<std::string, std::string>> environment) const;
-  std::optional<std::filesystem::path> find(const std::string& name) const;
-
   std::vector<std::filesystem::path> folders_;
   std::vector<std::pair<std::string, std::string>> for_ours_;
 };

@@ -27,7 +27,7 @@ struct BenchProgram {
 
 struct BenchSuite {
   std::string title;                   ///< for people
-  std::vector<BenchProgram> programs;  ///< the first is ours; the others are compared with it
+  std::vector<BenchProgram> programs = {};  ///< the first is ours; the others are compared with it
   bool higher_is_better = false;
   Json params = Json::object();        ///< on which all its results depend
   std::string name_as_param = {};      ///< if not empty: the parameter that the results' names are values of: "tree"

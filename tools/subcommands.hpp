@@ -32,21 +32,6 @@ void add_all(Subcommand app, ToolContext& context);
 // To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a
 // subcommand to `app` whose callback runs it.
 void add_bench(Subcommand app, ToolContext& context);
-void add_bench_arrival(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_bcast(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_broadcasts(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_burst(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_clock(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_flow_pingpong(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_flushes(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_overlap(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_ranks(Subcommand bench, ToolContext& context);    ///< below `bench`
-void add_bench_readers(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_ring(Subcommand bench, ToolContext& context);     ///< below `bench`
-void add_bench_urgent(Subcommand bench, ToolContext& context);   ///< below `bench`
-void add_bench_pingpong(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_polling(Subcommand bench, ToolContext& context);  ///< below `bench`
-void add_bench_priority(Subcommand bench, ToolContext& context);  ///< below `bench`
 void add_config(Subcommand app, ToolContext& context);
 void add_contention(Subcommand app, ToolContext& context);
 void add_doctor(Subcommand app, ToolContext& context);
