@@ -1,9 +1,9 @@
 // tandem/scheduling.hpp: what a program needs that brings a scheduling policy of its own (`Options::policies`).
 #pragma once
 
-#include "tandem/runtime/sched/placing_policy.hpp"
+#include "tandem/runtime/sched/policies/placing_policy.hpp"
+#include "tandem/runtime/sched/policies/pulling_policy.hpp"
 #include "tandem/runtime/sched/policy.hpp"
-#include "tandem/runtime/sched/pulling_policy.hpp"
 
 namespace tandem {
 

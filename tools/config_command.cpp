@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "tools/json_report.hpp"
+#include "tools/json/json_report.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/version.hpp"
 

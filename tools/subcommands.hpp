@@ -29,7 +29,7 @@ std::vector<std::string> program_words(const ToolContext& context, std::size_t c
 /// All subcommands of this build: with_all.cpp, or with_few.cpp.
 void add_all(Subcommand app, ToolContext& context);
 
-// To add a subcommand, write NAME_command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a
+// To add a subcommand, write NAME/command.cpp with add_NAME, declare it here, and call it in with_all.cpp. Each adds a
 // subcommand to `app` whose callback runs it.
 void add_bench(Subcommand app, ToolContext& context);
 void add_config(Subcommand app, ToolContext& context);

@@ -18,7 +18,7 @@
 
 #include "tandem/base/file_descriptor.hpp"
 #include "tandem/comm/bootstrap/socket.hpp"
-#include "tools/exec_words.hpp"
+#include "tools/launcher/exec_words.hpp"
 
 namespace tandem::tools {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "arrays.hpp"
 #include "contention.hpp"
-#include "tandem/analysis/quality.hpp"
-#include "tandem/analysis/verdict.hpp"
+#include "tandem/analysis/verdict/quality.hpp"
+#include "tandem/analysis/verdict/verdict.hpp"
 
 namespace tandem::python {
 namespace {

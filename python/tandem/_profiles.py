@@ -14,7 +14,7 @@ from ._intervals import bin_edges, covered_in_bins
 if TYPE_CHECKING:
     from ._run import Run
 
-# What an idle worker waits for: keys of the split of time (tandem/analysis/time_split.hpp).
+# What an idle worker waits for: keys of the split of time (tandem/analysis/verdict/time_split.hpp).
 IDLE = ["ready_elsewhere", "awaiting_memory", "awaiting_message", "no_ready_task", "awaiting_submission", "outside"]
 
 

@@ -179,7 +179,7 @@ class _Export:
 
     @staticmethod
     def outliers(value: pa.DictionaryArray, duration_ns: Array) -> Array:
-        """Above the fence of the kernel, as tandem/analysis/quartiles.hpp defines it."""
+        """Above the fence of the kernel, as tandem/analysis/tables/quartiles.hpp defines it."""
         codes = value.indices.to_numpy()
         fences = np.zeros(len(value.dictionary))
         for code in range(len(fences)):

@@ -17,7 +17,7 @@ def program(variable):
 
 @pytest.fixture(scope="session")
 def small_folder(tmp_path_factory):
-    """The run of tandem/analysis/write_small_run.cpp."""
+    """The run of tandem/analysis/history/write_small_run.cpp."""
     folder = tmp_path_factory.mktemp("small") / "run"
     subprocess.run([program("TEST_WRITE_SMALL_RUN"), folder], check=True)
     return folder

@@ -1,5 +1,5 @@
 # python/tests/test_small_run.py: each function on a run of eight tasks, against results computed by hand.
-# The run is drawn at the top of tandem/analysis/write_small_run.cpp. Its makespan is [100, 1880].
+# The run is drawn at the top of tandem/analysis/history/write_small_run.cpp. Its makespan is [100, 1880].
 import numpy as np
 import pyarrow.compute as pc
 import pytest

@@ -132,7 +132,7 @@ def test_a_codelet_keeps_the_colour_that_the_program_gave(small):
 
 
 def test_a_run_computed_by_hand(small, tmp_path):
-    """It is drawn at the top of tandem/analysis/write_small_run.cpp."""
+    """It is drawn at the top of tandem/analysis/history/write_small_run.cpp."""
     tables = exported(small, tmp_path)
     assert tables["zero"]["value"].to_pylist() == [200 / 1e6]
     assert rows(tables["link"], "Origin", "Dest", "Key", "Size") == [("0_mpict", "1_mpict", "mpicom_0", 64)]

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "tandem/analysis/last_rows.hpp"
-#include "tandem/analysis/task_waits.hpp"
+#include "tandem/analysis/tables/last_rows.hpp"
+#include "tandem/analysis/verdict/task_waits.hpp"
 
 namespace tandem::analysis {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tandem/analysis/history.hpp"
+#include "tandem/analysis/history/history.hpp"
 
 namespace tandem::analysis {
 

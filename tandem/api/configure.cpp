@@ -5,7 +5,7 @@
 #include "tandem/base/energy_counter.hpp"
 #include "tandem/base/nvml.hpp"
 #include "tandem/comm/endpoint.hpp"
-#include "tandem/runtime/sched/ready_queues.hpp"
+#include "tandem/runtime/sched/queues/ready_queues.hpp"
 
 namespace tandem {
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/api/test_support.hpp"
-#include "tandem/runtime/sched/explainer.hpp"
+#include "tandem/runtime/sched/placing/explainer.hpp"
 
 namespace tandem::explain_test {
 namespace {

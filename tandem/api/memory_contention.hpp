@@ -9,8 +9,8 @@
 #include "tandem/base/log.hpp"
 #include "tandem/base/result.hpp"
 #include "tandem/model/contention/machine_file.hpp"
-#include "tandem/runtime/sched/memory_gate.hpp"
-#include "tandem/runtime/sched/memory_shares.hpp"
+#include "tandem/runtime/sched/contention/memory_gate.hpp"
+#include "tandem/runtime/sched/contention/memory_shares.hpp"
 
 namespace tandem {
 

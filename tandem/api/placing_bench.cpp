@@ -12,7 +12,7 @@
 
 #include "tandem/api/test_support.hpp"
 #include "tandem/base/event_loop.hpp"
-#include "tandem/runtime/sched/pulling_policy.hpp"
+#include "tandem/runtime/sched/policies/pulling_policy.hpp"
 
 namespace tandem {
 namespace {

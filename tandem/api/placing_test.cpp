@@ -23,7 +23,7 @@
 #include "tandem/base/event_loop.hpp"
 #include "tandem/runtime/memory/memory_node.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
 namespace tandem::placing_test {

@@ -11,7 +11,7 @@ namespace tandem::base {
 /// Protocol. `put` publishes a chain of nodes with one compare-exchange; `take_all` empties the inbox with one
 /// exchange. Both are sequentially consistent, so that a consumer that announces that it will sleep and then finds
 /// `empty()`, and a producer that puts and then looks for sleepers, cannot miss each other (see
-/// `sched/ready_queues.hpp`).
+/// `sched/queues/ready_queues.hpp`).
 ///
 /// Cost: one atomic read-modify-write per call, none for an empty `take_all`.
 template <class Node, template <class> class Atomic = std::atomic>

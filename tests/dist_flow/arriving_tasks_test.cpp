@@ -19,7 +19,7 @@
 #include "tandem/api/world.hpp"
 #include "tandem/base/sanitizers.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 #include "tests/environment.hpp"
 
 namespace tandem::dist_test::arriving_tasks_test {

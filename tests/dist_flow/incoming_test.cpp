@@ -11,7 +11,7 @@
 #include "deterministic_job.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 
 namespace tandem::dist_test::incoming_test {
 namespace {

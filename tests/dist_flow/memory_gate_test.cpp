@@ -22,7 +22,7 @@
 #include "tandem/model/contention/threshold_model.hpp"
 #include "tandem/runtime/device/modelled_memory.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/sched/memory_gate.hpp"
+#include "tandem/runtime/sched/contention/memory_gate.hpp"
 #include "tests/environment.hpp"
 
 namespace tandem::dist_test::memory_gate_test {

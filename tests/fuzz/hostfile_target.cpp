@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/fuzz/target.hpp"
-#include "tools/launcher_plan.hpp"
+#include "tools/launcher/plan.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tandem::tools;

@@ -1,5 +1,5 @@
 // tests/interleave/idle_set_interleave_test.cpp: pushes and workers that fall asleep, under every order of their steps.
-#include "tandem/runtime/sched/idle_set.hpp"
+#include "tandem/runtime/sched/queues/idle_set.hpp"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/base/inbox.hpp"
-#include "tandem/runtime/sched/idle_set.hpp"
+#include "tandem/runtime/sched/queues/idle_set.hpp"
 #include "tests/interleave/expect.hpp"
 #include "tests/interleave/model_atomic.hpp"
 

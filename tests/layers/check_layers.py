@@ -43,6 +43,12 @@ RUNTIME_PARTS = {
     "(root)": {"data", "task", "machine", "memory", "sched", "exec", "device", "worker", "submit", "event", "wait", "record"},
 }
 
+# Folders inside a room, low to high; "" is the files that stand in the room itself. None includes a later one; tests may.
+FOLDERS = {
+    "runtime/sched": ["", "queues", "contention", "policies", "placing"],
+    "analysis": ["tables", "history", "bounds", "verdict", ""],
+}
+
 # The parts of comm's engine, low to high, with their files in tandem/comm/engine. To call a part, a file must name its class, or keep the
 # `EngineParts` that a constructor takes its references from. It may name parts before its own. The owners of all parts name any, and other
 # files there, which hold state, none.
@@ -132,6 +138,16 @@ def judge(source, target, declared, is_test):
     return None
 
 
+def is_folder_above(inside, target):
+    """Whether a file includes one of a later folder of its room; both are paths below tandem/."""
+    for room, folders in FOLDERS.items():
+        places = [path.relative_to(room).parts[:-1] for path in (inside, target) if path.is_relative_to(room)]
+        if len(places) == 2:
+            own, other = ("/".join(place) for place in places)
+            return folders.index(other) > folders.index(own)
+    return False
+
+
 def parts_above(inside, text):
     """The parts that a file of the engine names and that are above its own, with their places in the text."""
     if inside.parent != Path("comm/engine") or inside.stem in ENGINE_OWNERS or inside.stem.endswith("_test"):
@@ -165,7 +181,10 @@ def wrong_arrows(root):
             name = match.group(1) or match.group(2)
             line = text.count("\n", 0, match.start(match.lastindex)) + 1
             if name.startswith("tandem/"):
-                reason = judge(source, module_of(name.removeprefix("tandem/")), declared, is_test)
+                target = name.removeprefix("tandem/")
+                reason = judge(source, module_of(target), declared, is_test)
+                if not is_test and is_folder_above(inside, Path(target)):
+                    reason = f"{inside.parent} may not include {Path(target).parent}, which is above it"
             else:
                 reason = f'"{name}" is not named from the include root, as "tandem/..."'
             if reason:
@@ -200,6 +219,7 @@ def self_test():
         "from a part to the core": {"runtime/sched/s.cpp": '#include "tandem/runtime/core.hpp"\n'},
         "to a module on no layer": {"api/r.cpp": '#include "tandem/new/n.hpp"\n'},
         "from a module on no layer": {"new/n.cpp": '#include "tandem/base/a.hpp"\n'},
+        "between the folders of a room": {"runtime/sched/queues/q.hpp": '#include "tandem/runtime/sched/placing/p.hpp"\n'},
         "inside the engine": {"comm/engine/peers.hpp": "class Peers { Sends& sends_; };\n"},
         "past the references of a part": {"comm/engine/peers.hpp": "class Peers { EngineParts& parts_; };\n"},
         "from the engine's state to a part": {"comm/engine/peer.hpp": "struct Peer { Peers* all; };\n"},

@@ -8,7 +8,7 @@
 
 #include "tandem/device.hpp"
 #include "tandem/runtime/runtime_core.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 
 namespace tandem::random_flow {
 

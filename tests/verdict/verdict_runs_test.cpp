@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "../dist_flow/deterministic_job.hpp"
-#include "tandem/analysis/verdict.hpp"
+#include "tandem/analysis/verdict/verdict.hpp"
 #include "tandem/tandem.hpp"
 #include "tandem/trace.hpp"
 #include "tandem/trace/read/reader.hpp"

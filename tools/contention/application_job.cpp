@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "tandem/analysis/sending.hpp"
+#include "tandem/analysis/verdict/sending.hpp"
 #include "tandem/base/blas_threads.hpp"
 #include "tandem/base/hardware_counters.hpp"
 #include "tandem/comm/bootstrap/join.hpp"
@@ -16,7 +16,7 @@
 #include "tandem/trace.hpp"
 #include "tandem/trace/layout.hpp"
 #include "tandem/trace/read/reader.hpp"
-#include "tools/linalg_job.hpp"
+#include "tools/linalg/job.hpp"
 #include "tools/work_folder.hpp"
 
 namespace tandem::tools::contention {

@@ -27,7 +27,7 @@
 #include "tandem/base/result.hpp"
 #include "tools/contention/csv.hpp"
 #include "tools/contention/summary.hpp"
-#include "tools/json.hpp"
+#include "tools/json/json.hpp"
 
 namespace tandem::tools::contention {
 

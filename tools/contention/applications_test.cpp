@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tandem/analysis/small_run.hpp"
+#include "tandem/analysis/history/small_run.hpp"
 #include "tools/contention/application_job.hpp"
 #include "tools/contention/applications.hpp"
 

@@ -34,7 +34,7 @@
 
 #include "tandem/base/result.hpp"
 #include "tandem/model/contention/sample.hpp"
-#include "tools/json.hpp"
+#include "tools/json/json.hpp"
 
 namespace tandem::tools::contention {
 

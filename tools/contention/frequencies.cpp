@@ -16,7 +16,7 @@
 
 #include "tandem/base/thread.hpp"
 #include "tools/contention/team.hpp"
-#include "tools/json_report.hpp"
+#include "tools/json/json_report.hpp"
 #include "tools/system_files.hpp"
 
 namespace tandem::tools::contention {

@@ -39,9 +39,9 @@
 #include "tools/contention/summary.hpp"
 #include "tools/contention/team.hpp"
 #include "tools/counted.hpp"
-#include "tools/json_report.hpp"
+#include "tools/json/json_report.hpp"
 #include "tools/standard_output.hpp"
-#include "tools/trace_command.hpp"
+#include "tools/trace/command.hpp"
 #include "tools/version.hpp"
 
 namespace tandem::tools::contention {

@@ -10,7 +10,7 @@
 
 #include "tandem/model/contention/machine_fit.hpp"
 #include "tools/contention/campaign_folder.hpp"
-#include "tools/json.hpp"
+#include "tools/json/json.hpp"
 
 namespace tandem::tools::contention {
 

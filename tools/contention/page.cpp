@@ -19,7 +19,7 @@
 #include "tools/contention/picture.hpp"
 #include "tools/contention/summary.hpp"
 #include "tools/counted.hpp"
-#include "tools/json_report.hpp"
+#include "tools/json/json_report.hpp"
 #include "tools/svg_text.hpp"
 #include "tools/version.hpp"
 #include "tools/work_folder.hpp"

@@ -13,8 +13,8 @@
 #include "tandem/model/contention/platforms.hpp"
 #include "tools/contention/model_file.hpp"
 #include "tools/counted.hpp"
-#include "tools/json_report.hpp"
-#include "tools/trace_command.hpp"
+#include "tools/json/json_report.hpp"
+#include "tools/trace/command.hpp"
 
 namespace tandem::tools::contention {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/core.h>
 
 #include "tools/counted.hpp"
-#include "tools/json_report.hpp"
+#include "tools/json/json_report.hpp"
 
 namespace tandem::tools::contention {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tandem/base/result.hpp"
-#include "tools/json.hpp"
+#include "tools/json/json.hpp"
 
 namespace tandem::tools {
 

@@ -3,11 +3,11 @@
 
 #include <chrono>
 
-#include "tandem/analysis/history.hpp"
+#include "tandem/analysis/history/history.hpp"
 #include "tandem/trace/read/reader.hpp"
 #include "tools/out_file.hpp"
 #include "tools/report/run_tables.hpp"
-#include "tools/trace_summary.hpp"
+#include "tools/trace/summary.hpp"
 
 namespace tandem::tools {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/analysis/iterations.hpp"
-#include "tandem/analysis/task_waits.hpp"
+#include "tandem/analysis/verdict/iterations.hpp"
+#include "tandem/analysis/verdict/task_waits.hpp"
 #include "tandem/comm/mcast/tree_kind.hpp"
 
 namespace tandem::tools {

@@ -1,9 +1,9 @@
 // tools/report/run_tables.hpp: the tables of a run for the page of a report.
 #pragma once
 
-#include "tandem/analysis/broadcasts.hpp"
-#include "tandem/analysis/verdict.hpp"
-#include "tools/json.hpp"
+#include "tandem/analysis/verdict/broadcasts.hpp"
+#include "tandem/analysis/verdict/verdict.hpp"
+#include "tools/json/json.hpp"
 #include "tools/report/columns.hpp"
 
 namespace tandem::tools {

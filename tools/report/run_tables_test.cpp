@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/analysis/small_run.hpp"
+#include "tandem/analysis/history/small_run.hpp"
 
 namespace tandem::tools::run_tables_test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "tandem/runtime/exec/turns.hpp"
 #include "tandem/runtime/memory/device_error.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/trace/session.hpp"
 

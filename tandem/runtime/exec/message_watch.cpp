@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tandem/runtime/exec/executor.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 
 namespace tandem::runtime {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "tandem/runtime/sched/expected_tasks.hpp"
-#include "tandem/runtime/sched/message_load.hpp"
+#include "tandem/runtime/sched/contention/message_load.hpp"
+#include "tandem/runtime/sched/placing/expected_tasks.hpp"
 
 namespace tandem::runtime {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 #include "tandem/runtime/worker/worker.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "tandem/runtime/sched/powers.hpp"
+#include "tandem/runtime/sched/policies/powers.hpp"
 #include "tandem/runtime/worker/energy_meter.hpp"
 #include "tandem/runtime/worker/learnt_powers.hpp"
 #include "tandem/runtime/worker/world.hpp"

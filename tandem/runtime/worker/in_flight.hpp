@@ -11,7 +11,7 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/device.hpp"
-#include "tandem/runtime/sched/durations.hpp"
+#include "tandem/runtime/sched/placing/durations.hpp"
 
 namespace tandem::runtime {
 

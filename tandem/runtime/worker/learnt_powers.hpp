@@ -9,7 +9,7 @@
 #include "tandem/base/spin_lock.hpp"
 #include "tandem/model/energy/power_table.hpp"
 #include "tandem/runtime/exec/worker_spec.hpp"
-#include "tandem/runtime/sched/powers.hpp"
+#include "tandem/runtime/sched/policies/powers.hpp"
 
 namespace tandem::runtime {
 

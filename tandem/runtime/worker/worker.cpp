@@ -8,8 +8,8 @@
 
 #include "tandem/runtime/exec/internal_tasks.hpp"
 #include "tandem/runtime/exec/worker_thread.hpp"
-#include "tandem/runtime/sched/explainer.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/explainer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/core_worker.hpp"
 #include "tandem/runtime/worker/device_worker.hpp"

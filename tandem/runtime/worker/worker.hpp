@@ -16,7 +16,7 @@
 #include "tandem/base/log.hpp"
 #include "tandem/clock/clock.hpp"
 #include "tandem/runtime/exec/executor.hpp"
-#include "tandem/runtime/sched/durations.hpp"
+#include "tandem/runtime/sched/placing/durations.hpp"
 #include "tandem/runtime/worker/duration_models.hpp"
 #include "tandem/runtime/worker/hold.hpp"
 #include "tandem/runtime/worker/idle_progress.hpp"

@@ -9,8 +9,8 @@
 
 #include "tandem/base/assert.hpp"
 #include "tandem/runtime/device/modelled_device.hpp"
-#include "tandem/runtime/sched/explainer.hpp"
-#include "tandem/runtime/sched/placer.hpp"
+#include "tandem/runtime/sched/placing/explainer.hpp"
+#include "tandem/runtime/sched/placing/placer.hpp"
 #include "tandem/runtime/worker/energy.hpp"
 
 namespace tandem::runtime {

@@ -632,7 +632,7 @@ function iterationPanel(run, groups) {
       });
 }
 
-/** Iterations in flight, as tandem/analysis/iterations.hpp counts them. */
+/** Iterations in flight, as tandem/analysis/verdict/iterations.hpp counts them. */
 function inFlightPanel(run) {
   const start = run.column('pass.start'), duration = run.column('pass.duration');
   const steps = new Steps(start.slice(), start.map((begin, i) => begin + duration[i]));

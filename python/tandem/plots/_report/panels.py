@@ -43,7 +43,7 @@ def kernel_legend(run: Run, look: Look, tasks: Array) -> Legend:
 
 
 def box_of(values: Array) -> dict[str, Any]:
-    """Quartiles as tandem/analysis/quartiles.hpp has them; the least and greatest value that is no outlier, and the outliers above."""
+    """Quartiles as tandem/analysis/tables/quartiles.hpp has them; the least and greatest value that is no outlier, and the outliers above."""
     ordered = np.maximum(np.sort(values), 1e-9)  # for a logarithmic axis
     last = len(ordered) - 1
     first, third = ordered[last // 4], ordered[last - last // 4]
@@ -425,7 +425,7 @@ class Iterations(Points):
 
 
 class Flight(Series):
-    """As tandem/analysis/iterations.hpp has them."""
+    """As tandem/analysis/verdict/iterations.hpp has them."""
     name = "flight"
     label = "iterations"
 

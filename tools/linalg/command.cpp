@@ -1,0 +1,393 @@
+// tools/linalg/command.cpp: `tandem linalg OP`: runs one operation of linear algebra and prints time, rate and
+// residual.
+#include <algorithm>
+#include <climits>
+#include <complex>
+#include <map>
+#include <memory>
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include "tandem/base/config.hpp"
+#include "tandem/base/log.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/base/blas_threads.hpp"
+#include "tandem/linalg/blas_library.hpp"
+#include "tandem/linalg/blas_threads.hpp"
+#include "tandem/linalg/flows/residuals.hpp"
+#include "tandem/linalg/kernel_operations.hpp"
+#include "tools/counted.hpp"
+#include "tools/json/json_report.hpp"
+#include "tools/linalg/job.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+namespace {
+
+constexpr int failure = 1, wrong_use = 2;
+
+/// The owners of tiles, as the command line states them.
+struct Places {
+  std::uint32_t p = 0, q = 0;  ///< 0: not given
+  std::string file = {};
+
+  bool given() const noexcept { return p > 0 || q > 0 || !file.empty(); }
+};
+
+/// The arguments as given.
+struct LinalgArguments {
+  LinalgJob job;
+  std::string op;
+  std::vector<std::string> precisions{"d"};
+  std::string uplo = "lower";
+  std::string pivoting = "tournament";
+  std::size_t nrhs = 0;      ///< 0: not given
+  std::size_t rows = 0;      ///< 0: not given
+  unsigned repetitions = 0;  ///< 0: not given
+  unsigned workers = 0;      ///< 0: as configured
+  Places places;
+  Places to;  ///< copy: owners of the matrix that is written
+  double emulated_rate = 0;  ///< GFlop/s of emulated kernels; 0: kernels run
+  bool json = false;
+};
+
+const std::map<std::string, LinalgOp> ops{
+    {"potrf", LinalgOp::potrf}, {"potrs", LinalgOp::potrs}, {"posv", LinalgOp::posv},      {"gemm", LinalgOp::gemm},
+    {"trsm", LinalgOp::trsm},   {"syrk", LinalgOp::syrk},   {"herk", LinalgOp::herk},      {"lacpy", LinalgOp::lacpy},
+    {"getrf", LinalgOp::getrf}, {"gesv", LinalgOp::gesv},   {"geqrf", LinalgOp::geqrf},    {"gels", LinalgOp::gels},
+    {"cg", LinalgOp::cg},       {"copy", LinalgOp::copy},   {"stencil", LinalgOp::stencil}};
+
+base::Result<LinalgOutcome> run_in_precision(Runtime& rt, const LinalgJob& job, char precision) {
+  switch (precision) {
+    case 's': return run_linalg<float>(rt, job);
+    case 'c': return run_linalg<std::complex<float>>(rt, job);
+    case 'z': return run_linalg<std::complex<double>>(rt, job);
+    default: return run_linalg<double>(rt, job);
+  }
+}
+
+bool is_lu(LinalgOp op) { return op == LinalgOp::getrf || op == LinalgOp::gesv; }
+bool is_iterative(LinalgOp op) { return op == LinalgOp::cg || op == LinalgOp::stencil; }
+bool is_copy(LinalgOp op) { return op == LinalgOp::lacpy || op == LinalgOp::copy; }
+bool is_rectangular(LinalgOp op) {
+  return op == LinalgOp::geqrf || op == LinalgOp::gels || op == LinalgOp::stencil || op == LinalgOp::copy;
+}
+
+/// Describes contradictory arguments; empty: there are none.
+std::string contradiction(const LinalgArguments& arguments) {
+  const LinalgOp op = arguments.job.op;
+  const bool solves = op == LinalgOp::potrs || op == LinalgOp::posv || op == LinalgOp::gesv;
+  const bool takes_rhs = solves || op == LinalgOp::cg;
+  const bool takes_matrix = takes_rhs || op == LinalgOp::potrf || op == LinalgOp::getrf;
+  const LinalgJob& job = arguments.job;
+  if (!job.matrix_file.empty() && !takes_matrix) return "--matrix is for potrf, potrs, posv, getrf, gesv and cg";
+  if (!job.rhs_file.empty() && !takes_rhs) return "--rhs is for potrs, posv, gesv and cg";
+  if (!job.out_file.empty() && !takes_rhs && op != LinalgOp::potrf)
+    return "--out is for potrf, potrs, posv, gesv and cg";
+  if (arguments.nrhs > 0 && !solves && op != LinalgOp::trsm && op != LinalgOp::gels)
+    return "--nrhs is for potrs, posv, gesv, trsm and gels";
+  if (job.pivoting != Pivoting::tournament && !is_lu(op)) return "--pivoting is for getrf and gesv";
+  if (arguments.rows > 0 && !is_rectangular(op)) return "-m is for geqrf, gels, stencil and copy";
+  if ((job.iterations || job.tolerance) && !is_iterative(op))
+    return "--iterations and --tolerance are for cg and stencil";
+  if (job.tolerance && !(*job.tolerance >= 0)) return "--tolerance has to be a number that is not negative";
+  if (arguments.to.given() && op != LinalgOp::copy) return "--to-p, --to-q and --to-distribution are for copy";
+  if (op == LinalgOp::gels && job.rows() < job.n) return "gels: A has at least as many rows as columns";
+  if (arguments.nrhs > 0 && !job.rhs_file.empty())
+    return "--nrhs and --rhs exclude each other: the file has its columns";
+  if (job.n > 0 && !job.matrix_file.empty()) return "-n and --matrix exclude each other: the file has its size";
+  if (job.n == 0 && job.matrix_file.empty()) return "say how large the matrix is with -n, or give one with --matrix";
+  if (!job.out_file.empty() && arguments.precisions.size() > 1) return "--out takes one precision";
+  if (arguments.emulated_rate > 0) {
+    const bool known = op == LinalgOp::potrf || op == LinalgOp::gemm || op == LinalgOp::trsm || op == LinalgOp::syrk ||
+                       op == LinalgOp::herk || op == LinalgOp::geqrf ||
+                       (op == LinalgOp::getrf && job.pivoting == Pivoting::none);
+    if (!known) return "--emulate-kernels is for potrf, gemm, trsm, syrk, herk, geqrf, and getrf without pivoting";
+    if (job.check || !job.out_file.empty()) return "--emulate-kernels computes nothing that --check or --out could use";
+    if (arguments.precisions.size() > 1) return "--emulate-kernels takes one precision";
+  }
+  for (const Places& places : {arguments.places, arguments.to})
+    if (!places.file.empty() && (places.p > 0 || places.q > 0))
+      return "a distribution and a grid of ranks exclude each other: the file says which rank owns each tile";
+  return "";
+}
+
+/// Makes kernels take the time of their operations at the requested rate; empty: kernels run.
+runtime::Emulation emulation_of(const LinalgArguments& arguments) {
+  if (arguments.emulated_rate == 0) return {};
+  const char precision = arguments.precisions.front()[0];
+  const double operations_per_ns = arguments.emulated_rate / (precision == 'c' || precision == 'z' ? 4 : 1);
+  return [operations_per_ns](const runtime::EmulatedTask& task) -> std::optional<std::int64_t> {
+    const auto operations = linalg::kernel_operations(task.codelet, task.data);
+    if (!operations) return std::nullopt;
+    return static_cast<std::int64_t>(*operations / operations_per_ns);
+  };
+}
+
+/// The owner of each tile among `ranks` ranks. Errors: a file, or a grid of another number of ranks.
+base::Result<linalg::Distribution> distribution_of(const LinalgJob& job, const Places& places, std::uint32_t ranks) {
+  using linalg::Distribution;
+  if (!places.file.empty()) {
+    auto read = Distribution::from_file(places.file);
+    if (!read || read.value().ranks() <= ranks) return read;
+    return base::Error{base::ErrorCode::invalid_argument,
+                       fmt::format("{} names rank {}, but the job has {}", places.file, read.value().ranks() - 1,
+                                   counted(ranks, "rank"))};
+  }
+  Distribution::Grid grid = Distribution::squarest(ranks);
+  if (places.p > 0) grid = {places.p, places.q > 0 ? places.q : std::max(1U, ranks / places.p)};
+  else if (places.q > 0) grid = {std::max(1U, ranks / places.q), places.q};
+  if (grid.p * grid.q != ranks)
+    return base::Error{
+        base::ErrorCode::invalid_argument,
+        fmt::format("a grid of {} x {} does not fit {}; P times Q must be their number", grid.p, grid.q,
+                    counted(ranks, "rank"))};
+  if (ranks == 1) return Distribution();
+  if (job.op != LinalgOp::stencil) return Distribution::block_cyclic(grid);
+  const auto tiles = [&](std::size_t size) { return (size + job.tile - 1) / job.tile; };
+  return Distribution::contiguous(grid, {.rows = tiles(job.rows()), .cols = tiles(job.n)});
+}
+
+/// Fills in the owners of tiles. Errors: as `distribution_of`.
+base::Result<void> distribute(const LinalgArguments& arguments, std::uint32_t ranks, LinalgJob& job) {
+  for (const auto& [places, distribution] :
+       {std::pair{&arguments.places, &job.distribution}, std::pair{&arguments.to, &job.target}}) {
+    const bool unchanged = distribution == &job.target && !places->given();
+    auto found = unchanged ? job.distribution : distribution_of(job, *places, ranks);
+    if (!found) return found.error();
+    *distribution = std::move(found).value();
+  }
+  return {};
+}
+
+Measurement measurement_of(const LinalgArguments& arguments, char precision, const LinalgOutcome& outcome,
+                           Runtime& rt) {
+  Measurement measurement;
+  measurement.name = arguments.op;
+  measurement.unit = is_copy(arguments.job.op) || arguments.job.op == LinalgOp::stencil ? "GB/s" : "GFlop/s";
+  for (const double seconds : outcome.seconds) measurement.samples.push_back(outcome.work / seconds * 1e-9);
+  measurement.params = {{"n", outcome.n},
+                        {"nb", arguments.job.tile},
+                        {"precision", std::string(1, precision)},
+                        {"uplo", arguments.uplo},
+                        {"ranks", rt.size()},
+                        {"workers", rt.worker_count()},
+                        {"sched", rt.config().get_string("sched")},
+                        {"info", outcome.info}};
+  if (outcome.m != outcome.n) measurement.params["m"] = outcome.m;
+  if (outcome.nrhs > 0) measurement.params["nrhs"] = outcome.nrhs;
+  if (is_lu(arguments.job.op)) measurement.params["pivoting"] = arguments.pivoting;
+  if (outcome.iterations) measurement.params["iterations"] = *outcome.iterations;
+  if (outcome.reached)
+    measurement.params[arguments.job.op == LinalgOp::cg ? "relative_residual" : "change"] = *outcome.reached;
+  if (arguments.job.op == LinalgOp::copy) measurement.params["travelling_bytes"] = outcome.travelling;
+  if (!arguments.job.matrix_file.empty()) measurement.params["matrix"] = arguments.job.matrix_file;
+  measurement.params["seconds"] = median(outcome.seconds);
+  measurement.details = {{"seconds", outcome.seconds}};
+  if (arguments.emulated_rate > 0) measurement.params["emulated_gflops"] = arguments.emulated_rate;
+  if (outcome.residual) measurement.params["residual"] = *outcome.residual;
+  return measurement;
+}
+
+void print_heading() {
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11} {:>9} {:>9} {:>9} {:<8} {:>9}\n", "op",
+             "precision", "n", "nb", "nrhs", "steps", "ranks", "workers", "seconds", "median", "min", "max", "unit",
+             "residual");
+}
+
+/// The size of the matrices for the table: their order, or m x n.
+std::string size_of(const Json& params) {
+  const std::string n = fmt::format("{}", params["n"].unsigned_number());
+  return params.contains("m") ? fmt::format("{}x{}", params["m"].unsigned_number(), n) : n;
+}
+
+void print_row(const Measurement& measurement) {
+  const Json& params = measurement.params;
+  const auto [least, most] = std::minmax_element(measurement.samples.begin(), measurement.samples.end());
+  const auto count = [&](const char* name) {
+    return params.contains(name) ? fmt::format("{}", params[name].unsigned_number()) : "-";
+  };
+  fmt::print("{:<7} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6} {:>8} {:>11.6f} {:>9.2f} {:>9.2f} {:>9.2f} {:<8} {:>9}\n",
+             measurement.name, params["precision"].text(), size_of(params), params["nb"].unsigned_number(),
+             count("nrhs"), count("iterations"), count("ranks"), params["workers"].unsigned_number(),
+             params["seconds"].number(),
+             median(measurement.samples), *least, *most, measurement.unit,
+             params.contains("residual") ? fmt::format("{:.2g}", params["residual"].number()) : "-");
+}
+
+/// Whether the result is right; if not, writes the cause to `log`, which may be null.
+bool accepted(LinalgOp op, const LinalgOutcome& outcome, base::Log* log) {
+  if (outcome.info != 0 && is_lu(op)) {
+    if (log != nullptr) log->error("pivot {} of the factorisation is zero (info = {})", outcome.info, outcome.info);
+    return false;
+  }
+  if (outcome.info != 0 && op == LinalgOp::cg) {
+    if (log != nullptr)
+      log->error("the matrix is not positive definite: p^H A p of iteration {} is not a positive number (info = {})",
+                 outcome.info, outcome.info);
+    return false;
+  }
+  if (outcome.info != 0) {
+    if (log != nullptr)
+      log->error("the matrix is not positive definite: its leading minor of order {} is not (info = {})", outcome.info,
+                 outcome.info);
+    return false;
+  }
+  if (!outcome.converged) {
+    if (log != nullptr)
+      log->error("not converged after {}: {} is {:.3g}; allow more with --iterations, or a larger --tolerance",
+                 counted(outcome.iterations.value_or(0), "iteration"),
+                 op == LinalgOp::cg ? "||r|| / ||b||" : "the largest change of a point", outcome.reached.value_or(0));
+    return false;
+  }
+  // A NaN fails too.
+  if (outcome.residual && !(*outcome.residual <= linalg::residual_limit)) {
+    if (log != nullptr) log->error("the scaled residual {:.3g} is above {}", *outcome.residual, linalg::residual_limit);
+    return false;
+  }
+  return true;
+}
+
+void run(const LinalgArguments& arguments, ToolContext& context) {
+  static const auto topology = base::Topology::discover();  // simulated ranks share it
+  if (!topology) {
+    context.log.error("{}", topology.error().message);
+    context.exit_status = failure;
+    return;
+  }
+  base::restrict_blas_threads();
+  static const int threads = linalg::observed_blas_threads();
+  if (threads > 1)
+    context.log.warn(
+        "the BLAS library uses {} threads for one call although it was set to use one: they compete with the workers",
+        threads);
+
+  // The runtime reads the same --tandem.* arguments that main() has taken out.
+  std::vector<std::string> words = context.arguments;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  Options options;
+  if (arguments.workers > 0) options.workers = arguments.workers;
+  options.emulation = emulation_of(arguments);
+  Runtime rt(argc, argv.data(), options);
+
+  // Rank 0 prints for all.
+  const bool speaks = rt.rank() == 0;
+  if (const std::string advice = linalg::blas_advice(); speaks && !advice.empty()) context.log.warn("{}", advice);
+  LinalgJob job = arguments.job;
+  if (const auto distributed = distribute(arguments, rt.size(), job); !distributed) {
+    if (speaks) context.log.error("{}", distributed.error().message);
+    context.exit_status = wrong_use;
+    return;
+  }
+
+  std::vector<Measurement> measurements;
+  for (const std::string& precision : arguments.precisions) {
+    const auto outcome = run_in_precision(rt, job, precision[0]);
+    if (!outcome) {
+      if (speaks) context.log.error("{}", outcome.error().message);
+      context.exit_status = outcome.error().code == base::ErrorCode::invalid_argument ? wrong_use : failure;
+      return;
+    }
+    if (!accepted(arguments.job.op, outcome.value(), speaks ? &context.log : nullptr)) context.exit_status = failure;
+    if (outcome.value().seconds.empty()) continue;  // potrs, whose matrix could not be factorised
+    measurements.push_back(measurement_of(arguments, precision[0], outcome.value(), rt));
+    if (arguments.json || !speaks) continue;
+    if (measurements.size() == 1) {
+      if (arguments.emulated_rate > 0)
+        fmt::print("emulated: each kernel sleeps for its operations at {} GFlop/s instead of computing\n",
+                   arguments.emulated_rate);
+      print_heading();
+    }
+    print_row(measurements.back());
+  }
+  if (arguments.json && speaks) print(report("linalg " + arguments.op, topology.value(), measurements));
+}
+
+}  // namespace
+
+void add_linalg(Subcommand app, ToolContext& context) {
+  Subcommand command =
+      app.add_subcommand("linalg", "Run one operation of linear algebra; print time, GFlop/s and residual");
+  auto arguments = std::make_shared<LinalgArguments>();
+  LinalgJob& job = arguments->job;
+  std::vector<std::string> names;
+  for (const auto& [name, op] : ops) names.push_back(name);
+  command
+      .add_option("OP", arguments->op,
+                  "cg, copy, gels, gemm, geqrf, gesv, getrf, herk, lacpy, posv, potrf, potrs, stencil, syrk or trsm")
+      .required()
+      .one_of(names);
+  command.add_option("-n", job.n, "Order of the matrices").positive();
+  command.add_option("-m", arguments->rows, "geqrf, gels, stencil and copy: rows of A (default: n)").positive();
+  command.add_option("--nb", job.tile, "Order of a tile").positive().show_default();
+  command.add_option("--precision", arguments->precisions, "Any of s, d, c, z, separated by commas")
+      .list().one_of({"s", "d", "c", "z"}).show_default();
+  command.add_option("--uplo", arguments->uplo, "Triangle of A that is read")
+      .one_of({"lower", "upper"})
+      .show_default();
+  command.add_option("--pivoting", arguments->pivoting,
+                     "Pivoting of getrf and gesv; with none, generated matrices are diagonally dominant")
+      .one_of({"tournament", "none"})
+      .show_default();
+  command
+      .add_option("--nrhs", arguments->nrhs, "Right-hand sides (default: 1 for potrs, posv, gesv and gels, n for trsm)")
+      .positive();
+  command.add_option("--repetitions", arguments->repetitions,
+                      "Measured runs (default: 5 after one that warms up; 1 with --matrix)")
+      .positive();
+  command.add_option("--workers", arguments->workers, "Number of workers, as --tandem.workers").positive();
+  command
+      .add_option("--iterations", job.iterations, "Largest number of iterations (default: n for cg, 100 for stencil)")
+      .positive();
+  command.add_option(
+      "--tolerance", job.tolerance,
+      "cg: stop at this ||r|| / ||b|| (default: 10 eps; 0: never). stencil: stop when no point changes by more "
+      "in a step (default: never)");
+  command
+      .add_option("--p", arguments->places.p,
+                  "On several ranks: rows of the process grid (default: as square as possible)")
+      .positive();
+  command.add_option("--q", arguments->places.q, "On several ranks: columns of the process grid").positive();
+  command.add_option("--distribution", arguments->places.file,
+                      "On several ranks: file with the rank of each tile, one line for each row of tiles");
+  command.add_option("--emulate-kernels", arguments->emulated_rate,
+                      "Kernels sleep for the time of their operations at this rate in GFlop/s, instead of computing")
+      .between(1e-3, 1e6);
+  command.add_option("--to-p", arguments->to.p, "copy on several ranks: rows of the process grid of the target")
+      .positive();
+  command.add_option("--to-q", arguments->to.q,
+                     "copy on several ranks: columns of that grid (default: each tile stays on its rank)")
+      .positive();
+  command.add_option("--to-distribution", arguments->to.file,
+                     "copy on several ranks: file with the rank of each tile of the target");
+  command.add_option("--seed", job.seed, "Seed of generated matrices").show_default();
+  command.add_flag("--check", job.check, "Compute the residual, scaled as in LAPACK's testers (at most 30 is right)");
+  command.add_option("--matrix", job.matrix_file,
+                     "potrf, potrs, posv, getrf, gesv, cg: read A from this Matrix Market file");
+  command.add_option("--rhs", job.rhs_file,
+                     "potrs, posv, gesv, cg: read B from this Matrix Market file (default: random)");
+  command.add_option("--out", job.out_file,
+                      "Write a Matrix Market file: the solution of potrs, posv, gesv and cg, the factor of potrf");
+  command.add_flag("--json", arguments->json, "Print a JSON object");
+  command.callback([arguments, &context] {
+    arguments->job.op = ops.at(arguments->op);
+    arguments->job.uplo = arguments->uplo == "lower" ? linalg::Uplo::lower : linalg::Uplo::upper;
+    arguments->job.pivoting = arguments->pivoting == "none" ? Pivoting::none : Pivoting::tournament;
+    if (arguments->nrhs > 0) arguments->job.nrhs = arguments->nrhs;
+    if (arguments->rows > 0) arguments->job.m = arguments->rows;
+    const unsigned usual = arguments->job.matrix_file.empty() ? 5 : 1;
+    arguments->job.repetitions = arguments->repetitions > 0 ? arguments->repetitions : usual;
+    if (const std::string what = contradiction(*arguments); !what.empty()) {
+      context.log.error("linalg {}: {}", arguments->op, what);
+      context.exit_status = wrong_use;
+      return;
+    }
+    run(*arguments, context);
+  });
+}
+
+}  // namespace tandem::tools

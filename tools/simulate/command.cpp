@@ -1,0 +1,158 @@
+// tools/simulate/command.cpp: `tandem simulate`: a program on many ranks in virtual time.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "tandem/api/learnt_models.hpp"
+#include "tandem/api/model_folder.hpp"
+#include "tandem/base/file_descriptor.hpp"
+#include "tandem/base/topology.hpp"
+#include "tandem/runtime/task/footprint.hpp"
+#include "tandem/sim/simulation.hpp"
+#include "tools/counted.hpp"
+#include "tools/json/json_report.hpp"
+#include "tools/subcommands.hpp"
+
+namespace tandem::tools {
+namespace {
+
+constexpr int failure = 1, wrong_use = 2;
+
+struct SimulateArguments {
+  sim::Platform platform;
+  double latency_us = 1.5;
+  std::string models;  ///< empty: those of this machine
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+/// Durations of kernels by what earlier runs have learnt.
+runtime::Emulation durations_of(const std::shared_ptr<LearntModels>& models) {
+  return [models](const runtime::EmulatedTask& task) -> std::optional<runtime::EmulatedWork> {
+    const model::Estimate known = models->durations().expected_ns(task.codelet, runtime::footprint_of(task.data),
+                                                                  task.device, task.implementation);
+    if (!known.known) return {};
+    return runtime::EmulatedWork(static_cast<std::int64_t>(known.mean_ns));
+  };
+}
+
+base::Result<std::shared_ptr<LearntModels>> read_models(const SimulateArguments& arguments, ToolContext& context) {
+  std::filesystem::path folder = arguments.models;
+  std::string machine;
+  if (folder.empty()) {
+    auto place = ModelFolder::place(context.config, base::process_environment());
+    if (!place.ok()) return place.error();
+    folder = std::move(place).value();
+    const auto topology = base::Topology::discover();
+    if (!topology.ok()) return topology.error();
+    machine = machine_name(topology.value().cpu_model());
+  }
+  const std::vector<runtime::WorkerSpec> one_core(1);
+  return std::make_shared<LearntModels>(ModelFolder(folder, machine), one_core, context.log);
+}
+
+/// While it lives, what the program prints goes to standard error.
+class OutputAside {
+ public:
+  OutputAside() : kept_(::dup(STDOUT_FILENO)) {
+    std::fflush(stdout);
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  ~OutputAside() {
+    std::fflush(stdout);
+    ::dup2(kept_.get(), STDOUT_FILENO);
+  }
+  OutputAside(const OutputAside&) = delete;
+  OutputAside& operator=(const OutputAside&) = delete;
+
+ private:
+  const base::FileDescriptor kept_;
+};
+
+/// Runs the words as each rank does.
+int run_rank(const std::vector<std::string>& words, const ToolContext& context) {
+  std::vector<std::string> own = words;
+  std::vector<char*> argv;
+  for (std::string& word : own) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return context.run(static_cast<int>(own.size()), argv.data());
+}
+
+void run(const SimulateArguments& arguments, std::vector<std::string> words, ToolContext& context) {
+  const auto fail = [&](int status, const std::string& why) {
+    context.log.error("{}", why);
+    context.exit_status = status;
+  };
+  if (!words.empty() && words.front().ends_with("tandem")) words.erase(words.begin());
+  if (words.empty() || words.front() != "linalg")
+    return fail(wrong_use, "simulate: only `tandem linalg` can be simulated yet: tandem simulate -n 4 linalg OP ...");
+  words.insert(words.begin(), "tandem");
+  const auto models = read_models(arguments, context);
+  if (!models.ok()) return fail(failure, models.error().message);
+
+  const auto begin = std::chrono::steady_clock::now();
+  sim::Simulation simulation(
+      {.platform = arguments.platform, .kernels = durations_of(models.value()), .seed = arguments.seed});
+  sim::Simulation::Outcome outcome;
+  {
+    const auto aside = arguments.json ? std::make_unique<OutputAside>() : nullptr;
+    outcome = simulation.run([&](std::uint32_t) { return run_rank(words, context); });
+  }
+  const double host_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!outcome.error.empty()) return fail(failure, "simulate: " + outcome.error);
+  if (!outcome.without_model.empty())
+    return fail(failure, fmt::format("simulate: how long {} takes is not known for these sizes: run the program once "
+                                     "with --tandem.models=on and the same tiles, which learns it",
+                                     fmt::join(outcome.without_model, ", ")));
+  for (const int status : outcome.statuses) context.exit_status = std::max(context.exit_status, status);
+  const double virtual_s = static_cast<double>(outcome.end_ns) * 1e-9;
+  const sim::Platform& platform = arguments.platform;
+  if (!arguments.json) {
+    fmt::print("simulated: {} of {} each; {:.6f} s of virtual time, in {:.2f} s\n", counted(platform.ranks, "rank"),
+               counted(platform.cores, "core"), virtual_s, host_s);
+    return;
+  }
+  const auto topology = base::Topology::discover();
+  if (!topology.ok()) return fail(failure, topology.error().message);
+  Measurement whole{.name = "program", .unit = "s", .samples = {virtual_s}};
+  whole.params = {{"ranks", platform.ranks},
+                  {"cores", platform.cores},
+                  {"latency_us", arguments.latency_us},
+                  {"bandwidth_gb_per_s", platform.bytes_per_ns},
+                  {"seed", arguments.seed}};
+  whole.details = {{"host_seconds", host_s}};
+  print(report("simulate", topology.value(), {whole}));
+}
+
+}  // namespace
+
+void add_simulate(Subcommand app, ToolContext& context) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  Subcommand command = app.add_subcommand(
+      "simulate", "Predict how long a program takes on many ranks, by running it in virtual time (so far `linalg`)");
+  command.add_option("-n,--np", arguments->platform.ranks, "Number of ranks").positive().show_default();
+  command.add_option("--cores", arguments->platform.cores, "Cores of each rank").positive().show_default();
+  command.add_option("--latency", arguments->latency_us, "Time in us of a message from rank to rank")
+      .between(0, 1e6)
+      .show_default();
+  command.add_option("--bandwidth", arguments->platform.bytes_per_ns, "Rate in GB/s at which a rank sends")
+      .between(1e-6, 1e6)
+      .show_default();
+  command.add_option("--models", arguments->models,
+                     "Folder with the durations of kernels (default: those learnt on this machine)")
+      .existing_folder();
+  command.add_option("--seed", arguments->seed, "Seed for the order of what happens at one time").show_default();
+  command.add_flag("--json", arguments->json, "Print a JSON object; what the program prints goes to standard error");
+  command.take_program("PROGRAM and its arguments: linalg OP ...");
+  command.callback([arguments, command, &context]() mutable {
+    arguments->platform.latency_ns = static_cast<std::int64_t>(arguments->latency_us * 1e3);
+    run(*arguments, program_words(context, command.remaining().size()), context);
+  });
+}
+
+}  // namespace tandem::tools

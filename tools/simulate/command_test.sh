@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# tools/simulate/command_test.sh: `tandem simulate` on durations that a run has learnt: times, traces, mistakes.
+# Usage: simulate_command_test.sh PATH_OF_TANDEM
+set -uo pipefail
+
+tandem=$1
+# shellcheck source=tools/command_test_support.sh
+source "$(dirname "$0")/../command_test_support.sh" || exit 1
+unset "${!TANDEM_@}"
+export XDG_CACHE_HOME=$folder/cache TANDEM_RANKS=alone
+program=(linalg potrf -n 512 --nb 64 --repetitions 1)
+
+# --- without durations
+tandem_ends 1 simulate -n 2 "${program[@]}"
+holds err 'how long .*potrf.* takes is not known'
+
+# --- the same each time, and faster on more cores
+tandem_ends 0 "${program[@]}" --tandem.models=on --tandem.workers=1
+tandem_ends 0 simulate -n 2 --cores 2 "${program[@]}"
+holds out '^potrf '
+holds out '^simulated: 2 ranks of 2 cores each; [0-9.]+ s of virtual time'
+seconds() {
+  tandem_ends 0 simulate "$@" --json "${program[@]}"
+  holds err '^potrf '
+  python3 -c "import json; r = json.load(open('out'))['results'][0]; print(r['value'])"
+}
+once=$(seconds -n 4 --cores 2)
+[[ $once == "$(seconds -n 4 --cores 2)" ]] || fail "two equal simulations differ"
+python3 -c "import sys; sys.exit(not $(seconds --cores 1) > 1.5 * $(seconds --cores 4))" || fail "four cores are not faster than one"
+python3 -c "import sys; sys.exit(not $(seconds -n 4 --bandwidth 0.001) > 2 * $once)" || fail "a slow network changes nothing"
+
+# --- more ranks than this host has cores, and a trace that tools read
+tandem_ends 0 simulate -n 40 "${program[@]}"
+tandem_ends 0 simulate -n 3 --cores 2 "${program[@]}" --tandem.trace=all --tandem.trace.folder="$folder/run"
+tandem_ends 0 trace check "$folder/run"
+tandem_ends 0 trace summary "$folder/run"
+holds out 'makespan'
+
+# --- mistakes
+tandem_ends 2 simulate -n 2 /bin/true
+holds err 'only .tandem linalg. can be simulated yet'
+tandem_ends 2 simulate -n 0 "${program[@]}"
+tandem_ends 2 simulate -n 2 linalg nothing
