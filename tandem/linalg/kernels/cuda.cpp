@@ -34,9 +34,10 @@ void call_blas(CudaQueue& queue, const char* symbol, Arguments... arguments) {
   check(reinterpret_cast<Function*>(queue.blas_function(symbol))(queue.blas(), arguments...), symbol);
 }
 
-template <class Function>
-Function* solver_function(CudaQueue& queue, const char* symbol) {
-  return reinterpret_cast<Function*>(queue.solver_function(symbol));
+/// Calls a function of cuSOLVER likewise.
+template <class Function, class... Arguments>
+void call_solver(CudaQueue& queue, const char* symbol, Arguments... arguments) {
+  check(reinterpret_cast<Function*>(queue.solver_function(symbol))(queue.solver(), arguments...), symbol);
 }
 
 /// Memory of the device for a factorisation that needs `count` elements, and for its `info`.
@@ -59,15 +60,6 @@ void report(CudaQueue& queue, const int* info, std::function<void(std::size_t)> 
   });
 }
 
-/// C := alpha op(A) op(B) + beta C; does nothing if a size is zero.
-template <Scalar T>
-void multiply(CudaQueue& queue, Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> b, T beta,
-              MatrixView<T> c) {
-  call_blas<CublasGemm<T>>(queue, CudaSymbols<T>::gemm, cublas_op(op_a), cublas_op(op_b), blas_int(c.rows),
-                           blas_int(c.cols), blas_int(op_cols(op_a, a.rows, a.cols)), &alpha, a.data, blas_ld(a.ld),
-                           b.data, blas_ld(b.ld), &beta, c.data, blas_ld(c.ld));
-}
-
 /// C := op(A) B with a triangular A.
 template <Scalar T>
 void multiply_triangle(CudaQueue& queue, Uplo uplo, Op op, Diag diag, MatrixView<const T> a, MatrixView<const T> b,
@@ -87,26 +79,23 @@ void add(CudaQueue& queue, MatrixView<const T> a, T beta, MatrixView<const T> b,
                            blas_ld(c.ld));
 }
 
-/// Memory for products of a block of reflectors with the columns that it is applied to.
+/// Memory for two products of a block of at most `ib` reflectors with the columns that it is applied to, side by side.
 template <Scalar T>
-struct Products {
-  Products(CudaQueue& queue, std::size_t ib, std::size_t cols)
-      : first{static_cast<T*>(queue.scratch(2 * ib * cols * sizeof(T))), ib, cols, ib},
-        second{first.data + ib * cols, ib, cols, ib} {}
-  MatrixView<T> first, second;
-};
+MatrixView<T> products(CudaQueue& queue, std::size_t ib, std::size_t cols) {
+  return {static_cast<T*>(queue.scratch(2 * ib * cols * sizeof(T))), ib, 2 * cols, ib};
+}
 
 /// [C0; C1] := op(1 - V T V^H) [C0; C1] (block_reflector.hpp); V = [V0; V1], V0 being the identity, or for a trapezoid
 /// unit lower triangular.
 template <Scalar T>
-void apply_reflectors(CudaQueue& queue, Op op, const Panel<const T>& v, MatrixView<const T> t, const Products<T>& space,
+void apply_reflectors(CudaQueue& queue, Op op, const Panel<const T>& v, MatrixView<const T> t, MatrixView<T> space,
                       MatrixView<T> c0, MatrixView<T> c1) {
-  const MatrixView<T> w = space.first.block(0, 0, c0.rows, c0.cols), tw = space.second.block(0, 0, c0.rows, c0.cols);
+  const MatrixView<T> w = space.block(0, 0, c0.rows, c0.cols), tw = space.block(0, c0.cols, c0.rows, c0.cols);
   if (v.trapezoid) multiply_triangle<T>(queue, Uplo::lower, Op::conj_trans, Diag::unit, v.r, c0, w);
   else add<T>(queue, c0, T(0), c0, w);
-  if (!c1.empty()) multiply<T>(queue, Op::conj_trans, Op::no_trans, T(1), v.below, c1, T(1), w);
+  if (!c1.empty()) gemm<T>(queue, Op::conj_trans, Op::no_trans, T(1), v.below, c1, T(1), w);
   multiply_triangle<T>(queue, Uplo::upper, op, Diag::non_unit, t, w, tw);
-  if (!c1.empty()) multiply<T>(queue, Op::no_trans, Op::no_trans, T(-1), v.below, tw, T(1), c1);
+  gemm<T>(queue, Op::no_trans, Op::no_trans, T(-1), v.below, tw, T(1), c1);
   if (v.trapezoid) multiply_triangle<T>(queue, Uplo::lower, Op::no_trans, Diag::unit, v.r, tw, w);
   add<T>(queue, c0, T(-1), v.trapezoid ? w : tw, c0);
 }
@@ -144,7 +133,10 @@ template <Scalar T>
 void gemm(CudaQueue& queue, Op op_a, Op op_b, std::type_identity_t<T> alpha,
           std::type_identity_t<MatrixView<const T>> a, std::type_identity_t<MatrixView<const T>> b,
           std::type_identity_t<T> beta, MatrixView<T> c) {
-  if (!c.empty()) multiply<T>(queue, op_a, op_b, alpha, a, b, beta, c);
+  if (c.empty()) return;
+  call_blas<CublasGemm<T>>(queue, CudaSymbols<T>::gemm, cublas_op(op_a), cublas_op(op_b), blas_int(c.rows),
+                           blas_int(c.cols), blas_int(op_cols(op_a, a.rows, a.cols)), &alpha, a.data, blas_ld(a.ld),
+                           b.data, blas_ld(b.ld), &beta, c.data, blas_ld(c.ld));
 }
 
 template <Scalar T>
@@ -177,30 +169,23 @@ void trsm(CudaQueue& queue, Side side, Uplo uplo, Op op, Diag diag, std::type_id
 template <Scalar T>
 void potrf(CudaQueue& queue, Uplo uplo, MatrixView<T> a, std::function<void(std::size_t)> failed) {
   if (a.empty()) return;
-  constexpr const char *symbol = CudaSymbols<T>::potrf, *size_symbol = CudaSymbols<T>::potrf_size;
-  const auto size = solver_function<CusolverPotrfSize<T>>(queue, size_symbol);
-  const auto function = solver_function<CusolverPotrf<T>>(queue, symbol);
-  void* const solver = queue.solver();
   const int n = blas_int(a.rows), ld = blas_ld(a.ld);
   int count = 0;
-  check(size(solver, cublas_uplo(uplo), n, a.data, ld, &count), size_symbol);
+  call_solver<CusolverPotrfSize<T>>(queue, CudaSymbols<T>::potrf_size, cublas_uplo(uplo), n, a.data, ld, &count);
   const Workspace<T> space(queue, count);
-  check(function(solver, cublas_uplo(uplo), n, a.data, ld, space.elements, count, space.info), symbol);
+  call_solver<CusolverPotrf<T>>(queue, CudaSymbols<T>::potrf, cublas_uplo(uplo), n, a.data, ld, space.elements, count,
+                                space.info);
   report(queue, space.info, std::move(failed));
 }
 
 template <Scalar T>
 void getrf_nopiv(CudaQueue& queue, MatrixView<T> a, std::function<void(std::size_t)> failed) {
   if (a.empty()) return;
-  constexpr const char *symbol = CudaSymbols<T>::getrf, *size_symbol = CudaSymbols<T>::getrf_size;
-  const auto size = solver_function<CusolverGetrfSize<T>>(queue, size_symbol);
-  const auto function = solver_function<CusolverGetrf<T>>(queue, symbol);
-  void* const solver = queue.solver();
   const int m = blas_int(a.rows), n = blas_int(a.cols), ld = blas_ld(a.ld);
   int count = 0;
-  check(size(solver, m, n, a.data, ld, &count), size_symbol);
+  call_solver<CusolverGetrfSize<T>>(queue, CudaSymbols<T>::getrf_size, m, n, a.data, ld, &count);
   const Workspace<T> space(queue, count);
-  check(function(solver, m, n, a.data, ld, space.elements, nullptr, space.info), symbol);
+  call_solver<CusolverGetrf<T>>(queue, CudaSymbols<T>::getrf, m, n, a.data, ld, space.elements, nullptr, space.info);
   report(queue, space.info, std::move(failed));
 }
 
@@ -239,7 +224,7 @@ void unmqr(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v,
            std::type_identity_t<MatrixView<const T>> t, MatrixView<T> c) {
   const std::size_t reflectors = std::min(v.rows, v.cols);
   if (c.empty() || reflectors == 0) return;
-  const Products<T> space(queue, t.rows, c.cols);
+  const MatrixView<T> space = products<T>(queue, t.rows, c.cols);
   for_each_block(op, reflectors, t.rows, [&](std::size_t p, std::size_t k) {
     apply_reflectors<T>(queue, op, trapezoid_panel(v, p, k), t.block(0, p, k, k), space, c.block(p, 0, k, c.cols),
                         c.block(p + k, 0, c.rows - p - k, c.cols));
@@ -250,7 +235,7 @@ template <Scalar T>
 void tpmqrt(CudaQueue& queue, Op op, std::type_identity_t<MatrixView<const T>> v,
             std::type_identity_t<MatrixView<const T>> t, MatrixView<T> a, MatrixView<T> b) {
   if (a.empty() || v.cols == 0) return;
-  const Products<T> space(queue, t.rows, a.cols);
+  const MatrixView<T> space = products<T>(queue, t.rows, a.cols);
   for_each_block(op, v.cols, t.rows, [&](std::size_t p, std::size_t k) {
     const Panel<const T> panel{.r = {nullptr, k, k, k}, .below = v.block(0, p, v.rows, k)};
     apply_reflectors<T>(queue, op, panel, t.block(0, p, k, k), space, a.block(p, 0, k, a.cols), b);
