@@ -8,7 +8,6 @@
 
 #include <fmt/core.h>
 
-#include "tandem/analysis/verdict/worker_kinds.hpp"
 #include "tools/counted.hpp"
 #include "tools/json/json_report.hpp"
 #include "tools/standard_output.hpp"
@@ -217,7 +216,6 @@ Json durations_json(const Durations& durations) {
 
 Json kernels_json(const History& history, const Summary& summary) {
   Json kernels = Json::array();
-  const WorkerKinds kinds(history);
   for (const KernelProfile& kernel : summary.kernels) {
     Json entry{{"codelet", history.texts[kernel.codelet]}, {"colour", colour_json(history, kernel.codelet)}};
     entry.update(durations_json(kernel));
@@ -226,14 +224,14 @@ Json kernels_json(const History& history, const Summary& summary) {
                   {"stalled_cycles", json_of(kernel.stalled)}, {"cache_misses", json_of(kernel.misses)}});
     Json on_kinds = Json::array();
     for (const KernelOnKind& one : kernel.kinds) {
-      Json durations{{"kind", kinds.names()[one.kind]}};
+      Json durations{{"kind", summary.kinds.names()[one.kind]}};
       durations.update(durations_json(one));
       on_kinds.push_back(durations);
     }
     entry["kinds"] = on_kinds;
     Json expectations = Json::array();
     for (const Expectations& one : kernel.expectations)
-      expectations.push_back({{"kind", kinds.names()[one.kind]}, {"tasks", one.tasks}, {"first_quartile", one.first_quartile}, {"median", one.median},
+      expectations.push_back({{"kind", summary.kinds.names()[one.kind]}, {"tasks", one.tasks}, {"first_quartile", one.first_quartile}, {"median", one.median},
                               {"third_quartile", one.third_quartile}, {"error", one.error}});
     entry["expectations"] = expectations;
     kernels.push_back(entry);

@@ -11,7 +11,6 @@
 #include <fmt/core.h>
 
 #include "tandem/analysis/tables/short_time.hpp"
-#include "tandem/analysis/verdict/worker_kinds.hpp"
 #include "tools/counted.hpp"
 #include "tools/trace/summary.hpp"
 
@@ -76,11 +75,10 @@ void print_kernels(const History& history, const Summary& summary) {
                in_seconds(durations.total_ns), share(durations.total_ns, all_ns), in_us(durations.median_ns),
                in_us(durations.max_ns), durations.outliers, rate);
   };
-  const WorkerKinds kinds(history);
   for (const KernelProfile& kernel : summary.kernels) {
     print(history.texts[kernel.codelet], kernel,
           kernel.flops > 0 ? fmt::format("{:>10.2f}", kernel.flops_per_second() / 1e9) : "");
-    for (const KernelOnKind& one : kernel.kinds) print(fmt::format("  on {}", kinds.names()[one.kind]), one, "");
+    for (const KernelOnKind& one : kernel.kinds) print(fmt::format("  on {}", summary.kinds.names()[one.kind]), one, "");
   }
 }
 
@@ -102,13 +100,12 @@ void print_counts(const History& history, const Summary& summary) {
 /// The accuracy of the scheduler's predictions of kernels' durations.
 void print_expectations(const History& history, const Summary& summary) {
   if (history.expected.empty()) return;
-  const WorkerKinds kinds(history);
   fmt::print("\n{:<24} {:<12} {:>9} {:>10} {:>10} {:>10} {:>12}\n", "took / was expected", "on", "tasks", "quartile",
              "median", "quartile", "mean error");
   for (const KernelProfile& kernel : summary.kernels)
     for (const Expectations& one : kernel.expectations)
       fmt::print("{:<24} {:<12} {:>9} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.1f} %\n", history.texts[kernel.codelet],
-                 kinds.names()[one.kind], one.tasks, one.first_quartile, one.median, one.third_quartile,
+                 summary.kinds.names()[one.kind], one.tasks, one.first_quartile, one.median, one.third_quartile,
                  100 * one.error);
 }
 

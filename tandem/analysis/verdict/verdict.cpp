@@ -14,7 +14,6 @@
 #include "tandem/analysis/verdict/idle_kinds.hpp"
 #include "tandem/analysis/verdict/polling_neighbours.hpp"
 #include "tandem/analysis/verdict/shared_processors.hpp"
-#include "tandem/analysis/verdict/worker_kinds.hpp"
 #include "tandem/analysis/verdict/worker_speed.hpp"
 
 namespace tandem::analysis {
@@ -30,7 +29,6 @@ class Judge {
   Judge(const History& history, const Summary& summary)
       : history_(history),
         summary_(summary),
-        kinds_(history),
         total_(summary.split.total()),
         speeds_(worker_speeds(history, summary.kernels)),
         polling_(polling_neighbours(history)),
@@ -248,7 +246,7 @@ class Judge {
            .lost_ns = idle_ns / workers(),
            .what = fmt::format(
                "Workers of kind {} were idle while all ready tasks were of kernels that ran on other kinds alone.",
-               kinds_.names()[kind.kind]),
+               summary_.kinds.names()[kind.kind]),
            .remedy = "implementations of these kernels for these workers, too; other work for them; if there is none, "
                      "fewer of them"});
     }
@@ -360,7 +358,6 @@ class Judge {
 
   const History& history_;
   const Summary& summary_;
-  const WorkerKinds kinds_;
   SpentTimes total_;
   std::vector<WorkerSpeed> speeds_;
   PollingNeighbours polling_;
@@ -372,7 +369,8 @@ class Judge {
 }  // namespace
 
 Summary::Summary(const History& history, const TaskGraph& graph)
-    : split(split_time(history)),
+    : kinds(history),
+      split(split_time(history)),
       area(area_bound(history)),
       path(critical_path(history, graph, Messages::free)),
       path_with_messages(graph.has_messages() ? critical_path(history, graph, Messages::measured) : path),

@@ -11,6 +11,7 @@
 #include "tandem/analysis/verdict/contention.hpp"
 #include "tandem/analysis/verdict/kernel_profile.hpp"
 #include "tandem/analysis/verdict/time_split.hpp"
+#include "tandem/analysis/verdict/worker_kinds.hpp"
 
 namespace tandem::analysis {
 
@@ -19,6 +20,7 @@ struct Summary {
   explicit Summary(const History& history) : Summary(history, TaskGraph(history)) {}
   Summary(const History& history, const TaskGraph& graph);
 
+  WorkerKinds kinds;  ///< to whose numbers the analyses of kernels refer
   TimeSplit split;
   AreaBound area;
   CriticalPath path, path_with_messages;
