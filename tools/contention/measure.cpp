@@ -375,14 +375,22 @@ class Runner {
   std::tuple<std::optional<unsigned>, std::size_t> messages_kind_;
 };
 
-void print_summary(const std::vector<SummaryRow>& rows, std::size_t repetitions) {
-  fmt::print("\n{}\n", summary_title(repetitions));
-  const auto line = [](const std::array<std::string, summary_columns>& cells) {
-    fmt::print("{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4],
-               cells[5], cells[6], cells[7]);
-  };
-  line(summary_names());
-  for (const SummaryRow& row : rows) line(cells_of(row));
+/// Prints a table; `format` is that of a line.
+template <class Names, class Row>
+void print_rows(const std::string& title, const char* format, const Names& names, const std::vector<Row>& rows) {
+  fmt::print("\n{}\n", title);
+  const auto line = [&](const auto&... cells) { fmt::print(fmt::runtime(format), cells...); };
+  std::apply(line, names);
+  for (const Row& row : rows) std::apply(line, cells_of(row));
+}
+
+/// A quantity's name, its measured values, and their unit.
+using Quantities = std::initializer_list<std::tuple<const char*, const Cell&, const char*>>;
+
+void add_results(Json& results, const Json& params, Quantities quantities) {
+  for (const auto& [name, cell, unit] : quantities)
+    if (!cell.values.empty())
+      results.push_back(result_json({.name = name, .params = params, .unit = unit, .samples = cell.values}));
 }
 
 Json applications_json(const std::vector<ApplicationRow>& rows, const ApplicationOptions& options) {
@@ -392,16 +400,13 @@ Json applications_json(const std::vector<ApplicationRow>& rows, const Applicatio
                       {"workers", row.workers},
                       {"n", options.order(row.application)},
                       {"nb", options.tile}};
-    const std::tuple<const char*, const Cell&, const char*> cells[] = {
-        {"application_time", row.seconds, "s"},
-        {"application_rate", row.gflop_s, "GFlop/s"},
-        {"application_iterations", row.iterations_per_s, "iterations/s"},
-        {"send_bandwidth", row.send_mb_s, "MB/s"},
-        {"delivered_bandwidth", row.delivered_mb_s, "MB/s"},
-        {"stalled", row.stalled, "share"}};
-    for (const auto& [name, cell, unit] : cells)
-      if (!cell.values.empty())
-        results.push_back(result_json({.name = name, .params = params, .unit = unit, .samples = cell.values}));
+    add_results(results, params,
+                {{"application_time", row.seconds, "s"},
+                 {"application_rate", row.gflop_s, "GFlop/s"},
+                 {"application_iterations", row.iterations_per_s, "iterations/s"},
+                 {"send_bandwidth", row.send_mb_s, "MB/s"},
+                 {"delivered_bandwidth", row.delivered_mb_s, "MB/s"},
+                 {"stalled", row.stalled, "share"}});
   }
   return results;
 }
@@ -417,14 +422,11 @@ Json kernels_json(const std::vector<SummaryRow>& rows) {
                       {"message_bytes", Json::exact(row.of.message_bytes)}};
     const char* unit = row.in_iterations ? "iterations/s" : "MB/s";
     const char* network_unit = row.is_latency ? "us" : "MB/s";
-    const std::tuple<const char*, const Cell&, const char*> cells[] = {
-        {"computation_alone", row.computation_alone, unit},
-        {"computation", row.computation, unit},
-        {"communication_alone", row.communication_alone, network_unit},
-        {"communication", row.communication, network_unit}};
-    for (const auto& [name, cell, of] : cells)
-      if (!cell.values.empty())
-        results.push_back(result_json({.name = name, .params = params, .unit = of, .samples = cell.values}));
+    add_results(results, params,
+                {{"computation_alone", row.computation_alone, unit},
+                 {"computation", row.computation, unit},
+                 {"communication_alone", row.communication_alone, network_unit},
+                 {"communication", row.communication, network_unit}});
   }
   return results;
 }
@@ -527,16 +529,6 @@ Result<std::vector<ApplicationRun>> measure_applications(const ToolContext& cont
   return results.value().rows();
 }
 
-void print_applications(const std::vector<ApplicationRow>& rows, std::size_t repetitions) {
-  fmt::print("\n{}\n", application_title(repetitions));
-  const auto line = [](const std::array<std::string, application_columns>& cells) {
-    fmt::print("{:<12}{:>8}  {:<24}{:<28}{:<24}{:<24}{}\n", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5],
-               cells[6]);
-  };
-  line(application_names());
-  for (const ApplicationRow& row : rows) line(cells_of(row));
-}
-
 /// Rank 0: prints the results when all is measured.
 void print_results(const Kernels& kernels, const std::vector<ApplicationRun>& runs, const MeasureOptions& options) {
   const auto rows = summary_of(kernels.all);
@@ -547,8 +539,11 @@ void print_results(const Kernels& kernels, const std::vector<ApplicationRun>& ru
     for (const Json& result : applications_json(applications, options.applications)) about["results"].push_back(result);
     return print(about);
   }
-  print_summary(rows, options.plan.repetitions);
-  if (!applications.empty()) print_applications(applications, options.plan.repetitions);
+  const std::size_t repetitions = options.plan.repetitions;
+  print_rows(summary_title(repetitions), "{:<12}{:>6}{:>7}{:>10}  {:<26}{:<32}{:<24}{}\n", summary_names(), rows);
+  if (!applications.empty())
+    print_rows(application_title(repetitions), "{:<12}{:>8}  {:<24}{:<28}{:<24}{:<24}{}\n", application_names(),
+               applications);
   fmt::print("results: {}; next: tandem contention page {}, tandem contention fit {}\n", options.folder, options.folder,
              options.folder);
 }
