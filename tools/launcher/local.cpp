@@ -188,18 +188,8 @@ void LocalRanks::end_input() {
 }
 
 void LocalRanks::write_input() {
-  while (input_ && !unfed_.empty()) {
-    const ssize_t count = write(input_.get(), unfed_.data(), unfed_.size());
-    if (count >= 0) unfed_.erase(0, static_cast<std::size_t>(count));
-    else if (errno == EAGAIN) break;
-    else if (errno != EINTR) input_.close();
-  }
-  if (input_) {
-    pollfd state{input_.get(), 0, 0};
-    const bool reader_is_gone = poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0;
-    if (reader_is_gone || (input_ends_ && unfed_.empty())) input_.close();
-  }
-  if (!input_) unfed_.clear();
+  write_some(input_, unfed_);
+  if (input_ends_ && unfed_.empty()) input_.close();
 }
 
 }  // namespace tandem::tools

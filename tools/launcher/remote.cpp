@@ -90,25 +90,13 @@ void RemoteRanks::collect(PollSet& polls, bool wants_output) {
 
 void RemoteRanks::serve(const PollSet& polls) {
   if (polls.ready(complaints_.get())) read_complaints();
-  if (polls.ready(to_agent_.get())) write_some();
+  if (polls.ready(to_agent_.get())) write_some(to_agent_, unsent_);
   if (polls.ready(from_agent_.get())) read_frames();
 }
 
 void RemoteRanks::send(std::uint8_t kind, std::string_view body) {
   unsent_ += comm::internal::frame_bytes(kind, body);
-  write_some();
-}
-
-void RemoteRanks::write_some() {
-  while (to_agent_ && !unsent_.empty()) {
-    const ssize_t count = write(to_agent_.get(), unsent_.data(), unsent_.size());
-    if (count >= 0) unsent_.erase(0, static_cast<std::size_t>(count));
-    else if (errno == EAGAIN) return;
-    else if (errno != EINTR) to_agent_.close();  // the other pipe shows the cause
-  }
-  if (!to_agent_) return unsent_.clear();
-  pollfd state{to_agent_.get(), 0, 0};
-  if (poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0) to_agent_.close();
+  write_some(to_agent_, unsent_);  // if it fails, the other pipe shows the cause
 }
 
 void RemoteRanks::read_frames() {

@@ -49,7 +49,6 @@ class RemoteRanks final : public RankGroup {
       : host_(std::move(host)), events_(events), cleanup_(cleanup), frames_(wire::most_frame_bytes) {}
   base::Result<void> start_ssh(const GroupPlan& plan, const RemotePlace& place);
   void send(std::uint8_t kind, std::string_view body);
-  void write_some();
   void read_frames();
   bool find_greeting();
   void take(const comm::internal::Frame& frame);

@@ -2,6 +2,7 @@
 #include "tools/launcher/spawn.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -117,6 +118,18 @@ Result<Pipe> make_pipe(bool ours_reads) {
     return Error{ErrorCode::io, fmt::format("no pipe: {}", base::system_error_text(errno))};
   fcntl(ends[ours_reads ? 0 : 1], F_SETFL, O_NONBLOCK);
   return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+void write_some(base::FileDescriptor& pipe, std::string& unsent) {
+  while (pipe && !unsent.empty()) {
+    const ssize_t count = write(pipe.get(), unsent.data(), unsent.size());
+    if (count >= 0) unsent.erase(0, static_cast<std::size_t>(count));
+    else if (errno == EAGAIN) break;
+    else if (errno != EINTR) pipe.close();
+  }
+  pollfd state{pipe.get(), 0, 0};
+  if (poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0) pipe.close();
+  if (!pipe) unsent.clear();
 }
 
 void prepare_launcher() {

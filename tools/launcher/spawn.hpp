@@ -37,6 +37,9 @@ struct Pipe {
 /// Makes a pipe whose ends are closed by exec(). The launcher's end, which `ours_reads` names, does not block. Errors:
 /// io.
 base::Result<Pipe> make_pipe(bool ours_reads);
+/// Writes what the pipe takes now of `unsent` and removes it there; closes the pipe when nobody reads it any more. A
+/// closed pipe takes all.
+void write_some(base::FileDescriptor& pipe, std::string& unsent);
 
 /// Prepares this process as a launcher: ignores SIGPIPE, SIGTTIN and SIGTTOU, and raises the limit of open files, all
 /// of which `spawn` undoes for the programs. `base::hold_standard_streams` has opened closed standard streams before.
