@@ -6,8 +6,6 @@
 // waiting for a buffer instead; the order rotates. If nothing waits, the slowest of the factorisations is no slower
 // beside their median than it is untraced. All figures are of times: 1.05 says that the slowest one took 5 % longer
 // than the median.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -19,6 +17,7 @@
 #include "tandem/base/units.hpp"
 #include "tools/bench/table.hpp"
 #include "tools/trace/command.hpp"
+#include "tools/work_folder.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -83,33 +82,17 @@ Result<void> read_trace(const fs::path& folder, FlushesRun& run) {
   return {};
 }
 
-/// A folder for successive traces, which the destructor removes.
-class TraceFolder {
- public:
-  explicit TraceFolder(const std::string& within)
-      : path_((within.empty() ? fs::temp_directory_path() : fs::path(within)) /
-              fmt::format("bench-flushes-{}", ::getpid())) {}
-  ~TraceFolder() { clear(); }
-  TraceFolder(const TraceFolder&) = delete;
-  TraceFolder& operator=(const TraceFolder&) = delete;
-
-  const fs::path& path() const noexcept { return path_; }
-  void clear() const noexcept {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
- private:
-  fs::path path_;
-};
-
 Result<FlushesRun> run_once(const BenchProgram& program, const FlushesArguments& arguments, const Way& way,
-                            const TraceFolder& folder, std::chrono::milliseconds limit) {
+                            std::chrono::milliseconds limit) {
+  const fs::path within = arguments.traces.empty() ? fs::temp_directory_path() : fs::path(arguments.traces);
+  const auto folder = WorkFolder::create(within, "bench-flushes-");
+  if (!folder) return folder.error();
+  const fs::path traces = folder.value().path() / "trace";
   const bool traced = *way.when_full != '\0';
   Command command = program.command;
   command.environment.emplace_back("TANDEM_TRACE", traced ? "all" : "");
   if (traced)
-    command.environment.insert(command.environment.end(), {{"TANDEM_TRACE_FOLDER", folder.path().string()},
+    command.environment.insert(command.environment.end(), {{"TANDEM_TRACE_FOLDER", traces.string()},
                                                            {"TANDEM_TRACE_MEMORY", arguments.memory},
                                                            {"TANDEM_TRACE_BUFFER", arguments.buffer},
                                                            {"TANDEM_TRACE_WHEN_FULL", way.when_full}});
@@ -122,16 +105,13 @@ Result<FlushesRun> run_once(const BenchProgram& program, const FlushesArguments&
     if (value.details.contains("seconds"))
       run.seconds = value.details["seconds"].numbers();
   if (run.seconds.empty()) return Error{ErrorCode::malformed, "its JSON has the time of no factorisation"};
-  if (traced) {
-    if (const auto read = read_trace(folder.path(), run); !read) return read.error();
-    folder.clear();
-  }
+  if (traced)
+    if (const auto read = read_trace(traces, run); !read) return read.error();
   return run;
 }
 
 Result<std::vector<FlushesRound>> measure(const BenchProgram& program, const FlushesArguments& arguments,
                                           const BenchLimits& limits) {
-  const TraceFolder folder(arguments.traces);
   std::vector<FlushesRound> rounds(limits.rounds);
   std::array<std::size_t, ways.size()> order;
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -143,7 +123,7 @@ Result<std::vector<FlushesRound>> measure(const BenchProgram& program, const Flu
     for (const std::size_t i : order) {
       show_progress(fmt::format("{} factorisations, round {} of {}, {}", arguments.factorisations, number + 1,
                                 rounds.size(), ways[i].name));
-      auto run = run_once(program, arguments, ways[i], folder, limits.timeout);
+      auto run = run_once(program, arguments, ways[i], limits.timeout);
       if (!run) {
         show_progress("");
         return Error{run.error().code, fmt::format("{}: {}", ways[i].name, run.error().message)};

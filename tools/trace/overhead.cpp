@@ -23,6 +23,7 @@
 #include "tools/standard_output.hpp"
 #include "tools/subprocess.hpp"
 #include "tools/trace/command.hpp"
+#include "tools/work_folder.hpp"
 
 namespace tandem::tools {
 namespace {
@@ -102,9 +103,7 @@ Result<fs::path> find_program(const std::string& word) {
 class Runner {
  public:
   Runner(Command command, const OverheadArguments& arguments, std::chrono::milliseconds limit)
-      : command_(std::move(command)),
-        limit_(limit),
-        folder_(fs::temp_directory_path() / fmt::format("trace-overhead-{}", ::getpid())) {
+      : command_(std::move(command)), limit_(limit) {
     for (const std::string& setting : arguments.settings) {
       const std::size_t equals = setting.find('=');
       std::string name = "TANDEM_" + setting.substr(0, equals);
@@ -113,19 +112,16 @@ class Runner {
       settings_.emplace_back(name, equals == std::string::npos ? "true" : setting.substr(equals + 1));
     }
   }
-  ~Runner() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
 
   /// Runs the program once. `selection` empty: untraced.
   Result<TracedRun> run(const std::string& selection) {
+    const auto folder = WorkFolder::create(fs::temp_directory_path(), "trace-overhead-");
+    if (!folder) return folder.error();
+    const fs::path traced = folder.value().path() / "trace";
     Command command = command_;
     command.environment.emplace_back("TANDEM_TRACE", selection);
     if (!selection.empty()) {
-      command.environment.emplace_back("TANDEM_TRACE_FOLDER", folder_.string());
+      command.environment.emplace_back("TANDEM_TRACE_FOLDER", traced.string());
       command.environment.insert(command.environment.end(), settings_.begin(), settings_.end());
     }
     const auto begin = std::chrono::steady_clock::now();
@@ -134,7 +130,7 @@ class Runner {
     if (!output.ok()) return output.error();
     TracedRun run{costs_of(output.value().output, seconds)};
     if (selection.empty()) return run;
-    const auto trace = trace::TraceReader::open(folder_);
+    const auto trace = trace::TraceReader::open(traced);
     if (!trace.ok())
       return Error{trace.error().code,
                    fmt::format("the program left no trace that can be read: {}", trace.error().message)};
@@ -144,15 +140,12 @@ class Runner {
         run.lost += stream->summary().lost_events;
         run.bytes += stream->summary().bytes;
       }
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
     return run;
   }
 
  private:
   Command command_;
   std::chrono::milliseconds limit_;
-  fs::path folder_;
   std::vector<std::pair<std::string, std::string>> settings_;
 };
 
