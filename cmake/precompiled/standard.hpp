@@ -1,5 +1,5 @@
 // cmake/precompiled/standard.hpp: headers that most sources of the libraries include. Each source includes what it
-// needs itself all the same: continuous integration builds without this file.
+// needs itself all the same: scripts/alone reads each file without this one.
 #pragma once
 
 #include <algorithm>
