@@ -8,10 +8,8 @@ namespace tandem::internal {
 
 void drop_owner(runtime::Handle* handle) noexcept { runtime::DataRegistry::drop_owner(handle); }
 
-void check_registered(const runtime::Handle* handle, const char* action) {
-  if (handle == nullptr)
-    throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
-  if (handle->registry == nullptr)
+void check_registered(runtime::Handle* handle, const char* action) {
+  if (named(handle, action).registry == nullptr)
     throw UsageError(std::string("cannot ") + action + " " + handle->described() + ": it was unregistered before");
 }
 

@@ -178,7 +178,7 @@ inline void about_to_use(runtime::Handle* handle, bool writes) {
     prepare_parts(*handle, writes);
 }
 /// Throws UsageError unless the data is registered with a runtime. `action` is the operation, for the message.
-void check_registered(const runtime::Handle* handle, const char* action);
+void check_registered(runtime::Handle* handle, const char* action);
 /// Waits for the tasks that use the data, and forgets it. Submitting thread. Throws UsageError.
 void unregister(runtime::Handle* handle);
 

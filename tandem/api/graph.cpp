@@ -7,15 +7,9 @@
 #include <string>
 
 #include "tandem/api/recorded_parts.hpp"
-#include "tandem/dist/recording.hpp"
-#include "tandem/runtime/record/graph.hpp"
+#include "tandem/runtime/record/recorded_flow.hpp"
 
 namespace tandem {
-
-TaskRef internal::as_kept(const TaskRef& task, std::uint32_t recording) noexcept {
-  if (task.task == nullptr) return task;
-  return task.is_of_recording(recording) ? TaskRef{task.task, task.recorded_index()} : TaskRef{task.task, 0};
-}
 
 namespace {
 
@@ -38,17 +32,10 @@ Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
-std::size_t Graph::task_count() const noexcept {
-  if (recording_ != nullptr) return recording_->task_count();
-  return graph_ != nullptr ? graph_->task_count() - 1 : 0;
-}
-
-runtime::Task* Graph::change(const TaskRef& task) {
-  return recording_ != nullptr ? recording_->change(internal::as_kept(task, number_)) : &graph_->change(task);
-}
+std::size_t Graph::task_count() const noexcept { return flow_ != nullptr ? flow_->task_count() : 0; }
 
 void* Graph::values_of(const TaskRef& task, const std::type_info& types) {
-  runtime::Task* const model = change(task);
+  runtime::Task* const model = flow_->change(task);
   if (model == nullptr) return nullptr;
   const std::type_info* const kept = model->ops->value_types;
   if (kept == nullptr || *kept != types)
@@ -59,12 +46,11 @@ void* Graph::values_of(const TaskRef& task, const std::type_info& types) {
 }
 
 void Graph::set_priority(const TaskRef& task, int priority) {
-  if (runtime::Task* const model = change(task)) model->priority = priority;
+  if (runtime::Task* const model = flow_->change(task)) model->priority = priority;
 }
 
 std::function<void(const std::function<void(runtime::Handle&)>&)> Graph::each_datum() const {
-  const runtime::KeptData& data = recording_ != nullptr ? recording_->data() : graph_->data();
-  return [&data](const std::function<void(runtime::Handle&)>& visit) { data.for_each(visit); };
+  return [&data = flow_->data()](const std::function<void(runtime::Handle&)>& visit) { data.for_each(visit); };
 }
 
 void Graph::rebind_handles(runtime::Handle* from, runtime::Handle* to) {
@@ -73,8 +59,7 @@ void Graph::rebind_handles(runtime::Handle* from, runtime::Handle* to) {
     if (internal::PartPlan::is_bound(*handle))
       throw UsageError("cannot rebind " + from->described() + " to " + to->described() + ": " + handle->described() +
                        " has parts, or is a part");
-  if (recording_ != nullptr) recording_->rebind(*from, *to);
-  else graph_->rebind(*from, *to);
+  flow_->rebind(*from, *to);
 }
 
 }  // namespace tandem

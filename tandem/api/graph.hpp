@@ -14,29 +14,17 @@
 #include "tandem/runtime/task/task.hpp"
 
 namespace tandem::runtime {
-class RecordedGraph;
-}
-namespace tandem::dist {
-class Recording;
+class RecordedFlow;
 }
 
 namespace tandem {
 
+using runtime::Replay;
 using runtime::TaskRef;
 
 namespace internal {
 class RecordedParts;
-/// On several ranks: a reference to a recorded task as `dist::Recording` names it; for a task of another recording, a
-/// reference that it refuses.
-TaskRef as_kept(const TaskRef& task, std::uint32_t recording) noexcept;
-}  // namespace internal
-
-/// One replay of a graph, from `Runtime::replay`: the reference to its end, for waits and `TaskOptions::after`.
-/// `Runtime::wait(replay, task)` waits for one task of the replay. A value; it may outlive the graph.
-struct Replay : TaskRef {
-  std::uint32_t recording = 0;  ///< number of the graph's recording
-  runtime::TaskId first = 0;    ///< position of its first task in the flow, on one rank
-};
+}
 
 /// A recorded flow, from `Runtime::record`. Must be destroyed before its runtime. Submitting thread.
 class Graph {
@@ -67,16 +55,13 @@ class Graph {
 
  private:
   friend class Runtime;
-  runtime::Task* change(const TaskRef& task);
   void* values_of(const TaskRef& task, const std::type_info& types);
   void rebind_handles(runtime::Handle* from, runtime::Handle* to);
   /// Calls a function for each datum that it uses.
   std::function<void(const std::function<void(runtime::Handle&)>&)> each_datum() const;
 
-  std::unique_ptr<runtime::RecordedGraph> graph_;
-  std::unique_ptr<dist::Recording> recording_;  ///< used on several ranks instead of `graph_`
+  std::unique_ptr<runtime::RecordedFlow> flow_;  ///< null: empty
   std::unique_ptr<internal::RecordedParts> parts_;
-  std::uint32_t number_ = 0;                    ///< number in references to its tasks
 };
 
 }  // namespace tandem

@@ -52,7 +52,7 @@ PartPlan::PartPlan(Runtime& rt, runtime::Handle& whole, Partition partition, con
   check_named();
   rows_ = cut(row_division());
   cols_ = cut(col_division());
-  copies_ = rt.copies_parts(whole);
+  copies_ = rt.flow_->copies_parts(whole);
   if (copies_ && !rows_.empty() && !cols_.empty())
     rt.check_copies_fit(whole, largest(rows_) * largest(cols_) * whole.shape.element_bytes, partition_.where);
   for (std::size_t j = 0; j < cols_.size(); ++j)
@@ -84,12 +84,12 @@ PartPlan::~PartPlan() {
 /// parts are nowhere else. The runtime does not let this wait.
 void PartPlan::end() noexcept {
   try {
-    runtime_.orders_parts();  // behind the end of a flow all data goes home first
+    runtime_.flow_->orders_parts();  // behind the end of a flow all data goes home first
     note_for_recording();
     gather_now(true);
   } catch (const std::exception& error) {
     runtime_.core().log().error("at the end of the parts of {}: {}", whole_.described(), error.what());
-    runtime_.forget_value(whole_);
+    runtime_.flow_->forget_value(whole_);
   }
 }
 
@@ -193,7 +193,7 @@ void PartPlan::split(bool writes) {
         fmt::format("cannot write parts of {} that have a halo: they overlap; write parts of another partition",
                     whole_.described()));
   prepare(whole_, writes);
-  if (!runtime_.orders_parts()) return;
+  if (!runtime_.flow_->orders_parts()) return;
   if (!has_copies) {
     if (copies_) copy_to_parts(writes);
     else order_split(writes);
@@ -203,13 +203,13 @@ void PartPlan::split(bool writes) {
 
 void PartPlan::gather() {
   note_for_recording();
-  if (state_ != State::idle && runtime_.orders_parts()) gather_now(false);
+  if (state_ != State::idle && runtime_.flow_->orders_parts()) gather_now(false);
 }
 
 /// Gathers; `at_end`: nothing here waits for room in the window.
 void PartPlan::gather_now(bool at_end) {
   if (state_ == State::idle) return;
-  if (state_ == State::writing && runtime_.is_recording() && lacks_value())
+  if (state_ == State::writing && runtime_.flow_->is_recording() && lacks_value())
     throw UsageError(
         fmt::format("cannot gather {} in a recording (parts made at {}): some of its parts have no value, and a replay "
                     "would lose what they "
@@ -228,8 +228,8 @@ void PartPlan::gather_now(bool at_end) {
 /// Submits the tasks after which others may use the parts, which get a value only if there is one. Without one there is
 /// nothing to order, except where operations are counted or repeated.
 void PartPlan::order_split(bool writes) {
-  const bool has_value = runtime_.has_value(whole_);
-  if (has_value || !writes || runtime_.orders_without_value())
+  const bool has_value = runtime_.flow_->has_value(whole_);
+  if (has_value || !writes || runtime_.flow_->orders_without_value())
     for (std::size_t first = 0; first < parts_.size(); first += kPartsPerTask) {
       const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
       std::vector<dist::Use> uses{{&whole_, !writes     ? AccessMode::read
@@ -239,7 +239,7 @@ void PartPlan::order_split(bool writes) {
       submit({.splits = true, .uses = uses, .where = partition_.where, .may_wait = first == 0});
     }
   if (!has_value)
-    for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
+    for (runtime::Handle* const part : parts_) runtime_.flow_->forget_value(*part);
 }
 
 /// Submits the tasks after which others may use the whole. Written parts make up all of it, whatever happened to its
@@ -252,10 +252,10 @@ void PartPlan::order_gather(bool at_end) {
     std::vector<dist::Use> uses;
     const std::size_t last = std::min(first + kPartsPerTask, parts_.size());
     for (std::size_t i = first; i < last; ++i) {
-      const bool has_part = runtime_.has_value(*parts_[i]);
+      const bool has_part = runtime_.flow_->has_value(*parts_[i]);
       any = any || has_part;
       if (has_part) uses.push_back({parts_[i], AccessMode::read_write});
-      else if (runtime_.orders_without_value()) uses.push_back({parts_[i], AccessMode::write});
+      else if (runtime_.flow_->orders_without_value()) uses.push_back({parts_[i], AccessMode::write});
     }
     if (uses.empty()) continue;
     uses.push_back({&whole_, !writes                            ? AccessMode::read
@@ -263,19 +263,19 @@ void PartPlan::order_gather(bool at_end) {
                                                                : AccessMode::write});
     submit({.splits = false, .uses = uses, .where = partition_.where, .may_wait = !at_end && !std::exchange(is_ordered, true)});
   }
-  if (!any) runtime_.forget_value(whole_);
+  if (!any) runtime_.flow_->forget_value(whole_);
 }
 
 /// As `order_split`, with a copy for each part.
 void PartPlan::copy_to_parts(bool writes) {
-  const bool has_value = runtime_.has_value(whole_);
+  const bool has_value = runtime_.flow_->has_value(whole_);
   for (std::size_t i = 0; (has_value || !writes) && i < parts_.size(); ++i) {
     dist::Use uses[] = {{&whole_, AccessMode::read}, {parts_[i], AccessMode::write}};
     submit({.splits = true, .uses = uses, .where = partition_.where, .copied = place_of(i), .may_wait = i == 0});
   }
   if (writes) note_out_of_date(whole_);
   if (!has_value)
-    for (runtime::Handle* const part : parts_) runtime_.forget_value(*part);
+    for (runtime::Handle* const part : parts_) runtime_.flow_->forget_value(*part);
 }
 
 /// As `order_gather`, with a copy for each part. Parts that were only read need none: a later writer of the whole waits
@@ -283,7 +283,7 @@ void PartPlan::copy_to_parts(bool writes) {
 void PartPlan::copy_to_whole(bool at_end) {
   bool is_written = false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (!runtime_.has_value(*parts_[i])) continue;
+    if (!runtime_.flow_->has_value(*parts_[i])) continue;
     // The first piece of the whole replaces the old value.
     const AccessMode changes = std::exchange(is_written, true) ? AccessMode::read_write : AccessMode::write;
     dist::Use uses[] = {{parts_[i], AccessMode::read}, {&whole_, changes}};
@@ -291,12 +291,12 @@ void PartPlan::copy_to_whole(bool at_end) {
             .may_wait = !at_end && changes == AccessMode::write});
     note_out_of_date(*parts_[i]);
   }
-  if (!is_written) runtime_.forget_value(whole_);
+  if (!is_written) runtime_.flow_->forget_value(whole_);
 }
 
 /// Marks data as out of date, so that it leaves main memory before other data.
 void PartPlan::note_out_of_date(runtime::Handle& handle) {
-  if (!runtime_.is_recording()) runtime_.core().memory().note_unwanted(handle, false);
+  if (!runtime_.flow_->is_recording()) runtime_.core().memory().note_unwanted(handle, false);
 }
 
 PlaceInWhole PartPlan::place_of(std::size_t part) const noexcept {
@@ -316,7 +316,7 @@ void PartPlan::submit(const PartOrder& order) {
 
 bool PartPlan::lacks_value() const {
   return std::any_of(parts_.begin(), parts_.end(),
-                     [this](runtime::Handle* part) { return !runtime_.has_value(*part); });
+                     [this](runtime::Handle* part) { return !runtime_.flow_->has_value(*part); });
 }
 
 void PartPlan::set(State state) {

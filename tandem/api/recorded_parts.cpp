@@ -33,7 +33,7 @@ void RecordedParts::check() const {
                       one.name));
 }
 
-void RecordedParts::finish(const ForEachDatum* all, std::uint64_t plan_count) {
+void RecordedParts::finish(const ForEachDatum& all, std::uint64_t plan_count) {
   for (Known& one : plans_) {
     PartPlan* const plan = alive(one);
     one.last = plan != nullptr ? plan->state_ : PartPlan::State::idle;
@@ -46,7 +46,7 @@ void RecordedParts::finish(const ForEachDatum* all, std::uint64_t plan_count) {
     if (links.part_of != nullptr) note(*links.part_of);
     for (PartPlan* const plan : links.plans) note(*plan);
   };
-  (*all)(note_those_of);
+  all(note_those_of);
   // A use of parts concerns the other partitions of the whole, and those of the data that the whole is a part of,
   // though no task of the recording names these.
   for (std::size_t i = 0; i < plans_.size(); ++i)

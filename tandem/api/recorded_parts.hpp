@@ -33,9 +33,9 @@ class RecordedParts {
   void note(PartPlan& plan);
   /// Checks the end of a recording. Throws UsageError when a replay would leave parts without values.
   void check() const;
-  /// Ends the recording, which uses `all` data; null: it was abandoned. Restores the partitions as they were before it,
-  /// when `plan_count` had been made.
-  void finish(const ForEachDatum* all, std::uint64_t plan_count);
+  /// Ends the recording, which uses `all` data; empty: it was abandoned. Restores the partitions as they were before
+  /// it. `plan_count`: number of partitions made so far.
+  void finish(const ForEachDatum& all, std::uint64_t plan_count);
 
   // --- replays
   /// Splits and gathers before a replay. `plan_count`: number of partitions made so far. Throws UsageError when one has

@@ -6,11 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/api/runtime_shared.hpp"
 #include "tandem/api/world.hpp"
 #include "tandem/base/config.hpp"
 #include "tandem/base/blas_threads.hpp"
-#include "tandem/dist/flow.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
 
@@ -19,12 +17,8 @@ namespace tandem {
 void Runtime::wait() {
   core_->submission().thread().check("wait");
   if (is_paused()) throw UsageError("wait() is for tasks that run, and the workers are paused: call resume() first");
-  if (flow_ != nullptr) {
-    say_once_that_nobody_owns_data();
-    flow_->wait();
-  } else {
-    core_->waits().wait_all();
-  }
+  say_once_that_nobody_owns_data();
+  flow_->wait();
   if (company_ == nullptr) return;
   constexpr std::int64_t look_every_ns = 200'000'000;
   const int strangers = company_->busy_others(resources_->clock->now_ns(), look_every_ns);
@@ -49,46 +43,16 @@ void Runtime::wait_for_data(runtime::Handle* handle) {
   core_->accesses().wait(*handle);
 }
 
-void Runtime::cancel() {
-  if (flow_ != nullptr) flow_->cancel();
-  else core_->waits().cancel();
-}
-
-bool Runtime::cancelled() { return flow_ != nullptr ? flow_->cancelled() : core_->submission().is_over(); }
-bool Runtime::is_over() { return flow_ != nullptr ? flow_->is_over() : core_->submission().is_over(); }
-std::uint64_t Runtime::position() const noexcept {
-  return flow_ != nullptr ? flow_->position() : core_->submission().last_id();
-}
-
-std::optional<std::uint64_t> Runtime::cancelled_at() const noexcept {
-  return flow_ != nullptr ? flow_->cancelled_at() : core_->waits().cancelled_at();
-}
-
-std::uint32_t Runtime::rank() const noexcept { return flow_ != nullptr ? flow_->rank() : 0; }
-std::uint32_t Runtime::size() const noexcept { return flow_ != nullptr ? flow_->size() : 1; }
-
-void Runtime::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) {
-  if (flow_ != nullptr) flow_->agree_on_least(std::move(value));
-}
-
-void Runtime::set_placement(dist::PlacementPolicy policy) {
-  if (flow_ != nullptr) flow_->set_placement(std::move(policy));
-}
-
-dist::FlowStatistics Runtime::flow_statistics() const {
-  return flow_ != nullptr ? flow_->statistics() : dist::FlowStatistics{};
-}
-
 /// Warns once that no data has an owner. Such data is a copy for each rank; a program with no other data either forgot
 /// the owners, or sends values itself.
 void Runtime::say_once_that_nobody_owns_data() {
   if (!std::exchange(ownerless_warning_due_, false)) return;
-  if (flow_->rank() != 0 || owned_data_ > 0 || data_count_ == 0 || flow_->statistics().tasks == 0) return;
+  if (rank() != 0 || owned_data_ > 0 || data_count_ == 0 || flow_statistics().tasks == 0) return;
   resources_->log->warn(
       "no data has an owner, so each of the {} ranks has its own copy of all data and runs every task; to share the "
       "work, register "
       "data with DataOptions{{.owner = rank}}",
-      flow_->size());
+      size());
 }
 
 unsigned Runtime::worker_count() const noexcept { return static_cast<unsigned>(core_->world().machine.workers.size()); }

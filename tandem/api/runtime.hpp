@@ -29,9 +29,7 @@
 #include "tandem/api/own_codelets.hpp"
 #include "tandem/api/range_call.hpp"
 #include "tandem/api/serialize.hpp"
-#include "tandem/dist/flow_statistics.hpp"
-#include "tandem/dist/placement.hpp"
-#include "tandem/dist/use.hpp"
+#include "tandem/dist/program_flow.hpp"
 #include "tandem/runtime/worker/statistics.hpp"
 
 // This header names the parts of a runtime and does not include them: it compiles in a third of the time
@@ -123,14 +121,10 @@ class RecordedParts;
 /// Facts of a task for the flow of several ranks, before the task is filled. Lives during one `submit`.
 struct FlowTask {
   std::span<dist::Use> uses;
-  SourceLine where = {};                 ///< line of the last access
   const TaskOptions* options = nullptr;
   bool reduces = false;
-  bool looked = false;                   ///< `skip_in_flow` has not skipped it
-  bool always = false;  ///< it is also entered behind the end of a cancelled flow, and waits for no room
+  bool looked = false;  ///< `skip_in_flow` has not skipped it
   dist::Wish wish = {};
-  std::uint32_t executor = 0;            ///< used while a flow is recorded
-  TaskRef result = {};
 };
 
 /// Type in place of a task's own kernel, for tasks of a codelet.
@@ -223,10 +217,10 @@ class Runtime {
   }
   template <class T, std::size_t n>
   Data<Array<T, n>> data(std::string name, ArrayView<T, n> array, const DataOptions& options) {
-    return Data<Array<T, n>>(register_data(
-        std::move(name), {array.size(), 1, sizeof(T)}, const_cast<void*>(static_cast<const void*>(array.data)),
-        array.size(), typeid(Array<T, n>), options, nullptr,
-        std::make_unique<const runtime::Layout>(array.extents, array.strides, sizeof(T))));
+    return Data<Array<T, n>>(
+        add_data(std::move(name), {array.size(), 1, sizeof(T)}, memory_at(array.data, array.size()),
+                 typeid(Array<T, n>), options, nullptr,
+                 std::make_unique<const runtime::Layout>(array.extents, array.strides, sizeof(T))));
   }
   template <class T>
   Data<T> data(std::string name, T& object, const DataOptions& options) {
@@ -257,8 +251,8 @@ class Runtime {
   Data<Object<T>> object(std::string name, T& value, const DataOptions& options) {
     static_assert(!std::is_const_v<T>,
                   "an object is written by tasks, or replaced by what arrives: it cannot be const");
-    return Data<Object<T>>(register_data(std::move(name), {1, 1, sizeof(T)}, &value, 1, typeid(Object<T>), options,
-                                         &internal::ObjectType<T>::ops));
+    return Data<Object<T>>(add_data(std::move(name), {1, 1, sizeof(T)}, memory_at(&value, 1), typeid(Object<T>),
+                                    options, &internal::ObjectType<T>::ops));
   }
   /// Registers an object without options.
   template <class T>
@@ -286,8 +280,8 @@ class Runtime {
     static_assert(!std::is_const_v<T>, "data that Tandem allocates must be written first: its type cannot be const");
     const std::array<std::size_t, n> none{};
     const runtime::Layout layout = runtime::Layout(extents, none, sizeof(T)).packed();
-    return Data<Array<T, n>>(allocate_data(std::move(name), {layout.count(), 1, sizeof(T)}, typeid(Array<T, n>),
-                                           options, nullptr, std::make_unique<const runtime::Layout>(layout)));
+    return Data<Array<T, n>>(add_data(std::move(name), {layout.count(), 1, sizeof(T)}, {}, typeid(Array<T, n>),
+                                      options, nullptr, std::make_unique<const runtime::Layout>(layout)));
   }
   template <class T, std::size_t n>
   Data<Array<T, n>> array(std::string name, const std::size_t (&extents)[n],
@@ -300,8 +294,8 @@ class Runtime {
   }
   template <class T>
   Data<Object<T>> object(std::string name, const DataOptions& options) {
-    return Data<Object<T>>(allocate_data(std::move(name), {1, 1, sizeof(T)}, typeid(Object<T>), options,
-                                         &internal::ObjectType<T>::ops));
+    return Data<Object<T>>(
+        add_data(std::move(name), {1, 1, sizeof(T)}, {}, typeid(Object<T>), options, &internal::ObjectType<T>::ops));
   }
   template <class T>
   Data<Object<T>> object(std::string name, std::source_location where = std::source_location::current()) {
@@ -483,12 +477,11 @@ class Runtime {
   bool concerned_by(const Accesses&... accesses) const {
     static_assert(((internal::is_access<Accesses> && !internal::is_list<Accesses>) && ...),
                   "concerned_by takes accesses: read(data), read_write(data), ...");
-    if (flow_ == nullptr) return true;
     const std::array<dist::Use, sizeof...(Accesses)> uses{dist::Use{accesses.handle, Accesses::mode}...};
-    return is_concerned(uses);
+    return flow_->concerns(uses);
   }
   /// Whether loops may skip tasks: there are several ranks, and option `prune` is on.
-  bool prunes() const noexcept;
+  bool prunes() const noexcept { return flow_->prunes(); }
 
   /// @}
   /// @name Waiting
@@ -533,18 +526,18 @@ class Runtime {
   /// task was submitted to `write` data on a rank that did not have the value. This data has no value there. Until it
   /// is written, tasks that read it are cancelled, and waits for it throw `FlowCancelled`. Accesses by `acquire` and
   /// explicit messages are not tasks: they take place.
-  void cancel();
+  void cancel() { flow_->cancel(); }
   /// Whether the flow is cancelled and this thread has reached its end. Then submits until the next `wait()` do nothing
   /// and return empty references, so a loop should end. The answer turns to true at the same place of the flow on every
   /// rank. `acquire` still returns data whose value is here, and throws `FlowCancelled` for other data. Throws JobError
   /// when another rank has died, or has left by an exception, before the flow's end.
-  bool cancelled();
+  bool cancelled() { return flow_->cancelled(); }
   /// This thread's position in the flow. It grows with each operation, and is the same on all ranks at the same place.
-  std::uint64_t position() const noexcept;
+  std::uint64_t position() const noexcept { return flow_->position(); }
   /// The position up to which tasks ran in the flow that the last `wait()` ended. A task has run if `position()` was at
   /// most this right after its submit, and has not run if `position()` was at least this before its submit. Nothing:
   /// that flow was not cancelled.
-  std::optional<std::uint64_t> cancelled_at() const noexcept;
+  std::optional<std::uint64_t> cancelled_at() const noexcept { return flow_->cancelled_at(); }
 
   /// @}
   /// @name The application's own access, and events
@@ -602,12 +595,12 @@ class Runtime {
   /// On one rank `fetch`, `fetch_everywhere`, `migrate` and `flush` do nothing.
   /// @{
 
-  std::uint32_t rank() const noexcept;  ///< rank of this process, from 0
-  std::uint32_t size() const noexcept;  ///< number of ranks
+  std::uint32_t rank() const noexcept { return flow_->rank(); }  ///< rank of this process, from 0
+  std::uint32_t size() const noexcept { return flow_->size(); }  ///< number of ranks
   /// The rank that owns the data; this rank if the data has no owner.
   template <class Kind>
   std::uint32_t owner_of(const Data<Kind>& data) {
-    return owner_of_handle(data.handle());
+    return flow_->owner_of(named(data.handle(), "look for the owner of"));
   }
 
   /// Options for new data with the same owner as `data`.
@@ -652,14 +645,14 @@ class Runtime {
     receive_from(data.handle(), from, tag);
   }
   /// At the next `wait()`, every rank's `value` becomes the smallest value of all ranks, where 0 does not count.
-  void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value);
+  void agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) { flow_->agree_on_least(std::move(value)); }
   /// Sets the policy that chooses the rank of a task that writes data of several owners. By default it is the rank to
   /// which the fewest bytes must move. All ranks must set the same policy.
-  void set_placement(dist::PlacementPolicy policy);
+  void set_placement(dist::PlacementPolicy policy) { flow_->set_placement(std::move(policy)); }
   /// Counts of tasks and messages; zeros for a job of one rank.
-  dist::FlowStatistics flow_statistics() const;
+  dist::FlowStatistics flow_statistics() const { return flow_->statistics(); }
   /// The flow of several ranks, or null.
-  dist::Flow* flow() noexcept { return flow_.get(); }
+  dist::Flow* flow() noexcept { return several_; }
 
   /// @}
   /// @name Loops over ranges
@@ -750,15 +743,14 @@ class Runtime {
   Data<Kind> add(std::string name, const runtime::Shape& shape, const void* memory, std::size_t ld,
                  const DataOptions& options) {
     static_assert(internal::can_be_data<Kind>);
-    return Data<Kind>(
-        register_data(std::move(name), shape, const_cast<void*>(memory), ld, typeid(Kind), options, nullptr));
+    return Data<Kind>(add_data(std::move(name), shape, memory_at(memory, ld), typeid(Kind), options, nullptr));
   }
   template <class Kind>
   Data<Kind> allocate(std::string name, const runtime::Shape& shape, const DataOptions& options) {
     static_assert(internal::can_be_data<Kind>);
     static_assert(!internal::is_constant<Kind>,
                   "data that Tandem allocates must be written first: its type cannot be const");
-    return Data<Kind>(allocate_data(std::move(name), shape, typeid(Kind), options, nullptr));
+    return Data<Kind>(add_data(std::move(name), shape, {}, typeid(Kind), options, nullptr));
   }
   template <AccessMode mode, class Kind>
   static Acquired<typename Access<mode, Kind>::View> view_of(internal::HeldAccess access,
@@ -822,7 +814,7 @@ class Runtime {
   [[gnu::always_inline]] TaskRef submit_task(const TaskOptions* options,
                                              const std::shared_ptr<runtime::CodeletCore>& codelet,
                                              const SourceLine& where, Kernel&& kernel, Arguments&&... arguments) {
-    if (__builtin_expect(flow_ != nullptr, 0))
+    if (__builtin_expect(several_ != nullptr, 0))
       return submit_in_flow<Code>(options, codelet, where, std::forward<Kernel>(kernel),
                                   std::forward<Arguments>(arguments)...);
     runtime::Task* const task = begin_task(codelet, Code::ops, access_count<Code>(*codelet, arguments...));
@@ -851,9 +843,10 @@ class Runtime {
     constexpr bool reduces = (false || ... || internal::reduces<Arguments>);
     const bool looks = !reduces && options == nullptr;
     if (looks && skip_in_flow(uses, where)) return {};
-    internal::FlowTask call{.uses = uses, .where = where, .options = options, .reduces = reduces, .looked = looks};
+    internal::FlowTask call{
+        .uses = uses, .options = options, .reduces = reduces, .looked = looks, .wish = {.where = where}};
     runtime::Task* const task = begin_in_flow(call, codelet, Code::ops);
-    if (task == nullptr) return call.result;
+    if (task == nullptr) return {};
     fill_or_drop<Code>(*task, std::forward<Kernel>(kernel), std::forward<Arguments>(arguments)...);
     if constexpr (Code::kAccesses == 0 && Code::kLists == 0) task->where = where;
     return enter_in_flow(call, *task);
@@ -929,23 +922,13 @@ class Runtime {
 
   // --- functions for parts
   friend class internal::PartPlan;
-  void end_recording_of_parts(Graph& graph, bool is_whole);
   void check_division(runtime::Handle& whole, const SourceLine& where);
-  /// Whether parts get their own memory, since that of the whole may leave main memory. The same on all ranks.
-  bool copies_parts(const runtime::Handle& whole) const noexcept;
   /// Throws OutOfMemory if the whole and such a part do not fit into main memory at once.
   void check_copies_fit(runtime::Handle& whole, std::size_t largest_part, const SourceLine& where);
   /// `shares`: the part lies in the memory of the whole, where that is.
   runtime::Handle* add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                             std::array<std::size_t, 2> first, const std::type_info& type,
                             const std::source_location& where);
-  bool has_value(runtime::Handle& handle) const;
-  void forget_value(runtime::Handle& handle);
-  /// Whether splits and gathers have an effect. False: on several ranks the flow is over, until the next wait.
-  bool orders_parts();
-  /// Whether splits and gathers without values are submitted, too: all ranks count them, even those that do not know of
-  /// values, and replays repeat them.
-  bool orders_without_value() const noexcept;
   /// Submits the task, also behind the end of a flow.
   void order_parts(const internal::PartOrder& order);
 
@@ -957,13 +940,11 @@ class Runtime {
                                  const DataOptions& options, std::uint32_t number);
 
   // --- functions for the templates
-  runtime::Handle* register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                 const std::type_info& type, const DataOptions& options,
-                                 const runtime::ObjectOps* object,
-                                 std::unique_ptr<const runtime::Layout> layout = nullptr);
-  runtime::Handle* allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                 const DataOptions& options, const runtime::ObjectOps* object,
-                                 std::unique_ptr<const runtime::Layout> layout = nullptr);
+  static runtime::Replica memory_at(const void* memory, std::size_t ld) { return {const_cast<void*>(memory), ld}; }
+  /// Registers data in the program's memory; without `memory`, Tandem allocates it.
+  runtime::Handle* add_data(std::string name, const runtime::Shape& shape, std::optional<runtime::Replica> memory,
+                            const std::type_info& type, const DataOptions& options, const runtime::ObjectOps* object,
+                            std::unique_ptr<const runtime::Layout> layout = nullptr);
   /// Begins a task that the caller fills; null: the flow was cancelled, and is over.
   runtime::Task* begin_task(const std::shared_ptr<runtime::CodeletCore>& codelet, const runtime::TaskOps& ops,
                             unsigned accesses);
@@ -971,7 +952,7 @@ class Runtime {
   TaskRef enter_task(runtime::Task& task, const TaskOptions& options);
   /// Notes a task without options on several ranks: true if it does not concern this rank.
   bool skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where);
-  /// As `begin_task`, on several ranks; null: the task does not run here, and `call.result` is its reference.
+  /// As `begin_task`, on several ranks; null: the task does not run here.
   runtime::Task* begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                const runtime::TaskOps& ops);
   TaskRef enter_in_flow(internal::FlowTask& call, runtime::Task& task);
@@ -988,9 +969,7 @@ class Runtime {
   void check_node(const char* action, unsigned node) const;
   void prefetch_to(runtime::Handle* handle, unsigned node, const SourceLine& where);
   internal::HeldAccess begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where);
-  bool is_concerned(std::span<const dist::Use> uses) const;
   void wait_for_data(runtime::Handle* handle);
-  std::uint32_t owner_of_handle(runtime::Handle* handle);
   DataOptions options_beside(runtime::Handle* handle, const std::source_location& where);
   void fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where);
   void migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where);
@@ -1001,8 +980,7 @@ class Runtime {
 
   // --- other functions
   void check_options(const std::string& name, const DataOptions& options, const runtime::ObjectOps* object) const;
-  std::uint32_t owner_of(runtime::Handle& handle) const;
-  bool is_over();
+  bool is_over() { return flow_->is_over(); }
   void check_access_behind_end(runtime::Handle& handle, AccessMode mode);
   void check_divided_behind_end(const runtime::Handle& handle, AccessMode mode);
   void share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where);
@@ -1010,7 +988,6 @@ class Runtime {
   void set_options(const TaskOptions& options, runtime::Task& task);
   void drop_unfilled(runtime::Task& task) noexcept;
   void check_rank(const TaskOptions& options, runtime::Task& task);
-  void record_in_flow(internal::FlowTask& call, runtime::Task* model);
   void say_once_that_nobody_owns_data();
 
   std::size_t grain_of(std::size_t count, const RangeOptions& options) const noexcept;
@@ -1032,10 +1009,10 @@ class Runtime {
     return tasks;
   }
   void wait_for(const std::vector<TaskRef>& tasks);
-  bool is_recording() const noexcept;
   void check_not_recording(const char* action) const;
   void start(const Options& program);
   void start_virtually(const Options& program);
+  void join_ranks(std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& options);
   void connect_trace();
   void set_start(runtime::Task& task, bool counts_as_task, std::function<void(runtime::Task&)> start);
   void leave_to_parent() noexcept;
@@ -1044,13 +1021,13 @@ class Runtime {
   std::unique_ptr<WorldResources> resources_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<runtime::RuntimeCore> core_;
-  std::unique_ptr<dist::Flow> flow_;         ///< null on one rank
+  std::unique_ptr<dist::ProgramFlow> flow_;
+  dist::Flow* several_ = nullptr;            ///< `flow_`, on several ranks
   /// Exit status of the program; null in a world that the caller made.
   std::unique_ptr<internal::ExitStatus> exit_status_;
   std::unique_ptr<base::ThreadWatch> company_;  ///< real world, with a BLAS in the program, until it has warned
   std::size_t data_count_ = 0;                   ///< number of data registered so far
   std::size_t owned_data_ = 0;                   ///< number of those with an owner
-  std::uint32_t recording_number_ = 0;           ///< number of the present recording, on several ranks
   internal::RecordedParts* recorded_parts_ = nullptr;  ///< partitions of the present recording
   std::uint64_t part_plans_ = 0;                 ///< number of partitions made
   bool ownerless_warning_due_ = true;            ///< on several ranks, until the first wait

@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "tandem/api/part_copies.hpp"
-#include "tandem/api/runtime_shared.hpp"
 #include "tandem/base/narrow.hpp"
 #include "tandem/dist/flow.hpp"
-#include "tandem/dist/recording.hpp"
 #include "tandem/runtime/memory/out_of_memory.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
@@ -31,41 +29,26 @@ void Runtime::check_options(const std::string& name, const DataOptions& options,
            std::to_string(runtime::kMostDataBytes) + " that one piece of data can have");
 }
 
-runtime::Handle* Runtime::register_data(std::string name, const runtime::Shape& shape, void* memory, std::size_t ld,
-                                        const std::type_info& type, const DataOptions& options,
-                                        const runtime::ObjectOps* object,
-                                        std::unique_ptr<const runtime::Layout> layout) {
+runtime::Handle* Runtime::add_data(std::string name, const runtime::Shape& shape,
+                                   std::optional<runtime::Replica> memory, const std::type_info& type,
+                                   const DataOptions& options, const runtime::ObjectOps* object,
+                                   std::unique_ptr<const runtime::Layout> layout) {
   check_options(name, options, object);
   if (name.empty()) name = "data " + std::to_string(data_count_);
   ++data_count_;
-  // Empty data may have no address: it gets one, so that it is not taken for data that Tandem allocates.
-  static char nothing;
-  if (memory == nullptr && shape.bytes() == 0) memory = &nothing;
-  const bool elsewhere = flow_ != nullptr && options.owner && *options.owner != flow_->rank();
-  runtime::Handle* handle =
-      elsewhere ? core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout))
-                : core_->data().add(std::move(name), shape, memory, memory == nullptr ? SIZE_MAX : ld, type,
-                                    options.where, std::move(layout));
+  runtime::Replica home{nullptr, shape.rows};
+  if (memory && (!options.owner || *options.owner == rank())) {
+    // Empty data may have no address: it gets one, so that it is not taken for data that Tandem allocates.
+    static char nothing;
+    home = {memory->pointer == nullptr && shape.bytes() == 0 ? &nothing : memory->pointer, memory->ld};
+    if (home.pointer == nullptr) home.ld = SIZE_MAX;
+  }
+  runtime::Handle* handle = core_->data().add(std::move(name), shape, home.pointer, home.ld, type, options.where,
+                                              std::move(layout));
   handle->object = object;
   handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
   core_->memory().settle_home(*handle);
-  if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), true);
-  if (options.owner) ++owned_data_;
-  return handle;
-}
-
-runtime::Handle* Runtime::allocate_data(std::string name, const runtime::Shape& shape, const std::type_info& type,
-                                        const DataOptions& options, const runtime::ObjectOps* object,
-                                        std::unique_ptr<const runtime::Layout> layout) {
-  check_options(name, options, object);
-  if (name.empty()) name = "data " + std::to_string(data_count_);
-  ++data_count_;
-  runtime::Handle* handle =
-      core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where, std::move(layout));
-  handle->object = object;
-  handle->typical_bytes = options.bytes != 0 ? options.bytes : shape.bytes();
-  core_->memory().settle_home(*handle);
-  if (flow_ != nullptr) flow_->add(*handle, options.owner.value_or(dist::kEverywhere), false);
+  flow_->add(*handle, options.owner.value_or(dist::kEverywhere), memory.has_value());
   if (options.owner) ++owned_data_;
   return handle;
 }
@@ -75,16 +58,9 @@ void Runtime::check_division(runtime::Handle& whole, const SourceLine& where) {
   core_->data().check_owned("divide", whole, where);
 }
 
-/// Memory of the program's does not leave; but other ranks do not know which memory is the program's.
-bool Runtime::copies_parts(const runtime::Handle& whole) const noexcept {
-  if (flow_ != nullptr) return flow_->has_budgets();
-  return core_->memory().is_limited(0) && !whole.user_memory && !whole.is_part;
-}
-
 void Runtime::check_copies_fit(runtime::Handle& whole, std::size_t largest_part, const SourceLine& where) {
-  const bool here = flow_ == nullptr || !is_owned(whole) || flow_->owner_of(whole) == flow_->rank();
   runtime::Memory& memory = core_->memory();
-  if (!here || !memory.is_limited(0)) return;
+  if (flow_->owner_of(whole) != rank() || !memory.is_limited(0)) return;
   const std::size_t bytes = largest_part + (runtime::Room::counts(whole, 0) ? whole.shape.bytes() : 0),
                     budget = memory.room().budget(0);
   if (bytes <= budget) return;
@@ -102,12 +78,10 @@ void Runtime::check_copies_fit(runtime::Handle& whole, std::size_t largest_part,
 runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handle& whole, const runtime::Shape& shape,
                                    std::array<std::size_t, 2> first, const std::type_info& type,
                                    const std::source_location& where) {
-  DataOptions options{.where = where};
-  const bool owned = flow_ != nullptr && is_owned(whole);
-  if (owned) options.owner = flow_->owner_of(whole);
-  const bool here = shares && (!owned || *options.owner == flow_->rank());
+  const DataOptions options = options_beside(&whole, where);
+  const bool here = shares && flow_->owner_of(whole) == rank();
   if (here && !whole.home.has_memory() && shape.bytes() != 0) core_->memory().allocate_home(whole);
-  runtime::Handle* const part = allocate_data(std::move(name), shape, type, options, nullptr);
+  runtime::Handle* const part = add_data(std::move(name), shape, {}, type, options, nullptr);
   if (!here || shape.bytes() == 0) return part;
   part->home = {
       static_cast<std::byte*>(whole.home.pointer) + (first[0] + first[1] * whole.home.ld) * shape.element_bytes,
@@ -116,75 +90,47 @@ runtime::Handle* Runtime::add_part(bool shares, std::string name, runtime::Handl
   return part;
 }
 
-/// Whether the data has a value, as all ranks know it; while a graph is recorded, at this point of a replay.
-bool Runtime::has_value(runtime::Handle& handle) const {
-  if (flow_ != nullptr && flow_->recording() != nullptr)
-    if (const auto known = flow_->recording()->has_value(handle)) return *known;
-  return flow_ != nullptr ? !dist::place_of(handle).unwritten : handle.flow.has_value;
-}
-
-void Runtime::forget_value(runtime::Handle& handle) {
-  if (flow_ != nullptr && flow_->recording() != nullptr) return flow_->recording()->note_value(handle, false);
-  core_->data().note_value(handle);
-  handle.flow.has_value = false;
-  if (flow_ != nullptr) dist::place_of(handle).unwritten = true;
-}
-
-bool Runtime::orders_parts() { return flow_ == nullptr || !flow_->is_over(); }
-bool Runtime::orders_without_value() const noexcept { return flow_ != nullptr || is_recording(); }
-
 void Runtime::order_parts(const internal::PartOrder& order) {
   static const runtime::TaskOps only_orders{.invoke = [](runtime::KernelCall&) {}, .always = true, .serves = true};
   static const std::shared_ptr<runtime::CodeletCore> split = runtime::make_main_memory_codelet("split");
   static const std::shared_ptr<runtime::CodeletCore> gather = runtime::make_main_memory_codelet("gather");
   const std::shared_ptr<runtime::CodeletCore>& codelet = order.splits ? split : gather;
   const runtime::TaskOps& ops = order.copied ? internal::part_copy_ops(order.splits) : only_orders;
-  const auto fill = [&order](runtime::Task& task) {
-    task.where = order.where;
-    for (std::size_t i = 0; i < order.uses.size(); ++i)
-      task.accesses()[i].set(order.uses[i].handle, order.uses[i].mode);
-    if (order.copied) new (task.values()) internal::PlaceInWhole(*order.copied);
-  };
-  if (order.may_wait && !is_recording()) core_->submission().make_room();
-  if (flow_ == nullptr) {
-    runtime::Task& task = core_->submission().begin(codelet, ops, base::narrow<unsigned>(order.uses.size()));
-    fill(task);
-    core_->submission().submit(task);
-    return;
-  }
-  TaskOptions options{.where = {}};
-  if (is_owned(*order.uses.front().handle)) options.on = flow_->owner_of(*order.uses.front().handle);
-  internal::FlowTask call{.uses = order.uses, .where = order.where, .options = &options, .always = true};
-  runtime::Task* const task = begin_in_flow(call, codelet, ops);
-  if (task == nullptr) return;
-  fill(*task);
-  if (flow_->recording() != nullptr) {
-    enter_in_flow(call, *task);
-    return;
-  }
-  core_->submission().submit(*task);
-  flow_->entered();
+  runtime::Submission& submission = core_->submission();
+  submission.thread().check("submit");
+  if (order.may_wait && !flow_->is_recording()) submission.make_room();
+  submission.adopt(codelet);
+  dist::Wish wish{.where = order.where, .codelet = codelet.get()};
+  if (runtime::Handle& first = *order.uses.front().handle; flow_->has_owner(first)) wish.on = flow_->owner_of(first);
+  if (!flow_->begin_task(order.uses, wish, false)) return;
+  runtime::Task& task = submission.begin(codelet, ops, base::narrow<unsigned>(order.uses.size()));
+  task.where = order.where;
+  for (std::size_t i = 0; i < order.uses.size(); ++i) task.accesses()[i].set(order.uses[i].handle, order.uses[i].mode);
+  if (order.copied) new (task.values()) internal::PlaceInWhole(*order.copied);
+  if (flow_->is_recording()) submission.keep_iteration(task);
+  flow_->submit(task, order.uses, wish);
 }
 
 std::uint32_t Runtime::reserve_tiles(const internal::TileRegistry& tiles, std::size_t element_bytes) {
   const TileGrid& grid = tiles.grid();
-  if (flow_ == nullptr) return 0;
-  core_->submission().thread().check("register data");
   const std::size_t count = tiles.row_tiles() * tiles.col_tiles();
-  // All ranks must agree on the owners, so each asks for all of them.
-  std::uint64_t digest = 0;
-  const auto mix = [&digest](std::uint64_t value) { digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL; };
-  for (const std::size_t value : {grid.rows, grid.cols, grid.tile_rows, grid.tile_cols, element_bytes}) mix(value);
-  for (std::size_t j = 0; grid.owner && j < tiles.col_tiles(); ++j)
-    for (std::size_t i = 0; i < tiles.row_tiles(); ++i) {
-      const std::uint32_t owner = grid.owner(i, j);
-      if (owner >= size())
-        throw UsageError("tile (" + std::to_string(i) + "," + std::to_string(j) + ") of '" + tiles.name() + "' (at " +
-                         runtime::describe(grid.where) + ") is given to rank " + std::to_string(owner) +
-                         ", but there are " + std::to_string(size()) + " ranks");
-      mix(owner);
-    }
-  const std::uint32_t first = flow_->reserve(count, digest);
+  const std::uint32_t first = flow_->reserve(count, [&] {
+    core_->submission().thread().check("register data");
+    // All ranks must agree on the owners, so each asks for all of them.
+    std::uint64_t digest = 0;
+    const auto mix = [&digest](std::uint64_t value) { digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL; };
+    for (const std::size_t value : {grid.rows, grid.cols, grid.tile_rows, grid.tile_cols, element_bytes}) mix(value);
+    for (std::size_t j = 0; grid.owner && j < tiles.col_tiles(); ++j)
+      for (std::size_t i = 0; i < tiles.row_tiles(); ++i) {
+        const std::uint32_t owner = grid.owner(i, j);
+        if (owner >= size())
+          throw UsageError("tile (" + std::to_string(i) + "," + std::to_string(j) + ") of '" + tiles.name() + "' (at " +
+                           runtime::describe(grid.where) + ") is given to rank " + std::to_string(owner) +
+                           ", but there are " + std::to_string(size()) + " ranks");
+        mix(owner);
+      }
+    return digest;
+  });
   if (grid.owner) owned_data_ += count;
   return first;
 }
@@ -194,21 +140,16 @@ runtime::Handle* Runtime::allocate_tile(std::string name, const runtime::Shape& 
   check_options(name, options, nullptr);
   runtime::Handle* handle = core_->data().add(std::move(name), shape, nullptr, shape.rows, type, options.where);
   handle->typical_bytes = shape.bytes();
-  if (flow_ != nullptr) flow_->add_reserved(*handle, options.owner.value_or(dist::kEverywhere), number);
+  flow_->add_reserved(*handle, options.owner.value_or(dist::kEverywhere), number);
   return handle;
-}
-
-std::uint32_t Runtime::owner_of(runtime::Handle& handle) const {
-  if (flow_ == nullptr) return 0;
-  return is_owned(handle) ? flow_->owner_of(handle) : flow_->rank();
 }
 
 /// Sends what the application sees to every rank; it writes only data that each rank has separately.
 void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const SourceLine& where) {
-  if (!is_owned(handle)) return;
+  if (!flow_->has_owner(handle)) return;
   if (mode != AccessMode::read)
     throw UsageError("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
-                     " on every rank, since rank " + std::to_string(owner_of(handle)) +
+                     " on every rank, since rank " + std::to_string(flow_->owner_of(handle)) +
                      " owns it; use acquire_at_owner");
   dist::Use use{&handle, mode};
   flow_->enter({&use, 1}, {.on = dist::kEverywhere, .where = where, .is_task = false});
@@ -219,7 +160,7 @@ void Runtime::share_access(runtime::Handle& handle, AccessMode mode, const Sourc
 void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) {
   check_divided_behind_end(handle, mode);
   const bool is_here =
-      flow_ == nullptr || !is_owned(handle) || (owner_of(handle) == rank() && mode == AccessMode::read);
+      !flow_->has_owner(handle) || (flow_->owner_of(handle) == rank() && mode == AccessMode::read);
   if (!is_here || (mode != AccessMode::write && !handle.flow.has_value))
     throw FlowCancelled("cannot acquire " + handle.described() + " with mode " + std::string(name_of(mode)) +
                         ": the flow was cancelled; wait first");
@@ -227,50 +168,48 @@ void Runtime::check_access_behind_end(runtime::Handle& handle, AccessMode mode) 
 
 /// The value is in the parts, or in the whole, whose order is restored after the next wait.
 void Runtime::check_divided_behind_end(const runtime::Handle& handle, AccessMode mode) {
-  if (flow_ == nullptr || (handle.flow.asks & (mode == AccessMode::read ? 1U : 2U)) == 0 || !is_over()) return;
+  if ((handle.flow.asks & (mode == AccessMode::read ? 1U : 2U)) == 0 || flow_->orders_parts()) return;
   throw FlowCancelled("cannot use " + handle.described() + " with mode " + std::string(name_of(mode)) +
                       ": it is divided into parts, or is one, and the flow was cancelled before it was split or "
                       "gathered; wait first");
 }
 
+/// The flow, for an explicit message.
 dist::Flow& Runtime::own_flow(const char* action, runtime::Handle* handle) {
   core_->submission().thread().check(action);
   runtime::Handle& data = named(handle, action);
-  if (flow_ == nullptr)
+  if (several_ == nullptr)
     throw UsageError(std::string("cannot ") + action + " " + data.described() + ": there is one rank only");
-  if (is_owned(data))
+  if (flow_->has_owner(data))
     throw UsageError(std::string("cannot ") + action + " " + data.described() + " explicitly, since rank " +
-                     std::to_string(owner_of(data)) +
+                     std::to_string(flow_->owner_of(data)) +
                      " owns it: what tasks need travels by itself; send data without an owner");
-  return *flow_;
-}
-
-std::uint32_t Runtime::owner_of_handle(runtime::Handle* handle) {
-  return owner_of(named(handle, "look for the owner of"));
+  return *several_;
 }
 
 DataOptions Runtime::options_beside(runtime::Handle* handle, const std::source_location& where) {
   DataOptions options{.where = where};
-  if (flow_ != nullptr && is_owned(named(handle, "lay data beside"))) options.owner = owner_of(*handle);
+  if (several_ != nullptr && flow_->has_owner(named(handle, "lay data beside")))
+    options.owner = flow_->owner_of(*handle);
   return options;
 }
 
 void Runtime::fetch_to(runtime::Handle* handle, std::optional<std::uint32_t> rank, const SourceLine& where) {
   core_->submission().thread().check("fetch data");
   internal::about_to_use(handle, false);
-  if (flow_ != nullptr) flow_->fetch(named(handle, "fetch"), rank.value_or(dist::kEverywhere), 0, where);
+  flow_->fetch(handle, rank.value_or(dist::kEverywhere), where);
 }
 
 void Runtime::migrate_to(runtime::Handle* handle, std::uint32_t rank, const SourceLine& where) {
   core_->submission().thread().check("migrate data");
   if (handle != nullptr && internal::PartPlan::is_bound(*handle))
     throw UsageError("cannot migrate " + handle->described() + ": it has parts, or is a part; let the parts end first");
-  if (flow_ != nullptr) flow_->migrate(named(handle, "migrate"), rank, where);
+  flow_->migrate(handle, rank, where);
 }
 
 void Runtime::flush_copies(runtime::Handle* handle) {
   core_->submission().thread().check("flush data");
-  if (flow_ != nullptr) flow_->flush(named(handle, "flush"));
+  flow_->flush(handle);
 }
 
 std::vector<MemoryNodeDescription> Runtime::memory_nodes() const {
@@ -300,7 +239,7 @@ void Runtime::prefetch_to(runtime::Handle* handle, unsigned node, const SourceLi
   runtime::Handle& data = named(handle, "prefetch");
   check_node("prefetch", node);
   if (is_over()) return;
-  if (flow_ != nullptr && !flow_->has_spare_id()) return core_->memory().note_ignored_prefetch();
+  if (!flow_->has_spare_id()) return core_->memory().note_ignored_prefetch();
   core_->accesses().prefetch(data, node, where);
 }
 

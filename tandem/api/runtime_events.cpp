@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "tandem/api/event_state.hpp"
-#include "tandem/api/runtime_shared.hpp"
 #include "tandem/base/narrow.hpp"
 #include "tandem/dist/flow.hpp"
-#include "tandem/dist/recording.hpp"
-#include "tandem/runtime/record/recorder.hpp"
+#include "tandem/dist/recorded_operation.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/main_memory_codelet.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 
 namespace tandem {
@@ -25,19 +24,18 @@ internal::HeldAccess Runtime::begin_access(runtime::Handle* handle, AccessMode m
   core_->submission().thread().check("acquire data");
   check_node("acquire", node);
   if (is_over()) check_access_behind_end(data, mode);
-  else if (flow_ != nullptr) share_access(data, mode, where);
+  else share_access(data, mode, where);
   internal::HeldAccess access(core_->accesses().acquire(data, mode, where, node).release());
-  if (flow_ != nullptr) flow_->entered();
+  flow_->entered();
   return access;
 }
 
 internal::HeldAccess Runtime::begin_access_at_owner(runtime::Handle* handle, AccessMode mode, const SourceLine& where) {
   runtime::Handle& data = named(handle, "acquire");
-  if (flow_ == nullptr) return begin_access(handle, mode, where);
   core_->submission().thread().check("acquire data");
-  if (flow_->is_over()) return owner_of(data) == rank() ? begin_access(handle, mode, where) : nullptr;
+  if (is_over()) return flow_->owner_of(data) == rank() ? begin_access(handle, mode, where) : nullptr;
   dist::Use use{&data, mode};
-  if (!flow_->enter({&use, 1}, {.on = owner_of(data), .where = where, .is_task = false})) return nullptr;
+  if (!flow_->enter({&use, 1}, {.on = flow_->owner_of(data), .where = where, .is_task = false})) return nullptr;
   internal::HeldAccess access(core_->accesses().acquire(data, mode, where).release());
   flow_->entered();
   return access;
@@ -47,13 +45,12 @@ Event Runtime::submit_event(std::string name, Release release, std::function<voi
                             std::span<const dist::Use> uses, const SourceLine& where) {
   core_->submission().thread().check("submit an event");
   if (is_over()) return {};
-  if (core_->submission().recorder() != nullptr && start)
-    return record_event(std::move(name), release, std::move(start), uses, where);
-  if (flow_ != nullptr && flow_->recording() != nullptr && start)
-    return record_event_in_flow(name, release, start, uses, where);
-  if (flow_ != nullptr && !flow_->enter(uses, {.where = where})) return {};
+  if (flow_->is_recording() && start)
+    return several_ != nullptr ? record_event_in_flow(name, release, start, uses, where)
+                               : record_event(std::move(name), release, std::move(start), uses, where);
+  if (!flow_->enter(uses, {.where = where})) return {};
   const auto state = enter_event(std::move(name), release, std::move(start), uses, where);
-  if (flow_ != nullptr) flow_->entered();
+  flow_->entered();
   return state->event();
 }
 
@@ -75,25 +72,21 @@ std::shared_ptr<internal::EventState> Runtime::enter_event(std::string name, Rel
 /// All ranks note the event and its rank. Each replay submits another event there.
 Event Runtime::record_event_in_flow(const std::string& name, Release release, const std::function<void(Event)>& start,
                                     std::span<const dist::Use> uses, const SourceLine& where) {
-  dist::Recording& recording = *flow_->recording();
-  const dist::Wish wish{.where = where};
-  flow_->settle_all(uses);
-  const std::uint32_t executor = flow_->executor_of(uses, wish);
-  const bool is_here = executor == flow_->rank() || executor == dist::kEverywhere;
+  static const std::shared_ptr<runtime::CodeletCore> codelet = runtime::make_cpu_codelet("recorded event");
+  dist::Wish wish{.where = where};
   runtime::Task* model = nullptr;
-  if (is_here) {
-    static const Codelet recorded("recorded event", NoWork());
-    model = &core_->submission().begin(recorded.core(), NoWorkCode::ops, base::narrow<unsigned>(uses.size()));
+  if (several_->place_recorded(uses, wish)) {
+    model = &core_->submission().begin(codelet, runtime::kNoValues, base::narrow<unsigned>(uses.size()));
     for (std::size_t i = 0; i < uses.size(); ++i) model->accesses()[i].set(uses[i].handle, uses[i].mode);
   }
-  const TaskRef known = recording.add_event(uses, wish, executor, model, release == Release::separate,
-                                            [this, name, release, start, where](std::span<const dist::Use> now) {
-                                              return enter_event(name, release, start, now, where)->tasks();
-                                            });
-  if (flow_->is_skipping()) recording.note_skipped();
-  if (!is_here) return {};
+  const auto submit = [this, name, release, start, where](std::span<const dist::Use> now) {
+    return enter_event(name, release, start, now, where)->tasks();
+  };
+  const dist::RecordedEvent event{submit, release == Release::separate};
+  const TaskRef recorded = several_->add_recorded(uses, wish, model, &event);
+  if (model == nullptr) return {};
   const auto state = std::make_shared<internal::EventState>(*core_, name, nullptr);
-  state->mark_recorded(TaskRef::recorded(known.task, recording_number_, base::narrow<std::uint32_t>(known.id)));
+  state->mark_recorded(recorded);
   return state->event();
 }
 

@@ -149,10 +149,9 @@ Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world
   register_options(registry);
   config_ = std::make_unique<base::Config>(registry);
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+  flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   trace_ = std::make_unique<Trace>(nullptr, [this](const std::filesystem::path& folder) {
-    TracePlace place;
-    if (flow_ != nullptr) place = {.rank = flow_->rank(), .size = flow_->size()};
-    return open_trace(trace_options(*config_, place, nullptr), folder, *resources_);
+    return open_trace(trace_options(*config_, {.rank = rank(), .size = size()}, nullptr), folder, *resources_);
   });
   connect_trace();
 }
@@ -166,7 +165,13 @@ Runtime::Runtime(std::unique_ptr<WorldResources> resources, runtime::World world
     trace_->session_ = std::move(trace);
     connect_trace();
   }
-  flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options);
+  join_ranks(std::move(endpoint), flow_options);
+}
+
+void Runtime::join_ranks(std::unique_ptr<comm::Endpoint> endpoint, const dist::FlowOptions& options) {
+  auto several = std::make_unique<dist::Flow>(*core_, std::move(endpoint), options);
+  several_ = several.get();
+  flow_ = std::move(several);
 }
 
 /// Ends the trace when no part emits events any more, and before the core, whose driver runs the flusher, is destroyed.
@@ -176,10 +181,10 @@ Runtime::~Runtime() {
     return;
   }
   const unsigned ranks = size(), own_rank = rank();
-  const bool has_ranks = flow_ != nullptr;  // then the flow says how it ended, and the core whether anything is left
-  bool is_well = !has_ranks || flow_->end();
-  flow_.reset();
-  if (!core_->shut_down() && !has_ranks) is_well = false;
+  bool is_well = flow_->end();
+  several_ = nullptr;
+  flow_ = std::make_unique<dist::ProgramFlow>(*core_);  // for kernels that are left
+  core_->shut_down();
   if (core_->has_lost_reports()) is_well = false;
   if (!is_well && exit_status_ != nullptr) exit_status_->fail();
   if (resources_->models != nullptr) resources_->models->save(core_->workers().measured_powers(), *resources_->log);
@@ -267,11 +272,11 @@ void Runtime::start(const Options& program) {
       resources_->log->info("the energy of {} is not counted: {}", missing.what, missing.why);
   }
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+  flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   connect_trace();
   if (message_memory) place_message_memory(*core_, *message_memory, *config_, *resources_);
   exit_status_ = std::make_unique<internal::ExitStatus>();
-  if (endpoint != nullptr)
-    flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
+  if (endpoint != nullptr) join_ranks(std::move(endpoint), flow_options(*config_));
   if (base::restrict_blas_threads() != nullptr)
     company_ = std::make_unique<base::ThreadWatch>(resources_->clock->now_ns());
 }
@@ -303,9 +308,9 @@ void Runtime::start_virtually(const Options& program) {
   options.watchdog_ns = 0;  // the simulation sees when nothing goes on
   options.emulation = program.emulation ? program.emulation : place.emulation();
   core_ = std::make_unique<runtime::RuntimeCore>(std::move(world), options);
+  flow_ = std::make_unique<dist::ProgramFlow>(*core_);
   connect_trace();
-  if (endpoint != nullptr)
-    flow_ = std::make_unique<dist::Flow>(*core_, std::move(endpoint), flow_options(*config_));
+  if (endpoint != nullptr) join_ranks(std::move(endpoint), flow_options(*config_));
 }
 
 /// Connects all parts to the trace, if there is one.
@@ -315,8 +320,6 @@ void Runtime::connect_trace() {
     for (const base::ConfigEntry& entry : config_->entries())
       session.describe_option(entry.option.name, entry.value_text(), entry.where);
     core_->trace_to(session);
-    if (flow_ == nullptr) return;  // the flow is made later
-    flow_->endpoint().trace_to(session);
     flow_->trace_to(session);
   });
 }

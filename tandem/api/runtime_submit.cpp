@@ -6,7 +6,6 @@
 #include "tandem/api/for_tasks_of.hpp"
 #include "tandem/base/narrow.hpp"
 #include "tandem/dist/flow.hpp"
-#include "tandem/dist/recording.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
 #include "tandem/runtime/worker/worker_team.hpp"
@@ -21,13 +20,12 @@ runtime::Task* Runtime::begin_task(const std::shared_ptr<runtime::CodeletCore>& 
 TaskRef Runtime::enter_task(runtime::Task& task) { return core_->submission().submit(task); }
 
 TaskRef Runtime::enter_task(runtime::Task& task, const TaskOptions& options) {
-  if (flow_ == nullptr) check_rank(options, task);
+  check_rank(options, task);
   set_options(options, task);
   if (options.after.empty()) return core_->submission().submit(task);
   return core_->submission().submit_after(task, options.after.data(), options.after.size());
 }
 
-/// Checks the rank of a task; on several ranks the flow places the task, and checks it.
 void Runtime::check_rank(const TaskOptions& options, runtime::Task& task) {
   if (__builtin_expect(options.on.value_or(0) == 0, 1)) return;
   const SourceLine where = task.where ? task.where : SourceLine(options.where);
@@ -53,7 +51,7 @@ void Runtime::set_options(const TaskOptions& options, runtime::Task& task) try {
   if (!task.where) task.where = options.where;
   if (!options.name.empty()) core_->submission().extra_of(task).name = options.name;
   if (options.callback) core_->submission().extra_of(task).callback = options.callback;
-  if (has_facts(options) && (core_->submission().is_traced() || is_recording())) {
+  if (has_facts(options) && (core_->submission().is_traced() || flow_->is_recording())) {
     runtime::TaskFacts& facts = core_->submission().extra_of(task).facts;
     if (options.iteration) facts.iteration = *options.iteration;
     facts.flops = options.flops;
@@ -69,75 +67,41 @@ void Runtime::drop_unfilled(runtime::Task& task) noexcept { core_->submission().
 
 bool Runtime::skip_in_flow(std::span<const dist::Use> uses, const SourceLine& where) {
   core_->submission().thread().check("submit");  // before the operation counts, since other ranks do not submit it
-  return !__builtin_expect(flow_->enters_all(), 0) && flow_->try_skip(uses, where);
+  return !__builtin_expect(several_->enters_all(), 0) && several_->try_skip(uses, where);
 }
 
 runtime::Task* Runtime::begin_in_flow(internal::FlowTask& call, const std::shared_ptr<runtime::CodeletCore>& codelet,
                                       const runtime::TaskOps& ops) {
   core_->submission().thread().check("submit");
-  const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(flow_->enters_all(), 0);
-  if (!placed && !call.looked && flow_->try_skip(call.uses, call.where)) return nullptr;
-  if (!call.always) {
-    if (flow_->recording() == nullptr) core_->submission().make_room();  // before other ranks count on the task
-    if (flow_->is_over()) return nullptr;
-  }
-  call.wish.where = call.where;
-  call.wish.codelet = codelet.get();
+  const bool placed = (call.options != nullptr && call.options->on) || __builtin_expect(several_->enters_all(), 0);
+  if (!placed && !call.looked && several_->try_skip(call.uses, call.wish.where)) return nullptr;
+  if (!several_->is_recording()) core_->submission().make_room();  // before other ranks count on the task
+  if (several_->is_over()) return nullptr;
   core_->submission().adopt(codelet);
+  call.wish.codelet = codelet.get();
   if (call.options != nullptr) {
     call.wish.on = call.options->on;
     call.wish.priority = call.options->priority;
+    call.wish.after = call.options->after;
   }
-  const auto accesses = base::narrow<unsigned>(call.uses.size());
-  if (flow_->recording() != nullptr) {
-    flow_->settle_all(call.uses);
-    if (call.reduces) flow_->share_reductions(call.uses, call.wish);
-    call.executor = flow_->executor_of(call.uses, call.wish);
-    if (call.executor == flow_->rank() || call.executor == dist::kEverywhere)
-      return &core_->submission().begin(codelet, ops, accesses);
-    record_in_flow(call, nullptr);
-    return nullptr;
-  }
-  if (call.reduces) flow_->share_reductions(call.uses, call.wish);
-  if (!flow_->enter(call.uses, call.wish)) return nullptr;
-  return &core_->submission().begin(codelet, ops, accesses);
+  if (!several_->begin_task(call.uses, call.wish, call.reduces)) return nullptr;
+  return &core_->submission().begin(codelet, ops, base::narrow<unsigned>(call.uses.size()));
 }
 
 TaskRef Runtime::enter_in_flow(internal::FlowTask& call, runtime::Task& task) {
   // With `reduce`, this rank's share has taken the place of the data.
   if (call.reduces)
     for (unsigned i = 0; i < call.uses.size(); ++i) task.accesses()[i].rebind(call.uses[i].handle);
-  if (flow_->recording() != nullptr) {
-    core_->submission().keep_iteration(task);
-    if (call.options != nullptr) set_options(*call.options, task);
-    record_in_flow(call, &task);
-    return call.result;
-  }
-  const TaskRef ref = call.options != nullptr ? enter_task(task, *call.options) : core_->submission().submit(task);
-  flow_->entered();
-  return ref;
-}
-
-void Runtime::record_in_flow(internal::FlowTask& call, runtime::Task* model) {
-  dist::Recording& recording = *flow_->recording();
-  std::vector<TaskRef> after;
-  if (call.options != nullptr)
-    for (const TaskRef& task : call.options->after) after.push_back(internal::as_kept(task, recording_number_));
-  call.result = recording.add(call.uses, call.wish, call.executor, model, after);
-  if (call.result.task != nullptr)
-    call.result = TaskRef::recorded(call.result.task, recording_number_, base::narrow<std::uint32_t>(call.result.id));
-  if (flow_->is_skipping()) recording.note_skipped();
+  if (several_->is_recording()) core_->submission().keep_iteration(task);
+  if (call.options != nullptr) set_options(*call.options, task);
+  return several_->submit(task, call.uses, call.wish);
 }
 
 void Runtime::skip_tasks(std::uint64_t tasks) {
   core_->submission().thread().check("skip tasks");
-  if (flow_ != nullptr) flow_->skip(tasks);
-  else if (tasks > 0 && !core_->submission().is_over())
-    throw UsageError("cannot skip tasks: there is one rank only, which runs them all");
+  flow_->skip(tasks);
 }
 
-bool Runtime::is_concerned(std::span<const dist::Use> uses) const { return flow_->concerns(uses); }
-bool Runtime::prunes() const noexcept { return flow_ != nullptr && flow_->prunes(); }
 bool internal::checks_pruning(Runtime& rt) noexcept { return rt.flow()->checks_pruning(); }
 
 void internal::submit_skipped(Runtime& rt, std::size_t i, const std::function<void()>& submit) {
@@ -156,8 +120,7 @@ void internal::check_access_count(const std::string& codelet, std::size_t count,
 std::size_t Runtime::grain_of(std::size_t count, const RangeOptions& options) const noexcept {
   if (options.grain != 0) return options.grain;
   // The chunks depend on the most workers of a rank, since every rank must submit the same tasks.
-  const std::size_t workers = flow_ != nullptr ? flow_->most_workers() : worker_count();
-  return std::max<std::size_t>(1, count / (8 * workers));
+  return std::max<std::size_t>(1, count / (std::size_t{8} * flow_->most_workers()));
 }
 
 std::size_t Runtime::chunk_count(std::size_t begin, std::size_t end, const RangeOptions& options) const noexcept {

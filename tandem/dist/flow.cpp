@@ -55,7 +55,7 @@ std::string explain_missing(const std::vector<base::Rank>& ranks) {
 }  // namespace
 
 Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint, const FlowOptions& options)
-    : core_(core),
+    : ProgramFlow(core),
       endpoint_(std::move(endpoint)),
       rank_(endpoint_->rank().value()),
       size_(endpoint_->size()),
@@ -86,7 +86,7 @@ Flow::Flow(runtime::RuntimeCore& core, std::unique_ptr<comm::Endpoint> endpoint,
   if (options_.idle_progress)
     attended_ = std::make_unique<Attended>(core_.workers().attendance(), endpoint_->idle_work());
   core_.trace().describe_owners_by([](const Handle& handle) { return place_of(const_cast<Handle&>(handle)).owner; });
-  if (core_.trace().session() != nullptr) trace_to(*core_.trace().session());
+  if (core_.trace().session() != nullptr) trace_transfers_to(*core_.trace().session());
   most_workers_ = base::narrow<unsigned>(core_.world().machine.workers.size());
   has_budgets_ = core_.memory().is_limited(0);
   if (size_ == 1) return;
@@ -150,7 +150,9 @@ bool Flow::has_spare_id() const noexcept {
   return core_.submission().last_id() % ids < ids / 2;
 }
 
-std::uint32_t Flow::reserve(std::size_t count, std::uint64_t digest) { return table_->reserve(count, digest); }
+std::uint32_t Flow::reserve(std::size_t count, const std::function<std::uint64_t()>& digest) {
+  return table_->reserve(count, digest());
+}
 
 void Flow::add_reserved(Handle& handle, std::uint32_t owner, std::uint32_t number) {
   table_->add_reserved(handle, owner, number);
@@ -181,7 +183,24 @@ void Flow::let_go(Handle& handle) {
   table_->remove(handle);
 }
 
-void Flow::settle(Handle& handle) { (recording_ != nullptr ? recorded_reductions_ : reductions_)->settle(handle); }
+std::uint32_t Flow::owner_of(Handle& handle) const {
+  const std::uint32_t owner = dist::owner_of(handle, recording_);
+  return owner != kEverywhere ? owner : rank_;
+}
+
+bool Flow::has_value(Handle& handle) const {
+  if (recording_ != nullptr)
+    if (const auto known = recording_->has_value(handle)) return *known;
+  return !place_of(handle).unwritten;
+}
+
+void Flow::forget_value(Handle& handle) {
+  if (recording_ != nullptr) return recording_->note_value(handle, false);
+  ProgramFlow::forget_value(handle);
+  place_of(handle).unwritten = true;
+}
+
+void Flow::settle(Handle& handle) { reductions().settle(handle); }
 
 // --- a task
 
@@ -265,8 +284,20 @@ void Flow::note(OperationKind kind, Handle& handle, AccessMode mode, std::uint32
   position_.note(kind, executor, where, {&use, 1});
 }
 
-void Flow::share_reductions(std::span<Use> uses, Wish& wish) {
-  (recording_ != nullptr ? recorded_reductions_ : reductions_)->share(uses, wish);
+bool Flow::begin_task(std::span<Use> uses, Wish& wish, bool reduces) {
+  if (recording_ != nullptr) settle_all(uses);
+  if (reduces) reductions().share(uses, wish);
+  if (recording_ == nullptr) return enter(uses, wish);
+  const bool here = place_recorded(uses, wish);
+  if (!here) add_recorded(uses, wish, nullptr);
+  return here;
+}
+
+runtime::TaskRef Flow::submit(runtime::Task& task, std::span<const Use> uses, const Wish& wish) {
+  if (recording_ != nullptr) return add_recorded(uses, wish, &task);
+  const runtime::TaskRef ref = ProgramFlow::submit(task, uses, wish);
+  entered();
+  return ref;
 }
 
 void Flow::settle_all(std::span<const Use> uses) {
@@ -294,8 +325,6 @@ void Flow::skip_to(std::uint64_t position) {
 }
 
 bool Flow::concerns(std::span<const Use> uses) const { return pruning_->concerns(uses, placement_.has_policy()); }
-
-bool Flow::is_skipping() const noexcept { return pruning_->is_skipping(); }
 
 Flow::SkipCheck::SkipCheck(Flow& flow, std::size_t index) : flow_(flow), index_(index), before_(flow.position()) {
   flow.pruning_->set_skipping(true);
@@ -428,7 +457,12 @@ void Flow::agree_on_least(std::shared_ptr<std::atomic<std::uint64_t>> value) {
 
 // --- what is known
 
-void Flow::trace_to(trace::Session& session) noexcept {
+void Flow::trace_to(trace::Session& session) {
+  endpoint_->trace_to(session);
+  trace_transfers_to(session);
+}
+
+void Flow::trace_transfers_to(trace::Session& session) noexcept {
   if (size_ > 1) core_.submission().flow().trace().share_stamps(nullptr);
   transfers_->trace_to(session);
 }

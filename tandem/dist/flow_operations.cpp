@@ -22,13 +22,14 @@ using Kind = RecordedOperation::Kind;
 
 // --- fetch, migrate, flush
 
-void Flow::fetch(Handle& handle, std::uint32_t rank, int priority, const SourceLine& where) {
+void Flow::fetch(Handle* data, std::uint32_t rank, const SourceLine& where) {
+  Handle& handle = named(data, "fetch");
   if (is_over()) return;
   if (rank != kEverywhere && rank >= size_)
     throw UsageError(fmt::format("cannot fetch {} to rank {}: there are {} ranks", handle.described(), rank, size_));
-  if (recording_ == nullptr) return fetch_now(handle, rank, {.priority = priority, .where = where}, {});
+  if (recording_ == nullptr) return fetch_now(handle, rank, {.where = where}, {});
   settle(handle);
-  recording_->add({.kind = Kind::fetch, .executor = rank, .priority = priority, .where = where}, handle);
+  recording_->add({.kind = Kind::fetch, .executor = rank, .where = where}, handle);
 }
 
 /// Performs a fetch; `ahead`: for a recorded one, all sendings of its version.
@@ -46,7 +47,8 @@ void Flow::fetch_now(Handle& handle, std::uint32_t rank, const Wish& wish, std::
   entered();
 }
 
-void Flow::migrate(Handle& handle, std::uint32_t rank, const SourceLine& where) {
+void Flow::migrate(Handle* data, std::uint32_t rank, const SourceLine& where) {
+  Handle& handle = named(data, "migrate");
   if (is_over()) return;
   if (rank >= size_)
     throw UsageError(fmt::format("cannot migrate {} to rank {}{}: there are {} ranks", handle.described(), rank,
@@ -76,7 +78,8 @@ void Flow::migrate_now(Handle& handle, std::uint32_t rank, const SourceLine& whe
   entered();
 }
 
-void Flow::flush(Handle& handle) {
+void Flow::flush(Handle* data) {
+  Handle& handle = named(data, "flush");
   if (is_over()) return;
   if (recording_ == nullptr) return flush_now(handle);
   settle(handle);
@@ -119,26 +122,49 @@ void Flow::refuse_recording() {
       "after; where you would acquire data, submit a task with a lambda, which gets it in each replay");
 }
 
-void Flow::start_recording(Recording& recording) {
+std::unique_ptr<runtime::RecordedFlow> Flow::record(const std::function<void()>& flow) {
   if (recording_ != nullptr) throw UsageError("cannot record a graph while another is recorded");
-  recording_ = &recording;
-  recorded_reductions_ = std::make_unique<Reductions>(core_, *this, placement_, *pruning_, &recording);
-  enters_all_ = true;
+  auto recording = std::make_unique<Recording>(core_, *this);
+  struct End {
+    Flow& flow;
+    ~End() {
+      flow.recorded_reductions_.reset();
+      flow.recording_ = nullptr;
+      flow.enters_all_ = flow.options_.check_pruning;
+    }
+  };
+  {
+    const End end{*this};
+    recording_ = recording.get();
+    recorded_reductions_ = std::make_unique<Reductions>(core_, *this, placement_, *pruning_, recording_);
+    enters_all_ = true;
+    flow();
+    recorded_reductions_->gather_all();
+  }
+  recording->finish();
+  return recording;
 }
 
-void Flow::end_recorded_sums() { recorded_reductions_->gather_all(); }
+bool Flow::place_recorded(std::span<const Use> uses, Wish& wish) {
+  settle_all(uses);
+  wish.on = placement_.executor_of(uses, wish, recording_);
+  return *wish.on == rank_ || *wish.on == kEverywhere;
+}
 
-void Flow::stop_recording() noexcept {
-  recorded_reductions_.reset();
-  recording_ = nullptr;
-  enters_all_ = options_.check_pruning;
+runtime::TaskRef Flow::add_recorded(std::span<const Use> uses, const Wish& wish, runtime::Task* model,
+                                    const RecordedEvent* event) {
+  const runtime::TaskRef name = recording_->add(uses, wish, model, event);
+  if (pruning_->is_skipping()) recording_->note_skipped();
+  return name;
 }
 
 bool Flow::replay(Recording& recording) {
-  if (recording_ != nullptr) throw UsageError("cannot replay a graph while one is recorded");
+  if (recording_ != nullptr)
+    throw UsageError(
+        "cannot replay a graph while a graph is recorded: nothing runs meanwhile; do it outside the recording, before "
+        "or after a replay");
   if (is_over()) return false;
   recording.check_data();
-  recording.check_owners();
   // If the workers are paused, it throws before anything is entered; otherwise each operation waits.
   core_.submission().make_room();
   const bool may_wait = !core_.workers().are_paused();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -9,6 +10,9 @@
 
 namespace tandem::comm {
 class BroadcastPlan;
+}
+namespace tandem::runtime {
+struct EventTasks;
 }
 
 namespace tandem::dist {
@@ -36,6 +40,13 @@ struct RecordedOperation {
 
   /// Codelet of a task that runs here; else null.
   const runtime::CodeletCore* codelet() const noexcept { return model != nullptr ? model->codelet : nullptr; }
+};
+
+/// An event of the program, which counts as a task.
+struct RecordedEvent {
+  /// Submits an event with these accesses, as the program would, and returns its nodes.
+  std::function<runtime::EventTasks(std::span<const Use> uses)> submit;
+  bool with_release = false;  ///< its released half counts as another task
 };
 
 /// A version goes to a rank when the first task that sees it is submitted. The sendings of one version are consecutive.

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "tandem/base/narrow.hpp"
-#include "tandem/dist/place.hpp"
+#include "tandem/dist/flow.hpp"
+#include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/main_memory_codelet.hpp"
 
 namespace tandem::dist {
 
@@ -33,49 +35,45 @@ AccessMode mode_of(Kind kind) {
 
 Recording::~Recording() {
   for (const RecordedOperation& operation : operations_)
-    if (operation.model != nullptr) core_.submission().abandon(*operation.model);
+    if (operation.model != nullptr) runtime_.submission().abandon(*operation.model);
 }
 
-TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model,
-                       std::span<const TaskRef> after) {
+TaskRef Recording::add(std::span<const Use> uses, const Wish& wish, Task* model, const RecordedEvent* event) {
   std::vector<std::uint32_t> predecessors;
   const auto refuse = [&](const std::string& why) {
     const std::string at = wish.where ? fmt::format(" (at {})", runtime::describe(wish.where)) : "";
-    if (model != nullptr) core_.submission().abandon(*model);
+    if (model != nullptr) runtime_.submission().abandon(*model);
     throw UsageError(fmt::format("a task{} cannot be recorded: {}", at, why));
   };
   for (const Use& use : uses)
-    if (use.handle == nullptr || !core_.data().owns(*use.handle))
+    if (use.handle == nullptr || !runtime_.data().owns(*use.handle))
       refuse("it uses data that is not registered with this runtime");
   if (model != nullptr && model->ops->value_bytes != 0 && model->ops->copy_values == nullptr)
     refuse("its values cannot be copied; pass pointers or data instead");
-  for (const TaskRef& task : after) {
+  for (const TaskRef& task : wish.after) {
     if (task.task == nullptr) continue;  // a task of another rank
-    predecessors.push_back(index_of(task));
-    if (predecessors.back() == kNone) refuse("it is to follow a task that is not of the recording");
+    if (!task.is_of_recording(number_)) refuse("it is to follow a task that is not of the recording");
+    predecessors.push_back(task.recorded_index());
   }
   for (const Use& use : uses)
     if (makes(use.mode)) note_value(*use.handle, true);
   uses_.emplace_back(uses.begin(), uses.end());
   after_.push_back(std::move(predecessors));
   for (const Use& use : uses) kept_.keep(*use.handle);
-  operations_.push_back({.executor = executor, .priority = wish.priority, .where = wish.where, .model = model,
+  const auto index = base::narrow<std::uint32_t>(operations_.size());
+  operations_.push_back({.executor = *wish.on, .priority = wish.priority, .where = wish.where, .model = model,
                          .is_task = wish.is_task});
   if (wish.is_task) ++task_count_;
-  return model != nullptr ? TaskRef{model, operations_.size()} : TaskRef{};
-}
-
-TaskRef Recording::add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, Task* model,
-                             bool with_release, SubmitEvent submit) {
-  const TaskRef name = add(uses, wish, executor, model, {});
-  events_.push_back(std::move(submit));
-  operations_.back().event = base::narrow<std::uint32_t>(events_.size());
-  if (with_release) ++task_count_;
-  return name;
+  if (event != nullptr) {
+    events_.push_back(*event);
+    operations_.back().event = base::narrow<std::uint32_t>(events_.size());
+    if (event->with_release) ++task_count_;
+  }
+  return model != nullptr ? TaskRef::recorded(model, number_, index) : TaskRef{};
 }
 
 void Recording::add(const RecordedOperation& operation, Handle& handle) {
-  if (!core_.data().owns(handle))
+  if (!runtime_.data().owns(handle))
     throw UsageError(fmt::format("an operation of {} cannot be recorded: it is not registered with this runtime",
                                  handle.described()));
   if (operation.kind == Kind::migrate)
@@ -108,7 +106,8 @@ std::uint32_t Recording::owner_of(Handle& handle) const {
   return moved != moves_.end() ? moved->second.to : place_of(handle).owner;
 }
 
-void Recording::check_owners() const {
+void Recording::check_data() const {
+  kept_.check(runtime_.data());
   Handle* wrong = nullptr;  // the one that was registered first, so that all ranks name the same
   for (const auto& [handle, move] : moves_)
     if (place_of(*handle).owner != move.from && (wrong == nullptr || place_of(*handle).id < place_of(*wrong).id))
@@ -131,11 +130,6 @@ void Recording::skip(std::uint64_t tasks) {
   uses_.emplace_back();
   after_.emplace_back();
   operations_.push_back({.kind = Kind::skip, .tasks = tasks});
-}
-
-std::uint32_t Recording::index_of(const TaskRef& task) const noexcept {
-  const bool known = task.id > 0 && task.id <= operations_.size() && operations_[task.id - 1].model == task.task;
-  return known ? base::narrow<std::uint32_t>(task.id - 1) : kNone;
 }
 
 void Recording::finish() {
@@ -226,10 +220,7 @@ void Recording::find_ends() {
 
 Task* Recording::change(const TaskRef& task) {
   if (task.task == nullptr) return nullptr;
-  if (index_of(task) == kNone)
-    throw UsageError(
-        "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it "
-        "was recorded");
+  check_change(task);
   return task.task;
 }
 
@@ -243,17 +234,7 @@ bool Recording::adds_to(const Handle& handle) const {
 }
 
 void Recording::rebind(Handle& from, Handle& to) {
-  if (!kept_.holds(from))
-    throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
-  if (kept_.holds(to))
-    throw UsageError(
-        fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
-  if (!(from.shape == to.shape) || *from.type != *to.type)
-    throw UsageError(
-        fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (!core_.data().owns(to))
-    throw UsageError(
-        fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+  check_rebind(from, to, kept_.holds(from), kept_.holds(to));
   if (to.reduction == nullptr && adds_to(from))
     throw UsageError(fmt::format("cannot rebind {} to {}, which has no reduction, but tasks of the graph add to it",
                                  from.described(), to.described()));
@@ -282,26 +263,27 @@ void Recording::rebind(Handle& from, Handle& to) {
 }
 
 void Recording::submit(const RecordedOperation& operation) {
+  TaskRef& submitted = submitted_[static_cast<std::size_t>(&operation - operations_.data())];
   if (operation.event != 0) {
-    const runtime::EventTasks event = events_[operation.event - 1](operation.uses);
-    submitted_[static_cast<std::size_t>(&operation - operations_.data())] = event.readable;
-    if (event.released.task != nullptr) released_.push_back(event.released);
+    const runtime::EventTasks event = events_[operation.event - 1].submit(operation.uses);
+    submitted = event.readable;
+    if (event.released.task != nullptr) ends_.push_back(event.released);
     return;
   }
-  Task& task = core_.submission().begin_copy(*operation.model);
+  Task& task = runtime_.submission().begin_copy(*operation.model);
   std::vector<TaskRef> predecessors;
   for (const std::uint32_t before : operation.after) predecessors.push_back(submitted_[before]);
-  submitted_[static_cast<std::size_t>(&operation - operations_.data())] =
-      predecessors.empty() ? core_.submission().submit(task)
-                           : core_.submission().submit_after(task, predecessors.data(), predecessors.size());
+  submitted = runtime_.submission().submit_after(task, predecessors.data(), predecessors.size());
 }
 
-std::span<const TaskRef> Recording::ends() {
+runtime::Replay Recording::replay() {
+  static constexpr runtime::TaskOps nothing{.invoke = [](runtime::KernelCall&) {}};
+  static const std::shared_ptr<runtime::CodeletCore> codelet = runtime::make_cpu_codelet("end of a replay");
   ends_.clear();
+  if (!flow_.replay(*this)) return {};
   for (const std::uint32_t last : last_) ends_.push_back(submitted_[last]);
-  ends_.insert(ends_.end(), released_.begin(), released_.end());
-  released_.clear();
-  return ends_;
+  Task& end = runtime_.submission().begin(codelet, nothing, 0);
+  return {runtime_.submission().submit_after(end, ends_.data(), ends_.size()), number_, 0};
 }
 
 }  // namespace tandem::dist

@@ -13,26 +13,26 @@
 #include "tandem/comm/endpoint.hpp"
 #include "tandem/dist/recorded_operation.hpp"
 #include "tandem/dist/use.hpp"
-#include "tandem/runtime/event/external_events.hpp"
-#include "tandem/runtime/record/kept_data.hpp"
-#include "tandem/runtime/runtime_core.hpp"
+#include "tandem/runtime/record/recorded_flow.hpp"
 
 namespace tandem::dist {
 
-/// A recorded flow on one rank: the executor and the data of each task, and on the executor the task itself, filled.
-/// The executor is chosen when the task is recorded. All ranks keep the same operations, and submit them at the same
-/// position of the flow; explicit messages are each rank's own.
+class Flow;
+
+/// A recorded flow of several ranks, on one of them: the executor and the data of each task, and on the executor the
+/// task itself, filled. The executor is chosen when the task is recorded. All ranks keep the same operations, and
+/// submit them at the same position of the flow; explicit messages are each rank's own.
 ///
 /// A migration moves no data while it is recorded: `owner_of` returns the owner at this point of a replay, and
 /// determines where the next tasks run. So a replay must begin with the owners with which the recording began
-/// (`check_owners`).
+/// (`check_data`).
 ///
 /// A recording knows every reader of a version before the first one is submitted (`RecordedSending`). So its broadcasts
 /// are complete, also of data that is ready when the replay begins. With a budget for copies they are sent task by task
 /// instead.
 ///
-/// Threads: the submitting thread. Data that Tandem allocated lives as long as a recording uses it.
-class Recording {
+/// Threads: the submitting thread.
+class Recording final : public runtime::RecordedFlow {
  public:
   /// An explicit message.
   struct Message {
@@ -41,23 +41,15 @@ class Recording {
     std::shared_ptr<comm::BroadcastPlan> plan = {};  ///< plan of `send`
   };
 
-  explicit Recording(runtime::RuntimeCore& core) : core_(core) {}
-  ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  Recording(runtime::RuntimeCore& core, Flow& flow) : RecordedFlow(core), flow_(flow) {}
+  ~Recording() override;
 
-  /// Adds a task; with `wish.is_task` false, one of Tandem's own. The recording owns `model`, filled, from now on, also
-  /// when this throws. Returns the name of the task for `change`; an empty one on ranks that do not run it. Throws
-  /// UsageError.
-  runtime::TaskRef add(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
-                       std::span<const runtime::TaskRef> after);
-  /// Submits an event with these accesses, as the program would, and returns its nodes.
-  using SubmitEvent = std::function<runtime::EventTasks(std::span<const Use> uses)>;
-  /// Adds an event of the program, which counts as a task, and as another one when it has a released half
-  /// (`with_release`). `model` names it, and is never run. Each replay calls `submit` on the rank of the event, at the
-  /// event's position.
-  runtime::TaskRef add_event(std::span<const Use> uses, const Wish& wish, std::uint32_t executor, runtime::Task* model,
-                             bool with_release, SubmitEvent submit);
+  /// Adds a task of rank `wish.on`; with `wish.is_task` false, one of Tandem's own. The recording owns `model`, filled,
+  /// from now on, also when this throws. Returns the reference to the task; an empty one on ranks that do not run it.
+  /// With `event` it is an event of the program: `model` names it, and is never run, and each replay calls
+  /// `event->submit` on its rank, at its position. Throws UsageError.
+  runtime::TaskRef add(std::span<const Use> uses, const Wish& wish, runtime::Task* model,
+                       const RecordedEvent* event = nullptr);
   /// Adds an operation that is no task. Throws UsageError.
   void add(const RecordedOperation& operation, runtime::Handle& handle);
   void add(RecordedOperation operation, runtime::Handle& handle, Message message);
@@ -67,7 +59,6 @@ class Recording {
   void note_skipped() noexcept { operations_.back().skipped = true; }
   /// Ends the recording: no more operations follow.
   void finish();
-  const runtime::KeptData& data() const noexcept { return kept_; }
   /// While recording: whether the data has a value at this point of a replay; no value: as outside.
   std::optional<bool> has_value(runtime::Handle& handle) const {
     const auto known = has_value_.find(&handle);
@@ -77,12 +68,11 @@ class Recording {
   /// While recording: the owner of the data at this point of a replay.
   std::uint32_t owner_of(runtime::Handle& handle) const;
 
-  /// Task whose values or priority change, as in `RecordedGraph`; null for a task of another rank. Throws UsageError.
-  runtime::Task* change(const runtime::TaskRef& task);
-  void rebind(runtime::Handle& from, runtime::Handle& to);
+  runtime::Task* change(const runtime::TaskRef& task) override;
+  void rebind(runtime::Handle& from, runtime::Handle& to) override;
 
-  /// Number of tasks of the program, skipped ones included: equal on all ranks.
-  std::size_t task_count() const noexcept { return task_count_; }
+  /// Skipped tasks included: equal on all ranks.
+  std::size_t task_count() const noexcept override { return task_count_; }
   std::span<const RecordedOperation> operations() const noexcept { return operations_; }
   std::span<RecordedSending> sendings(const RecordedOperation& operation) noexcept {
     return std::span(sendings_).subspan(operation.first_sending, operation.sendings);
@@ -90,15 +80,12 @@ class Recording {
 
   const Message& message(const RecordedOperation& operation) const noexcept { return messages_[operation.message]; }
 
-  /// Throws UsageError when data was unregistered since.
-  void check_data() const { kept_.check(core_.data()); }
-  /// Throws UsageError when data that the recording migrates has another owner than when it was recorded.
-  void check_owners() const;
+  /// Throws UsageError when data was unregistered since, or has another owner and the recording migrates it.
+  void check_data() const;
   /// Submits a copy of an operation's model, or an event.
   void submit(const RecordedOperation& operation);
-  /// The tasks of the last replay that no other task of it on this rank follows, and the released halves of its events.
-  /// Called once for each replay.
-  std::span<const runtime::TaskRef> ends();
+  /// The end of the replay follows its tasks on this rank.
+  runtime::Replay replay() override;
 
  private:
   /// The owners of data that is migrated, before and after a replay.
@@ -107,14 +94,13 @@ class Recording {
     std::uint32_t to = 0;
   };
 
-  std::uint32_t index_of(const runtime::TaskRef& task) const noexcept;
   bool adds_to(const runtime::Handle& handle) const;
   void find_sendings();
   void find_ends();
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  runtime::RuntimeCore& core_;
+  Flow& flow_;
   std::vector<RecordedOperation> operations_;
   std::size_t task_count_ = 0;
   std::unordered_map<runtime::Handle*, Move> moves_;
@@ -123,12 +109,10 @@ class Recording {
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<RecordedSending> sendings_;
   std::vector<Message> messages_;
-  std::vector<SubmitEvent> events_;
-  std::vector<std::uint32_t> last_;     ///< operations for `ends`
-  runtime::KeptData kept_;
+  std::vector<RecordedEvent> events_;
+  std::vector<std::uint32_t> last_;     ///< tasks that no other task on this rank follows
   std::vector<runtime::TaskRef> submitted_;  ///< tasks of the last replay, by operation
-  std::vector<runtime::TaskRef> released_;   ///< released halves of events of the last replay
-  std::vector<runtime::TaskRef> ends_;
+  std::vector<runtime::TaskRef> ends_;  ///< of the last replay: released halves of its events, then those of `last_`
 };
 
 }  // namespace tandem::dist

@@ -18,6 +18,7 @@
 #include "tandem/runtime/exec/kernel_call.hpp"
 #include "tandem/runtime/runtime_core.hpp"
 #include "tandem/runtime/task/describe.hpp"
+#include "tandem/runtime/task/main_memory_codelet.hpp"
 
 namespace tandem::dist {
 
@@ -39,12 +40,6 @@ constexpr TaskOps kGather{.invoke = [](KernelCall& call) {
   const runtime::Replica sum = call.memory(0), more = call.memory(1);
   into.reduction->combine(sum.pointer, sum.ld, more.pointer, more.ld, into.shape);
 }, .always = true};
-
-std::shared_ptr<runtime::CodeletCore> make_codelet(const char* name) {
-  auto codelet = std::make_shared<runtime::CodeletCore>(name);
-  codelet->devices.push_back(DeviceKind::cpu);
-  return codelet;
-}
 
 /// Functions of `handle`'s reduction for a share of it, which may live longer: functions of arrays look at the handle.
 std::unique_ptr<runtime::Reduction> reduction_for_share(Handle& handle) {
@@ -96,7 +91,7 @@ void Reductions::share(std::span<Use> uses, Wish& wish) {
 }
 
 Handle& Reductions::share_of(Handle& handle, std::uint32_t rank, const Wish& wish) {
-  static const std::shared_ptr<runtime::CodeletCore> start = make_codelet("start a share");
+  static const std::shared_ptr<runtime::CodeletCore> start = runtime::make_cpu_codelet("start a share");
   const auto [found, is_new] = sums_.try_emplace(place_of(handle).id, Sum{&handle, {}, wish.priority, wish.where});
   Sum& sum = found->second;
   if (is_new && recording_ == nullptr) place_of(handle).reducing = true;
@@ -129,7 +124,7 @@ Reductions::OwnedHandle Reductions::make_share(Handle& handle, std::uint32_t ran
 // --- the tree that gathers
 
 void Reductions::gather(Handle& handle) {
-  static const std::shared_ptr<runtime::CodeletCore> gather = make_codelet("gather shares");
+  static const std::shared_ptr<runtime::CodeletCore> gather = runtime::make_cpu_codelet("gather shares");
   if (pruning_.is_skipping())
     pruning_.refuse_skip("is the first one after tasks with reduce accesses that uses", handle, {});
   auto found = sums_.extract(place_of(handle).id);
@@ -165,7 +160,7 @@ void Reductions::submit(const std::shared_ptr<runtime::CodeletCore>& codelet, co
     task->where = wish.where;
   }
   if (recording_ != nullptr) {
-    recording_->add(uses, wish, *wish.on, task, {});
+    recording_->add(uses, wish, task);
   } else if (is_here) {
     core_.submission().submit(*task);
     flow_.entered();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "tandem/runtime/data/access.hpp"
 #include "tandem/runtime/task/task.hpp"
@@ -23,6 +24,7 @@ struct Wish {
   SourceLine where = {};
   bool is_task = true;                   ///< false: an access of the application
   const runtime::CodeletCore* codelet = nullptr;  ///< codelet of the task, adopted by the submission; null: not known
+  std::span<const runtime::TaskRef> after = {};   ///< tasks of this rank that come first, whatever data they use
 };
 
 }  // namespace tandem::dist

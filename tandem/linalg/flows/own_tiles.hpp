@@ -27,7 +27,7 @@ class OwnTiles {
   /// Cost: one test per tile.
   template <Scalar T>
   OwnTiles(Runtime& rt, const TiledData<T>& a, Use use) : row_tiles_(a.row_tiles()) {
-    everything_ = !rt.prunes() || rt.flow()->recording() != nullptr || !a.matrix().distribution().several();
+    everything_ = !rt.prunes() || rt.flow()->is_recording() || !a.matrix().distribution().several();
     if (everything_) return;
     fill(a.col_tiles(), [&](std::size_t i, std::size_t j) {
       if (!a.stores(i, j)) return false;

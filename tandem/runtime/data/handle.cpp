@@ -4,6 +4,7 @@
 #include <mutex>
 #include <new>
 
+#include "tandem/base/exceptions.hpp"
 #include "tandem/base/sanitizers.hpp"
 #include "tandem/base/slab_heap.hpp"
 #include "tandem/base/spin_lock.hpp"
@@ -47,6 +48,12 @@ void* Handle::operator new(std::size_t bytes, std::align_val_t alignment) {
 void Handle::operator delete(void* memory, std::align_val_t alignment) noexcept {
   if constexpr (base::under_address_sanitizer) return ::operator delete(memory, alignment);
   handle_memory().give_back(memory);
+}
+
+Handle& named(Handle* handle, const char* action) {
+  if (handle == nullptr)
+    throw UsageError(std::string("cannot ") + action + " an empty Data object; register data first");
+  return *handle;
 }
 
 }  // namespace tandem::runtime

@@ -261,4 +261,7 @@ inline AccessMode shown_mode(const AccessSlot& slot) noexcept {
   return slot.handle()->private_copy != nullptr ? AccessMode::reduce : slot.mode();
 }
 
+/// The handle of a Data object. Throws UsageError if it is empty: "cannot ACTION an empty Data object".
+Handle& named(Handle* handle, const char* action);
+
 }  // namespace tandem::runtime

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <iterator>
 #include <new>
@@ -24,11 +23,6 @@ void destroy(Task& task, TaskPool& pool) noexcept {
 }
 
 }  // namespace
-
-std::uint32_t next_recording_number() noexcept {
-  static std::atomic<std::uint32_t> last{0};
-  return (last.fetch_add(1, std::memory_order_relaxed) + 1) & 0x7fff'ffff;
-}
 
 std::vector<std::unique_ptr<Instance>> Instance::take_running(std::vector<std::unique_ptr<Instance>>& instances) {
   const auto ended = [](const auto& instance) { return has_ended(instance->end); };
@@ -63,7 +57,7 @@ RecordedGraph::~RecordedGraph() {
   if (!left.empty()) runtime_.left_replays().keep(std::move(left), std::move(kept_));
 }
 
-TaskRef RecordedGraph::replay() {
+Replay RecordedGraph::replay() {
   Submission& submission = runtime_.submission();
   submission.thread().check("replay a graph");
   if (submission.recorder() != nullptr)
@@ -98,7 +92,7 @@ TaskRef RecordedGraph::replay() {
   if (Memory& memory = runtime_.memory(); memory.is_limited())
     for (Task* const task : instance.tasks) memory.room().note_uses(*task);
   start(instance);
-  return instance.end;
+  return {instance.end, number_, instance.state.base};
 }
 
 /// How much deeper a replay is now than its tasks when they were recorded, as one block: it follows all tasks of its
@@ -234,30 +228,16 @@ std::unique_ptr<Instance> RecordedGraph::build_instance() {
   return instance;
 }
 
-Task& RecordedGraph::change(const TaskRef& task) {
-  if (!task.is_of_recording(number_))
-    throw UsageError(
-        "a change to a recorded graph names a task that is not of its recording; keep what submit returned while it "
-        "was "
-        "recorded");
+Task* RecordedGraph::change(const TaskRef& task) {
+  check_change(task);
   ++version_;
   note_change(task.recorded_index());
-  return *templates_[task.recorded_index()];
+  return templates_[task.recorded_index()];
 }
 
 void RecordedGraph::rebind(Handle& from, Handle& to) {
-  const auto at = std::find_if(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &from; });
-  if (at == uses_.end())
-    throw UsageError(fmt::format("cannot rebind {}: the recorded graph does not use it", from.described()));
-  if (std::any_of(uses_.begin(), uses_.end(), [&](const RecordedUse& use) { return use.handle == &to; }))
-    throw UsageError(
-        fmt::format("cannot rebind {} to {}: the recorded graph uses that one too", from.described(), to.described()));
-  if (!(from.shape == to.shape) || *from.type != *to.type)
-    throw UsageError(
-        fmt::format("cannot rebind {} to {}: their types or sizes differ", from.described(), to.described()));
-  if (!runtime_.data().owns(to))
-    throw UsageError(
-        fmt::format("cannot rebind {} to {}, which is not registered here", from.described(), to.described()));
+  const auto at = std::ranges::find(uses_, &from, &RecordedUse::handle);
+  check_rebind(from, to, at != uses_.end(), std::ranges::find(uses_, &to, &RecordedUse::handle) != uses_.end());
   at->handle = &to;
   kept_.replace(from, to, runtime_.data());
   ++version_;
@@ -288,14 +268,14 @@ static TaskRef node_to_wait_for(const TaskRef& end, RecordIndex index) {
   return end;
 }
 
-void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first,
-                    const TaskRef& task) {
-  if (!task.is_of_recording(recording))
+void wait_in_replay(RuntimeCore& runtime, const Replay& replay, const TaskRef& task) {
+  if (!task.is_of_recording(replay.recording))
     throw UsageError(
         "cannot wait for a task in this replay: it is not of the recording that was replayed; give what submit "
         "returned "
         "while that one was recorded");
-  runtime.accesses().wait(node_to_wait_for(end, task.recorded_index()), first + task.recorded_index());
+  if (replay.first == 0) return runtime.accesses().wait(replay);
+  runtime.accesses().wait(node_to_wait_for(replay, task.recorded_index()), replay.first + task.recorded_index());
 }
 
 void RecordedGraph::update(Instance& instance) {

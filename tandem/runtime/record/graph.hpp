@@ -7,7 +7,7 @@
 
 #include "tandem/base/large_memory.hpp"
 #include "tandem/runtime/data/handle.hpp"
-#include "tandem/runtime/record/kept_data.hpp"
+#include "tandem/runtime/record/recorded_flow.hpp"
 #include "tandem/runtime/task/codelet_core.hpp"
 #include "tandem/runtime/task/task.hpp"
 
@@ -18,9 +18,6 @@ class RuntimeCore;
 /// Index of a task in a recording.
 using RecordIndex = std::uint32_t;
 inline constexpr RecordIndex kNoTask = ~RecordIndex{0};
-
-/// A number for a recording, below 2^31; unique in the process until two thousand million were made. Any thread.
-std::uint32_t next_recording_number() noexcept;
 
 /// One access of one recorded task.
 struct RecordedAccess {
@@ -60,38 +57,28 @@ struct Instance {
 
 /// A recorded flow: the graph of its tasks, with static edges, and what joins it to live submissions. Belongs to the
 /// submitting thread. Several replays may be under way at a time: each uses an instance of its own, and an instance
-/// whose replay has ended is used again, so the steady state allocates nothing. Data that Tandem allocated lives as
-/// long as a graph uses it; data over the user's memory may be unregistered, and is then to be replaced by `rebind`
-/// before the next replay.
+/// whose replay has ended is used again, so the steady state allocates nothing. Data over the user's memory may be
+/// unregistered, and is then to be replaced by `rebind` before the next replay.
 ///
 /// Order. A replay has the place in the flow where `replay` was called. Its first accesses to a piece of data follow
 /// the live tasks (or the replay) before, and its last ones precede those after, as if all its tasks had been submitted
 /// there. Only data that more than `kExactReaders` tasks read last is held until the whole replay has ended.
-class RecordedGraph {
+class RecordedGraph final : public RecordedFlow {
  public:
   static constexpr std::size_t kExactReaders = 8;
 
-  explicit RecordedGraph(RuntimeCore& runtime) : runtime_(runtime), number_(next_recording_number()) {}
+  using RecordedFlow::RecordedFlow;
   /// Waits for its replays. Those it cannot wait for stay with the runtime (`LeftReplays`).
-  ~RecordedGraph();
-  RecordedGraph(const RecordedGraph&) = delete;
-  RecordedGraph& operator=(const RecordedGraph&) = delete;
+  ~RecordedGraph() override;
 
-  /// Enters one replay into the flow. Returns its last node, which callers can wait for.
-  TaskRef replay();
-
-  /// Number of the recording in references to its tasks.
-  std::uint32_t number() const noexcept { return number_; }
-  std::size_t task_count() const noexcept { return templates_.size(); }
-  const KeptData& data() const noexcept { return kept_; }
+  Replay replay() override;
+  std::size_t task_count() const noexcept override { return templates_.size() - 1; }
   std::size_t instance_count() const noexcept { return instances_.size(); }
   /// Number of entries of the list of changes, for tests of its bound.
   std::size_t change_count() const noexcept { return changes_.size(); }
 
-  /// The next functions change the replays to come. They throw UsageError when `task` is not of this recording or types
-  /// differ.
-  Task& change(const TaskRef& task);  ///< the task whose values or priority are about to change
-  void rebind(Handle& from, Handle& to);
+  Task* change(const TaskRef& task) override;
+  void rebind(Handle& from, Handle& to) override;
 
   /// Lets live tasks follow this task of the replays to come.
   void watch(RecordIndex task);
@@ -108,8 +95,6 @@ class RecordedGraph {
   void leave_data(Instance& instance);
   void start(Instance& instance);
 
-  RuntimeCore& runtime_;
-  const std::uint32_t number_;
   std::vector<Task*> templates_;             ///< templates of the tasks; the last one is the join at the end
   std::vector<std::size_t> bytes_;           ///< bytes of each template
   std::vector<std::int32_t> predecessors_;
@@ -117,7 +102,6 @@ class RecordedGraph {
   std::vector<std::uint32_t> explicit_from_;
   std::vector<RecordIndex> successors_;
   std::vector<RecordedUse> uses_;
-  KeptData kept_;                            ///< all data of the tasks
   std::vector<RecordIndex> guarded_;  ///< tasks with entries: their counts hold a guard until the replay has entered
   std::vector<RecordIndex> roots_;           ///< tasks without predecessors and entries
   std::vector<RecordIndex> boundary_;
@@ -130,11 +114,9 @@ class RecordedGraph {
   std::uint64_t traced_version_ = 0;
 };
 
-/// Waits for `task` of the replay that begins at position `first` of the flow and ends with `end`: for the task alone
-/// if it is at the graph's boundary or was waited for before this replay, else for the end of the replay. Later replays
-/// then have the task at their boundary. Throws as `Accesses::wait`, and UsageError when the task is not of recording
-/// number `recording`.
-void wait_in_replay(RuntimeCore& runtime, const TaskRef& end, std::uint32_t recording, TaskId first,
-                    const TaskRef& task);
+/// Waits for `task` of the replay: on one rank for the task alone if it is at the graph's boundary or was waited for
+/// before this replay, else for the end of the replay. Later replays then have the task at their boundary. Throws as
+/// `Accesses::wait`, and UsageError when the task is not of the recording.
+void wait_in_replay(RuntimeCore& runtime, const Replay& replay, const TaskRef& task);
 
 }  // namespace tandem::runtime

@@ -14,7 +14,7 @@
 
 namespace tandem::runtime {
 
-void Recorder::start() {
+Recorder::Recorder(RecordedGraph& graph) : graph_(graph) {
   Submission& submission = graph_.runtime_.submission();
   submission.thread().check("record a graph");
   if (submission.recorder() != nullptr) throw UsageError("cannot record a graph while another is recorded");
@@ -23,7 +23,7 @@ void Recorder::start() {
   graph_.runtime_.data().begin_recording();
 }
 
-void Recorder::stop() noexcept {
+Recorder::~Recorder() {
   graph_.runtime_.submission().record_to(nullptr);
   graph_.runtime_.data().end_recording();
 }
@@ -226,6 +226,14 @@ void Recorder::finish() {
   }
   graph_.first_successor_.push_back(static_cast<std::uint32_t>(graph_.successors_.size()));
   graph_.at_boundary_ = std::move(boundary);
+}
+
+std::unique_ptr<RecordedGraph> record_graph(RuntimeCore& runtime, const std::function<void()>& flow) {
+  auto graph = std::make_unique<RecordedGraph>(runtime);
+  Recorder recorder(*graph);
+  flow();
+  recorder.finish();
+  return graph;
 }
 
 }  // namespace tandem::runtime

@@ -1,6 +1,8 @@
 // tandem/runtime/record/recorder.hpp: captures a flow instead of running it.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -8,18 +10,18 @@
 
 namespace tandem::runtime {
 
-/// Receives the tasks submitted between `start` and `stop`, infers their dependencies by the rules of the flow
+/// Receives the tasks that are submitted while it lives, infers their dependencies by the rules of the flow
 /// (`task/dependencies.hpp`), and fills a `RecordedGraph`. A task without a predecessor in the recording becomes an
 /// entry of the graph.
 class Recorder {
  public:
-  explicit Recorder(RecordedGraph& graph) : graph_(graph) {}
-
-  /// Begins to record tasks instead of entering them into the flow. Throws UsageError if another recorder is active. By
-  /// the submitting thread, like `stop`.
-  void start();
+  /// Begins to record tasks instead of entering them into the flow. Throws UsageError if another recorder is active.
+  explicit Recorder(RecordedGraph& graph);
   /// Lets tasks enter the flow again. Data that only recorded tasks write has no value yet.
-  void stop() noexcept;
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
   /// Computes the static graph after the last task.
   void finish();
 
@@ -58,5 +60,8 @@ class Recorder {
   std::vector<std::vector<RecordIndex>> explicit_successors_;
   std::vector<bool> has_entry_;
 };
+
+/// Calls `flow`, and records the tasks that it submits. Throws what it throws, and UsageError.
+std::unique_ptr<RecordedGraph> record_graph(RuntimeCore& runtime, const std::function<void()>& flow);
 
 }  // namespace tandem::runtime

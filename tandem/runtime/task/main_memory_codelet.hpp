@@ -1,5 +1,5 @@
-// tandem/runtime/task/main_memory_codelet.hpp: codelets of the runtime's own tasks that find data in main memory by
-// themselves.
+// tandem/runtime/task/main_memory_codelet.hpp: codelets of the runtime's own tasks, of which some find data in main
+// memory by themselves.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,16 @@
 
 namespace tandem::runtime {
 
-/// Makes a codelet for CPU workers of main memory alone.
-inline std::shared_ptr<CodeletCore> make_main_memory_codelet(std::string name) {
+/// Makes a codelet for CPU workers.
+inline std::shared_ptr<CodeletCore> make_cpu_codelet(std::string name) {
   auto codelet = std::make_shared<CodeletCore>(std::move(name));
   codelet->devices.push_back(DeviceKind::cpu);
+  return codelet;
+}
+
+/// Makes a codelet for CPU workers of main memory alone.
+inline std::shared_ptr<CodeletCore> make_main_memory_codelet(std::string name) {
+  auto codelet = make_cpu_codelet(std::move(name));
   codelet->in_main_memory = true;
   codelet->plain = false;
   return codelet;

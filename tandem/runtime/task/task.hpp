@@ -313,4 +313,11 @@ inline bool has_ended(const TaskRef& ref) noexcept {
   return ref.task == nullptr || ref.task->id != ref.id || ref.task->successors.sealed();
 }
 
+/// One replay of a graph, from `Runtime::replay`: the reference to its end, for waits and `TaskOptions::after`.
+/// `Runtime::wait(replay, task)` waits for one task of the replay. A value; it may outlive the graph.
+struct Replay : TaskRef {
+  std::uint32_t recording = 0;  ///< number of the graph's recording
+  TaskId first = 0;             ///< position of its first task in the flow; 0 on several ranks
+};
+
 }  // namespace tandem::runtime
